@@ -22,7 +22,7 @@ const limitMs = 150;
 const key = 'bench-accounts';
 const password = 'seven quiet otters';
 
-/** A member of every publisher, an operator, and an account of an advertiser. */
+/** A user who is a member of every publisher, an operator, and an advertiser account. */
 const [everywhere, operator, advertiser] = ['everywhere@example.com', 'operator@example.com', 'advertiser@example.com'];
 
 async function seed({ pool }: Stage): Promise<void> {
@@ -33,14 +33,14 @@ async function seed({ pool }: Stage): Promise<void> {
     select 'Publisher ' || n, substr(md5('bench' || n), 1, 16) from generate_series(2, $1) n`,
     [publishers],
   );
-  // A password check intentionally costs 250 ms; use a lower cost to measure the rest.
+  // A password check takes 250 ms by design. A cheaper hash keeps this cost out of the other measurements.
   const passwordHash = await hashPassword(password, { cost: { logN: 4, r: 8, p: 1 } });
   await pool.query(
     `insert into users (email, password_hash, created_at) select 'person-' || n || '@example.com', $2, now()
     from generate_series(1, $1) n union all select email, $2, now() from unnest($3::text[]) email`,
     [people, passwordHash, [everywhere, operator, advertiser]],
   );
-  // Each person is in three publishers; a tenth of all are in the one with the drafts.
+  // Each user belongs to three publishers. One user in ten belongs to the publisher that has the drafts.
   await pool.query(
     `insert into memberships (user_id, publisher_id, role, created_at, joined_at)
     select u.id, p.id, (array['analyst', 'manager', 'admin'])[1 + u.id % 3], now(), now()
@@ -136,7 +136,7 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   ];
   const rows: string[][] = [];
   try {
-    // Exclude the first reads, connections and plans of a fresh process.
+    // Warm up, to exclude the first reads, connections and query plans of a new process.
     for (const pageCall of pageCalls.filter(({ form }) => form === undefined))
       await measure(server.url, pageCall, processor, 5);
     for (const pageCall of pageCalls) rows.push([pageCall.name, ...(await measure(server.url, pageCall, processor))]);
@@ -153,7 +153,7 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   );
 }
 
-/** @returns median, 95th percentile, processor times, the limit of pages, and whether it was met */
+/** @returns median, 95th percentile, CPU times, the page's time limit, and whether the limit was met */
 async function measure(
   base: string,
   { cookie = '', path, form }: PageCall,

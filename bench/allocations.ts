@@ -1,14 +1,14 @@
 import { WebSocket } from 'undici';
 
-/** Node of the inspector's sampling profile: allocations of a function, and of its callees. */
+/** Node of the inspector's sampling heap profile, with the allocations of one function and of its callees. */
 type Node = { selfSize: number; children: Node[] };
 
 /** Average number of bytes between two sampled allocations. */
 const samplingInterval = 4096;
 
 /**
- * Bytes that a Node process allocates in its heap while `work` runs, including collected ones. The process must have
- * been started with `--inspect-port`.
+ * Measures how many bytes a Node process allocates on its heap while `work` runs, including bytes that are collected
+ * again. The process must have been started with `--inspect-port`.
  */
 export async function allocatedBytes(pid: number, inspectPort: number, work: () => Promise<unknown>): Promise<number> {
   process.kill(pid, 'SIGUSR1'); // opens the inspector

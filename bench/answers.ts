@@ -13,7 +13,10 @@ import { openStage } from './stage.ts';
  * make requests cheaper.
  */
 
-/** All sessions get the same seed, the last bytes of their ids, which is the only randomness of decisions. */
+/**
+ * Preloaded code that gives all sessions the same random seed. The seed is the last bytes of a session id, and the only
+ * source of randomness in decisions.
+ */
 const seeded = `
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
@@ -35,7 +38,7 @@ const masks: readonly (readonly [RegExp, string])[] = [
   [/data:image\/[a-z+]+;base64,[A-Za-z0-9+/=]+/g, 'data:…'],
 ];
 
-/** A whole response as text. */
+/** Sends a request and returns the whole response as text. */
 async function ask(port: number, request: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   const parts: Buffer[] = [];
@@ -55,10 +58,10 @@ function post(url: string, body: unknown, more = ''): string {
 }
 
 const offersUrl = '/native/v4/offers.json?api_key=demo-key';
-/** Item of a list, in rotation. */
+/** Returns the item at an index, starting again from the beginning after the last one. */
 const oneOf = <Value>(values: readonly Value[], at: number): Value => values[at % values.length] as Value;
 
-/** A fetch that differs from its neighbors in all request properties. */
+/** Returns a fetch whose properties all differ from those of the fetches before and after it. */
 function fetchOf(no: number): string {
   const key = no % 17 === 0 ? '' : no % 19 === 0 ? 'api_key=wrong' : 'api_key=demo-key';
   const more = `${no % 23 === 0 ? '&loyaltyboost=1' : ''}${no % 5 === 0 ? `&campaignId=${1 + (no % 12)}` : ''}`;
@@ -77,7 +80,7 @@ function fetchOf(no: number): string {
   });
 }
 
-/** Invalid and rare requests. */
+/** Invalid and unusual requests. */
 const others: readonly string[] = [
   ...['{', '', '[]', 'null', '{"a":', '{"__proto__":1,"placement":"x"}', '{"placement":5}', '['.repeat(200)].map(
     (body) => post(offersUrl, body),
@@ -93,7 +96,10 @@ const others: readonly string[] = [
   ),
 ];
 
-/** Requests for one offer of a response: beacons, repeated and with a broken token, and the click. */
+/**
+ * Returns the tracking requests for one offer of a response: its beacon, a HEAD request, a beacon with an invalid
+ * token, and the click.
+ */
 function trackingOf(answer: string): string[] {
   const pixel = /"pixel":"https?:\/\/[^/]+([^"]+)"/.exec(answer)?.[1];
   if (pixel === undefined) return [];
@@ -101,7 +107,7 @@ function trackingOf(answer: string): string[] {
   return [get(pixel), get(pixel, 'HEAD'), get(pixel.replace(/t=..../, 't=AAAA')), get(`/sdk/offer-click?t=${token}`)];
 }
 
-/** All responses of a version, with its own database. */
+/** Records all responses of a version, which runs on its own database. */
 async function record(folder: string): Promise<string[]> {
   const stage = await openStage(undefined, false);
   const { port, stop } = await startServerProcess({

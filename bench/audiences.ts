@@ -24,13 +24,13 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const users = Number(values.users);
-/** Number of memberships per user. */
+/** Number of audience memberships per user. */
 const memberships = Number(values.memberships);
-/** Number of rows of an import. */
+/** Number of rows in the imported file. */
 const importRows = Number(values.rows);
 const [command, folder] = positionals;
 
-/** Number of audiences in campaigns, and of conditions on attributes. */
+/** Number of audiences used in campaign rules. The next constant is the number of attribute conditions. */
 const audiencesInRules = 20;
 const conditions = 10;
 
@@ -49,7 +49,7 @@ const rulesOf = (campaign: number) => ({
   conditions: { key: `n${campaign % conditions}`, op: 'gte', value: 0 },
 });
 
-/** Writes users as rows, as calls would have done. */
+/** Inserts users directly into the tables, in the form in which API calls would have stored them. */
 async function seed({ pool }: Stage, publisherId: number): Promise<void> {
   const { of } = createUserKeys(processSecrets.USER_PEPPER);
   const audiences = Math.max(audiencesInRules, memberships * 2);
@@ -93,7 +93,7 @@ const load = (port: number, key: string): Promise<LoadResult> => {
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 
-/** Alternates, so that other load of the machine affects both. */
+/** Compares both publishers in alternating rounds, so that other load on the machine affects both equally. */
 async function compare(port: number): Promise<[string, string, string][]> {
   const perS: Record<keyof typeof keys, number[]> = { without: [], with: [] };
   for (let round = 0; round < rounds; round++)
@@ -117,7 +117,7 @@ type Imported = { added: number; seconds: number; readSeconds: number };
 
 const membersOf = (key: string): string => Array.from({ length: importRows }, (_, n) => `${key}-${n}`).join('\n');
 
-/** Imports members into a separate audience. */
+/** Imports members into a separate audience, and measures the import. */
 async function importInto({ pool }: Stage, url: string, key: string, members: string): Promise<Imported> {
   const authorization = `Bearer ${keys.with}`;
   const post = async (path: string, type: string, body: string): Promise<unknown> => {

@@ -3,8 +3,8 @@ import Fastify from 'fastify';
 import { request } from 'undici';
 
 /**
- * Baseline of all figures: bare Fastify routes that parse the same bodies and return the same bytes, but store nothing.
- * Arguments: port, file with the offers response, file with the image, file with a longer offers response.
+ * Baseline server for all figures: bare Fastify routes that parse the same bodies and return the same bytes, but store
+ * nothing. Arguments: port, file with the offers response, file with the image, file with a longer offers response.
  */
 const [port, offersFile, imageFile, moreOffersFile] = process.argv.slice(2);
 const offers = readFileSync(offersFile as string, 'utf8');

@@ -10,14 +10,17 @@ type Measure = (what: string, connections: number, port: number, next: () => str
 export type Bench = {
   measure: Measure;
   seconds: number;
-  /** Adds the costs of this server's requests to later measurements. */
+  /** Includes the costs of this server's requests in later measurements. */
   trackCosts: (server: ServerProcess) => void;
 };
 
-/** Maximum number of beacons prepared per second of load. */
+/** Maximum number of beacon requests prepared per second of load. */
 const maxPerS = 45_000;
 
-/** Measures impressions, each of a separate session, and the bare route. Rows are compared with responses. */
+/**
+ * Measures impression beacons, each from a different session, and the bare route. Compares the number of stored rows
+ * with the number of responses.
+ */
 export async function benchBeacons(stage: Stage, bench: Bench, port: number, barePort: number): Promise<ReportRow[]> {
   const rows: ReportRow[] = [];
   for (const connections of [1, 16, 64]) {
@@ -30,8 +33,10 @@ export async function benchBeacons(stage: Stage, bench: Bench, port: number, bar
 }
 
 /**
- * Costs of the reports for beacons: with a worker that rolls up in the same process, as everywhere else here; without
- * rollups; and without the index by which rollups find new rows. The last case removes the index.
+ * Measures what reports cost per beacon, in three cases:
+ * - with a worker that rolls up in the same process, as in all other measurements here
+ * - without rollups
+ * - without the index that rollups use to find new rows; this case drops the index
  */
 export async function benchRollupCost(stage: Stage, bench: Bench): Promise<ReportRow[]> {
   const rows: ReportRow[] = [];
@@ -52,14 +57,14 @@ export async function benchRollupCost(stage: Stage, bench: Bench): Promise<Repor
   return rows;
 }
 
-/** Time limit, in milliseconds, that is only reached if something was lost. */
+/** Time limit for rows to appear, in milliseconds. It is only reached if rows were lost. */
 const settleLimitMs = 30_000;
 
 type Case = { what: string; connections: number; port: number };
 
 /**
- * Counts rows when each response has its own, because those of an event log arrive later. @returns `sent`: number of
- * responses
+ * Measures beacons, and waits until there is a row for each response, because an event log stores rows later. In the
+ * result, `sent` is the number of requests sent.
  */
 export async function measureBeacons(
   { pool }: Stage,
@@ -79,8 +84,8 @@ export async function measureBeacons(
 }
 
 /**
- * Signs requests in advance and stores them in one buffer, so that the load generator's own work stays small. @returns
- * the request at an index
+ * Signs requests in advance and stores them in one buffer, so that the load generator itself does little work.
+ * @returns a function that returns the request at an index
  */
 export async function signAhead(pool: Stage['pool'], requests: number): Promise<(index: number) => Buffer> {
   const { rows } = await pool.query<{ id: number; campaign_id: number; publisher_id: number }>(

@@ -5,13 +5,15 @@ import { pepperMark } from '../src/platform/security/user-key.ts';
 export type BenchPublisher = {
   key: string;
   campaigns: number;
-  /** Number of campaigns that may be shown; the others target another country. Default: all. */
+  /** Number of campaigns that are eligible; the others target another country. Default: all. */
   eligible?: number;
-  /** Rules of every campaign. */
+  /** Rules that every campaign gets. */
   rules?: object;
 };
 
-/** Creates a publisher whose campaigns have one offer each, with images and terms, and five offers per response. */
+/**
+ * Creates a publisher whose campaigns have one offer each, with images and terms. Its responses contain five offers.
+ */
 export async function createPublisher(
   pool: pg.Pool,
   { key, campaigns, eligible = campaigns, rules = {} }: BenchPublisher,
@@ -58,18 +60,18 @@ export async function createPublisher(
   return publisherId;
 }
 
-/** Id of a user with a history. */
+/** Returns the id of a user who has a history. */
 export const knownUser = (index: number): string => `known-${index}`;
 
 /** Block size of SHA-256, in bytes. */
 const blockBytes = 64;
 
-/** Number of users per statement. */
+/** Number of users per insert statement. */
 const slice = 50_000;
 
 /**
- * Creates histories of users who recently saw three offers, in the database; the keyed hashes equal those of the
- * server.
+ * Creates database histories for users who recently saw three offers. The keyed hashes equal those that the server
+ * computes.
  */
 export async function createHistories(
   pool: pg.Pool,

@@ -7,12 +7,13 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const git = async (...args: string[]): Promise<string> => (await run('git', args)).stdout.trim();
 
-/** Another, built version of the program. */
+/** A built checkout of another version. */
 export type Checkout = { name: string; folder: string };
 
 /**
- * Returns a built checkout of a commit in a subfolder of `parent`, or the given folder if it is built already.
- * @param version a commit or a folder; undefined: the last tag, else the commit before this one
+ * Returns a built checkout of a commit, in a subfolder of `parent`. A folder that is already built is returned
+ * unchanged.
+ * @param version a commit or a folder; if undefined, the last tag, or the previous commit if there is no tag
  */
 export async function checkOut(parent: string, version: string | undefined): Promise<Checkout> {
   if (version !== undefined && existsSync(join(version, 'dist/server.js')))
@@ -32,7 +33,10 @@ export async function checkOut(parent: string, version: string | undefined): Pro
   return { name: commit, folder: checkout };
 }
 
-/** Seeding functions of a version, because the tables of another version may lack columns. */
+/**
+ * Seeding functions of one version. They are loaded per version, because the tables of another version may lack
+ * columns.
+ */
 type Seeds = Pick<typeof import('../src/demo/catalogue.ts'), 'embeddedDemoIds' | 'loadDemoCatalogue'> &
   Pick<typeof import('./catalogue.ts'), 'createPublisher'> &
   Pick<typeof import('./fetch.ts'), 'prepareCaps'>;

@@ -5,17 +5,17 @@ import { getRequest, type LoadResult } from './load.ts';
 import type { ReportRow } from './report.ts';
 import { type Stage, untilRolledUp } from './stage.ts';
 
-/** Measures calls of `next` after a warm-up, like `measure` of the bench. */
+/** Measures calls of `next` after a warm-up, like the `measure` function of the benchmark. */
 export type Measure = (what: string, connections: number, port: number, next: () => string) => Promise<LoadResult>;
 
 type Ports = { port: number; barePort: number; seconds: number };
 
-/** Maximum number of conversions prepared per second of load. */
+/** Maximum number of conversion requests prepared per second of load. */
 const maxPerS = 12_000;
 
 /**
- * Measures conversions of prepared clicks, one for each, and the bare route of the beacons. Rows are compared with
- * responses.
+ * Measures conversions of prepared clicks, one per click, and the bare route that the beacons use. Compares the number
+ * of stored rows with the number of responses.
  */
 export async function benchConversions(
   stage: Stage,
@@ -44,7 +44,10 @@ export async function benchConversions(
   return result;
 }
 
-/** Creates sessions with one click each. @returns the requests that report their conversions */
+/**
+ * Creates sessions with one click each.
+ * @returns the requests that report their conversions
+ */
 export async function makeClicks(pool: Stage['pool'], clicks: number): Promise<string[]> {
   const { rows } = await pool.query<{ id: number; campaign_id: number; publisher_id: number }>(
     'select id, campaign_id, publisher_id from offers order by id limit 1',

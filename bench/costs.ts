@@ -3,11 +3,15 @@ import { join } from 'node:path';
 import type { Stage } from './stage.ts';
 
 /**
- * Costs so far: processor time of server and database (µs), reads and writes of the server, and written WAL (bytes).
+ * Cumulative costs: CPU time of server and database in microseconds, number of the server's read and write calls, and
+ * bytes of WAL written.
  */
 export type Costs = { serverUs: number; databaseUs: number; systemCalls: number; walBytes: number };
 
-/** Reads the costs of a server's processes with all threads, and of its database with all processes. Linux only. */
+/**
+ * Returns a function that reads the costs of the server processes with all their threads, and of all database
+ * processes. Works on Linux only.
+ */
 export function createCosts({ folder, pool }: Stage, ...serverPids: number[]): () => Promise<Costs> {
   return async () => {
     const postmaster = Number((await readFile(join(folder, 'postgres/postmaster.pid'), 'utf8')).split('\n', 1)[0]);
@@ -27,13 +31,13 @@ export function createCosts({ folder, pool }: Stage, ...serverPids: number[]): (
 const sumOf = async <Pid>(pids: readonly Pid[], read: (pid: Pid) => Promise<number>): Promise<number> =>
   (await Promise.all(pids.map(read))).reduce((sum, value) => sum + value, 0);
 
-/** Number of read and write system calls of a process, including sockets. */
+/** Returns the number of read and write system calls of a process, including those on sockets. */
 async function readsAndWrites(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/io`, 'utf8');
   return ['syscr', 'syscw'].reduce((sum, name) => sum + Number(new RegExp(`${name}: (\\d+)`).exec(text)?.[1]), 0);
 }
 
-/** Processor time of all threads of a process (µs), or 0 if it has ended. */
+/** Returns the CPU time of all threads of a process in microseconds, or 0 if the process has ended. */
 export async function processorUs(pid: number | string): Promise<number> {
   const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
   const times = await Promise.all(
@@ -42,7 +46,7 @@ export async function processorUs(pid: number | string): Promise<number> {
   return times.reduce((sum, text) => sum + Number(text.split(' ', 1)[0]) / 1000, 0);
 }
 
-/** Difference of two readings per request. */
+/** Returns the difference between two readings, divided by the number of requests. */
 export const costOfEach = (before: Costs, after: Costs, requests: number): Costs => ({
   serverUs: (after.serverUs - before.serverUs) / requests,
   databaseUs: (after.databaseUs - before.databaseUs) / requests,

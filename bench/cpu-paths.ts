@@ -8,7 +8,7 @@ import { getRequest, postRequest } from './load.ts';
 import type { Stage } from './stage.ts';
 import { openSessions, wrapRequest } from './wrap.ts';
 
-/** One of the servers that take turns; `isBare`: it stores nothing. */
+/** One of the servers that are measured alternately. `isBare` marks the baseline server, which stores nothing. */
 export type Side = {
   name: string;
   folder: string;
@@ -17,19 +17,22 @@ export type Side = {
   inspectPort: number;
   stage: Stage;
   isBare: boolean;
-  /** Worker process that sends webhooks while a path needs it. */
+  /** Worker process that sends webhooks, while a path needs one. */
   worker: ServerProcess | null;
 };
-/** `next` prepares a number of requests; `bare`: request to the bare Fastify server for comparison. */
+/**
+ * A measured request path. `next` prepares a number of requests; `bare` returns the comparable request to the bare
+ * Fastify server.
+ */
 export type Path = {
   name: string;
-  /** Goals by number of connections. */
+  /** Performance goals by number of connections. */
   goals?: Readonly<Record<number, string>>;
   bare: (() => string) | null;
   next: (side: Side, requests: number) => Promise<() => string | Buffer>;
-  /** Whether it ends when all webhooks are sent. */
+  /** Whether the measurement ends only when all webhooks have been sent. */
   delivers?: true;
-  /** Whether to compare it with the path of `uncappedName`. */
+  /** Whether to compare this path with the path named `uncappedName`. */
   isCapped?: true;
 };
 
@@ -39,7 +42,7 @@ export const largeFetch = '/native/v4/offers.json?api_key=bench-100';
 const fetchRequest = (url: string) => (): string => postRequest(url, fetchBody(`user-${users++}`));
 const bareBeacon = (): string => getRequest('/beacon?t=x');
 
-/** Returns one request after the other. */
+/** Returns a function that returns the requests one after another. */
 function eachOf<Request>(requests: readonly Request[]): () => Request {
   let sent = 0;
   return () => requests[sent++] as Request;
@@ -98,5 +101,5 @@ const receiver = createServer((request, response) => {
   request.resume().on('end', () => response.end('ok'));
 }).listen(0, '127.0.0.1');
 await new Promise((resolve) => receiver.once('listening', resolve));
-/** URL of a receiver of webhooks. */
+/** URL of the webhook receiver. */
 export const receiverUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;

@@ -31,19 +31,19 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const rounds = Number(values.rounds);
-/** Number of requests in a round. */
+/** Number of requests per round. */
 const requests = Number(values.requests);
-/** Number of warm-up requests of each path, after which V8 has compiled nearly all of it. */
+/** Number of warm-up requests per path. After these, V8 has compiled nearly all of the path's code. */
 const warmUpRequests = Math.max(10_000, 4 * requests);
 
-/** Note on other measurements and their commands. */
+/** Note that explains the columns and points to other measurements with their commands. */
 const elsewhere = `
 "reads, writes": system calls of the server that moved bytes. "heap B": what it allocates in its heap.
 
 First start in a clean folder: \`npm run bench -- 3 start\`. Memory with 10,000 offers, all rewritten four times:
 the last row of \`npm run bench:refresh -- 10000 4\`.`;
 
-/** A separate database for each version, whose tables may differ. */
+/** Each version has a separate database, because its tables may differ. */
 const stages = [await openStage(undefined, false), await openStage()] as const;
 const stops: (() => Promise<unknown>)[] = [];
 try {
@@ -61,7 +61,7 @@ try {
 }
 process.exit();
 
-/** Opens a server with the demo catalogue, for which it creates its tables. */
+/** Starts a server of a version, which creates its tables, with the demo catalogue. */
 async function openServer(stage: Stage, folder: string) {
   const inspectPort = await freePort();
   const { port, child, stop } = await startServerProcess({
@@ -88,7 +88,7 @@ function askSample(port: number, path: string): Promise<Response> {
   });
 }
 
-/** Starts the bare server with the responses of a server of ours. */
+/** Starts the bare server with responses recorded from a Perkwire server. */
 async function startBareBeside(port: number): Promise<Awaited<ReturnType<typeof startBare>>> {
   const [demo, large] = [await askSample(port, demoFetch), await askSample(port, largeFetch)];
   const text = await demo.text();
@@ -104,7 +104,7 @@ async function startBareBeside(port: number): Promise<Awaited<ReturnType<typeof 
   return bare;
 }
 
-/** Costs of a path per request. */
+/** Costs per request of a path, with the request rate. */
 type Taken = Costs & { perS: number };
 
 async function measure(side: Side, path: Path, connections: number, times: number): Promise<Taken> {
@@ -127,7 +127,7 @@ async function untilDelivered({ pool }: Stage): Promise<void> {
 async function compare(sides: readonly Side[]): Promise<void> {
   const sidesOf = ({ bare }: Path): readonly Side[] => sides.filter(({ isBare }) => !isBare || bare !== null);
   const selectedPaths = paths.filter(({ name }) => name.includes(values.only));
-  // V8 compiles in separate threads, whose time would also count.
+  // V8 compiles in separate threads, whose CPU time would also be counted.
   const warmUp = async (path: Path): Promise<void> => {
     for (const side of sidesOf(path)) await measure(side, path, 64, warmUpRequests);
   };
@@ -142,7 +142,7 @@ async function compare(sides: readonly Side[]): Promise<void> {
     for (const connections of [16, 64]) {
       const costsBySide = new Map<string, Taken[]>(turns.map(({ name }) => [name, []]));
       for (let round = 0; round < rounds; round += 1)
-        // Each side is first in turn, because the machine may be in another state for the last one.
+        // Each server goes first in turn, because the machine may be in a different state for the last one.
         for (const side of [...turns.slice(round % turns.length), ...turns.slice(0, round % turns.length)])
           costsBySide.get(side.name)?.push(await measure(side, path, connections, requests));
       const medians = new Map([...costsBySide].map(([name, all]) => [name, mediansOf(all)]));
@@ -157,7 +157,7 @@ async function compare(sides: readonly Side[]): Promise<void> {
     for (const side of turns) await side.worker?.stop();
     for (const side of turns) side.worker = null;
   }
-  // Measure allocations last: sampling may slow a process from then on.
+  // Measure allocations last: once sampled, a process may stay slower.
   const body: string[][] = [];
   for (const { path, connections, medians } of measured) {
     const heap = new Map<string, number>();
@@ -176,7 +176,7 @@ function startWorker({ stage, folder }: Side): Promise<ServerProcess> {
   return startServerProcess({ databaseUrl: stage.databaseUrl, folder, env: { ROLES: 'worker' } });
 }
 
-/** Bytes that a request allocates in the heap; not for bare Fastify. */
+/** Returns the number of heap bytes allocated per request, or NaN for bare Fastify. */
 async function heapOfEach(side: Side, path: Path): Promise<number> {
   if (side.isBare) return Number.NaN;
   const next = await path.next(side, requests);
@@ -192,11 +192,11 @@ type Measured = {
   sides: readonly Side[];
   medians: Medians;
   heap: ReadonlyMap<string, number>;
-  /** Medians of the path without caps, for comparison. */
+  /** Medians of the same path without caps, for comparison. Undefined if there is nothing to compare. */
   uncapped: Medians | undefined;
 };
 
-/** Rows of one path, with ratios of the server's processor time. */
+/** Returns the table rows of one path, with ratios of the server CPU time. */
 function rowsOf({ path, connections, sides, medians, heap, uncapped }: Measured): string[][] {
   const what = `${path.name}, ${connections} connections`;
   const ratioTo = (us: number, other: Taken | undefined): string =>
@@ -220,7 +220,7 @@ function rowsOf({ path, connections, sides, medians, heap, uncapped }: Measured)
   });
 }
 
-/** Medians of each kind of cost. */
+/** Returns the median of each kind of cost. */
 function mediansOf(costs: readonly Taken[]): Taken {
   const median = (read: (of: Taken) => number): number => {
     const sorted = costs.map(read).sort((a, b) => a - b);

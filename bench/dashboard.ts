@@ -132,7 +132,7 @@ async function signIn(pool: Stage['pool']): Promise<string> {
   return `perkwire_session=${await startSession(pool, { userId: user?.id ?? 0, client, previous: null, nowMs })}`;
 }
 
-/** @returns median, 95th percentile, processor times, the limit, and whether it was met */
+/** @returns median, 95th percentile, CPU times, the time limit, and whether the limit was met */
 async function measure(
   url: string,
   headers: Record<string, string>,
@@ -154,7 +154,7 @@ async function measure(
   return [at(0.5).toFixed(1), at(0.95).toFixed(1), ...used, String(limitMs), at(0.95) <= limitMs ? 'yes' : 'NO'];
 }
 
-/** Inserts deliveries of the last two days; 1 % failed. Each had one attempt. */
+/** Inserts deliveries from the last two days with one attempt each; 1 % of them failed. */
 async function fillDeliveries(pool: Stage['pool'], publisherId: number, nowMs: number): Promise<void> {
   const { rows } = await pool.query<{ id: number }>(
     `insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed, enabled) values ($1,

@@ -5,12 +5,13 @@ import { processorUs } from './costs.ts';
 import type { ReportRow } from './report.ts';
 import type { Stage } from './stage.ts';
 
-/** Number of servers of the log: each message is stored on all of them, and acknowledged when two have it. */
+/** Number of event log servers. Each message is stored on all of them, and acknowledged once two have stored it. */
 const logServers = 3;
 
 /**
- * Compares beacons through an event log with beacons directly to PostgreSQL, alternating, so that other load of the
- * machine affects both. Rows are counted when the log is stored; the note contains the costs of the log servers.
+ * Compares beacons sent through an event log with beacons stored directly in PostgreSQL. The rounds alternate, so that
+ * other load on the machine affects both equally. Rows are counted once the log has been stored in PostgreSQL. The note
+ * contains the costs of the log servers.
  */
 export async function benchEventLog(stage: Stage, bench: Bench, rounds: number): Promise<ReportRow[]> {
   if (!hasNats) {

@@ -10,7 +10,7 @@ import type { Stage } from './stage.ts';
 
 type Measure = (what: string, connections: number, port: number, next: () => string) => Promise<LoadResult>;
 
-/** Number of users with a history. */
+/** Number of users who have a history. */
 let knownUsers = 0;
 
 const newUser = (index: number): string => `user-${index}`;
@@ -28,14 +28,14 @@ export const cases: readonly Case[] = [
   },
 ];
 
-/** Cases with caps, compared with the first case, which has none. */
+/** Cases with caps. They are compared with the first case, which has no caps. */
 export const cappedCases: readonly Case[] = [
   { key: 'bench-total', what: 'one campaign with a total cap and a budget in each answer', user: newUser },
   { key: 'bench-totals', what: 'all 100 campaigns with a total cap and a budget', user: newUser },
   cases[3] as Case,
 ];
 
-/** Creates the publisher of all measurements, and those only for fetch-offers. */
+/** Creates the publisher that all measurements use, and the publishers that only fetch-offers needs. */
 export async function prepareFetch(
   { pool }: Stage,
   { isMeasured, histories }: { isMeasured: boolean; histories: number },
@@ -52,7 +52,7 @@ const totalCaps = [
   { metric: 'budget', per: 'day', limit: 100_000_000 },
 ];
 
-/** Creates the publishers with caps, and one without; fetch-offers also has one with user caps. */
+/** Creates publishers with caps and one without. Fetch-offers also gets a publisher with user caps. */
 export async function prepareCaps(
   { pool }: Stage,
   { histories, haveUsers }: { histories: number; haveUsers: boolean },
@@ -123,7 +123,9 @@ export async function benchFetch(
   return rows;
 }
 
-/** Compares capped with uncapped fetches, alternating, so that other load of the machine affects both. */
+/**
+ * Compares capped with uncapped fetches in alternating rounds, so that other load on the machine affects both equally.
+ */
 export async function benchCaps(measure: Measure, port: number, rounds: number): Promise<ReportRow[]> {
   const rows: ReportRow[] = [];
   for (const connections of [16, 64]) {
@@ -150,7 +152,7 @@ export async function benchCaps(measure: Measure, port: number, rounds: number):
   return rows;
 }
 
-/** Profile of a request: processor time of a separate server under load, by function. */
+/** Profiles fetches on a separate server under load. Returns the CPU time per request, by function. */
 export async function profileFetch({ folder, databaseUrl }: Stage, durationMs: number): Promise<string> {
   let report = '';
   for (const fetchCase of [cases[1], cases[3]] as Case[]) {

@@ -6,10 +6,10 @@ import type { ReportRow } from './report.ts';
 
 type Measure = (what: string, connections: number, port: number, next: LoadOptions['next']) => Promise<LoadResult>;
 
-/** Size of a photograph, with noise, which is harder to compress than most. */
+/** Size of a generated photograph with noise, which is harder to compress than most photographs. */
 const original = { width: 1600, height: 900 };
 
-/** Measures images from the cache, and images that must be rendered, without repeating a size. */
+/** Measures cached images, and images that must be rendered, each in a new size. */
 export async function benchImages(pool: pg.Pool, measure: Measure, port: number): Promise<ReportRow[]> {
   const path = await storePhotograph(pool);
   const hit = getRequest(`${path}?width=640`, 'accept: image/webp\r\n');

@@ -68,7 +68,10 @@ async function measure(port: number, pid: number): Promise<Part> {
   return { latencies, serverUs, seconds, versionGapS: Math.max(...gaps) / 1000 };
 }
 
-/** Makes fetches at the rate, with beacons. @returns durations of the fetches in milliseconds */
+/**
+ * Sends fetches and beacons at the configured rate.
+ * @returns durations of the fetches, in milliseconds
+ */
 async function play(port: number, forSeconds: number): Promise<number[]> {
   const latencies: number[] = [];
   const open = new Set<Promise<void>>();
@@ -99,7 +102,10 @@ async function visit(port: number, at: number, latencies: number[]): Promise<voi
   await fetch(local(first.click_url), { redirect: 'manual' });
 }
 
-/** Takes the lead of learning, and holds it without learning. @returns a function that releases it */
+/**
+ * Takes over the leadership of the learners, and holds it without learning.
+ * @returns a function that releases it
+ */
 function holdLead({ pool }: Stage): () => Promise<void> {
   const setLead = (lead: { id: string; atMs: number } | null): Promise<void> =>
     transaction(pool, async (executor) => writeProgress(executor, { ...(await readProgress(executor)), lead }));

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Costs } from './costs.ts';
 
-/** Result of a load run. Latencies in milliseconds. */
+/** Result of a load run. Latencies are in milliseconds. */
 export type LoadResult = {
   requests: number;
   ok: number;
@@ -17,19 +17,21 @@ export type LoadResult = {
 export type LoadOptions = {
   port: number;
   connections: number;
-  /** The run ends at whichever comes first. */
+  /**
+   * Maximum duration, in milliseconds. The run ends at this time or after `requests` requests, whichever comes first.
+   */
   durationMs?: number;
   requests?: number;
-  /** Returns the next request as sent over the wire; each is sent once. */
+  /** Returns the next request in wire format. Each request is sent once. */
   next: () => string | Buffer;
 };
 
-/** Buffer size in bytes, larger than most responses. */
+/** Read buffer size in bytes, larger than most responses. */
 const readBytes = 128 * 1024;
 
 /**
- * Runs keep-alive connections that each send one request after the other, over plain sockets that read into one buffer
- * each: cheap enough to leave the machine to the measured server. Every connection finishes its last request, so that
+ * Runs keep-alive connections that each send one request after another. Plain sockets with one read buffer each are
+ * cheap enough to leave the machine to the measured server. Every connection finishes its last request, so that the
  * responses can be compared with rows.
  */
 export async function runLoad({
@@ -47,7 +49,7 @@ export async function runLoad({
   const drive = (): Promise<void> =>
     new Promise((resolve, reject) => {
       let sentMs = 0;
-      /** Received part of an incomplete response. */
+      /** Part of an incomplete response that has been received so far. */
       let begun: Buffer | null = null;
       const socket = connect({
         port,
@@ -94,7 +96,7 @@ export async function runLoad({
   };
 }
 
-/** Whether a response is complete: its head, and as many bytes as it announces. */
+/** Returns whether a response is complete: its head, and the announced number of body bytes. */
 function isComplete(answer: Buffer): boolean {
   const headEnd = answer.indexOf('\r\n\r\n');
   if (headEnd === -1) return false;
@@ -102,11 +104,11 @@ function isComplete(answer: Buffer): boolean {
   return answer.length >= headEnd + 4 + Number(announced ?? 0);
 }
 
-/** A GET request as sent over the wire. */
+/** Returns a GET request in wire format. */
 export const getRequest = (path: string, headers = ''): string =>
   `GET ${path} HTTP/1.1\r\nhost: bench\r\nuser-agent: Mozilla/5.0 (X11; Linux x86_64) bench\r\n${headers}\r\n`;
 
-/** A JSON POST request as sent over the wire. */
+/** Returns a JSON POST request in wire format. */
 export const postRequest = (path: string, body: string): string =>
   [
     `POST ${path} HTTP/1.1`,

@@ -8,14 +8,14 @@ type Seeds = { publisherId: number; firstDay: string; days: number };
 
 const { placement, offer, country, device } = dimensionBits;
 
-/** Grains that pages and the explorer read, with the number of buckets per day, and of rows in each. */
+/** Report grains that pages and the explorer read. `hours` is the number of time buckets per day. */
 const grains = [
   { grain: 0, hours: 24 },
   ...[placement, country, device, placement | country].flatMap((grain) => [
     { grain, hours: 24 },
     { grain: grain | dayBit, hours: 1 },
   ]),
-  // Three hours of each day, distributed over all offers.
+  // Offers have sums in three hours of each day, distributed over all offers.
   { grain: offer, hours: 3 },
   { grain: offer | dayBit, hours: 1 },
   { grain: placement | offer, hours: 3 },
@@ -40,7 +40,8 @@ from generate_series(0, ${hours - 1}) h, generate_series(1, ${has(placement) ? 2
 }
 
 /**
- * Writes sums of every offer of a publisher on every day, compacted like those of the server. @returns number of rows
+ * Inserts sums for every offer of a publisher and every day, compacted like the server's own sums.
+ * @returns number of rows
  */
 export async function seedOfferSums({ pool }: Stage, { publisherId, firstDay, days }: Seeds): Promise<number> {
   const firstMs = Date.parse(firstDay);

@@ -8,7 +8,7 @@ const campaigns = 100;
 const tags = ['de', 'fr', 'es'] as const;
 const connections = 32;
 
-/** Texts of about the length of the offer's own, in each of the languages. */
+/** Adds translations in each language that are about as long as the offer's original texts. */
 const translateSql = `update offers o set translations = (
   select jsonb_object_agg(tag, jsonb_build_object('title', tag || ' ' || o.title, 'description',
     tag || ' ' || o.description, 'cta_yes', tag || ' ' || o.cta_yes, 'cta_no', tag || ' ' || o.cta_no))
@@ -19,7 +19,8 @@ type Kind = 'one' | 'languages' | 'placements' | 'any';
 type Timed = { port: number; costs: () => Promise<Costs>; requests: number; rounds: number };
 
 /**
- * Rows of a table: fetches in three languages, for three placements, and that only count, alternating with plain ones.
+ * Returns table rows for fetches in three languages, for three placements, and in count-only mode. Each alternates with
+ * plain fetches.
  */
 export async function fetchRows({ pool }: Stage, { port, costs, requests, rounds }: Timed): Promise<string[][]> {
   await createPublisher(pool, { key: 'bench-one', campaigns });
@@ -41,7 +42,8 @@ export async function fetchRows({ pool }: Stage, { port, costs, requests, rounds
   const costsByKind: Record<Kind, Costs[]> = { one: [], languages: [], placements: [], any: [] };
   let sent = 0;
   const inOrder = Object.entries(kinds) as [Kind, (at: number) => string][];
-  // Two rounds warm up. Reverse the order each time, because work that PostgreSQL defers is charged to the next kind.
+  // The first two rounds warm up. The order is reversed in each round, because deferred work of PostgreSQL is charged
+  // to the next kind.
   for (let round = -2; round < rounds; round += 1)
     for (const [kind, requestOf] of round % 2 === 0 ? inOrder : inOrder.toReversed()) {
       const before = await costs();

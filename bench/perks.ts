@@ -15,9 +15,9 @@ import { writeTable } from './report.ts';
 import { openStage, type Stage } from './stage.ts';
 
 /**
- * `npm run bench:perks [codes] [wraps] [rounds]`: a pool loaded by the command line, the cost of a code for a wrap, and
- * the costs of languages, several placements and counting for a fetch: each with and without, alternating on one
- * server.
+ * Measures loading a coupon pool from the command line, the cost of a code per wrap, and the cost of translations,
+ * several placements and counting per fetch. Each case runs with and without the feature, alternating on one server:
+ * `npm run bench:perks [codes] [wraps] [rounds]`.
  */
 const key = 'bench-perks';
 const [codes = 10_000_000, wraps = 3000, rounds = 5] = process.argv.slice(2).map(Number);
@@ -43,7 +43,10 @@ async function loadCodes(url: string, offer: number): Promise<number> {
   return seconds;
 }
 
-/** Opens sessions of different users, each with one offer. @returns their ids */
+/**
+ * Opens sessions of different users with one offer each.
+ * @returns the session ids
+ */
 async function openSessions({ pool }: Stage, offer: number, name: string): Promise<string[]> {
   const nowMs = Date.now();
   const ids = Array.from({ length: 2 * wraps }, () => newUuid7(nowMs));
@@ -63,7 +66,7 @@ async function wrapAll(port: number, costs: () => Promise<Costs>, ids: string[])
   const before = await costs();
   let sent = 0;
   const path = (id: string): string => `/sdk/v4/usp/session/${id}.json?api_key=${key}`;
-  // There are twice as many sessions as wraps, so each one is wrapped once.
+  // There are twice as many sessions as wraps, so no session is wrapped twice.
   const next = (): string => postRequest(path(ids[sent++] as string), '{"action":"wrap"}');
   while (sent < wraps) {
     const { failed } = await runLoad({ port, connections: 64, durationMs: 100, next });

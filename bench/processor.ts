@@ -1,7 +1,7 @@
 import { processorUs } from './costs.ts';
 import type { Stage } from './stage.ts';
 
-/** Processor time used so far by the server, and by each of its database processes, in milliseconds. */
+/** CPU time used so far by the server and by each of its database processes, in milliseconds. */
 export type Processor = { server: number; database: ReadonlyMap<number, number> };
 
 export async function readProcessor(pool: Stage['pool'], serverPid: number): Promise<Processor> {
@@ -14,8 +14,8 @@ export async function readProcessor(pool: Stage['pool'], serverPid: number): Pro
 }
 
 /**
- * Processor time per repeat since a reading, in milliseconds: of the server, and of the database. Excludes connections
- * that have ended, whose time is unknown.
+ * Returns the CPU time per repetition since a reading, in milliseconds, for the server and for the database.
+ * Connections that have ended are excluded, because their CPU time is unknown.
  */
 export function takenSince(before: Processor, after: Processor, repeats: number): string[] {
   const ofDatabase = [...after.database].reduce((sum, [pid, ms]) => sum + ms - (before.database.get(pid) ?? 0), 0);

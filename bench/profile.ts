@@ -1,11 +1,11 @@
-/** The used part of a V8 profile. */
+/** The fields of a V8 profile that are used here. */
 type Profile = {
   nodes: { id: number; callFrame: { functionName: string; url: string }; children?: number[] }[];
   samples: number[];
   timeDeltas: number[];
 };
 
-/** Groups of functions by the end of their file's path; the first match counts. */
+/** Function groups by file path suffix. The first match counts. */
 const groups: readonly [RegExp, string][] = [
   [/dist\/decision\//, 'decision'],
   [/dist\/offers\/render\//, 'rendering'],
@@ -29,7 +29,7 @@ function groupOf(name: string, url: string): string {
   return groups.find(([pattern]) => pattern.test(url))?.[1] ?? 'other';
 }
 
-/** Microseconds of processor time per request, by group and by the most expensive functions. */
+/** Returns the CPU time per request in microseconds, by group and for the most expensive functions. */
 export function profileTable(title: string, json: string, requests: number): string {
   const { nodes, samples, timeDeltas } = JSON.parse(json) as Profile;
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));

@@ -6,12 +6,12 @@ import { writeTable } from './report.ts';
 import { openStage, type Stage } from './stage.ts';
 
 /**
- * `npm run bench:refresh [campaigns] [times]`: time from the commit of a change to the responses that show it, with a
- * large catalogue.
+ * Measures the time from the commit of a change until responses show it, with a large catalogue: `npm run bench:refresh
+ * [campaigns] [times]`.
  */
 const key = 'bench-refresh';
 const token = 'metrics-'.repeat(5);
-/** Resolution of the timer that measures the event loop lag, in milliseconds; each figure includes it once. */
+/** Resolution of the timer that measures event loop lag, in milliseconds. Each figure includes this value once. */
 const lagResolutionMs = 10;
 
 type Change = { what: string; sql: (no: number) => string };
@@ -33,7 +33,7 @@ const changes: readonly Change[] = [
   { what: 'all offers at once', sql: (no) => `update offers set weight = ${no}` },
 ];
 
-/** Uses a separate stage, because nothing else may change the catalogue. */
+/** Runs on a separate stage, because nothing else may change the catalogue. */
 export async function benchRefresh(
   stage: Stage,
   { campaigns, times, isKept }: { campaigns: number; times: number; isKept: boolean },
@@ -102,7 +102,7 @@ async function servedVersion(url: string): Promise<number> {
   return answer.catalog_version;
 }
 
-/** Duration of a fetch-offers call, in milliseconds. */
+/** Returns the duration of a fetch-offers call, in milliseconds. */
 async function firstAnswer(url: string): Promise<number> {
   const startMs = performance.now();
   const answer = await fetch(`${url}/native/v4/offers.json?api_key=${key}`, {

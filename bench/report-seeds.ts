@@ -11,14 +11,14 @@ const eventsPerDay = 100_000_000 / 31;
 const sizes = { placement: 20, offer: 50, country: 30, device: 10 };
 const values = { plan: 20, shop: 1000 };
 
-/** Share of the 300,000 combinations of all dimensions with activity in a day. */
+/** Share of the 300,000 dimension combinations that have activity on a given day. */
 const shareOfAll = 0.3;
 
 const series = (has: boolean, size: number): string => `generate_series(1, ${has ? size : 1})`;
 
 /**
- * SQL of the sums of a day as its events would leave them; `at` is the time of the day. Values are evenly distributed,
- * within a factor of two.
+ * Returns the SQL that inserts the sums of a day as its events would leave them. `at` is the time of day. Values are
+ * evenly distributed within a factor of two.
  */
 function grainSql(grain: number): string {
   const [hasPlacement, hasOffer, hasCountry, hasDevice] = [1, 2, 4, 8].map((bit) => (grain & bit) !== 0) as [
@@ -46,7 +46,7 @@ from generate_series(0, ${buckets - 1}) h, ${series(hasPlacement, sizes.placemen
 where random() < ${share}`;
 }
 
-/** Weeks are added up from days. */
+/** Weekly sums are added up from days. */
 const seededGrains = keptGrains.filter((grain) => !(grain & weekBit));
 
 const keySql = Object.entries(values).flatMap(([key, size]) =>
@@ -61,8 +61,9 @@ from generate_series(0, ${grain === 0 ? 23 : 0}) h, generate_series(1, ${size}) 
 const metrics = metricNames.map((name) => `greatest(1, (events * 2 * random())::bigint) as ${name}`).join(', ');
 
 /**
- * Fills the rollups of some days in the order in which rollups write them, compacted except for the last day.
- * @returns number of rollups
+ * Fills the rollups of several days in the order in which the rollup job writes them, compacted except for the last
+ * day.
+ * @returns number of rollup rows
  */
 export async function seedReports(
   { pool, databaseUrl }: Stage,

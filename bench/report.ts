@@ -6,7 +6,7 @@ export type ReportRow = { what: string; measured: LoadResult; bare: LoadResult |
 
 const folder = new URL('./results/', import.meta.url);
 
-/** Prints the table with information on the machine, and stores it in bench/results/ unless the name is null. */
+/** Prints a report table with information about the machine. Stores it in bench/results/ unless the name is null. */
 export async function writeReport(name: string | null, rows: readonly ReportRow[], appendix = ''): Promise<void> {
   const head = [
     'What',
@@ -39,7 +39,7 @@ export async function writeReport(name: string | null, rows: readonly ReportRow[
   await writeTable(name, head, body, appendix);
 }
 
-/** The same for any columns. */
+/** Prints and stores a table with arbitrary columns, like `writeReport`. */
 export async function writeTable(name: string | null, head: string[], body: string[][], appendix = ''): Promise<void> {
   const [cpu] = cpus();
   const line = (cells: string[]): string => `| ${cells.join(' | ')} |`;

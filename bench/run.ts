@@ -26,13 +26,13 @@ const isQuick = values.quick === true;
 const seconds = Number(positionals[0] ?? (isQuick ? 0.5 : 8));
 const only = positionals[1];
 const durationMs = seconds * 1000;
-/** Number of rounds of alternating measurements. */
+/** Number of rounds in alternating measurements. */
 const rounds = isQuick ? 1 : 3;
-/** Parts that alternate with a baseline. */
+/** Benchmarks that alternate with a baseline. */
 const inTurns = ['caps', 'event-log'];
 const isMeasured = (part: string): boolean => (only === undefined ? isQuick || !inTurns.includes(part) : only === part);
 
-/** Cost readers by the port of the server. */
+/** Cost readers by server port. */
 const costsOf = new Map<number, () => Promise<Costs>>();
 
 const stage = await openStage();
@@ -83,7 +83,7 @@ function trackCosts({ port, child }: ServerProcess): void {
   costsOf.set(port, createCosts(stage, child.pid as number));
 }
 
-/** Response bytes for the bare server: those of Perkwire. */
+/** Fetches response bytes from Perkwire, for the bare server to return. */
 async function sampleBytes(port: number): Promise<{ offers: string; image: string }> {
   const answer = await fetch(`http://127.0.0.1:${port}/native/v4/offers.json?api_key=bench-100`, {
     method: 'POST',

@@ -8,19 +8,19 @@ import { launchBrowser, userAgent } from '../test/support/browser.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { openStage } from './stage.ts';
 
-/** Number of opened pages of each kind, each with an empty cache, after one warm-up: `npm run bench:sdk -- 5`. */
+/** Number of page loads of each kind, each with an empty cache, after one warm-up: `npm run bench:sdk -- 5`. */
 const runs = Number(process.argv[2] ?? 20);
 
-/** Reserved space in the page, as in the guide (docs/guides/web.md#a-page-with-the-sdk). */
+/** Space reserved in the page, as recommended in the guide (docs/guides/web.md#a-page-with-the-sdk). */
 const minHeight = 'max(760px, 100vh)';
 
-/** Time, in milliseconds, for scripts that run after the offer is shown, such as images and beacons. */
+/** Time for work after the offer is shown, such as images and beacons, in milliseconds. */
 const settleMs = 300;
 
 type Kind = {
   name: string;
   placement: string;
-  /** Whether the unit is embedded above the content of the page. */
+  /** Whether the unit is embedded above the page content. */
   embedded: boolean;
   viewport: { width: number; height: number };
 };
@@ -37,9 +37,8 @@ const kinds: readonly Kind[] = [
 ];
 
 /**
- * Prints the size of the web SDK and, for each kind of page, the time until the first offer is in the page, the
- * processor time of the main thread for all scripts, and how much of the page moved (cumulative layout shift), on a
- * first and a second visit.
+ * Prints the size of the web SDK. For each kind of page, also prints the time until the first offer is in the page, the
+ * CPU time of all scripts on the main thread, and the cumulative layout shift, for a first and a second visit.
  */
 const stage = await openStage();
 try {
@@ -90,11 +89,13 @@ async function measure(browser: Browser, url: string, { viewport }: Kind): Promi
   return visits;
 }
 
-/** Evaluates nothing in the page before its script time is read, because that would count. */
+/**
+ * Visits a page. Nothing is evaluated in the page before its script time is read, because that time would be included.
+ */
 async function visit(context: BrowserContext, url: string): Promise<Visit> {
   const tab = await context.newPage();
   const session = await context.newCDPSession(tab);
-  // Measure processor time, so that other programs don't count.
+  // Measure CPU time, so that other programs don't affect the result.
   await session.send('Performance.enable', { timeDomain: 'threadTicks' });
   const offerShown = tab.waitForEvent('console', (message) => message.text() === 'shown');
   await tab.goto(url);
@@ -112,8 +113,8 @@ function at(visits: readonly Visit[], share: number, name: keyof Visit, digits =
 }
 
 /**
- * Page with only text and the SDK. `shownMs`: time from navigation until an offer is in the page (the next frame draws
- * it); `shift`: sum of its layout shifts.
+ * Returns a page with only text and the SDK. `shownMs` is the time from navigation until an offer is in the page
+ * (painted in the next frame). `shift` is the sum of its layout shifts.
  */
 function page(url: string, { placement, embedded }: Kind): string {
   const config = { accountId: embeddedDemoIds.sdkId, ...(embedded && { targetElement: 'perks' }) };

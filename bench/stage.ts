@@ -12,15 +12,15 @@ import { endChild, freePort } from '../test/support/server-process.ts';
 export type Stage = { folder: string; databaseUrl: string; pool: pg.Pool; close: () => Promise<void> };
 
 /**
- * Opens a real database (fsync on) and a folder for one run; ended by `close`. A given folder is kept for another run.
- * Without migrations, the database waits for another version of the program.
+ * Opens a real database (with fsync) and a folder for one run, until `close` is called. A given folder is kept for
+ * another run. Without migrations, the database stays empty for another version of the program.
  */
 export async function openStage(keptFolder?: string, isMigrated = true): Promise<Stage> {
   const folder = keptFolder ?? (await mkdtemp(join(tmpdir(), 'perkwire-bench-')));
   await chmod(folder, 0o755); // as root, the database runs as another user, who needs access
   const database = await startEmbeddedPostgres({ dataDir: folder });
   if (isMigrated) await migrate(database.url);
-  // Not the product's pool, because seeding takes minutes.
+  // Use a plain pool instead of the product's pool, because seeding takes minutes.
   const pool = new pg.Pool({ connectionString: database.url, max: 2, application_name: 'perkwire-bench' });
   pool.on('error', () => {});
   return {
@@ -36,8 +36,8 @@ export async function openStage(keptFolder?: string, isMigrated = true): Promise
 }
 
 /**
- * Seeds a database and measures it; the commands `seed` and `ask` do only one of both, with a database that stays in
- * the folder.
+ * Seeds a database and measures it. The commands `seed` and `ask` run only one of the two steps, on a database that is
+ * kept in the folder.
  */
 export async function seedAndAsk({
   command,
@@ -80,7 +80,7 @@ export async function startBare(
   return { port, pid: child.pid as number, stop: () => endChild(child, 'SIGTERM') };
 }
 
-/** Waits until prepared rows are rolled up, so that their rollup is not measured. */
+/** Waits until the prepared rows are rolled up, so that their rollup is not measured. */
 export async function untilRolledUp(pool: pg.Pool): Promise<void> {
   await pool.query('vacuum analyze sessions, events');
   while ((await rollupLagMs(pool, Date.now())) > 0) await sleep(200);

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { startServerProcess } from '../test/support/server-process.ts';
 
 /**
- * Time until a service with the embedded PostgreSQL is ready, in an empty folder and again in the same one, with an
- * existing build. @returns lines for the report
+ * Measures the time until a service with the embedded PostgreSQL is ready: first in an empty folder, then again in the
+ * same folder, with an existing build.
+ * @returns report lines
  */
 export async function benchStart(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-start-'));

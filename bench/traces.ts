@@ -33,7 +33,7 @@ let user = 0;
 const fetchOne = (): string =>
   postRequest('/native/v4/offers.json?api_key=bench-100', `{"placement":"checkout","pub_user_id":"u${++user}"}`);
 
-/** Processor time of the server per request (µs), including exports to the collector. */
+/** Returns the CPU time of the server per request in microseconds, including exports to the collector. */
 async function costOf(server: ServerProcess): Promise<number> {
   const before = await processorUs(server.child.pid as number);
   const { ok, requests } = await runLoad({ port: server.port, connections, durationMs: roundMs, next: fetchOne });

@@ -1,7 +1,7 @@
 import type { Executor } from '../src/platform/db/pool.ts';
 import { weeksOfDaysSql } from '../src/reports/rollup/weeks.ts';
 
-/** Adds the weeks of all days of sums, like rollups. */
+/** Adds the weekly sums for all days that have sums, as rollups do. */
 export async function addWeeks(executor: Executor): Promise<void> {
   await executor.query(`insert into rollups ${weeksOfDaysSql('true')}`);
 }

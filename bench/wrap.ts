@@ -10,8 +10,8 @@ import { type Stage, untilRolledUp } from './stage.ts';
 const wraps = 300;
 
 /**
- * Time from sending the wrap to the arrival of the webhook, one at a time on an idle server, compared with a bare route
- * that only forwards.
+ * Measures the time from sending a wrap until its webhook arrives, one at a time on an idle server. Compares it with a
+ * bare route that only forwards the request.
  */
 export async function benchWrapLatency(stage: Stage, port: number, barePort: number): Promise<ReportRow[]> {
   let arrived: (() => void) | null = null;
@@ -74,8 +74,8 @@ export async function benchWrapLatency(stage: Stage, port: number, barePort: num
 const maxPerS = 10_000;
 
 /**
- * Measures wraps of separate open sessions at 64 connections; then with commits that take 8 ms longer (PostgreSQL's
- * `commit_delay`), as on a remote disk. Deliveries are compared with responses.
+ * Measures wraps of different open sessions over 64 connections. A second run has commits that take 8 ms longer
+ * (PostgreSQL's `commit_delay`), as on a remote disk. Compares the number of deliveries with the number of responses.
  */
 export async function benchWraps(
   stage: Stage,
@@ -112,13 +112,16 @@ export async function benchWraps(
 export const wrapRequest = (session: string): string =>
   postRequest(`/sdk/v4/usp/session/${session}.json?api_key=bench-100`, '{"action":"wrap"}');
 
-/** Sets the URL for the publisher's wraps. */
+/** Sets the webhook URL for the publisher's wraps. */
 export async function sendWebhooks(port: number, url: string): Promise<void> {
   const endpoint = '/manage/v1/webhook-endpoints/usp.selection?api_key=bench-100';
   await call(port, 'PUT', endpoint, { url, method: 'POST', enabled: true });
 }
 
-/** Opens copies of one session. @returns their ids */
+/**
+ * Inserts copies of one session.
+ * @returns the session ids
+ */
 export async function openSessions(pool: Stage['pool'], port: number, count: number): Promise<string[]> {
   const body = { placement: 'checkout', pub_user_id: 'wraps' };
   const answer = await call(port, 'POST', '/native/v4/offers.json?api_key=bench-100', body);

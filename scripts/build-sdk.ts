@@ -5,13 +5,16 @@ import { defaultSettings, defaultStyles } from '../packages/client/src/default-a
 import { termsRules } from '../packages/client/src/terms.ts';
 import { languages } from '../src/platform/i18n/languages.ts';
 
-/** Syntax of the oldest supported web views (docs/guides/web.md#browsers). */
+/** JavaScript version that the oldest supported web views understand (docs/guides/web.md#browsers). */
 const target = 'es2017';
 
-/** Targets of style sheets; src/browser/sdk/unit/unit.css has the rules for what can't be rewritten. */
+/**
+ * Browser targets for style sheets. src/browser/sdk/unit/unit.css has fallback rules for features that can't be
+ * transpiled.
+ */
 const cssTarget = ['safari12', 'chrome60'];
 
-/** English texts; pages load other languages themselves (src/browser/sdk/words.ts). */
+/** Bundle the English texts only; pages load other languages themselves (src/browser/sdk/words.ts). */
 const { unit, offerwall } = languages.en.texts.endUser;
 
 const root = new URL('..', import.meta.url);
@@ -19,8 +22,8 @@ const unitCss = await readFile(new URL('src/browser/sdk/unit/unit.css', root));
 const { code } = await transform(unitCss, { loader: 'css', minify: true, target: cssTarget });
 
 /**
- * Bundles the web SDK into dist/sdk/launcher.js, with the common part of all units in unit.json, and the other scripts
- * of src/browser/script.ts next to it.
+ * Bundles the web SDK into dist/sdk/launcher.js. The common part of all units goes to unit.json, next to the other
+ * scripts of src/browser/script.ts.
  */
 const { outputFiles } = await build({
   absWorkingDir: root.pathname,
@@ -40,7 +43,7 @@ const { outputFiles } = await build({
   platform: 'browser',
   target,
   define: {
-    // Replaced when a script is served (src/browser/script.ts).
+    // Placeholder that is replaced when a script is served (src/browser/script.ts).
     PUBLIC_URL: JSON.stringify('%%PUBLIC_URL%%'),
     UNIT_PATH: JSON.stringify('%%UNIT_PATH%%'),
     UNIT_OFFER: JSON.stringify(unit.offer),
@@ -64,7 +67,9 @@ const shared = {
 };
 await replaceFile(new URL('dist/sdk/unit.json', root).pathname, JSON.stringify(shared));
 
-/** Members of the SDK's own objects, which get short names because no page, response or storage contains them. */
+/**
+ * Members of SDK-internal objects. Their names can be shortened, because no page, response or storage contains them.
+ */
 const ownMembers = [
   ...['removeListeners', 'customFailed', 'useOwnFrame', 'stopWatching', 'cancelAutoShow', 'ignoreReload'],
   ...['startPending', 'onStorageFailure', 'storageKey', 'scriptBase', 'slotElement', 'setContent', 'allSelected'],
@@ -79,10 +84,10 @@ const ownMembers = [
 
 const regex = new RegExp(`^(${ownMembers.join('|')})$`);
 
-/** Makes Chromium compile all functions off the main thread, which reduces its script time from 15.0 to 10.8 ms. */
+/** Makes Chromium compile all functions off the main thread, which reduces the script time from 15.0 to 10.8 ms. */
 const compileHint = '//# allFunctionsCalledOnLoad\n';
 
-// A second minifier reduces the output of esbuild by another 2 % compressed.
+// A second minifier reduces the compressed output of esbuild by another 2 %.
 for (const { path, text } of outputFiles) {
   const isLauncher = path.endsWith('launcher.js');
   const { code: script = '' } = await minify(text, {
@@ -93,7 +98,7 @@ for (const { path, text } of outputFiles) {
   await replaceFile(path, isLauncher ? compileHint + script : script);
 }
 
-/** Replaces a file atomically: a server that starts meanwhile reads the whole file, old or new. */
+/** Replaces a file atomically, so that a server that starts meanwhile reads either the old or the new file in full. */
 async function replaceFile(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text);
   await rename(`${path}.new`, path);

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Checks `ops/` with its tools: alerts and their tests, queries of the dashboards (`promtool`), the chart (`helm`).
- * Reports tools that are not installed. `npm run ops:check`
+ * Checks `ops/` with the tools it is made for: alerts, alert tests and dashboard queries with `promtool`, the chart
+ * with `helm`. Reports tools that are not installed. Run `npm run ops:check`.
  */
 type Panel = { title: string; targets?: { expr: string }[] };
 
 const scratch = mkdtempSync(join(tmpdir(), 'perkwire-ops-'));
 
-/** Queries of the dashboards as recording rules, which promtool can read. */
+/** Converts dashboard queries to recording rules, which promtool can check. */
 function queriesAsRules(): string {
   const queries = readdirSync('ops/grafana').flatMap((name) => {
     const { panels } = JSON.parse(readFileSync(join('ops/grafana', name), 'utf8')) as { panels: Panel[] };

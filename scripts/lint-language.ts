@@ -4,8 +4,8 @@ import { parseSync } from 'oxc-parser';
 import { isNode, type Node, visit } from '../test/architecture/syntax-tree.ts';
 
 /**
- * Measures the language of code and documents, and fails where a measure is above its limit: `npm run lint:language`.
- * `-- --list` prints what each measure counts.
+ * Measures the language of code and documents, and fails if a measure exceeds its limit: `npm run lint:language`. `--
+ * --list` prints the matches of each measure.
  */
 type Measure = { name: string; value: number; limit: number; matches: readonly string[]; isMinimum?: boolean };
 
@@ -15,7 +15,7 @@ const documentPaths = tracked.filter((path) => /^(docs\/(?!adr\/).*|[A-Z]+|packa
 
 type Line = { text: string; path: string; line: number };
 
-/** Names that patterns of variables and parameters bind. */
+/** Returns the names bound by a variable or parameter pattern. */
 function boundNames(pattern: unknown): Node[] {
   if (!isNode(pattern)) return [];
   if (pattern.type === 'Identifier') return [pattern];
@@ -30,7 +30,7 @@ function boundNames(pattern: unknown): Node[] {
   return parts.flatMap((part) => (Array.isArray(part) ? part.flatMap(boundNames) : boundNames(part)));
 }
 
-/** Names that a node declares: variables, parameters, functions, types, and members of types. */
+/** Returns the names that a node declares: variables, parameters, functions, types and type members. */
 function declaredNames(node: Node): Node[] {
   switch (node.type) {
     case 'VariableDeclarator':
@@ -82,7 +82,7 @@ const fillers = new Set(
 );
 const vagueTypes = new Set(['Known', 'Row', 'Needs', 'Asked', 'Shown', 'Answer', 'Made', 'Given', 'Found']);
 
-/** Paragraphs of Markdown: prose between blank lines, without code, tables, lists and headings. */
+/** Returns the prose paragraphs of a Markdown text, without code, tables, lists and headings. */
 function paragraphsOf(text: string): string[] {
   const prose = text.replace(/^```[\s\S]*?^```/gm, '').replace(/<!--[\s\S]*?-->/g, '');
   return prose.split(/\n\s*\n/).filter((part) => !/^\s*([|#>]|[-*] |\d+\. )/.test(part));

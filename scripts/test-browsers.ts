@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Runs the browser tests of the SDK in Chromium (as the whole suite does), Firefox and WebKit: `npm run test:browsers`,
+ * Runs the SDK's browser tests in Chromium (like the full test suite), Firefox and WebKit: `npm run test:browsers`,
  * `npm run test:browsers -- firefox test/browser/sdk/usp.test.ts`. Reports browsers that are not installed.
  */
 const programs: Record<string, Readonly<Record<string, string>>> = {
@@ -22,8 +22,8 @@ const paths = commandArguments.filter((argument) => !(argument in programs));
 type Report = { testResults: { message: string; assertionResults: { status: string; fullName: string }[] }[] };
 
 /**
- * Summarizes a run from vitest's JSON report; null if it failed. Skipped tests need features that the driver lacks
- * (`lacks` in test/).
+ * Summarizes a run from vitest's JSON report, or returns null if the run failed. Skipped tests need features that the
+ * driver lacks (`lacks` in test/).
  */
 function summary(reportPath: string): string | null {
   if (!existsSync(reportPath)) return null;

@@ -25,13 +25,14 @@ type AppOptions = {
     metrics: Metrics;
     tracing: Tracing;
   };
-  /** A process without the role `api` answers health checks and metrics only. */
+  /** Whether to serve the API. A process without the `api` role only serves health checks and metrics. */
   serveApi: boolean;
 };
 
 /**
- * The HTTP side: what the modules hand in, in their order. Hooks reach all scopes below the one that they are added to;
- * so all but those of the registration of routes are added to a scope beside the one of the hot routes.
+ * Builds the HTTP server from the modules' contributions, in module order. Fastify hooks apply to all child scopes.
+ * Hooks that hot routes do not need are therefore added to a sibling scope. Only route registration hooks are added to
+ * the root.
  */
 export async function buildApp({ contributions, deps, serveApi }: AppOptions): Promise<App> {
   const { modules } = contributions;

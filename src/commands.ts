@@ -18,7 +18,7 @@ import { doctorCommands, secretsCommands } from './runtime/commands.ts';
 import { sourceCommands } from './sources/commands.ts';
 import { webhookCommands } from './webhooks/commands.ts';
 
-/** The module is the server: it runs until a signal, and ends the process itself. */
+/** Starts the server. The imported module runs until it receives a signal, and then ends the process. */
 const serve: Run = async () => {
   await import('./server.ts');
   return exitCodes.ok;
@@ -41,12 +41,15 @@ const completion: Command = {
   load: async () => (await import('./command-line/completion.ts')).printCompletion,
 };
 
-/** Services of commands that the program can do without. */
+/** Optional services for commands. */
 export const services: { embedded?: EmbeddedDatabases } = {
   embedded: embeddedDatabases,
 };
 
-/** Columns that are sealed with SECRETS_KEY. The canary is last: it vouches for the others once the old key is gone. */
+/**
+ * Columns that are sealed with SECRETS_KEY. The canary comes last: once it is sealed with the new key, all other
+ * columns are too.
+ */
 export const sealedColumns: readonly LoadSealed[] = [
   async () => (await import('./webhooks/endpoint-store.ts')).sealedEndpointColumns,
   async () => (await import('./alerts/rules.ts')).sealedAlertUrls,
@@ -62,8 +65,8 @@ export const sealedColumns: readonly LoadSealed[] = [
 ];
 
 /**
- * Every command of `perkwire`, in the order of its help: those of modules, read from the modules' files without
- * making a module, since that takes a database, and loading one takes longer than the help may.
+ * All commands of `perkwire`, in the order of the help. They are imported from the modules' command files without
+ * creating the modules, because a module needs a database and takes too long to load for the help.
  */
 export const commands: readonly Command[] = [
   start,

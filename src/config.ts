@@ -34,56 +34,56 @@ export type { EventLogSetting, HttpProxy, ImageStoreSetting, Role, TokenKey, Tra
 
 export type Config = {
   roles: readonly Role[];
-  /** Processes of the role api on this port (count). */
+  /** Number of processes of the role api on this port. */
   processes: number;
   host: string;
   port: number;
-  /** Origin without a trailing slash. */
+  /** Origin of the public URL, without a trailing slash. */
   publicUrl: string;
   trustProxy: boolean | number | string[];
-  /** null: use the embedded database. */
+  /** PostgreSQL URL, or null to use the embedded database. */
   databaseUrl: string | null;
   databasePoolSize: number;
   commitTimeoutMs: number;
-  /** Start on the schema of the next release. */
+  /** Whether to start on the schema of the next release. */
   allowNewerSchema: boolean;
   dataDir: string;
   tokenKeys: readonly TokenKey[];
   userPepper: string;
-  /** Users are still found under them, and move (rotation). */
+  /** Earlier peppers. Users are still found under them and are then moved to the current pepper (rotation). */
   earlierPeppers: readonly string[];
-  /** 32 bytes; seals. */
+  /** Current key for sealing secrets, 32 bytes. */
   secretsKey: Buffer;
-  /** They only open what they sealed (rotation). */
+  /** Earlier keys, used only to open secrets that were sealed with them (rotation). */
   earlierSecretsKeys: readonly Buffer[];
   requireTwoFactor: 'none' | 'operators' | 'all';
-  /** null: no mails are sent. */
+  /** Mail server settings, or null to send no e-mails. */
   mail: MailSetting | null;
-  /** Who reports bounces, with what shows that it is them. */
+  /** Credentials of the mail providers that may report bounces, by provider. */
   mailFeedback: MailFeedback;
-  /** Who gets the audit log as it is written; null: nobody. */
+  /** Syslog server that receives audit log entries as they are written, or null to send none. */
   auditSyslog: SyslogSetting | null;
-  /** null: no single sign-on. */
+  /** OpenID Connect settings, or null to disable single sign-on. */
   oidc: OidcSetting | null;
-  /** false: dashboard users sign in at the OpenID provider only. */
+  /** Whether dashboard users may sign in with a password. If false, they must use the OpenID provider. */
   passwordSignIn: boolean;
   logLevel: string;
   webhookAllowNets: readonly Net[];
   webhookAllowHttp: boolean;
-  /** null: calls go out directly. */
+  /** HTTP proxy for webhook calls, or null to send them directly. */
   webhookProxy: HttpProxy | null;
-  /** null: tracking events go straight to PostgreSQL. */
+  /** Event log settings, or null to store tracking events directly in PostgreSQL. */
   eventLog: EventLogSetting | null;
-  /** null: no metrics are shown. */
+  /** Access token for the metrics endpoint, or null to disable it. */
   metricsToken: string | null;
-  /** null: nothing is traced. */
+  /** Tracing settings, or null to disable tracing. */
   tracing: TracingSetting | null;
   workerConcurrency: number;
   imageCacheMb: number;
   imageCacheDir: string;
   imageCacheDiskMb: number;
   imageStore: ImageStoreSetting;
-  /** null: the bundled database. */
+  /** Path of the geolocation database, or null to use the bundled one. */
   geoipDb: string | null;
   retentionRawDays: number;
   retentionRollupDays: number;
@@ -91,10 +91,10 @@ export type Config = {
   shutdownTimeoutMs: number;
 };
 
-/** The three secrets a process cannot run without, in the spelling of their variables. */
+/** Secrets that every process requires, by environment variable. */
 export type SecretVariables = { TOKEN_KEYS: string; USER_PEPPER: string; SECRETS_KEY: string };
 
-/** Thrown when the environment cannot be used; the message lists every problem, one a line. */
+/** Thrown when the environment is invalid. The message lists every problem, one per line. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
@@ -108,10 +108,10 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads and checks the environment.
- * @param env variables as strings; empty ones count as absent
- * @param embeddedSecrets called only without DATABASE_URL, for the secrets the environment leaves out
- * @throws ConfigError naming all problems at once
+ * Reads and validates the environment variables.
+ * @param env environment variables; empty strings count as unset
+ * @param embeddedSecrets called only without DATABASE_URL, to supply the secrets that are not set in the environment
+ * @throws ConfigError with all problems at once
  */
 export function loadConfig(
   env: Record<string, string | undefined>,
@@ -122,7 +122,7 @@ export function loadConfig(
   if (raw.DATABASE_URL === '' && !raw.ROLES.includes('migrate')) {
     const made = embeddedSecrets(raw.DATA_DIR);
     for (const name of ['TOKEN_KEYS', 'USER_PEPPER', 'SECRETS_KEY'] as const) raw[name] ||= made[name];
-    // The receivers of the demo and of who tries it are on this machine.
+    // Allows loopback addresses, because the webhook receivers of the demo and of local trials run on this machine.
     raw.WEBHOOK_ALLOW_NETS = [raw.WEBHOOK_ALLOW_NETS, '127.0.0.0/8', '::1/128'].filter((nets) => nets !== '').join(',');
     raw.WEBHOOK_ALLOW_HTTP = true;
   }

@@ -32,16 +32,16 @@ import { createWebhooks } from './webhooks/module.ts';
 export type Modules = Awaited<ReturnType<typeof createModules>>;
 
 type ModuleOptions = PlatformOptions & {
-  /** The shop and the receiver of the demo. */
+  /** Whether to include the demo shop and its webhook receiver. */
   demo: boolean;
-  /** Process id that the operator's page shows. */
+  /** Process id shown on the operator's page. */
   pid: number;
 };
 
 /**
- * Creates the modules, each with the earlier ones that it uses; it imports from no others
- * (docs/architecture.md#modules). Everything of a new module (routes, pages, jobs, documentation) comes with its line
- * here. `close` ends them, the last one first.
+ * Creates the modules. Each module gets the earlier modules that it uses, and imports from no others
+ * (docs/architecture.md#modules). A new module adds all of its routes, pages, jobs and documentation with a single line
+ * here. `close` stops the modules in reverse order.
  */
 export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const modules: Module[] = [];
@@ -54,7 +54,8 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const catalogAdmin = add(createCatalogAdmin({ platform, catalog }));
   const accounts = add(createAccounts({ platform, catalog, catalogAdmin }));
   const audiences = add(createAudiences({ platform, catalog }));
-  // Events are stored when they are acknowledged, unless an event log takes them first.
+  // Without an event log, events are already stored in the database when they are acknowledged. The event log replaces
+  // this value.
   let eventsStoredUntil = options.now;
   ({ eventsStoredUntil } = add(await createEventLog({ platform, catalog })));
   const learning = add(createLearning({ platform, catalog }));
@@ -133,7 +134,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
     offers,
     tracking,
     contributions: assemble(modules, assembled),
-    /** Contributions of these and further modules. */
+    /** Returns the combined contributions of these modules and of additional ones. */
     contributionsWith: (...more: readonly Module[]): Contributions => assemble([...modules, ...more], assembled),
     close: async (): Promise<void> => {
       for (const module of modules.toReversed()) await module.close?.();

@@ -5,7 +5,10 @@ import { createOutput } from './command-line/output.ts';
 import { runCommandLine } from './command-line/run-command-line.ts';
 import { commands, services } from './commands.ts';
 
-/** npm passes on the Ctrl-C that the terminal has sent to all: only a later one means at once (milliseconds). */
+/**
+ * Minimum interval between two interrupts for the second one to force an exit, in milliseconds. The terminal sends
+ * Ctrl-C to all processes and npm forwards it again, so an earlier repeat is ignored.
+ */
 const repeatedSignalMs = 250;
 
 const stop = new AbortController();
@@ -18,7 +21,7 @@ const onSignal = (): void => {
 };
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
 process.stdout.on('error', (err: NodeJS.ErrnoException) => {
-  // A reader that has enough, such as `head`, is no failure.
+  // A reader that closes the pipe early, such as `head`, is not an error.
   if (err.code === 'EPIPE') process.exit(exitCodes.ok);
   process.stderr.write(`${err.message}\n`);
   process.exit(exitCodes.refused);
@@ -35,8 +38,8 @@ const exitCode = await runCommandLine(process.argv.slice(2), {
   signal: stop.signal,
   outputOf: (isJson) => createOutput(isJson, { stdout, stderr }),
 });
-// What was given up may still be under way.
+// Abandoned operations may still be running, so exit explicitly.
 if (exitCode === exitCodes.stopped) process.exit(exitCode);
 process.exitCode = exitCode;
-// The server of `start` has its own from here on.
+// From here on, the server of `start` has its own signal handlers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, onSignal);

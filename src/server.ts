@@ -35,26 +35,32 @@ import { embeddedSecrets } from './runtime/secrets.ts';
  */
 setFlagsFromString('--no-allocation-site-pretenuring');
 
-/** A primary waits longer for its processes than these do for what is in flight (milliseconds). */
+/** Extra shutdown time of a primary, in milliseconds, so that its child processes can finish their requests first. */
 const primaryMarginMs = 3000;
 
 type DemoDeps = Modules['platform']['deps'] & { catalog: CatalogStore };
 
-/** The demo in the embedded database. */
+/** Demo installation in the embedded database. */
 type Demo = {
-  /** @returns whether the catalogue was loaded now */
+  /**
+   * Loads the demo catalogue if it is missing.
+   * @returns whether the catalogue was loaded by this call
+   */
   start: (deps: DemoDeps) => Promise<boolean>;
   writeHistory: (deps: DemoDeps) => Promise<void>;
   printWelcome: (config: Config, dashboardLink: string | null, write: (text: string) => void) => void;
 };
 
-/** Features that the program can do without. */
+/** Optional features, which can be left out of the program. */
 const optional: { embedded?: EmbeddedDatabases; demo?: Demo } = {
   embedded: embeddedDatabases,
   demo: embeddedDemo,
 };
 
-/** Runs the service until a stop signal. @throws ConfigError, GeoError, StartupError with a message for the operator */
+/**
+ * Runs the service until a stop signal arrives.
+ * @throws ConfigError, GeoError, StartupError with a message for the operator
+ */
 async function main(): Promise<void> {
   const config = loadConfig(process.env, (dataDir) => {
     requireEmbedded(optional.embedded);
@@ -80,7 +86,7 @@ async function main(): Promise<void> {
   if (link === null)
     onStopSignal(process, (signal) => {
       logger.info({ signal }, 'stopping');
-      // What waits for migrations must not go on without them.
+      // Exit with an error code, so that commands waiting for the migrations do not continue without them.
       if (config.roles.includes('migrate')) process.exit(exitCodes.stopped);
       grace.close();
     });
@@ -95,7 +101,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** The start order; the first failure stops what was started. */
+/** Starts all parts in order. The caller stops the started parts if one fails. */
 async function start(config: Config, logger: Logger, parts: Parts, link: PrimaryLink | null): Promise<void> {
   const { roles, first, embeddedUrl } = link?.assignment ?? { roles: config.roles, first: true, embeddedUrl: null };
   config.roles = roles;
@@ -127,7 +133,8 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
     (await announceWait(logger, 'the demo catalogue', () => retryStart(() => demo.start(demoDeps))));
 
   const serveApi = roles.includes('api');
-  // Of several processes on one port, those without the role api serve nothing: they would get requests of the others.
+  // When several processes share a port, a process without the role `api` must not listen, because it would receive API
+  // requests.
   if (serveApi || link === null) await serve(modules, parts, serveApi);
   const background = await runJobs(
     jobsOf(modules.contributions, deps).filter((job) => job.roles.some((role) => roles.includes(role))),
@@ -137,21 +144,21 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   logger.info({ roles, port: config.port, embedded, firstStart }, 'ready');
   link?.ready();
   if (demo !== undefined && embedded && serveApi && first) {
-    // After readiness: a first start need not wait for it. A stop does.
+    // Runs after the service is ready, so that it does not delay the first start. A shutdown waits for it.
     const welcomed = welcome(demo, demoDeps);
     parts.add('welcome', () => welcomed);
     await welcomed;
   }
 }
 
-/** Fills the demo and prints how to go on. */
+/** Generates the demo history and prints the next steps. */
 async function welcome(demo: Demo, deps: DemoDeps): Promise<void> {
   await demo.writeHistory(deps).catch((err) => deps.logger.warn({ err }, 'generating demo history failed'));
   const dashboardLink = await retryStart(() => firstOperatorLink(deps.pool, deps.config.publicUrl, deps.now()));
   demo.printWelcome(deps.config, dashboardLink, (text) => process.stdout.write(text));
 }
 
-/** The schema of this program in the server that is writable now: after a failover all of it is looked at again. */
+/** Checks and migrates the schema on the server that is currently writable. After a failover, all checks run again. */
 async function prepareDatabase(databaseUrl: string, config: Config, logger: Logger): Promise<void> {
   const places = createServers(databaseUrl).all.map(placeOf);
   const url = await announceWait(logger, `the database at ${places.join(', ')}`, () =>
@@ -165,14 +172,17 @@ async function prepareDatabase(databaseUrl: string, config: Config, logger: Logg
   if (await continueRestoredRollups(url, collectRestored)) logger.info({}, 'rollups resumed after restore');
 }
 
-/** Before any work begins: a process whose port is taken claims nothing. */
+/** Starts the HTTP server. Runs before any background work, so that a process whose port is taken claims no work. */
 async function serve({ platform: { deps }, contributions }: Modules, parts: Parts, serveApi: boolean): Promise<void> {
   const app = await buildApp({ contributions, deps, serveApi });
   parts.add('http', () => app.close());
   await listen(app, deps.config);
 }
 
-/** What an operator reads when the service cannot start; where from is for who asks. */
+/**
+ * Returns the error message for an operator when the service cannot start. The stack trace of an unexpected error is
+ * included only at log level `debug` or `trace`.
+ */
 function failureText(err: Error): string {
   if (err instanceof ConfigError || err instanceof GeoError || err instanceof StartupError) return err.message;
   if (process.env.LOG_LEVEL === 'debug' || process.env.LOG_LEVEL === 'trace') return err.stack ?? err.message;

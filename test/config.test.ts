@@ -12,7 +12,7 @@ const given = {
   SECRETS_KEY: secretsKey,
 };
 
-/** Secrets are made only for the embedded database. */
+/** Secrets are only generated for the embedded database. */
 const noSecrets = (): never => {
   throw new Error('embedded secrets were asked for although there is a DATABASE_URL');
 };
@@ -31,7 +31,7 @@ function problemsOf(env: Record<string, string | undefined>): readonly string[] 
   return [];
 }
 
-/** The variables that the problems begin with. */
+/** Returns the names of the variables that the problems start with. */
 const namesOf = (problems: readonly string[]) => problems.map((problem) => problem.split(' ', 1)[0]).sort();
 
 describe('defaults', () => {

@@ -6,8 +6,8 @@ import { writeTable } from '../report.ts';
 import { openStage, type Stage } from '../stage.ts';
 
 /**
- * `npm run bench:experiment-load [users]`: the report of an experiment with many users, and fetches of a publisher with
- * ten experiments compared with fetches of one without.
+ * Measures the report of an experiment with many users, and the fetches of a publisher with ten experiments compared
+ * with those of a publisher without experiments: `npm run bench:experiment-load [users]`.
  */
 const [users = 4_000_000] = process.argv.slice(2).map(Number);
 
@@ -16,7 +16,7 @@ const durationMs = 5000;
 const rounds = 6;
 const reports = 60;
 
-/** Changes of ten concurrent experiments. */
+/** Changes made by ten concurrent experiments. */
 const changes: readonly object[] = [
   { settings: { delay: 5 } },
   { settings: { close_delay: 5 } },
@@ -30,7 +30,7 @@ const changes: readonly object[] = [
   {},
 ];
 
-/** Creates users with two to three sessions each, a tenth of whom paid, in an experiment with two arms. */
+/** Creates an experiment with two arms. Each user has two or three sessions, and a tenth of the users paid. */
 async function seedUsers({ pool }: Stage): Promise<{ seconds: number }> {
   const { rows } = await pool.query<{ id: number }>("select id from experiments where key = 'e0'");
   const startMs = performance.now();
@@ -95,7 +95,7 @@ const load = async (port: number, key: string): Promise<number> => {
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 
-/** Alternates, so that other load of the machine affects both. */
+/** Compares both publishers in alternating rounds, so that other load on the machine affects both equally. */
 async function compare(port: number): Promise<{ without: number; with: number; ratio: number }> {
   const ratios: number[] = [];
   const all: Record<keyof typeof keys, number[]> = { without: [], with: [] };

@@ -2,7 +2,7 @@ import { differBefore, sampleRatio } from '../../src/experiments/statistics/chec
 import { compare } from '../../src/experiments/statistics/compare.ts';
 import { type Moments, noMoments } from '../../src/experiments/statistics/moments.ts';
 
-/** Random numbers from a seed, so that all runs have the same worlds (mulberry32). */
+/** Returns a seeded random number generator (mulberry32), so that every run simulates the same worlds. */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -16,16 +16,16 @@ export function randomFrom(seed: number): () => number {
 export const normalFrom = (random: () => number): number =>
   Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
-/** A world of users who come for the first time, day by day. */
+/** Simulated world in which new users arrive every day. */
 export type World = {
   days: number;
-  /** Users per day of each arm. */
+  /** Number of users per arm and day. */
   usersPerDay: number;
-  /** Lift of the arm: 0.1 is 10 % more revenue. */
+  /** Relative revenue lift of the arm: 0.1 is 10 % more revenue. */
   lift: number;
-  /** Part of the variance that the history explains. */
+  /** Share of the variance that is explained by the users' history. */
   explained: number;
-  /** Part of the users who buy anything. Default: all. */
+  /** Share of users who buy anything. Default: all. */
   paying?: number;
 };
 
@@ -33,12 +33,12 @@ type OneUser = Pick<World, 'lift' | 'explained' | 'paying'>;
 type Sums = { -readonly [Name in keyof Moments]: number };
 
 /**
- * Adds a user with one to three sessions. Some buy, and the amounts are skewed. The mean per session over all users is
- * 1.
+ * Adds a user with one to three sessions. Only some users buy, and their amounts are skewed. The mean per session over
+ * all users is 1.
  */
 function addUser(into: Sums, random: () => number, { lift, explained, paying = 1 }: OneUser): void {
   const x = 1 + Math.floor(random() ** 2 * 3);
-  // Both have the mean 1: the constant and the variable part of a user.
+  // Both factors have the mean 1: the user's persistent habit and the random part.
   const spread = 0.8;
   const value = (own: number): number => Math.exp(spread * own - (spread * spread) / 2);
   const taste = normalFrom(random);
@@ -62,11 +62,11 @@ function addUser(into: Sums, random: () => number, { lift, explained, paying = 1
 const newSums = (): Sums => ({ ...noMoments });
 
 export type Run = {
-  /** Whether it was significant on any day. */
+  /** Whether the result was significant on any day. */
   wasSignificant: boolean;
-  /** Whether the intervals for repeated looks contained the true difference and the true lift on every day. */
+  /** Whether the sequential confidence intervals contained the true difference and the true lift on every day. */
   alwaysCovered: boolean;
-  /** Whether the interval of only the last day, by the normal distribution, did. */
+  /** Whether the normal confidence interval of the last day contained the true lift. */
   coveredAtTheEnd: boolean;
   explained: number;
 };
@@ -96,7 +96,7 @@ export function runWorld(world: World, seed: number, alpha = 0.05): Run {
   return run;
 }
 
-/** Whether any of several arms without effect ever wins against one control. */
+/** Returns whether any of several arms without an effect ever wins against the shared control. */
 export function anyWins({ arms, ...world }: Omit<World, 'lift'> & { arms: number }, seed: number): boolean {
   const random = randomFrom(seed);
   const control = newSums();
@@ -111,8 +111,8 @@ export function anyWins({ arms, ...world }: Omit<World, 'lift'> & { arms: number
 }
 
 /**
- * Whether users of an arm are ever reported as different before the experiment. `more`: change of their history; 0:
- * chance only.
+ * Returns whether the users of an arm are ever reported as different before the experiment. `more` is the relative
+ * change of their history; with 0, differences are due to chance only.
  */
 export function isCalledDifferent(world: Omit<World, 'lift'> & { more: number }, seed: number): boolean {
   const random = randomFrom(seed);
@@ -128,7 +128,7 @@ export function isCalledDifferent(world: Omit<World, 'lift'> & { more: number },
   return false;
 }
 
-/** Moments of many users without an experiment, for planning. */
+/** Returns the moments of many users without an experiment, for planning. */
 export function sampleOf(users: number, seed: number, world: Pick<World, 'lift' | 'explained'>): Moments {
   const random = randomFrom(seed);
   const moments = newSums();
@@ -136,7 +136,10 @@ export function sampleOf(users: number, seed: number, world: Pick<World, 'lift' 
   return moments;
 }
 
-/** Whether a check of shares raises an alarm on any day. `lost`: lost part of one arm's users. */
+/**
+ * Returns whether the sample ratio check raises an alarm on any day. `lost` is the share of one arm's users that is
+ * lost.
+ */
 export function alarms(
   { days, usersPerDay, lost }: { days: number; usersPerDay: number; lost: number },
   seed: number,
@@ -146,7 +149,7 @@ export function alarms(
   for (let day = 0; day < days; day += 1) {
     for (const arm of [0, 1]) {
       const mean = (usersPerDay / 2) * (arm === 1 ? 1 - lost : 1);
-      // Numbers of assigned users: their difference is binomial, approximated by a normal distribution.
+      // Number of assigned users. The difference between the arms is binomial, approximated by a normal distribution.
       counts[arm] = (counts[arm] ?? 0) + Math.round(mean);
     }
     const shift = Math.round((Math.sqrt(usersPerDay) / 2) * normalFrom(random));

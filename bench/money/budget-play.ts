@@ -4,21 +4,21 @@ import type { BudgetStage } from './budget-stage.ts';
 import type { BudgetWorld } from './budget-world.ts';
 import { uniforms } from './world.ts';
 
-/** Result of a world. Money in the currency of the payout; counts without a budget. */
+/** Result of a simulated world. Amounts are in the payout currency, or counts if the campaign has no budget. */
 export type BudgetVerdict = {
   limit: number;
   booked: number;
   unbilled: number;
   shown: number;
-  /** Number of times the campaign was shown in the first 30 seconds. */
+  /** Number of impressions in the first 30 seconds. */
   shownFirst: number;
-  /** Longest time in seconds without showing it while the budget had room and users came. */
+  /** Longest time without an impression although the budget had room and users came, in seconds. */
   silenceS: number;
-  /** Time in seconds when 99 % were booked, or null. */
+  /** Time at which 99 % of the limit was booked, in seconds, or null if that never happened. */
   bookedAtS: number | null;
-  /** Largest deviation from the plan at the end of an hour, as a part of the limit; null without a plan. */
+  /** Largest deviation from the plan at the end of any hour, as a fraction of the limit. Null without a plan. */
   offPlan: number | null;
-  /** Number of times that `campaign.budget_reached` was raised too early. */
+  /** Number of times `campaign.budget_reached` was raised too early. */
   falseEvents: number;
 };
 
@@ -27,7 +27,7 @@ type Event = (seconds: number) => Promise<void>;
 
 const browser = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/130.0.0.0 Safari/537.36' };
 
-/** Users of a world and their later events, on the clock of the stage. */
+/** Creates the users of a world with their later events, on the simulated clock. */
 function createUsers(world: BudgetWorld, campaignId: number, seed: number) {
   const u = uniforms(seed);
   const later = new Map<number, Event[]>();
@@ -41,7 +41,7 @@ function createUsers(world: BudgetWorld, campaignId: number, seed: number) {
   const get = (app: App, url: string) =>
     app.inject({ method: 'GET', url: url.replace('http://perks.test', ''), headers: browser });
 
-  /** @returns whether the campaign is shown */
+  /** @returns whether the response contained the campaign */
   async function ask(app: App, second: number): Promise<boolean> {
     const user = users++;
     const answer = await app.inject({
@@ -67,7 +67,7 @@ function createUsers(world: BudgetWorld, campaignId: number, seed: number) {
   }
   return {
     ask,
-    /** Runs the events of this second. */
+    /** Runs the events that are due in this second. */
     due: async (second: number): Promise<void> => {
       const events = later.get(second) ?? [];
       later.delete(second);
@@ -77,7 +77,7 @@ function createUsers(world: BudgetWorld, campaignId: number, seed: number) {
   };
 }
 
-/** Creates the campaign of a world, and another one that pays little and is always available. */
+/** Creates the campaign of a world, and a low-paying campaign that is always available. */
 async function prepare({ pool, refreshCatalog }: BudgetStage, world: BudgetWorld, startMs: number): Promise<number> {
   const publisherId = await createPublisher(pool, { key: 'bench', campaigns: 2 });
   await pool.query("update publishers set offers_per_response = 1, time_zone = 'UTC' where id = $1", [publisherId]);
@@ -99,7 +99,7 @@ async function prepare({ pool, refreshCatalog }: BudgetStage, world: BudgetWorld
   return rows[0]?.id as number;
 }
 
-/** Booked part of the limit, and unbilled amounts. */
+/** Reads the booked part of the limit and the unbilled amount from the campaign usage. */
 async function readUse({ pool }: BudgetStage, campaignId: number, metric: string) {
   const { rows } = await pool.query<{ spent: number; counted: number; clicks: number; unbilled: number }>(
     `select spent_micros / 1e6::float8 as spent, counted_impressions::float8 as counted, clicks::float8 as clicks,
@@ -111,7 +111,7 @@ async function readUse({ pool }: BudgetStage, campaignId: number, metric: string
   return { booked: metric === 'budget' ? spent : metric === 'clicks' ? clicks : counted, unbilled };
 }
 
-/** Booked amount according to events and bookings, independent of the usage. */
+/** Returns the amount booked in events and bookings, independent of the campaign usage. */
 async function readLedger({ pool }: BudgetStage, campaignId: number): Promise<number> {
   const { rows } = await pool.query<{ booked: number }>(
     `select ((select coalesce(sum(revenue_micros), 0) from events where campaign_id = $1)
@@ -121,10 +121,10 @@ async function readLedger({ pool }: BudgetStage, campaignId: number): Promise<nu
   return rows[0]?.booked ?? 0;
 }
 
-/** Time in seconds that a spent budget is watched for late events. */
+/** Time for which a spent budget is watched for late events, in seconds. */
 const aftermathS = 150;
 
-/** Plays a world to its end, and advances `clock.nowMs`. */
+/** Simulates a world to its end, advancing `clock.nowMs`. */
 export async function playBudget(
   stage: BudgetStage,
   world: BudgetWorld,

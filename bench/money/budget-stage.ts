@@ -9,18 +9,18 @@ import { createJobMeter } from '../../src/runtime/job-meter.ts';
 import type { Contributions } from '../../src/runtime/module.ts';
 import { jobsOf } from '../../src/runtime/run-jobs.ts';
 
-/** Processes of the real application on one real database, with one simulated clock. Jobs run only on request. */
+/** Processes of the real application that share one real database and a simulated clock. Jobs run only on request. */
 export type BudgetStage = {
   pool: pg.Pool;
   apps: readonly App[];
-  /** Runs jobs of every process once. */
+  /** Runs the named jobs of every process once. */
   run: (...names: string[]) => Promise<void>;
   refreshCatalog: () => Promise<void>;
   raiseEvents: () => Promise<void>;
   close: () => Promise<void>;
 };
 
-/** @param serverUrl URL of a database on the server, next to which a new one is created */
+/** @param serverUrl URL of an existing database; the new database is created on the same server */
 export async function openBudgetStage(
   serverUrl: string,
   { name, processes, now }: { name: string; processes: number; now: () => number },
@@ -29,7 +29,7 @@ export async function openBudgetStage(
   const admin = new pg.Client({ connectionString: serverUrl });
   await admin.connect();
   await admin.query(`create database ${name}`);
-  // Disk writes are not part of the simulation.
+  // Durability is not part of the simulation.
   await admin.query(`alter database ${name} set synchronous_commit = off`);
   await admin.end();
   url.pathname = `/${name}`;

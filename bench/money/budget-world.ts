@@ -1,32 +1,32 @@
 import type { CampaignRules } from '../../src/catalog/rules.ts';
 import type { Payout } from '../../src/catalog/types.ts';
 
-/** A campaign with a limit, and users with known behavior, on a simulated clock. */
+/** A simulated campaign with a limit, and users with known behavior, on a simulated clock. */
 export type BudgetWorld = {
   name: string;
-  /** Description of the world for skeptical readers. */
+  /** Description of the world for the report. */
   what: string;
   payout: { kind: Payout['kind']; amount: number };
   rules: (startMs: number) => CampaignRules;
   goal?: (startMs: number) => object;
-  /** Hours after midnight (UTC) at which the campaign is created, and the first user comes. */
+  /** Hour (UTC) at which the campaign is created and the first user comes, counted from midnight. */
   startHour: number;
   seconds: number;
-  /** Step of the simulation in seconds; everything in a step happens at once. */
+  /** Simulation step, in seconds. All events of a step happen at the same time. */
   stepS: number;
-  /** Number of processes that respond in turn, on one database. */
+  /** Number of processes that handle requests in rotation, on one database. */
   processes: number;
-  /** Number of users per second; fractions are drawn. */
+  /** Expected number of users per second. A fractional part is the probability of one more user. */
   asks: (second: number) => number;
   clickRate: number;
-  /** Conversions per click. */
+  /** Conversion rate per click. */
   conversionRate: number;
-  /** Seconds until a click, and from there to a conversion, from a uniform number. */
+  /** Time until a click, and from a click to a conversion, in seconds. The argument is a uniform random number. */
   clickDelayS: (u: number) => number;
   conversionDelayS: (u: number) => number;
-  /** Part of the limit that the plan has used by a second; absent without a plan. */
+  /** Fraction of the limit that the plan has used by a given second. Absent if there is no plan. */
   plan?: (second: number) => number;
-  /** Second from which the plan is compared; before it, traffic is learned. */
+  /** Second from which usage is compared with the plan. Traffic is learned before that. */
   plannedFromS?: number;
 };
 
@@ -63,13 +63,13 @@ const budget =
     total_caps: [{ metric: 'budget', per, limit }],
   });
 
-/** A number of users in the first second, then one per second. */
+/** Returns a traffic curve with `count` users in the first second, then one user per second. */
 const burst =
   (count: number) =>
   (second: number): number =>
     second === 0 ? count : 1;
 
-/** Two peaks, at 9 and at 20 o'clock, and an hour without users from 3 to 4. */
+/** Traffic curve with two peaks, at 9:00 and 20:00, and no users from 3:00 to 4:00. */
 const humps = (hour: number): number =>
   hour >= 3 && hour < 4 ? 0 : 0.01 + 0.09 * (Math.exp(-((hour - 9) ** 2) / 8) + Math.exp(-((hour - 20) ** 2) / 8));
 

@@ -6,8 +6,9 @@ import { openBudgetStage } from './budget-stage.ts';
 import { type BudgetWorld, budgetWorlds } from './budget-world.ts';
 
 /**
- * Simulates campaigns with budgets, caps and goals in the real application on a real database with a simulated clock:
- * `npm run bench:money -- budgets`; `npm run bench:money -- budgets humps 3`: worlds whose names match, with 3 seeds.
+ * Simulates campaigns with budgets, caps and goals in the real application, on a real database with a simulated clock:
+ * `npm run bench:money -- budgets`. To run only the worlds whose names match, with 3 seeds: `npm run bench:money --
+ * budgets humps 3`.
  */
 const only = process.argv[3] ?? '';
 const seedsOf = ({ plan }: BudgetWorld): number => Number(process.argv[4] ?? (plan === undefined ? 5 : 1));
@@ -15,7 +16,7 @@ const seedsOf = ({ plan }: BudgetWorld): number => Number(process.argv[4] ?? (pl
 const amount = (value: number): string => (Number.isInteger(value) ? String(value) : value.toFixed(2));
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-/** Median of several seeds, and the worst value if it differs. */
+/** Formats the median over several seeds, and the worst value if it differs. */
 function spread(values: readonly number[], text: (value: number) => string, isHighBad = true): string {
   const sorted = [...values].sort((a, b) => (isHighBad ? a - b : b - a));
   const [median, worst] = [sorted[Math.floor((sorted.length - 1) / 2)] as number, sorted.at(-1) as number];

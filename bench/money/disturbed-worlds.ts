@@ -4,24 +4,25 @@ import type { Policy } from './policies.ts';
 import { rankingWorlds } from './ranking-worlds.ts';
 import { cpcOffers, paidOffers, uniforms, type World, worldOf } from './world.ts';
 
-/** A world with the goal of a ranking for its last half. */
+/** A simulated world with a goal for the ranking in the second half of a run. */
 export type DisturbedWorld = World & {
   /**
-   * Value to reach as a share of the best possible, or null for a percentage point less than plain Thompson sampling.
+   * Target revenue as a share of the best possible revenue, or null for one percentage point less than plain Thompson
+   * sampling.
    */
   goal: number | null;
-  /** End of the disturbance, in milliseconds since the start. */
+  /** End of the disturbance, in milliseconds since the start of the run. */
   endsMs?: number;
-  /** Number of impressions of the best offer from which `bestFirst` counts. */
+  /** Number of impressions of the best offer after which `bestFirst` is measured. */
   countsAfter?: number;
 };
 
-/** Time in milliseconds after a disturbance in which a ranking must recover. */
+/** Time a ranking has to recover after a disturbance, in milliseconds. */
 const recoveryMs = 60_000;
 
 /**
- * Worlds in which an earlier ranking lost its best offer. @param answers number of answers in the worlds with ten
- * offers
+ * Returns worlds in which an earlier ranking stopped showing its best offer.
+ * @param answers number of responses in the worlds with ten offers
  */
 export function disturbedWorlds(seed: number, answers = 60_000): DisturbedWorld[] {
   const fromMs = (1000 * answers) / 2 / 100;
@@ -52,7 +53,7 @@ export function disturbedWorlds(seed: number, answers = 60_000): DisturbedWorld[
   ];
 }
 
-/** Numbers from 0 to count - 1 in an order drawn by the seed. */
+/** Returns the numbers from 0 to count - 1 in an order determined by the seed. */
 function shuffled(seed: number, salt: number, count: number): number[] {
   const u = uniforms(seed);
   return Array.from({ length: count }, (_, at) => at).sort((a, b) => u(salt, a) - u(salt, b));
@@ -107,15 +108,18 @@ function conversions(seed: number, answers: number): DisturbedWorld {
 }
 
 export type Measured = {
-  /** Value of the last half, and of the time from a minute after the disturbance, as shares of the best possible. */
+  /**
+   * Revenue as a share of the best possible revenue: in the second half of the run, and from one minute after the
+   * disturbance on.
+   */
   value: number;
   recovered: number;
-  /** Share of answers with the best offer first, and the longest time without one in seconds. */
+  /** Share of responses that show the best offer first, and the longest time without such a response, in seconds. */
   bestFirst: number;
   longestS: number;
 };
 
-/** Measures a policy in the last half of a world. */
+/** Measures a policy in the second half of a run. */
 export function measure(world: DisturbedWorld, create: (world: World, seed: number) => Policy, seed: number): Measured {
   const half = { earned: 0, possible: 0 };
   const after = { earned: 0, possible: 0 };

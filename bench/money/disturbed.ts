@@ -5,7 +5,10 @@ import { engine, type Policy } from './policies.ts';
 import { plainThompson } from './random/policies.ts';
 import type { World } from './world.ts';
 
-/** `npm run bench:money -- disturbed [SEEDS] [FIRST SEED]`: lost and late clicks, pauses, new offers. */
+/**
+ * Measures rankings with lost clicks, late clicks, pauses and new offers: `npm run bench:money -- disturbed [SEEDS]
+ * [FIRST SEED]`.
+ */
 const [seeds, firstSeed] = [Number(process.argv[3] ?? 3), Number(process.argv[4] ?? 1)];
 const policies: Record<string, (world: World, seed: number) => Policy> = { Perkwire: engine, plain: plainThompson };
 
@@ -14,7 +17,7 @@ const percent = (values: readonly number[]): string => {
   return `${(100 * mean).toFixed(1)} (${(100 * Math.min(...values)).toFixed(1)})`;
 };
 
-/** Recovered value as a share of that of the same run without the disturbance. */
+/** Revenue after recovery as a share of the revenue in the same run without the disturbance. */
 function againstUndisturbed(world: DisturbedWorld, seed: number, { recovered }: Measured): number[] {
   if (world.endsMs === undefined) return [];
   const { isLost: _, knownAtMs: _known, isPaused: _paused, ...undisturbed } = world;

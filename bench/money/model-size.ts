@@ -12,20 +12,22 @@ import { following } from '../../src/learning/versions.ts';
 import { longestTurnMs } from '../../test/support/longest-turn.ts';
 import { uniforms } from './world.ts';
 
-/** Size of the model of a large catalogue, and cost of its next version: `npm run bench:money -- size`. */
+/**
+ * Measures the model size of a large catalogue and the cost of the next model version: `npm run bench:money -- size`.
+ */
 const count = 10_000;
-/** Number of values of each property: 50 in total. */
+/** Number of values per property, 50 in total. */
 const values = { device: 3, os: 4, country: 12, hour: 24, weekday: 7 };
-/** Number of following versions, and of changed pairs in each. */
+/** Number of later model versions, and number of pairs that each of them changes. */
 const [versions, changedPairs] = [30, 5000];
-/** Number of further versions with other variances, which change a fifth of all pairs. */
+/** Number of additional versions with other variances, which change a fifth of all pairs. */
 const variances = 5;
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 const u = uniforms(1);
 
-/** Used memory in megabytes. */
+/** Returns the used memory in megabytes, after garbage collection. */
 async function memoryMb(): Promise<number> {
   for (let at = 0; at < 3; at++) {
     collect();
@@ -35,12 +37,12 @@ async function memoryMb(): Promise<number> {
   return (heapUsed + external) / 1e6;
 }
 
-/** Sets a pair to numbers that do not repeat. */
+/** Sets a pair of the table to unique pseudorandom numbers. */
 function setAt(table: Table, slot: number, salt: number): void {
   setPair(table, slot, u(salt, slot) - 0.5, 0.01 + u(salt + 1, slot));
 }
 
-/** Creates a model in which each offer has a separate effect for each value. */
+/** Creates a model in which each offer has a separate effect for each property value. */
 function createLargeModel(): Model {
   const model = createModel();
   for (const { rates, effects } of [model.click, model.conversion]) {
@@ -55,7 +57,7 @@ function createLargeModel(): Model {
         for (let id = 1; id <= count; id++) setAt(effects.weights, slotOf(effects.weights, feature, id), 2);
       }
     }
-    // Conversions are rarer, so use only effects of clicks.
+    // Conversions are rarer, so only clicks get effects.
     if (rates === model.click.rates) continue;
     effects.priors.clear();
   }
@@ -95,7 +97,10 @@ const before = await memoryMb();
 let model = await modelOf(1, await unpackVersion(whole));
 const mb = (await memoryMb()) - before;
 
-/** Applies versions. @returns times, processor times and longest turns of each, in milliseconds */
+/**
+ * Applies versions one after another.
+ * @returns durations, CPU times and longest event loop turns per version, in milliseconds
+ */
 async function follow(bodies: readonly Buffer[]): Promise<{ taken: number[]; used: number[]; turns: number[] }> {
   const [taken, used, turns]: [number[], number[], number[]] = [[], [], []];
   for (const body of bodies) {

@@ -10,7 +10,7 @@ type Noticing = {
   later: (atMs: number, notice: Notice) => void;
 };
 
-/** Generates the events of a shown offer. */
+/** Generates the events that follow when an offer is shown. */
 export function notice({ world, view, at, chance, later }: Noticing): void {
   const { offer, position, asker, atMs } = view;
   later(atMs, { what: 'seen', view, atMs, delayMs: 0 });

@@ -4,10 +4,13 @@ import { notice } from './noticing.ts';
 import { learnEveryMs, type Notice, type Policy, topOf, type View, valuesOf } from './policies.ts';
 import { uniforms, type World } from './world.ts';
 
-/** An answer of a run, with the true expected revenue of what it shows, and of the best that it could show. */
+/**
+ * One response of a run, with the true expected revenue of the offers shown, and of the best offers that could have
+ * been shown.
+ */
 export type PlayedAnswer = {
   at: number;
-  /** Milliseconds since the start. */
+  /** Time of the response, in milliseconds since the start of the run. */
   atMs: number;
   chosen: readonly number[];
   best: readonly number[];
@@ -15,7 +18,11 @@ export type PlayedAnswer = {
   possible: number;
 };
 
-/** Plays a world with a policy. @param note is called for each answer @param from first recorded answer */
+/**
+ * Simulates a world with a policy.
+ * @param note called for each recorded response
+ * @param from index of the first recorded response
+ */
 export function play(world: World, policy: Policy, seed: number, note: (answer: PlayedAnswer) => void, from = 0): void {
   const u = uniforms(seed + 77);
   const notices = new Map<number, Notice[]>();
@@ -52,7 +59,7 @@ export function play(world: World, policy: Policy, seed: number, note: (answer: 
   }
 }
 
-/** Value of the last half of a run, as a share of the best possible. */
+/** Returns the revenue in the second half of a run, as a share of the best possible revenue. */
 export function lastHalfOf(world: World, policy: Policy, seed: number): number {
   let [earned, possible] = [0, 0];
   const note = (answer: PlayedAnswer): void => {

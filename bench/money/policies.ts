@@ -8,32 +8,35 @@ import { propertiesOf } from '../../src/learning/properties.ts';
 import { inputOf, publisherWith } from '../../test/decision/support.ts';
 import type { Asker, World } from './world.ts';
 
-/** A shown offer. */
+/** An impression of an offer. */
 export type View = { offer: number; position: number; asker: Asker; atMs: number };
 
-/** An observed event: an offer was seen, a click, a conversion. `outcome`: result of a view, even without a click. */
+/**
+ * An observed event: an impression, a click or a conversion. `outcome` is the result of an impression, whether it was
+ * clicked or not.
+ */
 export type Notice =
   | { what: 'seen' | 'clicked' | 'converted'; view: View; atMs: number; delayMs: number }
   | { what: 'outcome'; view: View; isClick: boolean };
 
-/** A ranking of offers. */
+/** A ranking policy. */
 export type Policy = {
-  /** Returns offers from 0, best first, from those that are present. */
+  /** Returns the indexes of present offers, best first. */
   choose: (asker: Asker, isPresent: (offer: number) => boolean, at: number, nowMs: number) => readonly number[];
-  /** Called every two seconds with the events since the last call. */
+  /** Called every two seconds with the events since the previous call. */
   learn: (notices: readonly Notice[], nowMs: number) => void;
 };
 
-/** Input of the engine's decision for the same answer as `choose`. */
+/** Returns the decision input that the engine uses for the same arguments as `choose`. */
 type InputOf = (...asked: Parameters<Policy['choose']>) => DecisionInput;
 
 /** Interval at which policies learn, in milliseconds. */
 export const learnEveryMs = 2000;
 
-/** A fit waits for 2 % more rows, but at most this long (milliseconds). */
+/** Maximum time between two fits, in milliseconds. A fit usually waits for 2 % more rows. */
 const longestPauseMs = 10_000;
 
-/** The engine with its own code for decisions and learning, but without a database. */
+/** Creates a policy that uses the engine's own decision and learning code, but no database. */
 export function engine(world: World, seed: number): Policy & { inputOf: InputOf; fits: Fits } {
   const publishers = new Map<number, Publisher>();
   const publisherOf = (isPresent: (offer: number) => boolean): Publisher => {
@@ -100,7 +103,7 @@ export const uniform = (world: World, seed: number): Policy => ({
   learn: () => {},
 });
 
-/** True revenue of an impression of each offer in the first position. */
+/** Returns the true expected revenue of an impression in the first position, for each offer. */
 export const valuesOf = (world: World, asker: Asker, at: number): number[] =>
   world.offers.map(({ campaign: { payout } }, offer) => {
     const amount = payout.amountMicros / 1_000_000;
@@ -109,7 +112,7 @@ export const valuesOf = (world: World, asker: Asker, at: number): number[] =>
     return payout.kind === 'cpc' ? clicks : clicks * world.conversionRate(offer);
   });
 
-/** Offers with the highest values. */
+/** Returns the present offers with the highest values. */
 export function topOf(values: readonly number[], isPresent: (offer: number) => boolean, count: number): number[] {
   const present = values.map((_, offer) => offer).filter(isPresent);
   if (count === 1)

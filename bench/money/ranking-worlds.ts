@@ -2,7 +2,7 @@ import type { Payout } from '../../src/catalog/types.ts';
 import { pays } from '../../test/decision/support.ts';
 import { type Asker, cpcOffers, logistic, paidOffers, uniforms, type World, worldOf } from './world.ts';
 
-/** Worlds in which only the order of offers matters. */
+/** Returns worlds in which only the order of the offers matters. */
 export const rankingWorlds = (seed: number): World[] => [
   twoDevices(seed),
   attributes(seed, {
@@ -57,7 +57,7 @@ export const rankingWorlds = (seed: number): World[] => [
   lateConversions(seed),
 ];
 
-/** Two offers; phones click one, desktops the other. */
+/** World with two offers: phone users click one of them, desktop users the other. */
 const twoDevices = (seed: number): World => {
   const u = uniforms(seed);
   return worldOf({
@@ -77,9 +77,9 @@ type Attributes = Pick<World, 'name' | 'what'> & {
   offers: number;
   keys: number;
   values: number;
-  /** Standard deviation of a key's effects on the log-odds. */
+  /** Standard deviation of the effects of an attribute on the log-odds. */
   effect: (key: number) => number;
-  /** Standard deviation of the offers' own log-odds. */
+  /** Standard deviation of the offers' base log-odds. */
   spread?: number;
   answers?: number;
 };
@@ -114,7 +114,7 @@ function attributes(
   });
 }
 
-/** Two attributes that are only informative in combination. */
+/** World with two attributes that are only informative in combination. */
 function pairs(seed: number): World {
   const u = uniforms(seed);
   const bit = (asker: Asker, key: string): boolean => asker.custom.get(key) === '1';
@@ -128,7 +128,8 @@ function pairs(seed: number): World {
 }
 
 /**
- * An offer that is 25 % better than the best appears late; answers have two positions, the second seen half as often.
+ * World in which an offer that is 25 % better than the best one appears late. Responses have two positions; the second
+ * is seen half as often.
  */
 const newcomer = (seed: number): World => {
   const rates = [0.06, 0.05, 0.04, 0.075];

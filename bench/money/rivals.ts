@@ -4,7 +4,7 @@ import type { Asker, World } from './world.ts';
 
 type Counts = { impressions: number; clicks: number; conversions: number };
 
-/** Revenue of an impression, computed from rates. */
+/** Returns the expected revenue of an impression, computed from click and conversion rate. */
 function revenueOf(world: World, offer: number, click: number, conversion: number): number {
   const payout = world.offers[offer]?.campaign.payout;
   const amount = (payout?.amountMicros ?? 0) / 1_000_000;
@@ -27,7 +27,7 @@ function counting(world: World): { counts: Counts[]; learn: Policy['learn'] } {
   };
 }
 
-/** Best average so far, with 10 % of the answers at random. */
+/** Ranking by the best average so far, with 10 % random responses. */
 export function greedy(world: World, seed: number): Policy {
   const { counts, learn } = counting(world);
   return {
@@ -45,8 +45,11 @@ export function greedy(world: World, seed: number): Policy {
 }
 
 /**
- * Thompson sampling without context, as in an earlier ranking: Beta posteriors of an offer, shrunk to the other offers
- * of its category, counted twice; 100 impressions of warm-up; 1 % of the answers at random; no position effects.
+ * Thompson sampling without context, as in an earlier ranking:
+ * - Beta posteriors per offer, shrunk towards the other offers of its category, counted twice
+ * - 100 warm-up impressions
+ * - 1 % random responses
+ * - no position effects
  */
 export function withoutContext(world: World, seed: number): Policy {
   const { counts, learn } = counting(world);
@@ -97,8 +100,8 @@ export function withoutContext(world: World, seed: number): Policy {
 }
 
 /**
- * A logistic Thompson sampler for each offer, with all attributes and the whole covariance (a Newton step for each
- * outcome). It learns each outcome when the click would have come, even without one. Only for clicks.
+ * A logistic Thompson sampler per offer, with all attributes and the full covariance (one Newton step per outcome). It
+ * learns each outcome at the time when a click would have come, even if there was none. Supports clicks only.
  */
 export function logisticPerOffer(world: World, seed: number): Policy {
   const columns = new Map<string, number>([['', 0]]);
@@ -167,7 +170,7 @@ export function logisticPerOffer(world: World, seed: number): Policy {
   };
 }
 
-/** Number of columns of a world's attributes. */
+/** Number of columns that encode a world's attributes. */
 function sizeOf(world: World): number {
   const texts = new Set<string>();
   for (let at = 0; at < world.answers; at++) {

@@ -6,8 +6,8 @@ import { greedy, logisticPerOffer, withoutContext } from './rivals.ts';
 import type { World } from './world.ts';
 
 /**
- * Seeded worlds with known truth: earnings of each ranking, as a share of the best possible. `npm run bench:money -- 3
- * devices Perkwire`: with 3 seeds, worlds and rankings of these names.
+ * Measures the revenue of each ranking in seeded worlds with known truth, as a share of the best possible revenue. For
+ * 3 seeds and only the worlds and rankings with these names: `npm run bench:money -- 3 devices Perkwire`.
  */
 const seeds = Number(process.argv[2] ?? 1);
 const only = process.argv[3] ?? '';
@@ -21,10 +21,12 @@ const policies: Record<string, (world: World, seed: number) => Policy> = {
   Perkwire: engine,
 };
 
-/** Number of parts of a run. */
+/** Number of equal parts that a run is divided into. */
 const parts = 10;
 
-/** Number of answers in a window that shows how fast a ranking learns, and the share to reach. */
+/**
+ * Number of responses per window, which shows how fast a ranking learns, and the revenue share to reach in a window.
+ */
 const [window, reached] = [500, 0.9];
 
 type Run = {
@@ -34,7 +36,7 @@ type Run = {
   windows: { earned: number; possible: number }[];
 };
 
-/** True expected revenue of what a policy shows, by part of the run. */
+/** Returns the true expected revenue of the offers that a policy shows, by part of the run. */
 function runOf(world: World, policy: Policy, seed: number): Run {
   const run: Run = {
     earned: Array(parts).fill(0),
@@ -57,7 +59,10 @@ function runOf(world: World, policy: Policy, seed: number): Run {
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-/** Number of answers until the next ones earn enough, in the mean of runs; null if they never do. */
+/**
+ * Returns the number of responses after which the next window reaches the required revenue share, summed over all runs,
+ * or null if none does.
+ */
 function answersUntilReached(runs: readonly Run[], from: number): number | null {
   const first = Math.floor(from / window);
   const count = (runs[0] as Run).windows.length;

@@ -19,10 +19,10 @@ import { cpcOffers, uniforms, type World, worldOf } from './world.ts';
  */
 const folder = process.argv[3] ?? '.';
 const [seeds, only] = [Number(process.argv[4] ?? 2), process.argv[6] ?? ''];
-/** Number of answers of a run; a shorter table is repeated, each time in another order. */
+/** Number of responses per run. A shorter table is repeated, in a different order each time. */
 const rounds = Number(process.argv[5] ?? 20_000);
 
-/** Maximum number of groups into which the numbers of a column are split, of about equal size. */
+/** Maximum number of bins of about equal size for a numeric column. */
 const maxBins = 8;
 
 type TableRow = { label: string; custom: Map<string, string> };
@@ -42,7 +42,7 @@ function readTable(path: string): TableRow[] {
   }));
 }
 
-/** Values as an app would send them: numbers are replaced by their group. */
+/** Returns column values as an app would send them, with numbers replaced by their bin. */
 function textsOf(values: readonly string[]): readonly string[] {
   const numbers = values.filter((value) => value !== 'NA').map(Number);
   if (numbers.some(Number.isNaN) || new Set(numbers).size <= maxBins) return values;
@@ -58,7 +58,10 @@ function textsOf(values: readonly string[]): readonly string[] {
 
 const labelsOf = (rows: readonly TableRow[]): string[] => [...new Set(rows.map(({ label }) => label))].sort();
 
-/** @param rates click rates of the offer of the row's class, and of any other */
+/**
+ * Creates a world from table rows.
+ * @param rates click rate of the offer that matches the row's class, and of all other offers
+ */
 function tableWorld(rows: readonly TableRow[], rates: readonly [number, number], seed: number): World {
   const labels = labelsOf(rows);
   const u = uniforms(seed);
@@ -87,7 +90,7 @@ const policies: Record<string, (world: World, seed: number) => Policy> = {
   Perkwire: engine,
 };
 
-/** Share of answers of the last half with the correct offer. */
+/** Returns the share of responses with the correct offer in the second half of a run. */
 function rightOf(world: World, policy: Policy, seed: number): number {
   let right = 0;
   play(

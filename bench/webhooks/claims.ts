@@ -22,16 +22,18 @@ type Load = { rows: number; claims: number; blocked: number };
 const healthy = 200;
 const lookEvery = 10;
 const warmUp = 20;
-/** Equals `WORKER_CONCURRENCY`. */
+/** Number of concurrent calls; equals `WORKER_CONCURRENCY`. */
 const slots = 512;
-/** Pause in milliseconds until the disk has written the seeded rows, so that these writes are not measured. */
+/** Pause until the seeded rows are flushed to disk, in milliseconds, so that these writes are not measured. */
 const calmMs = 8000;
 
 /**
- * Duration of a claim with `rows` waiting deliveries, half of them for `blocked` endpoints with an open breaker, the
- * others for 200 healthy endpoints, in as many partitions as there are after a month. The claims are those of a worker
- * with 512 free slots; the calls end at once, outside of the measurement, and their dead rows stay in the tables: the
- * queue is not vacuumed. `commit` is a transaction of one row after each claim, which shows the cost of the disk.
+ * Measures the duration of a claim with `rows` queued deliveries.
+ * - Half of the deliveries belong to `blocked` endpoints with an open breaker, the others to 200 healthy endpoints.
+ * - There are as many partitions as after a month.
+ * - The claims are those of a worker with 512 free slots.
+ * - Calls end immediately, outside of the measurement. Their dead rows stay in the tables: the queue is not vacuumed.
+ * - `commit` is a one-row transaction after each claim, which shows the cost of the disk.
  */
 export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load): Promise<ClaimResult> {
   await stage.pool.query('select create_day_partitions(current_date - 30, current_date + 7)');

@@ -8,7 +8,10 @@ export type Stage = Awaited<ReturnType<typeof openStage>>;
 
 export const benchSecretBox = createSecretBox(Buffer.from(processSecrets.SECRETS_KEY, 'base64'));
 
-/** Creates publishers with one endpoint each. @returns ids of the endpoints */
+/**
+ * Creates publishers with one endpoint each.
+ * @returns endpoint ids
+ */
 export async function seedEndpoints(
   pool: pg.Pool,
   { count, url, maxInFlight = 4 }: { count: number; url: (index: number) => string; maxInFlight?: number },

@@ -20,7 +20,7 @@ const payload = JSON.stringify({
 });
 const tickMs = 50;
 
-/** Runs 200 endpoints with one delivery per second each, of which none, half, or nine in ten never respond. */
+/** Measures 200 endpoints with one delivery per second each. None, half, or nine in ten of them never respond. */
 export async function benchHanging(stage: Stage, seconds: number): Promise<IsolationResult[]> {
   const results: IsolationResult[] = [];
   for (const share of [0, 0.5, 0.9]) {
@@ -32,7 +32,10 @@ export async function benchHanging(stage: Stage, seconds: number): Promise<Isola
   return results;
 }
 
-/** Runs 99 endpoints with one delivery per second each, with and without one that gets many at once. */
+/**
+ * Measures 99 endpoints with one delivery per second each, with and without another endpoint that gets many deliveries
+ * in a burst.
+ */
 export async function benchBurst(
   stage: Stage,
   { burst, seconds }: { burst: number; seconds: number },
@@ -46,7 +49,10 @@ export async function benchBurst(
   return [alone, judge(alone, `99 endpoints beside one with ${burst.toLocaleString('en')} at once`, beside)];
 }
 
-/** Healthy p99 may exceed that of the first run by a quarter, and by 50 ms. */
+/**
+ * Judges a result: the p99 of healthy endpoints may exceed that of the first run by a quarter or by 50 ms, whichever is
+ * more.
+ */
 function judge(first: IsolationResult | undefined, what: string, delays: readonly number[]): IsolationResult {
   const { p50Ms, p99Ms } = percentiles(delays);
   const boundMs = first === undefined ? p99Ms : Math.max(1.25 * first.p99Ms, first.p99Ms + 50);
@@ -56,8 +62,8 @@ function judge(first: IsolationResult | undefined, what: string, delays: readonl
 type Load = { endpoints: number; hanging: number; burst: number; seconds: number };
 
 /**
- * Runs a worker without knowledge of its endpoints, from its first second. @returns delays from due time to the start
- * of calls to healthy endpoints, in milliseconds
+ * Measures a new worker that does not know its endpoints yet, from its first second.
+ * @returns delays from due time to the start of calls to healthy endpoints, in milliseconds
  */
 async function startDelays(stage: Stage, { endpoints, hanging, burst, seconds }: Load): Promise<number[]> {
   const receiver = await startBenchReceiver();

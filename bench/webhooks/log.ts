@@ -13,15 +13,15 @@ const calls = 25;
 const limitMs = 50;
 
 /**
- * Duration of the first page of the delivery log over HTTP, for every filter, with `rows` deliveries in 30 partitions.
- * The first call of each is excluded.
+ * Measures the duration of the first page of the delivery log over HTTP, for every filter, with `rows` deliveries in 30
+ * partitions. The first call of each filter is excluded.
  */
 export async function benchLog(stage: Stage, rows: number): Promise<LogResult[]> {
   const publisherId = await seedLog(stage.pool, rows);
   return measureLog(stage, publisherId);
 }
 
-/** Slowest filters, and the number of slow ones. */
+/** Formats the slowest filters and the number of slow filters. */
 export function logTable(results: readonly LogResult[]): string {
   const slowest = results.toSorted((a, b) => b.p95Ms - a.p95Ms).slice(0, 12);
   const slow = results.filter(({ p95Ms }) => p95Ms > limitMs).length;
@@ -36,8 +36,8 @@ export function logTable(results: readonly LogResult[]): string {
 }
 
 /**
- * Two thirds belong to one publisher, on four endpoints: many, some, few, and none that failed recently. Indexes are
- * created after the rows, which is faster.
+ * Seeds the log. Two thirds of the rows belong to one publisher with four endpoints, which have many, some, few and no
+ * recent failures. Indexes are created after the rows, which is faster.
  */
 async function seedLog(pool: pg.Pool, rows: number): Promise<number> {
   const publisherId = await prepareLog(pool);
@@ -70,7 +70,9 @@ async function dropIndexes(pool: pg.Pool): Promise<string[]> {
   return rows.map(({ definition }) => definition);
 }
 
-/** Seeds one day. Only the oldest days have failed or held deliveries; 1 % belong to the user `often`. */
+/**
+ * Seeds one day. Only the oldest days have failed or held deliveries. 1 % of the deliveries belong to the user `often`.
+ */
 async function seedDay(pool: pg.Pool, publisherId: number, day: number, rows: number): Promise<void> {
   await pool.query(
     `with made as (
@@ -110,7 +112,7 @@ async function seedDay(pool: pg.Pool, publisherId: number, day: number, rows: nu
   );
 }
 
-/** Leaves 100,000 deliveries waiting, most of them for one endpoint. */
+/** Adds 100,000 pending deliveries, most of them for one endpoint. */
 async function finishLog(pool: pg.Pool, publisherId: number): Promise<void> {
   await pool.query(
     `with waiting as (
@@ -161,7 +163,7 @@ async function measure(origin: string, filter: string): Promise<LogResult> {
   return { filter, found: rowCount, p50Ms, p95Ms };
 }
 
-/** Filters by themselves, in pairs, and with values that nothing matches. */
+/** Returns single filters, pairs of filters, and filters with values that nothing matches. */
 async function filtersOf(pool: pg.Pool, publisherId: number): Promise<string[]> {
   const { rows: endpoints } = await pool.query<{ id: number; event: string }>(
     'select id, event from webhook_endpoints where publisher_id = $1',

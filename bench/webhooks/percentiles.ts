@@ -1,4 +1,4 @@
-/** p50, p95, p99 and maximum of times in milliseconds. */
+/** Returns p50, p95, p99 and maximum of the given durations, in milliseconds. */
 export function percentiles(times: readonly number[]): { p50Ms: number; p95Ms: number; p99Ms: number; maxMs: number } {
   const sorted = Float64Array.from(times).sort();
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

@@ -1,13 +1,16 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A receiver that responds at once below `/ok`, and never below `/hang`. */
+/** A webhook receiver that responds immediately below `/ok`, and never below `/hang`. */
 export type BenchReceiver = {
   okUrl: (index: number) => string;
   hangUrl: (index: number) => string;
-  /** Number of calls with a response so far. */
+  /** Returns the number of answered calls so far. */
   count: () => number;
-  /** Resolves when that many calls had a response. @throws after `limitMs` */
+  /**
+   * Resolves once that many calls have been answered.
+   * @throws after `limitMs`
+   */
   reach: (count: number, limitMs: number) => Promise<void>;
   close: () => void;
 };

@@ -3,15 +3,15 @@ import { cpus, totalmem } from 'node:os';
 
 const file = new URL('../results/webhooks.md', import.meta.url);
 
-/** A table in Markdown. */
+/** Formats a Markdown table. */
 export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
 /**
- * Prints the results of a part and, at full scale, replaces the part's section in the results; `titles` defines the
- * order.
+ * Prints the results of a benchmark part. At full scale, it also replaces the part's section in the results file, where
+ * `titles` defines the section order.
  */
 export async function keepSection(
   title: string,

@@ -16,14 +16,14 @@ const endpoints = 40;
 const concurrency = 64;
 const idleCalls = 60;
 const chunk = 1000;
-/** Payload of about the size of a wrapped session with two campaigns. */
+/** Payload that is about as large as that of a wrapped session with two campaigns. */
 const payload = JSON.stringify({
   body: { pub_user_id: 'user-1', selected: 1, session_id: randomUUID(), filler: 'x'.repeat(1500) },
 });
 
 /**
- * Measures each system with the same jobs, sender, signature, log row and database, one after the other: `jobs` queued
- * when the worker starts (timed from the first arrival), then one at a time on an idle worker.
+ * Measures the systems one after another, with the same jobs, sender, signature, log row and database. First, `jobs`
+ * jobs are queued when the worker starts, timed from the first arrival. Then, an idle worker gets one job at a time.
  */
 export async function benchThroughput(stage: Stage, jobs: number): Promise<ThroughputResult[]> {
   await stage.pool.query(`create table bench_log (
@@ -67,7 +67,7 @@ async function benchOne(stage: Stage, system: System, jobs: number): Promise<Thr
   }
 }
 
-/** Time from before a job is added until its webhook has arrived. */
+/** Returns the times from adding a job until its webhook arrives. */
 async function idleLatencies(receiver: BenchReceiver, add: () => Promise<void>): Promise<number[]> {
   const times: number[] = [];
   for (let call = 0; call < idleCalls; call++) {
@@ -81,7 +81,7 @@ async function idleLatencies(receiver: BenchReceiver, add: () => Promise<void>):
   return times;
 }
 
-/** @returns a function that stops it */
+/** @returns a function that stops the worker */
 async function startWorker(system: System, databaseUrl: string): Promise<() => Promise<unknown>> {
   if (system === perkwire) {
     const server = await startServerProcess({ databaseUrl, env: { ROLES: 'worker', LOG_LEVEL: 'error' } });

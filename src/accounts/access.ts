@@ -26,17 +26,17 @@ import { chooseMembership } from './memberships.ts';
 import { findSession } from './sessions.ts';
 import { isTwoFactorRequired } from './two-factor.ts';
 
-/** Path of the first page of a membership. */
+/** Returns the path of the start page for a membership. */
 export const homeOf = ({ publisherId, advertiserId }: User): string => {
   if (advertiserId !== null) return advertiserPath(advertiserId);
   return publisherId === null ? '/dashboard' : publisherPath(publisherId, '/overview');
 };
 
 export const signInPath = '/dashboard/sign-in';
-/** Page on which users set up two-factor authentication. */
+/** Path of the page for setting up two-factor authentication. */
 export const twoFactorPath = '/dashboard/account/two-factor';
 
-/** Dependencies of the checks of sessions and forms. */
+/** Dependencies of the session and form checks. */
 export type AccessDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
@@ -45,7 +45,10 @@ export type AccessDeps = {
   now: () => number;
 };
 
-/** Hooks of every page, including public ones: reads the session, and rejects forms of other sites. */
+/**
+ * Registers the hooks for all pages, including public ones. They read the session and reject cross-site form
+ * submissions.
+ */
 export function registerSession(app: App, { deps, cookies }: { deps: AccessDeps; cookies: Cookies }): void {
   const { pool, dbHealth, now, config } = deps;
   const failFast = createFailFast(dbHealth);
@@ -65,8 +68,11 @@ export function registerSession(app: App, { deps, cookies }: { deps: AccessDeps;
 }
 
 /**
- * Hooks of pages behind the sign-in: requires a session, a second factor if it is mandatory, access to the publisher in
- * the URL, and the CSRF token.
+ * Registers the hooks for pages that require sign-in. They check:
+ * - the session
+ * - the second factor, if it is mandatory
+ * - access to the publisher in the URL
+ * - the CSRF token
  */
 export function registerAccessControl(
   app: App,
@@ -87,7 +93,7 @@ export function registerAccessControl(
       const member = isMember
         ? await failFast(() => chooseMembership(pool, viewer.sessionId, { publisherId: id }))
         : null;
-      // Pages of another publisher must look as if they did not exist.
+      // Respond as if the page did not exist, so that other publishers' pages are not revealed.
       if (member === null) throw new AppError('not_found');
       request.viewer = { ...viewer, user: member };
     }
@@ -101,7 +107,7 @@ export function registerAccessControl(
   });
 }
 
-/** Adds a check before the handlers of sensitive forms, after those of session and token. */
+/** Adds a check that runs before the handlers of sensitive forms, but after the session and CSRF checks. */
 export function beforeSensitive(
   app: App,
   check: (request: FastifyRequest, reply: FastifyReply, viewer: Viewer) => Promise<FastifyReply | undefined>,
@@ -112,12 +118,12 @@ export function beforeSensitive(
   });
 }
 
-/** Parses an id; 0 if the text is not an id. */
+/** Parses an id. Returns 0 if the text is not an id. */
 const idIn = (text: string): number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0);
 
 /**
- * Opens a page of an advertiser for its accounts and for operators.
- * @throws AppError `not_found`, because pages of another advertiser must look as if they did not exist
+ * Checks that the user may open an advertiser's page. Only the advertiser's accounts and operators may.
+ * @throws AppError `not_found`, as if the page did not exist, so that other advertisers' pages are not revealed
  */
 async function openAdvertiser(pool: pg.Pool, request: FastifyRequest, id: number): Promise<void> {
   const viewer = request.viewer as Viewer;
@@ -132,8 +138,8 @@ async function openAdvertiser(pool: pg.Pool, request: FastifyRequest, id: number
 }
 
 /**
- * Whether the user must first set up a mandatory second factor; until then only its pages open. The OpenID provider has
- * a second factor of its own.
+ * Returns whether the user must set up a mandatory second factor first. Until then, only the set-up pages are
+ * accessible. Users of the OpenID provider are exempt, because it has its own second factor.
  */
 const mustSetUpTwoFactor = (config: Config, { url }: FastifyRequest, { user, byProvider }: Viewer): boolean =>
   !byProvider &&
@@ -153,14 +159,16 @@ const csrfError = (): AppError =>
     message: new Problem('errors.expiredForm'),
   });
 
-/** Redirects to the sign-in page, which returns to the requested page. */
+/** Redirects to the sign-in page, which then returns to the requested page. */
 function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const next = isRead(request) && !isFragmentRequest(request) && request.url !== '/dashboard' ? request.url : null;
   reply.header('cache-control', 'no-store');
   return redirect(request, reply, next === null ? signInPath : `${signInPath}?next=${encodeURIComponent(next)}`);
 }
 
-/** Dashboard path to open after sign-in, or `/dashboard` for any other URL, which could be an open redirect. */
+/**
+ * Returns the dashboard path to open after sign-in. Returns `/dashboard` for any other URL, to prevent open redirects.
+ */
 export function nextPath(next: string): string {
   const base = 'http://dashboard';
   const url = next.startsWith('/dashboard/') ? parseUrl(next, base) : null;
@@ -169,7 +177,7 @@ export function nextPath(next: string): string {
     : '/dashboard';
 }
 
-/** The CSRF token that every form of a session must contain. The session cannot be derived from it. */
+/** Returns the CSRF token that every form in a session must contain. The session token cannot be derived from it. */
 export const csrfTokenOf = (sessionToken: string): string =>
   createHmac('sha256', sessionToken).update('csrf').digest('base64url');
 
@@ -179,8 +187,8 @@ function isCsrfToken(expected: string, token: string): boolean {
 }
 
 /**
- * Whether a state-changing request comes from our own pages, by `sec-fetch-site` and by the origin, which must be the
- * public URL or the host of the request. Clients that send no origin are not browsers and have no user cookies.
+ * Returns whether a state-changing request comes from our own pages. It checks `sec-fetch-site`, and that the origin is
+ * the public URL or the request's host. Clients that send no origin are not browsers, so they have no user cookies.
  */
 function isSameOrigin(headers: IncomingHttpHeaders, publicUrl: string): boolean {
   const { origin, host } = headers;

@@ -1,12 +1,10 @@
 import type { Executor, Transaction } from '../platform/db/pool.ts';
 import { actorColumns } from './audit-log.ts';
 
-/** Destination of new audit log entries. */
+/** Destination to which new audit log entries are sent. */
 export type AuditFeed = 'syslog' | 'webhooks';
 
-/**
- * An entry of the audit log. `publisher_id` is 0 for the operators' log, `at` is ISO 8601, and `hash` is hexadecimal.
- */
+/** Audit log entry. `publisher_id` is 0 for the operators' log. `at` is an ISO 8601 time, and `hash` is hexadecimal. */
 export type AuditEntry = {
   publisher_id: number;
   number: number;
@@ -21,7 +19,7 @@ export type AuditEntry = {
   hash: string;
 };
 
-/** Creates a feed if it is new. It starts after the existing entries. */
+/** Creates a feed if it does not exist. A new feed skips the existing entries. */
 const openFeed = (executor: Executor, feed: AuditFeed): Promise<unknown> =>
   executor.query(
     `with opened as (insert into audit_feeds (name) values ($1) on conflict do nothing returning name)
@@ -31,7 +29,7 @@ const openFeed = (executor: Executor, feed: AuditFeed): Promise<unknown> =>
   );
 
 /**
- * Prevents other processes from sending until the end of the transaction.
+ * Locks a feed until the end of the transaction, so that no other process sends its entries.
  * @returns false if another process is sending
  */
 export async function lockFeed(executor: Transaction, feed: AuditFeed): Promise<boolean> {
@@ -40,7 +38,10 @@ export async function lockFeed(executor: Transaction, feed: AuditFeed): Promise<
   return lock.rowCount === 1;
 }
 
-/** Like {@link lockFeed}, but without a transaction: the lease lasts for a time, or until `releaseFeed`. */
+/**
+ * Leases a feed. Like {@link lockFeed}, but without a transaction: the lease ends after `leaseMs` milliseconds or with
+ * `releaseFeed`.
+ */
 export async function leaseFeed(executor: Executor, feed: AuditFeed, leaseMs: number): Promise<boolean> {
   await openFeed(executor, feed);
   const leased = await executor.query(
@@ -66,9 +67,9 @@ export async function releaseFeed(executor: Executor, feed: AuditFeed, error: st
 }
 
 /**
- * Reads the unsent entries of a feed; those of one log are in order. Entries are committed in the order of their
- * numbers (migrations/baseline/04-management.sql), so the last number is enough to continue.
- * @param reader reader of the entries; a publisher does not learn which operator made a change
+ * Reads the unsent entries of a feed, in order within each log. Entries are committed in the order of their numbers
+ * (migrations/baseline/04-management.sql), so the last number sent is enough to resume.
+ * @param reader recipient of the entries; publishers are not told which operator made a change
  */
 export async function readFeed(
   executor: Executor,
@@ -92,7 +93,7 @@ export async function readFeed(
   return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
 }
 
-/** Publishers that have a log, found in its index. */
+/** Lists the publishers that have an audit log. It skips from publisher to publisher in the log's index. */
 const logsSql = `with recursive logs as (
       (select publisher_id from audit_log order by publisher_id limit 1)
       union all
@@ -101,7 +102,7 @@ const logsSql = `with recursive logs as (
       ) l
     )`;
 
-/** Advances the feed after entries that were sent. */
+/** Advances the feed past the entries that were sent. */
 export async function advanceFeed(executor: Executor, feed: AuditFeed, entries: readonly AuditEntry[]): Promise<void> {
   await executor.query(
     `insert into audit_feed_positions as p (feed, publisher_id, number)
@@ -113,12 +114,12 @@ export async function advanceFeed(executor: Executor, feed: AuditFeed, entries: 
 }
 
 /**
- * State of a feed. `waiting` counts the unsent entries up to a limit. `failedAt` is the time since which sending fails,
- * or null.
+ * Feed state. `waiting` is the number of unsent entries, up to a limit. `failedAt` is the time since which sending has
+ * been failing, or null.
  */
 export type FeedState = { waiting: number; sentAt: Date | null; failedAt: Date | null; error: string | null };
 
-/** Returns the state of a feed, or null if it was never used. */
+/** Returns the feed state, or null if the feed was never used. */
 export async function readFeedState(executor: Executor, feed: AuditFeed, limit: number): Promise<FeedState | null> {
   const { rows } = await executor.query<{
     waiting: number;

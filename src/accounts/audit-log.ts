@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { orNull, type Resource, timestamp } from '../management/resource.ts';
 import { isOperator } from '../management/unit-of-work.ts';
 
-/** SQL of the actor. Only operators learn which operator it was. */
+/** Returns the SQL columns of the actor. Only operators can see which operator made a change. */
 export const actorColumns = (reader: 'publisher' | 'operator') =>
   reader === 'operator'
     ? { actor_id: 'actor_id', actor_label: 'actor_label' }
@@ -11,7 +11,7 @@ export const actorColumns = (reader: 'publisher' | 'operator') =>
         actor_label: "case when actor_publisher_id = publisher_id then actor_label else 'Operator' end",
       };
 
-/** The audit log as a read-only kind of rows. */
+/** Audit log as a read-only resource. */
 export const auditLog: Resource = {
   name: 'audit',
   noun: 'audit entry',

@@ -14,14 +14,16 @@ import { refusalOf } from '../platform/http/key-restrictions.ts';
 import type { Job } from '../platform/jobs.ts';
 import { minuteMs } from '../platform/lib/time.ts';
 
-/** Owner of the presented key. `snapshot` serves the whole request. `key` is null for an SDK id. */
+/**
+ * Owner of the API key in a request. The same `snapshot` is used for the whole request. `key` is null for an SDK id.
+ */
 export type Caller = { publisher: Publisher; snapshot: Snapshot; key: ApiKey | null };
 
-/** Permissions of an SDK id. It is public, because pages contain it, so it can only fetch offers. */
+/** Permissions of an SDK id. SDK ids are public, because pages contain them, so they may only fetch offers. */
 const sdkPermissions: ReadonlySet<Permission> = new Set(['ads/offers']);
 
 /**
- * Finds the caller by the hash of an API key, or else by an SDK id.
+ * Finds the caller by the hash of an API key, or by an SDK id if no key matches.
  * @returns null if the secret is unknown or expired
  */
 function findCaller(snapshot: Snapshot, secret: string, nowMs: number): KeyGrant<Caller> | null {
@@ -37,15 +39,15 @@ function findCaller(snapshot: Snapshot, secret: string, nowMs: number): KeyGrant
   return { permissions, limits, restrictions, caller: { publisher, snapshot, key } };
 }
 
-/** Caller of a request that passed `requireKey`. */
+/** Returns the caller of a request that passed `requireKey`. */
 export function callerOf(request: FastifyRequest): Caller {
   if (request.caller === null) throw new Error('the route has no requireKey hook');
   return request.caller as Caller;
 }
 
 /**
- * Creates a check whether the key of a request still has the rights it had in `requireKey`. Streams need it because
- * they outlive their request.
+ * Creates a check that a request's key still has the rights that `requireKey` found. Streams need it, because they stay
+ * open after the request was authenticated.
  */
 export function createKeyCheck(
   catalog: { current: () => Snapshot },
@@ -64,7 +66,10 @@ export function createKeyCheck(
   };
 }
 
-/** Publisher whose key a request presents, whatever its permissions; null if there is no valid key. */
+/**
+ * Returns the publisher that owns the key in a request, regardless of the key's permissions. Returns null if there is
+ * no valid key.
+ */
 export function findOwner(snapshot: Snapshot, request: FastifyRequest, nowMs: number): Publisher | null {
   if (request.caller !== null) return callerOf(request).publisher;
   try {
@@ -75,13 +80,13 @@ export function findOwner(snapshot: Snapshot, request: FastifyRequest, nowMs: nu
   }
 }
 
-/** Publisher that a management call acts for. Operators name it in the query. */
+/** Returns the publisher that a management call applies to. Operators specify it in the query string. */
 export function calledPublisher(request: FastifyRequest): Publisher {
   const { snapshot } = callerOf(request);
   return snapshot.publishers.get(callOf(request).publisherId) as Publisher;
 }
 
-/** Creates an authenticator that checks keys against the current snapshot. */
+/** Creates an authenticator that checks keys against the current configuration snapshot. */
 export const createKeyAuthenticator = (
   catalog: { current: () => Snapshot },
   now: () => number,
@@ -95,10 +100,13 @@ export const createKeyAuthenticator = (
     },
   });
 
-/** Times of the last use of keys, collected in memory and written once a minute, so that no request writes them. */
+/**
+ * Collects the last-used time of keys in memory and stores it once a minute, so that no request has to write to the
+ * database.
+ */
 export type KeyUses = {
   note: (keyId: number) => void;
-  /** Writes the collected times. If that fails, they are lost. */
+  /** Stores the collected times. They are lost if this fails. */
   write: () => Promise<void>;
   job: Job;
 };

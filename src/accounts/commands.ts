@@ -1,6 +1,6 @@
 import { type Command, flag, text } from '../command-line/command.ts';
 
-/** Commands for operators' accounts, even if nobody can sign in, and for the audit log. */
+/** Commands for the audit log and for operator accounts. They work even if nobody can sign in. */
 export const accountCommands: readonly Command[] = [
   {
     name: 'operator create',

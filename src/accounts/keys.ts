@@ -36,9 +36,10 @@ import { checkRestrictions, prepareRestrictions, restrictionFields } from './key
 import { requireAtMost } from './roles.ts';
 
 /**
- * API keys. An actor cannot create, change or revoke a key with more permissions than its own. A key cannot give itself
- * or another key a later expiry or a higher rate limit than its own (docs/reference/access-and-errors.md#api-keys).
- * Keys created by a limited key share its limit.
+ * Resource for API keys (docs/reference/access-and-errors.md#api-keys):
+ * - An actor cannot create, change or revoke a key with more permissions than its own.
+ * - A key cannot give itself or another key a later expiry or a higher rate limit than its own.
+ * - Keys that were created by a rate-limited key share its limit.
  * @param permissions permissions of all modules
  */
 export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
@@ -97,7 +98,7 @@ export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
   beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
 });
 
-/** Creates a key. `secret` is the key itself. Only its digest is stored, so it can be shown only now. */
+/** Creates a key. `secret` is the key itself. It is only available here, because only its digest is stored. */
 export async function createKey(keys: Resource, work: Work, input: unknown): Promise<{ view: View; secret: string }> {
   const secret = `pk_${randomBytes(24).toString('base64url')}`;
   const stored = {
@@ -108,7 +109,7 @@ export async function createKey(keys: Resource, work: Work, input: unknown): Pro
   return { view: await createRow({ ...keys, initial: () => stored }, work, input), secret };
 }
 
-/** Ids of the keys whose limits a new key shares. */
+/** Returns the ids of the keys whose rate limits a new key shares. */
 async function limitsOfMaker({ executor, actor }: Work): Promise<number[]> {
   if (actor.kind !== 'key') return [];
   const { rows } = await executor.query<{ ids: number[] }>(
@@ -140,7 +141,7 @@ async function checkExpiry({ expires_at }: Values, work: Work): Promise<ErrorDet
   return refused(problem('keyOutlives', { latest: new Date(latestMs).toISOString() }));
 }
 
-/** Maximum lifetime of a publisher's new keys (days), or null for any. */
+/** Returns the maximum lifetime of a publisher's new keys, in days. Returns null if there is no limit. */
 export async function mostDaysOf({ executor, publisherId }: Work): Promise<number | null> {
   const { rows } = await executor.query<{ days: number | null }>(
     'select key_max_days as days from publishers where id = $1',
@@ -150,8 +151,8 @@ export async function mostDaysOf({ executor, publisherId }: Work): Promise<numbe
 }
 
 /**
- * Time when a publisher's first key was created (epoch milliseconds), including revoked ones, or null if it never had
- * one.
+ * Returns the time when a publisher's first key was created, in epoch milliseconds. Revoked keys count. Returns null if
+ * the publisher never had a key.
  */
 export async function firstKeyAt(executor: Executor, publisherId: number): Promise<number | null> {
   const { rows } = await executor.query<{ at: Date | null }>(
@@ -161,7 +162,7 @@ export async function firstKeyAt(executor: Executor, publisherId: number): Promi
   return rows[0]?.at?.getTime() ?? null;
 }
 
-/** Stores an API key with a fixed text, for demos and tests. */
+/** Stores an API key with a fixed value, for demos and tests. */
 export async function storeKnownKey(
   executor: Executor,
   row: { publisherId: number; name: string; key: string; permissions: readonly Permission[] },
@@ -172,7 +173,7 @@ export async function storeKnownKey(
   );
 }
 
-/** `/manage/v1/keys`. Only the response to `POST` contains the key itself. */
+/** Registers the `/manage/v1/keys` routes. Only the response to `POST` contains the key itself. */
 export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void {
   resourceRoutes(app, http, keys, ['list', 'get', 'update', 'remove']);
   const data = Type.Object(
@@ -212,7 +213,7 @@ export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void 
   );
 }
 
-/** Fields of a key in responses that are not part of its row, so that using a key does not change its ETag. */
+/** Key fields in responses that are not stored in the key's row, so that using a key does not change its ETag. */
 export const keyAdditions: Additions = {
   fields: {
     last_used_at: orNull(timestamp(), {
@@ -239,11 +240,14 @@ export type ExpiringKey = {
   name: string;
   expiresAt: Date;
   lastUsedAt: Date | null;
-  /** The smallest of the given periods in which it expires (days). */
+  /** Smallest of the notice periods within which the key expires, in days. */
   days: number;
 };
 
-/** Finds keys that expire within one of these periods (days), unless they were created with a shorter lifetime. */
+/**
+ * Finds keys that expire within one of the given notice periods, in days. Periods longer than the key's initial
+ * lifetime are ignored.
+ */
 export async function findExpiringKeys(
   executor: Executor,
   days: readonly number[],

@@ -3,7 +3,7 @@ import type { MemberRole, User } from '../shell/context.ts';
 import { storedRole } from './roles.ts';
 import { type UserRow, userColumns, userOf } from './users.ts';
 
-/** SQL condition that a user may open the pages of a publisher. */
+/** Returns an SQL condition for whether a user may open a publisher's pages. */
 export const mayOpen = (userId: string, publisherId: string): string => `exists (
   select from memberships m where m.user_id = ${userId} and m.joined_at is not null and not m.disabled
     and (m.role = 'operator' or m.publisher_id = ${publisherId}))`;
@@ -11,8 +11,9 @@ export const mayOpen = (userId: string, publisherId: string): string => `exists 
 type Members = { publisherId: number | null; advertiserId: number | null };
 
 /**
- * Lists the members of a publisher, an advertiser or, if both are null, the operators, by e-mail address.
- * @param asked `q` is a part of the address; `after` is the address to continue after
+ * Lists the members of a publisher or an advertiser, or the operators if both are null. The list is sorted by e-mail
+ * address.
+ * @param asked `q` filters by part of the address; `after` is the last address of the previous page
  */
 export async function listMembers(
   executor: Executor,
@@ -29,7 +30,7 @@ export async function listMembers(
   return rows.map(userOf);
 }
 
-/** Lists the memberships and invitations of a user, in the order of joining. */
+/** Lists the memberships and invitations of a user, in the order in which the user joined. */
 export async function listMemberships(executor: Executor, userId: number): Promise<User[]> {
   const { rows } = await executor.query<UserRow>(
     `select ${userColumns} from memberships m join users u on u.id = m.user_id where u.id = $1
@@ -40,8 +41,8 @@ export async function listMemberships(executor: Executor, userId: number): Promi
 }
 
 /**
- * Makes sessions of the user open with the pages of this membership.
- * @returns the user as its member, or null if it is not a member or disabled there
+ * Stores the membership whose pages the session opens by default.
+ * @returns the user with this membership, or null if the user is not a member or is disabled there
  */
 export async function chooseMembership(
   executor: Executor,
@@ -73,7 +74,7 @@ export async function join(executor: Executor, membershipId: number, nowMs: numb
   return rowCount === 1;
 }
 
-/** Sets role and state. If the user has no access left, sessions and links end. */
+/** Changes the role and state of a member. If the user has no access left, their sessions and password links end. */
 export async function changeMember(
   executor: Executor,
   { membershipId, id: userId }: { membershipId: number; id: number },
@@ -91,8 +92,8 @@ export async function changeMember(
 }
 
 /**
- * Removes a member or an invitation. A user without memberships loses the sign-in, and is deleted if there is no
- * invitation either.
+ * Removes a member or an invitation. A user without memberships can no longer sign in. The user is deleted if no
+ * invitations are left either.
  */
 export async function removeMember(
   executor: Executor,
@@ -114,7 +115,7 @@ export async function removeMember(
   );
 }
 
-/** Ends sessions and password links of a user without access. */
+/** Ends the sessions and password links of a user who has no access left. */
 async function endAccess(executor: Executor, userId: number): Promise<void> {
   const opensNothing = `not exists (
     select from memberships where user_id = $1 and joined_at is not null and not disabled)`;
@@ -125,8 +126,8 @@ async function endAccess(executor: Executor, userId: number): Promise<void> {
 }
 
 /**
- * Whether a user is the last one who can administer a publisher (null for the operators). It locks the admins, so that
- * two of them who remove each other do not both succeed.
+ * Returns whether a user is the last admin of a publisher, or of the operators if null. Locks the admins, so that two
+ * admins who remove each other at the same time cannot both succeed.
  */
 export async function isLastAdmin(
   executor: Executor,
@@ -140,7 +141,10 @@ export async function isLastAdmin(
   return rows.length === 1 && rows[0]?.id === membershipId;
 }
 
-/** Whether a user has access elsewhere. Then the admins of one publisher must not control the sign-in. */
+/**
+ * Returns whether a user has access to another publisher. If so, the admins of this publisher must not be able to
+ * change the user's sign-in.
+ */
 export async function belongsElsewhere(
   executor: Executor,
   { id, membershipId }: { id: number; membershipId: number },

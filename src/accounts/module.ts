@@ -36,7 +36,7 @@ type AccountsDeps = { platform: Platform; catalog: Catalog; catalogAdmin: Catalo
 
 export type Accounts = ReturnType<typeof createAccounts>;
 
-/** Who may do what: users with their sessions and sign-in, keys, and the audit log. */
+/** Creates the accounts module: users, sessions, sign-in, API keys and the audit log. */
 export function createAccounts({ platform, catalog, catalogAdmin }: AccountsDeps) {
   const { config, pool, mailer, failures, geo, logger, secretBox, now } = platform.deps;
   const { store } = catalog;

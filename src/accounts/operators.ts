@@ -12,7 +12,7 @@ type Saved = { email: string; passwordHash: string; dropTwoFactor: boolean };
 
 /**
  * Creates an operator, or sets a new password for an existing one.
- * @returns whether the operator is new
+ * @returns whether the operator was created
  */
 export async function saveOperator(url: string, saved: Saved, signal: AbortSignal): Promise<boolean> {
   const { email, passwordHash } = saved;
@@ -36,7 +36,7 @@ export async function saveOperator(url: string, saved: Saved, signal: AbortSigna
 }
 
 /**
- * Sets the password, enables the account and ends its sessions.
+ * Sets a new password, enables the account and ends its sessions.
  * @throws Error if the address belongs to a user of a publisher
  */
 async function resetOperator(
@@ -63,7 +63,7 @@ async function findOperator(executor: Executor, email: string): Promise<User> {
   return credentials.user;
 }
 
-/** URL of a one-time link that creates the first operator, or null if there is an operator. */
+/** Returns the URL of a one-time link for creating the first operator. Returns null if an operator already exists. */
 export async function firstOperatorLink(executor: Executor, publicUrl: string, nowMs: number): Promise<string | null> {
   if (await hasOperator(executor)) return null;
   return `${publicUrl}${linkPath}${await createFirstOperatorLink(executor, nowMs)}`;

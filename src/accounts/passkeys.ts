@@ -11,18 +11,24 @@ import type { User } from '../shell/context.ts';
 /** Loaded on first use, because loading takes about 0.5 s of CPU time. */
 const webauthn = () => import('@simplewebauthn/server');
 
-/** Maximum time between the page with a challenge and the response of the device (milliseconds). */
+/** Maximum age of a challenge when the device's response arrives, in milliseconds. */
 const challengeLifetimeMs = 15 * minuteMs;
 
-/** Maximum number of passkeys of a user. */
+/** Maximum number of passkeys per user. */
 export const maxPasskeys = 20;
 
-/** Purpose of a challenge, so that a response is valid for one purpose only. `sign-in` is for any user. */
+/**
+ * Purpose of a challenge. A response is valid only for the purpose of its challenge. `sign-in` challenges work for any
+ * user.
+ */
 type Purpose = 'sign-in' | `code:${number}` | `add:${number}`;
 
 type Deps = { secretBox: SecretBox; config: { publicUrl: string }; now: () => number };
 
-/** Options of a call in the browser, and their challenge, sealed for the form that submits the response. */
+/**
+ * Passkey challenge for a form. `options` are passed to the browser's WebAuthn call. `sealed` is the encrypted
+ * challenge, which the form submits with the response.
+ */
 export type Ceremony = { options: string; sealed: string };
 
 const rpIdOf = ({ config }: Deps): string => new URL(config.publicUrl).hostname;
@@ -39,7 +45,7 @@ function seal({ secretBox, now }: Deps, purpose: Purpose, options: { challenge: 
 
 type Challenge = { challenge: string; madeMs: number };
 
-/** Opens a challenge; null if it is altered, for another purpose, or too old. */
+/** Opens a sealed challenge. Returns null if it was altered, is for another purpose or is too old. */
 function open({ secretBox, now }: Deps, purpose: Purpose, sealed: string): Challenge | null {
   try {
     const challenge = JSON.parse(secretBox.open(Buffer.from(sealed, 'base64url'), contextOf(purpose))) as Challenge;
@@ -71,7 +77,9 @@ async function descriptorsOf(executor: Executor, userId: number): Promise<Descri
   return rows.map(({ credential_id, transports }) => ({ id: credential_id.toString('base64url'), transports }));
 }
 
-/** Starts adding a passkey. The device creates one that can sign in without a password, after verifying the user. */
+/**
+ * Starts adding a passkey. The device must verify the user and create a passkey that can sign in without a password.
+ */
 export async function beginAdding(deps: Deps, executor: Executor, { id, email }: User): Promise<Ceremony> {
   const options = await (await webauthn()).generateRegistrationOptions({
     rpName: 'Perkwire',
@@ -88,8 +96,8 @@ export async function beginAdding(deps: Deps, executor: Executor, { id, email }:
 type DeviceResponse = { sealed: string; response: string };
 
 /**
- * Stores a passkey created by a device.
- * @returns false if the response is invalid, or the user has too many passkeys
+ * Stores a passkey that a device has created.
+ * @returns false if the response is invalid or the user has too many passkeys
  */
 export async function addPasskey(
   deps: Deps,
@@ -138,7 +146,7 @@ export async function removePasskey(executor: Executor, userId: number, id: numb
   return rows[0]?.name ?? null;
 }
 
-/** Starts a sign-in with any user's passkey. */
+/** Starts a sign-in with a passkey, before the user is known. */
 export async function beginSignIn(deps: Deps): Promise<Ceremony> {
   const options = await (await webauthn()).generateAuthenticationOptions({
     rpID: rpIdOf(deps),
@@ -147,7 +155,7 @@ export async function beginSignIn(deps: Deps): Promise<Ceremony> {
   return seal(deps, 'sign-in', options);
 }
 
-/** Starts the second step of a sign-in; null if the user has no passkey. */
+/** Starts the second step of a sign-in. Returns null if the user has no passkey. */
 export async function beginSecondFactor(deps: Deps, executor: Executor, userId: number): Promise<Ceremony | null> {
   const allowCredentials = await descriptorsOf(executor, userId);
   if (allowCredentials.length === 0) return null;
@@ -169,9 +177,10 @@ type Stored = {
 };
 
 /**
- * Accepts the response of a device to a challenge, once.
- * @param userId user of the second step; null for a sign-in by passkey
- * @returns the user of the passkey; null if it is unknown, of another origin, or the challenge was used before
+ * Verifies a device's response to a challenge. Each challenge can be used once.
+ * @param userId user in the second sign-in step, or null for a sign-in with a passkey only
+ * @returns the user of the passkey; null if the passkey is unknown, the origin is wrong or the challenge was used
+ * before
  */
 export async function acceptPasskey(
   deps: Deps,
@@ -212,7 +221,7 @@ export async function acceptPasskey(
   return rowCount === 1 ? stored.user_id : null;
 }
 
-/** Parses the response of a device; null if it is malformed. */
+/** Parses a device's response. Returns null if it is malformed. */
 function parseAnswer<Answer extends { id: string }>(text: string): Answer | null {
   try {
     const answer = JSON.parse(text) as Answer | null;

@@ -6,7 +6,7 @@ import { problem } from '../platform/problem.ts';
 
 type Cost = { logN: number; r: number; p: number };
 
-/** Costs 32 MiB and about 250 ms per check. OWASP lists it as equivalent to 2^17, 8, 1. */
+/** scrypt cost parameters. Each check takes 32 MiB and about 250 ms. OWASP lists them as equivalent to 2^17, 8, 1. */
 const defaultCost: Cost = { logN: 15, r: 8, p: 3 };
 const hashLength = 32;
 export const minPasswordLength = 10;
@@ -14,7 +14,7 @@ export const maxPasswordLength = 200;
 
 const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-/** Limits checks: a flood of sign-ins uses at most two cores, and delays other clients by one check. */
+/** Limits concurrent checks. A flood of sign-ins uses at most two cores and delays other clients by one check. */
 const limited = createLimiter({
   maxConcurrent: 2,
   maxWaitingPerClient: 40,
@@ -38,12 +38,12 @@ export async function hashPassword(password: string, { cost = defaultCost }: { c
   return encode(cost, salt, await hash(password, salt, cost));
 }
 
-/** Hash that is checked for accounts without a password, so that the check takes the same time. */
+/** Dummy hash to check for accounts without a password, so that the check takes equally long. */
 const dummyHash = encode(defaultCost, Buffer.alloc(16), Buffer.alloc(hashLength));
 
 /**
- * Checks a password. It takes the same time for an account that does not exist or has no password (`stored` null).
- * @param client network of the client; clients share the limited checks fairly
+ * Checks a password. The check takes equally long if the account does not exist or has no password (`stored` is null).
+ * @param client client network; check capacity is shared fairly between clients
  */
 export async function checkPassword(password: string, stored: string | null, client: string): Promise<boolean> {
   const [, logN = '', r = '', p = '', salt = '', expected = ''] = (stored ?? dummyHash).split('$');
@@ -54,7 +54,7 @@ export async function checkPassword(password: string, stored: string | null, cli
 
 const common = /^(?:password|passwort|qwerty|letmein|welcome|perkwire|admin|operator|0?123456789|(.)\1*)[\d!.]*$/i;
 
-/** Returns why a new password is rejected, or null. */
+/** Returns the reason why a new password is rejected, or null if it is accepted. */
 export function passwordProblem(password: string, email: string): string | null {
   if (password.length < minPasswordLength) return t('account.passwordShort', { length: minPasswordLength });
   if (password.length > maxPasswordLength) return t('account.passwordLong', { length: maxPasswordLength });

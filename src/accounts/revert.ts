@@ -5,13 +5,16 @@ import type { Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
 import { auditLog } from './audit-log.ts';
 
-/** Undoes entries of the audit log. */
+/** Undoes audit log entries. */
 export type Revert = {
-  /** Whether an entry can be undone: it is a change or a removal, and the log has the previous values. */
+  /**
+   * Returns whether an entry can be undone. It must be a change or a removal, and the log must contain the previous
+   * values.
+   */
   isPossible: (entry: View) => boolean;
   /**
    * Restores the previous values of changed fields, or a removed row.
-   * @throws AppError resource_not_found; errors of updateRow, createRow and restoreRow
+   * @throws AppError resource_not_found; also the errors of updateRow, createRow and restoreRow
    */
   revert: (work: Work, entryId: string) => Promise<View>;
 };
@@ -20,8 +23,8 @@ type Changes = Parameters<typeof formerValues>[1];
 const changesOf = ({ changes }: View): Changes => changes as Changes;
 
 /**
- * Creates the revert.
- * @param kinds kinds whose changes can be undone
+ * Creates the revert function.
+ * @param kinds resources whose changes can be undone
  */
 export function createRevert(kinds: readonly Resource[]): Revert {
   const kindOf = ({ resource }: View): Resource | undefined => kinds.find(({ name }) => name === resource);

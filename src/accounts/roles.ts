@@ -15,9 +15,9 @@ import { problem } from '../platform/problem.ts';
 import { type CustomRole, isRole, type MemberRole, type Role } from '../shell/context.ts';
 
 /**
- * A publisher's own roles with permissions (docs/reference/access-and-errors.md#roles), which `hasRole` checks
- * (shell/context.ts). Users cannot create, change or remove a role with more permissions than their own, and a role in
- * use cannot be removed.
+ * Resource for a publisher's custom roles (docs/reference/access-and-errors.md#roles). `hasRole` checks their
+ * permissions (shell/context.ts). Users cannot create, change or remove a role with more permissions than their own. A
+ * role that is in use cannot be removed.
  * @param permissions permissions of all modules
  */
 export const rolesOf = (permissions: readonly PermissionEntry[]): Resource => ({
@@ -51,12 +51,12 @@ export const rolesOf = (permissions: readonly PermissionEntry[]): Resource => ({
   beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
 });
 
-/** Permissions that a publisher's role can have: all but the operators'. */
+/** Returns the permissions that a custom role can have. These are all except the operators' permissions. */
 export const grantable = (permissions: readonly PermissionEntry[]): readonly PermissionEntry[] =>
   permissions.filter(({ name }) => name !== operatorPermission);
 
 /**
- * Checks that the actor has the permissions that it wants to grant.
+ * Checks that the actor has all permissions that it wants to grant.
  * @throws AppError `permission_denied` with the missing permissions
  */
 export function requireAtMost(actor: Work['actor'], requested: readonly Permission[]): void {
@@ -71,13 +71,13 @@ export function requireAtMost(actor: Work['actor'], requested: readonly Permissi
   });
 }
 
-/** Whether a role has all permissions of another one, so that its users can grant and manage that role. */
+/** Returns whether a role includes all permissions of another role. If so, its users can grant and manage that role. */
 export function covers(role: MemberRole, other: MemberRole, permissions: readonly PermissionEntry[]): boolean {
   const ownPermissions = permissionsOf(role, permissions);
   return [...permissionsOf(other, permissions)].every((permission) => ownPermissions.has(permission));
 }
 
-/** Lists the publisher's own roles by name. */
+/** Lists the publisher's custom roles by name. */
 export async function listCustomRoles(executor: Executor, publisherId: number): Promise<CustomRole[]> {
   const { rows } = await executor.query<CustomRole>(
     'select id, name, permissions from member_roles where publisher_id = $1 order by name, id',
@@ -86,9 +86,9 @@ export async function listCustomRoles(executor: Executor, publisherId: number): 
   return rows;
 }
 
-/** Columns of a membership for a role: `role` and `custom_role_id`. */
+/** Returns the membership columns that store a role: `role` and `custom_role_id`. */
 export const storedRole = (role: MemberRole): [Role, number | null] =>
   typeof role === 'string' ? [role, null] : ['analyst', role.id];
 
-/** Name of a role in the audit log and in forms: `manager`, or `Support (12)`. */
+/** Returns the label of a role in the audit log and in forms, such as `manager` or `Support (12)`. */
 export const roleLabel = (role: MemberRole): string => (typeof role === 'string' ? role : `${role.name} (${role.id})`);

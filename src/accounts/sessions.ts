@@ -8,18 +8,18 @@ import { storedRole } from './roles.ts';
 import type { SessionClient } from './sign-in/session-client.ts';
 import { joinMembership, type UserRow, userColumns, userOf } from './users.ts';
 
-/** Lifetime of a dashboard session, from sign-in (milliseconds). */
+/** Lifetime of a dashboard session after sign-in, in milliseconds. */
 export const sessionLifetimeMs = 7 * dayMs;
-/** Idle timeout of a session (milliseconds). */
+/** Idle timeout of a session, in milliseconds. */
 export const sessionIdleTimeoutMs = dayMs;
-/** How long a confirmation counts for sensitive actions (minutes). */
+/** Period for which a confirmation is valid for sensitive actions, in minutes. */
 export const confirmedMinutes = 15;
-/** Timeout for the code of the second factor (milliseconds). */
+/** Timeout for entering the second-factor code, in milliseconds. */
 const codeTimeoutMs = 10 * minuteMs;
-/** Minimum interval between two updates of `last_seen_at` (milliseconds). */
+/** Minimum interval between `last_seen_at` updates, in milliseconds. */
 const lastSeenStepMs = minuteMs;
 
-/** Context in which the ID tokens of sessions are sealed. */
+/** Encryption context of the sealed ID tokens in sessions. */
 export const idTokenContext = 'oidc-id-token';
 
 export const sealedIdTokens = sealedColumn({
@@ -32,23 +32,23 @@ export const sealedIdTokens = sealedColumn({
 export type NewSession = {
   userId: number;
   client: SessionClient;
-  /** Cookie of the browser's previous session, which ends. */
+  /** Cookie of the browser's previous session, which is ended. Null if there is none. */
   previous: string | null;
   /**
-   * Whether the session waits for the second factor. It gives no access, and another session replaces it when the code
-   * is entered.
+   * Whether the session is waiting for the second factor. Such a session gives no access. It is replaced by a new
+   * session once the code is entered.
    */
   awaitsCode?: boolean;
-  /** Sealed ID token of a sign-in at the OpenID provider; null for a sign-in with a password. */
+  /** Sealed ID token from a sign-in at the OpenID provider. Null for a sign-in with a password. */
   idTokenSealed?: Buffer | null;
-  /** Time of the user's last confirmation (epoch milliseconds); null for now. */
+  /** Time of the user's last confirmation, in epoch milliseconds. Null means now. */
   confirmedMs?: number | null;
   nowMs: number;
 };
 
 /**
  * Starts a session.
- * @returns the value of the session cookie
+ * @returns the session cookie value
  */
 export async function startSession(
   executor: Executor,
@@ -81,11 +81,16 @@ export async function startSession(
   return token;
 }
 
-/** SQL condition that a session is active. `$1` is now, `$2` the earliest valid last use. */
+/**
+ * SQL condition for an active session. `$1` is the current time, and `$2` is the earliest `last_seen_at` that has not
+ * timed out.
+ */
 const isLive = 'not s.awaits_code and s.expires_at > $1 and s.last_seen_at > $2';
 const liveAt = (nowMs: number): Date[] => [new Date(nowMs), new Date(nowMs - sessionIdleTimeoutMs)];
 
-/** A session with its user. `byProvider` means signed in at the OpenID provider instead of with a password. */
+/**
+ * Session with its user. `byProvider` is true if the user signed in at the OpenID provider instead of with a password.
+ */
 type Session = {
   id: string;
   user: User;
@@ -104,7 +109,9 @@ type SessionRow = UserRow & {
   advertiser_ids: number[];
 };
 
-/** Returns a session with its user, or null if it is unknown or has ended, or the user has no access. */
+/**
+ * Returns a session with its user. Returns null if the session is unknown or has ended, or if the user has no access.
+ */
 export async function findSession(executor: Executor, token: string, nowMs: number): Promise<Session | null> {
   const { rows } = await executor.query<SessionRow>(
     `select ${userColumns}, s.id as session_id, s.id_token_sealed is not null as by_provider, s.last_seen_at,
@@ -136,13 +143,16 @@ export async function findSession(executor: Executor, token: string, nowMs: numb
   };
 }
 
-/** Checks within this time share one query (milliseconds). */
+/** Time window within which session checks share one query, in milliseconds. */
 const checkTogetherMs = 100;
 
-/** Checks whether a session is active, and its user still has the membership with which the page was opened. */
+/** Checks that a session is still active and that its user still has the membership with which the page was opened. */
 export type SessionCheck = (viewer: SessionViewer) => Promise<boolean>;
 
-/** Creates a check for streams, which outlive the request that opened them. All streams of a process share a query. */
+/**
+ * Creates a session check for streams, which stay open after the request was authenticated. All streams in a process
+ * share one query.
+ */
 export function createSessionCheck(executor: Executor, now: () => number): SessionCheck {
   let next: { viewers: Map<string, SessionViewer>; openKeys: Promise<Set<string>> } | null = null;
   const collect = async (viewers: Map<string, SessionViewer>): Promise<Set<string>> => {
@@ -163,7 +173,7 @@ export function createSessionCheck(executor: Executor, now: () => number): Sessi
 
 type SessionViewer = { sessionId: string; user: User };
 
-/** Returns the keys of the sessions that are unchanged. */
+/** Returns the keys of the sessions that are still active and whose memberships are unchanged. */
 async function findOpen(
   executor: Executor,
   viewersByKey: ReadonlyMap<string, SessionViewer>,
@@ -195,7 +205,10 @@ async function findOpen(
   return new Set(rows.map(({ key }) => key));
 }
 
-/** Returns a session that waits for a code, or null if it does not, has ended, or the user has no access. */
+/**
+ * Returns a session that is waiting for a code. Returns null if it is not waiting or has ended, or if the user has no
+ * access.
+ */
 export async function findAwaitingSession(
   executor: Executor,
   token: string,
@@ -221,7 +234,7 @@ export async function listSessions(executor: Executor, userId: number, nowMs: nu
   return rows;
 }
 
-/** Ends a session of a user. Returns null if the user has none with this id. */
+/** Ends a session of a user. Returns null if the user has no session with this id. */
 export async function endSessionOf(executor: Executor, userId: number, id: string): Promise<SessionClient | null> {
   const { rows } = await executor.query<SessionClient>(
     'delete from user_sessions where user_id = $1 and id = $2 returning device, network, country',
@@ -232,7 +245,7 @@ export async function endSessionOf(executor: Executor, userId: number, id: strin
 
 /**
  * Ends a session.
- * @returns the sealed ID token of a sign-in at the OpenID provider, or null
+ * @returns the sealed ID token if the user signed in at the OpenID provider, otherwise null
  */
 export async function endSession(executor: Executor, token: string): Promise<Buffer | null> {
   const { rows } = await executor.query<{ id_token_sealed: Buffer | null }>(
@@ -242,7 +255,7 @@ export async function endSession(executor: Executor, token: string): Promise<Buf
   return rows[0]?.id_token_sealed ?? null;
 }
 
-/** Ends all sessions of a user except one. */
+/** Ends all sessions of a user except the given one. */
 export async function endOtherSessions(executor: Executor, userId: number, keptId: string): Promise<void> {
   await executor.query('delete from user_sessions where user_id = $1 and id <> $2', [userId, keptId]);
 }
@@ -252,7 +265,7 @@ export async function confirmSession(executor: Executor, id: string, nowMs: numb
   await executor.query('update user_sessions set confirmed_at = $2 where id = $1', [id, new Date(nowMs)]);
 }
 
-/** Lists sessions that started at the OpenID provider, of one of its subjects or of all (null). */
+/** Lists the sessions that were started at the OpenID provider by a subject, or by any subject if it is null. */
 export async function listProviderSessions(
   executor: Executor,
   { issuer, subject }: { issuer: string; subject: string | null },

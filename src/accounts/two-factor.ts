@@ -6,9 +6,12 @@ import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { MemberRole } from '../shell/context.ts';
 
-/** Time-based codes (RFC 6238) with six digits, SHA-1 and 30 s, which every authenticator app supports. */
+/**
+ * Validity period of a code, in seconds. Codes follow RFC 6238 with six digits and SHA-1, which every authenticator app
+ * supports.
+ */
 const periodS = 30;
-/** Number of codes accepted before and after the current one, because clocks differ. */
+/** Number of accepted codes before and after the current one, to allow for clock differences. */
 const window = 1;
 const secretBytes = 20;
 
@@ -17,7 +20,7 @@ const recoveryCodeBytes = 10;
 
 const issuer = 'Perkwire';
 
-/** Whether the setting requires a second factor for users with this role. */
+/** Returns whether the setting requires a second factor for users with this role. */
 export const isTwoFactorRequired = (
   { requireTwoFactor }: { requireTwoFactor: 'none' | 'operators' | 'all' },
   { role }: { role: MemberRole },
@@ -32,10 +35,10 @@ export const createSecret = (): string => new Secret({ size: secretBytes }).base
 const totpOf = (secret: string, label = ''): TOTP =>
   new TOTP({ issuer, label, secret: Secret.fromBase32(secret), period: periodS });
 
-/** URI that an authenticator app reads from a QR code. */
+/** Returns the URI that an authenticator app reads from a QR code. */
 export const keyUri = (secret: string, email: string): string => totpOf(secret, email).toString();
 
-/** Time step for which a code is valid; null if it is wrong or too old. */
+/** Returns the time step for which a code is valid. Returns null if the code is wrong or too old. */
 export function stepOf(secret: string, code: string, nowMs: number): number | null {
   const token = code.replaceAll(/\s/g, '');
   if (!/^\d{6}$/.test(token)) return null;
@@ -43,7 +46,7 @@ export function stepOf(secret: string, code: string, nowMs: number): number | nu
   return delta === null ? null : Math.floor(nowMs / 1000 / periodS) + delta;
 }
 
-/** Context that binds a sealed secret to its user. */
+/** Returns the encryption context that binds a sealed secret to its user. */
 const contextOf = (userId: number): string => `totp-secret:${userId}`;
 
 export const sealedTwoFactor = sealedColumn({
@@ -53,7 +56,10 @@ export const sealedTwoFactor = sealedColumn({
   context: ([userId]) => contextOf(Number(userId)),
 });
 
-/** Turns the second factor on. `step` is that of the code that confirmed the secret, which is not accepted again. */
+/**
+ * Enables the second factor. `step` is the time step of the code that confirmed the secret. This code is not accepted
+ * again.
+ */
 export async function saveTwoFactor(
   executor: Executor,
   box: SecretBox,
@@ -66,19 +72,19 @@ export async function saveTwoFactor(
   ]);
 }
 
-/** Removes authenticator app, passkeys and recovery codes. */
+/** Removes the authenticator app, passkeys and recovery codes of a user. */
 export async function removeTwoFactor(executor: Executor, userId: number): Promise<void> {
   await executor.query('delete from user_passkeys where user_id = $1', [userId]);
   await removeAuthenticatorApp(executor, userId);
 }
 
-/** Removes the authenticator app. Recovery codes stay if there is still a passkey that they can replace. */
+/** Removes the authenticator app. The recovery codes are retained if the user still has a passkey. */
 export async function removeAuthenticatorApp(executor: Executor, userId: number): Promise<void> {
   await executor.query('update users set totp_sealed = null, totp_last_step = null where id = $1', [userId]);
   await dropUnusedCodes(executor, userId);
 }
 
-/** Removes the recovery codes of a user without a second factor. */
+/** Removes a user's recovery codes if no second factor is left. */
 export async function dropUnusedCodes(executor: Executor, userId: number): Promise<void> {
   await executor.query(
     `delete from user_recovery_codes where user_id = $1
@@ -89,8 +95,8 @@ export async function dropUnusedCodes(executor: Executor, userId: number): Promi
 }
 
 /**
- * Accepts a code of the authenticator app or a recovery code. Each works once, even in concurrent attempts.
- * @returns what was accepted, or null
+ * Verifies an authenticator app code or a recovery code. Each code works only once, even with concurrent attempts.
+ * @returns the accepted method, or null if the code is invalid
  */
 export async function acceptCode(
   executor: Executor,
@@ -119,12 +125,12 @@ async function acceptRecoveryCode(executor: Executor, userId: number, code: stri
   return rowCount === 1;
 }
 
-/** Normalises a code, which may be entered in either case and without hyphens. */
+/** Normalises a code. Codes may be entered in upper or lower case, and with or without hyphens. */
 const normalise = (code: string): string => code.toUpperCase().replaceAll(/[\s-]/g, '');
 
 /**
  * Replaces a user's recovery codes.
- * @returns the new ones, of which only hashes are stored
+ * @returns the new codes; only their hashes are stored
  */
 export async function replaceRecoveryCodes(executor: Executor, userId: number): Promise<string[]> {
   const codes = Array.from({ length: recoveryCodeCount }, createRecoveryCode);
@@ -142,7 +148,7 @@ const createRecoveryCode = (): string =>
     '-',
   );
 
-/** Number of recovery codes that a user has left. */
+/** Returns the number of recovery codes that a user has left. */
 export async function countRecoveryCodes(executor: Executor, userId: number): Promise<number> {
   const { rows } = await executor.query<{ count: number }>(
     'select count(*)::int as count from user_recovery_codes where user_id = $1',

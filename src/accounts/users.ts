@@ -21,12 +21,12 @@ export type UserRow = {
   created_at: Date;
 };
 
-/** SQL of the publisher's own role of the membership `m` as JSON, or null for a standard role. */
+/** SQL expression for the custom role of membership `m` as JSON. Null for a standard role. */
 const customRole = `case when m.role = 'analyst' then (
     select json_build_object('id', c.id, 'name', c.name, 'permissions', c.permissions)
     from member_roles c where c.id = m.custom_role_id) end`;
 
-/** Columns of `users u` and `memberships m` for `userOf`. */
+/** Columns of `users u` and `memberships m` that `userOf` requires. */
 export const userColumns = `u.id, u.email, m.id as membership_id, m.role, ${customRole} as custom_role,
   m.publisher_id, m.advertiser_id,
   m.joined_at is not null as has_joined, u.password_hash is not null as has_password,
@@ -35,8 +35,8 @@ export const userColumns = `u.id, u.email, m.id as membership_id, m.role, ${cust
   m.created_at`;
 
 /**
- * SQL that joins `users u` with the membership `m` that it uses if the URL names no publisher: that of an operator,
- * else the chosen one, else the first one with access, else any.
+ * Returns the SQL join of `users u` with the membership `m` to use if the URL names no publisher. The order of
+ * precedence is: the operator membership, the chosen one, the first one with access, any other.
  */
 export const joinMembership = (chosenId = 'null', condition = 'true'): string => `join lateral (
     select * from memberships m where m.user_id = u.id and (${condition})
@@ -60,13 +60,16 @@ export const userOf = (row: UserRow): User => ({
   createdAt: row.created_at,
 });
 
-/** A single address without anything that a mail header interprets: no brackets, quotes, lists or comments. */
+/**
+ * Matches a single address without characters that have a meaning in mail headers: no brackets, quotes, lists or
+ * comments.
+ */
 const emailPattern = /^[^\s@\p{C}<>()[\]\\,;:"]+@[^\s@\p{C}<>()[\]\\,;:"/?#%&=]+$/u;
 
-/** Whether a dot stands at an end of a part or next to another dot. */
+/** Returns whether a dot is at the start or end of a part, or next to another dot. */
 const hasEmptyWord = (email: string): boolean => /(?:^|[.@])\.|\.(?:@|$)/.test(email);
 
-/** Normalises an address, ignoring case; null if it is not an e-mail address. */
+/** Normalises an e-mail address, including its case. Returns null if the text is not an e-mail address. */
 export function parseEmail(text: string): string | null {
   const email = text.trim().toLowerCase();
   return email.length <= 254 && emailPattern.test(email) && !hasEmptyWord(email) ? email : null;
@@ -74,7 +77,7 @@ export function parseEmail(text: string): string | null {
 
 type Credentials = { user: User; passwordHash: string | null };
 
-/** Returns the user with an address. */
+/** Finds a user by e-mail address. */
 export async function findByEmail(executor: Executor, email: string): Promise<Credentials | null> {
   const { rows } = await executor.query<UserRow & { password_hash: string | null }>(
     `select ${userColumns}, u.password_hash from users u ${joinMembership()} where u.email = $1`,
@@ -83,7 +86,7 @@ export async function findByEmail(executor: Executor, email: string): Promise<Cr
   return rows[0] === undefined ? null : { user: userOf(rows[0]), passwordHash: rows[0].password_hash };
 }
 
-/** Returns the user with an id, with the membership used if the URL names no publisher. */
+/** Finds a user by id, with the membership to use if the URL names no publisher. */
 export async function findById(executor: Executor, userId: number): Promise<User | null> {
   const { rows } = await executor.query<UserRow>(
     `select ${userColumns} from users u ${joinMembership()} where u.id = $1`,
@@ -96,15 +99,16 @@ type NewUser = {
   email: string;
   role: MemberRole;
   publisherId: number | null;
-  /** Advertiser of the account. */
+  /** Advertiser that the account belongs to. */
   advertiserId?: number | null;
   passwordHash: string | null;
   nowMs: number;
 };
 
 /**
- * Invites an address, whether or not it has a user already. With a password, creates a user who has joined.
- * @returns null if the address is invited or a member there or, with a password, is taken
+ * Invites an e-mail address, whether or not it already has a user. If a password is given, creates a user who has
+ * joined.
+ * @returns null if the address is already invited or a member there, or if a password is given and the address is taken
  */
 export async function createUser(
   executor: Executor,
@@ -125,7 +129,10 @@ export async function createUser(
   return rows[0] === undefined ? null : findMember(executor, publisherId, rows[0].id, advertiserId);
 }
 
-/** Returns the member of a publisher, an advertiser or, if both are null, the operators with a user id, or null. */
+/**
+ * Finds a member of a publisher or an advertiser by user id, or an operator if both are null. Returns null if there is
+ * no such member.
+ */
 export async function findMember(
   executor: Executor,
   publisherId: number | null,
@@ -144,14 +151,14 @@ export async function setPassword(executor: Executor, userId: number, passwordHa
   await executor.query('update users set password_hash = $2 where id = $1', [userId, passwordHash]);
 }
 
-/** Sets the language of a user; null uses the browser's. */
+/** Sets the language of a user. Null uses the browser language. */
 export async function setLanguage(executor: Executor, userId: number, language: ReaderLanguage | null): Promise<void> {
   await executor.query('update users set language = $2 where id = $1', [userId, language]);
 }
 
 type Identity = { issuer: string; subject: string };
 
-/** Returns the user linked to an identity at an OpenID provider. */
+/** Finds the user linked to an OpenID provider identity. */
 export async function findByIdentity(executor: Executor, { issuer, subject }: Identity): Promise<User | null> {
   const { rows } = await executor.query<UserRow>(
     `select ${userColumns} from users u ${joinMembership()} where u.oidc_issuer = $1 and u.oidc_subject = $2`,
@@ -160,7 +167,7 @@ export async function findByIdentity(executor: Executor, { issuer, subject }: Id
   return rows[0] === undefined ? null : userOf(rows[0]);
 }
 
-/** Links a user to an identity, which replaces the password. */
+/** Links a user to an OpenID provider identity, which replaces the password. */
 export async function linkIdentity(executor: Executor, userId: number, { issuer, subject }: Identity): Promise<void> {
   await executor.query('update users set oidc_issuer = $2, oidc_subject = $3, password_hash = null where id = $1', [
     userId,
@@ -169,7 +176,7 @@ export async function linkIdentity(executor: Executor, userId: number, { issuer,
   ]);
 }
 
-/** Whether there is an operator who can sign in. */
+/** Returns whether there is an operator who can sign in. */
 export async function hasOperator(executor: Executor): Promise<boolean> {
   const { rowCount } = await executor.query(
     `select 1 from memberships m join users u on u.id = m.user_id

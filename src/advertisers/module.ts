@@ -30,7 +30,10 @@ type AdvertisersDeps = {
   tracking: Tracking;
 };
 
-/** What the accounts of advertisers see and propose: their campaigns, at every publisher that shows them. */
+/**
+ * Creates the advertisers module, in which advertiser accounts view their campaigns at all publishers and propose
+ * changes.
+ */
 export function createAdvertisers({ platform, catalog, catalogAdmin, drafts, reports, tracking }: AdvertisersDeps) {
   const { kinds } = catalogAdmin;
   const { store } = catalog;
@@ -73,7 +76,7 @@ const navigation: readonly NavEntry[] = [
   entry(60, 'activity', 'nav.activity', 'activity'),
 ];
 
-/** Pages of an advertiser's accounts, which propose changes but don't publish them. */
+/** Registers the pages for advertiser accounts. Their users can propose changes but not publish them. */
 function advertiserPages(app: App, services: PageServices): void {
   const { get, post } = pagesOfAdvertiser(app, services);
   const role = 'advertiser';

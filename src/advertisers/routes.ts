@@ -68,7 +68,7 @@ const schema = {
   },
 };
 
-/** Route of the advertiser report for keys (docs/reference/management.md#reports). */
+/** Registers the advertiser report route for API keys (docs/reference/management.md#reports). */
 export function reportRoute(app: App, { http, now, ...sources }: Deps): void {
   const hooks = { ...requirePermission(http, 'reports'), ...forLimitedKeys };
   type Call = { Params: { id: string }; Querystring: Static<typeof query> };

@@ -4,10 +4,10 @@ import type { Resource } from '../management/resource.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import type { ViewedAdvertiser } from '../shell/context.ts';
 
-/** Rows of one advertiser. All reads of its accounts use these resources. */
+/** Resources limited to the rows of one advertiser. Advertiser accounts only read through them. */
 type OwnRows = { campaigns: Resource; offers: Resource; creatives: Resource; drafts: Resource };
 
-/** Resources limited to an advertiser; rows of other advertisers count as unknown. */
+/** Returns the resources limited to an advertiser. Rows of other advertisers are treated as unknown. */
 export function ownRows(kinds: ReviewedKinds, { id }: ViewedAdvertiser): OwnRows {
   const own = `select id from campaigns where publisher_id = $1 and advertiser_id = ${Number(id)}`;
   const offers = `select id from offers where deleted_at is null and campaign_id in (${own})`;
@@ -19,7 +19,7 @@ export function ownRows(kinds: ReviewedKinds, { id }: ViewedAdvertiser): OwnRows
   };
 }
 
-/** Publishers that are served a campaign, including its owner, by campaign. */
+/** Returns the publishers that serve each campaign, including the campaign's owner. */
 export async function readCarriers(
   { executor, publisherId }: Work,
   campaignIds: readonly number[],
@@ -36,7 +36,7 @@ export async function readCarriers(
   return carriers;
 }
 
-/** All campaigns, including removed ones; for a limited key only those it may see. */
+/** Returns all campaigns, including removed ones. A restricted key only gets the campaigns that it may see. */
 export async function readCampaigns(
   { executor, publisherId, actor }: Work,
   advertiserId: number,

@@ -12,12 +12,15 @@ import { recordAlerts, recordLasting } from './record.ts';
 
 type CheckDeps = { pool: pg.Pool; catalog: { current: () => Snapshot }; now: () => number };
 
-/** Only one process at a time checks lasting states. */
+/** Allows only one process at a time to check for lasting problems. */
 const lockSql = "select pg_advisory_xact_lock(hashtext('perkwire_alerts'))";
 
 const nearlyUsed = 0.8;
 
-/** Records budgets of which 80 % are used, once per period. Exhausted budgets have their own event. */
+/**
+ * Records an alert for each budget that is 80 % used, once per period. Exhausted budgets are reported by a separate
+ * event.
+ */
 export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<void> {
   const [snapshot, nowMs] = [catalog.current(), now()];
   const usedUp = new Set((await findReachedBudgets(pool, snapshot, nowMs)).map(budgetKey));
@@ -34,11 +37,12 @@ export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<v
   await recordAlerts(pool, facts, nowMs);
 }
 
-/** Days before the end of a key at which its publisher is notified. */
+/** Number of days before a key's expiry at which its publisher is notified. */
 const noticeDays = [30, 7, 1] as const;
 
 /**
- * Records keys that expire soon: once for each of these days, without keys that had less time when they were created.
+ * Records alerts for keys that expire soon, once per notice period. Periods longer than a key's initial lifetime are
+ * skipped.
  */
 export async function checkKeys({ pool, now }: { pool: pg.Pool; now: () => number }): Promise<void> {
   const expiring = await findExpiringKeys(pool, noticeDays, now());
@@ -51,8 +55,9 @@ export async function checkKeys({ pool, now }: { pool: pg.Pool; now: () => numbe
 }
 
 /**
- * Records offers whose codes run low, by share or at today's rate, and offers paused without codes: once, until codes
- * are added and the stock is sufficient. A new day, whose rate is unknown, ends no alert.
+ * Records alerts for low coupon stock and for offers that are paused because they have no codes. Stock is low by its
+ * share or at today's rate. Each alert is recorded once, until codes are added and the stock is sufficient. An alert
+ * does not end at the start of a new day just because the day's rate is still unknown.
  */
 export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<void> {
   const [{ offers }, nowMs] = [catalog.current(), now()];
@@ -61,7 +66,7 @@ export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<v
     const stock = await readStock(executor, null, nowMs);
     const facts = stock.flatMap(({ offerId, publisherId, paused, supply, view }): AlertFact[] => {
       const offer = offers.get(offerId);
-      // A pool that never had a code is still being filled.
+      // Skip a pool that never had a code, because it is still being set up.
       if (offer === undefined || view.total === 0 || view.loading !== null || !(paused || view.low)) return [];
       const remaining = view.left;
       const hoursLeft = view.hours_left;
@@ -90,7 +95,7 @@ export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<v
   });
 }
 
-/** Records the facts of a check, each once, until the check no longer finds it. */
+/** Records the facts that a check finds. Each fact is recorded once, until the check no longer finds it. */
 export async function checkLasting(
   { pool, now }: { pool: pg.Pool; now: () => number },
   check: AlertCheck,
@@ -102,7 +107,10 @@ export async function checkLasting(
   });
 }
 
-/** Records that ranking has stopped learning, for the publishers with waiting events: once, until it learns again. */
+/**
+ * Records an alert if ranking has stopped learning, for each publisher with unprocessed events. The alert is recorded
+ * once, until learning resumes.
+ */
 export async function checkLearning({ pool, now }: { pool: pg.Pool; now: () => number }): Promise<void> {
   const nowMs = now();
   const { stalledPublisherIds, learnedAt } = await readLearningState(pool, nowMs);
@@ -117,12 +125,12 @@ export async function checkLearning({ pool, now }: { pool: pg.Pool; now: () => n
   });
 }
 
-/** Number of hours that are compared with those of last week. */
+/** Number of hours to compare with the same hours of the previous week. */
 const comparedHours = 6;
 
 /**
- * Records placements whose fill rate or revenue fell by half compared with the same hours of last week: once, until the
- * drop ends.
+ * Records alerts for placements whose fill rate or revenue fell by half compared with the same hours of the previous
+ * week. Each alert is recorded once, until the drop ends.
  */
 export async function checkPlacements({ pool, catalog, now }: CheckDeps): Promise<void> {
   const nowMs = now();

@@ -7,7 +7,7 @@ import { reader } from '../platform/i18n/reader.ts';
 import { percent } from '../shell/format.ts';
 import type { Alert, AlertKind } from './kinds.ts';
 
-/** Texts of an alert. `path` is that of the related page, below the publisher's pages of the dashboard. */
+/** Texts of an alert. `path` is the path of the related page, relative to the publisher's dashboard pages. */
 export type AlertText = { title: string; reason: string; path: string };
 
 const disabledBecause: Readonly<Record<string, MessageKey>> = {
@@ -18,7 +18,7 @@ const disabledBecause: Readonly<Record<string, MessageKey>> = {
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : String(value ?? ''));
 
-/** Formats a time in the publisher's zone. */
+/** Formats a time in the publisher's time zone. */
 function timeIn(timeZone: string, at: unknown): string {
   const format = new Intl.DateTimeFormat(reader().locale, { dateStyle: 'medium', timeStyle: 'short', timeZone });
   return `${format.format(new Date(text(at)))} (${timeZone})`;
@@ -31,7 +31,7 @@ function amount(value: unknown, currency: unknown): string {
   return new Intl.NumberFormat(reader().locale, options).format(Number(value));
 }
 
-/** Title, reason and page of an alert, in the reader's language. */
+/** Returns the title, reason and page path of an alert, in the reader's language. */
 export function describe({ kind, data }: { kind: AlertKind; data: Alert['data'] }, timeZone: string): AlertText {
   if (kind.startsWith('endpoint.')) return describeEndpoint(kind, data, timeZone);
   if (kind.startsWith('placement.')) return describePlacement(kind, data, timeZone);

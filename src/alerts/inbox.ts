@@ -2,7 +2,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import type { Alert } from './kinds.ts';
 
-/** An alert of the inbox. */
+/** Alert in a user's inbox. */
 export type InboxAlert = Alert & { isNew: boolean; mutedUntil: Date | null };
 
 type AlertRow = {
@@ -19,10 +19,10 @@ type AlertRow = {
 
 type Reader = { publisherId: number; userId: number };
 
-/** Maximum number of alerts on a page. */
+/** Maximum number of alerts per page. */
 const shownAlerts = 100;
 
-/** Newest alerts of a publisher, as a user sees them. */
+/** Lists the newest alerts of a publisher, with their unread state for a user. */
 export async function listAlerts(executor: Executor, reader: Reader, nowMs: number): Promise<InboxAlert[]> {
   const { rows } = await executor.query<AlertRow>({
     name: 'list_alerts',
@@ -48,7 +48,7 @@ export async function listAlerts(executor: Executor, reader: Reader, nowMs: numb
   }));
 }
 
-/** Number of alerts that a user has not read. */
+/** Returns the number of alerts that a user has not read. */
 export async function countNewAlerts(executor: Executor, { publisherId, userId }: Reader): Promise<number> {
   const { rows } = await executor.query<{ count: number }>({
     name: 'count_new_alerts',
@@ -59,7 +59,7 @@ export async function countNewAlerts(executor: Executor, { publisherId, userId }
   return rows[0]?.count ?? 0;
 }
 
-/** Marks alerts up to the newest one that the user saw as read. */
+/** Marks the alerts as read, up to the newest one that the user has seen. */
 export async function readAlerts(executor: Executor, { publisherId, userId }: Reader, untilId: number): Promise<void> {
   await executor.query(
     `insert into alert_readers as r (publisher_id, user_id, read_until)
@@ -70,7 +70,8 @@ export async function readAlerts(executor: Executor, { publisherId, userId }: Re
 }
 
 /**
- * Mutes alerts of the same kind and subject until a time; a time in the past ends it. @returns whether the alert exists
+ * Mutes alerts of the same kind and subject until a given time. A time in the past unmutes them.
+ * @returns whether the alert exists
  */
 export async function muteAlerts(
   executor: Executor,
@@ -87,7 +88,10 @@ export async function muteAlerts(
 
 const keptDays = 90;
 
-/** Deletes alerts after 90 days, with their messages. @returns number of deleted alerts */
+/**
+ * Deletes alerts after 90 days, along with their messages.
+ * @returns number of deleted alerts
+ */
 export async function deleteOldAlerts(executor: Executor, nowMs: number): Promise<number> {
   const { rowCount } = await executor.query('delete from alerts where raised_at < $1', [
     new Date(nowMs - keptDays * dayMs),

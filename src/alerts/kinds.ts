@@ -2,7 +2,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import type { MessageKey } from '../platform/i18n/messages.ts';
 import type { OperationalEvent } from '../webhooks/raise-events.ts';
 
-/** Kinds of alerts, with the message keys of the form (docs/reference/management.md#alerts). */
+/** Alert kinds with the message keys of their labels (docs/reference/management.md#alerts). */
 export const alertKinds = {
   'endpoint.failing': 'alerts.kindEndpointFailing',
   'endpoint.disabled': 'alerts.kindEndpointDisabled',
@@ -27,7 +27,7 @@ export type AlertKind = keyof typeof alertKinds;
 
 export const isAlertKind = (name: string): name is AlertKind => Object.hasOwn(alertKinds, name);
 
-/** Alert kinds caused by operational events. */
+/** Alert kinds that operational events trigger. */
 export const kindOfEvent: Partial<Record<OperationalEvent, AlertKind>> = {
   'endpoint.failing': 'endpoint.failing',
   'endpoint.disabled': 'endpoint.disabled',
@@ -40,7 +40,7 @@ export const kindOfEvent: Partial<Record<OperationalEvent, AlertKind>> = {
   'draft.waiting': 'draft.waiting',
 };
 
-/** A fact to alert about: `subject` is its object, `cause` distinguishes occurrences. */
+/** Fact that triggers an alert. `subject` is the affected object, and `cause` distinguishes its occurrences. */
 export type AlertFact = {
   publisherId: number;
   kind: AlertKind;
@@ -51,11 +51,11 @@ export type AlertFact = {
 
 export type Alert = Omit<AlertFact, 'cause'> & { id: number; raisedAt: Date; endedAt: Date | null };
 
-/** A check of another module for lasting states. */
+/** Check by another module for lasting problems. */
 export type AlertCheck = {
-  /** Name of its job. */
+  /** Name of the job that runs the check. */
   name: string;
-  /** Kinds of the facts that it finds; no other check records them. */
+  /** Alert kinds that the check can find. No other check records them. */
   kinds: readonly AlertKind[];
   findFacts: (executor: Executor, nowMs: number) => Promise<readonly AlertFact[]>;
 };

@@ -35,7 +35,7 @@ type AlertsDeps = {
   offers: Offers;
 };
 
-/** What people are told of: in the inbox, by mail and by chat. */
+/** Creates the alerts module, which notifies people in the inbox, by email and in chat. */
 export function createAlerts({ platform, catalog, webhooks }: AlertsDeps) {
   const { config, pool, dbHealth, mailer, secretBox, now } = platform.deps;
   const { sender } = webhooks;
@@ -49,7 +49,7 @@ export function createAlerts({ platform, catalog, webhooks }: AlertsDeps) {
     path: '/alerts',
     icon: 'alerts',
     role: 'analyst',
-    // 0 while the database is unavailable, so that pages that need nothing else of it still work.
+    // Return 0 while the database is unavailable, so that pages that need no other data still work.
     count: (publisherId, userId) =>
       dbHealth.isUp() ? countNewAlerts(pool, { publisherId, userId }).catch(() => 0) : Promise.resolve(0),
   };

@@ -3,8 +3,7 @@ import type { SentEvent } from '../webhooks/send-operational.ts';
 import { type AlertFact, type AlertKind, kindOfEvent } from './kinds.ts';
 
 /**
- * Records facts, each cause once, and a message for each rule that selects its kind. Muted alerts are recorded without
- * messages.
+ * Records an alert for each new cause, and a message for each rule that selects its kind. Muted alerts get no messages.
  */
 export async function recordAlerts(executor: Executor, facts: readonly AlertFact[], nowMs: number): Promise<void> {
   if (facts.length === 0) return;
@@ -41,8 +40,8 @@ type Lasting = { publisherId: number; kind: AlertKind; subject: string; cause: s
 const keyOf = ({ publisherId, kind, subject }: Lasting): string => `${publisherId} ${kind} ${subject}`;
 
 /**
- * Records lasting facts once for as long as they last. Ends alerts of these kinds that are no longer facts, except
- * those that stay.
+ * Records an alert once for as long as its fact holds. Alerts of these kinds end when their fact no longer holds,
+ * unless `stays` returns true.
  */
 export async function recordLasting(
   executor: Executor,
@@ -63,7 +62,7 @@ export async function recordLasting(
   await recordAlerts(executor, fresh, nowMs);
 }
 
-/** Outlet of operational events that records alerts, in the transaction that sends the events. */
+/** Creates the event handler that records alerts for operational events, in the transaction that sends the events. */
 export const recordOperationalEvents =
   (nowMs: number) =>
   (executor: Executor, events: readonly SentEvent[]): Promise<void> =>
@@ -74,8 +73,8 @@ export const recordOperationalEvents =
     );
 
 /**
- * Returns the alert fact of an event. A failure of an endpoint has one cause from its first failed call to the next
- * success; a budget and a schedule have one for each period and end, which are in the subject of their events.
+ * Returns the alert facts for an event. Failures of an endpoint share one cause from the first failed call until the
+ * next success. For budgets and schedules, the event's subject contains the period or end, so each has its own cause.
  */
 function factOf({ publisherId, event, subject, data }: SentEvent, nowMs: number): AlertFact[] {
   const kind = kindOfEvent[event];

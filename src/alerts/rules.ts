@@ -11,13 +11,13 @@ export const sealedAlertUrls: SealedColumn = sealedColumn({
   context: () => urlContext,
 });
 
-/** A Slack-compatible webhook that receives some kinds of alerts. */
+/** Slack-compatible webhook that receives alerts of some kinds. */
 export type Channel = { id: number; name: string; kinds: readonly AlertKind[]; error: string | null };
 
-/** Maximum number of channels of a publisher. */
+/** Maximum number of channels per publisher. */
 export const maxChannels = 20;
 
-/** Sets the kinds that a user receives by email; none to disable emails. */
+/** Sets the alert kinds that a user receives by email. An empty list disables the emails. */
 export async function setMailRule(
   executor: Executor,
   { publisherId, userId, kinds }: { publisherId: number; userId: number; kinds: readonly AlertKind[] },
@@ -53,7 +53,7 @@ export async function listChannels(executor: Executor, publisherId: number): Pro
   return rows;
 }
 
-/** Sealed URL of a publisher's channel, or null. */
+/** Returns the sealed URL of a publisher's channel. Returns null if the channel does not exist. */
 export async function findChannelUrl(executor: Executor, publisherId: number, id: number): Promise<Buffer | null> {
   const { rows } = await executor.query<{ url_sealed: Buffer }>(
     'select url_sealed from alert_rules where publisher_id = $1 and id = $2 and user_id is null',
@@ -64,7 +64,10 @@ export async function findChannelUrl(executor: Executor, publisherId: number, id
 
 type NewChannel = { publisherId: number; name: string; urlSealed: Buffer; kinds: readonly AlertKind[] };
 
-/** @returns false if there are too many */
+/**
+ * Adds a channel.
+ * @returns false if the publisher already has the maximum number of channels
+ */
 export async function addChannel(executor: Executor, channel: NewChannel, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
     `insert into alert_rules (publisher_id, name, url_sealed, kinds, created_at) select $1, $2, $3, $4, $5
@@ -74,7 +77,10 @@ export async function addChannel(executor: Executor, channel: NewChannel, nowMs:
   return rowCount === 1;
 }
 
-/** @returns whether it existed */
+/**
+ * Removes a channel.
+ * @returns whether the channel existed
+ */
 export async function removeChannel(executor: Executor, publisherId: number, id: number): Promise<boolean> {
   const { rowCount } = await executor.query(
     'delete from alert_rules where publisher_id = $1 and id = $2 and user_id is null',

@@ -24,9 +24,9 @@ type SendDeps = {
 
 /** Maximum number of messages per run. */
 const maxBatch = 20;
-/** Maximum number of attempts; then the message is given up, and the alert stays in the inbox. */
+/** Maximum number of attempts per message. After that, the alert is only in the inbox. */
 const maxAttempts = 6;
-/** Timeout of a call, in milliseconds. */
+/** Timeout of a webhook call, in milliseconds. */
 const deadlineMs = 10_000;
 
 type Due = {
@@ -39,15 +39,15 @@ type Due = {
   publisher: string;
   time_zone: string;
   url_sealed: Buffer | null;
-  /** null if it is not an email, or the user no longer has access. */
+  /** Recipient address. Null if the message is not an email, or the user no longer has access. */
   email: string | null;
-  /** Language of an email, or null for the default, as for channels. */
+  /** Language of an email. Null means the default language, which is also used for channels. */
   language: string | null;
 };
 
 /**
- * Takes due messages. If a process dies with one, another process sends it after two minutes. Attempts follow after 2,
- * 4, 8 … minutes.
+ * Claims the due messages and schedules their next attempts, after 2, 4, 8 … minutes. If a process dies while sending a
+ * message, another process sends it after two minutes.
  */
 const takeSql = `
 with due as (
@@ -64,7 +64,10 @@ from taken t join alerts a on a.id = t.alert_id join alert_rules r on r.id = t.r
 join publishers p on p.id = a.publisher_id
 left join users u on u.id = r.user_id and ${mayOpen('u.id', 'a.publisher_id')}`;
 
-/** Sends the messages of alerts by email and to Slack-compatible webhooks. @returns number of due messages */
+/**
+ * Sends alert messages by email and to Slack-compatible webhooks.
+ * @returns number of due messages
+ */
 export async function sendAlertMessages(deps: SendDeps): Promise<number> {
   const { rows } = await deps.pool.query<Due>(takeSql, [new Date(deps.now())]);
   await Promise.all(
@@ -89,7 +92,10 @@ const settle = async (
   );
 };
 
-/** @returns why it was not sent, without addresses; null if it was sent, or no longer has a recipient */
+/**
+ * Sends a message.
+ * @returns the reason for a failure, without addresses; null if it was sent or no longer has a recipient
+ */
 async function sendOne({ mailer, secretBox, sender, config }: SendDeps, message: Due): Promise<Problem | null> {
   const pages = `${config.publicUrl}/dashboard/p/${message.publisher_id}`;
   const written = <T>(write: (alert: AlertText, links: Links) => T): T =>
@@ -114,7 +120,7 @@ async function sendOne({ mailer, secretBox, sender, config }: SendDeps, message:
   );
 }
 
-/** Escapes text for Slack's markup, so that names can neither mention users nor hide links. */
+/** Escapes text for Slack markup, so that names cannot mention users or disguise links. */
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 type Links = { page: string; inbox: string };
@@ -128,7 +134,7 @@ export function slackText(
   return `*${escaped(`${publisher}: ${title}`)}*\n${escaped(reason)}\n${links}`;
 }
 
-/** Chat channels for messages of other modules. */
+/** Returns the chat channels that other modules can send messages to. */
 export const chatChannelsOf = ({
   pool,
   secretBox,
@@ -147,7 +153,10 @@ export const chatChannelsOf = ({
   },
 });
 
-/** Posts a text to a Slack-compatible webhook, with the address guard of webhooks. @returns why it failed, or null */
+/**
+ * Posts a text to a Slack-compatible webhook. The address guard for webhooks applies.
+ * @returns the reason for a failure, or null on success
+ */
 export async function post(sender: Sender, url: string, text: string): Promise<Problem | null> {
   const result = await sender.send({
     url,

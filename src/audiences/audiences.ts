@@ -8,11 +8,11 @@ import { AppError, type ErrorDetail, notFound } from '../platform/errors.ts';
 import { noun, type Problem, problem } from '../platform/problem.ts';
 import { checkRule, type Rule, ruleSchema } from './rules/rule.ts';
 
-/** Maximum number of audiences of a publisher. */
+/** Maximum number of audiences per publisher. */
 const maxAudiences = 500;
 
 /**
- * Resource of audiences: lists of users that campaigns include or exclude
+ * Resource for audiences, which are lists of users that campaigns include or exclude
  * (docs/reference/users-and-privacy.md#audiences).
  */
 export const audiences: Resource = {
@@ -72,7 +72,10 @@ export const audiences: Resource = {
   beforeRemove: async (work, { key }) => refuseIfUsed(work, String(key)),
 };
 
-/** Errors of the audience that a rule is limited to: it is unknown, or leads back to the audience of the rule. */
+/**
+ * Validates the audience that a rule is limited to. Returns errors if it is unknown or refers back to the rule's own
+ * audience.
+ */
 async function checkIncluded({ audience }: Rule, key: string, work: Work): Promise<ErrorDetail[]> {
   if (audience === undefined) return [];
   const { rows } = await work.executor.query<{ key: string; included: string | null }>(
@@ -90,7 +93,10 @@ async function checkIncluded({ audience }: Rule, key: string, work: Work): Promi
   return includedBy.has(audience) ? [] : wrong(problem('noAudience', { key: audience }));
 }
 
-/** @throws AppError in_use if a campaign or a rule uses the audience */
+/**
+ * Rejects the removal of an audience that is in use.
+ * @throws AppError in_use if a campaign or a rule uses the audience
+ */
 async function refuseIfUsed({ executor, publisherId }: Work, key: string): Promise<void> {
   const { rows } = await executor.query<{ campaign: string | null; audience: string | null }>(
     `select name as campaign, null as audience from campaigns
@@ -118,12 +124,12 @@ async function refuseIfUsed({ executor, publisherId }: Work, key: string): Promi
     });
 }
 
-/** Lock mode: changes of members lock the audience, so that it is removed only after them. */
+/** SQL lock mode. Member changes lock the audience, so that it cannot be removed until they are complete. */
 type Lock = '' | 'for key share';
 
 /**
- * Returns the id of a list. @throws AppError resource_not_found; conflict if a rule determines the members of the
- * audience
+ * Returns the id of an audience that has no rule.
+ * @throws AppError resource_not_found; conflict if a rule determines the members of the audience
  */
 export async function listId(work: Work, key: string, lock: Lock = ''): Promise<number> {
   const { id, hasRule } = await findAudience(work, key, lock);
@@ -131,7 +137,10 @@ export async function listId(work: Work, key: string, lock: Lock = ''): Promise<
   return id;
 }
 
-/** @throws AppError resource_not_found */
+/**
+ * Finds an audience by its key.
+ * @throws AppError resource_not_found
+ */
 export async function findAudience(
   { executor, publisherId }: Work,
   key: string,

@@ -12,12 +12,15 @@ import { changeMembers, type MemberChange } from './members/members.ts';
  * reported, and the rest is stored.
  */
 
-/** Attributes of a user; null removes an attribute. */
+/** Attribute changes for a user. A null value removes an attribute. */
 export type ToldAttributes = { pubUserId: string; attributes: ReadonlyMap<string, unknown> };
 
 export type AttributeProblem = 'invalid' | 'type_changed' | 'too_many';
 
-/** @returns for each user, the problems of attributes that were not stored, by name */
+/**
+ * Changes the attributes of users.
+ * @returns for each user, the attributes that were not stored, with the reason by attribute name
+ */
 export async function tellAttributes(
   { executor, publisherId, nowMs }: Work,
   users: readonly ToldAttributes[],
@@ -47,9 +50,9 @@ export async function tellAttributes(
 export type ListProblem = 'unknown' | 'has_rule' | 'refused';
 
 /**
- * Returns the id of a list, which is created if it is missing. Must come before statements that reference the publisher
- * in a transaction.
- * @param name of the list to create, or null to create none
+ * Returns the id of an audience that has no rule, and creates the audience if it is missing. In a transaction, call it
+ * before statements that reference the publisher.
+ * @param name name of the audience to create, or null to create none
  */
 export async function findList(work: Work, key: string, name: string | null): Promise<number | ListProblem> {
   const existing = await idOrProblem(work, key);
@@ -75,6 +78,6 @@ async function idOrProblem(work: Work, key: string): Promise<number | 'unknown' 
   }
 }
 
-/** Changes the members of lists, by list id. */
+/** Changes the members of audiences, keyed by audience id. */
 export const tellMembers = ({ executor }: Work, changes: ReadonlyMap<number, MemberChange>): Promise<void> =>
   changeMembers(executor, changes);

@@ -1,25 +1,28 @@
 import type { UserKeys } from '../platform/security/user-key.ts';
-/** SHA-256 of an email address, in lower case; null if the text is not a hash. */
+/** Parses the lower-case SHA-256 of an email address. Returns null if the text is not such a hash. */
 export const emailHashOf = (text: string): string | null => {
   const hash = text.trim().toLowerCase();
   return /^[0-9a-f]{64}$/.test(hash) ? hash : null;
 };
 
-/** Keys of a user identified by the hash of an email address; no `pub_user_id` has these keys. */
+/**
+ * Returns the keys of a user identified by the hash of an email address. They never coincide with the keys of a
+ * `pub_user_id`.
+ */
 export const emailKeys = (userKeys: { allOf: UserKeys['allOf'] }, publisherId: number, emailHash: string): string[] =>
   userKeys.allOf(publisherId, `email_sha256\0${emailHash}`);
 
-/** Keys under which a publisher may have stored data of a user. */
+/** Keys under which a publisher may have stored a user's data. */
 export type ProfileKeys = {
   all: readonly string[];
-  /** Key by the hash of an email address, or null if the request has none. */
+  /** Key derived from the hash of the user's email address. Null if the request has no hash. */
   email: string | null;
 };
 
 /**
- * Publishers identify users by `pub_user_id` and `email_sha256`; their actions are stored under the key of their
- * history.
- * @param historyKeys the current one first; empty for an unknown user
+ * Returns the profile keys of a user. Publishers identify users by `pub_user_id` and `email_sha256`. The user's actions
+ * are stored under the key of their history.
+ * @param historyKeys keys of the user's history, the current one first; empty for an unknown user
  */
 export function profileKeysOf(
   publisherId: number,

@@ -3,22 +3,22 @@ import type { Executor } from '../platform/db/pool.ts';
 
 /** Data that a publisher has stored for a user. */
 export type Profile = {
-  /** Values as text, like the custom attributes of a request. */
+  /** Attribute values as text, like the custom attributes of a request. */
   attributes: ReadonlyMap<string, string>;
-  /** Ids of the requested audiences that the user is in. */
+  /** Ids of the queried audiences that the user belongs to. */
   audiences: ReadonlySet<number>;
 };
 
-/** Stored attributes by name; `until` in epoch milliseconds. */
+/** Stored attributes by name. `until` is the expiry time in epoch milliseconds. */
 export type StoredAttributes = Record<string, { value: string | number | boolean; until?: number }>;
 
-/** A row of a profile: attributes, or ids of audiences, for one key of the user. */
+/** Profile row for one key of a user. Contains either attributes or audience ids. */
 export type ProfileRow = { user_key: string; profile: StoredAttributes | readonly number[] };
 
-/** `audienceIds`: audiences to check. */
+/** Profile query. `audienceIds` are the audiences to check. */
 export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly number[]; nowMs: number };
 
-/** Combines rows to profiles by key. If two keys of a user have the same attribute, the first key takes precedence. */
+/** Combines profile rows by user key. If two keys of a user have the same attribute, the first key takes precedence. */
 export function profilesOf(rows: readonly ProfileRow[]): (userKeys: readonly string[], nowMs: number) => Profile {
   const attributesOf = new Map<string, StoredAttributes>();
   const audiencesOf = new Map<string, readonly number[]>();
@@ -49,7 +49,7 @@ select k.user_key, to_jsonb(m.ids) from unnest(${unread('$1::uuid[]')}) as k (us
 ) m
 where m.ids is not null`;
 
-/** Reads only profiles, without other rows of the users. */
+/** Reads only the profiles of users, without their other data. */
 export async function readProfiles(
   executor: Executor,
   { userKeys, audienceIds, nowMs }: ProfileQuery,
@@ -64,11 +64,11 @@ export async function readProfiles(
 
 const isOpen = ({ until }: StoredAttributes[string], nowMs: number): boolean => until === undefined || until > nowMs;
 
-/** Attributes that have not ended. */
+/** Returns the attributes that have not expired. */
 export const withoutEnded = (stored: StoredAttributes, nowMs: number): StoredAttributes =>
   Object.fromEntries(Object.entries(stored).filter(([, attribute]) => isOpen(attribute, nowMs)));
 
-/** Number of users by the prefix of their keys, which identifies the pepper (platform/security/user-key.ts). */
+/** Returns the number of users per key prefix. The prefix identifies the pepper (platform/security/user-key.ts). */
 export async function countAttributesByMark(executor: Executor): Promise<Map<string, number>> {
   const { rows } = await executor.query<{ mark: string; count: number }>(
     'select left(user_key::text, 4) as mark, count(*)::int as count from user_attributes group by 1',

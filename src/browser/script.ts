@@ -1,28 +1,31 @@
 import { loadStaticText, type StaticText } from '../platform/http/static-text.ts';
 
-/** A file for browsers; `path` is its immutable URL. */
+/** File for browsers. `path` is its immutable URL path. */
 export type BrowserFile = StaticText & { path: string };
 
 /**
- * Outputs of `npm run build:sdk`: the web SDK, exit intent, and the template of pages that draw their unit themselves;
- * the offerwall within a page and as a page; the advertisers' conversion tag under its two names.
+ * Build outputs of `npm run build:sdk`:
+ * - the web SDK, exit intent detection, and the template for pages that render the unit themselves
+ * - the offerwall, both embedded in a page and as a separate page
+ * - the advertisers' conversion tag under its two names
  */
 export type ScriptName = 'launcher' | 'exit' | 'impl' | 'perkswall' | 'offerwall' | 'conversion' | 'omnisdk';
 
-/** Works from `src` and from `dist`. */
+/** Works both from `src` and from `dist`. */
 const fileUrl = (file: string): URL => new URL(`../../dist/sdk/${file}`, import.meta.url);
 
-/** Escapes a URL for use in a string of a script. */
+/** Escapes a URL for use in a JavaScript string. */
 const quoted = (url: string): string => url.replace(/["'`\\$<]/g, encodeURIComponent).replaceAll("'", '%27');
 
 /**
- * Loads the style sheet and defaults that all units share. @returns null if the file is not built (`npm run build:sdk`)
+ * Loads the style sheet and default settings that all units share.
+ * @returns null if the file has not been built (`npm run build:sdk`)
  */
 export const loadUnitFile = (): Promise<BrowserFile | null> => loadFile('unit', 'json');
 
 /**
- * Loads a script and inserts the service's URL and that of the unit file.
- * @returns null if the script is not built (`npm run build:sdk`)
+ * Loads a script and inserts the URLs of the service and of the unit file.
+ * @returns null if the script has not been built (`npm run build:sdk`)
  */
 export async function loadScript(name: ScriptName, publicUrl: string): Promise<BrowserFile | null> {
   const unit = await loadUnitFile();

@@ -5,8 +5,8 @@ import { type CapUsage, type CompiledTotalCap, type Exposure, isHeld, type Total
 import { exposureEvent } from './history/records.ts';
 
 /**
- * The first frequency cap of the campaign that a user has reached, or null. Windows roll: an event exactly as old as
- * the window is outside of it.
+ * Returns the first frequency cap that the user has reached for this offer's campaign, or null. Windows are rolling: an
+ * event exactly as old as the window is outside it.
  */
 export function reachedFrequencyCap(
   caps: readonly FrequencyCap[],
@@ -43,18 +43,18 @@ function isInScope(scope: FrequencyCap['scope'], { id, campaign }: Offer, exposu
 }
 
 /**
- * A total cap that has no room. `used`: what happened and what is reserved; `reserved`: of it, what is only held for
- * answers in progress.
+ * Total cap without room for another impression. `used` is the cap usage including reservations. `reserved` is the part
+ * of it that is only held for served offers whose events are still awaited.
  */
 export type ReachedTotalCap = {
   cap: CompiledTotalCap;
   used: number;
   reserved: number;
-  /** There is room as soon as what is reserved comes back. */
+  /** Whether there will be room once the reserved part is released. */
   isWaiting: boolean;
 };
 
-/** The first total cap that one more impression of the offer could exceed, or null. */
+/** Returns the first total cap that one more impression of the offer could exceed, or null. */
 export function reachedTotalCap(
   { rules, payout }: { rules: { totalCaps: readonly CompiledTotalCap[] }; payout: Payout },
   totals: Totals,

@@ -12,25 +12,25 @@ import type {
 } from '../catalog/rules.ts';
 import type { Campaign, Payout, Provision, Publisher, Snapshot } from '../catalog/types.ts';
 
-/** An event as histories know it: own events by a hash of their names (`exposureEvent`). */
+/** Event in a user history. An own event is identified by a hash of its name (`exposureEvent`). */
 export type ExposureEvent = Exclude<CapEvent, OwnKind> | `own#${string}`;
 
-/** An event of the user, or an impression reserved by another answer in progress. */
+/** Event of the user, or an impression that is reserved for an offer of another recent session. */
 export type Exposure = {
   event: ExposureEvent;
   offerId: number;
   campaignId: number;
   advertiserId: number;
-  /** Epoch milliseconds. */
+  /** Event time, in epoch milliseconds. */
   atMs: number;
-  /** Number of events, where old ones are aggregated; absent: 1. */
+  /** Number of aggregated events, for old events. Defaults to 1. */
   count?: number;
 };
 
 export type UserHistory = {
-  /** By campaign id: end of the opt-out in epoch seconds, or null for no end. */
+  /** End of each opt-out in epoch seconds, by campaign id. Null means the opt-out never ends. */
   optOuts: OptOuts;
-  /** In any order. */
+  /** Exposures of the user, in any order. */
   exposures: readonly Exposure[];
 };
 
@@ -38,67 +38,91 @@ export type OptOuts = Readonly<Record<string, number | null>>;
 
 export const noHistory: UserHistory = { optOuts: {}, exposures: [] };
 
-/** Use of a metric in the current hour, day and month (time zone of the campaign's owner), and in all. */
+/**
+ * Usage of one metric in the current hour, day and month (in the time zone of the campaign's owner), and over the
+ * campaign's lifetime.
+ */
 export type PeriodUse = { [Per in CapPeriod]?: number };
 
-/** Use of a campaign as far as caps limit it, reservations included; `budget` in millionths of its currency. */
+/** Cap usage of a campaign by metric, including reservations. `budget` is in millionths of the campaign's currency. */
 export type CapUsage = { [Metric in CapMetric]?: PeriodUse } & {
-  /** What of it is only held, by slices and answers in progress; absent: nothing. Clicks are never held. */
+  /**
+   * Part of the usage that is only held by leased slices and by reservations for served offers. Absent if nothing is
+   * held. Clicks are never held.
+   */
   reserved?: { impressions?: PeriodUse; budget?: PeriodUse };
-  /** What was delivered for the campaign's goal; absent: it has none. */
+  /** Number of events delivered for the campaign's goal. Absent if the campaign has no goal. */
   goal?: number;
 };
 
-/** Whether answers in progress hold some of it: only of impressions and money. */
+/**
+ * Whether usage of a metric can be held for served offers before the event occurs. Only impressions and budget amounts
+ * can.
+ */
 export const isHeld = (metric: CapMetric): metric is 'impressions' | 'budget' =>
   metric === 'impressions' || metric === 'budget';
 
-/** By `totalsKey`; missing: no use. */
+/** Cap usage by `totalsKey`. A missing entry means no usage. */
 export type Totals = ReadonlyMap<string, CapUsage>;
 
 export const noTotals: Totals = new Map();
 
-/** Key of a campaign's use at all publishers (`publisherId` null), or at one whose provisioning sets total caps. */
+/**
+ * Builds the key of a campaign's usage over all publishers (`publisherId` null), or at one publisher whose provisioning
+ * sets its own total caps.
+ */
 export const totalsKey = (campaignId: number, publisherId: number | null): string =>
   publisherId === null ? String(campaignId) : `${campaignId} ${publisherId}`;
 
-/** A total cap ready to be compared; `limit` as it is counted: budgets in millionths. */
+/** Total cap prepared for comparison. `limit` has the unit of the usage: millionths for a budget. */
 export type CompiledTotalCap = { cap: TotalCap; limit: number; key: string; zone: string };
 
-/** Windows in minutes since Monday 00:00; `zone` null: the user's. */
+/** Hours of a campaign, as windows in minutes since Monday 00:00. A null `zone` means the user's time zone. */
 export type Hours = { zone: string | null; windows: readonly { start: number; end: number }[]; wholeHours: boolean };
 
-/** Total caps that are counted together: over all publishers (null), or over one. */
+/**
+ * Campaign total: usage that is counted over all publishers (`publisherId` null) or at one publisher, and the caps that
+ * limit it.
+ */
 export type LimitedTotal = {
   campaignId: number;
   publisherId: number | null;
   timeZone: string;
-  /** How far what is booked may go beyond a budget (0 to 100). */
+  /** How far bookings may exceed a budget, in percent (0 to 100). */
   overspendPercent: number;
-  /** Price of the next event (millionths of the payout currency); of several publishers, the lowest. */
+  /**
+   * Price of the next event, in millionths of the payout currency. If several publishers may show the campaign, this is
+   * the lowest price.
+   */
   nextCostMicros: number;
-  /** Empty where only a goal is counted. */
+  /** Caps of the campaign total. Empty if it is only counted for a goal. */
   caps: readonly TotalCap[];
   goal: GoalTotal | null;
 };
 
-/** What is counted for a campaign's goal; `period` names it among the periods of its usage. */
+/** Counter for a campaign's goal. `period` is the key of the goal's period in the campaign's usage. */
 export type GoalTotal = { metric: GoalMetric; sinceMs: number; byMs: number; period: string };
 
-/** The caps of a catalogue: which events are counted, and for whom. Without a cap there is no counting. */
+/**
+ * Active caps of a catalogue. They determine which events are counted, and for which users. Nothing is counted without
+ * a cap.
+ */
 export type ActiveCaps = {
-  /** Whether `countEvents` has to count an event of a campaign at a publisher. */
+  /** Whether `countEvents` must count this event of the campaign at the publisher. */
   counts: (campaign: Campaign, publisherId: number, event: CapEvent) => boolean;
-  /** Whether users' histories matter to what a publisher shows. */
+  /** Whether the offers of a publisher depend on user histories. */
   hasFrequencyCaps: (publisherId: number) => boolean;
-  /** Whether an event of a campaign at a publisher is kept in the user's history. */
+  /** Whether this event of the campaign at the publisher is stored in the user's history. */
   countsForUser: (campaign: Campaign, publisherId: number, event: CapEvent) => boolean;
   hasTotalCaps: (publisherId: number) => boolean;
-  /** The total caps a campaign has at a publisher: its own, and that publisher's. */
+  /**
+   * Returns the total caps of a campaign at a publisher: the campaign's own caps, and those of the publisher's
+   * provisioning.
+   */
   totalsOf: (campaign: Campaign, publisherId: number) => readonly LimitedTotal[];
-  /** By `totalsKey`. */
+  /** Returns the campaign total with the given `totalsKey`, if any. */
   total: (key: string) => LimitedTotal | undefined;
-  /** All total caps. */
+  /** All campaign totals with caps or a goal. */
   totals: readonly LimitedTotal[];
 };
 
@@ -110,7 +134,7 @@ type PublisherCaps = {
 
 const known = new WeakMap<Snapshot, ActiveCaps>();
 
-/** The caps of a catalogue; computed once for each snapshot. Pure. */
+/** Returns the active caps of a catalogue. They are computed once per snapshot. Pure function. */
 export function activeCapsOf(snapshot: Snapshot): ActiveCaps {
   let activeCaps = known.get(snapshot);
   if (activeCaps === undefined) {
@@ -133,7 +157,7 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
     }
   };
   for (const campaign of new Set([...offers.values()].map((offer) => offer.campaign))) {
-    // Also where it is served to nobody any more: its last events are still to come.
+    // Include campaigns that are no longer served to any publisher, because their last events may still arrive.
     addTotals(ownTotals(campaign, publishers.get(campaign.publisherId)));
     for (const publisherId of campaign.provisions.keys()) {
       const caps = frequencyCapsOf(campaign, publisherId);
@@ -182,7 +206,7 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
   return active;
 }
 
-/** A fetch as far as budgets depend on it. No caps apply to tests (`dev`). */
+/** Properties of a fetch that budgets depend on. No caps apply to test fetches (`dev`). */
 export type LimitedFetch = {
   readonly snapshot: Snapshot;
   readonly publisher: { readonly id: number };
@@ -190,7 +214,9 @@ export type LimitedFetch = {
   readonly dev: boolean;
 };
 
-/** Data that the decision of a fetch needs: the user's history for frequency caps, the usage for total caps. */
+/**
+ * Budget data that the decision of a fetch needs: the user's history for frequency caps, and the usage for total caps.
+ */
 export type FetchNeeds = { readonly history: boolean; readonly totals: boolean };
 
 const nothing: FetchNeeds = { history: false, totals: false };
@@ -198,7 +224,7 @@ const onlyHistory: FetchNeeds = { history: true, totals: false };
 const onlyTotals: FetchNeeds = { history: false, totals: true };
 const both: FetchNeeds = { history: true, totals: true };
 
-/** Needs of a fetch by the caps of its catalogue. */
+/** Returns the budget data that a fetch needs, based on the active caps of its catalogue. */
 export function planFetch({ snapshot, publisher, userKey, dev }: LimitedFetch): FetchNeeds {
   if (dev) return nothing;
   const activeCaps = activeCapsOf(snapshot);
@@ -207,13 +233,13 @@ export function planFetch({ snapshot, publisher, userKey, dev }: LimitedFetch): 
   return history ? onlyHistory : nothing;
 }
 
-/** Whether a total counts events of a kind: own events where one of its caps limits them. */
+/** Whether a campaign total counts events of this kind. Own events are counted only if one of its caps limits them. */
 export const countsFor = ({ caps }: LimitedTotal, event: CapEvent): boolean =>
   isOwnKind(event)
     ? caps.some(({ metric }) => metric === event)
     : event === 'conversion' || rulesOf(event).totalCap === true;
 
-/** Rules may have been written by hand. */
+/** Stored rules may have been edited by hand, so a list can be missing or invalid. */
 const listOf = <Entry>(list: readonly Entry[] | null | undefined): readonly Entry[] =>
   Array.isArray(list) ? list : [];
 
@@ -225,7 +251,7 @@ function findTotals(campaign: Campaign, publisherId: number, owner: Publisher | 
   return [...ownTotals(campaign, owner), ...totalOf(campaign, owner, publisherId, caps, null)];
 }
 
-/** Campaign, or a draft of one, as far as its totals depend on it. */
+/** Campaign, or a draft of one, with the properties that its capped totals depend on. */
 type Limited = {
   id: number;
   overspendPercent: number;
@@ -235,7 +261,7 @@ type Limited = {
   provisions: ReadonlyMap<number, Provision>;
 };
 
-/** What is counted over all publishers. */
+/** Returns the campaign totals that are counted over all publishers. */
 export const ownTotals = (campaign: Limited, owner: Publisher | undefined): LimitedTotal[] =>
   totalOf(campaign, owner, null, listOf(campaign.rules.total_caps), goalTotalOf(campaign.goal));
 
@@ -261,11 +287,14 @@ function totalOf(
   return [{ campaignId, publisherId, timeZone, overspendPercent, nextCostMicros, caps, goal }];
 }
 
-/** Amount that the next event takes from a cap; money in millionths. */
+/** Amount that the next event takes from a cap. Budget amounts are in millionths. */
 export const nextCostOf = (metric: CapMetric, { nextCostMicros }: LimitedTotal): number =>
   metric === 'budget' ? nextCostMicros : 1;
 
-/** Price of the next event at a publisher (millionths), or at the cheapest one that may show the campaign. */
+/**
+ * Price of the next event at a publisher, in millionths. If `publisherId` is null, this is the lowest price among the
+ * publishers that may show the campaign.
+ */
 function cheapestCostOf(campaign: Limited, publisherId: number | null): number {
   const active = [...campaign.provisions.values()].filter((provision) => provision.active);
   const publisherIds = publisherId === null ? active.map((provision) => provision.publisherId) : [publisherId];

@@ -18,23 +18,23 @@ import {
   type UsageDelta,
 } from './usage/usage.ts';
 
-/** An event that counts: inserted just now, for the first time, and not suspicious. */
+/** Event that counts towards caps: newly inserted and not suspicious. */
 export type CountedEvent = PaidEvent & { kind: CapEvent; sessionId: string; offerId: number };
 
 /**
- * A conversion that is taken back. `atMs` is the time at which it was counted. Its amounts are negative, in the
- * currency of the campaign.
+ * Voided conversion. `atMs` is the time at which the conversion was counted. Its amounts are negative, in the
+ * campaign's currency.
  */
 export type VoidedConversion = CountedEvent & {
   unbilledMicros: number;
-  /** Whether a total of the campaign counted it. */
+  /** Whether the given campaign total had counted the conversion. */
   isCountedIn: (total: LimitedTotal) => boolean;
 };
 
 /**
- * Adds events to the histories of their users and to the usage of campaigns, and settles their reservations. Voided
- * conversions are removed from both. Must run in the transaction that inserts the events, after them.
- * @returns the events that no longer fit into a budget: they count, but must not be booked
+ * Adds events to their users' histories and their campaigns' usage, and settles their reservations. Voided conversions
+ * are removed from both. It must run after the inserts, in the same transaction.
+ * @returns events that no longer fit into a budget; they are counted but must not be booked
  */
 export async function countEvents(
   executor: Executor,
@@ -56,7 +56,7 @@ export async function countEvents(
   return book(executor, activeCaps, forTotals, [...reversals, ...released]);
 }
 
-/** Usage that a voided conversion takes from the totals that counted it. */
+/** Returns the usage to subtract from the campaign totals that had counted a voided conversion. */
 function reversalsOf(activeCaps: ActiveCaps, event: VoidedConversion): UsageDelta[] {
   const { campaign, publisherId, atMs, revenueMicros: micros, unbilledMicros, isCountedIn } = event;
   const amounts = { conversions: -1, micros, spentMicros: micros, unbilledMicros };
@@ -81,7 +81,7 @@ on conflict (user_key) do update set
   exposures = known.exposures || excluded.exposures,
   updated_at = greatest(known.updated_at, excluded.updated_at)`;
 
-/** The record of an event. That of an impression settles the reservation of its session. */
+/** Encodes an event as a history record. An impression record settles the reservation of its session. */
 const recordOf = ({ kind, sessionId, offerId, campaign, atMs }: CountedEvent): Buffer => {
   const { id: campaignId, advertiserId } = campaign;
   return exposureRecord({ event: exposureEvent(kind), offerId, campaignId, advertiserId, atMs }, sessionId);
@@ -111,8 +111,8 @@ where s.day = $1 and s.id = $2 and known.user_key = s.user_key
   and position($3::bytea in known.exposures) % ${recordBytes} = 1`;
 
 /**
- * Removes voided conversions from the histories of their users. One that was merged into a count since is not found,
- * and stays. All users whose histories the transaction writes are locked first, including those of `others`.
+ * Removes voided conversions from their users' histories. A conversion that was since merged into an aggregate cannot
+ * be removed. All histories that the transaction writes are locked first, including those of `others`.
  */
 async function takeBackExposures(
   executor: Executor,
@@ -134,9 +134,11 @@ function isPaid({ kind, campaign: { payout } }: CountedEvent): boolean {
   return kind === 'conversion' ? conversionPayouts.has(payout.kind) : rulesOf(kind).paidBy?.payout === payout.kind;
 }
 
-/** Replaces reservations by the events. Money that a later event may earn stays reserved. */
+/**
+ * Releases the reservations of these events. A budget reservation stays in place while a later event may still be paid.
+ */
 async function releaseFor(executor: Executor, events: readonly CountedEvent[]): Promise<UsageDelta[]> {
-  /** By "session offer": whether it is paid. */
+  /** Whether an offer of a session is paid for, by `<session> <offer>`. */
   const settling = new Map<string, boolean>();
   const sessionIds = new Set<string>();
   for (const event of events) {
@@ -155,9 +157,9 @@ async function releaseFor(executor: Executor, events: readonly CountedEvent[]): 
 }
 
 /**
- * Adds events to the usage of their campaigns. The first statement locks their rows, so that processes cannot together
- * overspend a budget, and takes for granted that what fits into an empty one fits: mostly it does, and there is no
- * second one.
+ * Adds events to their campaigns' usage. The first statement locks the usage rows, so that concurrent processes cannot
+ * overspend a budget. It assumes that every event fits that would fit into an empty budget. This is usually true, so no
+ * correcting statement is needed.
  */
 async function book(
   executor: Executor,
@@ -195,6 +197,6 @@ const countsOf = ({ kind }: CountedEvent): Partial<Amounts> => {
 const moneyOf = ({ revenueMicros }: CountedEvent, isBooked: boolean): Partial<Amounts> =>
   isBooked ? { micros: revenueMicros, spentMicros: revenueMicros } : { unbilledMicros: revenueMicros };
 
-/** From what was assumed of an event's money to what holds. */
+/** Difference between the amounts that were assumed for an event and the actual ones. */
 const correctionOf = (event: CountedEvent, isBooked: boolean): Partial<Amounts> =>
   addAmounts({ ...noAmounts, ...moneyOf(event, isBooked) }, { ...noAmounts, ...moneyOf(event, !isBooked) }, -1);

@@ -4,42 +4,42 @@ import { totalsKey } from './caps.ts';
 import { elapsedOf, type PlanInput, planEnd, type RunningTime } from './pacing.ts';
 import { openMs } from './plans/plan-time.ts';
 
-/** A campaign's goal, ready to be compared; times in epoch milliseconds. */
+/** Campaign goal prepared for comparison. Times are in epoch milliseconds. */
 export type CompiledGoal = {
   metric: GoalMetric;
   count: number;
   sinceMs: number;
   byMs: number;
-  /** Of its total, by `totalsKey`. */
+  /** Key (`totalsKey`) of the campaign total that counts for the goal. */
   key: string;
   zone: string;
 };
 
-/** What a goal depends on beside itself. */
+/** Goal of a campaign, and the rules that its plan depends on. */
 type GoalRules = RunningTime & { goal: CompiledGoal | null };
 
 type Now = { model: Model; nowMs: number };
 
-/** Where a goal stands. */
+/** Goal progress compared with its plan. */
 export type Delivery = {
-  /** What was delivered, of what its plan expects by now; 100 before it expects anything. */
+  /** Delivered events as a percentage of the events planned up to now. 100 while the plan expects no events. */
   percent: number;
   expected: number;
   delivered: number;
   onTrack: boolean;
 };
 
-/** A goal is on track from this percentage of its plan on. */
+/** Minimum percentage of the plan at which a goal is on track. */
 const onTrackFrom = 90;
 
 export const compileGoal = (campaignId: number, goal: Goal | null, zone: string): CompiledGoal | null =>
   goal === null ? null : { ...goal, key: totalsKey(campaignId, null), zone };
 
-/** The share of a goal's time that has gone by, of the time in which the campaign runs. */
+/** Elapsed share of the goal's time, counting only the time in which the campaign runs. */
 const elapsedShare = ({ sinceMs, byMs, zone }: CompiledGoal, rules: GoalRules, now: Now): number =>
   elapsedOf({ startMs: sinceMs, endMs: byMs }, rules, zone, now);
 
-/** Where a goal stands, with what was delivered for it; null: there is no goal. Pure. */
+/** Computes a goal's progress from the number of delivered events. Returns null if there is no goal. Pure function. */
 export function deliveryOf(rules: GoalRules, delivered: number, now: Now): Delivery | null {
   if (rules.goal === null) return null;
   const expected = Math.floor(rules.goal.count * elapsedShare(rules.goal, rules, now));
@@ -47,17 +47,23 @@ export function deliveryOf(rules: GoalRules, delivered: number, now: Now): Deliv
   return { percent, expected, delivered, onTrack: percent >= onTrackFrom };
 }
 
-/** Whether a goal is behind by more than chance explains: three standard deviations of what is expected. */
+/**
+ * Whether a goal is behind its plan by more than random variation explains: more than three standard deviations of the
+ * expected count.
+ */
 export const isBehind = ({ onTrack, expected, delivered }: Delivery): boolean =>
   !onTrack && expected - delivered > 3 * Math.sqrt(expected);
 
-/** How far behind its plan a campaign is always shown first: at the start of the goal's time, and at its end . */
+/**
+ * Relative shortfall from the plan at which a campaign is always shown first, at the start and at the end of the goal's
+ * time.
+ */
 const alwaysBehind = { atStart: 0.05, atEnd: 0.002 };
 
 /**
- * The probability with which a campaign comes before those that compete by revenue: 0 as long as its goal is at its
- * plan or ahead, 1 where it is 5 % behind; towards the end, the little that is missing is enough
- * (docs/guides/how-a-decision-is-made.md#goals). Pure.
+ * Returns the probability that a campaign precedes campaigns that compete by revenue. It is 0 while the goal is on or
+ * ahead of its plan, and rises to 1 at a shortfall of 5 %. The required shortfall decreases towards the end
+ * (docs/guides/how-a-decision-is-made.md#goals). Pure function.
  */
 export function goalProbability(rules: GoalRules, input: PlanInput): number {
   const { goal } = rules;
@@ -71,9 +77,10 @@ export function goalProbability(rules: GoalRules, input: PlanInput): number {
 }
 
 /**
- * The share of its remaining time that a goal needs, by the impressions that bring what is missing: the higher, the
- * less likely it can be met. Comparable between the campaigns of one publisher. Pure.
- * @param perImpression expected count of the goal's metric for one impression
+ * Returns the urgency of a goal: the impressions needed for the missing events, per millisecond of remaining open time.
+ * A higher value means that the goal is less likely to be met. Values are comparable between campaigns of one
+ * publisher. Pure function.
+ * @param perImpression expected number of goal events per impression
  */
 export function goalNeed(rules: GoalRules, input: PlanInput, perImpression: number): number {
   const { goal } = rules;

@@ -20,14 +20,14 @@ type Needs = {
   platform: Platform;
   catalog: Catalog;
   learning: Learning;
-  /** Epoch milliseconds: all events that were acknowledged before are stored. */
+  /** Returns a time, in epoch milliseconds, before which all acknowledged events are stored. */
   eventsStoredUntil: () => number;
 };
 
-/** Of offers that are no more, nothing is let go early. */
+/** Rates for offers that no longer exist. Their reservations are not released early. */
 const noRates: HighRates = { click: 1, conversion: 1 };
 
-/** What campaigns may still show and spend, and what users have seen: caps, reservations and pacing. */
+/** Creates the budget module: caps, reservations and pacing, and the users' exposure histories. */
 export function createBudgets({ platform, catalog: { store: catalog }, learning, eventsStoredUntil }: Needs) {
   const { pool, flushPool, logger, now, metrics } = platform.deps;
   const usage = createLiveUsage({ pool, catalog, now });

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import { lockHistories } from './history/history.ts';
 
-/** A user of a publisher whose key has changed (docs/operations.md#rotating-the-user-pepper). */
+/** User of a publisher whose user key has changed (docs/operations.md#rotating-the-user-pepper). */
 export type MovedUser = { publisherId: number; userKey: string; earlierKeys: readonly string[] };
 
 /* Of what both rows say of a campaign, the present row is newer. */
@@ -16,7 +16,7 @@ from unnest($1::uuid[], $2::uuid[]) as moved (from_key, to_key)
 join user_history earlier on earlier.user_key = moved.from_key
 where present.user_key = moved.to_key`;
 
-/** Moves the histories that users still have under earlier keys to their present keys. */
+/** Moves histories that are still stored under earlier user keys to the current keys. */
 export async function moveHistories(pool: pg.Pool, users: readonly MovedUser[], nowMs: number): Promise<void> {
   const froms = users.flatMap(({ earlierKeys }) => earlierKeys);
   const { rows } = await pool.query<{ user_key: string }>({
@@ -33,7 +33,7 @@ export async function moveHistories(pool: pg.Pool, users: readonly MovedUser[], 
   }
 }
 
-/** Both rows are locked in the order of their keys, as everywhere, which avoids deadlocks. */
+/** Moves one history. Both rows are locked in key order, as everywhere, to avoid deadlocks. */
 async function moveOne(
   executor: Executor,
   { publisherId, userKey, from }: MovedUser & { from: string },
@@ -45,7 +45,10 @@ async function moveOne(
   await executor.query('delete from user_history where user_key = $1', [from]);
 }
 
-/** The present key of a user who was seen again since; null: not seen. */
+/**
+ * Returns the current key of a user whose history was moved from an earlier key, or null if the user has not been seen
+ * since the rotation.
+ */
 export async function findMovedKey(executor: Executor, earlierKey: string): Promise<string | null> {
   const { rows } = await executor.query<{ user_key: string }>(
     'select user_key from user_history where earlier_key = $1',
@@ -54,7 +57,7 @@ export async function findMovedKey(executor: Executor, earlierKey: string): Prom
   return rows[0]?.user_key ?? null;
 }
 
-/** Histories by the mark of the pepper that their keys were made with (`pepperMark`). */
+/** Counts histories by the pepper that their user keys were derived with (`pepperMark`). */
 export async function countHistoriesByMark(executor: Executor): Promise<Map<string, number>> {
   const { rows } = await executor.query<{ mark: string; count: number }>(
     'select left(user_key::text, 4) as mark, count(*)::int as count from user_history group by 1',

@@ -3,10 +3,10 @@ import { bigints, dates, integers, smallints, texts, timestamps, uuids } from '.
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 
-/** A "no thanks". `optOutDays` null opts the user out of the campaign permanently. */
+/** "No thanks" event. If `optOutDays` is null, the user is opted out of the campaign permanently. */
 export type NoThanks = TrackedEvent & { optOutDays: number | null };
 
-/** Columns of a stored "no thanks". */
+/** Columns of a stored "no thanks" event. */
 type NoThanksRow = { session_id: string; offer_id: number; kind: string };
 
 /*
@@ -73,7 +73,7 @@ select from user_history where user_key = any(array(
   select user_key from sessions where day = any($1::date[]) and id = any($2::uuid[])
 )) order by user_key for update`;
 
-/** Locks the histories of the users of sessions, for a transaction that writes them in more than one statement. */
+/** Locks the histories of the sessions' users, for a transaction that writes histories in several statements. */
 export async function lockUsersOf(executor: Executor, sessionIds: readonly string[]): Promise<void> {
   const values = [[...new Set(sessionIds.map(dayOfUuid7))], uuids(sessionIds, (id) => id)];
   await executor.query({ name: 'lock_users_of_sessions', text: lockUsersSql, values });

@@ -5,32 +5,33 @@ import { usedOf } from './cap-rules.ts';
 import type { CompiledTotalCap, Totals } from './caps.ts';
 import { type PlanRules, planTimeOf } from './plans/plan-time.ts';
 
-/** Time in which a campaign runs, in epoch milliseconds. */
+/** Period in which a campaign runs, in epoch milliseconds. */
 export type RunningTime = PlanRules & {
-  /** Start of the schedule, else the first activation; minus infinity: unknown. */
+  /** Start of the schedule, or else the first activation. Minus infinity if neither is known. */
   planStartMs: number;
   endMs: number;
 };
 
-/** Rules of a campaign that determine its pacing. */
+/** Campaign rules that determine its pacing. */
 export type PacedRules = RunningTime & { pacing: Pacing; totalCaps: readonly CompiledTotalCap[] };
 
-/** What a plan is compared with. */
+/** Current data that a plan is compared with. */
 export type PlanInput = { totals: Totals; model: Model; nowMs: number };
 
-/** A campaign ahead of its plan still takes part in this share of decisions, so that its rates stay known. */
+/** Minimum share of decisions that a campaign ahead of its plan takes part in, so that its rates stay up to date. */
 const minProbability = 0.005;
 
-/** Deviation from the plan over which the probability falls from 1 to its minimum (share of the limit). */
+/** Deviation from the plan, as a share of the limit, over which the probability falls from 1 to its minimum. */
 const controlWidth = 0.01;
 
-/** The plan reaches the limit at this share of the time, so that late events still fit. */
+/** Share of the time at which the plan reaches the limit, so that late events still fit. */
 export const planEnd = 0.99;
 
 /**
- * The probability with which a campaign takes part in this decision: 1 behind its plan, the minimum ahead of it; the
- * lowest of its daily, monthly and lifetime caps (docs/guides/how-a-decision-is-made.md#pacing). The deviation is a
- * difference, not a ratio: at the start of a day both use and plan are 0.
+ * Returns the probability that a campaign takes part in a decision. It is 1 behind the plan and the minimum ahead of
+ * it. With several paced caps (daily, monthly, lifetime), the lowest probability applies
+ * (docs/guides/how-a-decision-is-made.md#pacing). The deviation from the plan is a difference, not a ratio, because
+ * both the usage and the plan are 0 at the start of a day.
  */
 export function pacingProbability(rules: PacedRules, input: PlanInput): number {
   let probability = 1;
@@ -44,7 +45,7 @@ export function pacingProbability(rules: PacedRules, input: PlanInput): number {
   return Math.max(minProbability, probability);
 }
 
-/** What the plan of a cap has used by now of its period; null: there is no plan. */
+/** Cap usage that the pacing plan expects by now in the current period, or null if there is no plan. */
 export function plannedUse(cap: CompiledTotalCap, rules: PacedRules, input: PlanInput): number | null {
   const plan = rules.pacing === 'asap' ? null : planOf(cap, rules, input);
   if (plan === null) return null;
@@ -52,16 +53,16 @@ export function plannedUse(cap: CompiledTotalCap, rules: PacedRules, input: Plan
   return before + plan.limit * plannedShare(rules.pacing, plan.elapsed);
 }
 
-/** Share of the limit that the plan has used after a share of the time. */
+/** Share of the limit that the plan expects to be used after a share of the time. */
 function plannedShare(pacing: Pacing, elapsed: number): number {
   const at = Math.min(1, elapsed / planEnd);
   return pacing === 'front_loaded' ? at * (2 - at) : at;
 }
 
-/** `elapsed`: share of the time. */
+/** Plan of a cap for the current period. `elapsed` is the elapsed share of the time. */
 type Plan = { limit: number; used: number; elapsed: number };
 
-/** The amount of a cap to be spread over the current period; null for caps without pacing. */
+/** Returns the plan for the current period of a cap, or null if the cap is not paced. */
 function planOf(cap: CompiledTotalCap, rules: PacedRules, input: PlanInput): Plan | null {
   const { totals, model, nowMs } = input;
   const use = totals.get(cap.key);
@@ -71,7 +72,8 @@ function planOf(cap: CompiledTotalCap, rules: PacedRules, input: PlanInput): Pla
     const period = periodOf(per, cap.zone, nowMs);
     return { limit: cap.limit, used: usedOf(cap, use), elapsed: elapsedOf(period, rules, cap.zone, input) };
   }
-  // The rest of a lifetime is divided among the remaining days by what is expected; each day has its own plan.
+  // The remainder of a lifetime cap is divided among the remaining days in proportion to the expected traffic. Each day
+  // has its own plan.
   const day = periodOf('day', cap.zone, nowMs);
   const endMs = endOfPlan(rules, cap.zone);
   if (endMs <= nowMs) return null;
@@ -85,13 +87,16 @@ function planOf(cap: CompiledTotalCap, rules: PacedRules, input: PlanInput): Pla
   return { limit: left * share, used: today, elapsed: elapsedOf(ofDay, rules, cap.zone, input) };
 }
 
-/** Without an end, the plan of a lifetime ends with the day on which it begins; minus infinity: there is none. */
+/**
+ * Returns the end of the plan. If the schedule has no end, the plan of a lifetime cap ends with its first day. Minus
+ * infinity means that there is no plan.
+ */
 function endOfPlan({ planStartMs, endMs }: PacedRules, zone: string): number {
   if (endMs !== Number.POSITIVE_INFINITY) return endMs;
   return planStartMs === Number.NEGATIVE_INFINITY ? planStartMs : periodOf('day', zone, planStartMs).endMs;
 }
 
-/** Elapsed share of a period, of what is expected in it while the campaign runs. */
+/** Elapsed share of a period, weighted by the traffic that is expected while the campaign runs. */
 export function elapsedOf(
   period: { startMs: number; endMs: number },
   rules: RunningTime,

@@ -6,16 +6,16 @@ import type { Executor } from '../platform/db/pool.ts';
 import { activeCapsOf, type LimitedTotal, nextCostOf } from './caps.ts';
 import { capPeriod, limitOf } from './usage/usage.ts';
 
-/** A budget or total cap that is reached, or whose rest does not pay for the next event. */
+/** Budget or total cap that is reached, or whose remainder does not cover the next event. */
 export type ReachedBudget = {
   campaign: Campaign;
-  /** null: over all publishers. */
+  /** Publisher that the cap applies to, or null if it applies to all publishers together. */
   publisherId: number | null;
   metric: CapMetric;
   per: CapPeriod;
-  /** Such as `day 2026-11-22T00:00:00.000Z`. */
+  /** Period key, such as `day 2026-11-22T00:00:00.000Z`. */
   period: string;
-  /** Money in the currency of the payout, or a count; so are the other amounts. */
+  /** Cap limit: an amount in the payout currency, or a count. The other amounts have the same unit. */
   limit: number;
   spent: number;
   remaining: number;
@@ -24,15 +24,15 @@ export type ReachedBudget = {
   nextEvent: PayingEvent | OwnKind;
 };
 
-/** Tells the budgets and caps of a campaign apart: its own, and those of publishers it is served to. */
+/** Builds a key that distinguishes the budgets and caps of a campaign, including those of single publishers. */
 export const budgetKey = ({ campaign, publisherId, metric, period }: ReachedBudget): string =>
   [campaign.id, ...(publisherId === null ? [] : [publisherId]), ...(metric === 'budget' ? [] : [metric]), period].join(
     ' ',
   );
 
 /**
- * Budgets and total caps that campaigns have reached in the periods of an instant, and those of running campaigns whose
- * rest does not pay for the next event. Reserved amounts do not count.
+ * Finds the budgets and total caps that are reached in the periods containing `atMs`. For running campaigns, it also
+ * finds those whose remainder does not cover the next event. Reserved amounts are ignored.
  */
 export const findReachedBudgets = (executor: Executor, snapshot: Snapshot, atMs: number): Promise<ReachedBudget[]> =>
   findUsed(executor, snapshot, atMs, (cap, total, campaign) => {
@@ -41,7 +41,7 @@ export const findReachedBudgets = (executor: Executor, snapshot: Snapshot, atMs:
     return Math.min(limit, Math.floor(limit - nextCostOf(cap.metric, total)) + 1);
   });
 
-/** Budgets and total caps that campaigns have used to a share (0 to 1). Reserved amounts do not count. */
+/** Finds the budgets and total caps of which at least a share (0 to 1) is used. Reserved amounts are ignored. */
 export const findUsedBudgets = (
   executor: Executor,
   snapshot: Snapshot,
@@ -49,7 +49,7 @@ export const findUsedBudgets = (
   share: number,
 ): Promise<ReachedBudget[]> => findUsed(executor, snapshot, atMs, (cap) => Math.round(limitOf(cap) * share));
 
-/** Amount from which a cap is listed: millionths, or a count. */
+/** Returns the minimum usage at which a cap is listed: an amount in millionths, or a count. */
 type ListedFrom = (cap: TotalCap, total: LimitedTotal, campaign: Campaign) => number;
 
 async function findUsed(

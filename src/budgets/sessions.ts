@@ -20,24 +20,24 @@ import { type Reservation, reservedBySession } from './reservations/reservations
  * in the same round trip. Parameters $1 to $23 are those of `sessionValues`.
  */
 
-/** A row of `sessions`. */
+/** Row of `sessions`. */
 export type SessionRow = {
   id: string;
   publisherId: number;
   placement: string;
   themeId: number | null;
-  /** Language tags that the fetch requested, separated by commas; null for none. */
+  /** Requested language tags, separated by commas, or null if the fetch requested no language. */
   language: string | null;
   userKey: string | null;
   pubUserId: string | null;
   client: { country: string | null; device: string | null; os: string | null };
-  /** Shown offers, in order. */
+  /** Shown offers, in display order. */
   offers: readonly { id: number; campaign: { id: number } }[];
-  /** Reason why no offer is shown; null if one is. */
+  /** Reason why no offer is shown. Null if at least one offer is shown. */
   emptyReason: string | null;
-  /** Record of the decision, as JSON. */
+  /** Decision record, as JSON. */
   decision: string;
-  /** The publisher's own attributes. */
+  /** Custom attributes of the fetch. */
   custom: ReadonlyMap<string, string>;
   macros: Readonly<Record<string, string>>;
   dev: boolean;
@@ -46,7 +46,7 @@ export type SessionRow = {
   createdAtMs: number;
 };
 
-// The offers of all sessions form one array. Those of a session are the elements from `first_offer` to `last_offer`.
+// The offers of all sessions are passed as one array. `first_offer` and `last_offer` are the range of a session.
 const insertSql = `
 insert into sessions (day, id, publisher_id, placement, theme_id, language, user_key, pub_user_id, country, device, os,
   empty_reason, decision, dev, usp, usp_check_all, created_at, custom, macros, offer_ids, campaign_ids)
@@ -121,9 +121,9 @@ with appended as (
 select user_key from missed`;
 
 /**
- * Inserts the sessions and reservations of users whose histories have not been written since they were read.
- * @param histories histories that get reservations
- * @returns the keys of the other users, for whom nothing is written
+ * Inserts the sessions and reservations of users whose histories have not changed since they were read.
+ * @param histories histories that receive reservations
+ * @returns the keys of all other users, for whom nothing is inserted
  */
 export async function insertUnlessChanged(
   executor: Executor,
@@ -146,7 +146,7 @@ export async function insertUnlessChanged(
   return new Set(rows.map((row) => row.user_key));
 }
 
-/** Of the users $24, those who have opted out of a campaign. */
+/** SQL that selects the users among $24 who have opted out of a campaign. */
 const optedOutSql = `
 opted_out as (select user_key, opt_outs from user_history where user_key = any($24::uuid[]) and opt_outs <> '{}')`;
 
@@ -157,7 +157,7 @@ with ${optedOutSql}, written as (
 )
 select user_key, opt_outs from opted_out`;
 
-/** Whether all slices $25 exist. */
+/** SQL condition that all leased slices in $25 still exist. */
 const allHeldSql = '(select count(*) from held) = cardinality($25::uuid[])';
 
 /*
@@ -191,16 +191,16 @@ select user_key, opt_outs, ${allHeldSql} as written from (select) as one left jo
 type OptOutRow = { user_key: string; opt_outs: OptOuts };
 type NoOptOutRow = { user_key: null; opt_outs: null };
 
-/** Most users have no opt-outs. */
+/** Shared empty map, because most users have no opt-outs. */
 const noOptOuts: ReadonlyMap<string, OptOuts> = new Map();
 
 const optOutsOf = (rows: readonly (OptOutRow | NoOptOutRow)[]): ReadonlyMap<string, OptOuts> =>
   new Map(rows.flatMap((row) => (row.user_key === null ? [] : [[row.user_key, row.opt_outs]])));
 
 /**
- * Inserts the sessions of users without opt-outs, with their reservations of slices.
- * @returns the opt-outs of the other users, whose sessions are not inserted, and whether anything was written, because
- * another process may have returned a slice
+ * Inserts the sessions of users without opt-outs, with their reservations from leased slices.
+ * @returns the opt-outs of all other users, whose sessions are not inserted; `written` is false if another process has
+ * returned one of the slices, in which case nothing is inserted
  */
 export async function insertUnlessOptedOut(
   executor: Executor,

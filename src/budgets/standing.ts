@@ -19,30 +19,30 @@ import {
   type UsageTable,
 } from './usage/usage.ts';
 
-/** Where a total cap or budget stands in its current period: counts, or money in the currency of the payout. */
+/** State of a total cap or budget in its current period. Figures are counts, or amounts in the payout currency. */
 export type Standing = {
-  /** null: over all publishers. */
+  /** Publisher that the cap applies to, or null if it applies to all publishers together. */
   publisherId: number | null;
   metric: CapMetric;
   per: CapPeriod;
   limit: number;
-  /** Booked money, or what was counted. */
+  /** Booked amount, or the counted events. */
   spent: number;
-  /** What open answers may still take. */
+  /** Amount or count that served offers may still use. */
   reserved: number;
-  /** Money that events would have paid, had it fitted; 0 of counts. */
+  /** Amount that events would have paid if it had fitted into the budget. 0 for counts. */
   unbilled: number;
-  /** Remaining amount or count; 0 if the limit was exceeded. */
+  /** Remaining amount or count, or 0 if the limit is exceeded. */
   remaining: number;
-  /** Price of the next paid event, the cheapest of several publishers; 1 for counts. */
+  /** Price of the next paid event; the lowest if there are several publishers. 1 for counts. */
   nextCost: number;
-  /** Whether the next event does not fit into what is left. */
+  /** Whether the next event does not fit into the remainder. */
   exhausted: boolean;
-  /** What the pacing plan has used by now; null: there is no plan. */
+  /** Usage that the pacing plan expects by now, or null if there is no plan. */
   planned: number | null;
 };
 
-/** Where a campaign stands: its total caps and budgets in their current periods, and its goal. */
+/** State of a campaign: its total caps and budgets in their current periods, and the progress of its goal. */
 export type CampaignStanding = { limits: Standing[]; delivery: Delivery | null };
 
 type StandingRules = PacedRules & { goal: CompiledGoal | null };
@@ -50,13 +50,13 @@ type StandingRules = PacedRules & { goal: CompiledGoal | null };
 type Asked = {
   totals: readonly LimitedTotal[];
   nowMs: number;
-  /** By which plans are made. */
+  /** Model for computing plans. */
   model: Model;
-  /** null: without plans and goals. */
+  /** Returns the pacing rules and goal of a campaign, or null to leave out plans and goals. */
   rulesOf: (campaignId: number) => StandingRules | null;
 };
 
-/** By campaign id; missing: it has neither caps nor a goal. */
+/** Loads the cap and goal states of campaigns, by campaign id. Campaigns without caps and goals are left out. */
 export async function findStandings(executor: Executor, asked: Asked): Promise<Map<number, CampaignStanding>> {
   const { totals: limited, nowMs, model } = asked;
   const standings = new Map<number, CampaignStanding>();
@@ -114,7 +114,10 @@ function amountsOf(metric: CapMetric, used: Amounts): { spent: number; reserved:
     : { spent: used[fieldOf(metric)], reserved: 0, unbilled: 0 };
 }
 
-/** Whether a campaign is shown, and what prevents it (docs/reference/budgets-and-goals.md#delivery-state). */
+/**
+ * Delivery states of a campaign: whether it is shown, and if not, why
+ * (docs/reference/budgets-and-goals.md#delivery-state).
+ */
 export const deliveryStates = [
   'delivering',
   'limited',
@@ -127,20 +130,23 @@ export const deliveryStates = [
 
 export type DeliveryState = (typeof deliveryStates)[number];
 
-/** The parts of a campaign that decide about its state without its budgets. */
+/** Campaign fields, other than budgets, that determine its delivery state. */
 export type CampaignStatus = {
   active: boolean;
   isStopped: boolean;
   isRemoved: boolean;
   schedule: { start_at?: string; end_at?: string };
-  /** Publishers that may show it. */
+  /** Publishers that may show the campaign. */
   publisherIds: readonly number[];
 };
 
-/** How far a campaign may be ahead of its pacing plan before it counts as limited (share of the limit). */
+/** Share of the limit by which a campaign may be ahead of its pacing plan before it counts as limited. */
 const planTolerance = 0.02;
 
-/** State of a campaign. `limits`: its budgets and total caps in their current periods. */
+/**
+ * Returns the delivery state of a campaign.
+ * @param limits its budgets and total caps in their current periods
+ */
 export function deliveryStateOf(status: CampaignStatus, limits: readonly Standing[], nowMs: number): DeliveryState {
   const { start_at: startAt, end_at: endAt } = status.schedule;
   if (status.isStopped) return 'stopped';
@@ -155,7 +161,7 @@ export function deliveryStateOf(status: CampaignStatus, limits: readonly Standin
   return closed.size > 0 || limits.some(isHeldBack) ? 'limited' : 'delivering';
 }
 
-/** Whether open answers leave no room for another event, or the campaign is ahead of its pacing plan. */
+/** Whether reservations leave no room for another event, or the campaign is ahead of its pacing plan. */
 function isHeldBack({ limit, spent, reserved, nextCost, planned }: Standing): boolean {
   const used = spent + reserved;
   return used + nextCost > limit || (planned !== null && used - planned > planTolerance * limit);

@@ -10,8 +10,8 @@ import { problem } from '../platform/problem.ts';
 export const approvalPermission: Permission = 'offers/approval';
 
 /**
- * Fields whose change is material: texts that users see, and URLs that an offer leads to. New offers and creatives are
- * material too.
+ * Fields whose change is material: texts that users see, and URLs that an offer leads to. Creating an offer or a
+ * creative is also a material change.
  */
 export const materialFields = {
   offers: [...Object.keys(offerLimits), 'useraction_url', 'adv_pixel_url', 'language', 'translations'],
@@ -26,13 +26,16 @@ export const isReviewedKind = (name: unknown): name is ReviewedKind =>
 
 export const mayApprove = (actor: Actor): boolean => isOperator(actor) || actor.permissions.has(approvalPermission);
 
-/** Check for advertisers: only users who may approve drafts can change `trusted`. */
+/** Validates a change to an advertiser: only users who may approve drafts can change `trusted`. */
 export const checkTrust: NonNullable<Resource['check']> = ({ trusted }, { actor }, current) =>
   trusted === (current?.trusted ?? false) || mayApprove(actor)
     ? []
     : [{ path: '/trusted', message: problem('needsApproval') }];
 
-/** Whether the actor may publish changes of a campaign. Only operators may where other publishers serve it too. */
+/**
+ * Whether the actor may publish changes to a campaign. If the campaign is also served to other publishers, only
+ * operators may.
+ */
 export async function mayPublish({ actor, executor }: Work, campaignId: number): Promise<boolean> {
   if (isOperator(actor)) return true;
   if (!mayApprove(actor)) return false;
@@ -44,7 +47,7 @@ export async function mayPublish({ actor, executor }: Work, campaignId: number):
   return rowCount === 0;
 }
 
-/** Whether the publisher requires approval, cached for each unit of work. */
+/** Whether the publisher requires approval, cached per unit of work. */
 const isRequired = new WeakMap<Work, Promise<boolean>>();
 
 async function readRequired({ executor, publisherId }: Work): Promise<boolean> {
@@ -59,7 +62,7 @@ const changedOf = (values: Values, current: View | null): Values =>
   Object.fromEntries(Object.entries(values).filter(([name, value]) => !isDeepStrictEqual(value, current?.[name])));
 
 /**
- * `beforeSave` hook: rejects material changes by users who may not approve them, if the publisher requires approval.
+ * `beforeSave` hook that rejects a material change if the publisher requires approval and the actor may not approve.
  * @throws ApprovalRequired with the change that can be proposed instead
  */
 export async function requireApproval(kind: ReviewedKind, work: Work, values: Values, current: View | null) {
@@ -74,7 +77,7 @@ export async function requireApproval(kind: ReviewedKind, work: Work, values: Va
   throw new ApprovalRequired({ resource: kind, rowId: current === null ? null : (current.id as number), changes });
 }
 
-/** Id of the campaign that a row belongs to. */
+/** Returns the id of the campaign that a row belongs to. */
 export async function campaignOf(kind: ReviewedKind, { executor }: Work, values: Values, current: View | null) {
   if (kind === 'campaigns') return Number(current?.id);
   if (kind === 'offers') return Number(values.campaign_id);

@@ -20,13 +20,13 @@ import type { ImageStore } from './images/image-store.ts';
 import { stripMetadata } from './images/metadata.ts';
 import type { Size } from './images/parameters.ts';
 
-/** Content types of uploads, for the `accept` attribute. */
+/** Content types of image uploads, for the `accept` attribute. */
 export const pictureTypes = 'image/png,image/jpeg,image/webp,image/svg+xml';
 
-/** Name of the form field for the file. */
+/** Form field name of the image file. */
 export const imageField = 'image';
 
-/** Upload field for the first picture of a new offer. */
+/** Renders the upload field for the first image of a new offer. */
 export const firstImageField = (form: FormBuilder): Html =>
   form.custom(
     imageField,
@@ -38,23 +38,23 @@ export const firstImageField = (form: FormBuilder): Html =>
       <p class="hint" id="f-first-image-hint">${t('offers.firstImageHint')}</p>`,
   );
 
-/** Types of creatives to choose from. */
+/** Returns the creative types as form choices. */
 export const creativeTypes = (): Choice[] => [
   { value: 'offer_image', text: t('offers.offerImage') },
   { value: 'hero_image', text: t('offers.heroImage') },
   { value: 'icon_image', text: t('offers.iconImage') },
 ];
 
-/** An uploaded picture as it will be stored. */
+/** Validated image upload, as it will be stored. */
 export type Upload = { bytes: Buffer; type: ImageType; size: Size };
 
-/** Maximum size of a picture (bytes). */
+/** Maximum file size of an image, in bytes. */
 export const maxUploadBytes = 5 * 1024 * 1024;
-/** Maximum width or height (pixels). */
+/** Maximum image width or height, in pixels. */
 const maxSide = 20_000;
-/** Maximum number of pixels in a frame. Larger pictures could not be resized later. */
+/** Maximum number of pixels per frame. Larger images could not be resized later. */
 const maxPixels = 50_000_000;
-/** Maximum processing time of one picture (seconds). */
+/** Maximum processing time per image, in seconds. */
 const timeoutS = 10;
 
 const names = { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp', svg: 'image/svg+xml' } as const;
@@ -74,10 +74,11 @@ const refused = (message: Problem, cause?: unknown): AppError =>
   });
 
 /**
- * Validates a picture by its content and measures it as displayed, after the rotation of its EXIF data. Drawings (SVG)
- * become PNG files, without external resources and scripts. Camera metadata, such as the location, is removed.
- * @param declared content type sent by the client; empty or application/octet-stream if it does not know the type
- * @throws AppError invalid_picture with the reason; body_too_large; unavailable if too many uploads are waiting
+ * Validates an image by its content and measures its displayed size, after EXIF rotation. SVGs are converted to PNG,
+ * without external resources or scripts. Camera metadata, such as the location, is removed.
+ * @param declared content type sent by the client; empty or application/octet-stream if the client does not know the
+ * type
+ * @throws AppError invalid_picture with the reason; body_too_large; unavailable if too many uploads are queued
  */
 export async function readUpload(bytes: Buffer, declared: string): Promise<Upload> {
   requireBytes(bytes);
@@ -117,7 +118,7 @@ async function readDrawing(bytes: Buffer): Promise<Upload> {
 }
 
 async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upload> {
-  // This comes first because it limits the number of parts; the other readers do not.
+  // Strip the metadata first: this step limits the number of parts, which the later steps do not.
   const upright = stripMetadata(bytes, kind, 1);
   if (upright === null) throw refused(problem('imageNotBuilt'));
   const { width, height, orientation } = await measure(bytes);
@@ -125,7 +126,7 @@ async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upl
   const stored = orientation > 1 ? (stripMetadata(bytes, kind, orientation) ?? upright) : upright;
   requireBytes(stored); // the new EXIF orientation adds bytes
   try {
-    // A valid header may be followed by broken data, so every row is decoded once.
+    // Decode every row once, because a valid header may be followed by corrupt data.
     const picture = sharp(stored, { limitInputPixels: maxPixels, failOn: 'error' }).timeout({ seconds: timeoutS });
     await picture.resize(32, 32, { fit: 'inside' }).raw().toBuffer();
   } catch (err) {
@@ -135,7 +136,7 @@ async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upl
 }
 
 /**
- * Checks the file size.
+ * Validates the file size.
  * @throws AppError body_too_large
  */
 function requireBytes(bytes: Buffer): void {
@@ -143,8 +144,8 @@ function requireBytes(bytes: Buffer): void {
 }
 
 /**
- * Checks the dimensions.
- * @throws AppError invalid_picture if a side is too long, or there are too many pixels
+ * Validates the image dimensions.
+ * @throws AppError invalid_picture if the width or height is too large, or there are too many pixels
  */
 function requireSize({ width, height }: Size): void {
   if (width > maxSide || height > maxSide) throw refused(problem('imageSide', { width, height, max: maxSide }));
@@ -160,20 +161,20 @@ async function measure(bytes: Buffer): Promise<Size & { orientation: number }> {
   }
 }
 
-/** Allowance for the part headers of the form, in addition to the picture (bytes). */
+/** Maximum size of the multipart headers, in bytes. It is added to the image size limit. */
 const overheadBytes = 64 * 1024;
 
-/** Maximum number of fields; no form has that many. */
+/** Maximum number of form fields. All supported forms have fewer. */
 const maxFields = 10;
 
-/** Limits of pictures, for the API reference. */
+/** Description of the image limits, for the API reference. */
 export const pictureLimits =
   'the file `image`: PNG, JPEG, WebP or SVG (kept as PNG), at most 5 MB, 20,000 pixels a side and 50 million in all';
 
 /**
- * Enables multipart forms with a picture for the routes of a scope.
- * @param maxFieldBytes maximum size of a field
- * @returns options for these routes
+ * Enables multipart image forms for the routes of a scope.
+ * @param maxFieldBytes maximum size of a text field, in bytes
+ * @returns route options
  */
 export async function takeImageForms(app: App, maxFieldBytes: number): Promise<{ bodyLimit: number }> {
   await app.register(multipart, {
@@ -190,13 +191,13 @@ export async function takeImageForms(app: App, maxFieldBytes: number): Promise<{
   return { bodyLimit: maxUploadBytes + overheadBytes + maxFields * maxFieldBytes };
 }
 
-/** A parsed form. `same` is text that is equal for equal forms, for `Idempotency-Key`. */
+/** Parsed image form. `same` is equal for identical forms and is used for `Idempotency-Key`. */
 export type ImageForm = { fields: Values; picture: Upload; same: string };
 
 /**
- * Reads a form with a picture.
- * @param readField parses the text of a field; values of the wrong type are left for validation to report
- * @throws AppError body_too_large, malformed_request, invalid_request without a picture, invalid_picture
+ * Reads a form with an image.
+ * @param readField parses the text of a field; values of the wrong type are left for validation to reject
+ * @throws AppError body_too_large; malformed_request; invalid_request if there is no image; invalid_picture
  */
 export async function readImageForm(
   request: FastifyRequest,
@@ -230,8 +231,8 @@ export async function readImageForm(
 }
 
 /**
- * Creates the image store of the configuration.
- * @returns null if pictures are kept in the database
+ * Creates the configured image store.
+ * @returns null if images are stored in the database
  */
 export function createImageStore(setting: ImageStoreSetting): ImageStore | null {
   switch (setting.kind) {
@@ -244,7 +245,7 @@ export function createImageStore(setting: ImageStoreSetting): ImageStore | null 
   }
 }
 
-/** Stores originals as files in a folder, which several processes may share. */
+/** Stores originals as files in a directory, which several processes may share. */
 const createFolderStore = (folder: string): ImageStore => ({
   put: async (sha256, bytes) => {
     const path = pathOf(folder, sha256);
@@ -254,10 +255,10 @@ const createFolderStore = (folder: string): ImageStore => ({
   get: (sha256) => readIfThere(pathOf(folder, sha256)),
 });
 
-/** Timeout of a call to the bucket (milliseconds). */
+/** Timeout of a bucket request, in milliseconds. */
 const bucketTimeoutMs = 10_000;
 
-/** Stores originals as objects of an S3-compatible bucket with path-style URLs. */
+/** Stores originals as objects in an S3-compatible bucket, using path-style URLs. */
 function createS3Store(setting: Extract<ImageStoreSetting, { kind: 's3' }>): ImageStore {
   const { endpoint, region, bucket, prefix, accessKeyId, secretAccessKey } = setting;
   const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0 });
@@ -285,9 +286,9 @@ function createS3Store(setting: Extract<ImageStoreSetting, { kind: 's3' }>): Ima
 }
 
 /**
- * Stores the picture of a creative. The bytes are written to the image store before the row refers to them, so a
- * rollback leaves unused bytes there.
- * @throws AppError unavailable if the image store rejects them
+ * Stores the image of a creative. The bytes are written to the image store before the database row refers to them. A
+ * rollback may therefore leave unused bytes in the image store.
+ * @throws AppError unavailable if the image store fails
  */
 export async function saveOriginal(
   executor: Executor,

@@ -10,7 +10,9 @@ import { offers } from './resources/offers.ts';
 import { placements } from './resources/placements.ts';
 import { themes } from './resources/themes.ts';
 
-/** Kind of rows that the search of the dashboard finds by name. `path` is the page of a row, below the publisher's. */
+/**
+ * Resource that the dashboard search finds by name. `path` is the path of its pages, relative to the publisher's pages.
+ */
 export type SearchedKind = { title: MessageKey; resource: Resource; path: string; nameOf: (row: View) => unknown };
 
 export const searchedKinds: readonly SearchedKind[] = [
@@ -31,10 +33,12 @@ export const searchedKinds: readonly SearchedKind[] = [
   { title: 'nav.themes', resource: themes, path: '/settings/themes', nameOf: ({ name }) => name },
 ];
 
-/** Rows that a publisher needs for its first offer. */
+/** Resources that a publisher needs before it can show its first offer. */
 export type FirstRow = 'advertiser' | 'campaign' | 'offer';
 
-/** Returns which of these rows a publisher has. Offers of other publishers count if they are served to it. */
+/**
+ * Returns which of these resources a publisher already has. Offers of other publishers count if they are served to it.
+ */
 export async function firstRows(executor: Executor, { offers }: Snapshot, publisherId: number): Promise<FirstRow[]> {
   const { rows } = await executor.query<{ advertiser: boolean; campaign: boolean }>({
     name: 'first_rows',
@@ -52,5 +56,5 @@ export async function firstRows(executor: Executor, { offers }: Snapshot, publis
 
 const kinds = { campaigns, creatives, offers };
 
-/** Warns about macros in URLs of a row or of changes to it. */
+/** Returns warnings about macros in the URLs of a row, or of changes to a row. */
 export const urlWarningsOf = (kind: ReviewedKind, values: Values): Warning[] => kinds[kind].warnOfUrls?.(values) ?? [];

@@ -38,7 +38,7 @@ type PageContributions = { http: ManagementHttp; extensions: PageExtensions; man
 
 export type CatalogAdmin = ReturnType<typeof createCatalogAdmin>;
 
-/** Management of the configuration: REST API, dashboard pages, imports and exports, images and fonts. */
+/** Creates the configuration management module: REST API, dashboard pages, imports and exports, images and fonts. */
 export function createCatalogAdmin({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
   const { pool, dbHealth, logger, config } = platform.deps;
   const { store } = catalog;
@@ -48,7 +48,7 @@ export function createCatalogAdmin({ platform, catalog }: { platform: Platform; 
     name: 'catalog-admin',
     rank: 21,
     commands: catalogueCommands,
-    /** Kinds of rows whose material changes may need approval. */
+    /** Resources whose material changes may need approval. */
     kinds: {
       offers,
       creatives,
@@ -59,7 +59,7 @@ export function createCatalogAdmin({ platform, catalog }: { platform: Platform; 
           saveOriginal(executor, images, creativeId, bytes),
       },
     },
-    /** Kinds of rows whose changes can be reverted from the audit log. */
+    /** Resources whose changes can be reverted from the audit log. */
     revertible: [advertisers, campaigns, offers, placements, sequenceRules, themes] as readonly Resource[],
     permissions,
     navigation,

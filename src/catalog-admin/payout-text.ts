@@ -1,7 +1,7 @@
 import type { View } from '../management/resource.ts';
 import { percent, perLocale } from '../shell/format.ts';
 
-/** Format for payouts, which have up to six decimals. */
+/** Number format for payouts, which have up to six decimals. */
 const payoutFormat = perLocale(
   (locale, currency) => new Intl.NumberFormat(locale, { style: 'currency', currency, maximumFractionDigits: 6 }),
 );

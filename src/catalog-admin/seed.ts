@@ -5,12 +5,12 @@ import type { Executor } from '../platform/db/pool.ts';
 import { sanitiseTerms } from '../platform/lib/sanitise-terms.ts';
 import { saveOriginal } from './images.ts';
 
-/** Reads the bytes of a picture of the catalogue. */
+/** Reads the bytes of an image in a seed catalogue. */
 export type ReadPicture = (file: string) => Promise<Buffer>;
 
 /**
- * Writes a catalogue as a new publisher, for demos and tests. Must run in one transaction.
- * @returns the id of the publisher
+ * Creates a publisher from a seed catalogue, for demos and tests. It must run in a transaction.
+ * @returns the publisher's id
  */
 export async function seedCatalogue(
   executor: Executor,
@@ -38,14 +38,14 @@ export async function seedCatalogue(
   return publisherId;
 }
 
-/** Sets the placement of fetches that do not name one. */
+/** Sets the placement for fetches that do not specify one. */
 export async function setDefaultPlacement(executor: Executor, publisherId: number, placement: string): Promise<void> {
   await executor.query('update publishers set default_placement = $2 where id = $1', [publisherId, placement]);
 }
 
 /**
  * Inserts a row.
- * @returns its id
+ * @returns the id of the row
  */
 async function insert(executor: Executor, table: string, row: Record<string, unknown>): Promise<number> {
   const columns = Object.keys(row);
@@ -88,8 +88,9 @@ async function insertCreative(
 }
 
 /**
- * Removes unchanged advertisers without campaigns that were created within 10 seconds of others with the same name, as
- * a program does. They can be restored.
+ * Removes duplicate advertisers that a program created in bursts. An advertiser is removed if it was created within 10
+ * seconds of another one with the same name, was never changed, and has no campaigns. Removed advertisers can be
+ * restored.
  */
 export async function removeAdvertiserBursts(executor: Executor, name: string, nowMs: number): Promise<void> {
   await executor.query(
@@ -104,7 +105,7 @@ export async function removeAdvertiserBursts(executor: Executor, name: string, n
   );
 }
 
-/** A picture of a seed catalogue. `file` is its path. */
+/** Image in a seed catalogue. `file` is its path. */
 type SeedCreative = { file: string; creative_type: CreativeType; is_primary: boolean };
 
 type SeedOffer = {
@@ -135,7 +136,7 @@ type SeedCampaign = {
   priority: number;
   weight: number;
   payout_kind: PayoutKind;
-  /** Amount in the currency, or percent of the sale for `cps`. */
+  /** Payout amount in the payout currency, or a percentage of the sale for `cps`. */
   payout_amount: number;
   payout_currency: string;
   is_product: boolean;
@@ -147,8 +148,8 @@ type SeedCampaign = {
 };
 
 /**
- * A catalogue in the format of demo/catalogue.json, with column names. `key` names an entry within the file, and a
- * theme in requests as well. The limits are those of the database.
+ * Seed catalogue in the format of demo/catalogue.json, with database column names. `key` identifies an entry within the
+ * file; for a theme, it is also the key used in requests. The database enforces the limits.
  */
 export type SeedCatalogue = {
   publisher: {

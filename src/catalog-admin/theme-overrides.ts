@@ -17,14 +17,14 @@ import { type Problem, problem } from '../platform/problem.ts';
 const maxTextLength = 2000;
 const maxNumber = 86_400_000;
 
-/** Schema names of parts that occur several times, in the API reference. */
+/** Schema names in the API reference, for parts that occur several times. */
 const partNames: Record<string, string> = {
   buttonYes: 'ThemeButton',
   buttonNo: 'ThemeButton',
   button: 'ThemeOfferwallButton',
 };
 
-/** Schema of a theme's overrides: the shape of the defaults, with every key optional. */
+/** Builds the schema of a theme's overrides. It has the structure of the defaults, with all keys optional. */
 function overridesOf(defaults: object, title?: string): TObject {
   const fields: TProperties = {};
   for (const [name, value] of Object.entries(defaults) as [string, unknown][]) {
@@ -50,7 +50,7 @@ const maxUnitWidthPx = 2000;
 const maxMeasure = 4000;
 const measure = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: maxMeasure, description }));
 
-/** Font metrics that `POST /manage/v1/fonts` measures, in thousandths of the font size. */
+/** Schema of the font metrics that `POST /manage/v1/fonts` measures, in thousandths of the font size. */
 export const fontMeasures = {
   ascent: measure('Distance from the baseline to the top of the line.'),
   descent: measure('Distance from the baseline to the bottom of the line.'),
@@ -58,7 +58,7 @@ export const fontMeasures = {
   width: measure('Average width of the letters in English text.'),
 };
 
-/** Schema of a font by URL (docs/reference/themes-and-rendering.md#web-fonts). */
+/** Schema of a web font (docs/reference/themes-and-rendering.md#web-fonts). */
 const webFont = Type.Object(
   {
     family: Type.Optional(
@@ -98,7 +98,7 @@ export const appearanceOverrides = Type.Object(
 
 type Overrides = Record<'settings' | 'styles' | 'appearance', Record<string, unknown>>;
 
-/** Overrides without effect, because their values are derived from the publisher and from other fields of the theme. */
+/** Overrides that have no effect, because their values are derived from the publisher and from other theme fields. */
 const derived = [
   'multi_offer_unit',
   'enable_usp',
@@ -114,7 +114,7 @@ const links = [
   'styles/offerwall/offerwall_logo_url',
 ];
 
-/** Checks what the schema cannot express: links that clients open, and texts that clients parse as numbers. */
+/** Validates what the schema cannot express: links that clients open, and strings that clients parse as numbers. */
 export function checkOverrides(theme: Overrides): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   for (const path of links) {
@@ -141,7 +141,10 @@ export function checkOverrides(theme: Overrides): ErrorDetail[] {
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** Returns the problem of a font's URL, or null. Browsers load `http:` only from their own machine. */
+/**
+ * Returns the problem with a font URL, or null if the URL is valid. Browsers load `http:` URLs only from their own
+ * machine.
+ */
 export function fontUrlProblem(text: string): Problem | null {
   const url = parseUrl(text);
   if (url === null || !new RegExp(fontUrlPattern).test(text)) return problem('fontUrl');
@@ -166,7 +169,7 @@ function checkFont(font: Partial<WebFont> | undefined): ErrorDetail[] {
   );
 }
 
-/** Warns about overrides without effect, and about texts with too little contrast. */
+/** Returns warnings about overrides without effect, and about texts with insufficient contrast. */
 export const warnOfTheme = (theme: Overrides): ErrorDetail[] => [
   ...derived
     .filter((name) => Object.hasOwn(theme.settings, name))
@@ -180,13 +183,13 @@ export const warnOfTheme = (theme: Overrides): ErrorDetail[] => [
   })),
 ];
 
-/** Minimum contrast of text (WCAG 2.2, level AA). */
+/** Minimum contrast ratio of text (WCAG 2.2, level AA). */
 export const minContrast = 4.5;
 
-/** A text colour with too little contrast. `path` is dotted, within styles or appearance; `ratio` is 1 to 21. */
+/** Text colour with insufficient contrast. `path` is a dotted path within styles or appearance; `ratio` is 1 to 21. */
 export type LowContrast = { path: string; on: string; ratio: number };
 
-/** Text colours and their backgrounds, as paths in {@link OfferStyles}. */
+/** Text colours with their backgrounds, as paths in {@link OfferStyles}. */
 const pairs: readonly (readonly [text: string, background: string])[] = [
   ['header.textColor', 'header.background'],
   ['header.lead_in_text_color', 'header.background'],
@@ -203,7 +206,8 @@ const pairs: readonly (readonly [text: string, background: string])[] = [
 ];
 
 /**
- * Returns the text colours of a theme with a contrast below 4.5:1, in light mode and, if the theme has it, dark mode.
+ * Returns the text colours of a theme whose contrast is below 4.5:1, in light mode and, if the theme supports it, in
+ * dark mode.
  */
 export function lowContrasts(styles: OfferStyles, appearance: OfferAppearance | null): LowContrast[] {
   const scheme = appearance?.color_scheme ?? 'light';
@@ -226,7 +230,7 @@ const colourAt = (styles: OfferStyles, path: string): string =>
   String(path.split('.').reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], styles));
 
 /**
- * Contrast ratio of two colours.
+ * Computes the contrast ratio of two colours.
  * @returns 1 to 21, or null unless both are opaque colours in hexadecimal or `rgb()` notation
  */
 export function contrastOf(first: string, second: string): number | null {

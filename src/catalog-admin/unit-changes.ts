@@ -11,10 +11,10 @@ import { getControls, setControls, storedOf } from './resources/controls.ts';
 import { placements } from './resources/placements.ts';
 import { themes } from './resources/themes.ts';
 
-/** Changes of a unit. `unit_enabled` false turns it off. */
+/** Changes to an offer unit. `unit_enabled` false turns the unit off. */
 export type UnitChanges = Omit<ArmChanges, 'labels' | 'ranking'> & { unit_enabled?: boolean };
 
-/** A row that was written, with its old and new values by field. `made` marks a theme that was created. */
+/** Updated row, with its old and new values by field. `made` marks a newly created theme. */
 export type WrittenRow = {
   resource: 'placements' | 'themes' | 'controls';
   key: string;
@@ -26,11 +26,11 @@ const resources: Record<'placements' | 'themes', Resource> = { placements, theme
 const partly = { ifMatch: null, replace: false };
 
 /**
- * Writes changes of a unit into placements, their themes and the publisher's floors, and into the audit log. A theme
- * that is also used elsewhere stays unchanged; the placements get a copy.
- * @param requestedNames normalised names; null for all existing placements
- * @param suffix suffix of the names of copied themes
- * @returns the written rows, in order
+ * Applies changes of an offer unit to placements, their themes and the publisher's floors, and records them in the
+ * audit log. If a theme is also used elsewhere, it stays unchanged and the placements get a copy.
+ * @param requestedNames normalised placement names, or null for all existing placements
+ * @param suffix suffix for the names of copied themes
+ * @returns the updated rows, in order
  * @throws AppError conflict if there is no theme for the settings; invalid_request if a theme was removed
  */
 export async function writeUnitChanges(
@@ -57,8 +57,8 @@ export async function writeUnitChanges(
 }
 
 /**
- * Restores the previous values.
- * @throws AppError conflict naming the fields that were changed since
+ * Restores the previous values of the updated rows.
+ * @throws AppError conflict with the fields that have changed since
  */
 export async function undoUnitChanges(work: Work, written: readonly WrittenRow[]): Promise<void> {
   for (const row of written.toReversed()) {
@@ -84,8 +84,8 @@ async function currentOf(work: Work, { resource, key }: WrittenRow): Promise<Fie
 }
 
 /**
- * Changes fields of a row.
- * @returns an empty list if they already have these values
+ * Updates fields of a row.
+ * @returns an empty list if the row already has these values
  */
 async function write(
   work: Work,
@@ -105,7 +105,7 @@ async function write(
 
 type Settings = { settings: Fields; suffix: string };
 
-/** Writes settings into the themes of placements. */
+/** Applies settings to the themes of placements. */
 async function writeSettings(work: Work, names: readonly string[], { settings, suffix }: Settings) {
   const { rows } = await work.executor.query<{ id: number | null; used: string[]; elsewhere: boolean }>(
     `select t.id, array_agg(p.name order by p.name) filter (where p.name = any($2)) as used,
@@ -147,7 +147,7 @@ const nobody = () => undefined;
 const floorsOf = async (work: Work): Promise<Readonly<Record<string, number>>> =>
   (await getControls(work, String(work.publisherId), nobody)).view.floors;
 
-/** Sets floors by placement; null and undefined remove them. */
+/** Sets floors by placement. Null and undefined remove a floor. */
 async function writeFloors(work: Work, newFloors: Readonly<Record<string, unknown>>): Promise<WrittenRow[]> {
   const key = String(work.publisherId);
   const { view } = await getControls(work, key, nobody);

@@ -2,7 +2,8 @@ import type { ErrorDetail } from '../platform/errors.ts';
 import { type Problem, problem } from '../platform/problem.ts';
 
 /**
- * A comparison of one custom attribute of the request. Attributes are text; numbers and booleans are compared as text.
+ * Comparison with a custom attribute of the request. Attributes are strings; numbers and booleans are compared as
+ * strings.
  */
 export type Comparison =
   | { key: string; op: 'equals' | 'not_equals' | 'prefix'; value: string | number | boolean }
@@ -21,7 +22,7 @@ const ops = ['equals', 'not_equals', 'in', 'not_in', 'lt', 'lte', 'gt', 'gte', '
 
 /**
  * Validates a condition tree.
- * @returns its problems; empty if it is valid
+ * @returns the problems found, or an empty list if the condition is valid
  */
 export function checkCondition(condition: unknown, path: string): ErrorDetail[] {
   const details: ErrorDetail[] = [];
@@ -92,8 +93,8 @@ const isValue = (value: unknown): boolean =>
   (typeof value === 'string' && value.length <= maxValueLength) || ['number', 'boolean'].includes(typeof value);
 
 /**
- * Whether a number cannot be stored exactly, or would be stored with hundreds of digits because PostgreSQL writes
- * exponents out.
+ * Whether a number cannot be stored exactly, or would be stored with hundreds of digits because PostgreSQL expands
+ * exponents.
  */
 const isOutOfRange = (value: unknown): boolean =>
   typeof value === 'number' && value !== 0 && !(Math.abs(value) >= 1e-9 && Math.abs(value) <= Number.MAX_SAFE_INTEGER);
@@ -101,7 +102,7 @@ const isOutOfRange = (value: unknown): boolean =>
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Whether a value satisfies a comparison. A missing value (undefined) is in no list and in no range. */
+/** Whether an attribute value satisfies a comparison. A missing value (undefined) is never in a list or range. */
 export function compare(comparison: Comparison, actual: string | undefined): boolean {
   switch (comparison.op) {
     case 'exists':
@@ -129,6 +130,6 @@ function compareNumbers(op: 'lt' | 'lte' | 'gt' | 'gte', value: number, limit: n
   return op === 'gt' ? value > limit : value >= limit;
 }
 
-/** Parses a plain decimal number such as `-12.50`. Any other text is NaN, which compares as false. */
+/** Parses a plain decimal number such as `-12.50`. Any other text becomes NaN, which makes every comparison false. */
 const numberOf = (text: string | undefined): number =>
   text !== undefined && /^\s*[+-]?(\d+\.?\d*|\.\d+)\s*$/.test(text) ? Number(text) : Number.NaN;

@@ -21,12 +21,12 @@ export const noControls: StoredControls = {
   floors: {},
 };
 
-/** Adds the fields that rules stored by earlier releases lack. */
+/** Adds default values for fields that are missing in rules stored by earlier releases. */
 export const wholeControls = (stored: Partial<StoredControls>): StoredControls => ({ ...noControls, ...stored });
 
 /**
  * Normalises a domain to its host name: lower case, ASCII, no trailing dot.
- * @returns null if it is not a domain
+ * @returns the host name, or null if the text is not a domain
  */
 export function hostOf(domain: string): string | null {
   const name = domain.trim().replace(/^\*\./, '').replace(/\.$/, '');
@@ -36,8 +36,8 @@ export function hostOf(domain: string): string | null {
 }
 
 /**
- * Compiles stored rules.
- * @param earlier rules of an earlier snapshot, shared if they are unchanged
+ * Compiles stored block rules.
+ * @param earlier compiled rules of an earlier snapshot, which are reused if the stored rules are unchanged
  * @returns null if there are no rules
  */
 export function controlsOf(input: Partial<StoredControls> | null, earlier: Controls | null): Controls | null {
@@ -63,7 +63,7 @@ export function controlsOf(input: Partial<StoredControls> | null, earlier: Contr
   };
 }
 
-/** Caches the result for each offer. */
+/** Caches the result per offer. */
 function remembered(find: FindBlock): FindBlock {
   const blocks = new WeakMap<Offer, Block | false>();
   return (offer) => {
@@ -79,8 +79,8 @@ function remembered(find: FindBlock): FindBlock {
 type Lists = OfferLists & { competitors: readonly (string | number)[] };
 
 /**
- * Domain that a competitor's name stands for, or null for a single word. A word such as Shop is a brand, not a
- * top-level domain.
+ * Returns the domain that a competitor's name represents, or null for a single word. A word such as Shop is treated as
+ * a brand, not as a top-level domain.
  */
 export function competitorDomain(name: string): string | null {
   const host = hostOf(name);
@@ -119,9 +119,7 @@ function blockFinder({ blocked, allowed, competitors }: Lists): FindBlock {
   };
 }
 
-/**
- * Returns a function that finds the first list of allowed values that an offer does not match. Empty lists are ignored.
- */
+/** Returns a function that finds the first allow list that an offer does not match. Empty lists are ignored. */
 function allowedFinder({ categories, brands, advertisers, domains }: OfferLists['allowed']): FindBlock {
   const listed = {
     categories: new Set(categories.flatMap(categoriesOf)),
@@ -136,13 +134,13 @@ function allowedFinder({ categories, brands, advertisers, domains }: OfferLists[
     if (isOff(listed.brands, plainText(advertiserName))) return { by: 'not_brand', value: advertiserName };
     if (isOff(listed.advertisers, advertiserId)) return { by: 'not_advertiser', value: advertiserName };
     if (listed.domains.size === 0) return null;
-    // Every landing URL must be on the list, not only one of them.
+    // The landing page and the secondary action URL must both be on the list.
     const other = landingUrls(offer).find((url) => !domainsOf(url).some((host) => listed.domains.has(host)));
     return other === undefined ? null : { by: 'not_domain', value: domainsOf(other)[0] ?? other };
   };
 }
 
-/** Hosts that an offer links to, each followed by its parent domains. */
+/** Hosts of an offer's landing URLs, each followed by its parent domains. */
 const landingHosts = (offer: Offer): string[] => landingUrls(offer).flatMap(domainsOf);
 
 const landingUrls = ({ campaign, useractionUrl }: Offer): string[] =>
@@ -157,16 +155,19 @@ function domainsOf(url: string): string[] {
 
 const inlineTags: ReadonlySet<string> = new Set('b strong i em u a span small sub sup'.split(' '));
 
-/** Separator of texts, so that no phrase matches across two of them. */
+/** Separator between texts, so that a phrase cannot match across two texts. */
 const apart = ' \u00b7 ';
 
-/** Terms without markup, with the parts of styled words once joined as they appear and once separated. */
+/**
+ * Terms and conditions without markup, in two versions: text around inline tags is joined in one and separated in the
+ * other.
+ */
 const termsTexts = (terms: string): string[] =>
   ['', apart].map((gap) =>
     unescaped(terms.replace(/<\/?(\w+)[^>]*>/g, (_tag, name: string) => (inlineTags.has(name) ? gap : apart))),
   );
 
-/** All texts of an offer that users read, in all languages. */
+/** All offer texts that users can read, in all languages. */
 function textOf(offer: Offer): string {
   const { campaign, copy } = offer;
   const own = [...Object.values(copy), ...termsTexts(offer.termsAndConditions), offer.loyaltyRequirements];
@@ -178,38 +179,41 @@ function textOf(offer: Offer): string {
   return [...texts, campaign.offerDescription, campaign.advertiserName].join(apart);
 }
 
-/** A single block rule of a publisher, as explanations name it. */
+/** Single block rule of a publisher, for explanations and cost reports. */
 export type ControlsRule = {
   by:
     | ('category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor' | 'separation' | 'floor')
     | ('allowed_categories' | 'allowed_brands' | 'allowed_advertisers' | 'allowed_domains');
   /**
-   * Entry of the list. Lists in `allowed_` count as a whole, with all their entries. For a floor it is the placement,
-   * and for the separation of categories it is `categories`.
+   * List entry of the rule. A list in `allowed_` is a single rule, with all its entries. For a floor, the value is the
+   * placement; for the separation of categories, it is `categories`.
    */
   value: string;
-  /** Placement of the rule, or null if it applies to all placements. */
+  /** Placement of the rule, or null if the rule applies to all placements. */
   placement: string | null;
 };
 
 /**
- * Effect that other rules would have had on the decisions of the last days, from a random sample that was decided
- * again. The figures are shares of the sample. `revenue` is the change of the booked revenue of all `sessions`, by
+ * Estimated effect that different rules would have had on recent decisions, from repeating a random sample of
+ * decisions. Figures are shares of the sample. `revenue` is the change in the booked revenue of all `sessions`, by
  * currency, in millionths. A loss never exceeds the booked revenue.
  */
 export type ControlsEffect = {
   days: number;
-  /** Approximate number of sessions, and the number of sessions that were decided again. */
+  /** Approximate number of sessions. `sampled` is the number of sessions whose decisions were repeated. */
   sessions: number;
   sampled: number;
   changed: number;
   emptied: number;
   revenue: { currency: string; micros: number }[];
-  /** Whether there is enough data to estimate revenue. If not, currencies are missing in `revenue`. */
+  /** Whether there is enough data to estimate the revenue. If not, some currencies are missing in `revenue`. */
   isEnough: boolean;
 };
 
-/** Cost of each rule: how decisions would differ without it. `rest` is the number of rules that were not evaluated. */
+/**
+ * Cost of each block rule: the change in decisions without the rule. `rest` is the number of rules that were not
+ * evaluated.
+ */
 export type ControlsCost = {
   days: number;
   sessions: number;
@@ -239,7 +243,7 @@ const rulesOfLists = ({ blocked, allowed }: OfferLists, placement: string | null
     .map((list) => ({ by: `allowed_${list}` as const, value: allowed[list].join(', '), placement })),
 ];
 
-/** Lists the block rules one by one. */
+/** Returns the block rules as a flat list. */
 export const rulesOf = ({ separate, floors, placements, ...lists }: StoredControls): ControlsRule[] => [
   ...rulesOfLists(lists, null),
   ...separate.competitors.map((value) => ({ by: 'competitor' as const, value: String(value), placement: null })),
@@ -258,7 +262,7 @@ function listsWithout({ blocked, allowed }: OfferLists, { by, value }: ListRule)
   return { allowed, blocked: { ...blocked, [list]: others } };
 }
 
-/** Returns the rules without one of them. */
+/** Returns the rules without a given rule. */
 export function withoutRule(stored: StoredControls, { by, value, placement }: ControlsRule): StoredControls {
   const { separate, floors, placements } = stored;
   const others = <Item>(items: readonly Item[]): Item[] => items.filter((item) => String(item) !== value);
@@ -277,12 +281,15 @@ export function withoutRule(stored: StoredControls, { by, value, placement }: Co
   }
 }
 
-/** A category of the taxonomy. `parent` is the name of its tier 1 category, or null for a tier 1 category. */
+/**
+ * Category of the IAB taxonomy. `parent` is the name of its tier 1 category. Null means that it is a tier 1 category
+ * itself.
+ */
 export type ContentCategory = { code: string; name: string; parent: string | null };
 
 /**
  * Content Taxonomy 3.1 of the IAB Tech Lab (https://iabtechlab.com/standards/content-taxonomy/, CC BY 3.0), tiers 1 and
- * 2. Each line has the code and name of a category, then its subcategories.
+ * 2. Each line contains the code and name of a tier 1 category, followed by its subcategories.
  */
 const source = `
 150 Attractions: 151 Amusement and Theme Parks; 179 Bars & Restaurants; 181 Casinos & Gambling;
@@ -382,7 +389,7 @@ const entryOf = (text: string): { code: string; name: string } => {
   return { code: text.slice(0, at), name: text.slice(at + 1) };
 };
 
-/** Categories of the taxonomy. Publishers can use other categories as well. */
+/** Categories of the taxonomy. Publishers can also use other categories. */
 export const contentCategories: readonly ContentCategory[] = source
   .trim()
   .replaceAll(';\n', '; ')
@@ -402,11 +409,11 @@ const partsOf = new Map<string, string[]>();
 for (const { name, parent } of contentCategories)
   if (parent !== null) partsOf.set(plainText(parent), [...(partsOf.get(plainText(parent)) ?? []), plainText(name)]);
 
-/** Normalises a category for comparison. A code of the taxonomy (`iab:211`) is replaced with its name. */
+/** Normalises a category for comparison. A taxonomy code (`iab:211`) is replaced with the category name. */
 export const plainCategory = (category: string): string =>
   plainText(nameByCode.get(category.trim().toLowerCase()) ?? category);
 
-/** Normalised names of the category of a rule and its subcategories in the taxonomy. */
+/** Returns the normalised names of a category and its subcategories in the taxonomy. */
 function categoriesOf(category: string): readonly string[] {
   const name = plainCategory(category);
   return [name, ...(partsOf.get(name) ?? [])];

@@ -11,14 +11,17 @@ export const sealedConversionSecrets = sealedColumn({
   context: () => context,
 });
 
-/** Creates the secret of an advertiser: the text, which is shown once, and the sealed form that is stored. */
+/**
+ * Creates a conversion secret for an advertiser. Returns the plain text, which is shown once, and the sealed form for
+ * storage.
+ */
 export function createConversionSecret(box: SecretBox): { secret: string; sealed: Buffer } {
   const secret = `cs_${randomBytes(32).toString('base64url')}`;
   return { secret, sealed: box.seal(secret, context) };
 }
 
 /**
- * Opens a sealed secret.
- * @throws if it was sealed with another SECRETS_KEY
+ * Decrypts a sealed conversion secret.
+ * @throws if it was sealed with a different SECRETS_KEY
  */
 export const openConversionSecret = (box: SecretBox, sealed: Buffer): string => box.open(sealed, context);

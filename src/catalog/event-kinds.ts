@@ -4,26 +4,29 @@ import { dayMs } from '../platform/lib/time.ts';
 import { problem } from '../platform/problem.ts';
 import type { TokenUse } from '../platform/security/tracking-token.ts';
 
-/** Rules of one kind of event. An absent flag is off. */
+/** Rules for an event kind. An absent flag means false. */
 type EventKindRules = {
-  /** Report metric that counts the event. */
+  /** Report metric that counts these events. */
   metric: string;
   /**
-   * Image beacon that records the event. `name` is its member in an offer's `beacons`; if absent, it is the offer's
-   * `pixel`. `operationId` and `summary` are for the API reference.
+   * Image beacon that records the event. `name` is its key in an offer's `beacons`; if absent, the beacon is the
+   * offer's `pixel`. `operationId` and `summary` are for the API reference.
    */
   beacon?: { path: string; name?: string; operationId: string; summary: string };
-  /** Tracking tokens that record the event. Absent if calls without a token of their own record it. */
+  /**
+   * Requirements for the tracking token that records the event. Absent if the event is recorded by calls that have no
+   * tracking token.
+   */
   token?: TokenUse;
   /** Whether frequency caps can count the event. */
   frequencyCap?: true;
   /** Whether total caps and budgets count the event. */
   totalCap?: true;
-  /** Payout that pays for the event, and the number of events that one payout covers. */
+  /** Payout kind that pays for the event, and the number of events per payout. */
   paidBy?: { payout: 'cpc' | 'cpm'; per: number };
   /** Whether the event opts the user out of the campaign. */
   optOut?: true;
-  /** Whether reports show a lower count as better. */
+  /** Whether lower counts are shown as better in reports. */
   fewerIsBetter?: true;
 };
 
@@ -31,9 +34,8 @@ const beaconToken: TokenUse = { maxAgeMs: dayMs, acceptsQrCode: false };
 const clickToken: TokenUse = { maxAgeMs: 30 * dayMs, acceptsQrCode: true };
 
 /**
- * Every kind of event that is stored with its session and offer
- * (docs/reference/tracking-and-conversions.md#tracking-urls). CONTRIBUTING.md#add-a-feature says what else a new kind
- * needs.
+ * Event kinds that are stored with a session and an offer (docs/reference/tracking-and-conversions.md#tracking-urls).
+ * CONTRIBUTING.md#add-a-feature lists the other steps for adding a kind.
  */
 export const eventKinds = {
   impression: {
@@ -73,7 +75,8 @@ export const eventKinds = {
   save: { metric: 'saves' },
   selection: { metric: 'selections' },
   /**
-   * Event named by a publisher or an advertiser. It is stored as `own:` with its name and counted once for each name.
+   * Event defined by a publisher or an advertiser. It is stored as `own:` followed by its name. Each name is counted
+   * separately.
    */
   own: { metric: 'own_events', token: beaconToken },
 } as const satisfies Record<string, EventKindRules>;
@@ -82,27 +85,27 @@ export type EventKind = keyof typeof eventKinds;
 
 export type EventMetric = (typeof eventKinds)[EventKind]['metric'];
 
-/** Report metrics that count events, in the order of the table. */
+/** Report metrics that count events, in the order of the event kinds. */
 export const eventMetrics: readonly EventMetric[] = Object.values(eventKinds).map(({ metric }) => metric);
 
-/** Kinds that have a rule. */
+/** Event kinds for which a rule is set. */
 type KindsWith<Rule extends keyof EventKindRules> = {
   [Kind in EventKind]: (typeof eventKinds)[Kind] extends Required<Pick<EventKindRules, Rule>> ? Kind : never;
 }[EventKind];
 
-/** Kinds that a signed tracking token records: the image beacons and the click. */
+/** Event kinds that are recorded with a signed tracking token: image beacons and the click. */
 export type TrackedKind = KindsWith<'token'>;
 
-/** Lists the kinds that have a rule, in the order of the table. */
+/** Returns the event kinds for which a rule is set, in the order of their definition. */
 export const kindsWith = <Rule extends keyof EventKindRules>(rule: Rule): KindsWith<Rule>[] =>
   (Object.keys(eventKinds) as EventKind[]).filter((kind): kind is KindsWith<Rule> => rulesOf(kind)[rule] !== undefined);
 
-/** Rules of a kind; absent rules are undefined. */
+/** Returns the rules for an event kind. Rules that are not set are undefined. */
 export const rulesOf = (kind: EventKind): EventKindRules => eventKinds[kind];
 
 type Beacon = NonNullable<EventKindRules['beacon']>;
 
-/** Names of the members of an offer's `beacons`. */
+/** Key in an offer's `beacons`. */
 type BeaconName = Extract<(typeof eventKinds)[KindsWith<'beacon'>]['beacon'], { name: string }>['name'];
 
 const namedBeacons = kindsWith('beacon')
@@ -112,30 +115,33 @@ const namedBeacons = kindsWith('beacon')
   })
   .sort((a, b) => (a.name < b.name ? -1 : 1));
 
-/** Builds a value for each member of an offer's `beacons` from the path of the beacon. */
+/**
+ * Builds an object with a value for each key of an offer's `beacons`.
+ * @param make creates the value from the path of the beacon
+ */
 export const eachBeacon = <Value>(make: (path: string) => Value): Record<BeaconName, Value> =>
   Object.fromEntries(namedBeacons.map(({ name, path }) => [name, make(path)])) as Record<BeaconName, Value>;
 
-/** Maximum number of own events of an offer. Those of the publisher come before those of the advertiser. */
+/** Maximum number of own events per offer. The publisher's own events take precedence over the advertiser's. */
 const maxOwnEvents = 20;
 
-/** Path of the beacon for own events. The parameter `name` names the event. */
+/** Beacon path for own events. The parameter `name` is the name of the event. */
 export const ownEventPath = '/event/record/own';
 
 const ownName = '[a-z0-9][a-z0-9_-]{0,39}';
 
-/** Own event as rules name it and events store it. */
+/** Own event, as used in rules and stored events. */
 export type OwnKind = `own:${string}`;
 
 export const ownKind = (name: string): OwnKind => `own:${name}`;
 
 export const isOwnKind = (kind: string): kind is OwnKind => kind.startsWith('own:');
 
-/** Splits a kind for texts: an own event becomes `own` and its name. */
+/** Splits an event kind for display. An own event becomes `own` and its name. */
 export const splitKind = (kind: string): { kind: string; name: string } =>
   isOwnKind(kind) ? { kind: 'own', name: kind.slice(ownKind('').length) } : { kind, name: '' };
 
-/** Schema of one of the values, or an own event as `own:` with its name. */
+/** Builds a schema for one of the given values, or an own event as `own:` followed by its name. */
 export const orOwnKind = <const Values extends readonly string[]>(values: Values, description: string) =>
   Type.Unsafe<Values[number] | OwnKind>(
     Type.Union(
@@ -159,7 +165,7 @@ export const ownEventsField = (description: string) =>
     { maxItems: maxOwnEvents, uniqueItems: true, default: [], description },
   );
 
-/** Own events of a campaign's offers at a publisher. */
+/** Returns the own events of a campaign's offers at a publisher. */
 export function ownEventsOf(
   { ownEvents }: { ownEvents: readonly string[] },
   { advertiserEvents }: { advertiserEvents: readonly string[] },

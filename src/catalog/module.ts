@@ -11,7 +11,10 @@ import type { BuildIndex, EventLog } from './types.ts';
 
 export type Catalog = Awaited<ReturnType<typeof createCatalog>>;
 
-/** Snapshot of the configuration that requests read, and the units of work that change it. */
+/**
+ * Creates the catalogue module: the configuration snapshot that requests use, and the units of work that change the
+ * configuration.
+ */
 export async function createCatalog({ platform, buildIndex }: { platform: Platform; buildIndex: BuildIndex }) {
   const { pool, dbHealth, logger, now, config, metrics } = platform.deps;
   const store = await retryStart(() =>

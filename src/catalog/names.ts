@@ -1,13 +1,13 @@
 import { parseUrl } from '../platform/lib/url.ts';
-/** Names of custom attributes of requests and users (docs/reference/fetch-offers.md#request-body). */
+/** Pattern for names of custom and user attributes (docs/reference/fetch-offers.md#request-body). */
 export const attributeNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 export const refusedAttributeNames: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 export const maxAttributes = 50;
 export const maxAttributeLength = 512;
 
 /**
- * Whether a user id is an e-mail address, or a phone number written with `+`, blanks, dashes or brackets. Ids of digits
- * only are allowed.
+ * Whether a user id is an e-mail address or a formatted phone number (with `+`, spaces, hyphens or brackets). Ids that
+ * consist only of digits are allowed.
  */
 export function isPii(id: string): boolean {
   if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(id)) return true;
@@ -15,16 +15,16 @@ export function isPii(id: string): boolean {
   return /^[+\d\s()[\]-]+$/.test(id) && /\D/.test(id) && digits >= 7 && digits <= 15;
 }
 
-/** Maximum number of placements of a publisher. Requests for more are counted as `other`. */
+/** Maximum number of placements per publisher. Requests for further placements are counted under `other`. */
 export const maxPlacements = 200;
-/** Maximum lengths of a placement's name and a theme's key (characters). */
+/** Maximum lengths of placement names and theme keys, in characters. */
 export const maxPlacementLength = 128;
 export const maxThemeKeyLength = 64;
 
 /**
- * Normalises the name of a placement or theme: lower case, blanks and underscores as hyphens
- * (docs/reference/fetch-offers.md#placements, docs/reference/themes-and-rendering.md#themes). PostgreSQL treats U+0085
- * and, in some locales, U+001C to U+001F as blanks; JavaScript does not.
+ * Normalises a placement or theme name: converts it to lower case, and whitespace and underscores to hyphens
+ * (docs/reference/fetch-offers.md#placements, docs/reference/themes-and-rendering.md#themes). PostgreSQL also treats
+ * U+0085 and, in some locales, U+001C to U+001F as whitespace; JavaScript does not.
  */
 export const normaliseName = (name: string): string =>
   name
@@ -34,7 +34,7 @@ export const normaliseName = (name: string): string =>
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
     .replace(/[\s\u0085\u001c-\u001f_]+/g, '-');
 
-/** ISO 3166-1 alpha-2 and alpha-3 codes. XK, XKX: Kosovo, as geo databases name it. */
+/** ISO 3166-1 alpha-2 and alpha-3 codes, and XK and XKX for Kosovo, which geolocation databases use. */
 const codes =
   'AD=AND AE=ARE AF=AFG AG=ATG AI=AIA AL=ALB AM=ARM AO=AGO AQ=ATA AR=ARG AS=ASM AT=AUT AU=AUS AW=ABW AX=ALA AZ=AZE ' +
   'BA=BIH BB=BRB BD=BGD BE=BEL BF=BFA BG=BGR BH=BHR BI=BDI BJ=BEN BL=BLM BM=BMU BN=BRN BO=BOL BQ=BES BR=BRA BS=BHS ' +
@@ -59,19 +59,19 @@ const alpha2By = new Map(pairs.flatMap(([alpha2, alpha3]) => [[alpha2, alpha2] a
 /** ISO 3166-1 alpha-2 codes. */
 export const countryCodes: readonly string[] = pairs.map(([alpha2]) => alpha2);
 
-/** Whether a text is an alpha-2 country code, in any case. */
+/** Whether a text is an alpha-2 country code, in upper or lower case. */
 export const isCountry = (code: string): boolean => /^[A-Za-z]{2}$/.test(code) && alpha2By.has(code.toUpperCase());
 
-/** Codes in common use that are not in ISO 3166-1 (the European Union writes EL and UK). */
+/** Commonly used codes that are not in ISO 3166-1. The European Union uses EL and UK. */
 const otherCodes: ReadonlyMap<string, string> = new Map([
   ['UK', 'GB'],
   ['EL', 'GR'],
 ]);
 
 /**
- * Returns the upper-case alpha-2 code for a code of two or three letters in any case, or null if it is not a country
- * code. `UK` is GB and `EL` is GR. Only ASCII letters are accepted: the upper case of `ß` is `SS`, the code of South
- * Sudan.
+ * Returns the upper-case alpha-2 code for a two- or three-letter country code in any case, or null if it is not a
+ * country code. `UK` is converted to GB, and `EL` to GR. Only ASCII letters are accepted, because the upper case of `ß`
+ * would be `SS`, the code of South Sudan.
  */
 export function countryOf(code: string): string | null {
   const text = code.trim();
@@ -80,17 +80,17 @@ export function countryOf(code: string): string | null {
   return alpha2By.get(capitals) ?? otherCodes.get(capitals) ?? null;
 }
 
-/** Limits of the length of a text (characters). */
+/** Length limits of a text, in characters. */
 type TextLimit = {
-  /** Maximum length that is stored and served. */
+  /** Maximum length that can be stored and served. */
   maxLength: number;
-  /** Maximum length that looks good in every format; the same as `maxLength` if absent. */
+  /** Maximum length that looks good in every format. Defaults to `maxLength`. */
   idealLength?: number;
 };
 
 /**
- * Text limits of an offer, by column (docs/reference/themes-and-rendering.md#text-limits). The database also checks
- * `maxLength`.
+ * Length limits of offer texts, by column (docs/reference/themes-and-rendering.md#text-limits). The database also
+ * enforces `maxLength`.
  */
 export const offerLimits = {
   title: { maxLength: 90, idealLength: 40 },
@@ -106,20 +106,20 @@ export const offerLimits = {
 } as const satisfies Record<string, TextLimit>;
 
 /**
- * Text limits of a campaign, by column (characters). `tag` is the limit for each of `tags`. The database checks the
- * others.
+ * Length limits of campaign texts, by column, in characters. `tag` applies to each entry of `tags`. The database
+ * enforces the other limits.
  */
 export const campaignLimits = { category: 100, tag: 100, offer_description: 2000 } as const;
 
 export type LimitedText = keyof typeof offerLimits;
 
-/** Ideal length of a field, or null if it has none. */
+/** Returns the ideal length of a text in characters, or null if it has none. */
 export function idealLengthOf(name: LimitedText): number | null {
   const limit: TextLimit = offerLimits[name];
   return limit.idealLength ?? null;
 }
 
-/** Macros of landing URLs (docs/reference/tracking-and-conversions.md#tracking-urls). */
+/** Macros for landing URLs (docs/reference/tracking-and-conversions.md#tracking-urls). */
 export const landingMacros = [
   'click_id',
   'session_id',
@@ -132,20 +132,20 @@ export const landingMacros = [
 
 export type LandingMacro = (typeof landingMacros)[number];
 
-/** Macros of an advertiser's impression URL, which the web SDK fills. */
+/** Macros for an advertiser's impression URL, which the web SDK replaces. */
 export const pixelMacros = ['cbuster'] as const;
 
-/** A run of letters, digits and marks. */
+/** Matches a word: a run of letters, marks, digits and underscores. */
 const wordPattern = /[\p{L}\p{N}\p{M}_]+/gu;
 const lastOfWord = /[\p{L}\p{N}\p{M}_]$/u;
 const firstOfWord = /^[\p{L}\p{N}\p{M}_]/u;
 
-/** Scripts that do not separate words by blanks. Blocked words in them match anywhere in a text. */
+/** Matches scripts that do not separate words with spaces. Blocked words in these scripts match anywhere in a text. */
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u;
 
 /**
- * Normalises a name or text for comparison: ignores case and Unicode variants, collapses blanks, and removes invisible
- * characters such as soft hyphens.
+ * Normalises a name or text for comparison: case and Unicode variants are ignored, whitespace is collapsed, and
+ * invisible characters such as soft hyphens are removed.
  */
 export const plainText = (text: string): string =>
   text
@@ -159,9 +159,9 @@ export const plainText = (text: string): string =>
 type Entry = { word: string; plain: string /** Offset of the first word in `plain`. */; at: number };
 
 /**
- * Returns a function that finds whole words and phrases in a text, ignoring case. Its time depends on the length of the
- * text, not on the number of words, because entries are looked up by their first word.
- * @returns the first match, spelled as in `words`, or null
+ * Returns a function that finds whole words and phrases in a text, ignoring case. Its running time depends on the text
+ * length but not on the number of words, because entries are indexed by their first word. The function returns the
+ * first match, spelt as in `words`, or null.
  */
 export function wordFinder(words: readonly string[]): (text: string) => string | null {
   const byFirst = new Map<string, Entry[]>();
@@ -194,7 +194,7 @@ function standsAt(text: string, { plain }: Entry, start: number): boolean {
   return !(lastOfWord.test(plain) && firstOfWord.test(text.slice(start + plain.length, start + plain.length + 2)));
 }
 
-/** Whether a text is a CSP host source, such as `https://shop.example` or `https://*.shop.example:8443`. */
+/** Whether a text is a valid CSP host source, such as `https://shop.example` or `https://*.shop.example:8443`. */
 export const isFrameHost = (text: string): boolean =>
   /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/.test(text) &&
   text.length <= 300 &&

@@ -13,32 +13,32 @@ import type {
   Translations as TranslationsOf,
 } from './types.ts';
 
-/** Whether an offer belongs to a publisher or is provisioned to it, active or not. */
+/** Whether an offer belongs to a publisher or is provisioned to it, whether active or not. */
 export const isKnownTo = (offer: Offer, publisherId: number): boolean =>
   offer.publisherId === publisherId || offer.campaign.provisions.has(publisherId);
 
-/** Whether an offer, its campaign and its provisioning are active. */
+/** Whether an offer, its campaign and its provision for the publisher are active. */
 export const isProvisionedTo = (offer: Offer, publisherId: number): boolean =>
   offer.active && offer.campaign.active && offer.campaign.provisions.get(publisherId)?.active === true;
 
-/** Whether a publisher may show an offer: it is provisioned to the publisher, and no block rule matches it. */
+/** Whether a publisher may show an offer: the offer is provisioned to the publisher and not blocked by its rules. */
 export const isServedTo = (offer: Offer, { id, controls }: { id: number; controls: Controls | null }): boolean =>
   isProvisionedTo(offer, id) && (controls === null || controls.blockOf(offer) === null);
 
-/** Phase of a campaign by its start and end, ignoring its hours. */
+/** Returns the phase of a campaign, based on its start and end but not on its hours. */
 export function phaseOf({ rules: { schedule = {} } }: Campaign, nowMs: number): 'ahead' | 'running' | 'over' {
   if ((timeOf(schedule.end_at) ?? Number.POSITIVE_INFINITY) <= nowMs) return 'over';
   return (timeOf(schedule.start_at) ?? Number.NEGATIVE_INFINITY) > nowMs ? 'ahead' : 'running';
 }
 
-/** End of a campaign (epoch milliseconds), or null if it has none. */
+/** Returns the end of a campaign in epoch milliseconds, or null if it has no end. */
 export const endMsOf = ({ rules: { schedule = {} } }: Campaign): number | null => timeOf(schedule.end_at) ?? null;
 
-/** Priority of a campaign at a publisher. Lower numbers are shown first. */
+/** Returns the priority of a campaign at a publisher. Lower numbers are shown first. */
 export const priorityOf = (campaign: Campaign, publisherId: number): number =>
   campaign.provisions.get(publisherId)?.priority ?? campaign.priority;
 
-/** Payout of a campaign at a publisher. */
+/** Returns the payout of a campaign at a publisher. */
 export function payoutOf(
   { payout, provisions }: { payout: Payout; provisions: Campaign['provisions'] },
   publisherId: number,
@@ -48,7 +48,8 @@ export function payoutOf(
 }
 
 /**
- * Maximum cost of one paid event, in millionths. It is 1 for a share of a sale, whose amount is not known in advance.
+ * Returns the maximum cost of a paid event, in millionths. For a share of a sale, the amount is not known in advance,
+ * so the result is 1.
  */
 export function maxCostMicros({ kind, amountMicros }: Payout): number {
   if (kind === 'cpm') return Math.max(1, amountMicros / 1000);
@@ -56,8 +57,9 @@ export function maxCostMicros({ kind, amountMicros }: Payout): number {
 }
 
 /**
- * Revenue of an event, in millionths of the campaign's currency: a click of a campaign paid per click, or an impression
- * of one paid per thousand. It is stored with the event, so that later changes of the payout do not alter past events.
+ * Returns the revenue of an event, in millionths of the campaign's currency. Clicks have revenue in CPC campaigns, and
+ * impressions in CPM campaigns. The revenue is stored with the event, so that later payout changes do not affect past
+ * events.
  */
 export function eventRevenueMicros(kind: EventKind, campaign: Campaign, publisherId: number): number {
   const { paidBy } = rulesOf(kind);
@@ -68,7 +70,7 @@ export function eventRevenueMicros(kind: EventKind, campaign: Campaign, publishe
 
 type Translations = TranslationsOf<Offer>;
 
-/** Translations of an offer, or null if it has only one language. */
+/** Returns the translations of an offer, or null if the offer has only one language. */
 export function translationsOf(
   { translations = {} }: { translations?: Readonly<Record<string, Translation>> },
   creatives: readonly Creative[],
@@ -80,12 +82,12 @@ export function translationsOf(
   return { texts, pictures, localised: new Map() };
 }
 
-/** Key of an offer's original texts, and of pictures without a language. */
+/** Language key of original texts, and of creatives without a language. */
 const own = '';
 
 /**
- * Returns the offer in a reader's language. Each text is in the first of the reader's languages that has it (`pt-BR`
- * before `pt`), else the original. `language` is that of the most preferred text.
+ * Returns the offer in a reader's language. Each text uses the first of the reader's languages in which it exists
+ * (`pt-BR` before `pt`), or else the original. `language` is the most preferred of the languages used.
  */
 export function localise(offer: Offer, preferred: Wanted, publisher: { language: Wanted }): Offer {
   const { translations } = offer;
@@ -105,7 +107,7 @@ export function localise(offer: Offer, preferred: Wanted, publisher: { language:
   return localised;
 }
 
-/** First preferred language that the offer has. All offers of a response share the same few chains of tags. */
+/** Returns the first preferred language that the offer has. All offers of a response share the same few tag chains. */
 function textLanguage(
   { language }: Offer,
   { texts }: Translations,
@@ -150,7 +152,9 @@ function translate(offer: Offer, { texts }: Translations, textsIn: string, pictu
   };
 }
 
-/** Pictures of each type in the language, or those without a language if there are none. */
+/**
+ * Returns the creatives in the given language. For types without one, the creatives without a language are returned.
+ */
 function inLanguage(creatives: readonly Creative[], tag: string): readonly Creative[] {
   const isIn = ({ language }: Creative): boolean => language?.toLowerCase() === tag;
   const translated = new Set(creatives.filter(isIn).map(({ creativeType }) => creativeType));
@@ -159,11 +163,11 @@ function inLanguage(creatives: readonly Creative[], tag: string): readonly Creat
   );
 }
 
-/** Texts of an offer in its other languages, for rules that search them. */
+/** Returns the translated texts of an offer, for rules that search in texts. */
 export const allTextsOf = ({ translations }: { translations: Offer['translations'] }): Translation[] =>
   translations === null ? [] : [...translations.texts.values()].map(({ texts }) => texts);
 
-/** Returns an inactive offer of an inactive campaign, with empty texts and no rules. */
+/** Returns a placeholder: an inactive offer of an inactive campaign, with empty texts and no rules. */
 export const blankOffer = (id: number, campaignId: number, publisherId: number): Offer => ({
   id,
   publisherId,

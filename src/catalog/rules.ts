@@ -11,14 +11,14 @@ import { kindsWith, orOwnKind } from './event-kinds.ts';
 import { isCountry, normaliseName } from './names.ts';
 
 /**
- * Schemas of targeting, schedule, caps and sequence rules. `checkRules` validates what a schema cannot express. Every
- * code path that saves rules applies both.
+ * Schemas for targeting, schedules, caps and sequence rules. `checkRules` validates what a schema cannot express. Every
+ * code path that stores rules must apply both.
  */
 
 /** Maximum number of values in a targeting list. */
 const maxListLength = 1000;
 
-/** Maximum rolling window of a frequency cap: 180 days (minutes). */
+/** Maximum rolling window of a frequency cap, in minutes (180 days). */
 const maxWindowMinutes = 180 * 24 * 60;
 
 const text = (maxLength: number, description?: string) =>
@@ -188,7 +188,7 @@ const sequenceMatch = Type.Object(
   { title: 'SequenceMatch', additionalProperties: false, description: 'Matches offers that are in any of the lists.' },
 );
 
-/** Body of a sequence rule as it is saved. */
+/** Schema of a sequence rule as it is stored. */
 export const sequenceRule = Type.Object(
   {
     placement: Type.Union([text(128), Type.Null()], {
@@ -215,7 +215,7 @@ export const sequenceRule = Type.Object(
 
 export const goalMetrics = ['impressions', 'clicks', 'conversions'] as const;
 
-/** Goal of a campaign: how much to deliver by when. */
+/** Schema of a campaign goal: a number of events to deliver by a deadline. */
 export const campaignGoal = Type.Object(
   {
     metric: literals(goalMetrics, 'Event to count.'),
@@ -228,7 +228,7 @@ export const campaignGoal = Type.Object(
 export type CampaignGoal = Static<typeof campaignGoal>;
 export type GoalMetric = CampaignGoal['metric'];
 
-/** Goal of a campaign, counted from the time it was set (epoch milliseconds). */
+/** Campaign goal. Events count from the time at which the goal was set. Times are in epoch milliseconds. */
 export type Goal = { metric: GoalMetric; count: number; sinceMs: number; byMs: number };
 
 export type CampaignRules = Static<typeof campaignRules>;
@@ -248,7 +248,7 @@ export type SequenceMatch = Static<typeof sequenceMatch>;
 export const payoutKinds = ['cpc', 'cpa', 'cpm', 'cps'] as const;
 export type PayoutKind = (typeof payoutKinds)[number];
 
-/** Events that campaigns pay for. Reservations store their index in this list. */
+/** Events that campaigns pay for. Stored reservations contain the index in this list, so the order must not change. */
 export const payingEvents = ['impression', 'click', 'conversion'] as const;
 
 export type PayingEvent = (typeof payingEvents)[number];
@@ -259,7 +259,7 @@ export const payingEventOf = (payout: PayoutKind): PayingEvent => {
   return payout === 'cpc' ? 'click' : 'conversion';
 };
 
-/** Parses a stored goal, which may have been edited by hand. Returns null if it is missing or invalid. */
+/** Parses a stored goal, which may have been edited by hand. Returns null if the goal is missing or invalid. */
 export function toGoal(goal: CampaignGoal | null | undefined, since: Date | string | null | undefined): Goal | null {
   const byMs = timeOf(goal?.by) ?? Number.NaN;
   if (goal == null || since == null || !(goal.count > 0) || Number.isNaN(byMs)) return null;
@@ -269,9 +269,9 @@ export function toGoal(goal: CampaignGoal | null | undefined, since: Date | stri
 const maxDetails = 20;
 
 /**
- * Validates the rules of a campaign.
- * @param isZone whether a schedule may use a time zone; earlier releases stored names that are now rejected
- * @returns one problem for each invalid field; empty if all are valid
+ * Validates campaign rules.
+ * @param isZone whether a time zone may be used in a schedule; earlier releases stored names that are now rejected
+ * @returns one problem per invalid field, or an empty list if all are valid
  */
 export function checkRules(rules: unknown, isZone: (name: string) => boolean = isKnownZone): ErrorDetail[] {
   const checkKnown = (validRules: CampaignRules): ErrorDetail[] => checkKnownRules(validRules, isZone);
@@ -291,7 +291,7 @@ const checkKnownRules = (validRules: CampaignRules, isZone: (name: string) => bo
   ...repeated(validRules.exclusion_groups, '/exclusion_groups', (group) => group),
 ];
 
-/** Returns rules without their invalid parts, so that the other parts can be checked as well. */
+/** Returns the rules without their invalid parts, so that the remaining parts can still be validated. */
 function withoutInvalid(rules: unknown, details: readonly ErrorDetail[]): unknown {
   const isObject = (value: unknown): value is Record<string, unknown> =>
     typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -308,7 +308,7 @@ function withoutInvalid(rules: unknown, details: readonly ErrorDetail[]): unknow
   return rest;
 }
 
-/** Validates the caps of a provisioning like `checkRules`; null means not overridden. */
+/** Validates the caps of a provision like `checkRules`. Null means that the campaign's caps apply. */
 export function checkCapOverrides(caps: { frequency_caps: unknown; total_caps: unknown }): ErrorDetail[] {
   const of = <T>(
     schema: TSchema,
@@ -343,7 +343,7 @@ export function checkSequenceRule(rule: unknown): ErrorDetail[] {
 
 const empty = (path: string): ErrorDetail => ({ path, message: problem('emptyList') });
 
-/** Checks the schema first, and runs `check` only on values that satisfy it. */
+/** Validates a value against the schema. `check` runs only on values that match the schema. */
 function checked<T>(schema: TSchema, value: unknown, check: (value: T) => ErrorDetail[]): ErrorDetail[] {
   const errors = schemaErrors(schema, value, maxDetails);
   if (errors.length > 0) return errors;

@@ -13,17 +13,17 @@ import { loadRows, loadVersion, type Stored } from './snapshot/load.ts';
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './snapshot/rows.ts';
 import type { BuildIndex, Offer, Publisher, Snapshot } from './types.ts';
 
-/** Keeps the current snapshot up to date. A request calls `current()` once and uses that object to its end. */
+/** Provides the current snapshot. A request calls `current()` once and uses the same snapshot until it ends. */
 export type CatalogStore = {
   current: () => Snapshot;
-  /** When the current snapshot was last confirmed to be the newest (epoch milliseconds). */
+  /** Time at which the snapshot was last confirmed to be the latest, in epoch milliseconds. */
   confirmedAtMs: () => number;
-  /** Reloads the configuration if it has changed, for callers that changed it. */
+  /** Reloads the configuration if it has changed. Used by callers that have just changed it. */
   refresh: () => Promise<void>;
   stop: () => Promise<void>;
 };
 
-/** Interval of the version poll, which finds changes whose notification was lost (milliseconds). */
+/** Version polling interval, in milliseconds. Polling detects changes whose notification was lost. */
 const pollMs = 500;
 
 type CatalogStoreOptions = {
@@ -34,7 +34,7 @@ type CatalogStoreOptions = {
   now: () => number;
 };
 
-/** Loads the catalogue and follows its changes by NOTIFY, and by polling its version every 500 ms. */
+/** Loads the catalogue and keeps it up to date through NOTIFY and by polling its version every 500 ms. */
 export async function startCatalogStore(options: CatalogStoreOptions): Promise<CatalogStore> {
   const { pool, databaseUrl, logger, buildIndex, now } = options;
   let confirmedAtMs = now();
@@ -87,8 +87,8 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
 }
 
 /**
- * Loads the configuration at one instant.
- * @param base an earlier snapshot; campaigns unchanged since then are shared with it instead of read again
+ * Loads a consistent snapshot of the configuration.
+ * @param base earlier snapshot; campaigns that have not changed since are shared with it instead of loaded again
  */
 export async function loadSnapshot(
   pool: pg.Pool,
@@ -119,15 +119,19 @@ function storedOf(snapshot: Snapshot): Loaded {
 }
 
 /**
- * Permanent id of the state of the configuration that a snapshot was loaded with. The version is not enough: after a
- * failover or restore, the same number may be used for other changes. A digest of the source tells them apart.
+ * Returns a permanent id of the configuration state that a snapshot was loaded from. The version alone is not unique:
+ * after a failover or restore, the same number may be used for different changes. The id therefore includes a digest of
+ * the database source.
  */
 export const stateIdOf = (snapshot: Snapshot): string => storedOf(snapshot).stateId;
 
-/** Rows that a loaded snapshot was built from. */
+/** Returns the rows that a loaded snapshot was built from. */
 export const rowsOf = (snapshot: Snapshot): CatalogRows => storedOf(snapshot).rows;
 
-/** Registers gauges of this process's snapshot. Of several processes on one port, the most outdated is reported. */
+/**
+ * Registers the gauges of this process's snapshot. If several processes share a port, the most outdated snapshot is
+ * reported.
+ */
 export function registerCatalogMetrics(
   registry: Registry,
   { current, confirmedAtMs }: { current: () => Snapshot; confirmedAtMs: () => number },
@@ -165,7 +169,7 @@ export function registerCatalogMetrics(
 
 /**
  * Marks that a publisher stores user attributes.
- * @returns whether it was not marked before
+ * @returns whether the publisher was not marked before
  */
 export async function keepAttributes(executor: Executor, publisherId: number): Promise<boolean> {
   const { rowCount } = await executor.query(
@@ -175,10 +179,10 @@ export async function keepAttributes(executor: Executor, publisherId: number): P
   return rowCount === 1;
 }
 
-/** Resolves when every process has read a change. This wait occurs once for a publisher. */
+/** Waits until every process has loaded a change. This is needed once per publisher. */
 export const readEverywhere = (): Promise<void> => sleep(2 * pollMs);
 
-/** Loads all exchange rates of a publisher, including past ones. Requests use those of the snapshot. */
+/** Loads all exchange rates of a publisher, including past ones. Requests use the rates in the snapshot. */
 export async function loadExchangeRates(executor: Executor, publisherId: number): Promise<ExchangeRates> {
   const { rows } = await executor.query<RateRow & { base: string | null }>({
     name: 'load_exchange_rates',
@@ -189,20 +193,20 @@ export async function loadExchangeRates(executor: Executor, publisherId: number)
   return exchangeRatesOf(rows[0]?.base ?? null, rows);
 }
 
-/** An earlier snapshot, and the campaigns whose rows may have changed since. */
+/** Earlier snapshot, with the campaigns whose rows may have changed since. */
 type Base = { snapshot: Snapshot; changed: ReadonlySet<number> };
 
 export type BuildOptions = {
   rows: CatalogRows;
   buildIndex: BuildIndex;
-  /** Earlier snapshot to share unchanged campaigns, offers and indexes with. */
+  /** Earlier snapshot whose unchanged campaigns, offers and indexes are reused. */
   base?: Base | null;
   pause?: Pause;
 };
 
 /**
- * Turns rows into an immutable snapshot. It works in slices of a few milliseconds so that requests are still served:
- * 10,000 offers take most of a second.
+ * Builds an immutable snapshot from rows. The work is split into slices of a few milliseconds, so that requests are not
+ * blocked: 10,000 offers take most of a second.
  */
 export async function buildSnapshot({ rows, buildIndex, base = null, pause }: BuildOptions): Promise<Snapshot> {
   const { offers, provisioned } = await runInSlices(buildOffers(rows, base), pause);
@@ -216,12 +220,12 @@ export async function buildSnapshot({ rows, buildIndex, base = null, pause }: Bu
   };
 }
 
-/** Number of campaigns built between two pauses. */
+/** Number of campaigns to build before yielding to other requests. */
 const sliceSize = 200;
 
 type Offers = {
   offers: Map<number, Offer>;
-  /** Offers by the publishers they are provisioned to, without removed offers. */
+  /** Offers by the publishers that they are provisioned to, excluding removed offers. */
   provisioned: Map<number, Offer[]>;
 };
 
@@ -246,7 +250,7 @@ function* buildOffers(rows: CatalogRows, base: Base | null): Generator<void, Off
 
 /**
  * Groups the rows of changed campaigns.
- * @returns a function that builds the offers of one campaign
+ * @returns a function that builds the offers of a campaign
  */
 function* campaignBuilder(rows: CatalogRows, base: Base | null): Generator<void, (row: CampaignRow) => Offer[]> {
   const mayDiffer = (campaignId: number): boolean => base === null || base.changed.has(campaignId);
@@ -314,8 +318,8 @@ function* buildPublishers(
 }
 
 /**
- * Whether the time zones of all publishers are unchanged. An index depends on them: the caps of a campaign count in the
- * time zone of its owner.
+ * Whether the time zones of all publishers are unchanged. Indexes depend on them, because campaign caps use the time
+ * zone of the campaign's owner.
  */
 const hasTimeZones = (publishers: ReadonlyMap<number, Publisher>, timeZones: ReadonlyMap<number, string>): boolean =>
   publishers.size === timeZones.size &&

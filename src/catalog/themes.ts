@@ -17,11 +17,12 @@ import type { Publisher, Theme } from './types.ts';
 
 type Corner = keyof OfferStyles['popup']['borderRadius'];
 
-/** Clients parse a radius as a number without a unit. */
+/** Matches a radius. Clients parse it as a number without a unit. */
 const plainNumber = /^\d+(\.\d+)?$/;
 
 /**
- * Merges the publisher's settings and styles into the defaults. Values of another type than their default are ignored.
+ * Builds the settings of a theme: the defaults with the theme's overrides and the publisher's settings. Overrides whose
+ * type differs from the default are ignored.
  */
 export function buildSettings(
   publisher: Publisher,
@@ -52,7 +53,7 @@ export function buildStyles(publisher: Publisher, theme: Theme | null, privacyUr
   return styles;
 }
 
-/** Translates texts that the theme does not override. */
+/** Translates the texts that the theme does not override. */
 export const translateSettings = (settings: OfferSettings, language: Language): OfferSettings =>
   translated(settings, defaultSettings, languages[language].texts.endUser.unit.settings);
 
@@ -61,7 +62,7 @@ export const translateStyles = (styles: OfferStyles, language: Language): OfferS
 
 type Words = { readonly [name: string]: string | Words };
 
-/** Returns `given` with each English default replaced by its translation. */
+/** Returns `values` with each English default text replaced by its translation. */
 function translated<Given extends object>(values: Given, english: object, words: Words): Given {
   const result = { ...values } as Record<string, unknown>;
   for (const [name, text] of Object.entries(words)) {
@@ -74,7 +75,10 @@ function translated<Given extends object>(values: Given, english: object, words:
 
 type Looks = { styles: Theme['styles']; appearance: Theme['appearance'] };
 
-/** Returns null if the theme sets nothing, so that strict clients get no unknown member. */
+/**
+ * Builds the appearance of a theme. Returns null if the theme overrides nothing, so that strict clients do not receive
+ * an unknown field.
+ */
 export function buildAppearance(theme: Looks | null): OfferAppearance | null {
   if (theme === null || Object.keys(theme.appearance).length === 0) return null;
   const font = Object.hasOwn(theme.appearance, 'web_font') && { web_font: noWebFont };
@@ -83,7 +87,7 @@ export function buildAppearance(theme: Looks | null): OfferAppearance | null {
   return built;
 }
 
-/** Dark palette of a theme that sets none. Buttons keep the colours of the theme. */
+/** Returns the dark palette of a theme without dark colours. Buttons keep the theme's own colours. */
 export function darkStylesOf(overrides: Readonly<Record<string, unknown>>): DarkStyles {
   const { dark } = defaultAppearance;
   const styles = overlay(defaultStyles, overrides);
@@ -103,7 +107,7 @@ export function darkStylesOf(overrides: Readonly<Record<string, unknown>>): Dark
   };
 }
 
-/** Deep copy of `base` with the values of `over` that have the same type. Unknown keys are ignored. */
+/** Deep-copies `base`, replacing values with those of `over` that have the same type. Unknown keys are ignored. */
 export function overlay<Base extends object>(base: Base, over: Readonly<Record<string, unknown>>): Base {
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(base)) {
@@ -115,8 +119,8 @@ export function overlay<Base extends object>(base: Base, over: Readonly<Record<s
 }
 
 /**
- * Numbers must be safe integers: beyond 2^53, JSON writes some of them as `1e+21`, which clients cannot read as an
- * integer.
+ * Whether an override has the type of the default. Numbers must be safe integers: beyond 2^53, JSON writes some of them
+ * as `1e+21`, which clients cannot parse as an integer.
  */
 const isSameType = (value: unknown, override: unknown): boolean =>
   typeof override === typeof value && (typeof value !== 'number' || Number.isSafeInteger(override));
@@ -124,22 +128,22 @@ const isSameType = (value: unknown, override: unknown): boolean =>
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** URL of the publisher's own privacy page, else of the one served here. */
+/** Returns the URL of the publisher's own privacy page, or else of the one that this service hosts. */
 export const privacyUrlOf = (publisher: Publisher, publicUrl: string, language: Language = 'en'): string =>
   publisher.privacyUrl ?? `${publicUrl}/privacy/${publisher.sdkId}${language === 'en' ? '' : `?language=${language}`}`;
 
 const keyPattern = /^[\p{L}\p{M}\p{N}.-]+$/u;
 
 /**
- * Returns the problem of a normalised key, or null. A key of digits only would be an id
- * (docs/reference/themes-and-rendering.md#themes).
+ * Returns the problem with a normalised theme key, or null if it is valid. A key that consists only of digits is
+ * rejected because it would be interpreted as an id (docs/reference/themes-and-rendering.md#themes).
  */
 export function themeKeyProblem(key: string): Problem | null {
   if (!keyPattern.test(key)) return problem('themeKey');
   return /^\d+$/.test(key) ? problem('themeKeyNumber') : null;
 }
 
-/** Generates a key from a theme's name that is not taken. */
+/** Generates an unused key from a theme's name. */
 export function themeKeyFrom(name: string, usedKeys: ReadonlySet<unknown>): string {
   const letters = normaliseName(name)
     .replace(/[^\p{L}\p{M}\p{N}.]+/gu, '-')
@@ -155,7 +159,7 @@ export function themeKeyFrom(name: string, usedKeys: ReadonlySet<unknown>): stri
   }
 }
 
-/** Returns the theme with an id or key, or null if the publisher has none. */
+/** Returns the theme with the given id or key, or null if the publisher has no such theme. */
 export function findTheme({ themes, themesByKey }: Publisher, name: string): Theme | null {
   if (name.length > 2 * maxThemeKeyLength) return null;
   const theme = /^\d+$/.test(name) ? themes.get(Number(name)) : themesByKey.get(normaliseName(name));
@@ -163,9 +167,9 @@ export function findTheme({ themes, themesByKey }: Publisher, name: string): The
 }
 
 /**
- * Builds the style sheet of a hosted page (offerwall, wallet, privacy page) in a publisher's theme, light and dark: the
- * palette, common rules, and the `rules` of the page. Values that are not a colour, number or font name are replaced
- * with the default, because a theme's texts are written into the sheet.
+ * Builds the style sheet of a hosted page (offerwall, wallet, privacy page) in the publisher's theme, for light and
+ * dark mode. It contains the palette, common rules, and the page's own `rules`. Because theme values are inserted into
+ * the style sheet, invalid colours, numbers and font names are replaced with the defaults.
  */
 export function hostedStyle(publisher: Publisher, theme: Theme | null, rules: string): string {
   const styles = buildStyles(publisher, theme, '');
@@ -178,7 +182,7 @@ export function hostedStyle(publisher: Publisher, theme: Theme | null, rules: st
 
 type BrandColours = Record<'surface' | 'text' | 'action' | 'on-action' | 'tile' | 'tile-edge', string>;
 
-/** Colours of a publisher's default theme, for e-mails, which have no style sheet. */
+/** Returns the colours of a publisher's default theme, for e-mails, which cannot use a style sheet. */
 export function brandColours(publisher: Publisher): Record<'light' | 'dark', BrandColours> {
   const theme = publisher.defaultTheme;
   const styles = buildStyles(publisher, theme, '');
@@ -191,7 +195,7 @@ export function brandColours(publisher: Publisher): Record<'light' | 'dark', Bra
   return appearance?.color_scheme === 'dark' ? { light: colours.dark, dark: colours.dark } : colours;
 }
 
-/** CSP directives that allow an inline style sheet and the origin of its font. */
+/** Returns the CSP directives that allow an inline style sheet and the origin of its font. */
 export function styleDirectives(style: string): string[] {
   const font = /^@font-face\{[^}]*src:url\("([^"]+)"\)/.exec(style)?.[1];
   return [
@@ -204,7 +208,7 @@ function darkRule(styles: OfferStyles, appearance: ReturnType<typeof buildAppear
   const scheme = appearance?.color_scheme;
   if (appearance === null || (scheme !== 'dark' && scheme !== 'system')) return '';
   const dark = overlay(styles, appearance.dark);
-  // In dark mode, cards are lighter than the page.
+  // In dark mode, cards are lighter than the page background.
   const colours = { page: 'var(--surface)', ...palette(dark, overlay(defaultStyles, defaultAppearance.dark)) };
   const rule = `:root{color-scheme:dark;${declarations(colours)}}`;
   return scheme === 'dark' ? rule : `@media(prefers-color-scheme:dark){${rule}}`;
@@ -215,7 +219,7 @@ const declarations = (values: Record<string, string>): string =>
     .map(([name, value]) => `--${name}:${value};`)
     .join('');
 
-/** Colours by purpose. */
+/** Returns the colours for hosted pages, by purpose. */
 function palette(styles: OfferStyles, defaults: OfferStyles): Record<string, string> {
   const pick = ({ popup, header, offerText, offerwall: { button, tile } }: OfferStyles) => ({
     surface: popup.background,
@@ -311,7 +315,7 @@ summary::after{
 @media(prefers-reduced-motion:reduce){*{transition:none!important;scroll-behavior:auto!important}}
 `;
 
-/** Defaults of a web font's fields. */
+/** Default values of the web font fields. */
 export const noWebFont: WebFont = {
   family: '',
   url: '',
@@ -326,24 +330,30 @@ export const noWebFont: WebFont = {
   families: '',
 };
 
-/** Allowed characters of a URL and a family name, because both are written into style sheets. */
+/** Pattern for font URLs. It is strict because URLs, like family names, are inserted into style sheets. */
 export const fontUrlPattern = '^https?://[\\w.\\[\\]:-]+/[\\w./~%@+=&?,;!$*-]*$';
 export const fontFamilyPattern = '^[^\\s"\'\\\\<>{}();,][^"\'\\\\<>{}();,\\x00-\\x1f]{0,59}$';
 export const fontWeightsPattern = '^[1-9]\\d{0,3}( [1-9]\\d{0,3})?$';
 
-/** Letters with about the frequency of English text. */
+/** Letters in approximately their frequency in English text. */
 export const averageText = 'aaabcdeeeefghiijklmnnoopqrrssttuvwxyz      ';
 
-/** Average widths of Arial, which the stand-ins match. */
+/**
+ * Average character widths of Arial (regular and bold), in thousandths of the font size. The stand-in fonts have the
+ * same widths.
+ */
 const arialWidth = 456.26;
 const arialBoldWidth = 493.7;
 
-/** Local fonts to use as stand-ins: Arial and fonts with its widths. The widths of Roboto differ by less than 1 %. */
+/**
+ * Local fonts that serve as stand-ins: Arial and fonts with the same character widths. The widths of Roboto differ by
+ * less than 1 %.
+ */
 const standIns = ['Arial', 'Liberation Sans', 'Arimo', 'Roboto'];
 
 /**
- * Builds the style sheet that loads a font and its stand-in, and the value of `font-family` that uses both. Both are
- * empty if a value is invalid. The faces must be in the document: browsers do not load faces in a shadow root.
+ * Builds the `@font-face` rules for a web font and its stand-in, and the `font-family` value that uses both. Both are
+ * empty if a value is invalid. The rules must be part of the document, because browsers ignore them in a shadow root.
  */
 function webFontFaces(font: WebFont): { faces: string; families: string } {
   const { family, url, weights, width, bold_url: boldUrl, bold_width: boldWidth } = font;
@@ -372,7 +382,7 @@ function webFontFaces(font: WebFont): { faces: string; families: string } {
   return { faces, families: `${name},${standIn}` };
 }
 
-/** Overrides of the line heights, relative to the adjusted size. */
+/** Builds the line height overrides, relative to the adjusted font size. */
 const heights = ({ ascent, descent, line_gap: lineGap }: WebFont, share: number): string =>
   `ascent-override:${percent(ascent / 1000 / share)};descent-override:${percent(descent / 1000 / share)};` +
   `line-gap-override:${percent(lineGap / 1000 / share)}`;

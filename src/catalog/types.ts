@@ -11,23 +11,23 @@ export type Unit = 'sou' | 'mou';
 
 export type Theme = {
   id: number;
-  /** Normalised key; requests and pages name the theme by it. */
+  /** Normalised key by which requests and pages identify the theme. */
   key: string;
   name: string;
   unit: Unit;
   uspEnabled: boolean;
   uspCheckAll: boolean;
-  /** Null, here and below, uses the publisher's value. */
+  /** Maximum number of offers per response. Null uses the publisher's value, as for the other fields below. */
   offersPerResponse: number | null;
   deliveryPercentage: number | null;
   unitEnabled: boolean | null;
-  /** Stored overrides of the defaults. */
+  /** Overrides of the default settings, styles and appearance, as stored. */
   settings: Readonly<Record<string, unknown>>;
   styles: Readonly<Record<string, unknown>>;
   appearance: Readonly<Record<string, unknown>>;
 };
 
-/** A placement; null uses the theme's value, else the publisher's. */
+/** Placement. Null values use the theme's value, or else the publisher's. */
 export type Placement = {
   name: string;
   themeId: number | null;
@@ -36,19 +36,19 @@ export type Placement = {
   unitEnabled: boolean | null;
 };
 
-/** Rule about which offers may be shown at positions of a placement. */
+/** Rule that determines which offers may be shown at positions of a placement. */
 export type SequenceRule = {
   id: number;
-  /** Placement of the rule; null for all placements. */
+  /** Placement that the rule applies to, or null for all placements. */
   placement: string | null;
-  /** Positions from 1 to 10; null for all positions. */
+  /** Positions that the rule applies to (1 to 10), or null for all positions. */
   positions: readonly number[] | null;
   effect: 'allow' | 'deny';
   match: SequenceMatch;
   weight: number;
 };
 
-/** Block lists and allow lists. An offer must match an entry of each allow list that has entries. */
+/** Block lists and allow lists. An offer must match at least one entry in each allow list that is not empty. */
 export type OfferLists = {
   blocked: {
     categories: string[];
@@ -63,21 +63,21 @@ export type OfferLists = {
 
 /** Block rules of a publisher as stored (docs/reference/management.md#block-rules). */
 export type StoredControls = OfferLists & {
-  /** Additional rules by normalised name of the placement. */
+  /** Additional rules, by normalised placement name. */
   placements: Record<string, OfferLists>;
   separate: { categories: boolean; competitors: (string | number)[] };
-  /** Minimum revenue for 1,000 impressions, by placement. */
+  /** Minimum revenue per 1,000 impressions, by placement. */
   floors: Record<string, number>;
 };
 
-/** Rule of a publisher that blocks an offer, with the value that matched. */
+/** Block rule that excludes an offer, with the value that matched. */
 export type Block = {
   by:
     | ('category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor')
-    /** The offer matches no entry of a list; `value` is the offer's value. */
+    /** Allow list that the offer does not match. `value` is the offer's value. */
     | ('not_category' | 'not_brand' | 'not_advertiser' | 'not_domain');
   value: string;
-  /** Placement of the rule; absent for a rule for all placements. */
+  /** Placement of the rule. Absent if the rule applies to all placements. */
   placement?: string;
 };
 
@@ -86,59 +86,59 @@ export type FindBlock = (offer: Offer) => Block | null;
 /** Compiled block rules of a publisher. */
 export type Controls = {
   stored: StoredControls;
-  /** First rule that blocks an offer, cached for each offer. */
+  /** Returns the first rule that blocks an offer. Cached per offer. */
   blockOf: FindBlock;
-  /** First rule of a placement that blocks an offer there, by placement. */
+  /** Functions that return the first rule blocking an offer at a placement, by placement. */
   placements: ReadonlyMap<string, FindBlock>;
   separateCategories: boolean;
-  /** Minimum expected revenue of an impression (millionths), by placement. */
+  /** Minimum expected revenue per impression, in millionths, by placement. */
   floors: ReadonlyMap<string, number>;
 };
 
 export type Publisher = {
   id: number;
   name: string;
-  /** Public id of 16 hex digits. As a key it has only the permission `ads/offers`. */
+  /** Public id, 16 hex digits. When used as a key, it has only the permission `ads/offers`. */
   sdkId: string;
   unitEnabled: boolean;
   offersPerResponse: number;
-  /** Share of users who get offers, 0 to 100. */
+  /** Percentage of users who get offers, 0 to 100. */
   deliveryPercentage: number;
-  /** Treats every request as if in dev mode. */
+  /** Whether all requests are treated as dev requests. */
   testMode: boolean;
   timeZone: string;
-  /** Language of fetches that do not request one, and of offers without a language. */
+  /** Default language for fetches that do not request one, and for offers without a language. */
   language: Wanted;
   currencyName: string;
   currencyMultiplier: number;
-  /** Currency of converted totals; null shows no totals. */
+  /** Currency of converted totals. Null means that no converted totals are shown. */
   reportingCurrency: string | null;
-  /** Exchange rates of the last days. Only reports read earlier ones. */
+  /** Exchange rates of the last days. Only reports read earlier rates. */
   exchangeRates: ExchangeRates;
   uspEnabled: boolean;
   walletEnabled: boolean;
   offerwallEnabled: boolean;
   ownEvents: readonly string[];
   privacyUrl: string | null;
-  /** Plain text of the privacy page; empty for the default text. */
+  /** Plain text of the privacy page. Empty uses the default text. */
   privacyText: string;
   /** CSP host sources of pages that may embed the offerwall in a frame. */
   frameHosts: readonly string[];
-  /** Normalised name of the placement for fetches that do not name one; null rejects such fetches. */
+  /** Normalised name of the placement for fetches that do not specify one. Null rejects such fetches. */
   defaultPlacement: string | null;
-  /** Parts of user agents, in lower case, that are never treated as robots. */
+  /** Lower-case user agent substrings that are never treated as bots. */
   allowedUserAgents: readonly string[];
-  /** Paid events that are sent as postbacks. */
+  /** Paid events for which postbacks are sent. */
   postbackEvents: readonly PostbackEvent[];
-  /** Whether an endpoint receives postbacks. */
+  /** Whether at least one endpoint receives postbacks. */
   hasPostbacks: boolean;
-  /** Custom attributes that ranking does not learn from. */
+  /** Keys of custom attributes that ranking must not learn from. */
   learningExcludedKeys: ReadonlySet<string>;
-  /** Whether its users may have stored attributes. */
+  /** Whether the publisher's users may have stored attributes. */
   keepsAttributes: boolean;
-  /** Ids of its audiences by key. */
+  /** Audience ids, by key. */
   audiences: ReadonlyMap<string, number>;
-  /** Block rules; null if there are none. */
+  /** Compiled block rules, or null if there are none. */
   controls: Controls | null;
   themes: ReadonlyMap<number, Theme>;
   themesByKey: ReadonlyMap<string, Theme>;
@@ -146,22 +146,22 @@ export type Publisher = {
   placements: ReadonlyMap<string, Placement>;
   index: OfferIndex;
   sequenceRules: readonly SequenceRule[];
-  /** Experiments that are not over; null if there are none. */
+  /** Experiments that have not ended, or null if there are none. */
   experiments: readonly Experiment[] | null;
 };
 
-/** Index of a publisher's offers, built by the decision engine. This module knows only `offers`. */
+/** Index of a publisher's offers, built by the decision engine. This module uses only its `offers`. */
 export type OfferIndex = { readonly offers: readonly Offer[] };
 
 export type IndexSource = {
   publisher: Pick<Publisher, 'id' | 'timeZone' | 'language' | 'controls'>;
   /** Offers that are provisioned to the publisher and not removed. */
   offers: readonly Offer[];
-  /** Time zone of a campaign's owner, for its total caps. */
+  /** Returns the time zone of a campaign's owner, which its total caps use. */
   timeZoneOf: (publisherId: number) => string;
 };
 
-/** Builds the index of a publisher. The caller may do other work at each `yield`. */
+/** Builds a publisher's index. At each `yield`, the caller can do other work. */
 export type BuildIndex = (source: IndexSource) => Generator<void, OfferIndex>;
 
 export type ApiKey = {
@@ -169,13 +169,13 @@ export type ApiKey = {
   name: string;
   publisherId: number;
   permissions: ReadonlySet<Permission>;
-  /** Maximum calls per second; null for no limit. */
+  /** Maximum calls per second, or null for no limit. */
   rateLimitPerS: number | null;
-  /** Limits that its calls count against: its own, and those of the keys that created it. */
+  /** Rate limits that apply to calls with the key: its own, and those of the keys that created it. */
   limits: readonly KeyLimit[];
-  /** Expiry (epoch milliseconds); null for no expiry. */
+  /** Expiry in epoch milliseconds, or null if the key does not expire. */
   expiresAtMs: number | null;
-  /** Restrictions beyond its permissions; null for none. */
+  /** Restrictions in addition to the permissions, or null if there are none. */
   restrictions: KeyRestrictions | null;
 };
 
@@ -185,14 +185,14 @@ export type Creative = {
   id: number;
   creativeType: CreativeType;
   isPrimary: boolean;
-  /** File type, such as `png`. */
+  /** Image type, such as `png`. */
   type: string;
-  /** Width and height (pixels). */
+  /** Image width, in pixels. */
   width: number;
   height: number;
-  /** External URL; null if this service serves the picture. */
+  /** External image URL, or null if this service serves the image. */
   url: string | null;
-  /** BCP 47 tag of the readers it is for; null for all readers. */
+  /** BCP 47 tag of the readers' language, or null for readers of all languages. */
   language: string | null;
   userId: number;
 };
@@ -200,22 +200,22 @@ export type Creative = {
 export type Payout = {
   kind: PayoutKind;
   /**
-   * Millionths of the currency per click, conversion or 1,000 impressions; for `cps`, millionths of a percent of the
-   * sale.
+   * Payout in millionths of the currency per click, per conversion or per 1,000 impressions. For `cps`, in millionths
+   * of a percent of the sale.
    */
   amountMicros: number;
-  /** ISO 4217 code. */
+  /** Payout currency (ISO 4217). */
   currency: string;
 };
 
-/** A publisher's permission to show a campaign, with overrides (null uses the campaign's value). */
+/** Permission for a publisher to show a campaign, with overrides. A null override uses the campaign's value. */
 export type Provision = {
   publisherId: number;
   active: boolean;
   payoutMicros: number | null;
   priority: number | null;
   frequencyCaps: readonly FrequencyCap[] | null;
-  /** Caps in addition to the campaign's, counted at this publisher only. */
+  /** Caps that apply in addition to the campaign's caps. They count only events at this publisher. */
   totalCaps: readonly TotalCap[] | null;
 };
 
@@ -228,34 +228,37 @@ export type Campaign = {
   name: string;
   category: string;
   tags: readonly string[];
-  /** Whether it is neither paused, stopped nor removed. */
+  /** Whether the campaign is active: not paused, stopped or removed. */
   active: boolean;
-  /** Level at which the kill switch stops it; null if it is not stopped. */
+  /** Level at which the kill switch stops the campaign, or null if it is not stopped. */
   stopped: 'campaign' | 'advertiser' | null;
-  /** Priority; lower numbers are shown first. */
+  /** Priority. Lower numbers are shown first. */
   priority: number;
-  /** Weight; higher weights come first if no offer of the same priority pays. Otherwise expected revenue decides. */
+  /**
+   * Weight. If no offer of the same priority pays, higher weights come first. Otherwise, the order depends on expected
+   * revenue.
+   */
   weight: number;
-  /** `fixed` ranks by weight only, before the campaigns that are ranked by expected revenue. */
+  /** Ranking method. `fixed` campaigns are ranked by weight only, and precede campaigns ranked by expected revenue. */
   ranking: 'learned' | 'fixed';
   isProduct: boolean;
   isLoyalty: boolean;
   offerDescription: string;
-  /** Destination (https); may contain macros such as `{click_id}`. */
+  /** Landing URL (https). It may contain macros such as `{click_id}`. */
   landingUrl: string;
   clickIdParam: string;
-  /** How long a "no thanks" excludes the campaign for the user (days); null for no end. */
+  /** Duration of the opt-out after a "no thanks", in days, or null if it does not end. */
   optOutDays: number | null;
-  /** How far bookings may exceed a budget (0 to 100 percent). */
+  /** Maximum percentage by which bookings may exceed a budget (0 to 100). */
   overspendPercent: number;
   goal: Goal | null;
-  /** First activation (epoch milliseconds); null if never, or unknown. */
+  /** First activation in epoch milliseconds, or null if never activated or unknown. */
   activatedAtMs: number | null;
   payout: Payout;
   rules: CampaignRules;
-  /** Provisions by publisher, including inactive ones. The campaign is served to no other publisher. */
+  /** Provisions by publisher, including inactive ones. The campaign is not served to any other publisher. */
   provisions: ReadonlyMap<number, Provision>;
-  /** Creatives of all its offers. */
+  /** Creatives of all offers of the campaign. */
   creatives: readonly Creative[];
 };
 
@@ -263,16 +266,18 @@ export type Offer = {
   id: number;
   publisherId: number;
   campaign: Campaign;
-  /** Whether it is neither paused, stopped nor removed. */
+  /** Whether the offer is active: not paused, stopped or removed. */
   active: boolean;
-  /** Level at which the kill switch stops it, or `codes` if no code is left; null if it is not stopped. */
+  /**
+   * Level at which the kill switch stops the offer, `codes` if no coupon code is left, or null if it is not stopped.
+   */
   stopped: 'offer' | 'codes' | Campaign['stopped'];
   weight: number;
-  /** BCP 47 tag of its texts; null for the publisher's language. */
+  /** BCP 47 tag of the offer's texts, or null for the publisher's language. */
   language: string | null;
   translations: Translations<Offer> | null;
   copy: OfferCopy;
-  /** Sanitised HTML. */
+  /** Terms and conditions, as sanitised HTML. */
   termsAndConditions: string;
   loyaltyRequirements: string;
   useractionCta: string | null;
@@ -288,9 +293,9 @@ export type Snapshot = {
   version: number;
   publishers: ReadonlyMap<number, Publisher>;
   publishersBySdkId: ReadonlyMap<string, Publisher>;
-  /** Keys by their SHA-256 (hex). */
+  /** API keys, by SHA-256 of the key (hex). */
   keys: ReadonlyMap<string, ApiKey>;
-  /** Every offer that tokens may refer to, including paused and recently removed ones. */
+  /** All offers that tokens may refer to, including paused and recently removed offers. */
   offers: ReadonlyMap<number, Offer>;
 };
 
@@ -305,7 +310,7 @@ export type OfferCopy = {
   ctaNo: string;
 };
 
-/** Texts of an offer that can be translated, by column; `offer_description` belongs to its campaign. */
+/** Offer texts that can be translated, by column. `offer_description` belongs to the campaign. */
 export const translatedTexts = [
   ...(['title', 'description', 'short_headline', 'short_description', 'cta_yes', 'cta_no', 'mini_text'] as const),
   ...(['terms_and_conditions', 'loyalty_requirements', 'useraction_cta', 'offer_description'] as const),
@@ -313,40 +318,40 @@ export const translatedTexts = [
 
 export type TranslatedText = (typeof translatedTexts)[number];
 
-/** Texts of an offer in one language. Absent and empty texts fall back to the next language. */
+/** Translated texts of an offer in one language. For absent and empty texts, the next language is used. */
 export type Translation = Partial<Record<TranslatedText, string>>;
 
-/** Translations of an offer. */
+/** Translated texts and images of an offer. */
 export type Translations<LocalizedOffer> = {
-  /** Texts by lower-case language tag, with the tag as written. */
+  /** Texts by lower-case language tag, with the tag in its original case. */
   texts: ReadonlyMap<string, { tag: string; texts: Translation }>;
-  /** Languages of its pictures, in lower case. */
+  /** Lower-case language tags of the offer's images. */
   pictures: ReadonlySet<string>;
   /**
-   * Cache of the offer in other languages, filled on first use: by language of the texts, then by language of the
-   * pictures.
+   * Cache of the localised offer, filled on first use. The keys are the language of the texts, then the language of the
+   * images.
    */
   localised: Map<string, Map<string, LocalizedOffer>>;
 };
 
-/** Settings of the coupon codes of an offer (docs/reference/perks-and-wallet.md#coupons). */
+/** Coupon settings of an offer (docs/reference/perks-and-wallet.md#coupons). */
 export type CouponPool = {
-  /** Event at which a user gets a code. */
+  /** Event on which the user gets a code. */
   giveAt: 'wrap' | 'save' | 'click';
-  /** Code that all users share; null if each user gets a unique code. */
+  /** Code shared by all users, or null if each user gets a unique code. */
   sharedCode: string | null;
   terms: string;
   /**
-   * End of validity (ISO 8601), and validity in days after the code was given. The earlier one applies; null for no
-   * end.
+   * Expiry date of the codes (ISO 8601). Codes can also expire a number of days after they were assigned; the earlier
+   * date applies. Null means no expiry date.
    */
   expiresAt: string | null;
   validDays: number | null;
-  /** How long a selected offer holds a code before the wrap (minutes); null if it does not hold one. */
+  /** How long a code is held for a selected offer until the wrap, in minutes. Null means that no code is held. */
   holdMinutes: number | null;
 };
 
-/** Paid events that can be sent to publishers as postbacks. */
+/** Paid events for which postbacks can be sent. */
 export const postbackEvents = ['impression', 'click', 'conversion'] as const;
 
 export type PostbackEvent = (typeof postbackEvents)[number];
@@ -354,14 +359,14 @@ export type PostbackEvent = (typeof postbackEvents)[number];
 export const isPostbackEvent = (kind: string): kind is PostbackEvent =>
   (postbackEvents as readonly string[]).includes(kind);
 
-/** Changes of the unit in an arm (docs/reference/experiments-and-outcomes.md). */
+/** Changes that an arm makes to the offer unit (docs/reference/experiments-and-outcomes.md). */
 export type ArmChanges = {
   offers_per_response?: number;
   theme_id?: number;
   settings?: Readonly<Record<string, unknown>>;
   labels?: Readonly<Record<string, string>>;
   ranking?: 'learned' | 'fixed';
-  /** Minimum revenue for 1,000 impressions. */
+  /** Minimum revenue per 1,000 impressions. */
   floor?: number;
 };
 
@@ -370,46 +375,50 @@ export type Arm = { key: string; isHoldout: boolean; changes: ArmChanges };
 export type Experiment = {
   id: number;
   key: string;
-  /** Grows with each change of the allocation of users and of the arms' changes. */
+  /** Version, incremented whenever the user allocation or the arms' changes are modified. */
   version: number;
   salt: string;
-  /** Normalised names of placements; null for all placements. */
+  /** Normalised placement names, or null for all placements. */
   placements: ReadonlySet<string> | null;
-  /** Campaign that is hidden from the hold-out; null hides all offers from it. */
+  /** Campaign that is hidden from the hold-out arm. Null hides all offers. */
   campaignId: number | null;
-  /** Period in which the experiment runs (epoch milliseconds, end exclusive). Drafts never run. */
+  /** Start of the experiment in epoch milliseconds; the end is exclusive. Drafts never run. */
   startMs: number;
   endMs: number;
   arms: ReadonlyMap<string, Arm>;
-  /** Ranges of slots and their arms. Users in other slots are not in the experiment. */
+  /** Slot ranges, each with its arm. Users in other slots do not take part in the experiment. */
   allocation: readonly Slots[];
-  /** Arm that changes nothing; null if users outside the experiment are the control. */
+  /** Key of the arm without changes. Null if users outside the experiment serve as the control. */
   control: string | null;
-  /** Share of its users who take part, from each moment on; null for all users. */
+  /** Share of the experiment's users who take part from each time on. Null means all users. */
   ramp: readonly { fromMs: number; share: number }[] | null;
 };
 
-/** Slots of an arm, from `from` (inclusive) to `to` (exclusive). */
+/** Range of slots of an arm, from `from` (inclusive) to `to` (exclusive). */
 export type Slots = { from: number; to: number; arm: string };
 
-/** Number of slots that users are spread over. */
+/** Number of slots that users are distributed over. */
 export const experimentSlots = 10_000;
 
-/** Name of the hold-out arm. */
+/** Key of the hold-out arm. */
 export const holdoutArm = 'holdout';
 
-/** Returns the control: the arm named `control`, else the first arm without changes, or null. */
+/**
+ * Returns the key of the control arm: the arm named `control`, or else the first arm without changes. Null if there is
+ * neither.
+ */
 export function controlOf(arms: readonly { key: string; changes: object }[]): string | null {
   const plain = arms.filter(({ changes }) => Object.keys(changes).length === 0);
   return (plain.find(({ key }) => key === 'control') ?? plain[0])?.key ?? null;
 }
 
-/** Share of an experiment's users who take part at a moment. `ramp` null means all. */
+/** Returns the share of an experiment's users who take part at a given time. A null `ramp` means all users. */
 export const admittedShare = (ramp: Experiment['ramp'], nowMs: number): number =>
   ramp === null ? 1 : (ramp.findLast(({ fromMs }) => nowMs >= fromMs)?.share ?? 0);
 
 /**
- * Builds the creative object of docs/reference/fetch-offers.md#creative-object, with the fields that the webhook adds.
+ * Builds the creative object for responses (docs/reference/fetch-offers.md#creative-object), with the additional fields
+ * of webhooks.
  */
 export function buildCreativeView(creative: Creative, publicUrl: string) {
   return {
@@ -425,52 +434,55 @@ export function buildCreativeView(creative: Creative, publicUrl: string) {
   };
 }
 
-/** Reasons for an invalid click or another suspicious event, excluded from counts, caps and revenue. */
+/** Reasons why a click or other event is suspicious. Suspicious events are excluded from counts, caps and revenue. */
 export const suspicions = ['bot', 'qr', 'no_impression', 'too_fast'] as const;
 
-/** An event to store. */
+/** Event to be stored. */
 export type StoredEvent<Kind extends EventKind> = {
   kind: Kind;
   claims: TokenClaims;
-  /** Session of the token. A scanned QR code has no session and gets one of its own. */
+  /** Session id in the token. For a scanned QR code, which has no session, a new id is used. */
   sessionId: string;
-  /** Time of the event (epoch milliseconds). */
+  /** Event time, in epoch milliseconds. */
   atMs: number;
-  /** Suspicion known before storing. The database detects `no_impression` and `too_fast`. */
+  /** Reason detected before storing, or null. The database detects `no_impression` and `too_fast`. */
   suspicious: Extract<(typeof suspicions)[number], 'bot' | 'qr'> | null;
-  /** Revenue unless the event is suspicious, in millionths of the campaign's currency. */
+  /** Revenue in millionths of the campaign's currency, booked only if the event is not suspicious. */
   revenueMicros: number;
   /**
-   * Currency of the campaign at the time of the event. Absent in messages of earlier releases, which had a single
+   * Currency of the campaign when the event occurred. Absent in messages of earlier releases, which supported only one
    * currency.
    */
   currency?: string;
-  /** Name of an own event. */
+  /** Name of the own event. Absent for other kinds. */
   name?: string;
 };
 
-/** An event recorded by a tracking token. */
+/** Event recorded with a tracking token. */
 export type TrackedEvent = StoredEvent<TrackedKind>;
 
-/** An event of a perk: an offer was saved to the wallet, or selected in a wrapped session. */
+/** Perk event: an offer was saved to the wallet, or selected in a wrapped session. */
 export type PerkEvent = StoredEvent<'save' | 'selection'>;
 
-/** Tracked event as the event log stores it. */
+/** Tracked event in the format of the event log. */
 export type LoggedEvent = TrackedEvent & {
-  /** Length of the opt-out of a "no thanks" (days), or null for no end. */
+  /** Duration of the opt-out after a "no thanks", in days, or null if it does not end. */
   optOutDays?: number | null;
 };
 
-/** Stores logged events in a transaction, with the same counts and checks as events without a log. */
+/** Stores logged events in a transaction. The counts and checks are the same as without an event log. */
 export type StoreEvents = (executor: Transaction, snapshot: Snapshot, events: readonly LoggedEvent[]) => Promise<void>;
 
-/** A log that takes events before PostgreSQL stores them. */
+/** Event log that accepts events before they are stored in PostgreSQL. */
 export type EventLog = {
   partitions: number;
-  /** Partition for the events of a session. */
+  /** Returns the partition for a session's events. */
   partitionOf: (sessionId: string) => number;
-  /** Whether the log accepts events. */
+  /** Whether the log currently accepts events. */
   isUp: () => boolean;
-  /** Appends events to one partition. Rejects on timeout; the log may or may not have the events. */
+  /**
+   * Appends events to a partition. Rejects after `limitMs` milliseconds; the events may have been appended
+   * nevertheless.
+   */
   append: (partition: number, events: readonly LoggedEvent[], limitMs: number) => Promise<void>;
 };

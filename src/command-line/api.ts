@@ -9,20 +9,24 @@ import type { Output } from './output.ts';
 type ApiRequest = {
   query?: Readonly<Record<string, string | number | undefined>>;
   body?: unknown;
-  /** CSV file in place of a body, as a whole or in chunks. */
+  /** CSV file to send instead of a JSON body, complete or in chunks. */
   file?: Buffer | AsyncIterable<Uint8Array>;
-  /** Form in place of a body. */
+  /** Form to send instead of a JSON body. */
   form?: FormData;
-  /** Aborts the call. By default, it is aborted when the user stops the command. */
+  /** Signal that aborts the call. Defaults to the signal that is aborted when the user stops the command. */
   signal?: AbortSignal;
 };
 
-/** The service's API with the caller's key. */
+/** Client for the service's API, authenticated with the caller's key. */
 export type Api = {
   url: string;
-  /** @returns JSON of the response, or null without a body @throws CommandError with the service's message */
+  /**
+   * Calls the API.
+   * @returns the parsed JSON response, or null if the response has no body
+   * @throws CommandError with the service's error message
+   */
   call: (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, asked?: ApiRequest) => Promise<unknown>;
-  /** Returns all rows of a list, page by page. */
+  /** Fetches all pages of a list and returns its rows. */
   all: <Row>(path: string, query?: Readonly<Record<string, string>>) => Promise<Row[]>;
   /** Opens a streaming response. */
   stream: (path: string, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>;
@@ -30,7 +34,10 @@ export type Api = {
 
 const defaultUrl = 'http://localhost:8080';
 
-/** @throws CommandError without a key */
+/**
+ * Creates an API client from the options and environment of a command.
+ * @throws CommandError if the key is missing or an option is invalid
+ */
 export function createApi(call: Call): Api {
   const { env } = call;
   const url = (textOption(call, 'url') || env.PERKWIRE_URL || defaultUrl).replace(/\/+$/, '');
@@ -50,7 +57,7 @@ export function createApi(call: Call): Api {
     { query = {}, body, file, form, signal }: ApiRequest,
   ): Promise<Response> {
     const target = new URL(url + path);
-    // Calls after the user has stopped the command are for cleanup.
+    // Calls made after the user has stopped the command are for cleanup and must not be aborted.
     const until = signal ?? (call.signal.aborted ? undefined : call.signal);
     for (const [name, value] of Object.entries({ publisher_id: publisher ?? undefined, ...query }))
       if (value !== undefined) target.searchParams.set(name, String(value));
@@ -108,7 +115,10 @@ export function createApi(call: Call): Api {
   };
 }
 
-/** Prints the result of a call: its data for scripts, its message for people. @returns the exit code */
+/**
+ * Prints the result of a call: JSON for scripts, or a message for people.
+ * @returns the exit code
+ */
 export function say({ out }: { out: Output }, answer: unknown): number {
   const { message, data } = answer as { message: string; data: unknown };
   out.data(data);
@@ -116,7 +126,10 @@ export function say({ out }: { out: Output }, answer: unknown): number {
   return exitCodes.ok;
 }
 
-/** Reads a JSON file; - is standard input. @throws CommandError if it is not JSON */
+/**
+ * Reads a JSON file. The name - means standard input.
+ * @throws CommandError if the content is not valid JSON
+ */
 export async function readJsonFile({ stdin }: { stdin: Input }, file: string): Promise<unknown> {
   const json = file === '-' ? await readAll(stdin) : await readFile(file, 'utf8');
   try {
@@ -127,7 +140,10 @@ export async function readJsonFile({ stdin }: { stdin: Input }, file: string): P
   }
 }
 
-/** Opens a file to send it; - is standard input. @throws Error if it can't be read */
+/**
+ * Opens a file for sending. The name - means standard input.
+ * @throws Error if the file cannot be read
+ */
 export async function openFile({ stdin }: { stdin: Input }, file: string): Promise<AsyncIterable<Uint8Array>> {
   if (file === '-') return stdin;
   const opened = await open(file);

@@ -2,20 +2,20 @@ import type { Readable, Writable } from 'node:stream';
 import type { EmbeddedDatabases } from '../platform/db/embedded.ts';
 import type { Output } from './output.ts';
 
-/** Exit codes of commands (docs/command-line.md#exit-codes). */
+/** Command exit codes (docs/command-line.md#exit-codes). */
 export const exitCodes = {
   ok: 0,
-  /** The command ran and found a problem: differences, failures, or nothing to act on. */
+  /** The command completed but found a problem, such as differences or failures, or had nothing to do. */
   problem: 1,
   usage: 2,
-  /** The service, or a check before a write, refused. */
+  /** The service rejected the call, or a check before a change failed. */
   refused: 3,
   unavailable: 4,
-  /** The user stopped the command; like the code of shells for Ctrl-C. */
+  /** The user stopped the command. Shells use the same code for Ctrl-C. */
   stopped: 130,
 } as const;
 
-/** Ends a command with a message. */
+/** Error that ends a command with a message and an exit code. */
 export class CommandError extends Error {
   readonly exitCode: number;
   constructor(exitCode: number, message: string) {
@@ -30,12 +30,12 @@ export const usageError = (message: string): CommandError => new CommandError(ex
 export type Option = {
   type: 'string' | 'boolean';
   short?: string;
-  /** Placeholder of its value in the help. */
+  /** Placeholder for the option value in the help. */
   value?: string;
   about: string;
 };
 
-/** An option with a value, shown as `value` in the help. */
+/** Defines an option with a value, shown as `value` in the help. */
 export const text = (value: string, about: string): Option => ({ type: 'string', value, about });
 export const flag = (about: string): Option => ({ type: 'boolean', about });
 
@@ -44,39 +44,45 @@ export type Values = Readonly<Record<string, string | boolean | undefined>>;
 /** Input stream that reports whether it is a terminal. */
 export type Input = Readable & { isTTY?: boolean };
 
-/** A call of a command. */
+/** Invocation of a command. */
 export type Call = {
   options: Values;
   args: readonly string[];
-  /** All available commands. */
   commands: readonly Command[];
   out: Output;
   env: Readonly<Record<string, string | undefined>>;
-  /** Absent in a program without embedded databases. */
+  /** Embedded databases. Absent in programs that are built without them. */
   embedded?: EmbeddedDatabases;
   stdin: Input;
   stderr: Writable;
-  /** Aborted when the user stops the command. */
+  /** Signal that is aborted when the user stops the command. */
   signal: AbortSignal;
 };
 
-/** @returns the exit code @throws CommandError, or an error of the modules */
+/**
+ * Runs a command.
+ * @returns the exit code
+ * @throws CommandError, or an error of the module that it uses
+ */
 export type Run = (call: Call) => Promise<number>;
 
 export type Command = {
-  /** Name such as `deliveries retry`. */
+  /** Command name, such as `deliveries retry`. */
   name: string;
-  /** Arguments, for the help. */
+  /** Description of the arguments for the help. */
   args?: string;
   about: string;
   options: Readonly<Record<string, Option>>;
-  /** Whether it calls the service, and so accepts --url, --key and --publisher. */
+  /** Whether the command calls the service. If so, it accepts --url, --key and --publisher. */
   callsService?: true;
   examples: readonly string[];
   load: () => Promise<Run>;
 };
 
-/** Waits for work that does not end by itself when the user stops the command. @throws AbortError */
+/**
+ * Waits for work that does not end by itself when the user stops the command.
+ * @throws AbortError when the user stops the command
+ */
 export function untilStopped<T>({ signal }: { signal: AbortSignal }, work: Promise<T>): Promise<T> {
   const stopped = new Promise<never>((_resolve, reject) => {
     const stop = (): void => reject(signal.reason);
@@ -86,13 +92,16 @@ export function untilStopped<T>({ signal }: { signal: AbortSignal }, work: Promi
   return Promise.race([work, stopped]);
 }
 
-/** Text of an option; empty if absent. */
+/** Returns the value of an option, or an empty string if it is absent. */
 export function textOption({ options }: { options: Values }, name: string): string {
   const value = options[name];
   return typeof value === 'string' ? value : '';
 }
 
-/** Value of an option as a whole number from 1. @throws CommandError */
+/**
+ * Returns the value of an option as a positive integer, or null if it is absent.
+ * @throws CommandError if the value is not a positive integer
+ */
 export function idOption(call: { options: Values }, name: string): number | null {
   const text = textOption(call, name);
   if (text === '') return null;

@@ -6,17 +6,22 @@ type Commands = readonly Command[];
 type Candidates = {
   words: string;
   next: readonly string[];
-  /** Whether the words are a whole command, which may be followed by arguments. */
+  /** Whether the words form a complete command, which can be followed by arguments. */
   isCommand: boolean;
 };
 
-/** Arguments with a fixed set of values, such as `bash|zsh|fish`, and the options. */
+/**
+ * Returns the completions after a command: the values of a fixed argument, such as `bash|zsh|fish`, and the options.
+ */
 const argumentsOf = (command: Command): string[] => [
   ...(/^\w+(\|\w+)+$/.test(command.args ?? '') ? (command.args ?? '').split('|') : []),
   ...Object.keys({ ...optionsOf(command), ...commonOptions }).map((name) => `--${name}`),
 ];
 
-/** Candidates after a prefix of command words: the next words, or arguments and options of the whole command. */
+/**
+ * Returns the completions for each prefix of command words: the next words, or the arguments and options of a complete
+ * command.
+ */
 function candidates(commands: Commands): Candidates[] {
   const next = new Map<string, Set<string>>();
   for (const { name } of commands) {
@@ -65,7 +70,7 @@ const fish = (commands: Commands): string =>
 
 const scripts: Readonly<Record<string, (commands: Commands) => string>> = { bash, zsh, fish };
 
-/** Prints a completion script for a shell. */
+/** Prints the completion script for a shell. */
 export const printCompletion: Run = async ({ args: [shell = ''], commands, out }) => {
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
   if (script === undefined) throw usageError(`Expected a shell: ${Object.keys(scripts).join(', ')}.`);

@@ -3,7 +3,8 @@ import { type Call, exitCodes, flag, type Option, text, textOption } from './com
 import type { Output } from './output.ts';
 
 /**
- * Options of commands that import a file (docs/reading-input.md#files). `isList`: whether its column can be selected.
+ * Returns the options of commands that import a file (docs/reading-input.md#files).
+ * @param isList whether the file is a list whose column can be selected
  */
 export const fileOptions = ({ isList }: { isList: boolean }): Record<string, Option> => ({
   'dry-run': flag('shows how the file is read and writes nothing'),
@@ -14,7 +15,7 @@ export const fileOptions = ({ isList }: { isList: boolean }): Record<string, Opt
   }),
 });
 
-/** Query of an import, from the options of its command. */
+/** Returns the query parameters of an import from the command's options. */
 export function fileQueryOf(call: Call): Record<string, string> {
   const [header, column] = [textOption(call, 'header'), textOption(call, 'column')];
   return {
@@ -27,7 +28,10 @@ export function fileQueryOf(call: Call): Record<string, string> {
 
 const separatorNames = { ',': 'comma', ';': 'semicolon', '\t': 'tab' } as const;
 
-/** Prints a dry run. @returns the exit code: a problem if rows are refused */
+/**
+ * Prints the result of a dry run.
+ * @returns the exit code, which is `problem` if rows were rejected
+ */
 export function sayDryRun({ out }: { out: Output }, view: DryRunView): number {
   out.data(view);
   const separator = view.separator === null ? 'none (one column)' : separatorNames[view.separator];
@@ -46,10 +50,10 @@ export function sayDryRun({ out }: { out: Output }, view: DryRunView): number {
   return view.bad === 0 ? exitCodes.ok : exitCodes.problem;
 }
 
-/** A refused row; imports of members have no column. */
+/** Rejected row. Member imports do not report a column. */
 type RefusedRow = Omit<DryRunView['errors'][number], 'column'> & { column?: string | null };
 
-/** Prints refused rows. */
+/** Prints the rejected rows. */
 export function sayErrors({ out }: { out: Output }, errors: readonly RefusedRow[]): void {
   for (const { line, column = null, message } of errors)
     out.note(`line ${line}${column === null ? '' : `, ${column}`}: ${message}`);

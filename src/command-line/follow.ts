@@ -2,21 +2,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Api } from './api.ts';
 import { type Call, CommandError, exitCodes } from './command.ts';
 
-/** Wait before the next connection, doubled each time up to the maximum, in milliseconds. */
+/** Delay before the first reconnection, in milliseconds. It doubles with each attempt, up to the maximum. */
 const firstWaitMs = 500;
 const maxWaitMs = 10_000;
 /**
- * A connection without data for this long (milliseconds) is dead: the service sends keep-alives several times a second.
+ * Time without data after which a connection is considered dead, in milliseconds. The service sends keep-alives several
+ * times a second.
  */
 const silenceMs = 20_000;
 
-/** A server-sent event. */
+/** Server-sent event. */
 export type ServerEvent = { name: string; data: string };
 
 /**
- * Passes on the events of a stream until the command is stopped, and reconnects whenever the stream ends.
- * @param pathOf path of the first connection, and of later ones
- * @throws CommandError if the service refuses, such as for a revoked key
+ * Passes the events of a stream to `take` until the command is stopped. It reconnects whenever the stream ends.
+ * @param pathOf returns the path for the first connection, or for a reconnection
+ * @throws CommandError if the service rejects the connection, for example because the key was revoked
  */
 export async function follow(
   api: Api,
@@ -49,10 +50,10 @@ export async function follow(
   }
 }
 
-/** Maximum length of an event in characters. A longer event, which no delivery has, ends the stream. */
+/** Maximum length of an event, in characters. Deliveries are always shorter. A longer event ends the stream. */
 const maxLength = 4_000_000;
 
-/** Reads the events of a stream until it ends. `onBytes`: called for all data, including keep-alives. */
+/** Reads the events of a stream until it ends. `onBytes` is called whenever data arrives, including keep-alives. */
 async function* readEvents(
   stream: AsyncIterable<Uint8Array>,
   onBytes: () => void = () => {},

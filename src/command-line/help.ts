@@ -22,7 +22,7 @@ export const optionsOf = (command: Command): Options => ({
   ...(command.callsService && serviceOptions),
 });
 
-/** All commands, one per line. */
+/** Returns a list of all commands, one per line. */
 export function overview(commands: readonly Command[]): string {
   const width = Math.max(...commands.map(({ name }) => name.length));
   return [

@@ -9,19 +9,19 @@ type Environment = Call['env'];
 
 const dataDirOf = (env: Environment): string => env.DATA_DIR || '.data';
 
-/** Whether the environment configures a database, or its data folder contains one. */
+/** Whether the environment configures a database, or the data directory contains one. */
 export const hasDatabase = ({ env, embedded }: Call): boolean =>
   Boolean(env.DATABASE_URL) || embedded?.isIn(dataDirOf(env)) === true;
 
-/** Error text with the missing database and the folder that was searched. */
+/** Returns the error message for a missing database, with the directory that was searched. */
 export const noDatabaseText = (env: Environment): string =>
   `No database found: DATABASE_URL is not set, and ${resolve(dataDirOf(env))} contains no Perkwire data. ` +
   'Set DATABASE_URL or DATA_DIR, or change to the directory of the installation.';
 
 /**
- * Opens the database of a command: that of DATABASE_URL, or the embedded one in DATA_DIR, which runs until `stop`.
- * Never creates one.
- * @throws CommandError if there is none
+ * Opens the existing database for a command: the one in DATABASE_URL, or the embedded one in DATA_DIR, which runs until
+ * `stop`. It never creates a database.
+ * @throws CommandError if there is no database
  */
 export async function openDatabase(call: Call): Promise<{ url: string; stop: () => Promise<unknown> }> {
   const { env, embedded } = call;
@@ -30,7 +30,10 @@ export async function openDatabase(call: Call): Promise<{ url: string; stop: () 
   return embedded.start({ dataDir: dataDirOf(env) });
 }
 
-/** Checks the schema without changes. @throws CommandError if the database lacks tables of this version */
+/**
+ * Checks that the database schema is complete, without changing it.
+ * @throws CommandError if migrations of this version are missing
+ */
 export async function requireSchema(executor: Executor, databaseUrl: string): Promise<void> {
   const missing = await missingMigrations(executor);
   if (missing.length === 0) return;
@@ -44,8 +47,8 @@ export async function requireSchema(executor: Executor, databaseUrl: string): Pr
 }
 
 /**
- * Runs a command's work in an existing database, on one connection: that of DATABASE_URL, or the embedded one.
- * @throws CommandError if there is none, or it lacks tables of this version
+ * Runs a command's work on a single connection to an existing database: the one in DATABASE_URL, or the embedded one.
+ * @throws CommandError if there is no database, or migrations of this version are missing
  */
 export async function inDatabase<T>(
   call: Call,

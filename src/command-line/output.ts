@@ -1,15 +1,18 @@
 import type { Writable } from 'node:stream';
 
-/** Output of a command: sentences for people, or JSON, one value per line. */
+/** Output of a command: sentences for people, or JSON with one value per line. */
 export type Output = {
   isJson: boolean;
-  /** Writes a line only without --json. */
+  /** Writes a line of text. Ignored with --json. */
   line: (text: string) => void;
-  /** Writes a value only with --json. */
+  /** Writes a value as JSON. Ignored without --json. */
   data: (value: unknown) => void;
-  /** Writes to standard error in both modes. */
+  /** Writes a line to standard error, with or without --json. */
   note: (text: string) => void;
-  /** Shows a line on standard error that is overwritten, only on a terminal. An empty text ends it. */
+  /**
+   * Shows a progress line on standard error, which the next one overwrites. An empty text clears it. Ignored if
+   * standard error is not a terminal.
+   */
   progress: (text: string) => void;
 };
 
@@ -34,13 +37,16 @@ export function createOutput(isJson: boolean, { stdout, stderr }: Streams): Outp
   };
 }
 
-/** Characters that steer a terminal, or turn the order of what it shows; payloads and answers come from others. */
+/**
+ * Characters that control a terminal or change the text direction. They are replaced or escaped in the output, because
+ * payloads and responses come from third parties.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is about
 const steering = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
 const printable = (text: string): string => text.replace(steering, '�');
 
-/** Value as JSON with these characters escaped. */
+/** Serialises a value as JSON, with these control characters escaped. */
 export const jsonText = (value: unknown, indent = 0): string =>
   JSON.stringify(value, null, indent).replace(
     steering,

@@ -1,21 +1,21 @@
 import type { Variables } from './schema.ts';
 
-/** Event log: a stream of NATS JetStream. */
+/** Event log settings: the servers and name of a NATS JetStream stream. */
 export type EventLogSetting = {
-  /** `host:port` of each server, with the scheme `tls://` for TLS. */
+  /** `host:port` of each server, prefixed with `tls://` for TLS. */
   servers: readonly string[];
   login: { user: string; pass: string } | { token: string } | Record<string, never>;
   stream: string;
-  /** Number of servers that store each message. */
+  /** Number of servers that store a copy of each message. */
   replicas: number;
 };
 
 const form = /^(?<scheme>nats|tls):\/\/(?:(?<login>[^@/]*)@)?(?<hosts>[^@/]+)\/?$/;
 
 /**
- * Reads EVENT_LOG_URL (`nats://user:password@a:4222,b:4222,c:4222`, or `tls:`) and related variables. null: no event
- * log.
- * @param problems receives problems, without the password
+ * Parses EVENT_LOG_URL (`nats://user:password@a:4222,b:4222,c:4222`, or `tls:`) and the related variables. Returns null
+ * if no event log is configured.
+ * @param problems array to which problems are added, without the password
  */
 export function parseEventLog(raw: Variables, problems: string[]): EventLogSetting | null {
   if (raw.EVENT_LOG_URL === '') return null;

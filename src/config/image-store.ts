@@ -1,14 +1,14 @@
-/** Storage of original images. */
+/** Settings of the storage for original images. */
 export type ImageStoreSetting =
   | { kind: 'database' }
   | { kind: 'folder'; path: string }
   | {
       kind: 's3';
-      /** Origin of the service, without a trailing slash. */
+      /** Origin of the storage service, without a trailing slash. */
       endpoint: string;
       region: string;
       bucket: string;
-      /** Prefix of every name; empty, or ends with a slash. */
+      /** Prefix of every object name: empty, or ending with a slash. */
       prefix: string;
       accessKeyId: string;
       secretAccessKey: string;
@@ -17,8 +17,8 @@ export type ImageStoreSetting =
 type ImageStoreVariables = { store: string; accessKeyId: string; secretAccessKey: string };
 
 /**
- * Reads IMAGE_STORE: empty, the absolute path of a folder, or `s3://bucket/prefix?endpoint=https://…&region=…`.
- * @param problems receives problems
+ * Parses IMAGE_STORE: empty, the absolute path of a folder, or `s3://bucket/prefix?endpoint=https://…&region=…`.
+ * @param problems array to which problems are added
  */
 export function parseImageStore(
   { store, accessKeyId, secretAccessKey }: ImageStoreVariables,

@@ -3,13 +3,13 @@ import ipaddr from 'ipaddr.js';
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** A network in CIDR form: an address and the prefix length in bits. */
+/** A network in CIDR notation: its address and prefix length in bits. */
 export type Net = readonly [Address, number];
 
 /**
- * Reads a comma-separated list of CIDRs, such as `127.0.0.0/8,::1/128`. Blanks around entries and empty entries are
- * ignored.
- * @param refuse receives an entry that is not `address/bits`; by default it throws an error that names the entry
+ * Parses a comma-separated list of CIDR blocks, such as `127.0.0.0/8,::1/128`. Empty entries and surrounding whitespace
+ * are ignored.
+ * @param refuse called with each entry that is not `address/bits`; by default it throws an error with the entry
  */
 export function parseNets(list: string, refuse: (entry: string) => void = refuseNet): Net[] {
   const entries = list.split(',').map((entry) => entry.trim());
@@ -26,7 +26,7 @@ function refuseNet(entry: string): never {
   throw new Error(`"${entry}" is not a CIDR range, such as 10.0.0.0/8 or ::1/128`);
 }
 
-/** null if the text is not `address/bits` */
+/** Parses a network in CIDR notation. Returns null if the text is not `address/bits`. */
 export function readNet(entry: string): Net | null {
   const [address = '', bits = '', ...rest] = entry.split('/');
   const maxBits = isIPv4(address) ? 32 : 128;
@@ -44,7 +44,7 @@ export function readNet(entry: string): Net | null {
 export const within = (address: Address, nets: readonly Net[]): boolean =>
   nets.some(([net, bits]) => net.kind() === address.kind() && address.match(net, bits));
 
-/** Whether the first network is contained in one of the others. */
+/** Whether the first network is contained in any of the other networks. */
 export const isInside = ([address, bits]: Net, nets: readonly Net[]): boolean =>
   within(
     address,

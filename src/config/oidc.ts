@@ -1,25 +1,28 @@
-/** Access of a user who signs in at the provider: a role and its publisher. */
+/** Access granted to a user who signs in through the OpenID provider: a role and its publisher. */
 export type Grant =
   | { role: 'operator'; publisherId: null }
   | { role: 'admin' | 'manager' | 'analyst' | { named: string }; publisherId: number };
 
-/** OpenID provider of dashboard users, and what it decides. */
+/** Settings of the OpenID provider for dashboard users, and of the access it grants. */
 export type OidcSetting = {
   issuer: string;
   clientId: string;
-  /** null for a public client; PKCE is always used. */
+  /** Client secret, or null for a public client. PKCE is always used. */
   clientSecret: string | null;
-  /** Scopes, separated by spaces. */
+  /** Requested scopes, separated by spaces. */
   scopes: string;
-  /** Allowed email domains in lower case. Users with other addresses are refused. */
+  /** Allowed email domains, in lower case. Users with other domains are rejected. */
   allowedDomains: readonly string[];
-  /** Claim that says whether the email address was verified. */
+  /** Name of the claim that states whether the email address is verified. */
   emailVerifiedClaim: string;
-  /** Claim that determines roles, or null to manage roles in the dashboard. */
+  /** Name of the claim that determines roles, or null if roles are managed in the dashboard. */
   roleClaim: string | null;
-  /** Values of the claim with what they grant. If several apply to one publisher, the first counts. */
+  /**
+   * Values of the role claim and the access they grant. If several grant access to the same publisher, the first
+   * applies.
+   */
   grants: readonly { value: string; grant: Grant }[];
-  /** Grant for users without any of these values, or null to refuse them. */
+  /** Access for users whose role claim has none of these values, or null to reject them. */
   defaultGrant: Grant | null;
 };
 
@@ -37,8 +40,8 @@ type OidcVariables = {
 };
 
 /**
- * Reads the variables OIDC_…. null: no single sign-on.
- * @param problems receives problems
+ * Parses the `OIDC_*` variables. Returns null if single sign-on is not configured.
+ * @param problems array to which problems are added
  */
 export function parseOidc(raw: OidcVariables, problems: string[]): OidcSetting | null {
   if (raw.OIDC_ISSUER === '') {
@@ -97,7 +100,7 @@ function parseGrant(text: string): Grant | null {
     : { role: { named: customRole.trim() }, publisherId };
 }
 
-/** Parses values with grants. Values may contain `=` and `,`, as names of directory groups do. */
+/** Parses the mapping from claim values to grants. Values may contain `=` and `,`, as directory group names do. */
 function parseGrants(text: string, problems: string[]): { value: string; grant: Grant }[] {
   return listOf(text, ';').flatMap((entry) => {
     const at = entry.lastIndexOf('=');

@@ -1,17 +1,17 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 
-/** HTTP proxy for webhook calls, by CONNECT. */
+/** HTTP proxy for webhook calls, which are tunneled with CONNECT. */
 export type HttpProxy = {
   host: string;
   port: number;
   secure: boolean;
-  /** Value of `proxy-authorization`, or null. */
+  /** Value of the `proxy-authorization` header, or null if there are no credentials. */
   authorization: string | null;
 };
 
 /**
- * Reads WEBHOOK_PROXY: empty (no proxy), or `http://user:password@host:port`, also with https.
- * @param problems receives what is wrong, without the password
+ * Parses WEBHOOK_PROXY: empty for no proxy, or `http://user:password@host:port`, also with `https:`.
+ * @param problems array to which problems are added, without the password
  */
 export function parseHttpProxy(text: string, problems: string[]): HttpProxy | null {
   if (text === '') return null;
@@ -37,14 +37,15 @@ export function parseHttpProxy(text: string, problems: string[]): HttpProxy | nu
   };
 }
 
-/** Syslog receiver of the audit log. */
+/** Syslog server that receives the audit log. */
 export type SyslogSetting = { transport: 'tls' | 'tcp' | 'udp'; host: string; port: number };
 
 const syslogPorts = { tls: 6514, tcp: 601, udp: 514 };
 
 /**
- * Reads AUDIT_SYSLOG_URL: `tls://logs.example:6514`, or `tcp:` or `udp:`. null: no receiver.
- * @param problems receives problems
+ * Parses AUDIT_SYSLOG_URL: `tls://logs.example:6514`, or `tcp:` or `udp:`. Returns null if no syslog server is
+ * configured.
+ * @param problems array to which problems are added
  */
 export function parseSyslog(text: string, problems: string[]): SyslogSetting | null {
   if (text === '') return null;
@@ -59,21 +60,22 @@ export function parseSyslog(text: string, problems: string[]): SyslogSetting | n
   return { transport, host: host.replace(/^\[|\]$/g, ''), port: Number(port ?? syslogPorts[transport]) };
 }
 
-/** Settings to send emails. */
+/** SMTP settings for outgoing emails. */
 export type MailSetting = {
   host: string;
   port: number;
-  /** Whether to use TLS from the first byte; otherwise STARTTLS is used if the server supports it. */
+  /** Whether to use TLS from the start of the connection. Otherwise, STARTTLS is used if the server supports it. */
   secure: boolean;
-  /** null if the server requires none. */
+  /** SMTP credentials, or null if the server requires none. */
   credentials: { user: string; password: string } | null;
-  /** Sender, such as `Perkwire <perkwire@example.com>`. */
+  /** Sender address, such as `Perkwire <perkwire@example.com>`. */
   from: string;
 };
 
 /**
- * Reads SMTP_URL (`smtp://user:password@host:587`, or `smtps:`) and MAIL_FROM. null: no emails are sent.
- * @param problems receives problems
+ * Parses SMTP_URL (`smtp://user:password@host:587`, or `smtps:`) and MAIL_FROM. Returns null if no emails are to be
+ * sent.
+ * @param problems array to which problems are added
  */
 export function parseMail({ url, from }: { url: string; from: string }, problems: string[]): MailSetting | null {
   if (url === '') return null;
@@ -96,7 +98,7 @@ export function parseMail({ url, from }: { url: string; from: string }, problems
   };
 }
 
-/** User and password of a URL, percent-decoded, or empty; null if they can't be decoded. */
+/** Returns the percent-decoded user and password of a URL, empty if absent. Returns null if they can't be decoded. */
 function credentialsOf({ username, password }: URL): { user: string; password: string } | null {
   try {
     return { user: decodeURIComponent(username), password: decodeURIComponent(password) };
@@ -108,14 +110,14 @@ function credentialsOf({ username, password }: URL): { user: string; password: s
 const mailProviders = ['sendgrid', 'mailgun', 'postmark', 'ses'] as const;
 
 /**
- * Credentials by provider of bounce reports: key, password, or the ARN of its topic. Reports of absent providers are
- * not accepted.
+ * Credentials for bounce reports by email provider: a key, a password, or an SNS topic ARN. Reports from providers that
+ * are not listed are rejected.
  */
 export type MailFeedback = { readonly [Provider in (typeof mailProviders)[number]]?: string };
 
 /**
- * Reads MAIL_FEEDBACK: `sendgrid=KEY mailgun=KEY postmark=PASSWORD ses=TOPIC_ARN`.
- * @param problems receives problems, without the secrets
+ * Parses MAIL_FEEDBACK: `sendgrid=KEY mailgun=KEY postmark=PASSWORD ses=TOPIC_ARN`.
+ * @param problems array to which problems are added, without the secrets
  */
 export function parseMailFeedback(text: string, problems: string[]): MailFeedback {
   const feedback: Record<string, string> = {};
@@ -139,6 +141,9 @@ function isFeedbackSecret(provider: string, secret: string): boolean {
   }
 }
 
-/** Parses the key as SendGrid shows it: base64 of its DER. @throws Error if it is invalid */
+/**
+ * Parses the verification key as SendGrid displays it: DER in base64.
+ * @throws Error if the key is invalid
+ */
 export const sendGridKey = (text: string): KeyObject =>
   createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' });

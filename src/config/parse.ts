@@ -6,7 +6,7 @@ import { parseServerList } from './server-list.ts';
 const roles = ['api', 'worker', 'migrate'] as const;
 export type Role = (typeof roles)[number];
 
-/** A token key: `id` is part of the token, `secret` signs it. */
+/** A key for signing tokens. `id` is part of the token, and `secret` signs it. */
 export type TokenKey = { id: number; secret: string };
 
 export function parseRoles(text: string, problems: string[]): Role[] {
@@ -23,7 +23,10 @@ export function parseRoles(text: string, problems: string[]): Role[] {
 
 const maxProcesses = 64;
 
-/** @returns number of processes with the role api */
+/**
+ * Parses PROCESSES.
+ * @returns number of processes with the role `api`
+ */
 export function parseProcesses(text: string, problems: string[]): number {
   if (text === 'auto') return Math.min(availableParallelism(), maxProcesses);
   const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
@@ -80,7 +83,10 @@ export const parseAllowedNets = (text: string, problems: string[]): Net[] =>
     problems.push(`WEBHOOK_ALLOW_NETS contains "${entry}", which is not a CIDR range such as 10.0.0.0/8`),
   );
 
-/** Pepper with which users are stored, and earlier ones with which they may still be found. */
+/**
+ * Parses USER_PEPPER. Returns the pepper that hashes user identifiers, followed by earlier peppers that are only used
+ * to look up existing users.
+ */
 export function parsePeppers(text: string, problems: string[]): [string, ...string[]] {
   const [first = '', ...earlier] = text.split(',').map((part) => part.trim());
   const peppers: [string, ...string[]] = [first, ...earlier];
@@ -94,7 +100,9 @@ export function parsePeppers(text: string, problems: string[]): [string, ...stri
   return peppers;
 }
 
-/** Key that seals, and earlier ones that only open. */
+/**
+ * Parses SECRETS_KEY. Returns the key that encrypts secrets, followed by earlier keys that are only used to decrypt.
+ */
 export function parseSecretsKeys(text: string, problems: string[]): [Buffer, ...Buffer[]] {
   const [first = '', ...earlier] = text.split(',').map((part) => part.trim());
   const keys: [Buffer, ...Buffer[]] = [

@@ -1,7 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { envSchema } from 'env-schema';
 
-/** Every variable that the process reads. Tests compare `docs/configuration.md` and `.env.example` with this object. */
+/**
+ * All environment variables that the process reads. Tests compare `docs/configuration.md` and `.env.example` with this
+ * schema.
+ */
 export const configSchema = Type.Object({
   ROLES: Type.String({
     default: 'api,worker',
@@ -257,8 +260,8 @@ export const configSchema = Type.Object({
 export type Variables = Static<typeof configSchema>;
 
 /**
- * Variables with the schema's types and defaults; one that breaks its schema is reported and read as its default, so
- * that later checks still run.
+ * Reads the environment variables with the types and defaults of the schema. An invalid variable is reported and
+ * replaced with its default, so that later checks still run.
  */
 export function readVariables(env: Record<string, string | undefined>, problems: string[]): Variables {
   const data: Record<string, string> = {};

@@ -1,11 +1,12 @@
 const form = /^(?<scheme>postgres(?:ql)?:\/\/)(?<login>[^/?#]*@)?(?<hosts>[^/?#@]*)(?<rest>.*)$/;
 
-/** SSL modes of libpq, and `no-verify` of pg. */
+/** SSL modes supported by libpq, plus `no-verify` of pg. */
 const sslModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
 
 /**
- * Splits `postgres://user:password@a:5432,b:5432/database?target_session_attrs=read-write`, as accepted by libpq, into
- * one URL for each host. @throws Error with a sentence
+ * Splits a libpq connection URL with several hosts, such as
+ * `postgres://user:password@a:5432,b:5432/database?target_session_attrs=read-write`, into one URL per host.
+ * @throws Error with a readable message if the URL is invalid
  */
 export function parseServerList(databaseUrl: string): string[] {
   const { scheme, login = '', hosts, rest } = form.exec(databaseUrl)?.groups ?? {};
@@ -15,14 +16,14 @@ export function parseServerList(databaseUrl: string): string[] {
   if (mode !== null && !sslModes.includes(mode))
     throw new Error(`DATABASE_URL must have one of these values of sslmode: ${sslModes.join(', ')}`);
   const urls = hosts.split(',').map((host) => `${scheme}${login}${host}${rest}`);
-  // pg accepts a URL without a host: a parameter names a socket or another host.
+  // pg accepts a URL without a host, because a query parameter can specify a socket or another host.
   if (urls.length === 1 && hosts === '') return urls.map(withoutSessionAttrs);
   if (!urls.every((url) => URL.canParse(url)) || hosts.split(',').includes(''))
     throw new Error('DATABASE_URL must look like postgres://user:password@host:5432,host:5432/database');
   return urls.map(withoutSessionAttrs);
 }
 
-/** Values of libpq that make sense for a program that writes. */
+/** libpq values of `target_session_attrs` that make sense for a program that writes to the database. */
 const accepted = ['any', 'read-write', 'primary'];
 
 function withoutSessionAttrs(text: string): string {

@@ -1,11 +1,11 @@
-/** Destination and sampling of traces. */
+/** Trace export and sampling settings. */
 export type TracingSetting = {
-  /** Base URL of the collector, OTLP over HTTP. */
+  /** Base URL of the OTLP/HTTP collector. */
   endpoint: string;
   headers: Readonly<Record<string, string>>;
   serviceName: string;
   sampler: Sampler;
-  /** Share of the traces to sample, 0 to 1, if the sampler has one. */
+  /** Share of traces to sample, from 0 to 1. Used only by samplers with a ratio. */
   ratio: number;
 };
 
@@ -27,7 +27,10 @@ type TracingVariables = {
   OTEL_TRACES_SAMPLER_ARG: string;
 };
 
-/** Tracing is enabled by the standard variables of OpenTelemetry. @returns null if it is disabled */
+/**
+ * Parses the standard OpenTelemetry variables, which enable tracing.
+ * @returns null if tracing is disabled
+ */
 export function parseTracing(raw: TracingVariables, problems: string[]): TracingSetting | null {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: arg } = raw;
   if (endpoint === '') return null;
@@ -47,7 +50,7 @@ export function parseTracing(raw: TracingVariables, problems: string[]): Tracing
 
 const isSampler = (text: string): text is Sampler => (samplers as readonly string[]).includes(text);
 
-/** Parses `name=value,name=value` with percent-encoded values. */
+/** Parses headers in the form `name=value,name=value` with percent-encoded values. */
 function parseHeaders(text: string, problems: string[]): Record<string, string> {
   const pairs = text.split(',').filter((pair) => pair.trim() !== '');
   const entries = pairs.map((pair) => /^\s*([\w-]+)\s*=\s*(.*?)\s*$/.exec(pair));

@@ -4,29 +4,31 @@ import type { Executor } from '../platform/db/pool.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { blockContext } from './seals.ts';
 
-/** Number of codes sealed together: a block of 15 kB is opened in 10 µs, as fast as two single codes. */
+/**
+ * Number of codes that are encrypted together. Decrypting a block of 15 kB takes 10 µs, as long as two single codes.
+ */
 export const blockSize = 1000;
 
-/** An opened block: the codes from position `first` on. */
+/** A decrypted block with the codes from position `first` onward. */
 type Block = { first: number; codes: readonly string[] };
 
-/** Position of a code in a pool. */
+/** Position of a code within an offer's pool. */
 type Place = { offerId: number; position: number };
 
 type BlockRow = { offer_id: number; first_position: string; sealed: Buffer };
 
-/** A block that is not stored yet: lines of codes. */
+/** A block that is not stored yet, with its codes as lines of text. */
 export type NewBlock = { first: number; size: number; text: string };
 
 export const openBlock = (box: SecretBox, row: BlockRow): string[] =>
   box.open(row.sealed, blockContext([row.offer_id, row.first_position])).split('\n');
 
-/** Returns the codes at these positions, in the same order. */
+/** Returns the codes at the given positions, in the same order. */
 export type BlockReader = (executor: Executor, places: readonly Place[]) => Promise<string[]>;
 
 /**
- * Reads codes by their positions. The block that a pool issues from stays open in memory. A position never gets another
- * code, so that the cache is always valid.
+ * Creates a reader that looks up codes by position. The decrypted block from which a pool currently issues codes is
+ * cached in memory. The cache never becomes stale, because a position is never assigned to another code.
  */
 export function createBlockReader(box: SecretBox): BlockReader {
   const cache = new LRUCache<number, Block>({ max: 200 });
@@ -68,7 +70,7 @@ order by b.offer_id, b.first_position`,
   return rows.map((row) => [row.offer_id, { first: Number(row.first_position), codes: openBlock(box, row) }]);
 }
 
-/** Stores sealed blocks of a pool. */
+/** Inserts encrypted blocks of codes into a pool. */
 export async function insertBlocks(
   executor: Executor,
   box: SecretBox,
@@ -89,7 +91,7 @@ from unnest($2::bigint[], $3::integer[], $4::bytea[]) as block (first_position, 
   });
 }
 
-/** Reads the codes of a pool, block by block, including issued ones. */
+/** Yields all codes of a pool block by block, including codes that were already issued. */
 export async function* readAllCodes(executor: Executor, box: SecretBox, offerId: number): AsyncGenerator<string[]> {
   for (let after = '0'; ; ) {
     const { rows } = await executor.query<BlockRow>(

@@ -1,12 +1,12 @@
 import { type Problem, problem } from '../platform/problem.ts';
 
-/** Maximum length of a code, in characters. */
+/** Maximum length of a coupon code, in characters. */
 export const maxCodeLength = 200;
 
-/** Control characters, which codes can't contain: a line break would end the code in a file. */
+/** Control characters, which are not allowed in codes. For example, a line break would split the code in a file. */
 const control = /\p{Cc}/u;
 
-/** Reason why a text can't be a code, or null. The text is trimmed already. */
+/** Returns the reason why a text is not a valid code, or null if it is valid. The text must be trimmed already. */
 export function refuseCode(code: string): Problem | null {
   if (code === '') return problem('blank');
   if (code.length > maxCodeLength) return problem('codeLong', { length: code.length, max: maxCodeLength });

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import type { CouponPool, Offer } from '../catalog/types.ts';
 import { dayMs } from '../platform/lib/time.ts';
 
-/** Schema of a code (docs/reference/perks-and-wallet.md#coupons). */
+/** Schema of an issued coupon code (docs/reference/perks-and-wallet.md#coupons). */
 export const codeSchema = Type.Object(
   {
     code: Type.String(),
@@ -12,26 +12,27 @@ export const codeSchema = Type.Object(
   { title: 'Coupon' },
 );
 
-/** The same for a user without a code. */
+/** Schema of an issued coupon code, or null if no code was left for the user. */
 export const couponSchema = Type.Union([codeSchema, Type.Null()], {
   description: 'Coupon of an offer with codes. `null` if no code was left for the user.',
 });
 
-/** A user's code in responses and webhooks; null if the offer has codes, but none was left. */
+/** A user's coupon in responses and webhooks. Null if the offer has codes, but none was left. */
 export type Coupon = Static<typeof couponSchema>;
 
-/** A user who should receive a code of an offer. */
+/** Request to issue a coupon code of an offer to a user. */
 export type CouponWant = {
   offer: Offer;
   publisherId: number;
   pubUserId: string;
   sessionId: string;
-  /** Whether the session is a developer's, which takes no code. */
+  /** Whether the session is a dev session, which gets a test code. */
   dev: boolean;
 };
 
 /**
- * Expiry of a code that is issued now (ISO 8601), or null. After the end of a pool only its fallback code is issued.
+ * Returns the expiry of a code that is issued now (ISO 8601), or null if it doesn't expire. After the pool has expired,
+ * only its fallback code is issued.
  */
 export function expiryOf(pool: CouponPool | null, nowMs: number): string | null {
   const { validDays = null } = pool ?? {};

@@ -4,7 +4,7 @@ import type { SecretBox } from '../platform/security/secret-box.ts';
 import { foldCode } from './issuer.ts';
 import { couponContext } from './seals.ts';
 
-/** Rows per statement, and maximum number of statements per run. */
+/** Number of rows per statement. `maxBatches` is the maximum number of statements per run. */
 const batchRows = 500;
 const maxBatches = 20;
 
@@ -13,9 +13,9 @@ type FoldDeps = { pool: pg.Pool; secretBox: SecretBox; digestsOf: (code: string)
 type UnfoldedCoupon = { user_key: string; offer_id: number; sealed: Buffer; digest: string };
 
 /**
- * Adds the digests without case and Unicode form to codes issued by an earlier version. A code that can't be opened
- * gets its exact digest.
- * @returns number of changed rows
+ * Backfills the case-insensitive, Unicode-normalized digests of codes that an earlier version issued. A code that can't
+ * be decrypted gets its exact digest instead.
+ * @returns number of updated rows
  */
 export async function foldDigests({ pool, secretBox, digestsOf }: FoldDeps): Promise<number> {
   let changed = 0;

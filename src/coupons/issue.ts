@@ -21,19 +21,19 @@ import {
 } from './rows.ts';
 import { couponContext, fallbackContext } from './seals.ts';
 
-/** A want with the keys of its user, the current one first. `id`: of user and offer. */
+/** A coupon request with the user's keys, the current key first. `id` identifies the combination of user and offer. */
 export type Keyed = CouponWant & { userKeys: readonly [string, ...string[]]; id: string };
 
 export type IssueTools = {
   secretBox: SecretBox;
   readCodes: BlockReader;
-  /** Digest by which a code is found. */
+  /** Returns the digest for exact lookups of a code. */
   digestOf: (code: string) => string;
-  /** Digest by which a code is found if case or Unicode form differ. */
+  /** Returns the digest for lookups of a code that ignore case and Unicode form. */
   foldedDigestOf: (code: string) => string;
 };
 
-/** Reads the coupons of users, by the ids of the wants. */
+/** Loads the existing coupons of users, keyed by request id. */
 export async function findOf(executor: Executor, wants: readonly Keyed[]): Promise<Map<string, StoredCoupon>> {
   const keys = wants.flatMap(({ userKeys, offer, id }) => userKeys.map((userKey) => ({ userKey, offer, id })));
   const rowsByKey = new Map((await findCoupons(executor, keys)).map((row) => [`${row.user_key} ${row.offer_id}`, row]));
@@ -50,15 +50,15 @@ export const toCoupon = (code: string, expiresAt: Date | string | null, { offer 
   terms: offer.coupon?.terms ?? '',
 });
 
-/** Whether a code or a pool has expired. */
+/** Whether a code or pool has expired. */
 export const isOver = (expiresAt: Date | null, nowMs: number): boolean =>
   expiresAt !== null && expiresAt.getTime() <= nowMs;
 
 type Issue = { isHold: boolean; nowMs: number };
 
 /**
- * Issues a code for each want, or holds one: the user's existing code, or a new one.
- * @returns the coupons by the ids of the wants; wants without a code are missing
+ * Issues or holds a code for each request: the user's existing code, or a new one.
+ * @returns coupons by request id; requests for which no code was available are missing
  */
 export async function issueCoupons(
   tools: IssueTools,
@@ -68,12 +68,12 @@ export async function issueCoupons(
 ): Promise<Map<string, Coupon>> {
   const wants = [...new Map(all.map((want) => [want.id, want])).values()];
   const stocks = await lockStock(executor, wants);
-  // A separate statement after the lock, so that it sees what the previous transaction wrote.
+  // Use a separate statement after the lock, so that it sees the writes of the previous transaction.
   const existing = await findOf(executor, wants);
   const coupons = new Map<string, Coupon>();
   const confirmed: Confirmed[] = [];
   const renewed: RenewedHold[] = [];
-  /** Holds of pools that have expired since, and wants whose own code has expired. */
+  /** Held codes whose pool has expired since. `ended` contains the requests whose issued code has expired. */
   const lapsed: StoredCoupon[] = [];
   const ended: Keyed[] = [];
   for (const want of wants) {
@@ -145,8 +145,8 @@ function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold, nowMs
 type Taking = { fresh: readonly Keyed[]; stocks: ReadonlyMap<number, Stock>; nowMs: number };
 
 /**
- * Takes codes for users without one, as far as available: own codes, then those of expired holds, then the fallback. A
- * pool that has expired provides only its fallback.
+ * Allocates codes to users without one, as far as available: first unused codes, then codes of expired holds, then the
+ * fallback code. An expired pool provides only its fallback code.
  */
 async function takeCodes(tools: IssueTools, executor: Executor, { fresh, stocks, nowMs }: Taking) {
   const codes = new Map<string, string>();
@@ -177,7 +177,7 @@ async function takeCodes(tools: IssueTools, executor: Executor, { fresh, stocks,
   return codes;
 }
 
-/** Fallback codes by the ids of the wants, for pools that have one. */
+/** Reads the fallback codes of pools that have one, keyed by request id. */
 async function readFallbackCodes(
   { secretBox }: IssueTools,
   executor: Executor,

@@ -6,24 +6,24 @@ import type { Coupon, CouponWant } from './coupon.ts';
 import { findOf, type IssueTools, isOver, issueCoupons, type Keyed, openCoupon, toCoupon } from './issue.ts';
 import { releaseHolds } from './rows.ts';
 
-/** Issues codes (docs/reference/perks-and-wallet.md#coupons). All offers must have codes. */
+/** Issues coupon codes (docs/reference/perks-and-wallet.md#coupons). All offers passed to it must have a pool. */
 export type CouponIssuer = {
   /**
-   * Issues a code for each user, in the transaction of the fact that earns it. A user gets one code per offer, however
-   * often it is requested. Locks the stock of the pools, in the order of their offers, until the end of the
-   * transaction.
-   * @returns the coupons in the order of `wants`; null if no code is left
+   * Issues a code to each user, in the same transaction as the event that earned the code. A user gets only one code
+   * per offer, however often it is requested. The stock rows of the pools are locked in offer order until the end of
+   * the transaction.
+   * @returns coupons in the order of `wants`; null if no code is left
    */
   give: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<Coupon[]>;
-  /** Holds a code for each user for the `holdMinutes` of the pool. */
+  /** Holds a code for each user for the `holdMinutes` of its pool. */
   hold: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<void>;
-  /** Releases held codes. */
+  /** Releases codes that are held for the users. */
   release: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<void>;
-  /** Finds issued coupons. The result is null for a coupon that is missing or expired. */
+  /** Finds coupons that were already issued. Returns null for coupons that don't exist or have expired. */
   find: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<Coupon[]>;
 };
 
-/** Code for developers. */
+/** Code issued in dev sessions. */
 const testCode = 'TEST-CODE';
 
 type Secrets = { userPepper: string; earlierPeppers: readonly string[] };
@@ -43,7 +43,7 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
     return { ...want, userKeys: keys, id: `${keys[0]} ${want.offer.id}` };
   };
 
-  /** Runs an operation for all wants except those of developers, who get a test code. */
+  /** Runs an operation for all requests except those of dev sessions, which get a test code. */
   async function forUsers(
     wants: readonly CouponWant[],
     ask: (asked: readonly Keyed[]) => Promise<Map<string, Coupon>>,
@@ -83,12 +83,15 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
   };
 }
 
-/** Normalizes case and Unicode form of a code: `ｓｐｒｉｎｇ` and `Spring` are equal. */
+/** Normalizes the case and Unicode form of a code, so that `ｓｐｒｉｎｇ` and `Spring` are equal. */
 export const foldCode = (code: string): string => code.normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
 
-/** Keyed hashes of a code, with the current pepper first, by which its advertiser finds it. */
+/**
+ * Creates a function that returns the keyed hashes of a code, by which its advertiser can look it up. The hash with the
+ * current pepper comes first.
+ */
 export function createCodeDigests(config: Secrets): (code: string) => readonly string[] {
   const keys = createUserKeys(config.userPepper, config.earlierPeppers);
-  // No publisher has the id 0, so no user key equals the digest of a code.
+  // No publisher has the id 0, so a code digest can never equal a user key.
   return (code) => keys.allOf(0, code);
 }

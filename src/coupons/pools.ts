@@ -15,7 +15,7 @@ import { fallbackContext } from './seals.ts';
 const isoPattern = '^20\\d\\d-[01]\\d-[0-3]\\dT[0-2]\\d:[0-5]\\d:[0-5]\\d(\\.\\d{1,3})?(Z|[+-][01]\\d:[0-5]\\d)$';
 const timeProblem = problem('timeSuchAs');
 
-/** Settings of a pool. */
+/** Schema of a pool's settings. */
 export const poolInput = Type.Object(
   {
     give_at: Type.Union([Type.Literal('wrap'), Type.Literal('save'), Type.Literal('click')], {
@@ -37,7 +37,7 @@ export const poolInput = Type.Object(
 
 type PoolInput = Partial<Static<typeof poolInput>>;
 
-/** A pool in responses, without its fallback code, which is secret. */
+/** Schema of a pool in responses. It excludes the fallback code, which is secret. */
 export const poolView = Type.Object(
   {
     offer_id: Type.Integer(),
@@ -64,7 +64,10 @@ export type PoolView = Static<typeof poolView>;
 
 const auditedAs: { name: string; key: 'id' | 'name' | 'key' } = { name: 'coupon-pools', key: 'id' };
 
-/** Returns the id of one of the publisher's offers. @throws AppError resource_not_found */
+/**
+ * Returns the id of an offer of the publisher.
+ * @throws AppError resource_not_found
+ */
 export async function requireOffer({ executor, publisherId }: Work, text: string): Promise<number> {
   const id = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0;
   const { rowCount } = await executor.query(
@@ -77,7 +80,10 @@ export async function requireOffer({ executor, publisherId }: Work, text: string
 
 type PoolRow = Omit<PoolView, 'expires_at' | 'paused_since'> & { expires_at: Date | null; paused_since: Date | null };
 
-/** @returns null if the offer has no codes */
+/**
+ * Finds the pool of an offer.
+ * @returns null if the offer has no codes
+ */
 export async function findPool(executor: Executor, offerId: number): Promise<PoolView | null> {
   const { rows } = await executor.query<PoolRow>(
     `select offer_id, case when shared_code is null then 'codes' else 'shared' end as kind, shared_code, give_at, terms,
@@ -92,14 +98,20 @@ export async function findPool(executor: Executor, offerId: number): Promise<Poo
   return { ...row, expires_at: expires?.toISOString() ?? null, paused_since: paused?.toISOString() ?? null };
 }
 
-/** @throws AppError resource_not_found */
+/**
+ * Returns the pool of an offer.
+ * @throws AppError resource_not_found
+ */
 export async function requirePool(executor: Executor, offerId: number): Promise<PoolView> {
   const pool = await findPool(executor, offerId);
   if (pool === null) throw notFound('coupon pool');
   return pool;
 }
 
-/** Creates a pool without codes, which pauses the offer. @returns whether it is new */
+/**
+ * Creates an empty pool if the offer has none, which pauses the offer.
+ * @returns whether the pool was created
+ */
 export async function ensurePool(work: Work, offerId: number): Promise<boolean> {
   const { executor, publisherId, nowMs } = work;
   const { rowCount } = await executor.query(
@@ -118,12 +130,12 @@ export async function ensurePool(work: Work, offerId: number): Promise<boolean> 
 
 const isPast = (time: string, nowMs: number): boolean => (timeOf(time) ?? Number.NaN) <= nowMs;
 
-/** Whether a form sent the stored expiry back unchanged. */
+/** Whether a submitted expiry equals the stored one. */
 const isSameTime = (time: string, stored: string | null): boolean =>
   stored !== null && timeOf(time) === Date.parse(stored);
 
 /**
- * Changes the settings in the body. An expiry in the past is refused unless it is the current one.
+ * Updates the pool settings that the body contains. An expiry in the past is rejected unless it is the current one.
  * @throws AppError invalid_request, resource_not_found
  */
 export async function changePool(work: Work, box: SecretBox, offerId: number, body: unknown): Promise<PoolView> {
@@ -159,7 +171,10 @@ export async function changePool(work: Work, box: SecretBox, offerId: number, bo
   return after;
 }
 
-/** Gives the pool a shared code for all users. @throws AppError conflict while it has codes for single users */
+/**
+ * Sets a pool's shared code for all users.
+ * @throws AppError conflict while the pool has individual codes
+ */
 export async function shareCode(work: Work, offerId: number, code: string): Promise<void> {
   const before = await requirePool(work.executor, offerId);
   const { rows } = await work.executor.query<{ remaining: string }>(
@@ -172,14 +187,14 @@ export async function shareCode(work: Work, offerId: number, code: string): Prom
   await auditPool(work, offerId, before, await requirePool(work.executor, offerId));
 }
 
-/** Removes a pool with all its codes; users keep their codes until the end of the retention. */
+/** Removes a pool with all its codes. Issued codes are retained until the end of the retention period. */
 export async function removePool(work: Work, offerId: number): Promise<void> {
   const before = await requirePool(work.executor, offerId);
   await work.executor.query('delete from coupon_pools where offer_id = $1', [offerId]);
   await auditPool(work, offerId, before, null);
 }
 
-/** Pauses the offer of a pool without codes, or with an expired pool; resumes it when codes are available. */
+/** Pauses the offer if its pool is empty or expired, and resumes it when codes are available. */
 export async function markStock(executor: Executor, offerId: number | null, nowMs: number): Promise<void> {
   await executor.query(
     `with state as (
@@ -205,7 +220,7 @@ async function auditPool(work: Work, offerId: number, before: PoolView | null, a
   await audit(work, { resource: auditedAs, action, before: viewOf(before), after: viewOf(after) });
 }
 
-/** Writes an audit entry for added or removed codes. */
+/** Inserts an audit log entry for added or removed codes. */
 export async function auditCodes(work: Work, offerId: number, changes: { added?: number; removed?: number }) {
   const zeros = Object.fromEntries(Object.keys(changes).map((name) => [`codes_${name}`, 0]));
   const counts = Object.fromEntries(Object.entries(changes).map(([name, count]) => [`codes_${name}`, count]));

@@ -26,7 +26,9 @@ const texts: Record<Redemption, { operationId: string; summary: string; descript
   },
 };
 
-/** Routes for redemptions reported by advertisers (docs/reference/perks-and-wallet.md#redemptions). */
+/**
+ * Registers the routes through which advertisers report redemptions (docs/reference/perks-and-wallet.md#redemptions).
+ */
 export async function redemptionRoutes(app: App, deps: RedemptionDeps): Promise<void> {
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');

@@ -8,7 +8,7 @@ import type { SecretBox } from '../platform/security/secret-box.ts';
 import { maxCodeLength } from './code-text.ts';
 import { foldCode } from './issuer.ts';
 
-/** Status of a code at its advertiser. */
+/** Redemption status of a code, as reported by its advertiser. */
 export type Redemption = 'redeemed' | 'cancelled';
 
 const text = (maxLength: number, description: string) => Type.String({ maxLength, description });
@@ -41,10 +41,10 @@ export type RedemptionDeps = {
 };
 
 /**
- * Records a reported redemption; repeating it changes nothing. It first looks for the exact code, then for a single
- * code that is equal without case and Unicode form, because shops store codes in lower case. The signature is checked
- * first, so that codes can't be found by trial.
- * @throws AppError invalid_signature; coupon_not_found; conflict for a shared code, or a cancelled one
+ * Records a reported redemption. The call is idempotent. An exact match of the code is preferred. Otherwise, a unique
+ * match that ignores case and Unicode form is used, because some shops store codes in lower case. The signature is
+ * verified first, so that codes can't be found by trial and error.
+ * @throws AppError invalid_signature; coupon_not_found; conflict for a shared or cancelled code
  */
 export async function recordRedemption(
   { pool, secretBox, digestsOf, now }: RedemptionDeps,
@@ -75,7 +75,7 @@ export async function recordRedemption(
   return { offer_id: offerId, status, changed: changed > 0 };
 }
 
-/** $4: true for redeemed, false for cancelled, which reverts a redemption. */
+/** `$4` is true for a redemption, or false for a cancellation, which reverts a redemption. */
 const recordSql = `with exact as (
   select c.user_key, c.offer_id, c.redeemed_at, c.cancelled_at
   from coupons c join offers o on o.id = c.offer_id join campaigns p on p.id = o.campaign_id

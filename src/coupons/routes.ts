@@ -61,7 +61,7 @@ const removedAnswer = Type.Object({
 });
 const poolAnswer = Type.Object({ message: Type.String(), data: poolView });
 
-/** Routes of coupon codes of offers (docs/reference/perks-and-wallet.md#coupons). */
+/** Registers the routes for coupon codes of offers (docs/reference/perks-and-wallet.md#coupons). */
 export async function couponRoutes(app: App, deps: RouteDeps): Promise<void> {
   openManagementScope(app);
   codeRoutes(app, deps);

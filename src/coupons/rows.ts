@@ -2,7 +2,10 @@ import type { CouponPool } from '../catalog/types.ts';
 import { bigints, byteas, integers, timestamps, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 
-/** Stock of a pool while its row is locked, in codes. `isOwn`: each user gets their own code. */
+/**
+ * Stock of a pool, as read under its row lock. Numbers are in codes. `isOwn` indicates whether each user gets an
+ * individual code.
+ */
 export type Stock = {
   offerId: number;
   next: number;
@@ -10,13 +13,13 @@ export type Stock = {
   given: number;
   held: number;
   isOwn: boolean;
-  /** Expiry of the pool, or null. */
+  /** Expiry of the pool, or null if it does not expire. */
   expiresAt: Date | null;
 };
 
 type OfOffer = { offer: { id: number; coupon: CouponPool | null } };
 
-/** Locks the stocks in the order of their offers, so that two transactions can't deadlock. */
+/** Locks the stock rows of pools in offer order, so that concurrent transactions can't deadlock. */
 export async function lockStock(executor: Executor, wants: readonly OfOffer[]): Promise<Map<number, Stock>> {
   const own = new Map(wants.map(({ offer }) => [offer.id, offer.coupon?.sharedCode === null]));
   const { rows } = await executor.query<
@@ -46,7 +49,7 @@ where s.offer_id = any($1::integer[]) order by s.offer_id for no key update of s
 
 type StockColumn = 'next_position' | 'last_position' | 'given' | 'held';
 
-/** A stored code of a user. */
+/** Stored coupon of a user. */
 export type StoredCoupon = {
   user_key: string;
   offer_id: number;
@@ -63,7 +66,7 @@ export async function findCoupons(
 ): Promise<StoredCoupon[]> {
   const { rows } = await executor.query<StoredCoupon>({
     name: 'find_coupons',
-    // One lookup for each key, whatever the planner assumes about a table that grows fast.
+    // Force one index lookup per key, because the planner's statistics lag behind a fast-growing table.
     text: `select c.* from unnest($1::uuid[], $2::integer[]) as asked (user_key, offer_id)
 cross join lateral (
   select ${storedColumns} from coupons where user_key = asked.user_key and offer_id = asked.offer_id limit 1
@@ -85,7 +88,7 @@ export type NewCoupon = {
   heldUntilMs: number | null;
 };
 
-/** Stores new coupons, if any, and the locked stocks from which they were taken. */
+/** Inserts new coupons, if any, and updates the locked stocks from which they were taken. */
 export async function writeCoupons(
   executor: Executor,
   { coupons, stocks }: { coupons: readonly NewCoupon[]; stocks: readonly Stock[] },
@@ -121,12 +124,12 @@ select *, $9::timestamptz from unnest($1::uuid[], $2::integer[], $3::integer[], 
   });
 }
 
-/** A held code that its user has earned. */
+/** A held code that the user has earned. */
 export type Confirmed = { userKey: string; offerId: number; sessionId: string; expiresAt: string | Date | null };
 
 const timeOf = (time: string | Date | null): number | null => (time === null ? null : new Date(time).getTime());
 
-/** Converts held codes to issued ones. */
+/** Converts held codes to issued codes. */
 export async function confirmHolds(executor: Executor, holds: readonly Confirmed[], nowMs: number): Promise<void> {
   await executor.query({
     name: 'confirm_coupon_holds',
@@ -144,10 +147,10 @@ where c.user_key = h.user_key and c.offer_id = h.offer_id`,
   });
 }
 
-/** A hold that starts again. */
+/** A hold that is extended. */
 export type RenewedHold = { userKey: string; offerId: number; heldUntilMs: number };
 
-/** Renews holds. The stock must be locked. */
+/** Extends holds. The stock must be locked. */
 export async function renewHolds(executor: Executor, holds: readonly RenewedHold[]): Promise<void> {
   await executor.query({
     name: 'renew_coupon_holds',
@@ -162,7 +165,7 @@ where c.user_key = h.user_key and c.offer_id = h.offer_id`,
   });
 }
 
-/** Takes a code whose hold has expired, or returns null. The stock must be locked. */
+/** Allocates a code whose hold has expired, or returns null if there is none. The stock must be locked. */
 export async function takeExpiredHold(
   executor: Executor,
   offerId: number,
@@ -180,7 +183,7 @@ export async function takeExpiredHold(
   return rows[0] ?? null;
 }
 
-/** Deletes held codes. The stock must be locked, and the caller must adjust its number of held codes. */
+/** Deletes held codes. The stock must be locked, and the caller must adjust its count of held codes. */
 export async function deleteHolds(
   executor: Executor,
   holds: readonly { user_key: string; offer_id: number }[],
@@ -193,7 +196,7 @@ where c.user_key = h.user_key and c.offer_id = h.offer_id and c.held_until is no
   });
 }
 
-/** Releases held codes, which are then available to anyone. */
+/** Releases held codes, which are then available to any user. */
 export async function releaseHolds(
   executor: Executor,
   wants: readonly (OfOffer & { userKeys: readonly string[] })[],
@@ -226,7 +229,7 @@ export async function readFallbacks(
   return rows;
 }
 
-/** Pauses the offers of pools whose last code was taken, unless they have a fallback. */
+/** Pauses the offers of pools whose last code was issued, unless the pool has a fallback code. */
 export async function markDrained(executor: Executor, stocks: readonly Stock[], nowMs: number): Promise<void> {
   await executor.query(
     `update coupon_pools set drained_at = $2

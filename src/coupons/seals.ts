@@ -5,12 +5,12 @@ const contextOf =
   (key: readonly unknown[]): string =>
     `${purpose} ${key.join(' ')}`;
 
-/** Contexts of sealed codes: `user_key offer_id`, `offer_id first_position`, `offer_id`. */
+/** Encryption contexts of codes. Their parts are `user_key offer_id`, `offer_id first_position`, and `offer_id`. */
 export const couponContext = contextOf('coupon');
 export const blockContext = contextOf('coupon-block');
 export const fallbackContext = contextOf('coupon-fallback');
 
-/** All columns with codes. */
+/** All columns that contain encrypted codes. */
 export const sealedCodes = [
   sealedColumn({ table: 'coupons', column: 'sealed', key: ['user_key', 'offer_id'], context: couponContext }),
   sealedColumn({

@@ -28,12 +28,12 @@ import {
 } from './pools.ts';
 import { noStock, readStock, removeUngiven, type StockView } from './stock.ts';
 
-/** Maximum file size of a call, in bytes: four million codes of 15 characters. */
+/** Maximum upload size per call, in bytes: enough for four million codes of 15 characters. */
 export const maxUploadBytes = 64 * 1024 * 1024;
 
 /**
- * Maximum number of generated codes in a call, and required number of possible codes per generated code: with fewer,
- * codes can be guessed.
+ * Maximum number of codes generated per call. `minChoice` is the minimum number of possible codes per generated code,
+ * to prevent guessing.
  */
 const maxMade = 1_000_000;
 const minChoice = 10;
@@ -42,19 +42,28 @@ type LoadedView = StockView & {
   added: number;
   duplicate_count: number;
   duplicates: Loaded['named'];
-  /** Number of refused rows of a file. */
+  /** Number of rejected rows in the file. */
   bad: number;
   errors: DryRunView['errors'];
   warnings: FileWarning[];
 };
 
-/** Operations on the codes of an offer; `id` as in the call. Errors: resource_not_found. */
+/**
+ * Operations on the codes of an offer. `id` is the offer id from the request. All of them can throw resource_not_found.
+ */
 export type CouponService = {
-  /** @param given fields of the body. Errors: invalid_request, conflict */
+  /**
+   * Adds the codes described by the request body.
+   * @param given request body
+   * @throws AppError invalid_request, conflict
+   */
   add: (actor: Actor, publisherId: number, id: string, given: unknown) => Promise<LoadedView>;
-  /** Adds the codes of a file. Errors: ambiguous_header, unknown_header, invalid_request, conflict */
+  /**
+   * Adds the codes of a file.
+   * @throws AppError ambiguous_header, unknown_header, invalid_request, conflict
+   */
   addFile: (actor: Actor, publisherId: number, id: string, bytes: Buffer, options: FileOptions) => Promise<LoadedView>;
-  /** Returns what `addFile` would do. */
+  /** Returns the result that `addFile` would have, without adding codes. */
   checkFile: (
     actor: Actor,
     publisherId: number,
@@ -63,10 +72,16 @@ export type CouponService = {
     options: FileOptions,
   ) => Promise<DryRunView>;
   count: (actor: Actor, publisherId: number, id: string) => Promise<StockView>;
-  /** Errors: conflict while codes are being loaded */
+  /**
+   * Removes the codes that were not issued.
+   * @throws AppError conflict while codes are being loaded
+   */
   removeCodes: (actor: Actor, publisherId: number, id: string) => Promise<StockView & { removed: number }>;
   pool: (actor: Actor, publisherId: number, id: string) => Promise<PoolView>;
-  /** Errors: invalid_request */
+  /**
+   * Changes the pool settings.
+   * @throws AppError invalid_request
+   */
   change: (actor: Actor, publisherId: number, id: string, given: unknown) => Promise<PoolView>;
   removePool: (actor: Actor, publisherId: number, id: string) => Promise<{ offer_id: number }>;
 };
@@ -165,7 +180,10 @@ async function addFile(deps: ServiceDeps, call: Call, bytes: Buffer, options: Fi
 
 const noFile = { bad: 0, errors: [], warnings: [] };
 
-/** @param codes number of guessable codes of the pool */
+/**
+ * Returns a warning if codes of a pattern are easy to guess.
+ * @param codes number of valid codes in the pool
+ */
 function weakPattern(pattern: string, codes: number): FileWarning[] {
   const odds = Math.floor(codesOf(pattern) / codes);
   if (odds >= safeOdds) return [];
@@ -175,7 +193,7 @@ function weakPattern(pattern: string, codes: number): FileWarning[] {
 
 type Call = { actor: Actor; publisherId: number; id: string };
 
-/** Loads codes outside of the call's transaction, which would block changes of the catalogue for seconds. */
+/** Loads codes outside of the call's transaction, which would block catalogue changes for seconds. */
 async function addCodes(
   deps: LoadDeps & { management: Management },
   { actor, publisherId, id }: Call,
@@ -203,7 +221,7 @@ async function addCodes(
       };
     });
   } catch (err) {
-    // A pool without codes would pause the offer.
+    // Remove the new pool: an empty pool would pause the offer.
     if (isNew) await management.write(actor, publisherId, (work) => removePool(work, offerId)).catch(() => {});
     throw err;
   }
@@ -227,7 +245,10 @@ const invalid = (details: ErrorDetail[]): AppError => new AppError('invalid_requ
 type Input = { codes: string[] } | { shared: string } | { pattern: string; count: number };
 const names = ['codes', 'shared', 'pattern', 'count'];
 
-/** @throws AppError invalid_request */
+/**
+ * Parses the request body.
+ * @throws AppError invalid_request
+ */
 function readInput(requestBody: unknown): Input {
   const body = (typeof requestBody === 'object' && requestBody !== null ? requestBody : {}) as Record<string, unknown>;
   const details: ErrorDetail[] = Object.keys(body)

@@ -5,7 +5,7 @@ import type { SecretBox } from '../platform/security/secret-box.ts';
 import { openBlock } from './blocks.ts';
 import { blockContext } from './seals.ts';
 
-/** Counts of a pool in responses. */
+/** Schema of a pool's stock in responses. */
 export const stockView = Type.Object(
   {
     total: Type.Integer({ description: 'Number of codes: given, held and left.' }),
@@ -75,7 +75,7 @@ type StockRow = {
   lines: string | null;
 };
 
-/** A pool with its counts; `supply` changes when codes are added, and never returns to an earlier value. */
+/** A pool with its stock. `supply` changes whenever codes are added, and never has the same value again. */
 export type PoolStock = {
   offerId: number;
   publisherId: number;
@@ -85,10 +85,10 @@ export type PoolStock = {
   view: StockView;
 };
 
-/** Age, in milliseconds, from which progress belongs to a process that has ended. */
+/** Age after which a progress record is ignored, because its process has presumably died. In milliseconds. */
 const loadSeenMs = 60_000;
 
-/** Counts of one pool, or of all. */
+/** Reads the stock of one pool, or of all pools if `offerId` is null. */
 export async function readStock(executor: Executor, offerId: number | null, nowMs: number): Promise<PoolStock[]> {
   const { rows } = await executor.query<StockRow>(
     `select p.offer_id, p.publisher_id, p.shared_code is not null as is_shared, p.drained_at is not null as paused,
@@ -114,7 +114,7 @@ export async function readStock(executor: Executor, offerId: number | null, nowM
   }));
 }
 
-/** Minimum part of a day for an estimate of its rate, in milliseconds. */
+/** Minimum time since the start of the day for estimating the rate at which codes are issued, in milliseconds. */
 const minRateMs = hourMs;
 
 function viewOf(row: StockRow, nowMs: number): StockView {
@@ -140,7 +140,7 @@ function viewOf(row: StockRow, nowMs: number): StockView {
   };
 }
 
-/** Starts a new day of the rate. */
+/** Starts a new day for counting issued codes, from which the daily rate is estimated. */
 export async function beginDay(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
     `update coupon_stock set given_before = given, day = $1::date
@@ -152,8 +152,8 @@ export async function beginDay(executor: Executor, nowMs: number): Promise<void>
 }
 
 /**
- * Removes the codes of a pool that were not issued, and skips their positions for good. The current block keeps the
- * issued codes.
+ * Removes the codes of a pool that were not issued, and permanently skips their positions. Codes that were already
+ * issued remain in the current block.
  * @returns number of removed codes
  */
 export async function removeUngiven(

@@ -5,7 +5,7 @@ import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows } from '../platform/user-data.ts';
 import { couponContext } from './seals.ts';
 
-/** A held code is deleted with its user, and the stock must no longer count it. */
+/** Deletes a user's codes. The stock's count of held codes is reduced accordingly. */
 const eraseSql = (where: string): string => `with gone as (
   delete from coupons where ${where} returning offer_id, held_until is not null as held
 ), counts as (
@@ -16,7 +16,7 @@ const eraseSql = (where: string): string => `with gone as (
 )
 select count(*)::int as count from gone`;
 
-/** Deletes the user's codes of all sessions up to the erasure. */
+/** Deletes the user's codes from all sessions up to the time of the erasure request. */
 export const eraseCouponsOfUser: EraseOfUser = async (pool, { subject, until }, onErased) => {
   const { rows } = await pool.query<{ count: number }>(
     eraseSql('user_key = any($1::uuid[]) and session_id < $2::uuid'),
@@ -25,7 +25,7 @@ export const eraseCouponsOfUser: EraseOfUser = async (pool, { subject, until }, 
   await onErased({ coupons: rows[0]?.count ?? 0 });
 };
 
-/** Deletes codes issued in these sessions. */
+/** Deletes the codes that were issued in the given sessions. */
 export const eraseCouponsOfSessions: EraseWithSessions = async (executor, sessions) => {
   const { rows } = await executor.query<{ count: number }>(
     eraseSql('user_key = any($1::uuid[]) and session_id = any($2::uuid[])'),
@@ -36,7 +36,9 @@ export const eraseCouponsOfSessions: EraseWithSessions = async (executor, sessio
 
 type ExportedRow = { user_key: string; offer_id: number; sealed: Buffer };
 
-/** Exports the user's codes: all codes for `pub_user_id`, for `ad_fp` those issued in the device's sessions. */
+/**
+ * Exports the user's codes: all codes for a `pub_user_id`, or the codes issued in the device's sessions for an `ad_fp`.
+ */
 export const exportCoupons = (box: SecretBox): ExportRows =>
   async function* (executor, { subject, pubUserKeys, sessionIds }) {
     const slices = readSlices<ExportedRow & Record<string, unknown>>(
@@ -54,8 +56,8 @@ export const exportCoupons = (box: SecretBox): ExportRows =>
   };
 
 /**
- * Deletes expired codes of users after RETENTION_RAW_DAYS; those without an expiry RETENTION_ROLLUP_DAYS after they
- * were issued.
+ * Deletes users' codes RETENTION_RAW_DAYS after they expired. Codes without an expiry are deleted RETENTION_ROLLUP_DAYS
+ * after they were issued.
  */
 export const applyCouponRetention: RetentionStep = async (pool, { retentionRawDays, retentionRollupDays }, nowMs) => {
   const { rowCount } = await pool.query(

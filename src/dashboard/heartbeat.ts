@@ -4,7 +4,7 @@ import type pg from 'pg';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Config } from '../config.ts';
 
-/** Heartbeat interval, in milliseconds. After three intervals without a heartbeat, a process counts as stopped. */
+/** Heartbeat interval, in milliseconds. A process counts as stopped after three missed heartbeats. */
 export const heartbeatMs = 5000;
 export const heartbeatTimeoutMs = 3 * heartbeatMs;
 
@@ -16,7 +16,10 @@ on conflict (id) do update set catalog_version = excluded.catalog_version, seen_
 
 type HeartbeatDeps = { pool: pg.Pool; catalog: CatalogStore; now: () => number; config: Config; pid: number };
 
-/** Records this process and the catalogue version it serves, for the operator's page. */
+/**
+ * Creates the heartbeat, which records this process and the catalogue version that it serves. The operators' system
+ * page shows both.
+ */
 export function createHeartbeat({ pool, catalog, now, config, pid }: HeartbeatDeps): {
   beat: () => Promise<void>;
   remove: () => Promise<void>;

@@ -38,13 +38,13 @@ type DashboardDeps = {
   reports: Reports;
   offers: Offers;
   alerts: Alerts;
-  /** Absent in a program without the demo. */
+  /** Identifies the embedded demo; absent in programs without the demo. */
   demo?: DemoMark;
-  /** Id of this process. */
+  /** Process id of this process. */
   pid: number;
 };
 
-/** The pages of all modules behind one sign-in, and those that show several modules. */
+/** Dashboard: the pages of all modules behind a common sign-in, and pages that combine several modules. */
 export function createDashboard({ platform, catalog, reports, alerts, demo, pid }: DashboardDeps) {
   const { config, pool, dbHealth, now } = platform.deps;
   const deps = { config, pool, dbHealth, catalog: catalog.store, now };

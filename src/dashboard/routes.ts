@@ -9,17 +9,17 @@ import { registerAssets, type Shell } from '../shell/layout.ts';
 import type { Navigation } from '../shell/navigation.ts';
 import { pageHeaders, registerErrorPages, registerFormParsing } from '../shell/pages.ts';
 
-/** Pages contributed by modules. */
+/** Dashboard pages contributed by other modules. */
 type Pages = {
   navigation: Navigation;
-  /** Registers pages without a session. */
+  /** Registers pages that require no sign-in. */
   registerOpen: (app: App, shell: Shell) => Promise<void>;
   registerClosed: (app: App, shell: Shell) => void;
 };
 
 type StartDeps = AccessDeps & { catalog: { current: () => Snapshot } };
 
-/** Routes of the dashboard: server-rendered pages below `/dashboard` for operators and the users of publishers. */
+/** Registers the dashboard routes: server-rendered pages under `/dashboard` for operators and publishers' users. */
 export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { deps: StartDeps }): Promise<void> {
   const asset = await registerAssets(app);
   const { publicUrl } = deps.config;
@@ -35,7 +35,7 @@ export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { de
       registerAccessControl(closed, { deps });
       registerStartPage(closed, deps);
       pages.registerClosed(closed, shell);
-      // Unknown URLs also lead to the sign-in first, and then to the dashboard's error page.
+      // Unknown URLs also require sign-in before the dashboard's error page is shown.
       closed.get('/dashboard/*', { schema: { hide: true } }, async () => {
         throw new AppError('not_found');
       });
@@ -44,7 +44,8 @@ export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { de
 }
 
 /**
- * Redirects `/dashboard` to the publisher's overview; for an operator, to that of the only publisher, or to the list.
+ * Redirects `/dashboard` to the publisher's overview page. Operators are redirected to the overview of the only
+ * publisher, or to the list of publishers.
  */
 function registerStartPage(app: App, { config: { publicUrl }, catalog }: StartDeps): void {
   app.get('/dashboard', { schema: { hide: true } }, async (request, reply) => {

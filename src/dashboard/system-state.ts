@@ -11,10 +11,10 @@ export type RunningProcess = {
   catalogVersion: number;
   startedAt: Date;
   seenAt: Date;
-  /** Whether its heartbeat is recent. */
+  /** Whether the last heartbeat is recent enough for the process to count as running. */
   isRunning: boolean;
 };
-/** Daily partitions of a table; `first` and `last` as yyyymmdd. */
+/** Daily partitions of a table. `first` and `last` are days in the form yyyymmdd. */
 export type Partitions = { table: string; count: number; first: string; last: string; bytes: number };
 export type Queue = { lane: string; waiting: number; due: number };
 
@@ -24,16 +24,16 @@ export type SystemState = {
   processes: RunningProcess[];
   partitions: Partitions[];
   queues: Queue[];
-  /** State of the audit log's export to syslog, or null without one. */
+  /** State of the audit log export to syslog, or null if it is not configured. */
   syslog: FeedState | null;
   learning: LearningState;
 };
 
-/** Maximum number of rows of the delivery queue that are counted, so that a long queue does not slow the page. */
+/** Maximum number of delivery queue rows to count, so that a long queue does not slow down the page. */
 const maxCounted = 100_000;
 const maxProcesses = 200;
 
-/** Reads the state of the installation, for operators. */
+/** Reads the state of the installation for the operators' system page. */
 export async function readSystem(executor: pg.Pool, nowMs: number): Promise<SystemState> {
   const [database, processes, partitions, queues, syslog, learning] = await Promise.all([
     readDatabase(executor),

@@ -16,7 +16,7 @@ import { createDimension } from './index/dimension.ts';
 import { clearBit, emptyBits, fullBits, setBit } from './index/index-filters.ts';
 import { sortInSlices } from './index/sort.ts';
 
-/** Indexed keys in the order in which exclusions are reported. */
+/** Indexed targeting keys, in the order in which their exclusions are reported. */
 const indexedKeys: readonly IndexedKey[] = [
   'countries',
   'regions',
@@ -41,11 +41,11 @@ const normalisers: Record<IndexedKey, (value: string) => string> = {
   languages: lower,
 };
 
-/** Number of candidates processed between two pauses, for compiling and for adding to a dimension. */
+/** Number of candidates to process between two pauses while compiling offers or building a dimension. */
 const sliceSize = 100;
 const dimensionSliceSize = 2000;
 
-/** Builds the index of a publisher. The caller may do other work at each `yield`. */
+/** Builds the eligibility index of a publisher. The caller may do other work at each `yield`. */
 export function* buildIndex(source: IndexSource): Generator<void, EligibilityIndex> {
   const { candidates, withheld } = yield* compileOffers(source);
   yield;
@@ -80,7 +80,7 @@ export function* buildIndex(source: IndexSource): Generator<void, EligibilityInd
 
 type BlockedAt = EligibilityIndex['blockedAt'];
 
-/** Candidates blocked by the rules of placements, in addition to those blocked everywhere. */
+/** Builds the sets of candidates that placement rules block, in addition to candidates that are blocked everywhere. */
 function* buildBlockedAt(
   candidates: readonly Candidate[],
   { controls }: IndexSource['publisher'],
@@ -99,7 +99,7 @@ function* buildBlockedAt(
 
 type Compiled = { candidates: Candidate[]; withheld: Withheld[] };
 
-/** Compiles the rules of all offers, and sorts those that may be shown in catalogue order. */
+/** Compiles the rules of all offers and sorts the eligible ones in catalogue order. */
 function* compileOffers({ publisher, offers, timeZoneOf }: IndexSource): Generator<void, Compiled> {
   const unsorted: Candidate[] = [];
   const withheld: Withheld[] = [];
@@ -130,8 +130,8 @@ function withholdingOf(offer: Offer, { id, controls }: IndexSource['publisher'])
 }
 
 /**
- * Compiles an offer. Invalid rules, which only direct writes to the database can cause, exclude only their own
- * campaign.
+ * Compiles an offer, or returns null if its rules are invalid. Only direct database writes can cause that, and it
+ * affects only that campaign.
  */
 function compileOrNull(
   offer: Offer,
@@ -208,7 +208,7 @@ function* buildDimensions(
 }
 
 /**
- * A publisher's audiences are its own. In campaigns of other publishers they are unknown, and no user belongs to them.
+ * Audiences belong to a publisher. Campaigns owned by other publishers can't use them: such an audience has no members.
  */
 function buildAudiences(candidates: readonly Candidate[], publisherId: number): AudienceIndex | null {
   const size = candidates.length;
@@ -245,7 +245,7 @@ function* buildHours(
   return byZone;
 }
 
-/** Hours of the week that overlap with the windows. */
+/** Returns the hours of the week that overlap with the time windows. */
 function hoursTouched(windows: readonly { start: number; end: number }[]): string[] {
   const hours = new Set<string>();
   for (const { start, end } of windows) {

@@ -2,12 +2,12 @@ import { indexOf, run } from './decide.ts';
 import type { Candidate } from './index/compile.ts';
 import type { DecisionInput } from './types.ts';
 
-/** Outcome of a campaign that was shown. Any other outcome is the rule that excluded it. */
+/** Outcome of a campaign that was shown. Any other outcome is the name of the rule that excluded it. */
 export const shownOutcome = 'shown';
 
 /**
- * Outcomes of a publisher's campaigns in a decision: shown, or the first rule that failed for the offer that came
- * furthest.
+ * Returns the outcome of each campaign of a publisher in a decision: `shown`, or the first rule that failed. If a
+ * campaign has several offers, the outcome is that of the offer that passed the most rules.
  */
 export function campaignOutcomes(input: DecisionInput): Map<number, string> {
   const { withheld } = indexOf(input.publisher);

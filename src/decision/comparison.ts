@@ -3,13 +3,13 @@ import { type ExchangeRates, exchangeFactor, exchangeOn } from '../platform/exch
 import { offsetMs } from '../platform/lib/time-zone.ts';
 import type { EligibilityIndex } from './eligibility.ts';
 
-/** Comparison of amounts in different currencies on a day. */
+/** Exchange rates of a day for comparing amounts in different currencies. */
 export type Comparison = {
-  /** Currency in which amounts are compared. */
+  /** Common currency for the comparison. */
   currency: string;
-  /** Key of the rates; equal keys have equal factors. */
+  /** Cache key of the exchange rates. Comparisons with the same key have the same factors. */
   key: string;
-  /** Factors by currency; null if there is no exchange rate. */
+  /** Conversion factors by currency. A factor is null if there is no exchange rate. */
   factors: ReadonlyMap<string, number | null>;
 };
 
@@ -18,8 +18,8 @@ const lastMade = new WeakMap<EligibilityIndex, CachedComparison>();
 const currencyCounts = new WeakMap<EligibilityIndex, ReadonlyMap<string, number>>();
 
 /**
- * Comparison of an index's payouts: in the publisher's reporting currency, else in the base of its rates, else in the
- * currency that most offers pay in.
+ * Returns how to compare the payouts of an index. The common currency is the publisher's reporting currency, or else
+ * the base currency of its exchange rates, or else the currency of most payouts.
  * @returns null if all payouts have the same currency
  */
 export function comparisonOf(index: EligibilityIndex, publisher: Publisher, nowMs: number): Comparison | null {

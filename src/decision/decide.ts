@@ -10,21 +10,23 @@ import { type RankedCandidate, sampledRanking } from './rank/sampled-ranking.ts'
 import { postFilter } from './rules/post-filters.ts';
 import type { DecidedOffer, Decision, DecisionInput, EmptyReason } from './types.ts';
 
-/** Callbacks with which an explanation observes a decision. */
+/** Callbacks through which an explanation observes a decision. */
 export type Observer = {
-  /** Called when a rule excludes a candidate. Only the first call for a candidate counts. */
+  /** Called when a rule excludes a candidate. Only the first call per candidate is relevant. */
   onExcluded: (candidate: Candidate, exclusion: Exclusion) => void;
-  /** Called for each eligible candidate, best first. */
+  /** Called for each eligible candidate, in ranking order. */
   onRanked: (ranked: RankedCandidate) => void;
 };
 
 /**
- * Returns the offers to show, in order (docs/guides/how-a-decision-is-made.md). Pure function: the same input,
- * including the seed, gives the same decision, bit for bit.
+ * Decides which offers to show, in order (docs/guides/how-a-decision-is-made.md). This is a pure function: identical
+ * input, including the seed, produces an identical decision, bit for bit.
  */
 export const decide = (input: DecisionInput): Decision => run(input, null);
 
-/** Runs `decide` with an observer of every candidate, so that decisions and explanations share this code. */
+/**
+ * Runs a decision with an optional observer of all candidates, so that decisions and explanations share the same code.
+ */
 export function run(input: DecisionInput, observer: Observer | null): Decision {
   const { publisher, theme, context } = input;
   const index = indexOf(publisher);
@@ -51,21 +53,27 @@ export function run(input: DecisionInput, observer: Observer | null): Decision {
   return { offers: filledOffers.map(decided), emptyReason: filledOffers.length > 0 ? null : whyEmpty(index, blocked) };
 }
 
-/** First candidate of each campaign. All candidates of a campaign have the same exclusion groups. */
+/**
+ * Returns the first candidate of each campaign. That is sufficient, because all candidates of a campaign have the same
+ * exclusion groups.
+ */
 const oneOfEach = ({ byCampaign, candidates }: EligibilityIndex, campaignIds: readonly number[]): Candidate[] =>
   campaignIds.flatMap((id) => candidates[byCampaign.get(id)?.[0] ?? -1] ?? []);
 
 type StreamOptions = {
   index: EligibilityIndex;
-  /** Candidates that passed the index filters. */
+  /** Candidates that passed the index filters, as a bit set. */
   bits: Bits;
   input: DecisionInput;
-  /** Dev or test mode, in which post-filters do not apply. */
+  /** Whether the request is in dev or test mode, in which post-filters do not apply. */
   relaxed: boolean;
   onExcluded: ((candidate: Candidate, exclusion: Exclusion) => void) | undefined;
 };
 
-/** Yields eligible candidates, best first. Post-filters run only for the requested candidates. */
+/**
+ * Yields eligible candidates, best first. Post-filters are evaluated lazily, only for candidates that the caller
+ * requests.
+ */
 function* candidateStream(options: StreamOptions): Generator<RankedCandidate, void> {
   const { index, bits, input, relaxed, onExcluded } = options;
   const { publisher, context } = input;
@@ -90,15 +98,18 @@ function* candidateStream(options: StreamOptions): Generator<RankedCandidate, vo
   }
 }
 
-/** Exclusion of an offer that is withheld from a hold-out. */
+/** Returns the exclusion of an offer whose campaign is withheld from the user's hold-out arm, or null. */
 const withheld = ({ candidate }: RankedCandidate, context: DecisionInput['context']): Exclusion | null =>
   context.arm?.withheld?.includes(candidate.offer.campaign.id) === true ? { rule: 'held_out' } : null;
 
-/** Exclusion of an offer below a floor. `floorMicros` is the minimum expected revenue of an impression. */
+/**
+ * Returns the exclusion of an offer below the revenue floor, or null. `floorMicros` is the minimum expected revenue per
+ * impression, in millionths.
+ */
 const belowFloor = ({ meanMicros }: RankedCandidate, floorMicros: number): Exclusion | null =>
   meanMicros < floorMicros ? { rule: 'blocked_by_publisher', by: 'floor', value: String(floorMicros / 1000) } : null;
 
-/** Yields the candidates of a class without payouts, or with fixed ranking, in catalogue order. */
+/** Yields the candidates of a priority class in catalogue order, for classes without payouts or with fixed ranking. */
 function* catalogueRanking(
   index: EligibilityIndex,
   bits: Bits,
@@ -112,7 +123,7 @@ function* catalogueRanking(
   }
 }
 
-/** Index of a publisher in a snapshot that was built with `buildIndex`. */
+/** Returns the eligibility index of a publisher from its snapshot, where `buildIndex` stored it. */
 export function indexOf({ index }: Publisher): EligibilityIndex {
   if (!isEligibilityIndex(index)) throw new Error('the snapshot was built with another index');
   return index;
@@ -120,7 +131,7 @@ export function indexOf({ index }: Publisher): EligibilityIndex {
 
 const isEligibilityIndex = (index: OfferIndex): index is EligibilityIndex => 'candidates' in index;
 
-/** Reason why the whole unit shows nothing, or null. */
+/** Returns the reason why the whole unit shows no offers, or null if it is on. */
 export function whyOff(input: DecisionInput, relaxed: boolean): (EmptyReason & ('unit_off' | 'percentage')) | null {
   const { publisher, theme, context, seed } = input;
   const unit = unitOf(publisher, theme, context.placement);
@@ -169,7 +180,9 @@ const decided = (
   reserveChance,
 });
 
-/** Settings of the unit at a placement: those of the placement, else of the theme, else of the publisher. */
+/**
+ * Unit settings at a placement. Placement settings take precedence over the theme, and the theme over the publisher.
+ */
 type UnitRules = { enabled: boolean; offersPerResponse: number; deliveryPercentage: number };
 
 function unitOf(publisher: Publisher, theme: Theme | null, placementName: string): UnitRules {
@@ -181,7 +194,10 @@ function unitOf(publisher: Publisher, theme: Theme | null, placementName: string
   };
 }
 
-/** Whether a user is in the share that gets offers. Stable for each user; a smaller share is part of a larger one. */
+/**
+ * Whether the user belongs to the share of users who get offers. The result is stable per user, and users of a smaller
+ * share are also in every larger one.
+ */
 function isInDeliveryShare(percentage: number, publisherId: number, userKey: string): boolean {
   return percentage >= 100 || (hashText(`${publisherId} ${userKey}`) / 2 ** 32) * 100 < percentage;
 }

@@ -1,6 +1,9 @@
 import { type CompiledRules, compileRules, type RuledCampaign } from './index/compile.ts';
 
-/** Compiled rules of a campaign's row, or null if they are invalid, which only direct writes can cause. */
+/**
+ * Returns the compiled rules of a campaign row, or null if they are invalid. Only direct database writes can cause
+ * that.
+ */
 export function rulesOfDraft(campaign: RuledCampaign, capZone: string): CompiledRules | null {
   try {
     return compileRules(campaign, capZone);

@@ -3,45 +3,46 @@ import type { FrequencyCap, TargetingKey } from '../catalog/rules.ts';
 import type { Block, FindBlock, Offer, OfferIndex } from '../catalog/types.ts';
 import type { Candidate } from './index/compile.ts';
 
-/** A publisher's offers, indexed so that the eligible offers of a request are found by intersecting a few sets. */
+/**
+ * Index of a publisher's offers. The eligible offers of a request are found by intersecting a few bit sets. Provisioned
+ * offers that are never shown are in `withheld`.
+ */
 export type EligibilityIndex = OfferIndex & {
-  /**
-   * Candidates in catalogue order: forced priority, priority, weight of the campaign, campaign, weight of the offer,
-   * id.
-   */
+  /** Candidates in catalogue order: forced priority, priority, campaign weight, campaign, offer weight, offer id. */
   candidates: readonly Candidate[];
   classes: readonly PriorityClass[];
   all: Bits;
   loyalty: Bits;
   withCreative: Bits;
   offerwall: Bits;
-  /** Campaigns withheld from unknown users; null if there are none. */
+  /** Candidates of campaigns that are withheld from unidentified users, or null if there are none. */
   needsIdentity: Bits | null;
   dimensions: readonly { key: IndexedKey; dimension: Dimension }[];
-  /** Null if no candidate targets audiences. */
+  /** Audience targeting, or null if no candidate targets audiences. */
   audiences: AudienceIndex | null;
-  /** Hour of the week for each time zone in schedules; `zone` null is the user's. */
+  /**
+   * Dimension of the hour of the week, for each time zone used in schedules. A null `zone` means the user's time zone.
+   */
   hours: readonly { zone: string | null; dimension: Dimension }[];
   byCampaign: ReadonlyMap<number, readonly number[]>;
-  /** Provisioned offers that are never shown are in `withheld`. */
-  /** Candidates blocked by the rules of a placement, by placement. */
+  /** Candidates blocked by placement rules, keyed by placement. */
   blockedAt: ReadonlyMap<string, { bits: Bits; blockOf: FindBlock }>;
   withheld: readonly Withheld[];
-  /** Time zone of the publisher. */
+  /** Publisher's time zone. */
   timeZone: string;
-  /** Language of users whose language is unknown. */
+  /** Default language for users whose language is unknown. */
   language: string;
 };
 
 /**
- * Candidates from `from` to before `to`, with equal priority, and all with or without fixed ranking. They compete by
- * expected revenue if any of them `pays` and they are not fixed.
+ * Range of candidates with equal priority and the same ranking mode, from index `from` (inclusive) to `to` (exclusive).
+ * They compete by expected revenue if any of them `pays`, unless their ranking is fixed.
  */
 export type PriorityClass = {
   from: number;
   to: number;
   pays: boolean;
-  /** Candidates whose campaigns have goals. */
+  /** Indexes of candidates whose campaigns have goals. */
   goals: readonly number[];
 };
 
@@ -54,21 +55,21 @@ type Withholding =
 
 export type IndexedKey = Exclude<TargetingKey, 'cities' | 'postal_codes' | 'audiences'>;
 
-/** Reason why an offer is not shown; `reasonOf` describes it. */
+/** Rule that prevents an offer from being shown, with its details. `reasonOf` describes it in words. */
 export type Exclusion =
   | Withholding
   | { rule: 'unit_off' | 'percentage' }
   | { rule: 'campaign_id'; campaignId: number }
   | { rule: 'loyalty_not_wanted' | 'loyalty_only' | 'no_creative' | 'not_on_offerwall' | 'no_identity' }
   | { rule: 'targeting'; key: IndexedKey | 'cities' | 'postal_codes'; value: string | null }
-  /** `audiences` are the keys of the user's audiences. */
+  /** `audiences` contains the keys of the user's audiences. */
   | { rule: 'audience'; audiences: readonly string[] }
   | { rule: 'not_started' | 'ended' }
   | { rule: 'hours'; timeZone: string }
   | { rule: 'conditions' }
   | { rule: 'opted_out'; untilMs: number | null }
   | { rule: 'frequency_cap'; cap: FrequencyCap; count: number }
-  /** `cap_reserved` means that there will be room when reservations are released. */
+  /** `cap_reserved` means that the cap will have room again when open reservations are released. */
   | { rule: 'total_cap' | 'cap_reserved'; cap: CompiledTotalCap; used: number; reserved: number }
   | { rule: 'pacing'; probability: number }
   | { rule: 'other_placement' | 'held_out' }
@@ -79,19 +80,20 @@ export type Exclusion =
   | { rule: 'sequence_reserved' }
   | { rule: 'positions_filled'; count: number };
 
-/** A set of candidates with one bit for each, by index. */
+/** Set of candidates as a bit set, with one bit per candidate index. */
 export type Bits = Uint32Array;
 
 /**
- * Targeting of all candidates by one property of a request, such as its country: for each value in any list, the
- * candidates that accept it. All other values, and unknown ones, are accepted by candidates without `include`.
+ * Targeting index of all candidates for one request property, such as the country. `byValue` maps each value that
+ * occurs in any list to the candidates that accept it. `otherwise` contains the candidates without `include`, which
+ * accept all other values and unknown ones.
  */
 export type Dimension = { byValue: ReadonlyMap<string, Bits>; otherwise: Bits };
 
-/** Targeting of all candidates by audiences. Users may belong to several. */
+/** Targeting index of all candidates for audiences. A user may belong to several audiences. */
 export type AudienceIndex = {
-  /** Candidates without included audiences, which users without audiences may see. */
+  /** Candidates that include no audience, so that users without audiences may see them. */
   withoutInclude: Bits;
-  /** Candidates that include or exclude an audience, by its key. */
+  /** Candidates that include or exclude an audience, keyed by audience. */
   byKey: ReadonlyMap<string, { included: Bits; excluded: Bits }>;
 };

@@ -10,21 +10,21 @@ import type { DecisionInput } from './types.ts';
 
 export type Explanation = {
   offer: Offer;
-  /** Rank among the eligible offers, from 1; null if excluded. */
+  /** Rank among the eligible offers, from 1, or null if the offer is excluded. */
   rank: number | null;
   score: number | null;
-  /** Position from 1; null if not shown. */
+  /** Position at which the offer is shown, from 1, or null if it is not shown. */
   position: number | null;
-  /** First rule that excludes it; null if it is shown. */
+  /** First rule that excludes the offer, or null if it is shown. */
   rule: string | null;
   reason: Reason;
-  /** Request properties that changed its score most; empty if it is excluded. */
+  /** Request properties with the largest effect on the offer's score. Empty if the offer is excluded. */
   influences: readonly Influence[];
 };
 
 /**
- * Explains for each offer provisioned to the publisher why it is shown or not, by observing the decision itself. Shown
- * offers come first, then other eligible ones by rank, then excluded ones.
+ * Explains why each offer provisioned to the publisher is shown or not, by observing an actual decision. Shown offers
+ * come first, then other eligible offers by rank, then excluded offers.
  */
 export function explain(input: DecisionInput): Explanation[] {
   const { candidates, withheld } = indexOf(input.publisher);
@@ -66,12 +66,13 @@ const byPositionThenRank = (a: Explanation, b: Explanation): number =>
   (a.rank ?? Number.MAX_SAFE_INTEGER) - (b.rank ?? Number.MAX_SAFE_INTEGER) ||
   a.offer.id - b.offer.id;
 
-/** A rule that an offer fails, with its reason. */
+/** A rule that excludes an offer, with the reason. */
 export type FailingRule = { rule: Exclusion['rule']; reason: Reason };
 
 /**
- * All rules that exclude an offer from a decision, in the order in which they apply; a decision stops at the first one.
- * Empty if it takes part and its rank decides. Competition is not included ({@link explain}).
+ * Returns all rules that exclude an offer from a decision, in evaluation order. A real decision stops at the first one.
+ * The result is empty if the offer is eligible, so that only its rank decides. Competition with other offers is not
+ * considered; see {@link explain}.
  */
 export function failingRules(input: DecisionInput, offerId: number): FailingRule[] {
   const index = indexOf(input.publisher);

@@ -5,14 +5,14 @@ import type { EligibilityIndex } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
 import type { DecisionInput } from './types.ts';
 
-/** A request property that changed an offer's score, with its factor. */
+/** A request property that affected an offer's score, and the factor by which it changed the score. */
 export type Influence = { property: string; value: string; factor: number };
 
-/** Maximum number of influences, and minimum size to be listed (logarithm of the factor). */
+/** Maximum number of influences to list. `least` is the minimum effect to be listed, as the logarithm of the factor. */
 const maxNamed = 3;
 const least = 0.02;
 
-/** Request properties that changed an offer's expected revenue most, strongest first. */
+/** Returns the request properties with the largest effect on an offer's expected revenue, strongest first. */
 export function influencesOf({ offer, payout }: Candidate, { publisher, context, model }: DecisionInput): Influence[] {
   if (payout.kind === 'cpm' || payout.amountMicros === 0) return [];
   const scope = scopeOf(model, publisher.id, context.placement, relevantProperties(model, context, publisher));
@@ -29,12 +29,12 @@ export function influencesOf({ offer, payout }: Candidate, { publisher, context,
     .map(([key, { value, sum }]) => ({ property: nameOfKey(key), value, factor: Math.exp(sum) }));
 }
 
-/** Property for the exchange rate at which a payout was compared. */
+/** Property name for the exchange rate at which a payout was compared. */
 export const exchangeProperty = 'exchange_rate';
 
 /**
- * Exchange rate at which a payout in another currency was compared. Factor 0 means that there is none, so the offer
- * ranks after all comparable ones.
+ * Returns the exchange rate at which a payout in another currency was compared. Factor 0 means that there is no
+ * exchange rate, so the offer ranks after all comparable offers.
  */
 export function exchangeInfluence({ payout }: Candidate, { publisher, context }: DecisionInput): Influence[] {
   const comparison = comparisonOf(publisher.index as EligibilityIndex, publisher, context.nowMs);

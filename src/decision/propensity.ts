@@ -4,23 +4,25 @@ import { explorationShare, isExploring } from './rank/sampled-ranking.ts';
 import type { DecidedOffer, DecisionInput } from './types.ts';
 
 /**
- * Number of sampled decisions without and with exploration. They are separate, because offers shown only by exploration
- * would be in hardly any sample. The standard error of an estimate is at most 2.5 percentage points.
+ * Number of sampled decisions without and with exploration. They are sampled separately, because offers that are shown
+ * only by exploration would hardly occur in a common sample. The standard error of an estimate is at most 2.5
+ * percentage points.
  */
 const sampleCounts = { plain: 400, exploring: 100 };
 
-/** Number of decisions made between two pauses: about a millisecond of work. */
+/** Number of sampled decisions between two pauses: about a millisecond of work. */
 const sliceSize = 25;
 
-/** Probability, over all seeds, that an offer is shown at a position (from 1). */
+/** Returns the probability, over all seeds, that an offer is shown at a position (from 1). */
 export type Propensity = (offerId: number, position: number) => number;
 
 type Stratum = { share: number; seeds: readonly number[]; timesShown: Map<string, number> };
 
 /**
- * Estimates the propensities of the offers that a decision shows, by making it with other seeds. The decision itself
- * counts as one more sample, so that no propensity is 0. The caller may do other work at each `yield`.
- * @param arrange rearranges the offers of a decision before they are shown
+ * Estimates the propensities of the offers that a decision shows, by repeating the decision with other seeds. The
+ * decision itself counts as an additional sample, so that no propensity is 0. The caller may do other work at each
+ * `yield`.
+ * @param arrange reorders the offers of a decision before they are shown
  */
 export function* estimatePropensities(
   input: DecisionInput,

@@ -1,11 +1,12 @@
 /**
- * Random numbers derived from a seed and a salt, without state. The numbers for one purpose depend only on these two
- * and not on earlier draws, so an explanation repeats the draws of its decision although it requests more.
+ * Stateless random numbers, derived from a seed and a salt. The numbers for each purpose depend only on these two
+ * values, not on earlier draws. An explanation can therefore reproduce the draws of its decision, although it requests
+ * more draws.
  */
 
 /**
- * One salt range for each purpose. Offer ids are added to `revenue`, campaign ids to `pacing` and `goals`, and the
- * index of a class to `layers`.
+ * Salt ranges, one per purpose. Offer ids are added to `revenue`, campaign ids to `pacing` and `goals`, and the
+ * priority class index to `layers`.
  */
 export const salts = {
   revenue: 0,
@@ -17,7 +18,7 @@ export const salts = {
   goals: 0xe0000000,
 };
 
-/** Mixes a seed and a salt to 32 bits (murmur3's finaliser). */
+/** Mixes a seed and a salt into 32 bits (murmur3 finaliser). */
 export function mix(seed: number, salt: number): number {
   let h = seed ^ Math.imul(salt, 0x9e3779b1);
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
@@ -25,17 +26,17 @@ export function mix(seed: number, salt: number): number {
   return (h ^ (h >>> 16)) >>> 0;
 }
 
-/** Uniform number from 0 to below 1. */
+/** Returns a uniform number in [0, 1). */
 export const uniform = (seed: number, salt: number): number => mix(seed, salt) / 2 ** 32;
 
-/** Hashes a text to 32 bits (FNV-1a, mixed). */
+/** Hashes a text to 32 bits (FNV-1a, then mixed). */
 export function hashText(text: string): number {
   let h = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) h = Math.imul(h ^ text.charCodeAt(index), 0x01000193);
   return mix(h, text.length);
 }
 
-/** Inverse of the normal distribution function (Abramowitz and Stegun 26.2.23; error below 4.5e-4). */
+/** Returns the quantile of the standard normal distribution (Abramowitz and Stegun 26.2.23; error below 4.5e-4). */
 export function normalQuantile(p: number): number {
   if (p > 0.5) return -normalQuantile(1 - p);
   const t = Math.sqrt(-2 * Math.log(p));

@@ -8,10 +8,10 @@ import type { Exclusion } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
 import type { DecisionInput } from './types.ts';
 
-/** A reason: the key of a text, which readers get in their language, and its arguments. */
+/** A localizable reason: its text key, and the arguments of the text. */
 export type Reason = { key: ReasonKey; values: ReasonValues };
 
-/** Most rules have one text; some have one for each case. */
+/** Key of a reason's text. Most rules have one text; some have a text per case. */
 type ReasonKey =
   | Exclude<Exclusion['rule'], 'targeting' | 'audience'>
   | 'audience_excluded'
@@ -28,8 +28,8 @@ type ReasonKey =
 type ReasonValues = Readonly<Record<string, ReasonValue>>;
 
 /**
- * Argument of a text. Texts are used as they are, and numbers select the plural form; the others are formatted for the
- * reader.
+ * Argument of a reason's text. Strings are inserted unchanged, and numbers also select the plural form. Other types are
+ * formatted in the reader's language.
  */
 export type ReasonValue =
   | string
@@ -37,18 +37,18 @@ export type ReasonValue =
   | { as: 'count'; value: number }
   | { as: 'share'; value: number }
   | { as: 'moment'; atMs: number }
-  /** 0 is Monday. */
+  /** `day` counts from 0 for Monday. */
   | { as: 'weekday'; day: number }
   | { as: 'timeOfDay'; minute: number }
-  /** `currency` is null next to another amount. */
+  /** `currency` is null if an adjacent amount already shows it. */
   | { as: 'amount'; micros: number; currency: string | null }
   | { as: 'list'; values: readonly (string | number | boolean)[] }
   | { as: 'condition'; condition: Condition };
 
-/** Reason why an offer is shown. */
+/** Returns the reason why an offer is shown. */
 export const shownReason = (position: number): Reason => ({ key: 'shown', values: { position: String(position) } });
 
-/** Reason why an offer is shown before others because its campaign is behind its goal. */
+/** Returns the reason why an offer ranks before others because its campaign is behind its goal. */
 export function shownForGoal(
   position: number,
   { rules }: Candidate,
@@ -63,7 +63,7 @@ export function shownForGoal(
   };
 }
 
-/** Reason why an offer is not shown. `candidate` is null if it is withheld from the index. */
+/** Returns the reason why an offer is not shown. `candidate` is null if the offer is not in the index. */
 export function reasonOf(exclusion: Exclusion, candidate: Candidate | null, input: DecisionInput): Reason {
   const { rule } = exclusion;
   switch (rule) {
@@ -172,13 +172,13 @@ function frequencyValues({ scope, event, limit, window_minutes: minutes }: Frequ
   };
 }
 
-/** Duration in the largest unit without a remainder. */
+/** Converts a duration to the largest unit that divides it without a remainder. */
 function durationOf(minutes: number): readonly [unit: string, length: number] {
   if (minutes % 1440 === 0) return ['day', minutes / 1440];
   return minutes % 60 === 0 ? ['hour', minutes / 60] : ['minute', minutes];
 }
 
-/** Remaining budget, and the price of the event that it cannot pay. */
+/** Returns the remaining budget, and the price of the event that it can't pay for. */
 function nextPaid(remaining: number, candidate: Candidate | null): ReasonValues {
   if (remaining <= 0 || candidate === null || candidate.payout.kind === 'cps') return { rest: 'no' };
   const { payout } = candidate;

@@ -2,7 +2,7 @@ import type { Totals, UserHistory } from '../budgets/caps.ts';
 import type { Offer, Payout, Publisher, Theme } from '../catalog/types.ts';
 import type { Model } from '../learning/model.ts';
 
-/** Everything a decision depends on. The same input gives the same decision, bit for bit. */
+/** Complete input of a decision. Identical input produces an identical decision, bit for bit. */
 export type DecisionInput = {
   publisher: Publisher;
   theme: Theme | null;
@@ -10,60 +10,60 @@ export type DecisionInput = {
   history: UserHistory;
   totals: Totals;
   model: Model;
-  /** Unsigned 32-bit number, the only source of randomness. */
+  /** Unsigned 32-bit number that is the only source of randomness. */
   seed: number;
 };
 
-/** The request. Names of platform, device, os and browser are lower case; null if unknown. */
+/** Request data for a decision. Names of the platform, device, OS and browser are in lower case, or null if unknown. */
 export type DecisionContext = {
   surface: 'unit' | 'offerwall';
-  /** Normalised name. */
+  /** Normalised placement name. */
   placement: string;
-  /** `web`, `ios`, `android`. */
+  /** Platform: `web`, `ios` or `android`. */
   platform: string | null;
-  /** `desktop`, `mobile`, `tablet`, `tv`. */
+  /** Device type: `desktop`, `mobile`, `tablet` or `tv`. */
   device: string | null;
   os: string | null;
   browser: string | null;
-  /** BCP 47 tag of the user's language; null if unknown. */
+  /** BCP 47 tag of the user's language, or null if unknown. */
   language: string | null;
   geo: Geo;
   custom: ReadonlyMap<string, string>;
-  /** Keys of the user's audiences, limited to those that campaigns refer to. */
+  /** Keys of the user's audiences. Audiences that no campaign refers to are omitted. */
   audiences: readonly string[];
   nowMs: number;
-  /** Keyed hash of the user's identifier; null if unknown, or without consent. */
+  /** Keyed hash of the user identifier. Null if the user is unknown, or has not given consent. */
   userKey: string | null;
   loyalty: 'none' | 'also' | 'only';
   onlyWithCreative: boolean;
   campaignId: number | null;
-  /** Maximum number of offers; null uses the setting of the placement, theme or publisher. */
+  /** Maximum number of offers, or null to use the setting of the placement, theme or publisher. */
   count: number | null;
-  /** Campaigns shown at other placements of the same call; null if the call has a single placement. */
+  /** Ids of campaigns shown at other placements of the same call, or null if the call has a single placement. */
   shownElsewhere: readonly number[] | null;
-  /** Changes by experiments; null for none. */
+  /** Rule changes by experiment arms, or null if there are none. */
   arm: ArmRules | null;
   dev: boolean;
 };
 
-/** Changes of a decision by an arm, apart from the number of offers; absent fields change nothing. */
+/** Decision rules that an experiment arm changes, apart from the number of offers. Absent fields change nothing. */
 export type ArmRules = {
   ranking?: 'learned' | 'fixed';
-  /** Minimum expected revenue of an impression (millionths), which replaces the publisher's. */
+  /** Minimum expected revenue per impression, in millionths. Replaces the publisher's floor. */
   floorMicros?: number;
-  /** Campaigns that are not shown in any case. */
+  /** Ids of campaigns that must not be shown. */
   withheld?: readonly number[];
 };
 
 export type Geo = {
-  /** ISO 3166-1 alpha-2, upper case. */
+  /** ISO 3166-1 alpha-2 country code, in upper case. */
   country: string | null;
-  /** ISO 3166-2, such as `US-CA`. */
+  /** ISO 3166-2 region code, such as `US-CA`. */
   region: string | null;
-  /** English name. */
+  /** English city name. */
   city: string | null;
   postalCode: string | null;
-  /** IANA name. */
+  /** IANA time zone name. */
   timeZone: string | null;
 };
 
@@ -71,21 +71,21 @@ export const unknownGeo: Geo = { country: null, region: null, city: null, postal
 
 export type DecidedOffer = {
   offer: Offer;
-  /** Position from 1. */
+  /** Position at which the offer is shown, from 1. */
   position: number;
-  /** Sampled expected revenue of an impression, in millionths of the payout's currency. */
+  /** Sampled expected revenue per impression, in millionths of the payout's currency. */
   score: number;
-  /** Expected revenue without sampling. */
+  /** Mean expected revenue per impression, in millionths. */
   meanMicros: number;
   priority: number;
   payout: Payout;
-  /** Possible cost of the impression to the campaign's budget, to be reserved, in millionths. */
+  /** Possible cost of the impression, in millionths, to be reserved in the campaign's budget. */
   reserveMicros: number;
-  /** Probability of that cost: its share of the whole payment. */
+  /** Upper estimate of the probability of the full payment, which equals the reserved share of it. */
   reserveChance: number;
 };
 
-/** Reason why nothing is shown. */
+/** Reason why a decision shows no offers. */
 export type EmptyReason =
   | 'unit_off'
   | 'percentage'

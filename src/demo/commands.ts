@@ -1,6 +1,6 @@
 import type { Command } from '../command-line/command.ts';
 
-/** Command that loads the demo catalogue into a database. */
+/** CLI command that loads the demo catalogue into a database. */
 export const demoCommands: readonly Command[] = [
   {
     name: 'demo load',

@@ -25,7 +25,7 @@ type DemoDeps = {
   perks: Perks;
 };
 
-/** The shop at /demo, and what takes and lists its webhooks at /demo/receiver; with the embedded database only. */
+/** The demo shop at /demo, and the webhook receiver at /demo/receiver. Available only with the embedded database. */
 export function createDemo({ platform, catalog }: DemoDeps) {
   const { config, pool, secretBox, tokens, now } = platform.deps;
   return {

@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 
 /**
- * A received webhook. `verified`: whether it was signed with the secret at that time, so that later rotations change
- * nothing; null for a GET call, whose bytes the receiver does not rebuild.
+ * A webhook received by the demo. `verified` indicates whether its signature matched the secret that was current on
+ * arrival, so that later rotations don't affect it. It is null for GET calls, whose signed bytes the receiver does not
+ * rebuild.
  */
 export type Received = {
   received_at: string;

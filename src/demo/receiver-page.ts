@@ -2,10 +2,10 @@ import { type Html, html } from '../platform/http/html.ts';
 import type { Received } from './received.ts';
 import { type SeenWebhook, seenWebhook } from './shop/activity.ts';
 
-/** Maximum number of webhooks on the page; the JSON contains all. */
+/** Maximum number of webhooks on the page. The JSON response contains all of them. */
 const maxShown = 50;
 
-/** Page of received webhooks, newest first. A script reloads it when more arrive. */
+/** Renders the received webhooks, newest first. A script reloads the page when new webhooks arrive. */
 export function receiverPage(received: readonly Received[]): Html {
   const recent = received.slice(0, maxShown);
   return html`<!doctype html>

@@ -15,16 +15,16 @@ export type ReceiverDeps = {
   pool: pg.Pool;
   secretBox: SecretBox;
   now: () => number;
-  /** Received webhooks, newest first; filled here. */
+  /** Received webhooks, newest first. This module adds to the array. */
   received: Received[];
 };
 
 const maxKept = 500;
 
 /**
- * Routes of a publisher's server for tests: it accepts webhooks at /demo/receiver and lists them there, newest first,
- * as a page, or as JSON with the secret that verifies them. It stores them in memory, and exists only in the embedded
- * demo.
+ * Registers the routes of a test server that plays the role of a publisher's server. It accepts webhooks at
+ * /demo/receiver and lists them there, newest first, as a page, or as JSON with the secret that verifies them. Webhooks
+ * are stored only in memory. The routes exist only in the embedded demo.
  */
 export async function demoReceiverRoutes(
   app: App,
@@ -57,7 +57,7 @@ export async function demoReceiverRoutes(
   });
 }
 
-/** Secret (`whsec_…`) of the endpoint for the receiver, or null. */
+/** Returns the signing secret (`whsec_…`) of the receiver's endpoint, or null if there is none. */
 async function receiverSecret(pool: Executor, secretBox: SecretBox): Promise<string | null> {
   const { rows } = await pool.query<{ secret_sealed: Buffer }>(
     "select secret_sealed from webhook_endpoints where event = 'usp.selection' order by id limit 1",
@@ -66,8 +66,8 @@ async function receiverSecret(pool: Executor, secretBox: SecretBox): Promise<str
 }
 
 /**
- * Verifies a signature like a publisher's server (Standard Webhooks 1.0), but ignores the time, because sender and
- * receiver run on the same machine.
+ * Verifies a signature as a publisher's server would (Standard Webhooks 1.0). The timestamp is not checked, because
+ * sender and receiver run on the same machine.
  */
 function isSigned(headers: FastifyRequest['headers'], body: string, secret: string): boolean {
   const timestampS = Number(headers['webhook-timestamp']);

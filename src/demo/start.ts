@@ -10,15 +10,15 @@ import { demoOperatorKey, embeddedDemoIds, loadDemoCatalogue } from './catalogue
 import { printWelcome } from './welcome.ts';
 import { createHistoryPartitions, writeHistory } from './write-history.ts';
 
-/** The demo of an installation with the embedded database. */
+/** Demo of an installation with the embedded database. */
 export const embeddedDemo = { start: startDemo, writeHistory, printWelcome };
 
 type StartDeps = { pool: pg.Pool; catalog: CatalogStore; config: Config; secretBox: SecretBox; now: () => number };
 
 /**
- * Loads the demo catalogue into an embedded database without publishers, with a webhook to this server's own receiver.
- * All or nothing: the next start repeats an interrupted one.
- * @returns whether it was loaded now
+ * Loads the demo catalogue, with a webhook to this server's own receiver. Does nothing if the embedded database
+ * contains a publisher. The load is atomic: if it is interrupted, the next start repeats it.
+ * @returns whether the demo was loaded by this call
  */
 export async function startDemo({ pool, catalog, config, secretBox, now }: StartDeps): Promise<boolean> {
   const loaded = await transaction(pool, async (executor) => {
@@ -26,7 +26,7 @@ export async function startDemo({ pool, catalog, config, secretBox, now }: Start
     const url = `http://127.0.0.1:${config.port}/demo/receiver`;
     const { rows } = await executor.query('select 1 from publishers limit 1');
     if (rows.length > 0) {
-      // The URL of the receiver changes with the port.
+      // Update the receiver URL, because the port may have changed.
       if (config.roles.includes('api'))
         await redirectEndpoints(executor, '^http://127[.]0[.]0[.]1:[0-9]+/demo/receiver$', url);
       await removeLeftovers(executor, now());
@@ -39,21 +39,25 @@ export async function startDemo({ pool, catalog, config, secretBox, now }: Start
   });
   if (loaded) {
     await catalog.refresh();
-    // Create partitions while nothing else holds locks. Failures are retried when the history is written.
+    // Create partitions before other connections hold locks. After a failure, they are created when the history is
+    // generated.
     await createHistoryPartitions(pool, now()).catch(() => {});
   }
   return loaded;
 }
 
-/** Removes groups of endpoints that the API reference of earlier versions created. A single one may be a user's. */
+/**
+ * Removes groups of endpoints and advertisers that API reference examples of earlier versions created. A single one is
+ * retained, because a user may have created it.
+ */
 export async function removeLeftovers(executor: Executor, nowMs: number): Promise<void> {
   await removeEndpointBursts(executor, { url: 'https://shop.example/hooks', description: 'Orders', nowMs });
   await removeAdvertiserBursts(executor, 'Green Farm', nowMs);
 }
 
 /**
- * Creates what the embedded demo has in addition to the catalogue: the webhook to its own receiver, and the operator
- * key.
+ * Creates the parts of the embedded demo that are not in the catalogue: the webhook to its own receiver, and the
+ * operator key.
  */
 export async function openDemo(
   executor: Executor,

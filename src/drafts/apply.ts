@@ -10,7 +10,7 @@ import type { Draft } from './draft.ts';
 
 export type ReviewedKinds = Readonly<Record<ReviewedKind, Resource>> & { uploads: Uploads };
 
-/** Resource of creatives, and function that stores their uploaded bytes after saving. */
+/** Resource of creatives, and a function that stores the uploaded image bytes after a creative is saved. */
 type Uploads = {
   resource: Resource;
   keep: (executor: Work['executor'], creativeId: number, bytes: Buffer) => Promise<void>;
@@ -19,8 +19,8 @@ type Uploads = {
 type ReviewedRow = { resource: ReviewedKind; row_id: number | null; has_picture: boolean };
 
 /**
- * Returns a field of a row as drafts see it. `schedule` is the start and end of a campaign, separated from its rules,
- * so that changes of other rules don't conflict with it.
+ * Returns a row's field as drafts see it. `schedule` consists of a campaign's start and end. It is separate from the
+ * other rules, so that changes to those rules don't conflict with it.
  */
 export function fieldOf(view: Values, name: string): unknown {
   if (name !== 'schedule') return view[name];
@@ -35,7 +35,7 @@ type Dates = { start_at?: unknown; end_at?: unknown };
 const rulesOf = ({ rules }: Values): Values => (rules ?? {}) as Values;
 const scheduleOf = (view: Values): Dates & Values => (rulesOf(view).schedule ?? {}) as Dates & Values;
 
-/** Converts changes to the fields of the row. */
+/** Converts the changes of a draft to fields of the row. */
 function rowFields({ schedule, ...changes }: Values, current: View | null): Values {
   if (schedule === undefined || current === null) return schedule === undefined ? changes : { ...changes, schedule };
   const { start_at: _start, end_at: _end, ...remaining } = scheduleOf(current);
@@ -45,14 +45,14 @@ function rowFields({ schedule, ...changes }: Values, current: View | null): Valu
   return { ...changes, rules: { ...rules, ...(Object.keys(merged).length > 0 && { schedule: merged }) } };
 }
 
-/** Returns the current row, or null for a new one. */
+/** Returns the current row of a draft, or null if the draft is for a new row. */
 export const currentRow = async (
   kinds: ReviewedKinds,
   work: Work,
   { resource, row_id }: { resource: ReviewedKind; row_id: number | null },
 ): Promise<View | null> => (row_id === null ? null : getRow(kinds[resource], work, String(row_id)));
 
-/** Saves a draft's changes without another review. */
+/** Saves a draft's changes without requiring another review. */
 async function save(kinds: ReviewedKinds, work: Work, row: ReviewedRow, changes: Values): Promise<View> {
   const approved: Work = { ...work, approved: true };
   const kind = kinds[row.resource];
@@ -64,7 +64,7 @@ async function save(kinds: ReviewedKinds, work: Work, row: ReviewedRow, changes:
   return updateRow(kind, approved, String(row.row_id), rowFields(changes, current), mode);
 }
 
-/** Saves a draft with its uploaded picture: that of a new creative, or the first one of a new offer. */
+/** Applies a draft, including its uploaded image: the image of a new creative, or the first creative of a new offer. */
 export async function makeLive(
   kinds: ReviewedKinds,
   work: Work,
@@ -81,7 +81,10 @@ export async function makeLive(
   return view;
 }
 
-/** Returns the row as it would be saved, and rolls back. @throws AppError like the change */
+/**
+ * Returns the row as it would be saved, and rolls back the change.
+ * @throws AppError the same errors as saving the change
+ */
 export async function trySave(kinds: ReviewedKinds, work: Work, row: ReviewedRow, changes: Values): Promise<View> {
   await work.executor.query('savepoint draft');
   try {
@@ -91,7 +94,7 @@ export async function trySave(kinds: ReviewedKinds, work: Work, row: ReviewedRow
   }
 }
 
-/** A field that was changed since the draft was created. */
+/** A field that was changed after the draft was created. */
 export type Difference = { field: string; before: unknown; now: unknown; proposed: unknown };
 
 export function differencesOf(
@@ -104,7 +107,7 @@ export function differencesOf(
     .filter(({ before, now, proposed }) => !isDeepStrictEqual(now, before) && !isDeepStrictEqual(now, proposed));
 }
 
-/** The row was changed meanwhile. */
+/** Thrown when the row was changed after the draft was created. */
 export class DraftConflict extends AppError {
   readonly differences: readonly Difference[];
   constructor(differences: readonly Difference[]) {
@@ -120,7 +123,10 @@ const inWords = ({ field, before, now, proposed }: Difference): ErrorDetail => (
   message: problem('draftDiffers', { before: asText(before), now: asText(now), proposed: asText(proposed) }),
 });
 
-/** Reverts the changes of a draft. @throws DraftConflict if they were changed again since */
+/**
+ * Reverts the changes of an applied draft.
+ * @throws DraftConflict if the changed fields were modified again since
+ */
 export async function takeBack(kinds: ReviewedKinds, work: Work, draft: Draft): Promise<void> {
   const { resource, row_id, changes, base } = draft;
   const current = await getRow(kinds[resource], work, String(row_id), 'for update');

@@ -1,6 +1,6 @@
 import { type Command, text } from '../command-line/command.ts';
 
-/** Commands for drafts of offers and campaigns. */
+/** CLI commands for drafts of offers and campaigns. */
 export const draftCommands: readonly Command[] = [
   {
     name: 'drafts list',

@@ -9,7 +9,7 @@ import type { Draft } from './draft.ts';
 
 type Zone = { timeZone: string };
 
-/** Formats a value for readers of the draft. */
+/** Formats a field value for reviewers of the draft. */
 function shownValue(name: string, value: unknown, zone: Zone): Html | string {
   if (value === null || value === undefined || value === '') return html`<span class="hint">${t('drafts.none')}</span>`;
   if (name === 'schedule') {
@@ -23,10 +23,10 @@ function shownValue(name: string, value: unknown, zone: Zone): Html | string {
   return JSON.stringify(value);
 }
 
-/** Fields that are not compared: the parent of the row. */
+/** Fields that are not compared, because they only reference the parent of the row. */
 const plain = new Set(['offer_id', 'campaign_id']);
 
-/** Table of the changed fields, before and after. */
+/** Renders a table of the changed fields, with the values before and after the change. */
 export function changesTable({ changes, base }: { changes: Values; base: Values }, zone: Zone): Html {
   const isNew = Object.keys(base).length === 0;
   const entriesShown = Object.entries(changes).filter(
@@ -49,7 +49,7 @@ export function changesTable({ changes, base }: { changes: Values; base: Values 
 const isEmpty = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** Table of fields that were changed meanwhile, next to the proposed values. */
+/** Renders a table of fields that were changed after the draft was created, next to the proposed values. */
 export const differencesTable = (differences: readonly Difference[], zone: Zone): Html =>
   table(
     t('crud.differences'),
@@ -60,7 +60,7 @@ export const differencesTable = (differences: readonly Difference[], zone: Zone)
     ]),
   );
 
-/** Preview of the offer or picture for users: the live version next to the proposed one. */
+/** Renders a preview of the offer or image as users see it: the live version next to the proposed one. */
 export function preview(draft: Draft, current: View | null, pictureUrl: string): Html {
   if (draft.resource === 'campaigns') return html``;
   const after: Values = { ...current, ...draft.changes };
@@ -79,11 +79,13 @@ export function preview(draft: Draft, current: View | null, pictureUrl: string):
     )}</div>`;
 }
 
-/** An uploaded picture that is not live yet. */
+/** Renders an uploaded image that is not live yet. */
 export const handedIn = (url: string): Html =>
   html`<img src="${url}" alt="${t('offers.images')}" width="240" loading="lazy">`;
 
-/** `pictureUrl`: of an uploaded picture that is not live yet, or ''. */
+/**
+ * Renders the image of a row. `pictureUrl` is the URL of an uploaded image that is not live yet, or an empty string.
+ */
 function picture(kind: ReviewedKind, view: Values, pictureUrl: string): Html {
   const text = (name: string): string => String(view[name] ?? '');
   if (kind === 'creatives') {

@@ -11,19 +11,23 @@ import { raiseFacts } from '../webhooks/raise-events.ts';
 import { currentRow, DraftConflict, differencesOf, fieldsOf, makeLive, type ReviewedKinds, takeBack } from './apply.ts';
 import { type Draft, type DraftState, dropPicture, lockDraft, readPicture } from './draft.ts';
 
-/** Maximum time, in milliseconds, until a scheduled draft goes live. */
+/** Maximum time in the future at which a draft can be scheduled to go live, in milliseconds. */
 const maxAheadMs = 366 * dayMs;
 
 const maxReasonLength = 2000;
 
 /**
- * `liveAt`: time when it goes live (RFC 3339), or null for now. `rowEtag`: version of the compared row, if it differs.
+ * Options of an approval. `liveAt` is the time at which the draft goes live (RFC 3339), or null for immediately.
+ * `rowEtag` is the version of the row that the reviewer compared the draft with, if the row has changed since the draft
+ * was created.
  */
 export type Approval = { liveAt?: unknown; rowEtag?: unknown };
 
 /**
- * Approves a waiting draft, which goes live now or at its time. Approving a scheduled draft changes its time.
- * @throws AppError conflict if it is already decided; DraftConflict; permission_denied
+ * Approves a pending draft, which goes live immediately or at the scheduled time. Approving a scheduled draft changes
+ * its time.
+ * @throws AppError conflict if the draft is already decided; permission_denied
+ * @throws DraftConflict if the row was changed since the draft was created
  */
 export async function approve(kinds: ReviewedKinds, work: Work, id: string, approval: Approval = {}): Promise<Draft> {
   const locked = await lockDraft(work, id);
@@ -35,7 +39,10 @@ export async function approve(kinds: ReviewedKinds, work: Work, id: string, appr
   return settle(work, draft, { state: 'scheduled', by: work.actor, liveAt });
 }
 
-/** @throws AppError invalid_request without a reason; conflict; permission_denied */
+/**
+ * Rejects a draft.
+ * @throws AppError invalid_request without a reason; conflict; permission_denied
+ */
 export async function refuse(work: Work, id: string, reason: unknown): Promise<Draft> {
   if (typeof reason !== 'string' || reason.trim() === '' || reason.length > maxReasonLength)
     throw new AppError('invalid_request', {
@@ -47,7 +54,7 @@ export async function refuse(work: Work, id: string, reason: unknown): Promise<D
   return settle(work, draft, { state: 'refused', by: work.actor, reason: reason.replaceAll('\0', '').trim() });
 }
 
-/** Withdraws a draft. Its author can do this, and users who may approve it. */
+/** Withdraws a draft. Its author and users who may approve it can do this. */
 export async function withdraw(work: Work, id: string, resource?: Parameters<typeof lockDraft>[2]): Promise<Draft> {
   const draft = await lockDraft(work, id, resource);
   requireState(draft, ['waiting', 'scheduled']);
@@ -55,8 +62,9 @@ export async function withdraw(work: Work, id: string, resource?: Parameters<typ
 }
 
 /**
- * Reverts the last decision: live changes are undone, and a refused or scheduled draft waits again.
- * @throws AppError conflict; DraftConflict if the live row was changed since; permission_denied
+ * Reverts the last decision. Live changes are undone, and a rejected or scheduled draft becomes pending again.
+ * @throws AppError conflict; permission_denied
+ * @throws DraftConflict if the live row was changed since
  */
 export async function undo(kinds: ReviewedKinds, work: Work, id: string): Promise<Draft> {
   const draft = await lockDraft(work, id);
@@ -67,7 +75,10 @@ export async function undo(kinds: ReviewedKinds, work: Work, id: string): Promis
   return settle(work, draft, { state: 'undone', by: work.actor });
 }
 
-/** Approves a draft if a rule of the publisher allows it; never for shared campaigns. */
+/**
+ * Approves a draft automatically if a rule of the publisher allows it. Drafts of shared campaigns are never approved
+ * automatically.
+ */
 export async function approveByRule(kinds: ReviewedKinds, work: Work, draft: Draft): Promise<Draft> {
   if (draft.advertiser_id === null) return draft;
   const { rows } = await work.executor.query<{ trusted: boolean; dates_approved: boolean }>(
@@ -83,7 +94,7 @@ export async function approveByRule(kinds: ReviewedKinds, work: Work, draft: Dra
   return draft;
 }
 
-/** Makes a scheduled draft live at its time. If the row was changed meanwhile, the draft waits again. */
+/** Applies a scheduled draft at its time. If the row was changed meanwhile, the draft becomes pending again. */
 export async function goLiveAtItsTime(kinds: ReviewedKinds, work: Work, id: number): Promise<Draft> {
   const draft = await lockDraft(work, String(id));
   if (draft.state !== 'scheduled' || Date.parse(String(draft.live_at)) > work.nowMs) return draft;
@@ -130,9 +141,9 @@ function requireState({ state, decided_by }: Draft, allowed: readonly DraftState
 }
 
 /**
- * Returns the base of the draft, or the current values if its fields were changed meanwhile and the caller has seen
- * them.
- * @throws DraftConflict
+ * Returns the base values of the draft. If its fields were changed since and the reviewer has seen that version,
+ * returns the current values instead.
+ * @throws DraftConflict if the reviewer has not seen the current version
  */
 async function comparedBase(kinds: ReviewedKinds, work: Work, draft: Draft, rowEtag: unknown): Promise<Values> {
   const current = await currentRow(kinds, work, draft);
@@ -163,7 +174,7 @@ async function settle(work: Work, draft: Draft, { state, by, reason = '', liveAt
     where id = $1`,
     [draft.id, state, reason, decidedBy, by === null ? null : now, liveAt ?? null, rowId ?? null, now, draft.base],
   );
-  // A live draft has saved the picture; a withdrawn one does not need it.
+  // The image is no longer needed: a live draft has stored it elsewhere, and a withdrawn draft does not use it.
   const isOver = draft.has_picture && (state === 'live' || state === 'withdrawn');
   if (isOver) await dropPicture(work, draft);
   const { id, campaign_id, resource, subject } = draft;

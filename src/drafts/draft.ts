@@ -42,7 +42,9 @@ export type Draft = {
 
 const fields = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
 
-/** Drafts as a read-only resource; separate calls decide them (docs/reference/management.md#drafts). */
+/**
+ * Resource of drafts. It is read-only; drafts are decided through separate calls (docs/reference/management.md#drafts).
+ */
 export const drafts: Resource = {
   name: 'drafts',
   noun: 'draft',
@@ -99,7 +101,7 @@ export const drafts: Resource = {
   searched: ['subject', 'note'],
 };
 
-/** Warns about macros in the URLs of a draft. */
+/** Returns warnings about macros in the URLs of a draft. */
 export function warnOfDraft({ resource, changes }: { resource: ReviewedKind; changes: Values }): Warning[] {
   return urlWarningsOf(resource, changes).map(({ path, message }) => ({ path: `/changes${path}`, message }));
 }
@@ -107,11 +109,11 @@ export function warnOfDraft({ resource, changes }: { resource: ReviewedKind; cha
 export const getDraft = async (work: Work, id: string, resource = drafts): Promise<Draft> =>
   (await getRow(resource, work, id)) as Draft;
 
-/** Locks a draft, so that decisions about it wait for each other. */
+/** Locks a draft, so that concurrent decisions about it are serialized. */
 export const lockDraft = async (work: Work, id: string, resource = drafts): Promise<Draft> =>
   (await getRow(resource, work, id, 'for update')) as Draft;
 
-/** Stores the picture of a draft until it is live. */
+/** Stores the uploaded image of a draft until the draft is live. */
 export async function keepPicture({ executor }: Work, draftId: number, { bytes, type, size }: HandedIn): Promise<void> {
   await executor.query(
     'insert into draft_pictures (draft_id, bytes, type, width, height) values ($1, $2, $3, $4, $5)',
@@ -119,7 +121,7 @@ export async function keepPicture({ executor }: Work, draftId: number, { bytes, 
   );
 }
 
-/** Returns the picture of a draft; null if it has none, or it is no longer stored. */
+/** Returns the uploaded image of a draft, or null if it has none or the image was deleted. */
 export async function readPicture({ executor }: Work, { id, changes }: Draft): Promise<HandedIn | null> {
   type Said = { type: string; width: number; height: number };
   const { rows } = await executor.query<{ bytes: Buffer } & (Said | { type: null })>(
@@ -131,7 +133,10 @@ export async function readPicture({ executor }: Work, { id, changes }: Draft): P
   return { bytes: rows[0].bytes, type, size: { width, height } };
 }
 
-/** Returns the picture of a draft as a file. @throws AppError not_found if it has none */
+/**
+ * Returns the uploaded image of a draft as a file.
+ * @throws AppError not_found if it has none
+ */
 export async function pictureFile(work: Work, draft: Draft): Promise<{ download: Buffer; type: string; name: string }> {
   const picture = await readPicture(work, draft);
   if (picture === null) throw new AppError('not_found');
@@ -143,7 +148,7 @@ export async function dropPicture({ executor }: Work, { id }: { id: number }): P
   await executor.query('delete from draft_pictures where draft_id = $1', [id]);
 }
 
-/** Time, in milliseconds, that decided drafts are kept, and the pictures of refused ones. */
+/** Retention of decided drafts and of the images of rejected drafts, in milliseconds. */
 const keptMs = 400 * dayMs;
 const pictureKeptMs = 30 * dayMs;
 

@@ -22,7 +22,7 @@ export type Drafts = ReturnType<typeof createDrafts>;
 
 type DraftsDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogAdmin; webhooks: Webhooks };
 
-/** Changes of offers and campaigns that are proposed, and live once they are approved. */
+/** Drafts: proposed changes to offers and campaigns, which go live once they are approved. */
 export function createDrafts({ platform, catalog, catalogAdmin }: DraftsDeps) {
   const { pool, dbHealth, now } = platform.deps;
   const { kinds } = catalogAdmin;
@@ -70,7 +70,7 @@ export function createDrafts({ platform, catalog, catalogAdmin }: DraftsDeps) {
     kinds,
     navigation: [entry],
     retention,
-    /** Creates a draft from a change on a page that needs approval. */
+    /** Creates a draft from a dashboard change that requires approval. */
     propose: (work: Work, proposal: Proposal, advertiserId: number | null = null) =>
       propose(kinds, work, proposal, advertiserId),
     withdraw,

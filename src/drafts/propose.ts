@@ -12,14 +12,17 @@ import { currentRow, fieldOf, fieldsOf, type ReviewedKinds, trySave } from './ap
 import { approveByRule } from './decide.ts';
 import { type Draft, getDraft, keepPicture } from './draft.ts';
 
-/** Maximum number of waiting drafts of an advertiser, and of a publisher's own users and keys. */
+/** Maximum number of pending drafts per advertiser, and of drafts by a publisher's own users and keys. */
 const maxWaiting = { advertiser: 1000, publisher: 10_000 } as const;
-/** Maximum number of waiting pictures of an advertiser, and of a publisher's own; each has up to 5 MB. */
+/**
+ * Maximum number of pending drafts with an image, per advertiser or for the publisher's own drafts. An image has up to
+ * 5 MB.
+ */
 const maxPictures = 50;
 
 const maxNoteLength = 2000;
 
-/** Fields that advertisers may propose in addition to material ones. */
+/** Fields that advertisers may change in addition to those of material changes. */
 const proposable: Readonly<Record<ReviewedKind, readonly string[]>> = {
   offers: ['campaign_id', ...materialFields.offers],
   creatives: ['offer_id', ...materialFields.creatives],
@@ -27,9 +30,9 @@ const proposable: Readonly<Record<ReviewedKind, readonly string[]>> = {
 };
 
 /**
- * Proposes a new row, or changes of one. An earlier draft of the same author for the same row is withdrawn.
- * @param advertiserId advertiser whose account proposes, or null for the publisher's own users
- * @throws AppError like the change; conflict if too many are waiting
+ * Creates a draft for a new row or a change. An earlier draft by the same author for the same row is withdrawn.
+ * @param advertiserId advertiser whose account creates the draft, or null for the publisher's own users
+ * @throws AppError the same errors as the change itself; conflict if too many drafts are pending
  */
 export async function propose(
   kinds: ReviewedKinds,
@@ -88,7 +91,7 @@ function checked({ resource, rowId, changes, note = '', picture }: Proposal, byA
   return { kind: resource, changes: { ...changes, ...pictureFields }, note: note.replaceAll('\0', '') };
 }
 
-/** Fields of a creative derived from its picture. */
+/** Derives fields of a creative from its uploaded image. */
 function fieldsOfPicture({ type, size }: HandedIn, changes: Values): Values {
   const fields: Values = { url: null, type, ...size };
   const wrong = Object.keys(fields).filter((name) => name in changes && changes[name] !== fields[name]);
@@ -97,7 +100,7 @@ function fieldsOfPicture({ type, size }: HandedIn, changes: Values): Values {
   return fields;
 }
 
-/** Treats rows of other advertisers as unknown. */
+/** Treats rows of other advertisers as not found. */
 async function requireOwn(
   work: Work,
   kind: ReviewedKind,
@@ -122,7 +125,7 @@ async function requireRoom(
   advertiserId: number | null,
   { has_picture }: { has_picture: boolean },
 ): Promise<void> {
-  // Proposals of a publisher wait for each other, so that the count stays valid.
+  // Serialize the proposals of a publisher, so that the count remains correct.
   await executor.query('select from publishers where id = $1 for no key update', [publisherId]);
   const { rows } = await executor.query<{ count: number }>(
     `select count(*)::integer as count from drafts d
@@ -175,7 +178,7 @@ async function insert({ executor, publisherId, actor, nowMs }: Work, draft: NewD
   return (rows[0] as { id: number }).id;
 }
 
-/** Name of the author. Publishers don't see which operator it was. */
+/** Returns the display name of the author. Publishers can't see which operator it was. */
 const nameOf = (actor: Actor): string => (actor.publisherId === null && isOperator(actor) ? 'Operator' : actor.label);
 
 async function subjectOf({ executor }: Work, kind: ReviewedKind, view: View): Promise<string> {
@@ -185,7 +188,7 @@ async function subjectOf({ executor }: Work, kind: ReviewedKind, view: View): Pr
   return rows[0]?.title ?? '';
 }
 
-/** Raises the event once an hour for a campaign, because there may be many drafts. */
+/** Raises the `draft.waiting` event, at most once per hour and campaign, because many drafts may be created. */
 async function tell(work: Work, draft: Draft): Promise<void> {
   const { rows } = await work.executor.query<{ name: string }>('select name from campaigns where id = $1', [
     draft.campaign_id,

@@ -80,7 +80,7 @@ const decisionAnswer = Type.Object({
   ),
 });
 
-/** Routes of drafts (docs/reference/management.md#drafts). */
+/** Registers the routes for drafts (docs/reference/management.md#drafts). */
 export async function draftRoutes(app: App, { http, kinds }: { http: ManagementHttp; kinds: ReviewedKinds }) {
   openManagementScope(app);
   resourceRoutes(app, http, drafts, ['list', 'get']);
@@ -121,7 +121,7 @@ export async function draftRoutes(app: App, { http, kinds }: { http: ManagementH
   });
 }
 
-/** Maximum size, in bytes, of a field in the form with a picture: an offer with its translations. */
+/** Maximum size of a field in a multipart form with an image, in bytes. This fits an offer with its translations. */
 const maxFieldBytes = 256 * 1024;
 
 async function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds): Promise<void> {
@@ -151,7 +151,7 @@ async function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds
   });
 }
 
-/** Converts form fields, which are text; the validation reports values of the wrong type. */
+/** Parses a form field, which is always text. Values of the wrong type are reported by the later validation. */
 function readField(name: string, value: unknown): unknown {
   if (name === 'row_id' && /^\d{1,10}$/.test(String(value))) return Number(value);
   if (name !== 'changes' || typeof value !== 'string') return value;

@@ -23,11 +23,11 @@ const kindTexts: Readonly<Record<Draft['resource'], MessageKey>> = {
   campaigns: 'dimensions.campaign',
 };
 
-/** Kind of a draft, such as "New offer" or "Campaign". */
+/** Returns a label for the kind of draft, such as "New offer" or "Campaign". */
 export const kindText = ({ resource, base }: Draft): string =>
   Object.keys(base).length === 0 ? t('crud.new', { noun: t(kindTexts[resource]) }) : t(kindTexts[resource]);
 
-/** Notice about macros in the URLs of a draft, unless it was refused or withdrawn. */
+/** Renders a notice about macros in a draft's URLs. Empty if the draft was rejected or withdrawn. */
 export const draftNotice = (draft: Draft): Html =>
   draft.state === 'refused' || draft.state === 'withdrawn'
     ? nothing

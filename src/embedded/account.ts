@@ -5,15 +5,16 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** System user for PostgreSQL if this process is root, which PostgreSQL refuses to run as. */
+/** System user to run PostgreSQL as if this process runs as root, because PostgreSQL refuses to run as root. */
 export interface Account {
   uid: number;
   gid: number;
 }
 
 /**
- * Returns the user for the server, or `undefined` unless this process is root: then the server runs as the same user. A
- * cluster that belongs to another user keeps its owner, so that starting once with sudo does not lock that user out.
+ * Returns the system user for the server. Returns `undefined` unless this process is root; the server then runs as the
+ * same user. A cluster that belongs to another user keeps its owner, so that a single start with sudo does not lock
+ * that user out.
  */
 export async function serverAccount(existingCluster: Stats | undefined): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -29,7 +30,7 @@ export async function serverAccount(existingCluster: Stats | undefined): Promise
   );
 }
 
-/** Whether the account may execute the file, or pass through the folder. Checked by trying it as that user. */
+/** Whether the account can execute a file or traverse a folder. This is tested by trying it as that user. */
 export async function canReach(account: Account, path: string): Promise<boolean> {
   return run('/bin/sh', ['-c', 'test -x "$1"', 'sh', path], { ...account, cwd: '/' }).then(
     () => true,
@@ -37,10 +38,7 @@ export async function canReach(account: Account, path: string): Promise<boolean>
   );
 }
 
-/**
- * Runs one of PostgreSQL's programs to its end as the account, without variables of our environment that could affect
- * it.
- */
+/** Runs a PostgreSQL program to completion as the account, without environment variables that could affect it. */
 export async function runProgram(program: string, args: string[], account: Account | undefined): Promise<void> {
   try {
     await run(program, args, { ...account, cwd: dirname(program), env: programEnv(), windowsHide: true });
@@ -51,8 +49,9 @@ export async function runProgram(program: string, args: string[], account: Accou
 }
 
 /**
- * Environment of PostgreSQL's programs. PG* variables would set defaults. Without a locale the server becomes
- * multithreaded on macOS and refuses to start; without a time zone initdb compares all time zones with the system's.
+ * Returns the environment for PostgreSQL's programs. `PG*` variables are removed, because they would change defaults.
+ * The locale is set, because without it the server becomes multithreaded on macOS and refuses to start. The time zone
+ * is set, because otherwise initdb compares all time zones with that of the system.
  */
 export function programEnv(): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(PG|LC_|LANG)/i.test(name));

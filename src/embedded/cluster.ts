@@ -5,17 +5,17 @@ import { type Account, runProgram } from './account.ts';
 import { type Binaries, findBinaryPackage, prepareBinaries } from './binaries.ts';
 import { type ClusterLocation, findLocation, recordLocation } from './location.ts';
 
-/** Name of both the role and the database. */
+/** Name of both the database role and the database. */
 export const databaseName = 'perkwire';
 
-/** Information to start, find and stop the server of a data folder. */
+/** Information needed to start, find and stop the server of a data folder. */
 export interface Cluster {
   folder: string;
   logFile: string;
   account: Account | undefined;
   binaries: Binaries;
   password: string;
-  /** Server settings as `name=value`. */
+  /** PostgreSQL server settings, as `name=value`. */
   flags: string[];
   log: (details: object, message: string) => void;
 }
@@ -26,7 +26,9 @@ export interface ClusterOptions {
   log: (details: object, message: string) => void;
 }
 
-/** Opens the cluster of the data folder, and creates it first if there is none. Call it under the start lock. */
+/**
+ * Opens the database cluster in the data folder, and creates it if there is none. The caller must hold the start lock.
+ */
 export async function openCluster({ dataDir, flags, log }: ClusterOptions): Promise<Cluster> {
   const location = await findLocation(dataDir);
   const binaries = await prepareBinaries(await findBinaryPackage(), location.account);
@@ -68,16 +70,16 @@ const initdbOptions = [
   `--username=${databaseName}`,
   '--auth=scram-sha-256',
   '--encoding=UTF8',
-  // C sorts by bytes, the same on every system; the builtin provider still maps case beyond ASCII.
+  // The C locale sorts by bytes, identically on every system. The builtin provider still maps case beyond ASCII.
   '--locale=C',
   '--locale-provider=builtin',
   '--builtin-locale=C.UTF-8',
   '--no-instructions',
-  // A power failure before the files are on disk only loses a database that was empty some seconds ago.
+  // If power fails before the files are on disk, only a database that was empty seconds ago is lost.
   '--no-sync',
 ];
 
-/** Runs initdb in another folder and renames the result, so that an interruption leaves no incomplete cluster. */
+/** Runs initdb in a temporary folder and renames it, so that an interruption leaves no incomplete cluster. */
 async function initialise({ folder, account, binaries, password }: Cluster): Promise<void> {
   const staging = `${folder}.init-${randomBytes(4).toString('hex')}`;
   const passwordFile = join(staging, 'password');
@@ -99,7 +101,7 @@ async function initialise({ folder, account, binaries, password }: Cluster): Pro
 async function removeAbandoned(folder: string): Promise<void> {
   const parent = dirname(folder);
   for (const name of await readdir(parent)) {
-    // An initdb of a killed process may still be writing there; then a later start removes the folder.
+    // If the initdb of a killed process is still writing to the folder, a later start removes it.
     if (/^postgres\.init-[0-9a-f]{8}$/.test(name))
       await rm(join(parent, name), { recursive: true, force: true }).catch(() => {});
   }

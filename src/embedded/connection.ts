@@ -4,7 +4,7 @@ import { databaseName } from './cluster.ts';
 
 const pollMs = 50;
 
-/** Address of a server of ours. */
+/** Address and password of an embedded server. */
 export interface Address {
   port: number;
   password: string;
@@ -14,7 +14,10 @@ export function connectionUrl({ port, password }: Address): string {
   return `postgres://${databaseName}:${password}@127.0.0.1:${port}/${databaseName}`;
 }
 
-/** Returns 'ready', or the code of the failure: a SQLSTATE (57P03 while starting or stopping) or a socket error. */
+/**
+ * Tests the connection to a server. Returns `ready`, or the failure code: a SQLSTATE (57P03 during startup or shutdown)
+ * or a socket error code.
+ */
 export async function probe(address: Address): Promise<string> {
   try {
     await withClient(address, async () => {});
@@ -25,8 +28,8 @@ export async function probe(address: Address): Promise<string> {
 }
 
 /**
- * Polls until the server is ready, refuses our password (28P01), has exited or the time is up. Returns the last result
- * of `probe`, or 'exited'.
+ * Polls until the server is ready, rejects the password (28P01) or exits, or until the timeout expires. Returns the
+ * last result of `probe`, or `exited`.
  */
 export async function waitUntilReady(
   address: Address,
@@ -43,7 +46,7 @@ export async function waitUntilReady(
   }
 }
 
-/** Creates our database if it is missing, because of an interruption between initdb and this step. */
+/** Creates the database if it is missing, which happens after an interruption between initdb and this step. */
 export async function ensureDatabase(address: Address): Promise<void> {
   await withClient(address, async (client) => {
     const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [databaseName]);

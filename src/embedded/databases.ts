@@ -5,17 +5,20 @@ import type { EmbeddedDatabases } from '../platform/db/embedded.ts';
 import type { DatabaseHealth } from '../platform/db/health.ts';
 import type { Logger } from '../platform/logger.ts';
 
-/** The embedded PostgreSQL, which is loaded when it is started. */
+/** Embedded PostgreSQL, which is imported only when it is started. */
 export const embeddedDatabases: EmbeddedDatabases = {
   isIn: (dataDir) => ['postgres', 'postgres.location'].some((name) => existsSync(join(dataDir, name))),
   start: async (options) => (await import('./postgres.ts')).startEmbeddedPostgres(options),
   supervise: superviseEmbedded,
 };
 
-/** Pause, in milliseconds, between two checks of a server that does not respond. */
+/** Interval between checks of a server that does not respond, in milliseconds. */
 const retryMs = 500;
 
-/** Restarts the server when it dies, while this process runs. @returns a function that stops the supervision */
+/**
+ * Restarts the server whenever it dies while this process is running.
+ * @returns a function that stops the supervision
+ */
 export function superviseEmbedded(
   database: { ensureRunning: () => Promise<unknown> },
   { dbHealth, logger }: { dbHealth: DatabaseHealth; logger: Logger },

@@ -13,9 +13,9 @@ import { lastPort, readyLimitMs, type Server } from './server.ts';
 
 const attempts = 60;
 const retryMs = 500;
-/** Another program has taken the port meanwhile, or a process of a killed server still holds it. */
+/** Log message if another program took the port meanwhile, or if a process of a killed server still holds it. */
 const portError = /could not bind|could not create any TCP\/IP sockets/;
-/** Processes of a killed server have not ended yet. */
+/** Log message if processes of a killed server have not exited yet. */
 const leftoverError = /shared memory block .*is still in use|lock file "postmaster\.pid" already exists/;
 
 const settings = {
@@ -30,9 +30,10 @@ const settings = {
 };
 
 /**
- * Starts the server and waits until it responds, after crash recovery if necessary. @throws an error with the end of
- * its log. Without a fixed port, it waits for the port before a crash to become free, so that other attached processes
- * reconnect by themselves, and otherwise uses any port.
+ * Starts the server and waits until it responds, including crash recovery if necessary. Without a fixed port, it waits
+ * for the port used before the crash to become free, so that other attached processes can reconnect. If it stays
+ * occupied, any free port is used.
+ * @throws Error with the end of the server log
  */
 export async function launch(cluster: Cluster, fixedPort?: number): Promise<Server> {
   let preferredPort = await lastPort(cluster);
@@ -53,8 +54,7 @@ export async function launch(cluster: Cluster, fixedPort?: number): Promise<Serv
 }
 
 function startError(child: ChildProcess, answer: string, tail: string): Error {
-  // Let a server in recovery finish: the next start finds it and continues to wait. Stopping it would restart the
-  // recovery.
+  // Let the recovery finish: the next start finds the server and waits for it. Stopping it would restart the recovery.
   const recovering = answer === '57P03';
   if (!recovering) child.kill('SIGQUIT');
   const reason = {
@@ -68,8 +68,8 @@ function startError(child: ChildProcess, answer: string, tail: string): Error {
 }
 
 /**
- * Spawns the server in its own process group, so that Ctrl-C in the terminal does not stop it before buffered data is
- * written.
+ * Spawns the server in a separate process group, so that Ctrl-C in the terminal does not stop it before buffered data
+ * is written.
  */
 async function spawnServer(
   { binaries, folder, account, logFile, flags }: Cluster,
@@ -95,13 +95,13 @@ async function spawnServer(
   }
 }
 
-/** Ports below those for outgoing connections, which could be taken while the server restarts. */
+/** Port range below that of outgoing connections, which could occupy the port while the server restarts. */
 const [firstPort, lastPossiblePort] = [20_000, 32_000];
 const portTries = 100;
-/** Time, in milliseconds, that processes of a killed server may hold its port. */
+/** Maximum time to wait for processes of a killed server to release its port, in milliseconds. */
 const portWaitMs = 10_000;
 
-/** Returns the preferred port if it becomes free, otherwise any port. */
+/** Returns the preferred port if it becomes free in time, or else any free port. */
 async function freePort(preferred: number): Promise<number> {
   for (const until = performance.now() + portWaitMs; preferred !== 0 && performance.now() < until; await sleep(50))
     if (await isFree(preferred)) return preferred;

@@ -4,10 +4,10 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Account, canReach, runProgram, serverAccount } from './account.ts';
 
-/** Folder of root for clusters when the server's user can't access the data folder. */
+/** Folder owned by root, for clusters whose server user can't access the data folder. */
 export const sharedFolder = '/var/lib/perkwire';
 
-/** Location of the cluster of a data folder, and the user of its server. */
+/** Location of a data folder's cluster, and the system user of its server. */
 export interface ClusterLocation {
   folder: string;
   exists: boolean;
@@ -15,9 +15,9 @@ export interface ClusterLocation {
 }
 
 /**
- * Returns `<dataDir>/postgres`, unless this process is root and the server's user can't pass through the data folder (a
- * parent has mode 0700, like /root). Then it is a separate folder below /var/lib/perkwire, recorded in the file
- * `postgres.location`.
+ * Finds the location of the cluster, which is usually `<dataDir>/postgres`. If this process is root and the server's
+ * user can't traverse the data folder (for example, if a parent such as /root has mode 0700), it is a separate folder
+ * under /var/lib/perkwire. The file `postgres.location` records that folder.
  */
 export async function findLocation(dataDir: string): Promise<ClusterLocation> {
   const moved = await readFile(locationFile(dataDir), 'utf8').catch(() => undefined);
@@ -32,15 +32,14 @@ export async function findLocation(dataDir: string): Promise<ClusterLocation> {
   }
   const account = await serverAccount(undefined);
   if (account === undefined || (await canReach(account, dataDir))) return { folder, exists: false, account };
-  // The random part distinguishes a data folder that was deleted and created again from the cluster of the previous
-  // one.
+  // The random suffix distinguishes a data folder that was deleted and recreated from the cluster of the previous one.
   const prefix = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   const parent = join(sharedFolder, `${prefix}-${randomBytes(4).toString('hex')}`);
   await mkdir(parent, { recursive: true });
   return { folder: join(parent, 'postgres'), exists: false, account };
 }
 
-/** Records the location of a new cluster outside of the data folder. */
+/** Records the location of a new cluster that is outside of the data folder. */
 export async function recordLocation(
   dataDir: string,
   { folder, account }: ClusterLocation,

@@ -5,12 +5,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isOwnerAlive, ownerLine } from './processes.ts';
 
 const pollMs = 50;
-/** Maximum wait in milliseconds, longer than a start (60 s) and a stop (75 s) of the holder together. */
+/**
+ * Maximum time to wait for the lock, in milliseconds. It exceeds the holder's total time for a start (60 s) and a stop
+ * (75 s).
+ */
 const lockWaitMs = 150_000;
-/** A lock file without its line after this time (milliseconds) was left by a process killed while writing. */
+/**
+ * Age after which a lock file without content is stale, because its process was killed while writing it. In
+ * milliseconds.
+ */
 const unwrittenStaleMs = 5_000;
 
-/** Runs `work` while no other process of ours starts or stops the server of this data folder. */
+/**
+ * Runs `work` under a lock that prevents other Perkwire processes from starting or stopping the server of this data
+ * folder.
+ */
 export async function withStartLock<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
   const file = join(dataDir, 'postgres.lock');
   const until = performance.now() + lockWaitMs;
@@ -28,7 +37,8 @@ export async function withStartLock<T>(dataDir: string, work: () => Promise<T>):
 }
 
 /**
- * Records that this process uses the server. Returns a function that removes the record. Call it under the start lock.
+ * Records that this process uses the server. The caller must hold the start lock.
+ * @returns a function that removes the record
  */
 export async function attach(dataDir: string): Promise<() => Promise<void>> {
   const folder = join(dataDir, 'attached');
@@ -38,7 +48,10 @@ export async function attach(dataDir: string): Promise<() => Promise<void>> {
   return () => rm(file, { force: true });
 }
 
-/** Whether any running process uses the server. Removes records of dead processes. Call it under the start lock. */
+/**
+ * Whether any running process uses the server. Removes the records of dead processes. The caller must hold the start
+ * lock.
+ */
 export async function anyAttached(dataDir: string): Promise<boolean> {
   const folder = join(dataDir, 'attached');
   let isAttached = false;
@@ -68,8 +81,8 @@ async function isStale(file: string): Promise<boolean> {
 }
 
 /**
- * Removes a stale lock. Two waiters may both see the same dead holder. Without a guard the slower one would remove the
- * new lock of the faster one, so only one waiter at a time repeats the check and removes the lock.
+ * Removes a stale lock file. Two waiting processes may find the same dead holder, and the slower one could remove the
+ * new lock of the faster one. A guard therefore lets only one process at a time repeat the check and remove the lock.
  */
 async function removeStale(file: string): Promise<void> {
   const guard = `${file}.stale`;

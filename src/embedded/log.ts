@@ -4,7 +4,7 @@ const tailBytes = 8_192;
 const tailLines = 20;
 const rotateBytes = 10 * 1024 * 1024;
 
-/** Last lines, at most 20, that the server wrote after the given byte of its log. */
+/** Returns the last lines of the server log after a byte offset, at most 20. */
 export async function logTail(file: string, fromByte: number): Promise<string> {
   const handle = await open(file, 'r').catch(() => undefined);
   if (handle === undefined) return '';
@@ -19,7 +19,7 @@ export async function logTail(file: string, fromByte: number): Promise<string> {
   }
 }
 
-/** Size of the log in bytes. A log over 10 MB is first renamed to `<file>.1`. */
+/** Returns the size of the server log, in bytes. If it exceeds 10 MB, the file is first renamed to `<file>.1`. */
 export async function rotateLog(file: string): Promise<number> {
   const size = (await stat(file).catch(() => undefined))?.size ?? 0;
   if (size <= rotateBytes) return size;

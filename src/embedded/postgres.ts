@@ -7,30 +7,36 @@ import { findRunning, runningServer, stopRunning } from './server.ts';
 
 export interface EmbeddedPostgresOptions {
   /**
-   * Data folder, created if missing; contains the cluster, its password and its log. One per installation: processes
-   * that share it share the server.
+   * Data folder with the cluster, its password and its log. It is created if missing. Use one folder per installation:
+   * processes that share the folder share the server.
    */
   dataDir: string;
   log?: (details: object, message: string) => void;
-  /** Server settings as `name=value` that override ours, for example `fsync=off` for a disposable database. */
+  /**
+   * PostgreSQL settings as `name=value`, which override the defaults. For example, `fsync=off` for a disposable
+   * database.
+   */
   flags?: string[];
 }
 
 export interface EmbeddedPostgres {
-  /** `postgres://perkwire:<password>@127.0.0.1:<port>/perkwire` */
+  /** Connection URL: `postgres://perkwire:<password>@127.0.0.1:<port>/perkwire`. */
   url: string;
-  /** Starts the server again if its process has died. @throws if it can't be started on its port */
+  /**
+   * Restarts the server if its process has died.
+   * @throws Error if the server can't be started on its port
+   */
   ensureRunning(): Promise<void>;
-  /** Stops the server unless another running process uses it, too. Can be called twice. */
+  /** Stops the server unless another running process uses it. It can be called repeatedly. */
   stop(): Promise<void>;
-  /** Whether the server was already running: started by another process, or left by a killed one. */
+  /** Whether the server was already running because another process started it, or because a killed process left it. */
   reused: boolean;
 }
 
 /**
- * Starts PostgreSQL on a data folder, or attaches to the server that already runs on it. The server survives if this
- * process is killed; the next start takes it over. @throws if it is not ready within 60 s, with the end of its log in
- * the message
+ * Starts PostgreSQL on a data folder, or attaches to the server that is already running there. The server keeps running
+ * if this process is killed, and the next start attaches to it.
+ * @throws Error with the end of the server log if the server is not ready within 60 s
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { log = () => {}, flags = [] } = options;

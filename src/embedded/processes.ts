@@ -5,9 +5,9 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * Identifies a process, to distinguish it from a later one with the same pid: by its start time if the system provides
- * it. `undefined` if no such process runs. A zombie counts as dead, because it may never be reaped in a container; so
- * does an ending process, whose command line the system no longer provides.
+ * Returns text that distinguishes a process from a later one with the same pid. It contains the start time if the
+ * system provides it. Returns `undefined` if no such process is running. A zombie counts as dead, because it may never
+ * be reaped in a container. An exiting process, whose command line is no longer available, also counts as dead.
  */
 export async function processIdentity(pid: number): Promise<string | undefined> {
   if (!signalReaches(pid)) return undefined;
@@ -16,7 +16,10 @@ export async function processIdentity(pid: number): Promise<string | undefined> 
   return askPs(pid, 'lstart=');
 }
 
-/** Command line with arguments separated by spaces; `undefined` if the system does not provide it. */
+/**
+ * Returns the command line of a process, with arguments separated by spaces. Returns `undefined` if it is not
+ * available.
+ */
 export async function commandLine(pid: number): Promise<string | undefined> {
   if (process.platform === 'win32') return undefined;
   if (process.platform !== 'linux') return askPs(pid, 'command=');
@@ -24,12 +27,15 @@ export async function commandLine(pid: number): Promise<string | undefined> {
   return text.replaceAll('\0', ' ');
 }
 
-/** Line that identifies this process in a lock file. */
+/** Returns the line that identifies this process in a lock file. */
 export async function ownerLine(): Promise<string> {
   return `${process.pid} ${await processIdentity(process.pid)}\n`;
 }
 
-/** Whether the process that wrote the line still runs with that pid. A truncated line was left by a dead process. */
+/**
+ * Whether the process that wrote the line is still running with that pid. A truncated line counts as written by a dead
+ * process.
+ */
 export async function isOwnerAlive(line: string): Promise<boolean> {
   const match = /^(\d+) (.+)\n$/.exec(line);
   return match !== null && (await processIdentity(Number(match[1]))) === match[2];
@@ -43,13 +49,13 @@ function signalReaches(pid: number): boolean {
   }
 }
 
-/** PF_EXITING, in the flags of proc(5). */
+/** Flag PF_EXITING in the process flags of proc(5). */
 const endingFlag = 0x4;
 
 async function linuxIdentity(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   if (stat === undefined) return undefined;
-  // The command name is in parentheses and may contain spaces; the fields after it start with the state (field 3 of
+  // The command name is in parentheses and may contain spaces. The remaining fields start with the state (field 3 of
   // proc(5)).
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const isEnding = (Number(fields[6]) & endingFlag) !== 0;

@@ -7,30 +7,31 @@ import { probe, waitUntilReady } from './connection.ts';
 import { logTail } from './log.ts';
 import { commandLine, processIdentity } from './processes.ts';
 
-/** Maximum wait for crash recovery, in milliseconds. */
+/** Maximum time to wait for crash recovery, in milliseconds. */
 export const readyLimitMs = 60_000;
 /**
- * If the system hides command lines, a server that does not respond for this long (milliseconds) counts as another
- * program.
+ * Used if the system hides command lines: a server that does not respond for this long counts as another program. In
+ * milliseconds.
  */
 const unknownLimitMs = 5_000;
 /**
- * A fast shutdown writes a checkpoint. After this time (milliseconds) an immediate shutdown follows, which requires
- * crash recovery at the next start.
+ * Timeout of a fast shutdown, which writes a checkpoint, in milliseconds. It is followed by an immediate shutdown,
+ * which requires crash recovery at the next start.
  */
 const fastStopLimitMs = 60_000;
 const immediateStopLimitMs = 15_000;
 
-/** A server process, as recorded in `postmaster.pid`. */
+/** A running server process, as recorded in `postmaster.pid`. */
 export interface Server {
   pid: number;
   port: number;
 }
 
 /**
- * Returns the server that already runs on this cluster when it is ready; `undefined` if there is none. @throws if it is
- * not ready within 60 s. PostgreSQL itself clears a `postmaster.pid` of a dead process, but refuses to start while
- * another program of the same user has that pid; only then is the file removed here.
+ * Waits for the server that is already running on this cluster, and returns it. Returns `undefined` if there is none.
+ * The `postmaster.pid` file of a dead process is removed only if another program of the same user has that pid. In all
+ * other cases, PostgreSQL removes the file itself.
+ * @throws Error if the server is not ready within 60 s
  */
 export async function findRunning(cluster: Cluster): Promise<Server | undefined> {
   const server = await runningServer(cluster);
@@ -54,7 +55,7 @@ export async function findRunning(cluster: Cluster): Promise<Server | undefined>
   );
 }
 
-/** Stops the server of the cluster, even if another process started it; does nothing if none runs. */
+/** Stops the server of the cluster, even if another process started it. Does nothing if no server is running. */
 export async function stopRunning(cluster: Cluster): Promise<void> {
   const server = await runningServer(cluster);
   if (server === undefined) return;
@@ -74,18 +75,18 @@ export async function stopRunning(cluster: Cluster): Promise<void> {
   if (!(await gone(immediateStopLimitMs))) throw new Error(`PostgreSQL (process ${server.pid}) does not stop`);
 }
 
-/** Port of the last server, which a crash leaves in its pid file. */
+/** Returns the port of the last server from its pid file, which remains after a crash. */
 export async function lastPort(cluster: Cluster): Promise<number> {
   return (await readPidFile(cluster))?.port ?? 0;
 }
 
-/** Returns the running server, ready or not. */
+/** Returns the running server, whether or not it is ready. */
 export async function runningServer(cluster: Cluster): Promise<Server | undefined> {
   const server = await readPidFile(cluster);
   if (server === undefined || (await processIdentity(server.pid)) === undefined) return undefined;
   if ((await isPostmaster(server.pid, cluster.folder)) !== false) return server;
-  // If the data folder was moved while the server ran, its command line contains another folder. Removing the file
-  // would then allow a second server on the same data, so the response at the port decides.
+  // If the data folder was moved while the server was running, its command line contains the old folder. Removing the
+  // file would then allow a second server on the same data, so check whether the server responds at the port.
   const answer = await probe({ ...server, password: cluster.password });
   if (answer === 'ready' || answer === '57P03') return server;
   cluster.log({ pid: server.pid }, 'removing stale pid file of the embedded database');
@@ -93,7 +94,10 @@ export async function runningServer(cluster: Cluster): Promise<Server | undefine
   return undefined;
 }
 
-/** `undefined` if the system does not provide the information. */
+/**
+ * Whether a process is the PostgreSQL server of a folder, or `undefined` if the system does not provide that
+ * information.
+ */
 async function isPostmaster(pid: number, folder: string): Promise<boolean | undefined> {
   const command = await commandLine(pid);
   return command?.includes(` -D ${folder} `);
@@ -104,7 +108,7 @@ async function askToStop(
   pid: number,
   mode: 'fast' | 'immediate',
 ): Promise<void> {
-  // Windows has no signals: Node.js would terminate the process at once.
+  // Windows has no signals: Node.js would terminate the process immediately.
   if (process.platform === 'win32')
     return runProgram(binaries.pg_ctl, ['stop', '-D', folder, '-m', mode, '-W'], account);
   try {

@@ -12,14 +12,17 @@ import { endLease, ensurePositions, type Lease, takeLease } from './positions.ts
 
 type ConsumerDeps = StoreDeps & { dbHealth: DatabaseHealth };
 
-/** Approximate number of events in one transaction. */
+/** Approximate maximum number of events per transaction. */
 const maxEvents = 2_000;
-/** Pause before another attempt to take or keep a partition, in milliseconds. */
+/** Pause before retrying to acquire or renew the lease of a partition, in milliseconds. */
 const retryMs = 500;
-/** Interval, in milliseconds, at which a partition without messages reports that it is idle. */
+/** Interval at which a partition without messages is recorded as idle, in milliseconds. */
 const idleMs = 1_000;
 
-/** Stores the messages of the log, each exactly once, with one process per partition (docs/operations.md#event-log). */
+/**
+ * Starts consuming the event log. It stores each message exactly once, with one process per partition
+ * (docs/operations.md#event-log).
+ */
 export async function startLogConsumer(deps: ConsumerDeps, log: OpenEventLog): Promise<{ stop: () => Promise<void> }> {
   const holder = randomUUID();
   const stopping = new AbortController();
@@ -50,7 +53,10 @@ export async function startLogConsumer(deps: ConsumerDeps, log: OpenEventLog): P
   };
 }
 
-/** Stores a partition until another process takes it, the log or the database is lost, or it is stopped. */
+/**
+ * Stores the messages of a partition until another process acquires its lease, the log or the database is unavailable,
+ * or the consumer is stopped.
+ */
 async function consume(
   deps: ConsumerDeps,
   connection: LogConnection,
@@ -81,7 +87,7 @@ async function consume(
   }
 }
 
-/** Stores messages that are available now in batches of up to `maxEvents`. */
+/** Stores the messages that are available now, in batches of up to `maxEvents` events. */
 async function storeAll(reader: Awaited<ReturnType<LogConnection['read']>>, store: MessageStore): Promise<void> {
   const messages = reader.messages[Symbol.asyncIterator]();
   const readNext = (): ReturnType<typeof messages.next> => {
@@ -113,8 +119,8 @@ async function storeAll(reader: Awaited<ReturnType<LogConnection['read']>>, stor
 }
 
 /**
- * Resolves after all messages that have arrived already. The client's own count includes its notices: waiting for a
- * notice as for a message would delay a batch until the next event of the partition.
+ * Resolves with null after all messages that have already arrived. The client's own count of pending messages also
+ * includes its internal notices. Waiting for a notice as if it were a message would delay a batch until the next event.
  */
 const notHereYet = (): Promise<null> => new Promise((resolve) => setImmediate(resolve, null));
 

@@ -10,31 +10,34 @@ import { connectToLog, ForeignStreamError, type LogConnection } from './jetstrea
 import { encodeMessage } from './message.ts';
 import { storedUntil } from './positions.ts';
 
-/** The event log, as used by this process (docs/operations.md#event-log). */
+/** Event log as used by this process (docs/operations.md#event-log). */
 export type OpenEventLog = EventLog & {
-  /** null while disconnected. */
+  /** Returns the current connection, or null while disconnected. */
   connection: () => LogConnection | null;
-  /** Time in epoch milliseconds: all events that were in the log at this time are stored. */
+  /** Returns a time in epoch milliseconds. All events that were in the log by that time are stored. */
   storedUntil: () => number;
-  /** Reads `storedUntil` from the database. */
+  /** Updates `storedUntil` from the database. */
   refresh: (pool: pg.Pool) => Promise<void>;
   close: () => Promise<void>;
 };
 
-/** Number of partitions. All events of a session are in one. All processes must use the same number. */
+/** Number of partitions. All events of a session are in the same partition. All processes must use the same number. */
 export const partitions = 4;
 
-/** Partition of a session. The random end of a UUIDv7 distributes sessions evenly. */
+/** Returns the partition of a session. The random last digits of its UUIDv7 distribute sessions evenly. */
 export const partitionOf = (sessionId: string): number => Number.parseInt(sessionId.slice(-2), 16) % partitions;
 
 const attemptMs = 1_500;
 const retryMs = 50;
-/** Interval, in milliseconds, of attempts to reach an unavailable log. */
+/** Interval between attempts to reach an unavailable log, in milliseconds. */
 const probeMs = 1_000;
-/** Time, in milliseconds, that a start waits for the log before it serves without it. */
+/** Maximum time that startup waits for the log before serving requests without it, in milliseconds. */
 const startLimitMs = 3_000;
 
-/** @throws StartupError if the stream is not ours */
+/**
+ * Opens the event log.
+ * @throws StartupError if the stream does not belong to Perkwire
+ */
 export async function openEventLog(
   setting: EventLogSetting,
   logger: Logger,
@@ -65,9 +68,7 @@ export async function openEventLog(
     logger.error({ err }, 'event log unavailable; writing events directly to PostgreSQL');
   }
 
-  /**
-   * Connects if there is no connection, and appends a message without events to test whether the log accepts messages.
-   */
+  /** Connects if necessary, then appends a message without events to test whether the log accepts messages. */
   async function probe(): Promise<void> {
     if (connection === null) {
       const opened = await connect(setting);
@@ -121,7 +122,7 @@ export async function openEventLog(
 
 type Appended = { partition: number; data: Uint8Array; id: string; limitMs: number };
 
-/** Retries with the same id, which the log deduplicates. */
+/** Appends a message, and retries with the same id, so that the log drops duplicates. */
 async function appendWithin(log: LogConnection | null, { partition, data, id, limitMs }: Appended): Promise<void> {
   if (log === null) throw new Error('there is no connection to the event log');
   const endMs = performance.now() + limitMs;

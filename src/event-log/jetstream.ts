@@ -2,29 +2,30 @@ import type { JetStreamClient, JetStreamManager, StreamConfig, StreamInfo } from
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { EventLogSetting } from '../config.ts';
 
-/** A message of the log. */
+/** A message in the event log. */
 export type LogMessage = { sequence: number; data: Uint8Array; atMs: number };
 
-/** A connection to the stream of events. */
+/** A connection to the event stream. */
 export type LogConnection = {
   /**
-   * Creation time of the stream, which distinguishes its sequences from those of an earlier stream of the same name.
+   * Creation time of the stream. It distinguishes sequence numbers from those of an earlier stream with the same name.
    */
   streamCreated: string;
   /**
-   * Appends a message. Resolves when the required number of servers have it.
-   * @param id a second message with an id of the last two minutes is dropped
+   * Appends a message. Resolves when the required number of servers have stored it.
+   * @param id message id; the log drops a message whose id was used in the last two minutes
    */
   append: (partition: number, data: Uint8Array, id: string, timeoutMs: number) => Promise<void>;
   /**
-   * Reads the messages of a partition after a sequence, in order, including future ones, until it is stopped or closed.
+   * Reads the messages of a partition after a sequence number, in order. It waits for new messages until it is stopped
+   * or the connection is closed.
    */
   read: (partition: number, afterSequence: number) => Promise<LogReader>;
-  /** Sequence of the last message of a partition, or 0. */
+  /** Returns the sequence number of the last message in a partition, or 0 if it has none. */
   lastSequence: (partition: number) => Promise<number>;
-  /** Removes the messages of a partition up to a sequence. */
+  /** Deletes the messages of a partition up to and including a sequence number. */
   remove: (partition: number, upToSequence: number) => Promise<void>;
-  /** Resolves when the connection has ended permanently. */
+  /** Resolves when the connection is closed permanently. */
   closed: Promise<void>;
   close: () => Promise<void>;
 };
@@ -34,20 +35,26 @@ type LogReader = {
   stop: () => Promise<void>;
 };
 
-/** The stream has settings that would lose events, or is not a stream of Perkwire. */
+/** Thrown if the stream has settings that would lose events, or was not created by Perkwire. */
 export class ForeignStreamError extends Error {}
 
-/** Timeout of a request, in milliseconds, before another server is used. */
+/** Request timeout before another server is tried, in milliseconds. */
 const requestTimeoutMs = 2_000;
-/** Ping interval in milliseconds. A connection without responses for twice this time is given up. */
+/** Ping interval, in milliseconds. A connection without responses for twice this time is closed. */
 const pingMs = 1_000;
 const reconnectMs = 100;
-/** Number of messages requested at once, so that the next ones are transferred while these are stored. */
+/** Number of messages to request in advance, so that messages are transferred while earlier ones are being stored. */
 const readAhead = 256;
-/** Timeout of a request for messages, and of a retry after a server was lost, in milliseconds. */
+/**
+ * Timeout of a request for messages, and delay before retrying after the connection to a server was lost, in
+ * milliseconds.
+ */
 const readTimeoutMs = 2_000;
 
-/** Connects, and creates the stream if it does not exist. @throws ForeignStreamError; errors of the client */
+/**
+ * Connects to the servers, and creates the stream if it does not exist.
+ * @throws ForeignStreamError, or errors of the NATS client
+ */
 export async function connectToLog({ servers, login, stream, replicas }: EventLogSetting): Promise<LogConnection> {
   const [{ connect }, nats] = await Promise.all([import('@nats-io/transport-node'), import('@nats-io/jetstream')]);
   const connection = await connect({
@@ -80,8 +87,8 @@ type Nats = typeof import('@nats-io/jetstream');
 const subjectOf = (stream: string, partition: number): string => `${stream}.${partition}`;
 
 /**
- * Settings of the stream. Messages stay until we remove them; a full log refuses new ones and drops no acknowledged
- * ones.
+ * Returns the stream settings. Messages are retained until they are deleted explicitly. A full log rejects new messages
+ * rather than dropping acknowledged ones.
  */
 const streamSettings = (stream: string, replicas: number, nats: Nats) => ({
   name: stream,
@@ -140,7 +147,8 @@ function open(
       return {
         messages: mapMessages(messages),
         stop: async () => {
-          // Resolves when the messages are read to their end, which a reader that gives up never does.
+          // Don't await: `close()` resolves only when all messages are read, which never happens if the reader stops
+          // early.
           void messages.close();
           await consumer.delete().catch(() => {}); // the server removes unused consumers
         },

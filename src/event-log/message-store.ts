@@ -8,14 +8,20 @@ import type { LogConnection, LogMessage } from './jetstream.ts';
 import { encodeMessage, type UnreadableMessageError } from './message.ts';
 import { type Lease, movePosition, type Reject, setAside } from './positions.ts';
 
-/** A message with its events, or the reason why it can't be read. */
+/** A message with its decoded events, or with the error if it can't be decoded. */
 export type Decoded = LogMessage & { content: LoggedEvent[] | UnreadableMessageError };
 
-/** Stores the messages of one partition, in order. Calls wait for one another. */
+/** Stores the messages of a partition, in order. Concurrent calls are serialized. */
 export type MessageStore = {
-  /** @returns false if another process stores the partition now, or the database has lost its last transactions */
+  /**
+   * Stores messages.
+   * @returns false if another process now stores the partition, or the database has lost its last transactions
+   */
   add: (messages: readonly Decoded[]) => Promise<boolean>;
-  /** Renews the lease, and records that nothing is waiting if that is the case. @returns like `add` */
+  /**
+   * Renews the lease. If no messages are pending, it also records that.
+   * @returns the same as `add`
+   */
   noteIdle: () => Promise<boolean>;
 };
 
@@ -28,8 +34,8 @@ export type StoreDeps = {
 };
 
 /**
- * Time, in milliseconds, that stored messages stay in the log. A database that lost its last transactions, after a
- * failover to a replica that was behind, receives them again.
+ * Time that stored messages are retained in the log, in milliseconds. If a database loses its last transactions, for
+ * example in a failover to a lagging replica, the messages are stored again.
  */
 const keptMs = 60 * minuteMs;
 
@@ -42,7 +48,10 @@ export function openMessageStore(
   let last = position;
   const remove = createRemover(connection, lease.partition, now);
 
-  /** Stores messages and moves the position, all or nothing. @returns whether the position was the expected one */
+  /**
+   * Stores messages and advances the position, in one transaction.
+   * @returns false if the position was not as expected
+   */
   async function commit(messages: readonly Decoded[], rejects: readonly Reject[]): Promise<boolean> {
     const end = messages.at(-1);
     if (end === undefined) return true;
@@ -72,7 +81,7 @@ export function openMessageStore(
     return true;
   }
 
-  /** Stores the events of a message one by one, and sets aside those that the database refuses. */
+  /** Stores the events of a message one by one, and moves events that the database rejects to `event_log_rejects`. */
   async function addAlone(message: Decoded): Promise<boolean> {
     const refused: LoggedEvent[] = [];
     let error = '';
@@ -115,10 +124,12 @@ const eventsOf = ({ content }: Decoded): LoggedEvent[] => (Array.isArray(content
 const toReject = (message: Decoded): Reject[] =>
   Array.isArray(message.content) ? [] : [{ ...message, error: message.content.message }];
 
-/** Whether PostgreSQL refuses the data itself (SQLSTATE classes 22 and 23), so that a retry is useless. */
+/** Whether PostgreSQL rejected the data itself (SQLSTATE classes 22 and 23), so that a retry is pointless. */
 const isInvalidData = (err: unknown): boolean => /^2[23]/.test(String((err as { code?: unknown }).code));
 
-/** Removes messages from the log when they have been stored for `keptMs`, at most once a minute. */
+/**
+ * Creates a function that deletes messages from the log `keptMs` after they were stored. It runs at most once a minute.
+ */
 function createRemover(connection: LogConnection, partition: number, now: () => number) {
   const stored: { atMs: number; sequence: number }[] = [];
   return async (sequence: number): Promise<void> => {
@@ -127,7 +138,7 @@ function createRemover(connection: LogConnection, partition: number, now: () => 
     const lastDue = stored.findLastIndex(({ atMs }) => atMs <= nowMs - keptMs);
     if (lastDue < 0) return;
     const [upTo] = stored.splice(0, lastDue + 1).slice(-1);
-    // If the log is unavailable, they are removed in the next minute.
+    // If the log is unavailable, retry in the next minute.
     if (upTo !== undefined) await connection.remove(partition, upTo.sequence).catch(() => {});
   };
 }

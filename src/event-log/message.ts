@@ -3,7 +3,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { kindsWith } from '../catalog/event-kinds.ts';
 import type { LoggedEvent } from '../catalog/types.ts';
 
-/** Incremented with every change that earlier versions of the program can't read. */
+/** Format version. Increment it with every change that earlier versions of the program can't read. */
 const version = 1;
 
 const uuid = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$' });
@@ -34,17 +34,22 @@ const isMessage = TypeCompiler.Compile(
   }),
 );
 
-/** A message that can't be read by this or any later version. */
+/** Thrown for a message that neither this nor any later version of the program can read. */
 export class UnreadableMessageError extends Error {}
 
-/** A message of a later version of the program, which must wait until this program is updated. */
+/**
+ * Thrown for a message written by a later version of the program. It remains in the log until this program is updated.
+ */
 export class LaterVersionError extends Error {}
 
-/** Encodes a message of the log as JSON in UTF-8. */
+/** Encodes events as a log message: JSON in UTF-8. */
 export const encodeMessage = (events: readonly LoggedEvent[]): Buffer =>
   Buffer.from(JSON.stringify({ version, events }));
 
-/** @throws UnreadableMessageError, LaterVersionError */
+/**
+ * Decodes a log message.
+ * @throws UnreadableMessageError, LaterVersionError
+ */
 export function decodeMessage(data: Uint8Array): LoggedEvent[] {
   const message = parse(data);
   if (typeof message.version === 'number' && message.version > version)
@@ -59,7 +64,7 @@ function parse(data: Uint8Array): { version?: unknown } {
     const message: unknown = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString());
     if (typeof message === 'object' && message !== null) return message;
   } catch {
-    // The error is thrown below.
+    // The function throws below.
   }
   throw new UnreadableMessageError('not a JSON object');
 }

@@ -7,7 +7,7 @@ type GaugeDeps = { pool: pg.Pool; eventLog: EventLog | null; now: () => number }
 
 const maxAgeMs = 5_000;
 
-/** Registers gauges of the event log (docs/operations.md#event-log), which have no values without one. */
+/** Registers the metrics of the event log (docs/operations.md#event-log). Without an event log, they have no values. */
 export function registerEventLogMetrics(registry: Registry, { pool, eventLog, now }: GaugeDeps): void {
   new Gauge({
     name: 'perkwire_event_log_available',

@@ -8,7 +8,7 @@ import { registerEventLogMetrics } from './metrics.ts';
 
 type EventLogDeps = { platform: Platform; catalog: Catalog };
 
-/** The log that takes events before PostgreSQL stores them, where EVENT_LOG_URL names one. */
+/** Event log, which accepts events before PostgreSQL stores them. Used only if EVENT_LOG_URL is set. */
 export async function createEventLog({ platform, catalog: { store: catalog } }: EventLogDeps) {
   const { config, pool, logger, metrics, dbHealth, now } = platform.deps;
   const log = config.eventLog === null ? null : await openEventLog(config.eventLog, logger);
@@ -32,7 +32,7 @@ export async function createEventLog({ platform, catalog: { store: catalog } }: 
     name: 'event-log',
     rank: 50,
     ...(log !== null && { eventLog: log }),
-    /** Time in epoch milliseconds: all events acknowledged before are stored. */
+    /** Returns a time in epoch milliseconds. All events that were acknowledged before it are stored. */
     eventsStoredUntil: log === null ? now : () => Math.min(now(), log.storedUntil()),
     jobs: ({ storeEvents }: { storeEvents: StoreEvents | null }) =>
       log === null || storeEvents === null ? [] : jobsOf(log, storeEvents),

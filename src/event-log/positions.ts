@@ -1,12 +1,12 @@
 import type { Executor } from '../platform/db/pool.ts';
 
-/** Lease of a partition that this process stores. */
+/** Lease of a partition whose messages this process stores. */
 export type Lease = { partition: number; holder: string; streamCreated: string };
 
-/** Time, in seconds, after which a lease that was not renewed can be taken over. */
+/** Time after which an unrenewed lease can be taken over, in seconds. */
 const leaseS = 5;
 
-/** Creates the rows of all partitions. */
+/** Creates the position rows of all partitions. */
 export async function ensurePositions(executor: Executor, partitions: number): Promise<void> {
   await executor.query(
     `insert into event_log_positions (partition, stored_until)
@@ -17,8 +17,8 @@ export async function ensurePositions(executor: Executor, partitions: number): P
 }
 
 /**
- * Takes or renews a lease. A recreated stream starts from its first message.
- * @returns sequence of the last stored message, or null while another process stores the partition
+ * Acquires or renews a lease. If the stream was recreated, the position is reset to its first message.
+ * @returns sequence number of the last stored message, or null if another process holds the lease
  */
 export async function takeLease(
   executor: Executor,
@@ -37,8 +37,8 @@ export async function takeLease(
 export type Step = { from: number; to: number; storedUntilMs: number };
 
 /**
- * Moves the position in the transaction that stores the events.
- * @returns false if another process has stored them, or the database lost its last transactions
+ * Advances the position, in the same transaction that stores the events.
+ * @returns false if another process has stored them, or the database has lost its last transactions
  */
 export async function movePosition(
   executor: Executor,
@@ -55,7 +55,7 @@ export async function movePosition(
   return rowCount === 1;
 }
 
-/** Ends the lease, so that another process can continue at once. */
+/** Releases the lease, so that another process can continue immediately. */
 export async function endLease(executor: Executor, { partition, holder }: Lease): Promise<void> {
   await executor.query(
     `update event_log_positions set holder = null, leased_until = '-infinity' where partition = $1 and holder = $2`,
@@ -63,7 +63,7 @@ export async function endLease(executor: Executor, { partition, holder }: Lease)
   );
 }
 
-/** Time in epoch milliseconds: all events that were in the log at this time are stored. */
+/** Returns a time in epoch milliseconds. All events that were in the log by that time are stored. */
 export async function storedUntil(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ until: Date | null }>(
     'select min(stored_until) as until from event_log_positions',
@@ -73,7 +73,7 @@ export async function storedUntil(executor: Executor): Promise<number> {
 
 export type Reject = { sequence: number; atMs: number; error: string; data: Uint8Array };
 
-/** Sets aside a message that can't be stored. */
+/** Moves a message that can't be stored to `event_log_rejects`. */
 export async function setAside(
   executor: Executor,
   { partition, streamCreated }: Lease,

@@ -11,29 +11,33 @@ import type { ArmRules } from '../decision/types.ts';
 import { type Fields, merge } from '../platform/lib/merge.ts';
 
 /**
- * Arm of a request in an experiment; null: outside of the experiment, which is its control if there is no control arm.
+ * Arm of a request in an experiment. A null arm means that the user is outside of the experiment. If the experiment has
+ * no control arm, users outside are its control.
  */
 type Membership = { experiment: Experiment; arm: Arm | null };
 
-/** Experiments stored with a session: id, version, key and arm of each, and the user's unit. */
+/** Experiments as stored with a session: the id, version, key and arm of each, and the user's unit key. */
 export type StoredExperiments = {
   /**
-   * Key whose sums the session counts for: the keyed hash of `pub_user_id`, or of `ad_fp`. Absent: the session itself.
+   * Unit key to which the session's sums are added: the keyed hash of `pub_user_id`, or of `ad_fp`. If absent, the
+   * session itself is the unit.
    */
   unit?: string;
-  /** Keys of the unit under earlier peppers, during a rotation. */
+  /** Unit keys under earlier peppers, during a pepper rotation. */
   earlier?: readonly string[];
   arms: readonly [id: number, version: number, key: string, arm: string | null][];
 };
 
-/** Arms that publishers see, without experiments that the session was outside of. */
+/** Returns the arms that are reported to publishers, without experiments in which the session has no arm. */
 export const announcedOf = (arms: StoredExperiments['arms']): { key: string; arm: string }[] =>
   arms.flatMap(([, , key, arm]) => (arm === null ? [] : { key, arm }));
 
-/** Maximum length of the name of a custom attribute. */
+/** Maximum length of a custom attribute's name. */
 const maxNameLength = 64;
 
-/** Adds the arms to the custom attributes of a request, so that reports, exports and conditions can use them. */
+/**
+ * Adds the experiment arms to the custom attributes of a request, so that reports, exports and conditions can use them.
+ */
 export const withArms = (custom: ReadonlyMap<string, string>, { announced }: Assigned): ReadonlyMap<string, string> =>
   announced.length === 0
     ? custom
@@ -44,34 +48,40 @@ export const withArms = (custom: ReadonlyMap<string, string>, { announced }: Ass
           .filter(([name]) => name.length <= maxNameLength),
       ]);
 
-/** Effects of experiments on a response. */
+/** Effects of the assigned experiments on a response. */
 export type Assigned = {
-  /** Arms in responses and webhooks. */
+  /** Arms to report in responses and webhooks. */
   announced: readonly { key: string; arm: string }[];
   stored: StoredExperiments;
   theme: Theme | null;
   labels: Readonly<Record<string, string>> | null;
-  /** Number of offers in a response, or null without a change. */
+  /** Number of offers in the response, or null if experiments don't change it. */
   count: number | null;
-  /** Other rules for the decision, or null. */
+  /** Changed decision rules, or null if experiments don't change them. */
   rules: ArmRules | null;
-  /** Whether nothing is shown. */
+  /** Whether the user is held out, so that no offers are shown. */
   isHeldOut: boolean;
 };
 
-/** The user of a request, at a time. */
+/** User of a request to assign to arms, with the request time. */
 export type Subject = {
   /**
-   * Text to hash, used for no other purpose: the user identifier as the publisher sends it. It is the same on every
-   * device and with every pepper. Without an identifier, it is a text of the session.
+   * Text to hash for the assignment, which is used for nothing else. It is the user identifier exactly as the publisher
+   * sends it, so the result is the same on every device and with every pepper. Without an identifier, it is derived
+   * from the session.
    */
   subject: string;
-  /** Keys whose sums the session counts for, the current one first; empty for the session itself. */
+  /**
+   * Unit keys to which the session's sums are added, the current key first. Empty if the session itself is the unit.
+   */
   unitKeys: readonly string[];
   nowMs: number;
 };
 
-/** @param keysOf returns keyed hashes of an identifier, the current one first */
+/**
+ * Returns the subject of a request.
+ * @param keysOf returns the keyed hashes of an identifier, the current hash first
+ */
 export function subjectOf(
   { pubUserId, adFp }: { pubUserId: string | null; adFp: string | null },
   keysOf: (identifier: string) => readonly string[],
@@ -83,32 +93,35 @@ export function subjectOf(
 
 type AssignmentRequest = Subject & {
   publisher: { themes: ReadonlyMap<number, Theme> };
-  /** Theme without experiments. */
+  /** Theme before changes by experiments. */
   theme: Theme | null;
   placement: string;
-  /** Arms selected for a test, by experiment, or null. */
+  /** Arms selected for testing, keyed by experiment, or null if there are none. */
   named: ReadonlyMap<string, string> | null;
 };
 
-/** Slot of a user: the first 48 bits of SHA-256 of salt, NUL and identifier, modulo the number of slots. */
+/** Returns the slot of a user: the first 48 bits of SHA-256 of salt, NUL and identifier, modulo the number of slots. */
 export const slotOf = (salt: string, subject: string): number =>
   Number.parseInt(hash('sha256', `${salt}\0${subject}`, 'hex').slice(0, 12), 16) % experimentSlots;
 
 /**
- * Share, from 0 to 1, above which a user joins an experiment that ramps up. It uses the next 48 bits of the same hash,
- * so that all arms grow at the same rate.
+ * Returns the admitted share, from 0 to 1, above which a user joins an experiment that ramps up. It is computed from
+ * the next 48 bits of the same hash, so that all arms grow at the same rate.
  */
 const turnOf = (salt: string, subject: string): number =>
   Number.parseInt(hash('sha256', `${salt}\0${subject}`, 'hex').slice(12, 24), 16) / 2 ** 48;
 
-/** Arm of a user, or null outside of the experiment. */
+/** Returns the arm of a user, or null if the user is outside of the experiment. */
 function armOf({ salt, allocation, arms }: Experiment, subject: string): Arm | null {
   const slot = slotOf(salt, subject);
   const slots = allocation.find(({ from, to }) => slot >= from && slot < to);
   return (slots && arms.get(slots.arm)) ?? null;
 }
 
-/** Returns the experiments of a request and their effects, or null (docs/reference/experiments-and-outcomes.md). */
+/**
+ * Returns a request's experiments and their effects, or null if it is in no experiment
+ * (docs/reference/experiments-and-outcomes.md).
+ */
 export function assign(experiments: readonly Experiment[], request: AssignmentRequest): Assigned | null {
   const memberships: Membership[] = [];
   for (const experiment of experiments) {
@@ -164,9 +177,9 @@ const mergedOf = (memberships: readonly Membership[], name: 'settings' | 'labels
   return changes.length === 0 ? null : changes.reduce(merge, {});
 };
 
-/** Themes with the changes of arms. A new snapshot has new themes. */
+/** Cache of themes with the changes of arms. Each new snapshot has new theme objects. */
 const variants = new WeakMap<Theme, Map<string, Theme>>();
-/** Maximum number of variants of a theme; the oldest are dropped and built again. */
+/** Maximum number of cached variants per theme. When it is reached, the cache of the theme is cleared. */
 const maxVariants = 500;
 
 function themeOf(theme: Theme | null, memberships: readonly Membership[]): Theme | null {

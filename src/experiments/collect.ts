@@ -11,13 +11,13 @@ import {
   setCurrenciesSql,
 } from './sums/statements.ts';
 
-/** Maximum number of transactions per run. */
+/** Maximum number of transactions to process per run. */
 const maxTransactions = 200_000n;
 
 /**
- * Adds what was committed since the last run to the sums of users, exactly once: the sums and the end of the run are
- * written in one transaction under an advisory lock. Several processes may try.
- * @returns whether it reached the end, or null if another process holds the lock
+ * Adds the rows committed since the last run to the sums of users, exactly once. The sums and the new end position are
+ * written in one transaction under an advisory lock, so several processes may call it.
+ * @returns whether it has caught up, or null if another process holds the lock
  */
 export const collectSums = (pool: pg.Pool): Promise<boolean | null> =>
   transaction(pool, async (executor) => {
@@ -27,9 +27,9 @@ export const collectSums = (pool: pg.Pool): Promise<boolean | null> =>
     );
     if (locks[0]?.locked !== true) return null;
     const { from, end, any, restored } = await readProgress(executor);
-    // The start of a restored database collects its rows up to that transaction, which may not be the last one yet.
+    // After a restore, startup collects the rows up to its own transaction, which may still be later than `end`.
     if (BigInt(end) <= BigInt(from) && !restored) return true;
-    // Without experiments, no session was in one, so skip reading.
+    // Without experiments, there is nothing to add, so skip reading.
     const to = any && BigInt(end) - BigInt(from) > maxTransactions ? String(BigInt(from) + maxTransactions) : end;
     if (any && !restored) await addRows(executor, from, to);
     await executor.query('update experiment_progress set until_xid = $1::xid8', [to]);
@@ -37,8 +37,8 @@ export const collectSums = (pool: pg.Pool): Promise<boolean | null> =>
   });
 
 /**
- * Adds rows of a dump that were not collected yet to the sums. Runs in the transaction that renumbers the rows, before
- * it does so. Later runs collect no earlier row.
+ * Adds rows of a restored dump that were not collected before the dump. It runs in the transaction that renumbers the
+ * rows, before they are renumbered. Later runs ignore earlier rows.
  */
 export async function collectRestored(executor: Executor): Promise<void> {
   const { from, any } = await readProgress(executor);
@@ -48,12 +48,12 @@ export async function collectRestored(executor: Executor): Promise<void> {
   );
 }
 
-/** Largest possible transaction id. */
+/** Highest possible transaction id. */
 const lastXid = String(2n ** 64n - 1n);
 
-/** Adds rows of transactions from one (inclusive) to another (exclusive). */
+/** Adds the rows of transactions from `from` (inclusive) to `to` (exclusive). */
 async function addRows(executor: Executor, from: string, to: string): Promise<void> {
-  // Rows must be found by the index of new rows, never by a full table scan.
+  // Force the use of the index of new rows instead of a full table scan.
   await executor.query('set local enable_seqscan = off; set local jit = off');
   await executor.query(setCurrenciesSql);
   const added = [addSessionsSql, addEventsSql, addBookingsSql, addOutcomesSql, addOwnEventsSql];
@@ -64,8 +64,10 @@ async function addRows(executor: Executor, from: string, to: string): Promise<vo
 type Progress = { from: string; end: string; any: boolean; restored: boolean };
 
 /**
- * `end`: all transactions before it have ended. `any`: whether there are experiments. `restored`: whether transaction
- * ids started again since then, in a cluster that a dump was restored into.
+ * Reads the progress of the collection:
+ * - `end`: all transactions before this id have ended.
+ * - `any`: whether there are any experiments.
+ * - `restored`: whether transaction ids started again because a dump was restored into a new cluster.
  */
 async function readProgress(executor: Executor): Promise<Progress> {
   const { rows } = await executor.query<Progress>(

@@ -1,6 +1,6 @@
 import { type Command, text } from '../command-line/command.ts';
 
-/** Commands for experiments, based on the management API. */
+/** CLI commands for experiments, which call the management API. */
 export const experimentCommands: readonly Command[] = [
   {
     name: 'experiments list',

@@ -19,14 +19,14 @@ import { experimentPages } from './pages/pages.ts';
 import { deleteSumsOfUsers, recordPoints } from './report/over-time.ts';
 import { eraseSumsOfSessions, eraseSumsOfUser, exportOutcomes, exportSums } from './sums/user-data.ts';
 
-/** Interval between two records of an experiment's results, in milliseconds. */
+/** Interval at which the results of experiments are recorded, in milliseconds. */
 const pointsEveryMs = 600_000;
 
 export type Experiments = ReturnType<typeof createExperiments>;
 
 type ExperimentsDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogAdmin };
 
-/** Experiments: who of a publisher's users is shown what, and what that adds. */
+/** Experiments: show different variants to different users of a publisher, and measure the effect. */
 export function createExperiments({ platform }: ExperimentsDeps) {
   const { pool, dbHealth, config, now } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
@@ -85,7 +85,9 @@ const navigation: readonly NavEntry[] = [
   },
 ];
 
-/** Outcomes are kept as long as sessions; sums of users are kept as long after the end of their experiment. */
+/**
+ * Outcomes are retained as long as sessions. Sums of users are retained for the same time after their experiment ended.
+ */
 const retention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
   const before = new Date(nowMs - retentionRawDays * dayMs);
   const outcomes = await pool.query('delete from own_outcomes where at < $1', [before]);

@@ -7,7 +7,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { dayMs, hourMs } from '../platform/lib/time.ts';
 import { type Problem, problem } from '../platform/problem.ts';
 
-/** A user's outcome reported by the publisher. */
+/** A user's outcome, as reported by the publisher. */
 export type Outcome = {
   publisherId: number;
   id: string;
@@ -18,23 +18,28 @@ export type Outcome = {
   atMs: number;
 };
 
-/** Maximum age of an outcome, and maximum clock difference into the future, in milliseconds. */
+/**
+ * Maximum age of an outcome. The second constant is the maximum clock skew into the future. Both are in milliseconds.
+ */
 const oldestMs = 30 * dayMs;
 const aheadMs = hourMs;
 
-/** Maximum value of an outcome in either direction. A larger one is a mistake, such as cents instead of euros. */
+/** Maximum absolute value of an outcome. A larger value is a mistake, such as cents instead of euros. */
 export const maxOutcomeValue = 1_000_000;
 
-/** Reason why an outcome can't have this time, or null. */
+/** Returns the reason why an outcome's time is invalid, or null if it is valid. */
 export function timeProblemOf(atMs: number, nowMs: number): Problem | null {
   if (Number.isNaN(atMs)) return problem('timeSuchAs');
   if (atMs < nowMs - oldestMs) return problem('outcomeTime');
   return atMs > nowMs + aheadMs ? problem('outcomeInFuture') : null;
 }
 
-/** Stores outcomes. @returns for each, whether it is new (its id did not exist before) */
+/**
+ * Inserts outcomes.
+ * @returns for each outcome, whether its id is new
+ */
 export async function insertOutcomes(executor: Executor, batch: readonly Outcome[]): Promise<boolean[]> {
-  // If an id occurs more than once in a batch, the first one counts.
+  // If an id occurs more than once in a batch, the first outcome is stored.
   const firstOutcomes = [
     ...new Map(batch.toReversed().map((outcome) => [`${outcome.publisherId} ${outcome.id}`, outcome])).values(),
   ];
@@ -58,6 +63,9 @@ export async function insertOutcomes(executor: Executor, batch: readonly Outcome
   return batch.map((outcome) => firstOutcomes.includes(outcome) && written.has(`${outcome.publisherId} ${outcome.id}`));
 }
 
-/** Stores outcomes, combining concurrent calls. @returns whether each one is new */
+/**
+ * Creates a batcher that inserts the outcomes of concurrent calls together.
+ * @returns batcher whose result for each outcome is whether it is new
+ */
 export const createOutcomeWriter = (pool: pg.Pool, dbHealth: DatabaseHealth): Batcher<Outcome, boolean> =>
   createBatcher<Outcome, boolean>({ write: (batch) => insertOutcomes(pool, batch), dbHealth });

@@ -1,6 +1,6 @@
 import { type Command, flag } from '../command-line/command.ts';
 
-/** Command for the landing pages of campaigns and offers. */
+/** CLI command for the landing pages of campaigns and offers. */
 export const landingPageCommands: readonly Command[] = [
   {
     name: 'landing-pages',

@@ -4,25 +4,24 @@ import { fillUrl, parseUrlTemplate } from '../platform/lib/url-template.ts';
 import { hostOf } from '../webhooks/address-guard.ts';
 import type { Sender } from '../webhooks/sender.ts';
 
-/** Maximum number of redirects in a check. */
+/** Maximum number of redirects to follow per check. */
 const maxRedirects = 10;
-/** Timeout of a whole check, in milliseconds. */
+/** Timeout of a complete check, in milliseconds. */
 export const lookMs = 30_000;
 
-/** Result of a check. `host` is the last host that was called. */
+/** Result of a landing page check. `host` is the host of the last request. */
 export type Look = {
-  /** null without a response. */
+  /** HTTP status of the final response, or null if there was none. */
   status: number | null;
   redirects: number;
   host: string;
-  /**
-   * Reason why the page itself did not respond: the class of the failure, `blocked`, or `redirects`; null if it did.
-   */
+  /** Reason why the page did not respond: an error class, `blocked`, or `redirects`. Null if it responded. */
   problem: string | null;
 };
 
 /**
- * Start URL of a check: the stored URL with its macros filled, so that advertisers can distinguish checks from users.
+ * Returns the start URL of a check. Macros are filled with fixed values, so that advertisers can distinguish checks
+ * from users.
  */
 export function urlToLookAt(landingUrl: string, ids: Readonly<Record<string, number>>): URL | null {
   const template = parseUrlTemplate(landingUrl);
@@ -31,15 +30,16 @@ export function urlToLookAt(landingUrl: string, ids: Readonly<Record<string, num
 
 type Looker = {
   sender: Sender;
-  /** Timeout of each call, in milliseconds. */
+  /** Timeout of each HTTP call, in milliseconds. */
   callMs: number;
-  /** Monotonic time in milliseconds. */
+  /** Returns a monotonic time in milliseconds. */
   now: () => number;
 };
 
 /**
- * Checks a page as a browser would reach it: with HEAD, or GET if HEAD is refused, through redirects, each with a
- * vetted address like that of a webhook. Bodies are read only up to the sender's limit.
+ * Checks a page in the way a browser would open it. It sends HEAD requests, or GET if HEAD is rejected, and follows
+ * redirects. As for webhooks, the IP address of each request is checked. Response bodies are read only up to the
+ * sender's limit.
  */
 export async function lookAt(start: URL, { sender, callMs, now }: Looker): Promise<Look> {
   const endMs = now() + lookMs;
@@ -50,7 +50,7 @@ export async function lookAt(start: URL, { sender, callMs, now }: Looker): Promi
     if (answer.kind === 'blocked') return { ...visited, status: null, problem: 'blocked' };
     if (answer.kind === 'error') return { ...visited, status: null, problem: answer.class };
     const next = nextOf(url, answer);
-    // Apps and app stores have their own URL schemes; a redirect to one counts as a working page.
+    // Apps and app stores use custom URL schemes. A redirect to such a URL counts as a working page.
     if (next === null || !/^https?:$/.test(next.protocol)) return { ...visited, status: answer.status, problem: null };
     if (redirects === maxRedirects) return { ...visited, status: answer.status, problem: 'redirects' };
     url = next;
@@ -71,7 +71,7 @@ async function ask(sender: Sender, url: URL, leftMs: () => number) {
   return isRefused && leftMs() > 0 ? call('GET') : answer;
 }
 
-/** Failures of servers that don't support HEAD. */
+/** Whether an error may be caused by a server that does not support HEAD. */
 const isOdd = (errorClass: string): boolean => ['reset', 'protocol', 'timeout'].includes(errorClass);
 
 const nextOf = (
@@ -82,7 +82,10 @@ const nextOf = (
 export const results = ['found', 'gone', 'moved', 'unreachable'] as const;
 export type Result = (typeof results)[number];
 
-/** Interprets a check. @param knownHost host of the previous check, or null */
+/**
+ * Classifies the result of a check.
+ * @param knownHost host found by the previous check, or null
+ */
 export async function resultOf({ status, problem, host }: Look, knownHost: string | null): Promise<Result> {
   if (status === 404 || status === 410 || problem === 'dns') return 'gone';
   if (problem !== null || status === null || status >= 500) return 'unreachable';

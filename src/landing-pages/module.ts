@@ -14,10 +14,13 @@ import { lookAtDuePages, maxBatch, type WatchDeps } from './watch.ts';
 
 type LandingPagesDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogAdmin; webhooks: Webhooks };
 
-/** Landing pages and those of secondary actions, looked at daily: who leads to a lost one is paused. */
+/**
+ * Landing pages of campaigns and secondary actions, which are checked daily. Campaigns and offers with a lost page are
+ * paused.
+ */
 export function createLandingPages({ platform, catalog, catalogAdmin, webhooks }: LandingPagesDeps) {
   const { config, pool, logger, metrics, now, dbHealth } = platform.deps;
-  // Redirects may pass through http; addresses are still vetted.
+  // Redirects may pass through http URLs, but IP addresses are still checked.
   const sender = createSender({
     allowNets: config.webhookAllowNets,
     allowHttp: true,
@@ -53,10 +56,10 @@ export function createLandingPages({ platform, catalog, catalogAdmin, webhooks }
   };
 }
 
-/** Timeout of each call, in milliseconds. */
+/** Timeout of each HTTP call, in milliseconds. */
 const callMs = 10_000;
 
-/** Pause between two runs while nothing is due, in milliseconds. */
+/** Pause between two runs if no checks are due, in milliseconds. */
 const pauseMs = 10_000;
 
 const watch = (deps: WatchDeps): Job => ({

@@ -66,10 +66,13 @@ type LandingPageRow = Omit<LandingPageView, 'looked_at' | 'next_look_at' | 'fail
   paused_at: Date | null;
 };
 
-/** Owner of a page: the landing page of a campaign, or the page of an offer's secondary action. */
+/** Owner of a landing page: a campaign, or an offer whose secondary action opens the page. */
 export type LandingPageOf = 'campaign' | 'offer';
 
-/** Returns the latest checks of pages, by the ids of their kind, without pages that were never checked. */
+/**
+ * Returns the latest checks, keyed by the ids of the campaigns or offers. Pages that have never been checked are
+ * missing.
+ */
 export async function findLandingPages(
   executor: Executor,
   kind: LandingPageOf,
@@ -95,7 +98,7 @@ export async function findLandingPages(
   );
 }
 
-/** Fields about the landing page in responses with a campaign. */
+/** Landing page fields in campaign responses. */
 export const landingAdditions: Additions = {
   fields: {
     landing_page: orNull(view, {
@@ -116,7 +119,7 @@ export const landingAdditions: Additions = {
   warn: async () => [],
 };
 
-/** Fields about the page of the secondary action in responses with an offer. */
+/** Fields in offer responses about the landing page of the secondary action. */
 export const actionAdditions: Additions = {
   fields: {
     action_page: orNull(view, {

@@ -20,23 +20,23 @@ export type WatchDeps = {
   raiseFacts: Webhooks['raiseFacts'];
   kinds: { campaigns: Resource; offers: Resource };
   sender: Sender;
-  /** Timeout of each call, in milliseconds. */
+  /** Timeout of each HTTP call, in milliseconds. */
   callMs: number;
   looks: Counter<'result'>;
   logger: Logger;
   now: () => number;
-  /** Random number in [0, 1). */
+  /** Returns a random number in [0, 1). */
   random: () => number;
 };
 
-/** Maximum number of addresses per run, each of another host. */
+/** Maximum number of URLs to check per run, each on a different host. */
 export const maxBatch = 20;
-/** Number of consecutive checks with the result gone or moved before the campaign or offer is paused. */
+/** Number of consecutive checks with the result `gone` or `moved` after which the campaign or offer is paused. */
 export const looksToPause = 3;
-/** Time, in milliseconds, until a result is checked again. */
+/** Delay before an unsuccessful or inconclusive check is repeated, in milliseconds. */
 const againMs = hourMs;
 
-/** Page of a campaign, or of the secondary action of an offer. */
+/** Landing page of a campaign, or of an offer's secondary action. */
 type WatchedPage = {
   subject: string;
   campaign_id: number | null;
@@ -51,14 +51,14 @@ type WatchedPage = {
   end_at: string | null;
 };
 
-/** SQL condition for campaigns `c` whose offers are shown, as far as the rows tell. */
+/** SQL condition for campaigns `c` whose offers are being shown, as far as their rows indicate. */
 const shownSql = `c.active and c.stopped_at is null and c.deleted_at is null and p.landing_pages_checked`;
 
 /**
- * SQL that takes the due addresses, one of each host, without hosts that another process is checking, with all pages
- * that have the same address: later ones wait for the next check. The current URLs of campaigns and offers count; a
- * changed URL starts again. A URL with macros is a separate page for each campaign. Names reserved for examples and
- * tests don't resolve (RFC 6761).
+ * SQL that claims the URLs that are due for a check, one per host, with all pages that have the same URL. It skips
+ * hosts that another process is checking. Pages added later wait for the next check. It uses the current URLs of
+ * campaigns and offers, and a changed URL is checked from scratch. A URL with macros is a separate page for each
+ * campaign. Names reserved for examples and tests are excluded, because they don't resolve (RFC 6761).
  */
 const takeSql = `
 with pages as (
@@ -97,7 +97,10 @@ with pages as (
 )
 select taken.*, pages.end_at from taken join pages using (subject) order by subject`;
 
-/** Checks the due pages, once for each address. @returns number of addresses */
+/**
+ * Checks the pages that are due, with one check per URL.
+ * @returns number of URLs checked
+ */
 export async function lookAtDuePages(deps: WatchDeps): Promise<number> {
   const { pool, now } = deps;
   const nowMs = now();
@@ -115,10 +118,13 @@ export async function lookAtDuePages(deps: WatchDeps): Promise<number> {
   return byUrl.size;
 }
 
-/** Time, in milliseconds, to store a result after the timeout of the check. */
+/** Additional time for storing the result after the timeout of a check, in milliseconds. */
 const callTailMs = 30_000;
 
-/** @param rows pages with the same address */
+/**
+ * Checks a URL and stores the result for all its pages.
+ * @param rows pages with the same URL
+ */
 async function lookAtOne(deps: WatchDeps, rows: readonly WatchedPage[]): Promise<void> {
   const { sender, callMs, logger, now } = deps;
   const over = rows.filter((row) => isOver(row, now()));
@@ -127,7 +133,7 @@ async function lookAtOne(deps: WatchDeps, rows: readonly WatchedPage[]): Promise
     if (over.length > 0) await leave(deps, over, dayMs);
     const start = startOf(live[0]);
     const look = start === null ? null : await lookAt(start, { sender, callMs, now: () => performance.now() });
-    // A local failure says nothing about the page.
+    // A local failure does not indicate a problem of the page.
     if (look === null || look.problem === 'local') return await leave(deps, live, againMs);
     const isOffline = look.problem === 'dns' && !(await isAnyAnswering(deps, live, now()));
     const results: Result[] = [];
@@ -139,17 +145,17 @@ async function lookAtOne(deps: WatchDeps, rows: readonly WatchedPage[]): Promise
   }
 }
 
-/** Secondary actions have no macros. */
+/** URLs of secondary actions contain no macros. */
 function startOf(row: WatchedPage | undefined): URL | null {
   if (row === undefined) return null;
   const { campaign_id: id, publisher_id, url } = row;
   return id === null ? parseUrl(url) : urlToLookAt(url, { campaign_id: id, publisher_id });
 }
 
-/** Whether the schedule of the campaign has ended, so that its page may be gone. */
+/** Whether the campaign's schedule has ended, so that its page may legitimately be gone. */
 const isOver = ({ end_at: end }: WatchedPage, nowMs: number): boolean => (timeOf(end ?? undefined) ?? nowMs) < nowMs;
 
-/** Leaves the results unchanged until a later check. */
+/** Leaves the results unchanged and postpones the check. */
 const leave = async ({ pool, now }: WatchDeps, rows: readonly WatchedPage[], laterMs: number): Promise<void> =>
   void (await pool.query(
     `update landing_pages set looking_until = null, next_look_at = $2
@@ -157,10 +163,10 @@ const leave = async ({ pool, now }: WatchDeps, rows: readonly WatchedPage[], lat
     [rows.map(({ subject }) => subject), new Date(now() + laterMs)],
   ));
 
-/** Stores the result, and pauses the campaign or offer if the same result was found often enough. */
+/** Stores the result, and pauses the campaign or offer if the page was lost in enough consecutive checks. */
 async function settle(deps: WatchDeps, row: WatchedPage, look: Look, isOffline: boolean): Promise<Result> {
   const nowMs = deps.now();
-  // A paused campaign or offer that is active again was resumed by someone who knows where the page leads.
+  // If a paused campaign or offer is active again, someone resumed it knowing where the page leads.
   const isResumed = row.paused_at !== null;
   const foundResult = isOffline ? 'unreachable' : await resultOf(look, row.known_host);
   const result = isResumed && foundResult === 'moved' ? 'found' : foundResult;
@@ -185,7 +191,7 @@ async function settle(deps: WatchDeps, row: WatchedPage, look: Look, isOffline: 
   return result;
 }
 
-/** Whether another address responded recently. If none did, a name may be unresolved because the network is down. */
+/** Whether any other page responded recently. If not, an unresolved name may only mean that the network is down. */
 async function isAnyAnswering({ pool }: WatchDeps, pages: readonly WatchedPage[], nowMs: number): Promise<boolean> {
   const { rows } = await pool.query(
     'select 1 from landing_pages where url <> $1 and status is not null and looked_at > $2 limit 1',
@@ -194,7 +200,7 @@ async function isAnyAnswering({ pool }: WatchDeps, pages: readonly WatchedPage[]
   return rows.length > 0;
 }
 
-/** Actor in the audit log. */
+/** Actor of automatic pauses in the audit log. */
 const watcher: Actor = {
   kind: 'system',
   id: 0,
@@ -206,7 +212,10 @@ const watcher: Actor = {
   publisherId: null,
 };
 
-/** Pauses the campaign, or only the offer, while it leads there. @returns whether it did */
+/**
+ * Pauses the campaign or only the offer, if it still leads to that URL.
+ * @returns whether it was paused
+ */
 async function pause(
   { kinds, raiseFacts }: WatchDeps,
   work: Work,

@@ -1,10 +1,10 @@
 import { dayMs, hourMs, minuteMs } from '../platform/lib/time.ts';
 
-/** Distribution of the time from a trial to its success. Budgets need it to release reservations. */
+/** Distribution of the time from a trial to its success. It is used to release budget reservations. */
 export type Delays = {
-  /** Ages in milliseconds; the first one is 0. */
+  /** Lower bounds of the age bins, in milliseconds. The first one is 0. */
   agesMs: readonly number[];
-  /** Number of successes between an age and the next one. */
+  /** Number of successes per age bin. */
   counts: number[];
 };
 
@@ -13,15 +13,15 @@ const ages = {
   conversion: [0, 10 * minuteMs, hourMs, 6 * hourMs, dayMs, 7 * dayMs],
 } as const;
 
-/** Index in `ages` of the age by which most successes have come. Older trials are conclusive. */
+/** Index in `ages` of the age by which most successes have arrived. Older trials count as conclusive. */
 export const provenAge = { click: 3, conversion: 1 } as const;
 
-/** Assumed counts of successes before any is observed. */
+/** Assumed success counts per age bin before any success is observed. */
 const assumed = { click: [5, 4, 2, 1], conversion: [6, 4, 4, 3, 2, 1] } as const;
 
 export const createDelays = (kind: keyof typeof ages): Delays => ({ agesMs: ages[kind], counts: [...assumed[kind]] });
 
-/** Number of remembered successes, because delays may change. */
+/** Number of successes above which all counts are halved, because delays may change over time. */
 const remembered = 10_000;
 
 export function noteDelay({ agesMs, counts }: Delays, delayMs: number): void {
@@ -34,15 +34,15 @@ export function noteDelay({ agesMs, counts }: Delays, delayMs: number): void {
   counts[bin] = (counts[bin] as number) + 1;
 }
 
-/** Weight of the assumed share, as a number of successes, while delays are hardly known. */
+/** Weight of the assumed share while few delays are known, as a number of successes. */
 const assumedSuccesses = 20;
 
-/** Successes of the last age are assumed to come until this multiple of it. */
+/** Upper bound of the last age bin, as a multiple of its lower bound. */
 const lastAge = 4;
 
 /**
- * Share of successes that come later than an age, as far as delays are known.
- * @param share assumed share if nothing is known
+ * Returns the share of successes that arrive after an age, estimated from the known delays.
+ * @param share assumed share if no delays are known
  */
 export function laterThan(kind: keyof typeof ages, counts: readonly number[], ageMs: number, share: number): number {
   const sum = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0);

@@ -5,23 +5,23 @@ import type { App } from '../platform/http/app.ts';
 import { readProgress } from './progress.ts';
 import { findWaiting } from './reading/observations.ts';
 
-/** State of learning, the same in all processes. */
+/** State of learning, which is the same in all processes. */
 export type LearningState = {
-  /** Number of the newest version of the ranking model, or 0 if absent. */
+  /** Number of the latest ranking model version, or 0 if there is none. */
   version: number;
-  /** Time of the last version, or of the last check without new rows; null if never. */
+  /** Time of the latest version, or of the last check that found no new rows. Null if there was none. */
   learnedAt: Date | null;
-  /** Publishers with waiting events; empty unless learning stalls. */
+  /** Ids of publishers with unprocessed events. Empty unless learning has stalled. */
   stalledPublisherIds: readonly number[];
 };
 
-/** Learning stalls if events wait and nothing was learned for this time (milliseconds). */
+/** Time without progress after which learning counts as stalled if events are waiting, in milliseconds. */
 const stalledAfterMs = 60_000;
 
-/** Times up to this far in the future come from another process's clock (milliseconds). */
+/** Tolerated clock difference to the process that stored a time, in milliseconds. */
 const clockToleranceMs = 5000;
 
-/** Reads the progress of learning, and whether it stalls although there is traffic. */
+/** Reads the progress of learning, and whether it has stalled although there is traffic. */
 export async function readLearningState(pool: pg.Pool, nowMs: number): Promise<LearningState> {
   return transaction(pool, async (executor) => {
     const { rows } = await executor.query<{ version: number; made_ms: number }>(
@@ -29,7 +29,7 @@ export async function readLearningState(pool: pg.Pool, nowMs: number): Promise<L
       from ranking_versions order by version desc limit 1`,
     );
     const { xid, marks } = await readProgress(executor);
-    // Rows read since the last mark are not in a version yet.
+    // Rows that were read after the last mark are not part of a stored version yet.
     const reachedXid = marks.at(-1)?.[1];
     const reachedMs = marks.find(([, mark]) => mark === reachedXid)?.[0];
     const times = [rows[0]?.made_ms, reachedMs].filter(
@@ -58,8 +58,8 @@ const learningHealth = Type.Object(
 );
 
 /**
- * Health route of learning.
- * @param read reads the state of learning; must be cached, because the route is public
+ * Registers the health route of learning.
+ * @param read reads the state of learning; it must be cached, because the route is public
  */
 export async function learningHealthRoute(app: App, read: () => Promise<LearningState | null>): Promise<void> {
   app.get(

@@ -2,46 +2,47 @@ import { createDelays, type Delays } from './delays.ts';
 import type { Effects } from './model/effects.ts';
 import { createTable, type Table } from './model/table.ts';
 
-/** Model of one rate: clicks of impressions, or conversions of clicks. */
+/** Model of one rate: the click rate of impressions, or the conversion rate of clicks. */
 export type RateModel = {
-  /** Assumed rate while nothing is known. */
+  /** Assumed rate until something is learned. */
   startRate: number;
   /**
-   * Whether the tables contain a logistic regression (`publish.ts`), or the counts of an earlier release (`rates.ts`).
+   * Whether the tables contain a logistic regression (`publish.ts`) rather than the counts of an earlier release
+   * (`rates.ts`).
    */
   isLogistic: boolean;
-  /** Effects of offers and placements. */
+  /** Effects of offers and placements on the rate. */
   rates: Table;
-  /** Effects of the properties of a request. */
+  /** Effects of request properties on the rate. */
   effects: Effects;
-  /** Time from a trial to its success. */
+  /** Distribution of the time from a trial to its success. */
   delays: Delays;
 };
 
 /**
- * A version of the ranking model. Each version is a separate object, so that derived values can be cached by it. The
- * tables are shared, and change when the next version is applied.
+ * A version of the ranking model. Each version is a new object, so that it can serve as a cache key for derived values.
+ * The tables are shared between versions, and are modified when the next version is applied.
  */
 export type Model = {
-  /** Number of the version; 0 if nothing is learned. */
+  /** Version number; 0 if nothing has been learned yet. */
   version: number;
-  /** Clicks of impressions at the first position. */
+  /** Click rate of impressions at the first position. */
   click: RateModel;
-  /** Conversions of clicks. */
+  /** Conversion rate of clicks. */
   conversion: RateModel;
-  /** Sales by campaign id, for `cps`. */
+  /** Sales totals by campaign id, for `cps` payouts. */
   sales: Map<number, Sales>;
-  /** Requests of publishers by hour of the week. */
+  /** Number of requests per publisher and hour of the week. */
   traffic: Table;
 };
 
-/** Total value of sales in millionths, and their number. */
+/** Total sales value, in millionths, and number of sales. */
 export type Sales = { micros: number; count: number };
 
-/** Assumed success rates before any success: 1 click in 50 impressions, 1 conversion in 20 clicks. */
+/** Assumed success rates before any success is known: 1 click per 50 impressions, and 1 conversion per 20 clicks. */
 export const startRates = { click: 1 / 50, conversion: 1 / 20 } as const;
 
-/** Creates a model without any data. */
+/** Creates an empty model. */
 export const createModel = (): Model => ({
   version: 0,
   click: createRateModel('click'),
@@ -60,5 +61,5 @@ const createRateModel = (kind: 'click' | 'conversion'): RateModel => ({
 
 export const emptyModel: Model = createModel();
 
-/** Name of a publisher's placement. */
+/** Returns the name of a publisher's placement in the model. */
 export const placeOf = (publisherId: number, placement: string): string => `${publisherId} ${placement}`;

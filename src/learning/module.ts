@@ -12,7 +12,7 @@ import { deleteOldVersions } from './versions.ts';
 
 export type Learning = ReturnType<typeof createLearning>;
 
-/** What the ranking learns of offers, positions and users from counted events. */
+/** Learning: what the ranking learns about offers, positions and users from counted events. */
 export function createLearning({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
   const { pool, logger, now, metrics } = platform.deps;
   const model = createModelSource({ pool, logger });
@@ -67,7 +67,7 @@ export function createLearning({ platform, catalog }: { platform: Platform; cata
   return { name: 'learning', rank: 60, model, probes, jobs: () => jobs, retention };
 }
 
-/** Maximum age of a cached state (milliseconds). */
+/** Maximum age of the cached learning state, in milliseconds. */
 const healthMaxAgeMs = 5000;
 
 const retention: RetentionStep = async (pool, _days, nowMs) => {

@@ -1,35 +1,35 @@
 import type { Executor } from '../platform/db/pool.ts';
 import type { HourCount } from './traffic.ts';
 
-/** SQL of the number of the learning process's advisory lock. */
+/** SQL expression for the advisory lock key of the learner. */
 export const learningLock = "hashtext('perkwire_learning')";
 
-/** A transaction id before which all transactions had ended at a time. */
+/** Transaction id before which all transactions had ended at the given time. */
 type Mark = [atMs: number, xid: string];
 
-/** The leading learner, and its last heartbeat (epoch milliseconds). */
+/** The learner that currently leads, and the time of its last heartbeat in epoch milliseconds. */
 type Lead = { id: string; atMs: number };
 
-/** State of learning that is stored with each version. */
+/** Learning progress that is stored with each model version. */
 export type Progress = {
-  /** Rows of transactions before this one were learned. */
+  /** Transaction id up to which rows were learned (exclusive). */
   xid: string;
   marks: Mark[];
-  /** Requests of the current hour, by publisher id. */
+  /** Number of requests in the current hour, keyed by publisher id. */
   traffic: Readonly<Record<string, HourCount>>;
-  /** Counts of `Delays`; absent if none are known. */
+  /** Counts of `Delays`, absent if no delays are known. */
   delays?: DelayCounts;
-  /** Leading learner, or null. */
+  /** Learner that currently leads, or null if there is none. */
   lead: Lead | null;
 };
 
-/** Counts of `Delays` by the kind of success. */
+/** Counts of `Delays` by kind of success. */
 export type DelayCounts = { click: readonly number[]; conversion: readonly number[] };
 
-/** Progress before the first row. */
+/** Progress before any row was learned. */
 const noProgress: Progress = { xid: '0', marks: [], traffic: {}, lead: null };
 
-/** Progress of the learner of earlier releases, which is left unchanged for a rollback. */
+/** Progress of the learner in earlier releases, which is retained unchanged for a rollback. */
 type EarlierProgress = Partial<Pick<Progress, 'marks' | 'traffic' | 'delays'>> & { click?: readonly string[] };
 
 export async function readProgress(executor: Executor): Promise<Progress> {
@@ -45,13 +45,14 @@ export async function readProgress(executor: Executor): Promise<Progress> {
 }
 
 /**
- * Progress in a database whose transactions before `end` have ended. In a cluster into which a dump was restored,
- * transaction numbers restart: existing rows count as read, and the times of transactions are unknown.
+ * Returns the progress to continue with in a database where all transactions before `end` have ended. When a dump is
+ * restored into a new cluster, transaction ids restart. Existing rows then count as read, and the times of transactions
+ * are unknown.
  */
 export const continuedIn = (progress: Progress, end: string): Progress =>
   BigInt(progress.xid) <= BigInt(end) ? progress : { ...progress, xid: end, marks: [] };
 
-/** Delays of successes; null if unknown. */
+/** Reads the distribution of success delays, or null if it is unknown. */
 export const readDelays = async (executor: Executor): Promise<DelayCounts | null> =>
   (await readProgress(executor)).delays ?? null;
 
@@ -64,7 +65,7 @@ export async function writeProgress(executor: Executor, progress: Progress): Pro
   });
 }
 
-/** Minimum distance of marks (milliseconds), and their distance as a part of their age. */
+/** Minimum distance between marks, in milliseconds. `apartPart` is their minimum distance relative to their age. */
 const apartMs = 1000;
 const apartPart = 1 / 8;
 
@@ -76,7 +77,7 @@ export function withMark(marks: readonly Mark[], nowMs: number, xid: string, old
     const ageMs = nowMs - mark[0];
     const isApart = last === undefined || mark[0] - last[0] >= Math.max(apartMs, ageMs * apartPart);
     if (isApart) retained.push(mark);
-    // The first remaining mark is the last one that is old enough for every age.
+    // Drop the first mark once the second is old enough to serve all ages.
     if (retained.length > 1 && nowMs - (retained[1] as Mark)[0] > oldestMs) retained.shift();
   }
   return [...retained, [nowMs, xid]];

@@ -1,9 +1,9 @@
 import { minuteOfWeek } from '../platform/lib/time-zone.ts';
 
-/** Values of a request that are learned from; null if unknown. It contains no identifiers. */
+/** Request values from which the ranking learns, without identifiers. A value is null if unknown. */
 export type LearningContext = {
   device: string | null;
-  /** Also implies the platform. */
+  /** Operating system, from which the platform follows. */
   os: string | null;
   geo: { country: string | null; timeZone: string | null };
   loyalty: string;
@@ -11,11 +11,11 @@ export type LearningContext = {
   nowMs: number;
 };
 
-/** Parts of a request's publisher that learning depends on. */
+/** Fields of a request's publisher that affect learning. */
 export type LearningPublisher = { id: number; timeZone: string; learningExcludedKeys: ReadonlySet<string> };
 
 /**
- * A property of a request. Keys of custom attributes contain the publisher's id, so that no other publisher learns from
+ * A request property. The keys of custom attributes contain the publisher id, so that other publishers never learn from
  * them.
  */
 export type Property = { key: string; value: string };
@@ -33,19 +33,19 @@ const customPrefix = 'custom ';
 
 export const isCustom = (key: string): boolean => key.startsWith(customPrefix);
 
-/** Prefix of a custom attribute's key that all keys of its publisher share. */
+/** Returns the prefix of a custom attribute's key, which is the same for all keys of its publisher. */
 export const publisherPart = (key: string): string => key.slice(0, key.indexOf(' ', customPrefix.length));
 
-/** Key without its publisher, as in requests. */
+/** Returns the key without its publisher, as used in requests. */
 export const nameOfKey = (key: string): string => (isCustom(key) ? key.slice(publisherPart(key).length + 1) : key);
 
-/** Compares by code unit; keys are unique. */
+/** Compares keys by code unit. Keys are unique. */
 const byKey = (a: Property, b: Property): number => (a.key < b.key ? -1 : 1);
 
 /**
- * Properties of a request, in an order that does not depend on that of its attributes. Scores are sums in this order,
- * and must be reproducible bit for bit.
- * @param wanted keys to include; null for all
+ * Returns the properties of a request in an order that is independent of the order of its attributes. Scores are summed
+ * in this order, and must be reproducible bit for bit.
+ * @param wanted keys to include, or null for all keys
  */
 export function propertiesOf(
   context: LearningContext,

@@ -7,27 +7,33 @@ import { findSlot, type Table } from './model/table.ts';
 import { type Model, placeOf, type RateModel } from './model.ts';
 import { type LearningContext, type LearningPublisher, type Property, propertiesOf } from './properties.ts';
 
-/** Requests that are equal for a model: with the same placement and the same relevant properties. */
+/**
+ * Click and conversion rate scopes of a request. The model treats all requests with the same placement and the same
+ * relevant properties alike.
+ */
 export type Scope = { click: RateScope; conversion: RateScope };
 
-/** A rate at a placement for a request. */
+/** Inputs for predicting a click or conversion rate for a request at a placement. */
 export type RateScope = {
   model: RateModel;
   place: string;
   properties: readonly Property[];
-  /** Features that apply, by level and its part; computed once. */
+  /** Cached features that apply to the request, by effect level and part. */
   features: Map<string, readonly Feature[]>;
 };
 
 type Feature = { property: Property; weight: number; average: number; prior: number };
 
-/** Minimum variance of a property's effects (variance of the logarithm: 3 %). Properties below it are ignored. */
+/**
+ * Minimum prior variance of a property's effects (of the logarithm, about 3 %). Properties with less variance are
+ * ignored.
+ */
 const leastPrior = 1e-3;
 
 type Keys = ReadonlySet<string>;
 const keysOfModels = new WeakMap<Model, { click: Keys; conversion: Keys; all: Keys }>();
 
-/** Keys of the properties that are relevant for a version of the model. */
+/** Returns the keys of the properties that are relevant in a model version. */
 const keysOf = (model: Model) =>
   getOrInsert(keysOfModels, model, () => {
     const [click, conversion] = [keysThatMatter(model.click), keysThatMatter(model.conversion)];
@@ -37,13 +43,13 @@ const keysOf = (model: Model) =>
 const keysThatMatter = ({ effects }: RateModel): Keys =>
   new Set([...effects.priors].filter(([, prior]) => prior >= leastPrior).map(([group]) => keyOf(group)));
 
-/** Properties of a request that are relevant for a model. */
+/** Returns the properties of a request that are relevant to a model. */
 export const relevantProperties = (model: Model, context: LearningContext, publisher: LearningPublisher): Property[] =>
   propertiesOf(context, publisher, keysOf(model).all);
 
 /**
- * Text that is equal for requests of one scope.
- * @param properties from `relevantProperties`
+ * Returns a cache key that is the same for all requests with the same scope.
+ * @param properties result of `relevantProperties`
  */
 export function scopeKeyOf(placement: string, properties: readonly Property[]): string {
   let key = placement;
@@ -52,8 +58,8 @@ export function scopeKeyOf(placement: string, properties: readonly Property[]): 
 }
 
 /**
- * Scope of a request.
- * @param properties from `relevantProperties`
+ * Returns the scope of a request.
+ * @param properties result of `relevantProperties`
  */
 export function scopeOf(model: Model, publisherId: number, placement: string, properties: readonly Property[]): Scope {
   const keys = keysOf(model);
@@ -67,17 +73,17 @@ export function scopeOf(model: Model, publisherId: number, placement: string, pr
 }
 
 /**
- * Part of the variance of rates that decisions sample. A lower value explores less (docs/adr/0025-learn-by-context.md).
+ * Fraction of the rate variance that decisions sample. A lower value explores less (docs/adr/0025-learn-by-context.md).
  */
 export const sampledPart = 0.5;
 
 /**
- * Part of the variance of attributes that is sampled, in addition to that of offers. A higher value explores for too
- * long.
+ * Fraction of the property effect variance that is sampled, in addition to the offer's own variance. A higher value
+ * explores for too long.
  */
 const attributePart = 0.5;
 
-/** Distribution of an offer's rate for a scope at the first position, and its upper bound. */
+/** Returns the distribution of an offer's rate for a scope at the first position, with the upper bound of the rate. */
 export function scopedRateOf(scope: RateScope, offer: Offer): Rate & { high: number } {
   const { model, place } = scope;
   const effect = { mean: 0, variance: 0 };
@@ -90,7 +96,9 @@ export function scopedRateOf(scope: RateScope, offer: Offer): Rate & { high: num
   return { ...rate, high: highRateOf(model.rates, offer, Number.POSITIVE_INFINITY, rate) };
 }
 
-/** Rate of a normal distribution of logits, as a Gamma distribution with about the same mean and variance. */
+/**
+ * Converts a normal distribution of logits to a Gamma distribution of the rate with about the same mean and variance.
+ */
 function rateOfLogit(logit: Moments, effect: Moments): Rate {
   const mean = 1 / (1 + Math.exp(-(logit.mean + effect.mean)));
   return { mean, shape: 1 / ((1 - mean) ** 2 * (logit.variance + attributePart * effect.variance) + 1e-9) };
@@ -103,7 +111,7 @@ const firstOf = ({ first, slots, indexOf }: Table, feature: string): number => {
   return slot === undefined ? 0 : (first[slot] as number);
 };
 
-/** Logit of an offer at a placement, without the effects of properties. */
+/** Returns the logit of an offer's rate at a placement, without property effects. */
 function logitOf({ rates, startRate }: RateModel, { id }: Offer, place: string): Moments {
   const { indexOf, slots, first, second } = rates;
   const all = slots[indexOf.get(allFeature) ?? -1]?.get(0);
@@ -133,7 +141,9 @@ function earlierHighRateOf(rates: Table, offer: Offer, slots: readonly number[],
   return exposure === null ? 1 : highRateOf(rates, offer, exposure, rate);
 }
 
-/** Upper bounds of an offer's rates at any placement; 1 until the offer is proven. */
+/**
+ * Upper bounds of an offer's click and conversion rates across all placements. They are 1 until the offer is proven.
+ */
 export type HighRates = { click: number; conversion: number };
 
 export const highRatesOf = ({ click, conversion }: Model, offer: Offer): HighRates => ({
@@ -151,15 +161,16 @@ function highRateAnywhere(model: RateModel, offer: Offer): number {
 }
 
 /**
- * Effect of a property on an offer's rate: mean and variance of the logit or, in earlier releases, of its logarithm.
+ * Effect of a property on an offer's rate: mean and variance of the logit. Models of earlier releases use the logarithm
+ * of the rate instead.
  */
 export type Effect = { property: Property; mean: number; variance: number };
 
-/** Effects of a scope's properties on an offer's rate. */
+/** Returns the effects of a scope's properties on an offer's rate. */
 export const effectsOf = (scope: RateScope, offer: Offer): Effect[] =>
   scope.model.isLogistic ? logisticEffectsOf(scope, offer) : earlierEffectsOf(scope, offer);
 
-/** Effects that all offers share, and those of a single offer. */
+/** Effect levels: effects shared by all offers, and effects of a single offer. */
 const logisticLevels = [
   { name: sharedLevel, entity: () => 0, isSampled: false },
   { name: ownLevel, entity: ({ id }: Offer) => id, isSampled: true },

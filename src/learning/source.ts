@@ -4,12 +4,13 @@ import type { Logger } from '../platform/logger.ts';
 import { createModel, type Model } from './model.ts';
 import { following, loadVersion, newestVersion, versionsAfter } from './versions.ts';
 
-/** Source of the model for decisions. `refresh` applies newer versions. */
+/** Provides the current ranking model to decisions. `refresh` loads newer model versions. */
 export type ModelSource = { current: () => Model; refresh: () => Promise<void>; isBroken: () => boolean };
 
 /**
- * Follows the versions. Each is read separately, and applied at once between two requests. If one is missing or broken,
- * the last good version stays in use until a whole version follows.
+ * Creates a model source that follows the stored model versions. Each version is read in the background and applied in
+ * a single step between two requests. If a version is missing or corrupt, the last good version stays in use until the
+ * next full version.
  */
 export function createModelSource({ pool, logger }: { pool: pg.Pool; logger: Logger }): ModelSource {
   let model = createModel();
@@ -34,7 +35,8 @@ export function createModelSource({ pool, logger }: { pool: pg.Pool; logger: Log
       try {
         const isNear = model.version > 0 && newest > model.version && newest - model.version <= 50;
         if (isNear) await follow();
-        // Versions that came meanwhile were applied as well; after a restore, the newest may be an earlier one.
+        // Versions stored in the meantime may have been applied too. After a database restore, the newest version may
+        // be an earlier one.
         if (!isNear || model.version < newest) await catchUp(newest);
         brokenAt = null;
       } catch (err) {

@@ -3,7 +3,7 @@ import { hourMs } from '../platform/lib/time.ts';
 import { addFeature, findSlot, setPair, slotOf, type Table } from './model/table.ts';
 import type { Model } from './model.ts';
 
-/** Requests of a publisher in an hour (hours since the epoch). */
+/** Number of requests to a publisher in one hour. The hour is counted since the epoch. */
 export type HourCount = [hour: number, requests: number];
 
 export const weekHours = 168;
@@ -12,17 +12,17 @@ export const hourOf = (atMs: number): number => Math.floor(atMs / hourMs);
 
 const nameOf = (hour: number): string => `hour ${hour % weekHours}`;
 
-/** Weight of the newest week in an estimate, once there are several. */
+/** Weight of the newest week in an estimate that covers several weeks. */
 const newestPart = 0.3;
 
-/** Maximum number of hours without requests that are recorded one by one: two weeks. */
+/** Maximum number of consecutive hours without requests that are recorded individually: two weeks. */
 const maxSilence = 2 * weekHours;
 
 /**
- * Adds requests of a publisher in the order of their hours. An hour becomes part of the model when a later one has
- * begun; hours between them had no requests.
- * @param running the current hour, which is not in the model; undefined if there is none
- * @returns the current hour
+ * Adds a publisher's hourly request count to the traffic estimates. Counts must be added in chronological order. An
+ * hour is added to the model once a later hour has begun. Hours in between count as hours without requests.
+ * @param running the current hour, which is not yet in the model; undefined if there is none
+ * @returns the new current hour
  */
 export function learnTraffic(
   { traffic }: Pick<Model, 'traffic'>,
@@ -39,7 +39,10 @@ export function learnTraffic(
   return [hour, requests];
 }
 
-/** Pairs by hour of the week and publisher: the estimate, and the number of its weeks. */
+/**
+ * Updates the estimate for an hour of the week. The table stores a pair per hour of the week and publisher: the
+ * estimate and the number of weeks it is based on.
+ */
 function noteHour(traffic: Table, publisherId: number, hour: number, requests: number): void {
   const slot = slotOf(traffic, addFeature(traffic, nameOf(hour)), publisherId);
   const [estimate, weeks] = [traffic.first[slot] as number, traffic.second[slot] as number];
@@ -47,12 +50,15 @@ function noteHour(traffic: Table, publisherId: number, hour: number, requests: n
   setPair(traffic, slot, estimate + (requests - estimate) * part, weeks + 1);
 }
 
-/** Expected requests by hour of the week (hours since the epoch, modulo the hours of a week). */
+/** Expected requests by hour of the week. The index is the hour since the epoch modulo 168. */
 export type TrafficProfile = Float64Array;
 
 const profiles = new WeakMap<Model, Map<string, TrafficProfile | null>>();
 
-/** Expected requests to some publishers by hour of the week; null if less than a day is known. */
+/**
+ * Returns the expected requests to a set of publishers by hour of the week, or null if less than a day of traffic is
+ * known.
+ */
 export const trafficOf = (model: Model, publisherIds: readonly number[]): TrafficProfile | null =>
   model.traffic.size === 0
     ? null
@@ -64,7 +70,7 @@ export const trafficOf = (model: Model, publisherIds: readonly number[]): Traffi
 
 const dayHours = 24;
 
-/** Minimum of an hour as a part of the average, so that a plan never stops completely. */
+/** Minimum traffic of an hour, as a fraction of the average, so that pacing never stops completely. */
 const leastPart = 0.01;
 
 function profileOf(traffic: Table, publisherIds: readonly number[]): TrafficProfile | null {
@@ -79,7 +85,7 @@ function profileOf(traffic: Table, publisherIds: readonly number[]): TrafficProf
   });
 }
 
-/** Expected requests in an hour; null if the hour was not seen yet. */
+/** Returns the expected requests in an hour of the week, or null if there is no data for this hour yet. */
 function knownAt(traffic: Table, publisherIds: readonly number[], hour: number): number | null {
   const feature = traffic.indexOf.get(nameOf(hour));
   const slots = feature === undefined ? [] : publisherIds.map((id) => findSlot(traffic, feature, id));

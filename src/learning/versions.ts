@@ -4,33 +4,40 @@ import { modelOf, prepare, unpackVersion } from './model/codec.ts';
 import { createModel, type Model } from './model.ts';
 
 type VersionRow = { version: string; is_full: boolean; body: Buffer };
-/** A following version. If `body` is null, it repeats the previous version. */
+/** Model version that follows another one. A null `body` means that it is identical to the previous version. */
 type FollowingRow = { version: string; body: Buffer | null };
 
 /**
- * Versions of the logistic model and of earlier releases. Their numbers start above those of earlier releases, so that
- * after a rollback the release reads none that it does not understand.
+ * Model versions of this release and of earlier releases. Versions of this release have higher numbers, so that an
+ * earlier release never reads a version that it does not understand after a rollback.
  */
 const allVersions = `(
   select version, is_full, body, made_at from model_versions
   union all select version, is_full, body, made_at from ranking_versions
 ) as versions`;
 
-/** Maximum number of versions of earlier releases. */
+/** Maximum version number that earlier releases use. */
 const lastEarlierVersion = 1_000_000_000;
 
 /**
- * Number of the first version that a learner stores after its start: too far from the last one to be read as changes.
+ * Returns the number of the first version that a learner stores after startup. The gap to the last version is so large
+ * that readers cannot treat it as an incremental change.
  */
 export const firstAfter = (version: number): number => Math.max(lastEarlierVersion, version) + fullEvery + 1;
 
-/** A whole model is stored every this many versions, which is also the maximum number read to build one. */
+/**
+ * Interval at which a full model is stored, in versions. It is also the maximum number of versions that are read to
+ * build a model.
+ */
 const fullEvery = 256;
 
-/** Whole versions with these numbers repeat the previous one. They are read only as a starting point. */
+/**
+ * Whether the full version with this number is identical to the previous version. Such versions are read only as a
+ * starting point.
+ */
 export const isRepeated = (version: number): boolean => version % fullEvery === 0;
 
-/** A version to store. */
+/** Model version to store. */
 export type NewVersion = { version: number; isFull: boolean; body: Buffer };
 
 export async function insertVersion(
@@ -44,7 +51,7 @@ export async function insertVersion(
   });
 }
 
-/** Number of the newest version, or 0 if absent. */
+/** Returns the number of the newest stored version, or 0 if there is none. */
 export async function newestVersion(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ version: string }>({
     name: 'newest_model_version',
@@ -55,8 +62,9 @@ export async function newestVersion(executor: Executor): Promise<number> {
 }
 
 /**
- * Model of a version, from the last whole one before it and the changes since. Null if some of them are not stored.
- * @throws Error if a stored version is broken
+ * Builds the model of a version from the last full version and the changes since then. Returns null if any of these
+ * versions is not stored.
+ * @throws Error if a stored version is corrupt
  */
 export async function loadVersion(executor: Executor, version: number): Promise<Model | null> {
   if (version === 0) return createModel();
@@ -74,7 +82,7 @@ export async function loadVersion(executor: Executor, version: number): Promise<
   return model;
 }
 
-/** Consecutive versions after a given one. */
+/** Returns the consecutive versions that follow a version. */
 export async function versionsAfter(executor: Executor, version: number): Promise<FollowingRow[]> {
   const { rows } = await executor.query<FollowingRow>({
     name: 'model_versions_after',
@@ -86,18 +94,18 @@ export async function versionsAfter(executor: Executor, version: number): Promis
 }
 
 /**
- * Returns a function that applies the next version to a model at once.
- * @throws Error if it is broken; the model stays unchanged
+ * Prepares the next version and returns a function that applies it to a model in one step.
+ * @throws Error if the version is corrupt; the model stays unchanged
  */
 export async function following(model: Model, { version, body }: FollowingRow): Promise<() => Model> {
   if (body === null) return () => ({ ...model, version: Number(version) });
   return prepare(model, Number(version), await unpackVersion(body));
 }
 
-/** How long a decision can be made again (milliseconds). */
+/** Retention of model versions, in milliseconds. Stored decisions can be re-decided for that long. */
 const keptMs = 8 * dayMs;
 
-/** Retention: deletes versions that no decision of the last week was made with. */
+/** Deletes the versions that were not used by any decision of the last week. */
 export async function deleteOldVersions(executor: Executor, nowMs: number): Promise<number> {
   let deleted = 0;
   for (const table of ['model_versions', 'ranking_versions']) {

@@ -3,26 +3,29 @@ import { type Resource, type Values, type View, viewSchema, type Warning } from 
 import type { Work } from './unit-of-work.ts';
 
 /**
- * Fields that other modules add to the rows of a kind, such as the spent budget of a campaign. They are not part of the
- * row or its ETag, and are ignored in requests.
+ * Fields that other modules add to the rows of a resource, such as the spent budget of a campaign. They are not part of
+ * the row or its ETag, and are ignored in requests.
  */
 export type Additions = {
   fields: TProperties;
-  /** Reads the values of all added fields for some rows. */
+  /** Reads the values of all added fields for a list of rows. */
   read: (work: Work, rows: readonly View[]) => Promise<(row: View) => Values>;
-  /** Warnings of other modules about a row. */
+  /** Returns the warnings of other modules about a row. */
   warn: (work: Work, row: View) => Promise<Warning[]>;
-  /** Filters of lists by added fields, by field name. */
+  /** List filters by added fields. The key is the field name. */
   filters?: Readonly<Record<string, AddedFilter>>;
 };
 
-/** Filter by a computed field: its possible values, and a function that finds the publisher's rows with a value. */
+/**
+ * List filter by a computed field: its allowed values, and a function that finds the publisher's rows with a given
+ * value.
+ */
 export type AddedFilter = {
   values: readonly string[];
   findIds: (work: Work, value: string) => Promise<number[]>;
 };
 
-/** Merges the additions of two modules to the rows of one kind. */
+/** Merges the additions of two modules to the same resource. */
 export const bothAdditions = (base: Additions | undefined, other: Additions): Additions =>
   base === undefined
     ? other
@@ -36,19 +39,19 @@ export const bothAdditions = (base: Additions | undefined, other: Additions): Ad
         filters: { ...base.filters, ...other.filters },
       };
 
-/** Additions by the name of the kind. */
+/** Additions by resource name. */
 export type AllAdditions = Readonly<Record<string, Additions | undefined>>;
 
 type Kind = { name: string };
 
-/** Schema of a row in responses. */
+/** Returns the response schema of a row, including added fields. */
 export function shownSchema(additions: AllAdditions, resource: Resource): TObject {
   const view = viewSchema(resource);
   const fields = additions[resource.name]?.fields;
   return fields === undefined ? view : Type.Object({ ...view.properties, ...fields }, { title: view.title ?? '' });
 }
 
-/** Adds the added fields to rows, for responses. */
+/** Adds the added fields to rows of a response. */
 export async function withAdditions(
   additions: AllAdditions,
   resource: Kind,
@@ -66,7 +69,7 @@ export const warningsBeside = async (
   row: View,
 ): Promise<Warning[]> => (await additions[resource.name]?.warn(work, row)) ?? [];
 
-/** Removes added fields from a body. */
+/** Removes added fields from a request body. */
 export function withoutAdditions(additions: AllAdditions, resource: Kind, fields: unknown): unknown {
   const added = additions[resource.name]?.fields;
   if (added === undefined || typeof fields !== 'object' || fields === null || Array.isArray(fields)) return fields;

@@ -6,8 +6,9 @@ type Job = 'catalogueJob' | 'blockRuleJob' | 'importJob' | 'userExportJob';
 export type Alone = <T>(publisherId: number, work: () => Promise<T>) => Promise<T>;
 
 /**
- * Runs work that takes much memory or time one at a time for each publisher.
- * @param job key of the text for a second call
+ * Creates a limiter for expensive work: each publisher can run only one such job at a time. A second call is rejected
+ * with `too_many_requests`.
+ * @param job message key of the error for the second call
  */
 export function createAlone(job: Job): Alone {
   const running = new Set<number>();

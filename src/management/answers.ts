@@ -12,14 +12,14 @@ export const warningSchema = Type.Array(Type.Object({ path: Type.String(), messa
 
 type Added = { additions: AllAdditions };
 
-/** Schema of a response with one row. */
+/** Returns the response schema for a single row. */
 export const answerOf = ({ additions }: Added, resource: Resource): TObject =>
   Type.Object(
     { message: Type.String(), data: shownSchema(additions, resource), warnings: warningSchema },
     { title: `${schemaNameOf(resource)}Answer` },
   );
 
-/** Response with a row and its ETag. */
+/** Returns a response with a row and its ETag. */
 export async function rowAnswer({ additions }: Added, resource: Resource, work: Work, view: View, outcome: Outcome) {
   const [data] = await withAdditions(additions, resource, work, [view]);
   const warnings: Warning[] = [

@@ -1,16 +1,16 @@
 import { AppError } from '../platform/errors.ts';
 import type { Values } from './resource.ts';
 
-/** An uploaded picture, validated and measured (pixels). */
+/** Uploaded image after validation, with its size in pixels. */
 export type HandedIn = { bytes: Buffer; type: string; size: { width: number; height: number } };
 
 /**
- * A proposed change; `rowId` is null for a new row. `picture` is that of a new creative, or the first one of a new
+ * Proposed change. `rowId` is null for a new row. `picture` is the image of a new creative, or the first image of a new
  * offer.
  */
 export type Proposal = { resource: string; rowId: number | null; changes: Values; note?: string; picture?: HandedIn };
 
-/** The publisher requires approval of such changes before they go live. They can be proposed as a draft. */
+/** The publisher requires approval before such changes go live. They can be proposed as a draft. */
 export class ApprovalRequired extends AppError {
   readonly proposal: Proposal;
   constructor(proposal: Proposal) {
@@ -19,7 +19,7 @@ export class ApprovalRequired extends AppError {
   }
 }
 
-/** Handler for `catch` that adds the picture to a proposal. */
+/** Returns a `catch` handler that attaches the uploaded image to a proposal. */
 export const withPicture =
   (picture: HandedIn) =>
   (err: unknown): never => {

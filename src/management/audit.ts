@@ -11,12 +11,12 @@ type Change = {
   after: View | null;
 };
 
-/** Fields that are not logged, because they only tell that something changed. */
+/** Fields that are not logged, because they only show that something changed. */
 const unlogged = new Set(['updated_at', 'created_at']);
 
 /**
- * Writes an audit log entry: who changed a row, with the old and new value of every field that differs. Views contain
- * no secrets, and neither does the log.
+ * Writes an audit log entry with the actor and the old and new value of every changed field. Views contain no secrets,
+ * so the log contains none either.
  */
 export async function audit(work: Work, { resource, action, before, after }: Change): Promise<void> {
   const row = (after ?? before) as View;
@@ -47,9 +47,9 @@ export async function audit(work: Work, { resource, action, before, after }: Cha
 }
 
 /**
- * SQL of an insert that records updates by the server itself, for use in a larger statement. A publisher's log is
- * locked until the commit (migrations/baseline/04-management.sql), so the logs of several publishers are locked in a
- * fixed order.
+ * Returns an SQL insert that logs updates made by the server itself, for use in a larger statement. It locks a
+ * publisher's log until the commit (migrations/baseline/04-management.sql). The logs of several publishers are locked
+ * in a fixed order.
  * @param rows SQL that selects publisher_id, resource_id and changes (`{ field: { old, new } }`)
  */
 export const insertSystemUpdates = ({ label, resource, rows }: SystemUpdates): string => `insert into audit_log
@@ -57,8 +57,8 @@ export const insertSystemUpdates = ({ label, resource, rows }: SystemUpdates): s
     select publisher_id, now(), 'system', 0, '${label}', publisher_id, 'update', '${resource}', resource_id, changes
     from (${rows}) updated order by publisher_id`;
 
-/** Actor label of the dispatcher, which disables endpoints that keep failing. */
+/** Audit log actor label of the dispatcher, which disables endpoints that keep failing. */
 export const dispatcherLabel = 'dispatcher';
 
-/** Updates by the server. `label` names the part of the server in the log. */
+/** Updates made by the server. `label` identifies the server component in the audit log. */
 type SystemUpdates = { label: string; resource: string; rows: string };

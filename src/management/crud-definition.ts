@@ -15,10 +15,12 @@ import type { PageResult, Upload } from '../shell/pages.ts';
 import type { ManagementClient } from './page-client.ts';
 import type { Resource, Values, View } from './resource.ts';
 
-/** Row of an edit page; `view` is null for a new row. */
+/** Row shown on an edit page. `view` is null for a new row. */
 export type Editing = { view: View | null; values: Values };
 
-/** Figures of rows: columns of the list, read at once for all its rows, and a card on the page of a row. */
+/**
+ * Statistics about rows: list columns, which are loaded for all listed rows in one query, and a card on the row's page.
+ */
 export type Figures<C extends PageContext> = {
   columns: () => readonly Column[];
   cells: (context: C, rows: readonly View[]) => Promise<(row: View) => Cell[]>;
@@ -26,12 +28,12 @@ export type Figures<C extends PageContext> = {
 };
 
 /**
- * Definition of the pages of one resource: a list, and a form that creates, changes and removes rows. Its texts are
- * keys of messages, which each request reads in its own language.
+ * Definition of a resource's pages: a list, and a form to create, change and remove rows. Texts are message keys, which
+ * are translated for each request.
  */
 export type Crud<C extends PageContext> = {
   resource: Resource;
-  /** Path below the prefix of the pages. */
+  /** Path below the prefix of the dashboard pages. */
   path: string;
   nav: string;
   icon: IconName;
@@ -43,14 +45,14 @@ export type Crud<C extends PageContext> = {
   cells: (context: C, row: View) => Cell[];
   figures?: Figures<C>;
   empty: { title: MessageKey; text: MessageKey };
-  /** Filters of the list in addition to its search, with the names of their query parameters. */
+  /** List filters in addition to the search, with their query parameter names. */
   filters?: { names: readonly string[]; fields: (context: C) => Promise<Html> };
   nameOf: (row: View) => string;
-  /** Converts a row's values to form values. */
+  /** Converts row values to form values. */
   toForm?: (values: Values, context: C) => FormValues;
-  /** Converts form values to a row's values. */
+  /** Converts form values to row values. */
   read: (fields: Fields, context: C) => Values;
-  /** Moves errors of a row's values to the fields that show them. */
+  /** Maps errors of row values to the form fields that display them. */
   errorsToForm?: (errors: FieldErrors, fields: Fields) => FieldErrors;
   fields: (form: FormBuilder, context: C, editing: Editing) => Html | Promise<Html>;
   /** Content next to the form, such as a preview. */
@@ -61,40 +63,40 @@ export type Crud<C extends PageContext> = {
   below?: (context: C, view: View) => Html | Promise<Html>;
   /** Buttons next to the title of an existing row. */
   actions?: (context: C, view: View) => Html;
-  /** Further scripts and styles. With `preview.js`, `beside` shows the current values of the form. */
+  /** Additional scripts and styles. With `preview.js`, `beside` shows the current form values. */
   assets?: readonly AssetName[];
-  /** Page to show instead of the form of a new row if none can be created yet. */
+  /** Returns the page to show instead of the new-row form, or null if a row can be created. */
   blocked?: (context: C) => Promise<Html | null>;
-  /** Values of a new row that differ from the resource's defaults. */
+  /** Initial values of a new row that differ from the resource's defaults. */
   initial?: (context: C) => Values;
-  /** Creates a row from a form that may have a file. By default, only the values are used. */
+  /** Creates a row from a form with an optional uploaded file. By default, only the form values are used. */
   create?: (context: C, values: Values, upload: Upload | null) => Promise<View>;
-  /** Result after creating a row. Default: redirects to the page of the new row. */
+  /** Result after a row was created. Default: a redirect to the new row's page. */
   afterCreate?: (context: C, view: View) => PageResult | Promise<PageResult>;
   removable?: boolean;
-  /** Whether changes can be undone; the audit log has all previous values. */
+  /** Whether changes can be undone with the previous values from the audit log. */
   undoable?: boolean;
-  /** Actions for several rows of the list at once, in addition to removing them. */
+  /** Bulk actions on selected list rows, in addition to removal. */
   bulk?: readonly BulkAction[];
 };
 
 export type BulkAction = {
   name: string;
-  /** Text of the button. */
+  /** Button text. */
   text: MessageKey;
-  /** Label of the text field next to the button; absent if the action has none. */
+  /** Label of the text field next to the button. Absent if the action has no text field. */
   field?: MessageKey;
-  /** Message after the action with a count of `{things}`, such as "3 campaigns paused." */
+  /** Success message with a `{things}` placeholder for the number of rows, such as "3 campaigns paused." */
   done: MessageKey;
-  /** Fields that the action changes. `typed` is the content of the text field. */
+  /** Returns the changed fields of a row. `typed` is the content of the text field. */
   change: (row: View, typed: string) => Values;
-  /** Name of the action that undoes it. */
+  /** Name of the action that reverses this one. */
   undoneBy: string;
-  /** Whether it only undoes another action and has no button. */
+  /** Whether the action only reverses another one and therefore has no button. */
   isUndo?: true;
 };
 
-/** Actions for kinds with a field `active`. */
+/** Pause and resume actions for resources with an `active` field. */
 export const pauseActions: readonly BulkAction[] = [
   { name: 'pause', text: 'crud.pause', done: 'crud.paused', change: () => ({ active: false }), undoneBy: 'activate' },
   {
@@ -106,7 +108,7 @@ export const pauseActions: readonly BulkAction[] = [
   },
 ];
 
-/** Shared parameters of the functions behind the pages of a resource. */
+/** Shared parameters of the functions that render a resource's pages. */
 export type CrudPages<C extends PageContext> = { crud: Crud<C>; management: ManagementClient };
 
 export const listPath = <C extends PageContext>({ path }: Crud<C>, context: C): string => context.path(path);
@@ -121,11 +123,11 @@ export const canWrite = <C extends PageContext>({ writes }: Crud<C>, { viewer }:
 export const isRestorableKind = <C extends PageContext>({ resource, removable }: Crud<C>): boolean =>
   removable !== false && resource.removedAt === 'deleted_at';
 
-/** Breadcrumbs of a row's page. */
+/** Breadcrumbs of a row page. */
 export const trailOf = <C extends PageContext>(crud: Crud<C>, context: C): { text: string; href: string }[] => [
   { text: t(crud.title), href: listPath(crud, context) },
 ];
 
-/** Noun for a row, such as "campaign", or "campaigns" for several. */
+/** Noun for rows of the resource, such as "campaign", or "campaigns" if `count` is not 1. */
 export const nounOf = ({ noun }: Resource, count = 1): string =>
   t(`nouns.${noun.replaceAll(' ', '_')}` as MessageKey, { count });

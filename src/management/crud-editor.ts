@@ -21,20 +21,20 @@ import { defaultsOf, type Values, type View } from './resource.ts';
 import { restorableDays } from './restore.ts';
 import { etagOf } from './rows.ts';
 
-/** Name of the field with the ETag of the row that a form was rendered from. */
+/** Name of the form field with the ETag of the row version that the form was rendered from. */
 export const versionField = '_version';
 
 type Refused = {
   errors?: FieldErrors;
-  /** Submitted form values; absent to show the stored values. */
+  /** Submitted form values. If absent, the stored values are shown. */
   typed?: FormValues;
-  /** Notice above the form, instead of `errors`, if another user changed the row. */
+  /** Notice shown above the form instead of `errors` if another user changed the row. */
   conflict?: Html;
-  /** Version that the rejected form was rendered from; absent for the current version. */
+  /** Row version that the rejected form was rendered from. Default: the current version. */
   version?: string;
 };
 
-/** Page of a new row. */
+/** Renders the page with the form for a new row. */
 export function newRowPage<C extends PageContext>(
   crud: Crud<C>,
   context: C,
@@ -45,7 +45,7 @@ export function newRowPage<C extends PageContext>(
   return editorPage(crud, context, { view: null, values: initial }, refused);
 }
 
-/** Page with the form of a row, with its stored or submitted values. */
+/** Renders the page with a row's form and its stored or submitted values. */
 export async function editorPage<C extends PageContext>(
   crud: Crud<C>,
   context: C,
@@ -123,7 +123,7 @@ function rowActions<C extends PageContext>(crud: Crud<C>, context: C, view: View
   return html`${crud.actions?.(context, view)}${canRemove && remove()}`;
 }
 
-/** Notice that another user saved the row first, with the values that differ. */
+/** Renders a notice that another user saved the row first, with the values that differ. */
 export function conflictNotice(stored: View, typed: Values): Html {
   const differing = Object.entries(typed).filter(([name, value]) => !isDeepStrictEqual(value, stored[name]));
   const display = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

@@ -5,7 +5,7 @@ import { parseUrl } from '../platform/lib/url.ts';
 import { problem } from '../platform/problem.ts';
 import { patternProblem } from './schema-errors.ts';
 
-/** Schemas of fields that several kinds of rows share. */
+/** Field schemas shared by several resources. */
 
 export const text = (maxLength: number, options: { default?: string; description?: string } = {}) =>
   Type.String({ maxLength, ...options });
@@ -35,7 +35,7 @@ export const httpsUrl = (description?: string) =>
     ...(description === undefined ? {} : { description }),
   });
 
-/** Schema of a URL or an empty text. */
+/** Schema of a field with a URL or an empty string. */
 export const httpsUrlOrEmpty = (description?: string) =>
   Type.String({
     maxLength: maxUrlLength,
@@ -45,7 +45,7 @@ export const httpsUrlOrEmpty = (description?: string) =>
     ...(description === undefined ? {} : { description }),
   });
 
-/** Checks what the pattern of a URL cannot express. */
+/** Checks URL rules that a regular expression cannot express. */
 export function checkUrls(values: Record<string, unknown>, names: readonly string[]): ErrorDetail[] {
   return names.flatMap((name) => {
     const value = values[name];
@@ -57,20 +57,23 @@ export function checkUrls(values: Record<string, unknown>, names: readonly strin
   });
 }
 
-/** Rejects a number that the database would round. Other types are left for the schema to reject. */
+/**
+ * Rejects a number with more decimal places than the column stores. Values of other types are left to schema
+ * validation.
+ */
 export function checkDecimals(values: Record<string, unknown>, name: string, digits: number): ErrorDetail[] {
   const value = values[name];
   if (typeof value !== 'number' || Number(value.toFixed(digits)) === value) return [];
   return [{ path: `/${name}`, message: problem('digits', { digits }) }];
 }
 
-/** Schema of a BCP 47 tag. */
+/** Schema of a BCP 47 language tag. */
 export const languageTag = (options: { default?: string; description?: string } = {}) =>
   Type.String({ minLength: 2, maxLength: maxTagLength, ...options });
 
 export const notALanguage = problem('noLanguage');
 
-/** Converts the field `language` to its canonical form if it is a valid tag. */
+/** Converts the `language` field to its canonical form if it is a valid tag. */
 export const withCanonicalLanguage = (values: Record<string, unknown>): Record<string, unknown> =>
   typeof values.language === 'string'
     ? { ...values, language: canonicalTag(values.language) ?? values.language }

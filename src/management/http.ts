@@ -11,17 +11,17 @@ import { once, type StoredResponse } from './idempotency.ts';
 import type { Resource } from './resource.ts';
 import { type Actor, isOperator, type Management, operatorPermission, type Work } from './unit-of-work.ts';
 
-/** Dependencies of every management route. */
+/** Shared dependencies of all management routes. */
 export type ManagementHttp = {
   management: Management;
   auth: Authenticator<unknown>;
   secretBox: SecretBox;
-  /** Signs the cursors of lists. */
+  /** Signer for list cursors. */
   cursors: Signer;
   additions: AllAdditions;
 };
 
-/** Caller of the request, set by the authenticator (accounts/caller.ts). `key` is null for an SDK id. */
+/** Caller of a request, set by the authenticator (accounts/caller.ts). `key` is null if the request used an SDK id. */
 type KeyCaller = {
   publisher: { id: number };
   snapshot: { publishers: ReadonlyMap<number, unknown> };
@@ -43,10 +43,10 @@ export const publisherIdParameter = integerParameter(
   { description: 'Id of the publisher to act for. Only operators can act for another publisher.' },
 );
 
-/** Query schema of routes without other parameters. */
+/** Query schema of routes without parameters of their own. */
 export const publisherQuery = Type.Object({ publisher_id: publisherIdParameter });
 
-/** The calling key as an actor of the audit log. */
+/** Returns the calling API key as an audit log actor. */
 function keyActorOf(request: FastifyRequest): Actor {
   const { publisher, key } = callerOf(request);
   if (key === null) throw new AppError('permission_denied');
@@ -62,7 +62,7 @@ function keyActorOf(request: FastifyRequest): Actor {
   };
 }
 
-/** Returns the actor and the publisher of a call. Only operators can name another publisher than their own. */
+/** Returns the actor and the publisher of a call. Only operators can specify a publisher other than their own. */
 export function callOf(request: FastifyRequest): { actor: Actor; publisherId: number } {
   const { publisher, snapshot } = callerOf(request);
   const actor = keyActorOf(request);
@@ -74,8 +74,8 @@ export function callOf(request: FastifyRequest): { actor: Actor; publisherId: nu
 }
 
 /**
- * Parses a boolean query parameter; absent means false.
- * @throws AppError invalid_request for other values, so that a misspelt `dry_run` does not write
+ * Parses a boolean query parameter. The default is false.
+ * @throws AppError invalid_request for any other value, so that a misspelt `dry_run` does not write data
  */
 export function flagOf({ query }: Pick<FastifyRequest, 'query'>, name: string): boolean {
   const text = (query as Record<string, unknown>)[name];
@@ -85,10 +85,10 @@ export function flagOf({ query }: Pick<FastifyRequest, 'query'>, name: string): 
   });
 }
 
-/** Route options that open a route to keys limited to some campaigns or placements. */
+/** Route options that also admit keys limited to certain campaigns or placements. */
 export const forLimitedKeys = { config: { keepsToResources: true } } as const;
 
-/** Hooks of a management route. Operators need no further permission. */
+/** Returns the hooks of a management route that requires a permission. Operators need no additional permission. */
 export const requirePermission = (
   { auth }: { auth: Authenticator<unknown> },
   permission: Permission,
@@ -96,7 +96,7 @@ export const requirePermission = (
   preValidation: auth.requireKey(permission, operatorPermission),
 });
 
-/** Sends a response that must not be cached. */
+/** Sends a response with headers that prevent caching. */
 export function send(reply: FastifyReply, { status, body, headers }: StoredResponse): FastifyReply {
   return reply
     .code(status)
@@ -104,7 +104,7 @@ export function send(reply: FastifyReply, { status, body, headers }: StoredRespo
     .send(body);
 }
 
-/** Runs a call that creates something in one transaction, and once for each `Idempotency-Key`. */
+/** Runs a create call in one transaction, and only once per `Idempotency-Key`. */
 export async function post(
   { management, secretBox }: { management: Management; secretBox: SecretBox },
   request: FastifyRequest,
@@ -124,8 +124,9 @@ export async function post(
 }
 
 /**
- * Fields of a body, without an API key in it.
- * @param resource kind of row that the fields belong to; if it has a field `key`, that is kept unless it is the API key
+ * Returns the fields of a request body without the API key.
+ * @param resource resource that the fields belong to; if it has a `key` field, this field is kept unless its value is
+ * the API key
  */
 export function fieldsOf({ body, query, headers }: Sent, resource?: Resource): unknown {
   const fields = withoutApiKey(body);
@@ -134,11 +135,13 @@ export function fieldsOf({ body, query, headers }: Sent, resource?: Resource): u
   return isField && key !== undefined && fields !== body ? { ...(fields as object), key } : fields;
 }
 
-/** Maximum number of members in a body: far more than any call has, and few enough to copy at once. */
+/**
+ * Maximum number of members in a body. No legitimate call has that many, and they can still be copied without blocking.
+ */
 const maxMembers = 1000;
 
 /**
- * Returns a body without an API key in it. Anything but an object is returned unchanged.
+ * Returns a request body without the API key. Values other than objects are returned unchanged.
  * @throws AppError invalid_request if the body has too many members to inspect without blocking other requests
  */
 export function withoutApiKey(body: unknown): unknown {

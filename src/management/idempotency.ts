@@ -6,12 +6,12 @@ import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** How long a repeated request gets the stored response (milliseconds). */
+/** Time for which a repeated request gets the stored response, in milliseconds. */
 const keptMs = dayMs;
 
 export type StoredResponse = { status: number; body: Record<string, unknown>; headers: Record<string, string> };
 
-/** Encryption context of a row: publisher, actor and key. */
+/** Encryption context of a stored response: publisher, actor and idempotency key. */
 const contextOf = (row: readonly unknown[]): string => `idempotency-key ${row.join(' ')}`;
 
 export const sealedAnswers = sealedColumn({
@@ -24,11 +24,11 @@ export const sealedAnswers = sealedColumn({
 type Call = { key: string; request: string; box: SecretBox };
 
 /**
- * Runs `work` once for each Idempotency-Key of an actor and publisher. A repeat within a day gets the first response.
- * A concurrent call waits for the transaction of the first one. A failed call leaves no trace and may be repeated. The
+ * Runs `make` only once per actor, publisher and Idempotency-Key. A repeated call within a day gets the first response.
+ * A concurrent call waits for the first call's transaction. A failed call leaves no trace and may be retried. The
  * response is stored encrypted, because it may contain a key that is shown only once.
- * @param call `request` is the text that must be equal for a repeat: path and body
- * @throws AppError idempotency_key_reused for a different request with the same key
+ * @param call `request` is the text that must be identical in a repeated call: path and body
+ * @throws AppError idempotency_key_reused if the key was already used for a different request
  */
 export async function once(
   work: Work,
@@ -72,7 +72,7 @@ export async function once(
 }
 
 /**
- * Deletes responses that are older than a day.
+ * Deletes stored responses that are older than a day.
  * @returns the number of deleted rows
  */
 export async function deleteOldIdempotencyKeys(executor: Work['executor'], nowMs: number): Promise<number> {

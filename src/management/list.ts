@@ -13,23 +13,23 @@ export const maxLimit = 100;
 
 export type Page = { rows: View[]; nextCursor: string | null };
 
-/** Query parameters of a list, as texts. */
+/** Query parameters of a list call, as strings. */
 export type ListQuery = Readonly<Record<string, unknown>>;
 
 type Order = { column: string; type: SortType; descending: boolean };
 
-/** End of a page: the sort value of its last row, as text, and its key. */
+/** Position of a page's last row: its sort value, as text, and its key. */
 type Position = { value: string; key: string };
 
-/** Parameters of every list, in addition to the filters of its kind. */
+/** Parameters that every list accepts, in addition to the resource's filters. */
 const general = ['limit', 'cursor', 'sort', 'q', 'removed', 'publisher_id', 'api_key'];
 
 /**
- * Returns a page of rows: filtered by columns, searched by `q`, ordered by `sort` (descending with a `-` prefix),
- * starting at `cursor`.
- * @param signer signs cursors; a modified cursor, or that of another list, is rejected
+ * Returns a page of rows. Rows are filtered by column values, searched by `q` and ordered by `sort` (a `-` prefix means
+ * descending). The page starts at `cursor`.
+ * @param signer signer for cursors; a modified cursor, or a cursor from another list, is rejected
  * @param added filters by fields that are not columns
- * @throws AppError invalid_request naming every invalid parameter
+ * @throws AppError invalid_request listing every invalid parameter
  */
 export async function listRows(
   resource: Resource,
@@ -121,16 +121,14 @@ function conditionsOf(
   return conditions;
 }
 
-/** Schema of a column that a list can be filtered by. */
+/** Returns the schema of a filterable column. */
 export const filterSchema = ({ input, readOnly }: Resource, name: string): TSchema =>
   input.properties[name] ?? readOnly[name] ?? idSchema;
 
-/** Alternatives of a schema. */
+/** Returns the alternatives of a union schema, or the schema itself if it is not a union. */
 export const choicesOf = (schema: TSchema): TSchema[] => (schema.anyOf as TSchema[] | undefined) ?? [schema];
 
-/**
- * Parses the text of a filter as a value of its column's type. The text `null` means null if the column is nullable.
- */
+/** Parses a filter value according to its column's type. The text `null` means null if the column is nullable. */
 function readFilter(name: string, text: string, schema: TSchema): unknown {
   const choices = choicesOf(schema);
   if (text === 'null' && choices.some(({ type }) => type === 'null')) return null;
@@ -167,7 +165,7 @@ const invalid = (details: readonly ErrorDetail[]): AppError =>
     details: details.map(({ path, message }) => ({ path: `/querystring/${path}`, message })),
   });
 
-/** Digest of a cursor to sign. It includes the list, with its publisher and order. */
+/** Digest that is signed for a cursor. It covers the list, including its publisher and sort order. */
 const digest = (list: string, text: string): Buffer => hash('sha256', `${list}\0${text}`, 'buffer');
 
 function sealCursor(signer: Signer, list: string, { value, key }: Position): string {

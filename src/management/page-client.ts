@@ -11,11 +11,11 @@ import { type Actor, type Management, type PermissionEntry, permissionsOf, type 
 
 type RowKey = string | number;
 
-/** Functions of the management API for pages, with the viewer as actor and the publisher of the URL. */
+/** Management API for dashboard pages. The viewer is the actor, and the URL determines the publisher. */
 export type ManagementClient = {
   now: () => number;
   permissions: readonly PermissionEntry[];
-  /** The viewer as an actor of the audit log. */
+  /** Returns the viewer as an audit log actor. */
   actorOf: (context: PageContext) => Actor;
   actorFor: (user: User) => Actor;
   read: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
@@ -24,7 +24,10 @@ export type ManagementClient = {
   list: (context: PageContext, resource: Resource, query: ListQuery) => Promise<ListPage>;
   get: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
   create: (context: PageContext, resource: Resource, given: Values) => Promise<View>;
-  /** Updates a row. `version` is the ETag that the form was rendered from; null overwrites any version. */
+  /**
+   * Updates a row. `version` is the ETag of the row version that the form was rendered from. Null overwrites any
+   * version.
+   */
   update: (
     context: PageContext,
     resource: Resource,
@@ -58,7 +61,10 @@ export function createManagementClient({
   now,
   propose,
 }: ClientDeps): ManagementClient {
-  /** Actor of a user. Its permissions limit the keys that the user may create; roles are checked before. */
+  /**
+   * Returns the actor for a user. The actor's permissions limit the keys that the user may create. Roles are checked
+   * earlier.
+   */
   const actorFor = ({ id, email, role, publisherId }: User): Actor => ({
     kind: 'user',
     id,
@@ -71,7 +77,7 @@ export function createManagementClient({
   });
   const actorOf = ({ request }: PageContext): Actor => {
     const actor = actorFor(viewerOf(request).user);
-    // An advertiser's accounts act under their own name in the publisher's log.
+    // An advertiser's accounts appear under the advertiser's own name in the publisher's audit log.
     const { viewedAdvertiser: advertiser } = request;
     const isOwn = advertiser !== null && viewerOf(request).user.advertiserId === advertiser.id;
     return isOwn ? { ...actor, publisherId: advertiser.publisherId } : actor;
@@ -109,15 +115,15 @@ export function createManagementClient({
   };
 }
 
-/** Id of the publisher; 0 on pages without a publisher, which matches no row. */
+/** Publisher id of the page, or 0 on pages without a publisher. No row has publisher id 0. */
 const publisherIdOf = ({ request }: PageContext): number =>
   request.viewedPublisher?.id ?? request.viewedAdvertiser?.publisherId ?? 0;
 
-/** Maximum number of choices, and number of rows read at once. */
+/** Maximum number of choices in a select field, and page size for reading them. */
 const maxChoices = 1000;
 const choicesPerPage = 100;
 
-/** Rows to choose from, by name. The selected row is always included. */
+/** Returns the rows that a select field offers, sorted by name. The selected row is always included. */
 export async function choicesOf(
   management: ManagementClient,
   context: PageContext,

@@ -24,7 +24,7 @@ import { refuseFields } from './strict-body.ts';
 
 type Operation = 'list' | 'create' | 'get' | 'update' | 'remove' | 'restore';
 
-/** Security of calls that only an operator's key may make, in the API reference. */
+/** OpenAPI security requirement of calls that require an operator's key. */
 export const operatorOnly = [{ operator: [] }];
 
 export const ifMatch = Type.Object({
@@ -42,12 +42,12 @@ export const idempotencyKey = Type.Object({
   ),
 });
 
-/** Maximum body size of management calls (bytes). */
+/** Maximum body size of management calls, in bytes. */
 const bodyLimit = 1024 * 1024;
 
 /**
- * Prepares a scope for management routes. Their schemas only document them: pages and files share the same validation
- * and messages.
+ * Prepares a Fastify scope for management routes. Route schemas serve as documentation only. Calls, dashboard pages and
+ * catalogue files share the same validation and messages.
  */
 export function openManagementScope(app: App): void {
   app.addHook('onRoute', (route) => {
@@ -57,7 +57,7 @@ export function openManagementScope(app: App): void {
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
 }
 
-/** Registers the routes that all kinds of rows have: list, create, get, change, replace, remove. */
+/** Registers the standard routes of a resource: list, create, get, change, replace and remove. */
 export function resourceRoutes(
   app: App,
   http: ManagementHttp,
@@ -85,13 +85,13 @@ type Routes = {
   app: App;
   http: ManagementHttp;
   resource: Resource;
-  /** Paths of all rows and of one row. */
+  /** Path of the collection and of a single row. */
   path: string;
   rowPath: string;
   hooks: ReturnType<typeof requirePermission> & Partial<typeof forLimitedKeys>;
   tags: string[];
   params: TObject;
-  /** Noun with its article. */
+  /** Noun with its indefinite article. */
   noun: string;
   keyOf: (request: FastifyRequest) => string;
 };
@@ -285,7 +285,9 @@ function listQuerySchema(resource: Resource, added: Additions['filters'] = {}): 
   });
 }
 
-/** Query parameter that filters by a column. The text `null` means null if the column is nullable. */
+/**
+ * Returns the query parameter schema for filtering by a column. The text `null` means null if the column is nullable.
+ */
 function filterParameter(column: TSchema): TSchema {
   const types = choicesOf(column).map(({ type }) => type);
   const type = types.find((name) => name === 'integer' || name === 'boolean');

@@ -4,88 +4,94 @@ import type { Permission } from '../platform/http/auth.ts';
 import type { Noun } from '../platform/problem.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** Fields of a row by column name. Clients use the same names. */
+/** Column values of a row by column name. API fields have the same names. */
 export type Values = Record<string, unknown>;
 
-/** A row in the format of the API. */
+/** Row in API format. */
 export type View = Values;
 
 export type SortType = 'text' | 'integer' | 'bigint' | 'timestamptz';
 
-/** A problem that does not prevent saving, such as a text over the ideal length. */
+/** Problem that does not prevent saving, such as a text over the recommended length. */
 export type Warning = ErrorDetail;
 
-/** Kind of rows that other rows refer to. */
+/** Resource that other resources refer to. */
 export type Reference = Pick<Resource, 'noun' | 'table' | 'key' | 'removedAt' | 'scope' | 'within'>;
 
 /**
- * A kind of configurable rows: its table, writable and read-only fields, and rules. The code that all kinds share
- * (lists, ETags, audit log, removal) is in `rows.ts` and `list.ts`.
+ * Definition of a configurable resource: its table, its writable and read-only fields, and its rules. The code that all
+ * resources share (lists, ETags, audit log, removal) is in `rows.ts` and `list.ts`.
  */
 export type Resource = {
-  /** Plural, used in paths and in the audit log. */
+  /** Plural name, used in paths and in the audit log. */
   name: string;
-  /** Singular, for messages. */
+  /** Singular noun, used in messages. */
   noun: Noun;
-  /** Name of its schema in the API reference. Default: the noun. */
+  /** Schema name in the API reference. Default: the noun. */
   schemaName?: string;
   table: string;
-  /** Column that identifies a row to clients. */
+  /** Column that identifies a row in the API. */
   key: 'id' | 'name' | 'key';
   permission: Permission;
-  /** Writable fields, each a column. Fields with a `default` are optional. */
+  /** Schema of the writable fields. Each field is a column. Fields with a `default` are optional. */
   input: TObject;
-  /** Read-only columns. */
+  /** Schemas of the read-only columns. */
   readOnly: TProperties;
-  /** SQL condition for the rows that the work may see; `$1` is its publisher. Default: the column publisher_id. */
+  /**
+   * SQL condition that limits rows to those visible to the unit of work. `$1` is the publisher id. Default: a condition
+   * on the publisher_id column.
+   */
   scope?: (work: Work) => string;
-  /** SQL of the campaign (id) and the placement (name) that a row belongs to, for keys with limited resources. */
+  /** SQL expressions for the campaign id and placement name of a row, used for keys with limited resources. */
   within?: { campaign?: string; placement?: string };
-  /** SQL expressions of columns that are not returned as stored. */
+  /** SQL expressions for columns that are not returned as stored. */
   expressions?: (work: Work) => Readonly<Record<string, string>>;
-  /** Publisher that a row belongs to, for the audit log. Default: that of the work. */
+  /** Returns the publisher whose audit log records changes to a row. Default: the publisher of the unit of work. */
   ownerOf?: (row: View) => number;
-  /** Column with the time of removal. If absent, removing a row deletes it. */
+  /** Column with the removal time. If absent, removing a row deletes it. */
   removedAt?: 'deleted_at' | 'revoked_at';
   /** Whether only operators can create rows. */
   madeByOperators?: true;
-  /** Columns that cannot be changed after creation. */
+  /** Columns that are read-only after creation. */
   fixed?: readonly string[];
-  /** Columns that refer to a row of another kind of the same publisher. */
+  /** Foreign key columns and the resources of the same publisher that they refer to. */
   references?: Readonly<Record<string, Reference>>;
-  /** Tables and columns whose rows prevent removal of the rows they refer to. */
+  /** Tables and columns with references that prevent the removal of a row. */
   heldBy?: readonly { noun: Noun; table: string; column: string; removable: boolean }[];
-  /** Unique constraints by name, with the field that violates them. */
+  /** Unique constraints by name, with the field to report on a violation. */
   unique?: Readonly<Record<string, string>>;
-  /** Sortable columns with their SQL types. */
+  /** Sortable columns and their SQL types. */
   sorts: Readonly<Record<string, SortType>>;
-  /** Default order: by the key. */
+  /** Default sort column. If absent, rows are sorted by their key. */
   defaultSort?: string;
-  /** Columns that a list can be filtered by. */
+  /** Columns that lists can be filtered by. */
   filters: readonly string[];
-  /** Columns that `q` searches. */
+  /** Columns that the `q` parameter searches. */
   searched: readonly string[];
-  /** Normalises input fields before they are checked. */
+  /** Normalises input fields before validation. */
   prepare?: (values: Values) => Values;
-  /** Fills in missing fields from other fields and rows. */
+  /** Fills in missing fields from other fields and other rows. */
   complete?: (values: Values, work: Work, current: View | null) => Promise<Values>;
-  /** Rules beyond the schema, checked on the complete row before it is saved. */
+  /** Validation rules beyond the schema. They are checked on the complete row before it is saved. */
   check?: (values: Values, work: Work, current: View | null) => ErrorDetail[] | Promise<ErrorDetail[]>;
-  /** Rules for changes of a stored row, for calls and for plans of catalogue files. Must not write. */
+  /** Validation rules for changes to a stored row, used by API calls and by catalogue file plans. Must not write. */
   checkChange?: (values: Values, work: Work, current: View) => Promise<ErrorDetail[]>;
   /** Whether `check` accepts fields of the wrong type, so that all errors are reported at once. */
   checksAnyShape?: boolean;
-  /** Warnings of `warn` about macros in URLs. Catalogue files and drafts use it as well, so it accepts any values. */
+  /**
+   * Returns the warnings of `warn` about macros in URLs. Catalogue files and drafts also use this function, so it
+   * accepts unvalidated values.
+   */
   warnOfUrls?: (values: Values) => Warning[];
   warn?: (view: View, work: Work) => Warning[] | Promise<Warning[]>;
-  /** Columns that are set when a row is created, in addition to the input. */
+  /** Values of columns that are set on creation in addition to the input. */
   initial?: (work: Work) => Values;
-  /** Locks the parents of a row before the row itself. A fixed order prevents deadlocks of writers. */
+  /** Locks the parents of a row before the row itself. The fixed lock order prevents deadlocks between writers. */
   beforeLock?: (work: Work, key: string | number) => Promise<void>;
-  /** Changes that belong to the same transaction, before the row is written. */
+  /** Makes related changes in the same transaction before the row is written. */
   beforeSave?: (work: Work, values: Values, current: View | null) => Promise<void>;
   beforeRemove?: (work: Work, current: View) => Promise<void>;
-  /** Restores rows that depend on a row. `removed` is the row before it was restored. */
+  /** Restores dependent rows. `removed` is the row as it was before it was restored. */
   afterRestore?: (work: Work, removed: View) => Promise<void>;
 };
 
@@ -94,25 +100,25 @@ export const orNull = <Schema extends TSchema>(
   options: { default?: null; description?: string; title?: string } = {},
 ) => Type.Union([withoutDefault(schema), Type.Null()], options);
 
-/** Schema without its own default, which would otherwise appear next to that of the whole field. */
+/** Returns the schema without its own default, which would otherwise appear next to the default of the whole field. */
 function withoutDefault<Schema extends TSchema>({ default: _default, ...schema }: Schema): Schema {
   return schema as unknown as Schema;
 }
 
-/** Schema of a time set by the server. */
+/** Schema of a timestamp set by the server. */
 export const timestamp = (description?: string) =>
   Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
 
 export const idSchema = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 });
 
-/** Fields that every kind returns. */
+/** Timestamp fields that every resource returns. */
 export const stamps = { created_at: timestamp(), updated_at: timestamp() };
 
 export const removal = {
   deleted_at: orNull(timestamp(), { title: 'RemovedAt', description: 'Time of the removal, or `null`.' }),
 };
 
-/** Read-only fields of kinds with a kill switch. */
+/** Read-only fields of resources with a kill switch. */
 export const stopFields = {
   stopped: Type.Boolean({ description: 'Whether the kill switch hides it, regardless of its other fields.' }),
   stopped_at: orNull(timestamp(), { title: 'StoppedAt' }),
@@ -122,7 +128,7 @@ export const stopFields = {
   }),
 };
 
-/** SQL of those fields that are not columns. */
+/** SQL expressions for the kill switch fields that are not columns. */
 export const stopExpressions = (): Readonly<Record<string, string>> => ({ stopped: 'stopped_at is not null' });
 
 export const schemaNameOf = ({ schemaName, noun }: Resource): string => schemaName ?? pascal(noun);
@@ -132,14 +138,14 @@ const hasDefault = (schema: TSchema): boolean => Object.hasOwn(schema, 'default'
 const mapFields = (fields: TProperties, change: (schema: TSchema) => TSchema): TProperties =>
   Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, change(schema)]));
 
-/** Body of a call that creates or replaces a row. Fields with a default are optional. */
+/** Returns the request body schema for creating or replacing a row. Fields with a default are optional. */
 export const createBody = (resource: Resource): TObject =>
   Type.Object(
     mapFields(resource.input.properties, (schema) => (hasDefault(schema) ? Type.Optional(schema) : schema)),
     { title: `${schemaNameOf(resource)}Input`, additionalProperties: false },
   );
 
-/** Body of a call that changes some fields. */
+/** Returns the request body schema for a partial update. */
 export const patchBody = (resource: Resource): TObject =>
   Type.Object(
     mapFields(resource.input.properties, (schema) => Type.Optional(withoutDefault(schema))),
@@ -156,7 +162,7 @@ export const viewSchema = (resource: Resource): TObject =>
     { title: schemaNameOf(resource) },
   );
 
-/** Defaults of all fields that have one. */
+/** Returns the default values of all fields that have a default. */
 export const defaultsOf = ({ input }: Resource): Values =>
   Object.fromEntries(
     Object.entries(input.properties)

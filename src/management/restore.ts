@@ -17,7 +17,7 @@ import {
 } from './rows.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** How long a removed row can be restored (days): docs/reference/management.md#resources. */
+/** Number of days for which a removed row can be restored (docs/reference/management.md#resources). */
 export const restorableDays = 30;
 
 /** Whether a removed row can still be restored. */
@@ -26,8 +26,8 @@ export const isRestorable = ({ deleted_at }: View, nowMs: number): boolean =>
 
 /**
  * Restores a removed row.
- * @throws AppError resource_not_found, also if it was removed too long ago; invalid_request if it belongs to something
- * that is removed itself; conflict if its key is in use
+ * @throws AppError resource_not_found, also if it was removed too long ago; invalid_request if its parent is removed as
+ * well; conflict if its key is in use
  */
 export async function restoreRow(resource: Resource, work: Work, key: string): Promise<View> {
   if (resource.removedAt !== 'deleted_at') throw notFound(resource.noun);
@@ -58,8 +58,8 @@ export async function restoreRow(resource: Resource, work: Work, key: string): P
 }
 
 /**
- * Pauses a row that was read and locked, without validating its other fields.
- * @returns whether it was active
+ * Pauses a row that is already loaded and locked, without validating its other fields.
+ * @returns whether the row was active
  */
 export async function pauseRow(resource: Resource, work: Work, current: View): Promise<boolean> {
   if (current.active !== true) return false;
@@ -71,10 +71,10 @@ export async function pauseRow(resource: Resource, work: Work, current: View): P
   return true;
 }
 
-/** Changed fields of an audit log entry. */
+/** Changed fields of an audit log entry, with their old and new values. */
 type Changes = Readonly<Record<string, { old: unknown; new: unknown }>>;
 
-/** Previous values of the fields that can be written. */
+/** Returns the previous values of the writable fields among the changes. */
 export function formerValues({ input, fixed }: Resource, changes: Changes): Values {
   const names = Object.keys(input.properties).filter((name) => fixed?.includes(name) !== true);
   return Object.fromEntries(
@@ -83,10 +83,10 @@ export function formerValues({ input, fixed }: Resource, changes: Changes): Valu
 }
 
 /**
- * Undoes a change by the actor: the changed fields get their previous values.
+ * Undoes a change made by the actor by restoring the previous values of the changed fields.
  * @param entryId id of the audit log entry
- * @throws AppError resource_not_found if the actor made no such change; PreconditionFailed if one of the fields was
- * changed since; errors of updateRow
+ * @throws AppError resource_not_found if the actor made no such change; PreconditionFailed if one of the fields has
+ * changed since then; errors of updateRow
  */
 export async function undoChange(resource: Resource, work: Work, key: string, entryId: string): Promise<View> {
   const { executor, actor, publisherId } = work;

@@ -10,10 +10,10 @@ import { defaultsOf, type Reference, type Resource, type Values, type View } fro
 import { checkValue } from './schema-errors.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** Mode of a change. If `ifMatch` is null, it applies to any version. */
+/** Options of an update. A null `ifMatch` matches any row version. */
 export type ChangeMode = { ifMatch: string | null; replace: boolean };
 
-/** The client's ETag did not match because the row was changed. `current` is its current state. */
+/** Error for an ETag that does not match because the row has changed. `current` is the current row. */
 export class PreconditionFailed extends AppError {
   readonly current: View;
   constructor(current: View, details: readonly ErrorDetail[]) {
@@ -22,17 +22,19 @@ export class PreconditionFailed extends AppError {
   }
 }
 
-/** Strong ETag with quotes. Equal rows have equal ETags. */
+/** Returns the strong ETag of a row, with quotes. Equal rows have equal ETags. */
 export const etagOf = (view: View): string => `"${hash('sha256', JSON.stringify(view), 'base64url').slice(0, 27)}"`;
 
 /**
- * Keys that are limited to some campaigns or placements (docs/reference/access-and-errors.md#api-keys) can only see and
- * change rows of these, whatever the call. Each statement on rows has this condition.
+ * Keys limited to certain campaigns or placements (docs/reference/access-and-errors.md#api-keys) can only read and
+ * change rows that belong to them, in every call. Each SQL statement on rows includes this condition.
  */
 
 const resourcesOf = ({ actor }: Work): KeyResources | null => actor.restrictions?.resources ?? null;
 
-/** SQL condition to append that leaves out rows beyond the actor's limits; empty without limits. */
+/**
+ * Returns an SQL condition to append that excludes rows outside the actor's limits. Empty if the actor has no limits.
+ */
 function limitOf({ within = {} }: Reference, work: Work): string {
   const resources = resourcesOf(work);
   if (resources === null) return '';
@@ -48,7 +50,7 @@ function limitOf({ within = {} }: Reference, work: Work): string {
 }
 
 /**
- * Checks that a new row is within the limits of its actor.
+ * Checks that a new row is within the actor's limits.
  * @throws AppError permission_denied if it is not
  */
 async function requireWithin(resource: Resource, work: Work, view: View): Promise<void> {
@@ -61,14 +63,14 @@ async function requireWithin(resource: Resource, work: Work, view: View): Promis
     throw new AppError('permission_denied', { message: problem('keyOfOther', { nouns: noun(resource.noun, 2) }) });
 }
 
-/** SQL condition for the rows that the work may see. */
+/** Returns the SQL condition that limits rows to those visible to the unit of work. */
 export const scopeOf = (resource: Reference, work: Work): string =>
   `(${resource.scope?.(work) ?? 'publisher_id = $1'})${limitOf(resource, work)}`;
 
-/** SQL condition to append that leaves out removed rows. */
+/** Returns an SQL condition to append that excludes removed rows. */
 const isKept = ({ removedAt }: Reference): string => (removedAt ? ` and ${removedAt} is null` : '');
 
-/** SQL list of the columns of a view. */
+/** Returns the SQL select list for a view. */
 export const columnsOf = ({ input, readOnly, key, expressions }: Resource, work: Work): string =>
   [...(key === 'id' ? ['id'] : []), ...Object.keys(input.properties), ...Object.keys(readOnly)]
     .map((name) => {
@@ -86,7 +88,7 @@ export const viewOf = (row: Values): View =>
     }),
   );
 
-/** Converts the key to the column's type. A malformed key is treated like one that does not exist. */
+/** Converts a key to the column's type. A malformed key is treated like a key that does not exist. */
 export function readKey(resource: Resource, key: string): string | number {
   if (resource.key !== 'id') {
     if (key.includes('\0') || !key.isWellFormed()) throw notFound(resource.noun);
@@ -98,7 +100,7 @@ export function readKey(resource: Resource, key: string): string | number {
 }
 
 /**
- * Returns one row.
+ * Returns a row by its key.
  * @throws AppError resource_not_found, also for rows of other publishers and removed rows
  */
 export async function getRow(resource: Resource, work: Work, key: string, lock: '' | 'for update' = ''): Promise<View> {
@@ -114,7 +116,7 @@ export async function getRow(resource: Resource, work: Work, key: string, lock: 
 
 /**
  * Creates a row. Fields with a default are optional.
- * @throws AppError invalid_request naming every invalid field; conflict
+ * @throws AppError invalid_request listing every invalid field; conflict
  */
 export async function createRow(resource: Resource, work: Work, input: unknown): Promise<View> {
   const values = await checked(resource, work, { ...defaultsOf(resource), ...prepared(resource, input) }, null);
@@ -139,7 +141,7 @@ export async function createRow(resource: Resource, work: Work, input: unknown):
 }
 
 /**
- * Changes some fields of a row, or replaces it. A change without effect is not written or logged.
+ * Changes some fields of a row, or replaces the row. An update that changes nothing is neither written nor logged.
  * @throws AppError resource_not_found, invalid_request, conflict, permission_denied; PreconditionFailed
  */
 export async function updateRow(
@@ -171,7 +173,7 @@ export async function updateRow(
 }
 
 /**
- * Removes a row. If its kind has a `removedAt` column, the row stays in the database but is hidden.
+ * Removes a row. If the resource has a `removedAt` column, the row is only marked as removed and stays in the database.
  * @throws AppError resource_not_found, in_use; PreconditionFailed
  */
 export async function removeRow(resource: Resource, work: Work, key: string, ifMatch: string | null): Promise<View> {
@@ -191,7 +193,10 @@ export async function removeRow(resource: Resource, work: Work, key: string, ifM
   return current;
 }
 
-/** Rejects a change based on an outdated version, and reports the current values of the fields that the client sent. */
+/**
+ * Rejects an update based on an outdated row version. The error contains the current values of the fields that the
+ * client sent.
+ */
 export function requireMatch(ifMatch: string | null, current: View, changes: Values): void {
   if (ifMatch === null || namesEtag(ifMatch, etagOf(current))) return;
   const details = Object.entries(changes)
@@ -209,7 +214,10 @@ function prepared(resource: Resource, input: unknown): Values {
   return resource.prepare?.({ ...input }) ?? { ...input };
 }
 
-/** Removes read-only fields, so that a client can send back a row as received. Rejects changes of these fields. */
+/**
+ * Removes read-only fields from the input, so that a client can send a row back as received. Rejects input that changes
+ * these fields.
+ */
 function withoutUnchangeable(resource: Resource, fields: Values, current: View): Values {
   const details: ErrorDetail[] = [];
   const rest: Values = {};
@@ -223,7 +231,7 @@ function withoutUnchangeable(resource: Resource, fields: Values, current: View):
   return rest;
 }
 
-/** Completes and validates values. */
+/** Fills in missing values and validates the result. */
 async function checked(resource: Resource, work: Work, input: Values, current: View | null): Promise<Values> {
   const shape = checkValue(resource.input, input);
   if (shape.length > 0) {
@@ -242,7 +250,8 @@ async function checked(resource: Resource, work: Work, input: Values, current: V
 }
 
 /**
- * Returns errors for references to missing rows. Referenced rows are locked against removal until the transaction ends.
+ * Returns an error for each reference to a missing row. Locks the referenced rows against removal until the transaction
+ * ends.
  */
 export async function missingReferences(
   resource: Resource,
@@ -277,7 +286,7 @@ async function requireUnused(resource: Resource, work: Work, current: View): Pro
     throw new AppError('in_use', { message: problem('inUse', { noun: noun(resource.noun) }), details });
 }
 
-/** Runs a statement that writes one row, and maps violations of unique constraints to a conflict. */
+/** Runs a statement that writes a single row. Violations of unique constraints become a conflict error. */
 export async function saved(resource: Resource, { executor }: Work, text: string, values: unknown[]): Promise<View> {
   try {
     const { rows } = await executor.query<Values>(text, values);

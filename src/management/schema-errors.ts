@@ -3,12 +3,12 @@ import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import type { ErrorDetail } from '../platform/errors.ts';
 import { Problem, problem } from '../platform/problem.ts';
 
-/** Schema keyword for the problem of a text that does not match its pattern. */
+/** Schema keyword that specifies the error for a text that does not match the pattern. */
 export const patternProblem = 'x-problem';
 
 /**
- * Validates a value, with messages for its author and one error for each path. Like PostgreSQL, it counts lengths in
- * characters, not in UTF-16 units. If a text cannot be stored, validation stops there.
+ * Validates a value and returns at most one error per path, with messages for API users. Like PostgreSQL, it counts
+ * text length in characters, not in UTF-16 code units. If a text cannot be stored, validation stops there.
  */
 export function schemaErrors(schema: TSchema, value: unknown, most: number): ErrorDetail[] {
   const oversized = [...findOversized(schema, value, '', most)];
@@ -22,10 +22,10 @@ export function schemaErrors(schema: TSchema, value: unknown, most: number): Err
   return details;
 }
 
-/** Maximum number of members beyond those in the schema. More cannot be a client's mistake. */
+/** Maximum number of unknown members in an object. A larger number is never an honest mistake. */
 const maxExcess = 1000;
 
-/** Finds lists and objects that would take so long to check that other requests would be blocked. */
+/** Finds arrays and objects so large that validating them would block other requests. */
 function* findOversized(declared: TSchema, value: unknown, path: string, most: number): Generator<ErrorDetail> {
   if (typeof value !== 'object' || value === null) return;
   const type = Array.isArray(value) ? 'array' : 'object';
@@ -49,17 +49,17 @@ function* findOversized(declared: TSchema, value: unknown, path: string, most: n
 /** Maximum number of reported errors. */
 const maxDetails = 50;
 
-/** Errors of a value by path, with messages for its author; empty if it is valid. */
+/** Returns the errors of a value by path, with messages for API users. Empty if the value is valid. */
 export const checkValue = (schema: TSchema, value: unknown): ErrorDetail[] => schemaErrors(schema, value, maxDetails);
 
-/** Finds text that PostgreSQL cannot store: NUL and lone surrogates. */
+/** Finds strings that PostgreSQL cannot store: strings with NUL or lone surrogates. */
 export function findUnreadable(value: unknown, path: string): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   addUnreadable(details, value, path, 0);
   return details;
 }
 
-/** Appends to a shared list, because a body has up to half a million values. */
+/** Appends to a shared array, because a body can have up to half a million values. */
 function addUnreadable(details: ErrorDetail[], value: unknown, path: string, depth: number): void {
   if (typeof value === 'string') {
     if (value.includes('\0') || !value.isWellFormed()) details.push({ path, message: problem('unreadable') });
@@ -83,8 +83,8 @@ function* problemsOf(errors: Iterable<ValueError>): Generator<ErrorDetail> {
 }
 
 /**
- * Errors of a union. The branch with the value's type is reported, or else the first; the message names the other
- * types, such as null.
+ * Returns the errors of a value that matches no branch of a union. It reports the branch of the value's type, or the
+ * first branch if there is none. The message mentions null if it is allowed.
  */
 function problemsOfUnion({ path, schema, errors, value }: ValueError): ErrorDetail[] {
   const branches = errors.map((branch) => [...problemsOf(branch)]);
@@ -105,8 +105,8 @@ function problemsOfUnion({ path, schema, errors, value }: ValueError): ErrorDeta
 }
 
 /**
- * Counts characters, with a surrogate pair as one. It counts in place: a list of the characters of a 4 MB text takes
- * 300 ms.
+ * Counts characters, with a surrogate pair as one character. It does not build an array of characters, which takes 300
+ * ms for a 4 MB text.
  */
 function charactersIn(value: unknown): number {
   const text = String(value);
@@ -119,7 +119,9 @@ function charactersIn(value: unknown): number {
 const fitsInCharacters = ({ type, schema, value }: ValueError): boolean =>
   type === ValueErrorType.StringMaxLength && charactersIn(value) <= schema.maxLength;
 
-/** Problem that a schema names. Its copies may have lost the prototype. */
+/**
+ * Returns the pattern error that a schema specifies. It is rebuilt because schema copies may have lost the prototype.
+ */
 function ofPattern(schema: TSchema): Problem | null {
   const named = schema[patternProblem] as Pick<Problem, 'key' | 'values'> | undefined;
   return named === undefined ? null : new Problem(named.key, named.values);

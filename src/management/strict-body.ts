@@ -6,8 +6,8 @@ import { withoutApiKey } from './http.ts';
 import { checkValue } from './schema-errors.ts';
 
 /**
- * Options of a management route with a body. Unknown fields are rejected, and every invalid field is reported at once
- * (docs/reference/management.md#resources).
+ * Route options for a management route with a body. Unknown fields are rejected, and all invalid fields are reported in
+ * one response (docs/reference/management.md#resources).
  */
 export const strictBody = {
   validatorCompiler:
@@ -18,7 +18,7 @@ export const strictBody = {
         : resultOf(value, checkValue(schema as TSchema, value), `/${httpPart}`),
 } satisfies Pick<RouteShorthandOptions, 'validatorCompiler'>;
 
-/** preValidation hook for routes without a body schema. It rejects fields that would otherwise be ignored silently. */
+/** preValidation hook for routes without a body schema. It rejects fields that would otherwise be silently ignored. */
 export function refuseFields(
   { body, routeOptions: { schema = {} } }: { body: unknown; routeOptions: { schema?: object } },
   _reply: unknown,
@@ -31,8 +31,8 @@ export function refuseFields(
 const nothing = Type.Object({}, { additionalProperties: false });
 
 /**
- * Validates a body that may have several forms.
- * @throws AppError invalid_request naming every invalid field
+ * Validates a request body that may take one of several forms.
+ * @throws AppError invalid_request listing every invalid field
  */
 export function requireBody<Schema extends TSchema>(schema: Schema, body: unknown): Static<Schema> {
   const read = readBody(schema, body);
@@ -44,7 +44,7 @@ type Result = { value: unknown } | { error: AppError };
 
 function readBody(schema: TSchema, body: unknown): Result {
   const received = withoutApiKey(body);
-  // A list has members of its own with the names of fields, such as `filter`.
+  // Arrays have built-in members with the same names as fields, such as `filter`, so defaults are not applied to them.
   const value = Array.isArray(received) ? received : Value.Default(schema, received);
   return resultOf(value, checkValue(schema, value), '');
 }

@@ -8,52 +8,57 @@ import type { MessageKey } from '../platform/i18n/messages.ts';
 import type { Logger } from '../platform/logger.ts';
 import { hasRole, type MemberRole, type Role } from '../shell/context.ts';
 
-/** A permission, as registered by the module that requires it. */
+/** Permission registered by the module that requires it. */
 export type PermissionEntry = {
   name: Permission;
-  /** Minimum role of users who hold it and may create keys with it. */
+  /** Lowest role that has the permission and can create keys with it. */
   role: Role;
-  /** Description of the permission for keys. */
+  /** Description of what the permission allows a key to do. */
   text: MessageKey;
 };
 
 /** Permission that makes a key or user an operator, who sees all publishers. */
 export const operatorPermission: Permission = 'accounts';
 
-/** Permissions of a role. */
+/** Returns the permissions of a role. */
 export const permissionsOf = (role: MemberRole, permissions: readonly PermissionEntry[]): ReadonlySet<Permission> => {
   const isHeld = (entry: PermissionEntry): boolean =>
     typeof role === 'string' ? hasRole(role, entry.role) : role.permissions.includes(entry.name);
   return new Set(permissions.filter(isHeld).map(({ name }) => name));
 };
 
-/** Author of a change: an API key, a signed-in user, or a command of the installation's operator. */
+/** Author of a change: an API key, a signed-in user, or an operator's command. */
 export type Actor = {
   kind: 'key' | 'user' | 'system';
   id: number;
-  /** Name of the key, or e-mail address of the user; stored in the audit log. */
+  /** Key name or user e-mail address. Stored in the audit log. */
   label: string;
-  /** Permissions that it has and can grant. `accounts` makes it an operator. */
+  /** Permissions that the actor has and can grant. `accounts` makes the actor an operator. */
   permissions: ReadonlySet<Permission>;
-  /** Expiry of a key and of every key it creates (epoch milliseconds); null for no expiry. */
+  /**
+   * Expiry of the key, which is also the latest expiry of keys that it creates, in epoch milliseconds. Null means no
+   * expiry.
+   */
   expiresAtMs: number | null;
-  /** Calls per second of a key, which keys that it creates or changes cannot exceed; null for no limit. */
+  /**
+   * Rate limit of the key, in calls per second. Keys that it creates or changes cannot exceed it. Null means no limit.
+   */
   ratePerS: number | null;
-  /** Restrictions of a key and of every key it creates; null for none. */
+  /** Restrictions of the key and of every key that it creates. Null means no restrictions. */
   restrictions: KeyRestrictions | null;
-  /** Publisher it belongs to; null for an operator without a publisher. */
+  /** Publisher of the actor, or null for an operator without a publisher. */
   publisherId: number | null;
 };
 
-/** A unit of work on the configuration of one publisher. For writes, the executor is a transaction. */
+/** Unit of work on a publisher's configuration. For writes, the executor is a transaction. */
 export type Work = {
   executor: Executor;
   actor: Actor;
   publisherId: number;
   nowMs: number;
-  /** Set to save an approved change without further approval. */
+  /** Set to save an already approved change without further approval. */
   approved?: true;
-  /** Receives the ids of the audit log entries that the work writes. */
+  /** Collects the ids of the audit log entries written by the unit of work. */
   entries?: string[];
 };
 
@@ -61,29 +66,29 @@ export type Work = {
 export const isOperator = (actor: Actor): boolean => actor.permissions.has(operatorPermission);
 
 /**
- * Number of offers from which on writes do not wait for a refresh. With 10,000 offers, a refresh takes most of a
- * second.
+ * Number of offers from which writes no longer wait for a catalogue refresh. With 10,000 offers, a refresh takes most
+ * of a second.
  */
 const largeCatalogue = 2000;
 
-/** Runs units of work on the database, for routes, pages and commands. */
+/** Runs units of work on the database for API routes, dashboard pages and commands. */
 export type Management = {
-  /** Runs a read, which sees committed data. */
+  /** Runs a read on committed data. */
   read: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
-  /** Runs a read with several statements that see the same committed state. */
+  /** Runs several read statements on the same snapshot of committed data. */
   readMoment: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
   /**
-   * Runs a write in one transaction; after a deadlock, `work` runs again. When it resolves, this process serves the new
-   * configuration, unless the catalogue is so large that reading it takes longer than a caller should wait. Other
-   * processes follow within a second.
+   * Runs a write in one transaction. After a deadlock, `work` is retried. When the promise resolves, this process
+   * serves the new configuration, unless the catalogue is too large to refresh while the caller waits. Other processes
+   * follow within a second.
    */
   write: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
 };
 
-/** Maximum number of tries of a write that ends in deadlocks. */
+/** Maximum number of attempts for a write that fails with a deadlock. */
 const maxTries = 4;
 
-/** Repeats a write after a deadlock. If writers lock rows in different orders, PostgreSQL aborts one of them. */
+/** Retries a write after a deadlock. If two writers lock rows in different orders, PostgreSQL aborts one of them. */
 async function againAfterDeadlocks<T>(commit: () => Promise<T>, tries = maxTries): Promise<T> {
   try {
     return await commit();
@@ -96,7 +101,7 @@ async function againAfterDeadlocks<T>(commit: () => Promise<T>, tries = maxTries
 type ManagementDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  /** Configuration that this process serves. */
+  /** Configuration snapshot that this process serves. */
   catalog: { refresh: () => Promise<unknown>; current: () => { offers: ReadonlyMap<number, unknown> } };
   logger: Logger;
   now: () => number;

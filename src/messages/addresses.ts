@@ -6,13 +6,16 @@ import { keepMs } from './store.ts';
 /** Recipient of a publisher's messages, identified by the keyed hash of the address. */
 export type Reader = { publisherId: number; addressKey: string };
 
-/** Publisher id of suppressions for all publishers: the address does not work, or its owner complained. */
+/** Placeholder publisher id of suppressions for all publishers: the address does not work, or its owner complained. */
 export const allPublishers = 0;
 
 export const suppressionReasons = ['unsubscribed', 'bounced', 'complained', 'added'] as const;
 export type SuppressionReason = (typeof suppressionReasons)[number];
 
-/** @param readers keys of the address, for the publisher and for all publishers */
+/**
+ * Finds the suppression of an address.
+ * @param readers address keys for the publisher and for all publishers
+ */
 export async function findSuppression(
   executor: Executor,
   readers: readonly Reader[],
@@ -27,9 +30,10 @@ export async function findSuppression(
 }
 
 /**
- * Suppresses addresses. A complaint replaces another reason. A suppression made here can't be ended by a provider.
- * @param provider the mail provider that reports it, or null if it is made here
- * @returns number of newly suppressed addresses
+ * Suppresses addresses. A complaint replaces any other reason. A mail provider cannot lift a suppression that was made
+ * in Perkwire.
+ * @param provider mail provider that reported the suppression, or null if it was made in Perkwire
+ * @returns the number of newly suppressed addresses
  */
 export async function suppress(
   executor: Executor,
@@ -57,7 +61,10 @@ export async function suppress(
   return rows.filter((row) => row.is_new).length;
 }
 
-/** @returns whether it was suppressed by this publisher */
+/**
+ * Lifts the publisher's own suppression of an address.
+ * @returns whether the address was suppressed by this publisher
+ */
 export async function unsuppress(executor: Executor, readers: readonly Reader[]): Promise<boolean> {
   const { rowCount } = await executor.query(
     `delete from message_suppressions
@@ -67,10 +74,13 @@ export async function unsuppress(executor: Executor, readers: readonly Reader[])
   return (rowCount ?? 0) > 0;
 }
 
-/** Maximum number of messages of a publisher to an address per day, because anyone may enter someone else's address. */
+/**
+ * Maximum number of messages from a publisher to an address per day. The limit prevents abuse, because users can enter
+ * other people's addresses.
+ */
 const maxADay = 20;
 
-/** Whether the owner has confirmed the address. */
+/** Whether the owner of the address has confirmed it. */
 export async function isAddressConfirmed(executor: Executor, { publisherId, addressKey }: Reader): Promise<boolean> {
   const { rowCount } = await executor.query(
     `select from message_confirmations
@@ -81,9 +91,9 @@ export async function isAddressConfirmed(executor: Executor, { publisherId, addr
 }
 
 /**
- * Counts a message against the daily limit of its address before it is sent. Messages to the same address are counted
- * one after the other, in all processes. A message that is not sent is uncounted (`settle`).
- * @returns whether the message is within the limit; true on every further attempt of a counted message
+ * Counts a message towards the daily limit of its address before it is sent. Messages to the same address are counted
+ * one at a time across all processes. If the message is not sent, `settle` reverts the count.
+ * @returns whether the message is within the limit; always true for further attempts of a counted message
  */
 export function takeDailyPlace(
   pool: pg.Pool,
@@ -95,7 +105,7 @@ export function takeDailyPlace(
     await executor.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
       `perk messages ${publisherId} ${addressKey}`,
     ]);
-    // Messages sent by an earlier release have no counted_at.
+    // Messages sent by an earlier release have no counted_at value.
     const { rowCount } = await executor.query(
       `update perk_messages set counted_at = $4 where id = $3 and (
         select count(*) from perk_messages o
@@ -109,8 +119,8 @@ export function takeDailyPlace(
 }
 
 /**
- * Selects one of the messages to an unconfirmed address to ask its owner. @returns whether it is this one; the same on
- * every attempt
+ * Selects one of the messages to an unconfirmed address. Its confirmation request is sent to the owner of the address.
+ * @returns whether this message was selected; the result is the same for every attempt
  */
 export async function claimQuestion(
   executor: Executor,
@@ -127,7 +137,7 @@ export async function claimQuestion(
   return rowCount === 1;
 }
 
-/** Confirms an address and releases its waiting messages. */
+/** Confirms an address and releases the messages that are waiting for the confirmation. */
 export async function confirmAddress(executor: Executor, { publisherId, addressKey }: Reader, nowMs: number) {
   const at = new Date(nowMs);
   await executor.query(

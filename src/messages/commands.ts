@@ -1,6 +1,6 @@
 import { type Command, flag, text } from '../command-line/command.ts';
 
-/** Commands for perk messages. */
+/** Command-line commands for perk messages. */
 export const messageCommands: readonly Command[] = [
   {
     name: 'messages list',

@@ -8,7 +8,7 @@ import type { Reader } from './addresses.ts';
 import type { MessageKind } from './store.ts';
 import { oneLine, renderMessage, renderQuestion, type Written } from './template.ts';
 
-/** Paths of the links in messages. */
+/** URL paths of the links in messages. */
 export const readerPaths = { unsubscribe: '/messages/unsubscribe', confirm: '/messages/confirm' } as const;
 
 type MintToken = { mint: (reader: Reader) => string };
@@ -19,7 +19,7 @@ export type ComposeDeps = LinkDeps & { catalog: CatalogStore; confirmTokens: Min
 
 type About = { publisher: Publisher; fromName: string; language: string; reader: Reader };
 
-/** A message with its headers (RFC 8058), and the name of its sender. */
+/** Rendered message with its unsubscribe headers (RFC 8058) and sender name. */
 export type Composed = Written & { fromName: string; headers: Record<string, string> };
 
 const senderName = (fromName: string, { name }: Publisher): string => oneLine(fromName || name);
@@ -43,7 +43,7 @@ export function composeMessage(
   return { ...written, fromName: name, headers };
 }
 
-/** Composes the question whether an address may receive messages. */
+/** Composes the e-mail that asks whether an address may receive messages. */
 export function composeQuestion(
   { config, confirmTokens }: ComposeDeps,
   { publisher, fromName, language, reader }: About,

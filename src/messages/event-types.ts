@@ -42,7 +42,7 @@ type Sent = {
   perks: readonly MessagePerk[];
 };
 
-/** Payload of the webhook: the email that would be sent by SMTP, without the address. */
+/** Builds the webhook payload: the e-mail that would otherwise be sent by SMTP, without the address. */
 export function buildMessagePayload({ composed, perks, ...about }: Sent): Buffer {
   const { fromName, subject, html, text, headers } = composed;
   const body: Static<typeof payload> = {

@@ -2,30 +2,30 @@ import { type Problem, problem } from '../platform/problem.ts';
 import { readReply } from './replies.ts';
 import { type Refusal, refusals } from './reply-patterns.ts';
 
-/** Refusals of a mail server, and `unreachable`. */
+/** Failure reasons: refusals by a mail server, and `unreachable`. */
 export const failedBecause = [...refusals, 'unreachable'] as const;
 export type FailedBecause = (typeof failedBecause)[number];
 
 export type Failure = {
-  /** Text for the log of messages, without the server's own text, which may contain the address. */
+  /** Error text for the message log. It excludes the server's own text, which may contain the address. */
   error: Problem;
-  /** null if no mail server was involved. */
+  /** Reason for the failure, or null if no mail server was involved. */
   refusal: FailedBecause | null;
-  /** Reply code and enhanced status code, such as `550 5.7.1`, or null without a reply. */
+  /** Reply code and enhanced status code, such as `550 5.7.1`, or null if there was no reply. */
   reply: string | null;
-  /** Whether another attempt on the schedule is useless. */
+  /** Whether scheduled retries would be pointless. */
   isFinal: boolean;
 };
 
 type SmtpError = { responseCode?: number; response?: string; command?: string; code?: string };
 
-/** Error codes of nodemailer for a server that can't be reached. */
+/** nodemailer error codes for an unreachable server. */
 const unreachableCodes = ['ECONNECTION', 'ESOCKET', 'EDNS', 'ETIMEDOUT', 'EAUTH'];
 
-/** Commands whose reply may be about the recipient; each message has only one. */
+/** SMTP commands whose reply may concern the recipient. Each message has a single recipient. */
 const recipientCommands = ['RCPT TO', 'DATA'];
 
-/** Converts an error of the mailer. `addresses` are those of the mail. */
+/** Converts a mailer error to a failure. `addresses` are the sender and recipient of the e-mail. */
 export function failureOf(err: unknown, addresses: { sender?: string; recipient?: string }): Failure {
   const { responseCode = 0, response = '', command = '', code = '' } = (err ?? {}) as SmtpError;
   if (responseCode === 0) {
@@ -48,7 +48,7 @@ export function failureOf(err: unknown, addresses: { sender?: string; recipient?
   };
 }
 
-/** Attributes a refusal to the sender if the reply is to a command that is not about the recipient. */
+/** Attributes a refusal to the sender if the server replied to a command that does not concern the recipient. */
 function whoseReply(refusal: Refusal, { command, isPermanent }: { command: string; isPermanent: boolean }): Refusal {
   if (command.startsWith('AUTH') || command.endsWith('HLO') || command === 'STARTTLS') return 'sender';
   if (recipientCommands.includes(command)) return refusal;
@@ -56,10 +56,10 @@ function whoseReply(refusal: Refusal, { command, isPermanent }: { command: strin
   return command === 'MAIL FROM' && isPermanent && refusal === 'unclear' ? 'sender' : refusal;
 }
 
-/** Whether a mail was refused as a whole, for a reason that can't be fixed at the relay. */
+/** Whether an e-mail was refused as a whole for a reason that cannot be fixed at the relay. */
 const isFinalReply = (refusal: Refusal, code: string): boolean => code === 'EMESSAGE' && refusal === 'unclear';
 
-/** Whether the server could not be reached, so that other messages wait as well. */
+/** Whether the server could not be reached, so that other messages must wait as well. */
 export const isUnreachable = (err: unknown): boolean => {
   const { responseCode = 0, code = '' } = (err ?? {}) as SmtpError;
   return unreachableCodes.includes(code) && responseCode < 400;

@@ -38,7 +38,10 @@ export function createMessageOutbox({ secretBox, config }: { secretBox: SecretBo
   };
 }
 
-/** Keys by which an address may be suppressed: for the publisher, the current key first, and for all publishers. */
+/**
+ * Returns the keys under which an address may be suppressed: first the publisher's keys, starting with the current one,
+ * then the keys for all publishers.
+ */
 export type ReaderKeys = (
   publisherId: number,
   content: { email: string | null; pubUserId?: string },
@@ -47,7 +50,7 @@ export type ReaderKeys = (
 export function createReaderKeys(config: Peppers): ReaderKeys {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   return (publisherId, { email, pubUserId = '' }) => {
-    // No pub_user_id starts with a blank, so that no user has the key of an address.
+    // Pub_user_ids never start with a blank, so the key of a user never equals the key of an address.
     const names = email === null ? [` user ${pubUserId}`] : spellingsOf(email).map((spelling) => ` mail ${spelling}`);
     const scopes = email === null ? [publisherId] : [...new Set([publisherId, allPublishers])];
     const readers = scopes.flatMap((scope) =>

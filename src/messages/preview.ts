@@ -5,7 +5,10 @@ import { samplePerks } from './sample.ts';
 
 type PreviewRequest = { publisherId: number; settings: { from_name: string }; language: string | null };
 
-/** Composes a message with invented perks, whose links belong to no one. @throws AppError resource_not_found */
+/**
+ * Composes a message with sample perks. Its links belong to no user.
+ * @throws AppError resource_not_found
+ */
 export function preview(
   deps: ComposeDeps,
   { publisherId, settings, language: requested }: PreviewRequest,

@@ -26,13 +26,14 @@ const headers = {
 };
 
 /**
- * Routes of the links in messages: one click unsubscribes (RFC 8058: mail clients post), another confirms an address.
- * Readers see a page with a button. GET requests change nothing, because mail scanners follow links.
+ * Registers the routes for the links in messages: one-click unsubscribe (RFC 8058: mail clients send a POST request),
+ * and confirmation of an address. Readers see a page with a button. GET requests change nothing, because mail scanners
+ * follow links.
  */
 export async function readerRoutes(app: App, deps: RouteDeps): Promise<void> {
   const { pool, now, unsubscribeTokens, confirmTokens } = deps;
   app.removeAllContentTypeParsers();
-  // The body is `List-Unsubscribe=One-Click`, as a form or multipart; it contains nothing to read.
+  // The body is always `List-Unsubscribe=One-Click`, as a form or as multipart, so it need not be parsed.
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 4096 }, (_request, _body, done) =>
     done(null, undefined),
   );

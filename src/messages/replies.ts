@@ -10,30 +10,29 @@ import {
 } from './reply-patterns.ts';
 
 type Reply = {
-  /** Reply text with its code, such as `550 5.1.1 User unknown`; it may contain several lines. */
+  /** Reply text with its code, such as `550 5.1.1 User unknown`. It may span several lines. */
   text: string;
-  /** Addresses of the mail, which are ignored in the text. */
+  /** Sender and recipient addresses of the e-mail. They are removed from the text before it is classified. */
   sender?: string | undefined;
   recipient?: string | undefined;
 };
 
 export type ReplyReading = {
   refusal: Refusal;
-  /** Reply code, or 0 without one. */
+  /** Reply code, or 0 if there is none. */
   code: number;
-  /** Enhanced status code (RFC 3463) such as `5.1.1`, or null without one. */
+  /** Enhanced status code (RFC 3463) such as `5.1.1`, or null if there is none. */
   status: string | null;
 };
 
-/** Maximum length of a reply that is read, in characters. */
+/** Maximum number of characters of a reply that are evaluated. */
 const maxLength = 2000;
 
 const enhancedStatus = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.]*\d)/g;
 
 /**
- * Classifies a reply of a mail server. A reader is suppressed only for `recipient`. So this is the result only if the
- * code is permanent, the text or the enhanced status is about the mailbox, and no part of the text blames anything
- * else.
+ * Classifies a mail server's reply. Only `recipient` suppresses a reader. It therefore requires a permanent reply code,
+ * a text or enhanced status about the mailbox, and no text that gives another reason.
  */
 export function readReply({ text, sender, recipient }: Reply): ReplyReading {
   const raw = text.slice(0, maxLength);
@@ -55,7 +54,10 @@ export function readReply({ text, sender, recipient }: Reply): ReplyReading {
   return reading(mayBeRecipient && agrees && !doubts.test(rest) ? 'recipient' : 'unclear');
 }
 
-/** Text in lower case without codes, links and addresses. The sender's address becomes the word "sender". */
+/**
+ * Returns the text in lower case without codes, links and addresses. The sender's address is replaced with the word
+ * "sender".
+ */
 function wordsOf(raw: string, sender: string | undefined, recipient: string | undefined): string {
   let words = raw.normalize('NFKC').toLowerCase().replaceAll('’', "'");
   if (recipient !== undefined && recipient !== '') words = words.replaceAll(recipient.toLowerCase(), ' someone ');
@@ -73,7 +75,7 @@ function wordsOf(raw: string, sender: string | undefined, recipient: string | un
     .trim();
 }
 
-/** Whether a status contradicts a text about a missing mailbox. */
+/** Whether a status code contradicts a text about a nonexistent mailbox. */
 const isOtherMatter = (status: string): boolean => {
   const refusal = refusalOfStatus(status);
   return status.startsWith('4') || (refusal !== undefined && refusal !== 'recipient' && refusal !== 'domain');

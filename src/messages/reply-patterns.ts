@@ -1,22 +1,25 @@
 /**
- * Reason of a refusal by a mail server:
+ * Reason for a refusal by a mail server:
  * - `recipient`: the mailbox does not exist or is disabled
- * - `mailbox`: the mailbox exists and takes no mail now, for example because it is full
- * - `domain`: the domain of the address does not exist or takes no mail
- * - `sender`: the sender, the relay, its reputation, authentication, TLS or rate
- * - `content`: the content or the size of the mail
- * - `unclear`: none of these
+ * - `mailbox`: the mailbox exists but accepts no mail at the moment, for example because it is full
+ * - `domain`: the domain of the address does not exist or accepts no mail
+ * - `sender`: the sender or the relay, its reputation, authentication, TLS or rate
+ * - `content`: the content or size of the e-mail
+ * - `unclear`: no known reason
  */
 export const refusals = ['recipient', 'mailbox', 'domain', 'sender', 'content', 'unclear'] as const;
 export type Refusal = (typeof refusals)[number];
 
-/** Pattern of alternatives. Texts are in lower case, without codes, links, brackets and addresses. */
+/**
+ * Builds a regular expression of alternatives. It is matched against lower-case text without codes, links, brackets and
+ * addresses.
+ */
 const anyOf = (flags: string, ...parts: readonly string[]): RegExp => new RegExp(parts.join('|'), flags);
 
-/** Alternatives as one group. */
+/** Joins alternatives into one group. */
 const group = (...parts: readonly string[]): string => `(?:${parts.join('|')})`;
 
-/** The word "someone" replaces an address other than the sender's. */
+/** Includes "someone", the placeholder for any address other than the sender's. */
 const mailboxNoun = group(
   ...['users?', 'recipients?', '(?:e-?)?mail ?box(?:es)?', 'inbox', '(?:e-?mail |user )?accounts?'],
   ...['address(?:ee|es)?', 'alias(?:es)?', 'local[- ]part', 'someone', 'person'],
@@ -45,18 +48,18 @@ const missingState = group(
   ...['locked', 'frozen', 'unknown to (?:us|me)'],
 );
 
-/** Phrases for a mailbox that does not exist or is disabled. */
+/** Phrases that report a nonexistent or disabled mailbox. */
 export const missingMailbox = anyOf(
   'gu',
-  // "No such user here", "unknown or illegal alias", "inactive email address"
+  // Matches "No such user here", "unknown or illegal alias", "inactive email address"
   String.raw`\b${missingAdjective}(?: or (?:unknown|illegal|invalid|inactive|disabled))?` +
     String.raw`(?: (?:virtual|local|destination|mail|e-?mail|target))* ${missingNoun}s?\b(?: here| by that name)?`,
   String.raw`\b(?:unknown|no such|non-?existent|inactive|disabled)` +
     String.raw`(?: e-?mail| recipient| destination)* address(?:ee)?\b`,
   String.raw`\b(?:recipient|destination) (?:e-?mail )?address (?:is |was )?(?:invalid|unknown|not valid)\b`,
-  // "User unknown in virtual alias table"
+  // Matches "User unknown in virtual alias table"
   String.raw`\b(?:${mailboxNoun} )?unknown in (?:the )?\w+(?: \w+){0,2} table\b`,
-  // "The email account that you tried to reach does not exist", "mailbox not found"
+  // Matches "The email account that you tried to reach does not exist", "mailbox not found"
   String.raw`\b${mailboxNoun}(?: ${betweenNounAndState})*[,:.]?(?: ${isOrWas})* ${missingState}\b`,
   String.raw`\b(?:user|recipient|account|mailbox|address) (?:someone )?(?:could|can|cannot|can't)? ?not be found\b`,
   String.raw`\b(?:no mail ?box here(?: by that name)?|no mail ?box (?:found|available for)|no one with that)\b`,
@@ -67,46 +70,46 @@ export const missingMailbox = anyOf(
   String.raw`\bis not a known user\b|\bnot known to this system\b`,
   String.raw`\b(?:recipient|user|person|employee|addressee|someone)s? (?:is |has )?` +
     '(?:no longer (?:on (?:this )?server|an employee|with|works?|employed|at)|left (?:the|our|this) company)',
-  // Texts of Outlook.com and Exchange Online that say so by a code of their own
+  // Outlook.com and Exchange Online report a nonexistent mailbox only by this code
   String.raw`\bmailbox unavailable s2017062302\b`,
   String.raw`\brecipient address rejected: access denied\.? as ?201806281\b`,
   String.raw`\brecipient address rejected: access denied\.? (?:as ?201806271|\S+\.protection\.outlook\.com)`,
-  // German
+  // German phrases
   String.raw`\bunbekannter? (?:benutzer|empf(?:ä|ae)nger|adresse)|(?:postfach|mailbox) existiert nicht`,
   '(?:benutzer|empf(?:ä|ae)nger|adresse|postfach|mailbox)(?: ist| wurde)? ' +
     '(?:unbekannt|deaktiviert|gel(?:ö|oe)scht|nicht (?:bekannt|gefunden|vorhanden))',
-  // French
+  // French phrases
   String.raw`\b(?:utilisateur|destinataire|adresse|bo[iî]te)` +
     '(?: destinataire| est| d au moins un destinataire| e-?mail)* ' +
     '(?:inconnue?|inexistante?|invalide|introuvable|d[ée]sactiv[ée]e?)',
   String.raw`\ble compte du destinataire est bloqu[ée]`,
-  // Spanish, Italian, Portuguese
+  // Spanish, Italian and Portuguese phrases
   String.raw`\b(?:usuario|destinatario|buz[oó]n|cuenta)(?: es| est[áa])? ` +
     '(?:desconocid[oa]|inexistente|no existe|no encontrad[oa]|inv[áa]lid[oa]|deshabilitad[oa])',
   String.raw`\b(?:utente|destinatario|casella|indirizzo)(?: è)? ` +
     '(?:sconosciut[oa]|inesistente|errato|non esiste|disattivat[oa])',
   String.raw`\b(?:usu[áa]rio|destinat[áa]rio|conta)(?: é)? ` +
     '(?:desconhecid[oa]|inexistente|n[ãa]o existe|inv[áa]lid[oa]|desativad[oa])',
-  // Dutch, Polish, Japanese, Chinese
+  // Dutch, Polish, Japanese and Chinese phrases
   String.raw`\b(?:gebruiker|ontvanger) (?:is )?onbekend|\bonbekende (?:gebruiker|ontvanger)`,
   String.raw`\bnie istnieje\b|\bnie ma takiego\b`,
   String.raw`(?:宛先|ユーザー?|メールアドレス)\S{0,12}(?:存在しません|見つかりません|不明)`,
   String.raw`(?:用户|收件人|邮箱|帐号|账号)\S{0,6}不存在`,
 );
 
-/** States of an account. "Account suspended" may refer to the account at the relay. */
+/** Phrases about the state of an account. "Account suspended" may refer to the account at the relay. */
 export const accountState = anyOf(
   'u',
   String.raw`\b(?:disabled|deactivated|inactive|suspended|closed|terminated|deleted|expired|blocked|locked|frozen)\b`,
 );
 
-/** Words that show that a reply is about the recipient. */
+/** Words that indicate that a reply is about the recipient. */
 export const recipientWords = anyOf(
   'u',
   'recipient|mail ?box|inbox|addressee|tried to reach|trying to reach|someone|destinat|postfach',
 );
 
-/** Words for the account at the relay. */
+/** Words that indicate the sender's account at the relay. */
 export const ownAccount = anyOf(
   'u',
   String.raw`\byour (?:e?-?mail |smtp |user )?(?:account|mail ?box|user|login|subscription|plan|trial)`,
@@ -116,7 +119,7 @@ type Blame = { refusal: Refusal; pattern: RegExp };
 
 const blame = (refusal: Refusal, ...parts: readonly string[]): Blame => ({ refusal, pattern: anyOf('u', ...parts) });
 
-/** Phrases that blame something other than the existence of the mailbox. The first match counts. */
+/** Phrases for reasons other than a nonexistent mailbox. The first match applies. */
 export const blames: readonly Blame[] = [
   blame('sender', '(?:sending|daily|hourly|relay|outgoing|outbound)[^.]{0,20}(?:quota|limit)'),
   blame(
@@ -178,7 +181,7 @@ export const blames: readonly Blame[] = [
   ),
 ];
 
-/** Words that make a status about the recipient doubtful if no phrase confirms it. */
+/** Words that cast doubt on a recipient status if no phrase confirms it. */
 export const doubts = anyOf(
   'u',
   'refus|den(?:y|ied)|not (?:allowed|permitted|accepted|authori)|preference|restrict|filter|content|undeliver',
@@ -193,6 +196,9 @@ const statusRefusals: readonly (readonly [RegExp, Refusal])[] = [
   [/^\d\.7\.\d+$/, 'sender'],
 ];
 
-/** Refusal for a status in the IANA registry of enhanced status codes; undefined if the status is not specific. */
+/**
+ * Returns the refusal for a status in the IANA registry of enhanced status codes, or undefined if the status is not
+ * specific.
+ */
 export const refusalOfStatus = (status: string): Refusal | undefined =>
   statusRefusals.find(([pattern]) => pattern.test(status))?.[1];

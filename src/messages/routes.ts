@@ -97,7 +97,10 @@ export type MessageRow = {
   can_retry: boolean;
 };
 
-/** Query of the list. `state` null: any; `below`: exclusive upper bound of ids, or null for the newest. */
+/**
+ * Query of the message list. A null `state` matches any state. `below` is the exclusive upper bound of ids; null starts
+ * with the newest message.
+ */
 type Listed = { state: MessageRow['state'] | null; below: string | null; limit: number };
 
 const newest: Listed = { state: null, below: null, limit: maxListed };
@@ -121,7 +124,7 @@ export async function listMessages(
 
 type RouteDeps = { http: ManagementHttp; deps: ComposeDeps & { pool: pg.Pool; now: () => number } };
 
-/** Routes of emails with confirmed perks: settings and log. */
+/** Registers the routes of perk messages: settings and message log. */
 export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promise<void> {
   openManagementScope(app);
   const hooks = requirePermission(http, 'configurations');
@@ -248,13 +251,19 @@ function retryAllRoute(app: App, http: ManagementHttp): void {
   });
 }
 
-/** @returns number of messages that are sent again */
+/**
+ * Retries all failed messages whose content is still stored.
+ * @returns the number of messages to be sent again
+ */
 export const retryAll = ({ executor, publisherId, nowMs }: Retry): Promise<number> =>
   sendAllAgain(executor, publisherId, nowMs);
 
 type Retry = { executor: Executor; publisherId: number; nowMs: number };
 
-/** @throws AppError resource_not_found */
+/**
+ * Retries a failed or pending message.
+ * @throws AppError resource_not_found
+ */
 export async function retry({ executor, publisherId, nowMs }: Retry, id: string): Promise<void> {
   if (!isUuid7(id) || !(await sendAgain(executor, publisherId, id, nowMs)))
     throw new AppError('resource_not_found', { message: problem('noRetriable') });

@@ -1,7 +1,7 @@
 import type { MessagePerk } from '../perks/perk-messages.ts';
 import { dayMs } from '../platform/lib/time.ts';
 
-/** Invented perks for previews and tests: one with a code and all notes, one without. */
+/** Returns sample perks for previews and tests: one with a code and all notes, and one without. */
 export const samplePerks = (publicUrl: string, nowMs: number): MessagePerk[] => [
   {
     title: '20% off your first order',

@@ -46,7 +46,7 @@ export type SendDeps = ComposeDeps & {
 
 const secondMs = 1000;
 
-/** Waits after failed attempts, in milliseconds: about two days in total. */
+/** Retry delays after failed attempts, in milliseconds. They add up to about two days. */
 const waitsMs = [
   5 * secondMs,
   5 * minuteMs,
@@ -58,15 +58,15 @@ const waitsMs = [
   20 * hourMs,
 ];
 
-/** Maximum number of messages per run, all of which are sent concurrently. */
+/** Maximum number of messages per run. They are all sent concurrently. */
 const maxBatch = 20;
-/** Pause while the server can't be reached, in milliseconds. */
+/** Pause between runs while the server is unreachable, in milliseconds. */
 const breakMs = 30 * secondMs;
 const pauseMs = secondMs;
 
 /**
- * Sends due messages. @returns the pause until the next run in milliseconds, which is longer while no mail server
- * answers
+ * Sends due messages.
+ * @returns the pause until the next run, in milliseconds; longer while no mail server responds
  */
 export async function sendDueMessages(deps: SendDeps): Promise<number> {
   await removeOldContents(deps.pool, deps.now());
@@ -77,7 +77,10 @@ export async function sendDueMessages(deps: SendDeps): Promise<number> {
 
 type Sending = { message: DueMessage; content: MessageContent; readers: readonly [Reader, ...Reader[]] };
 
-/** @returns false if the server could not be reached */
+/**
+ * Sends a message and records the outcome.
+ * @returns false if the server could not be reached
+ */
 async function sendOne(deps: SendDeps, message: DueMessage): Promise<boolean> {
   const { pool, secretBox, now } = deps;
   const { id, publisher_id: publisherId, content_sealed: sealed, attempts } = message;
@@ -116,7 +119,11 @@ const readersOfAll = ({ readers }: Sending): Reader[] =>
 
 const dayIsFull: Outcome = { state: 'dropped', error: problem('mailDayFull') };
 
-/** @returns the outcome, or null if it was recorded already. @throws Error of the mail server */
+/**
+ * Attempts to send a message.
+ * @returns the outcome, or null if it is already recorded
+ * @throws Error from the mail server
+ */
 async function attempt(deps: SendDeps, sending: Sending): Promise<Outcome | null> {
   const { pool, now } = deps;
   const { message, content, readers } = sending;
@@ -144,7 +151,10 @@ function aboutOf({ catalog }: SendDeps, { message, content, readers: [reader] }:
 
 const messageIdOf = ({ config }: SendDeps, name: string): string => `<${name}@${new URL(config.publicUrl).hostname}>`;
 
-/** Headers for the provider. Postmark replaces the `Message-ID`, so its reports identify the message by metadata. */
+/**
+ * Returns headers for the mail provider. Postmark replaces the `Message-ID`, so its reports identify the message by
+ * metadata.
+ */
 const providerHeaders = ({ config }: SendDeps, name: string): Record<string, string> =>
   config.mailFeedback.postmark === undefined ? {} : { [`x-pm-metadata-${postmarkMetadata}`]: name };
 
@@ -155,7 +165,7 @@ async function mail(deps: SendDeps, { message, content }: Sending, composed: Com
   await deps.mailer?.send({ ...composed, ...replyTo, to, headers, messageId: messageIdOf(deps, name) });
 }
 
-/** Returns the perks of a message. A reminder follows changes of the offer's end: it is sent later, or not at all. */
+/** Returns the perks of a message. If the end of a saved offer has changed, its reminder is postponed or dropped. */
 async function findPerks(
   { findSavedPerk, now }: SendDeps,
   { message, content: { perks, pubUserId = '' } }: Sending,
@@ -170,15 +180,15 @@ async function findPerks(
   return { perks: [saved.perk] };
 }
 
-/** Removes an expired code from a perk, because a message may wait for days. */
+/** Removes an expired code from a perk, because a message may be pending for days. */
 function withoutEndedCode(perk: MessagePerk, nowMs: number): MessagePerk {
   const end = perk.coupon?.expires_at ?? null;
   return end !== null && Date.parse(end) <= nowMs ? { ...perk, coupon: null } : perk;
 }
 
 /**
- * Hands a message to the publisher's own mailer. It counts as sent when the webhook is stored, which is then retried
- * like all webhooks.
+ * Hands a message over to the publisher's own mailer by webhook. It counts as sent once the webhook is stored. The
+ * webhook is then retried like any other.
  */
 async function handOver(deps: SendDeps, sending: Sending, perks: readonly MessagePerk[]): Promise<Outcome | null> {
   const { message, content } = sending;
@@ -202,7 +212,7 @@ async function handOver(deps: SendDeps, sending: Sending, perks: readonly Messag
 
 class NoEndpoint extends Error {}
 
-/** Asks the owner of the address, once for all messages that wait for the answer. */
+/** Asks the owner of the address for confirmation, once for all messages that are waiting for it. */
 async function ask(deps: SendDeps, sending: Sending): Promise<Outcome | null> {
   const { pool, now } = deps;
   const { message, readers } = sending;
@@ -210,7 +220,7 @@ async function ask(deps: SendDeps, sending: Sending): Promise<Outcome | null> {
   if (about !== null && (await claimQuestion(pool, readers[0], message.id, now())))
     await mail(deps, sending, composeQuestion(deps, about), `${message.id}.confirm`);
   await settle(pool, message, { state: 'unconfirmed' }, now());
-  // Another message may have led to the confirmation meanwhile.
+  // The owner may have confirmed the address in the meantime because of another message.
   if (await isAddressConfirmed(pool, readers[0])) await confirmAddress(pool, readers[0], now());
   return null;
 }

@@ -9,7 +9,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import { problem } from '../platform/problem.ts';
 
-/** Settings of a publisher's messages. */
+/** Schema of a publisher's message settings. */
 export const settingsInput = Type.Object(
   {
     enabled: Type.Boolean({ description: 'Whether users can ask for their confirmed perks by e-mail.' }),
@@ -57,13 +57,18 @@ export async function getSettings({ executor, publisherId }: { executor: Executo
   return rows[0] ?? noSettings;
 }
 
-/** Whether user addresses may be stored: the publisher sends messages, or has sent some that may still wait. */
+/**
+ * Whether user addresses may be stored: the publisher sends messages, or has sent messages that may still be pending.
+ */
 export async function mayKeepAddresses(executor: Executor, publisherId: number): Promise<boolean> {
   const { rowCount } = await executor.query('select from perk_message_settings where publisher_id = $1', [publisherId]);
   return rowCount === 1;
 }
 
-/** @throws AppError invalid_request */
+/**
+ * Updates the message settings.
+ * @throws AppError invalid_request
+ */
 export async function setSettings(work: Work, input: unknown): Promise<Settings> {
   const details = checkValue(Type.Partial(settingsInput, { additionalProperties: false }), input ?? {});
   const before = await getSettings(work);

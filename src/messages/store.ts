@@ -8,7 +8,7 @@ import type { Delivery } from './settings.ts';
 
 export type MessageKind = 'perks' | 'reminder';
 
-/** Content of a message, sealed until it is sent. A reminder reads its perk from the wallet. */
+/** Content of a message, stored encrypted until it is sent. A reminder reads its perk from the wallet. */
 export type MessageContent = { email: string | null; language: string; pubUserId?: string; perks: MessagePerk[] };
 
 export const contentContext = (id: string): string => `perk-message ${id}`;
@@ -29,11 +29,14 @@ export type NewMessage = {
   hasAddress: boolean;
   sealed: Buffer;
   nowMs: number;
-  /** Saved offer and its end, for a reminder. */
+  /** Saved offer of a reminder with its end, or null for other messages. */
   reminder: Reminder | null;
 };
 
-/** Stores messages of publishers that send them. A user is reminded of an offer once, and not if it ends now. */
+/**
+ * Stores messages of publishers that have messages enabled. A user gets one reminder per offer, and no reminder if the
+ * offer ends now.
+ */
 export async function insertMessages(executor: Executor, messages: readonly NewMessage[]): Promise<void> {
   const timeOrNull = (ms: number | undefined): Date | null => (ms === undefined ? null : new Date(ms));
   await executor.query({
@@ -67,7 +70,7 @@ on conflict do nothing`,
   });
 }
 
-/** Time, in milliseconds, after which another process sends a message. */
+/** Lease time of a message, in milliseconds. After that, another process can send it. */
 const leaseMs = 2 * minuteMs;
 
 export type DueMessage = {
@@ -87,7 +90,7 @@ export type DueMessage = {
   reminder_hours: number | null;
 };
 
-/** Takes due messages. If a process dies with one, another process sends it after the lease. */
+/** Claims due messages. If a process dies while sending a message, another process sends it after the lease expires. */
 export async function takeDue(executor: Executor, nowMs: number, limit: number): Promise<DueMessage[]> {
   const { rows } = await executor.query<DueMessage>({
     name: 'take_due_perk_messages',
@@ -109,21 +112,21 @@ left join perk_message_settings s on s.publisher_id = t.publisher_id`,
 
 export type Outcome =
   | { state: 'sent' | 'suppressed' }
-  /** Not sent, because it became obsolete. */
+  /** Message that was not sent because it became obsolete. */
   | { state: 'dropped'; error: Problem }
-  /** `isKept`: whether its content is kept, so that it can be sent again. */
+  /** `isKept` is whether the content is retained, so that the message can be sent again. */
   | ({ state: 'failed'; error: Problem; isKept: boolean } & Refused)
   | { state: 'unconfirmed' }
   | ({ state: 'pending'; error: Problem | null; dueMs: number; attempts?: number } & Partial<Refused>);
 
 type Refused = { refusal: FailedBecause | null; reply: string | null };
 
-/** Time, in milliseconds, that the content of a message is kept if it failed, or its address is not confirmed. */
+/** Retention of the content of a failed message, or of a message to an unconfirmed address, in milliseconds. */
 export const keepMs = 7 * dayMs;
 
 /**
- * Records the outcome of an attempt, unless another process has taken the message meanwhile.
- * @returns whether it was recorded
+ * Records the outcome of an attempt, unless another process has claimed the message in the meantime.
+ * @returns whether the outcome was recorded
  */
 export async function settle(
   executor: Executor,
@@ -155,7 +158,7 @@ export async function settle(
   return rowCount === 1;
 }
 
-/** Removes expired contents. Messages whose address was not confirmed are dropped. */
+/** Deletes expired message contents. Messages to addresses that were never confirmed are dropped. */
 export async function removeOldContents(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
     `update perk_messages set content_sealed = null, keep_until = null, finished_at = coalesce(finished_at, $1),
@@ -166,7 +169,10 @@ export async function removeOldContents(executor: Executor, nowMs: number): Prom
   );
 }
 
-/** Sends all failed messages again whose content is kept. @returns number of messages */
+/**
+ * Queues all failed messages with retained content again.
+ * @returns the number of messages
+ */
 export async function sendAllAgain(executor: Executor, publisherId: number, nowMs: number): Promise<number> {
   const { rowCount } = await executor.query(
     `update perk_messages set state = 'pending', due_at = $2, attempts = 0, keep_until = null, finished_at = null
@@ -176,7 +182,10 @@ export async function sendAllAgain(executor: Executor, publisherId: number, nowM
   return rowCount ?? 0;
 }
 
-/** Sends a failed message again, or a waiting one at once. @returns false if there is none with content */
+/**
+ * Queues a failed message again, or makes a pending one due immediately.
+ * @returns false if there is no such message with retained content
+ */
 export async function sendAgain(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
     `update perk_messages set state = 'pending', due_at = $3, attempts = 0, keep_until = null, finished_at = null
@@ -186,23 +195,26 @@ export async function sendAgain(executor: Executor, publisherId: number, id: str
   return rowCount === 1;
 }
 
-/** Messages of a publisher that wait or failed because of the mail server, or because of its reply about the sender. */
+/** Pending or failed messages of a publisher that were refused because of the mail server or the sender. */
 export type RefusedMessages = {
   publisherId: number;
   count: number;
-  /** Time when the oldest of them was requested. */
+  /** Request time of the oldest of these messages. */
   since: Date;
-  /** Refusal of the newest one. */
+  /** Refusal reason of the newest of these messages. */
   refusal: FailedBecause;
   reply: string | null;
 };
 
-/** Number of attempts after which a temporary refusal counts as lasting: the third is five minutes after the first. */
+/**
+ * Number of attempts after which a temporary refusal is treated as lasting. The third attempt is made five minutes
+ * after the first.
+ */
 const lastingAttempts = 3;
 
 /**
- * Finds the messages whose delivery requires a fix at the relay, by publisher: a permanent refusal at once, a temporary
- * one or an unreachable server after some attempts. Messages count until they are sent or given up.
+ * Finds, by publisher, the messages that need a fix at the relay. A permanent refusal counts immediately. A temporary
+ * refusal or an unreachable server counts after several attempts. Messages count until they are sent or abandoned.
  */
 export async function findRefusedMessages(executor: Executor): Promise<RefusedMessages[]> {
   const { rows } = await executor.query<RefusedMessages>(

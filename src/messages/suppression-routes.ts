@@ -39,8 +39,8 @@ const state = Type.Object({
 const stateAnswer = Type.Object({ data: state }, { title: 'SuppressionAnswer' });
 
 /**
- * Routes of suppressed addresses. Addresses are sent in bodies, so that URL logs don't contain them; only keyed hashes
- * are stored.
+ * Registers the routes for suppressed addresses. Addresses are sent in request bodies, so that they do not appear in
+ * URL logs. Only keyed hashes are stored.
  */
 export async function suppressionRoutes(
   app: App,
@@ -122,7 +122,10 @@ export async function suppressionRoutes(
   });
 }
 
-/** @throws AppError invalid_request */
+/**
+ * Parses a list of e-mail addresses.
+ * @throws AppError invalid_request
+ */
 function emailsOf(body: unknown): string[] {
   const details = checkValue(addresses, body ?? {});
   const { emails = [] } = (body ?? {}) as { emails?: string[] };
@@ -133,7 +136,10 @@ function emailsOf(body: unknown): string[] {
   return [...new Set(parsed as string[])];
 }
 
-/** @throws AppError invalid_request */
+/**
+ * Parses an e-mail address.
+ * @throws AppError invalid_request
+ */
 function emailOf(body: unknown): string {
   const details = checkValue(address, body ?? {});
   const email = details.length > 0 ? null : parseEmail((body as { email: string }).email);
@@ -163,7 +169,7 @@ export async function countSuppressions({ executor, publisherId }: { executor: E
   >;
 }
 
-/** Writes an audit entry with the number of addresses, without the addresses. */
+/** Writes an audit log entry with the number of changed addresses, but without the addresses. */
 export async function auditSuppressions(work: Work, change: { added?: number; removed?: number }): Promise<void> {
   const resource = { name: 'message-suppressions', key: 'id' } as const;
   const before = Object.fromEntries(Object.keys(change).map((name) => [name, 0]));

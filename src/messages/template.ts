@@ -8,10 +8,10 @@ import type { MessageKind } from './store.ts';
 
 type Brand = ReturnType<typeof brandColours>;
 
-/** A mail without its headers. */
+/** Rendered e-mail without headers. */
 export type Written = { subject: string; html: string; text: string };
 
-/** `publisher`: its display name. `timeZone`: time zone in which days end. */
+/** Data of an e-mail. `publisher` is the display name. `timeZone` is the time zone that determines the end of a day. */
 type Message = {
   publisher: string;
   brand: Brand;
@@ -21,7 +21,7 @@ type Message = {
   timeZone: string;
 };
 
-/** Style for mail clients that support dark mode; others show the inline styles. */
+/** Style sheet for mail clients that support dark mode. Other clients use the inline styles only. */
 const darkStyle = ({ dark }: Brand): string => `:root{color-scheme:light dark}@media (prefers-color-scheme:dark){
 .page{background:${dark.surface}!important}
 .card{background:${dark.tile}!important;border-color:${dark['tile-edge']}!important}
@@ -29,10 +29,12 @@ const darkStyle = ({ dark }: Brand): string => `:root{color-scheme:light dark}@m
 .button{background:${dark.action}!important;color:${dark['on-action']}!important}}`;
 
 const font = 'font-family:-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif';
-/** Secondary text in the same color, because mail clients don't support color mixing. */
+/**
+ * Style of secondary text. It uses opacity rather than a mixed color, because mail clients do not support color mixing.
+ */
 const small = 'font-size:13px;line-height:1.5;opacity:.85';
 
-/** Renders the mail in the language of the reader. */
+/** Renders an e-mail in the reader's language. */
 export function renderMessage({ publisher, brand, kind, perks, unsubscribeUrl, timeZone }: Message): Written {
   const title =
     kind === 'reminder' ? t('endUser.message.reminder') : t('endUser.message.title', { count: perks.length });
@@ -54,7 +56,7 @@ export function renderMessage({ publisher, brand, kind, perks, unsubscribeUrl, t
   };
 }
 
-/** Renders the mail that asks whether an address may receive messages. */
+/** Renders the e-mail that asks whether an address may receive messages. */
 export function renderQuestion({
   publisher,
   brand,
@@ -79,10 +81,10 @@ export function renderQuestion({
 
 type Frame = { publisher: string; brand: Brand; title: string; rows: Html; foot: Html };
 
-/** Aligns all texts to the same edge, including offers in a script of the other direction. */
+/** Returns a style that aligns all text to the same edge, including offers in a script with the opposite direction. */
 const edge = (): string => `text-align:${languages[reader().language].direction === 'rtl' ? 'right' : 'left'}`;
 
-/** Page frame of tables and inline styles, which mail clients support. */
+/** Renders the page frame with tables and inline styles, which mail clients support. */
 function frame({ publisher, brand, title, rows, foot }: Frame): string {
   const { language } = reader();
   const { surface, text } = brand.light;
@@ -170,5 +172,5 @@ function perkText(perk: MessagePerk, timeZone: string): string {
   return lines.filter((line) => line !== '').join('\n');
 }
 
-/** Converts a name to a single line for a header. */
+/** Converts a name to a single line for use in a header. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim();

@@ -5,18 +5,18 @@ import { firstUuid7After } from '../platform/lib/uuid7.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows, UserSubject } from '../platform/user-data.ts';
 import type { ReaderKeys } from './outbox.ts';
 
-/** The log is kept as long as that of webhooks. */
+/** Messages have the same retention as webhook deliveries. */
 export const applyMessageRetention: RetentionStep = async (pool, { retentionDeliveryDays }, nowMs) => {
   const { rowCount } = await pool.query(
     'delete from perk_messages where created_at < $1 and due_at is null and keep_until is null',
     [new Date(nowMs - retentionDeliveryDays * dayMs)],
   );
-  // Signatures are valid for less than a day.
+  // Signatures are valid for less than a day, so older calls cannot be replayed.
   await pool.query('delete from message_feedback_calls where received_at < $1', [new Date(nowMs - dayMs)]);
   return { perkMessages: rowCount ?? 0 };
 };
 
-/** SQL that deletes unsent messages. Unsubscriptions stay. */
+/** Returns SQL that deletes unsent messages. Unsubscriptions are retained. */
 const eraseSql = (where: string): string => `with gone as (
   delete from perk_messages where ${where} returning publisher_id, address_key
 )
@@ -38,7 +38,7 @@ export const eraseMessagesOfUser =
 /* $2: publisher, $3: keys of an address. */
 const toAddressSql = '(publisher_id = $2 and address_key = any($3::uuid[]))';
 
-/** Keyed hashes of the address if it identifies the person; otherwise empty. */
+/** Returns the keyed hashes of the address if it identifies the data subject, or an empty array otherwise. */
 const addressKeysOf = (readerKeys: ReaderKeys, { publisherId, namedBy, identifier }: UserSubject): string[] =>
   namedBy === 'email'
     ? readerKeys(publisherId, { email: identifier })
@@ -54,7 +54,9 @@ export const eraseMessagesOfSessions: EraseWithSessions = async (executor, sessi
   return {};
 };
 
-/** E-mails with perks to the user: those of its sessions, or those to the address that names it. */
+/**
+ * Exports the perk e-mails to a user: those from the user's sessions, or those to the address that identifies the user.
+ */
 export const exportMessages =
   (readerKeys: ReaderKeys): ExportRows =>
   (executor, { subject, pubUserKeys, sessionIds }) =>

@@ -85,7 +85,7 @@ export const offerSchema = Type.Object(
   { $id: 'Offer' },
 );
 
-/** Schema of the response of fetch-offers (docs/reference/fetch-offers.md#response). */
+/** Schema of the fetch-offers response (docs/reference/fetch-offers.md#response). */
 export const fetchOffersAnswer = Type.Object(
   {
     data: Type.Object({
@@ -121,11 +121,11 @@ const placementAnswer = Type.Object({
   ...fetchOffersAnswer.properties.data.properties,
 });
 
-/** Schema of the response to a call with several placements (docs/reference/fetch-offers.md#multiple-placements). */
+/** Response schema of a call with several placements (docs/reference/fetch-offers.md#multiple-placements). */
 export const fetchPlacementsAnswer = Type.Object({ data: Type.Object({ placements: Type.Array(placementAnswer) }) });
 
 /**
- * Schema that combines both responses of fetch-offers, so that generated clients can read `data.offers` without a
+ * Combined schema of both fetch-offers responses, so that generated clients can read `data.offers` without a type
  * check. A call with several placements returns only `data.placements`
  * (docs/reference/fetch-offers.md#multiple-placements).
  */
@@ -145,7 +145,7 @@ export const fetchAnswer = Type.Object(
   { title: 'FetchOffersAnswer' },
 );
 
-/** Schema of the response to a call that requests only numbers (docs/reference/fetch-offers.md#count-offers). */
+/** Response schema of a call that requests only offer counts (docs/reference/fetch-offers.md#count-offers). */
 export const countAnswer = Type.Object(
   {
     data: Type.Union([
@@ -159,5 +159,5 @@ export const countAnswer = Type.Object(
 export type FetchPlacementsAnswer = Static<typeof fetchPlacementsAnswer>;
 export type FetchOffersAnswer = Static<typeof fetchOffersAnswer>;
 
-/** Schemas that other schemas refer to by their `$id`. */
+/** Shared schemas that other schemas reference by `$id`. */
 export const offerSchemas = [creativeSchema, offerSchema];

@@ -90,7 +90,9 @@ type Sources = {
   recent: RecentSessions;
 };
 
-/** Fields of a campaign in responses that are not part of its row: the state of its budgets, total caps and goal. */
+/**
+ * Creates the campaign fields in responses that are not part of the row: the state of its budgets, total caps and goal.
+ */
 export const campaignAdditions = ({ catalog, model, recent }: Sources): Additions => ({
   fields: {
     usage: Type.Array(usage, {
@@ -163,7 +165,7 @@ async function readStandings(
   const owner = snapshot.publishers.get(publisherId);
   const served = new Map([...snapshot.offers.values()].map(({ campaign }) => [campaign.id, campaign.provisions]));
   const drafts = new Map(rows.map((row) => [Number(row.id), draftOf(row, served)]));
-  // Caps of provisionings are not in the row.
+  // Caps of provisionings are not stored in the campaign row.
   const provisioned = activeCapsOf(snapshot).totals.filter(
     (total) => total.publisherId !== null && drafts.has(total.campaignId),
   );
@@ -180,7 +182,10 @@ async function readStandings(
   return (row) => standings.get(Number(row.id));
 }
 
-/** The parts of a row that budgets and goals depend on. Also used for the response of the call that writes it. */
+/**
+ * Returns the parts of a row that determine its budgets and goal. Also used in the response of the call that writes the
+ * row.
+ */
 const draftOf = (
   { id, rules, overspend_percent: overspendPercent, activated_at: activatedAt, ...row }: View,
   served: ReadonlyMap<number, Campaign['provisions']>,
@@ -198,7 +203,10 @@ const draftOf = (
   },
 });
 
-/** State of a row, including the kill switch of its advertiser, which is only in the snapshot. */
+/**
+ * Returns a function that computes the delivery state of a campaign row. It considers the advertiser's kill switch,
+ * which only the snapshot contains.
+ */
 function statesIn({ offers }: Snapshot, nowMs: number): (row: View, limits: readonly Standing[]) => DeliveryState {
   const campaigns = new Map([...offers.values()].map(({ campaign }) => [campaign.id, campaign]));
   return (row, limits) => {
@@ -215,7 +223,7 @@ function statesIn({ offers }: Snapshot, nowMs: number): (row: View, limits: read
   };
 }
 
-/** Reads the campaigns of a publisher with the columns that their states depend on. */
+/** Reads a publisher's campaigns with the columns that determine their delivery states. */
 async function readStatusRows({ executor, publisherId }: Work): Promise<View[]> {
   const { rows } = await executor.query<View>(
     `select id, active, deleted_at, stopped_at is not null as stopped, overspend_percent, activated_at,

@@ -1,6 +1,6 @@
 import { type Command, text } from '../command-line/command.ts';
 
-/** Commands that explain decisions and show calls. */
+/** Command-line commands that explain decisions and show calls. */
 export const offerCommands: readonly Command[] = [
   {
     name: 'explain',

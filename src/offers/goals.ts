@@ -15,10 +15,10 @@ import { dayMs } from '../platform/lib/time.ts';
 import { registerGauge } from '../platform/metrics/gauges.ts';
 import { findOutcomes } from './request-log/outcomes.ts';
 
-/** A campaign with a goal, and its delivery. */
+/** Campaign goal with its delivery. */
 export type PursuedGoal = { campaign: Campaign; goal: Goal; delivery: Delivery };
 
-/** Goals of active campaigns whose time is not over. */
+/** Returns the goals of active campaigns whose deadline has not passed. */
 export async function findGoals(
   executor: Executor,
   { snapshot, model, nowMs }: { snapshot: Snapshot; model: Model; nowMs: number },
@@ -53,7 +53,7 @@ export type GoalSources = {
   now: () => number;
 };
 
-/** Registers a gauge of goals, which is the same in all processes. */
+/** Registers a gauge of goal delivery. All processes report the same values. */
 export const registerGoalMetrics = (registry: Registry, { pool, catalog, model, now }: GoalSources): void =>
   registerGauge(registry, {
     name: 'perkwire_goal_percent',
@@ -70,10 +70,10 @@ export const registerGoalMetrics = (registry: Registry, { pool, catalog, model, 
       ),
   });
 
-/** A rule, and the share of decisions in which it was the first to exclude a campaign. */
+/** Rule with the share of decisions in which it was the first rule to exclude a campaign. */
 export type HoldBack = { rule: string; share: number };
 
-/** Rules that excluded a campaign from its owner's decisions in the last day, most frequent first. */
+/** Returns the rules that excluded a campaign from its owner's decisions in the last day, most frequent first. */
 export async function findHoldBacks(
   executor: Executor,
   { id, publisherId }: { id: number; publisherId: number },

@@ -10,7 +10,7 @@ const kinds = [
   ['answered', 'live.kindAnswered'],
 ] as const satisfies readonly (readonly [string, MessageKey])[];
 
-/** Card with a list of live calls. It is also used on the integration page. */
+/** Renders the card that lists live calls. The integration page uses it too. */
 export const liveCard = ({ path }: PublisherContext): Html =>
   card(
     t('live.calls'),

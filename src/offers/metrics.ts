@@ -4,19 +4,19 @@ import { registerCounts } from '../platform/metrics/metrics.ts';
 
 type Surface = 'unit' | 'offerwall';
 
-/** Measures fetches, without those of developers, as in reports. */
+/** Records fetch metrics. Like reports, it ignores dev fetches. */
 export type FetchMeter = {
   decided: (ms: number) => void;
   /**
-   * Counts a response.
-   * @param emptyReason reason why it shows nothing, or null
+   * Records a response.
+   * @param emptyReason reason why no offers were shown, or null
    */
   answered: (surface: Surface, emptyReason: string | null, offers: number) => void;
 };
 
 const decisionBucketsS = [0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05];
 
-/** All reasons for an empty response: those of a decision, a hold-out, and the deadline of the request. */
+/** All possible reasons for an empty response: those of a decision or a hold-out, and the request deadline. */
 const emptyReasons: Record<EmptyReason | 'deadline', true> = {
   unit_off: true,
   percentage: true,

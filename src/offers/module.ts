@@ -72,7 +72,7 @@ type OfferDependencies = {
   browser: Browser;
 };
 
-/** Fetch-offers: which offers a user is shown, and what was decided why. */
+/** Creates the offers module, which decides which offers a user is shown and explains those decisions. */
 export function createOffers({ platform, catalog, accounts, learning, budgets }: OfferDependencies) {
   const { pool, flushPool, dbHealth, config, logger, tokens, geo, batchMeters, metrics, now } = platform.deps;
   const { store } = catalog;
@@ -108,7 +108,7 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
     name: 'offers',
     rank: 160,
     commands: offerCommands,
-    /** Collect in memory what jobs write to the database. */
+    /** In-memory collectors whose data jobs write to the database. */
     requestLog,
     outcomes,
     schemas: offerSchemas,
@@ -211,7 +211,7 @@ function catalogueParts({ pool, dbHealth, config, now, catalog, model }: Catalog
         }),
     },
     seenValues: createSeenValues(recent),
-    // The first offers of a publisher, in the order in which they compete.
+    // Returns the first offers of a publisher, in ranking order.
     sampleOffers: (publisher, { exceptId, count }) =>
       indexOf(publisher)
         .candidates.filter(({ offer }) => offer.id !== exceptId)

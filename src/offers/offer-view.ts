@@ -7,7 +7,7 @@ import { escapeHtml } from '../platform/lib/escape-html.ts';
 import { firstTag } from '../platform/lib/language-tags.ts';
 import type { FetchOffersRequest } from './fetch/request.ts';
 
-/** Publisher settings that a rendered offer depends on. */
+/** Publisher settings that affect a rendered offer. */
 type ViewPublisher = {
   walletEnabled: boolean;
   offerwallEnabled: boolean;
@@ -15,25 +15,25 @@ type ViewPublisher = {
   ownEvents: readonly string[];
 };
 
-/** Inputs of a rendered offer. */
+/** Input for rendering an offer. */
 export type ViewContext = {
   offer: Offer;
   publisher: ViewPublisher;
-  /** Copy with its macros filled. */
+  /** Offer texts with macros replaced. */
   copy: OfferCopy;
-  /** Signed tracking token of this offer in this session. */
+  /** Signed tracking token for this offer in this session. */
   token: string;
-  /** Whether the fetch has a pub_user_id; without one, offers cannot be saved. */
+  /** Whether the fetch has a pub_user_id. Without one, offers cannot be saved. */
   hasUser: boolean;
-  /** Data URI of the QR code. */
+  /** QR code as a data URI. */
   qrCode: string;
-  /** Origin of every URL. */
+  /** Origin of all URLs. */
   publicUrl: string;
 };
 
 /**
- * Shared code of an offer, which is not secret. Null if users get their own codes or none, or after the end of the
- * pool.
+ * Returns the shared code of an offer, which is not secret. Returns null if the offer has individual codes or no codes,
+ * or after the end of its pool.
  */
 export function sharedCouponOf(offer: Offer, nowMs: number): NonNullable<Coupon> | null {
   const { coupon } = offerAt(offer, nowMs);
@@ -47,7 +47,7 @@ function sharedCouponIn(coupon: NonNullable<Offer['coupon']>): NonNullable<Coupo
 
 const endedOffers = new WeakMap<Offer, Offer>();
 
-/** Offer at a moment: without its shared code after the end of its pool. */
+/** Returns the offer as of a time. The shared code is removed after the end of its pool. */
 export function offerAt(offer: Offer, nowMs: number): Offer {
   const { coupon } = offer;
   if (coupon === null || coupon.sharedCode === null || coupon.expiresAt === null) return offer;
@@ -63,7 +63,8 @@ export function offerAt(offer: Offer, nowMs: number): Offer {
 export const clickUrl = (publicUrl: string, token: string): string => `${publicUrl}/sdk/offer-click?t=${token}`;
 
 /**
- * Builds the offer object of docs/reference/fetch-offers.md#offer-object with every field present, including old names.
+ * Builds the offer object (docs/reference/fetch-offers.md#offer-object) with every field present, including old field
+ * names.
  */
 export function buildOfferView(context: ViewContext) {
   const { offer, publisher, copy, token, publicUrl } = context;
@@ -114,7 +115,7 @@ export function buildOfferView(context: ViewContext) {
 
 export type OfferView = ReturnType<typeof buildOfferView>;
 
-/** Adds the old field names to an offer, or to a campaign of the webhook. */
+/** Adds the old field names to an offer, or to a campaign in the webhook payload. */
 export function withOldOfferNames<
   Entry extends { is_loyalty: unknown; loyalty_requirements: unknown; wallet_enabled: unknown },
 >(entry: Entry) {
@@ -126,7 +127,7 @@ export function withOldOfferNames<
   };
 }
 
-/** An offer in the format of the SDK, without tracked URLs. */
+/** Returns an offer in SDK format without tracked URLs. */
 export function untrackedView({
   publisher,
   offer,
@@ -146,7 +147,7 @@ export function untrackedView({
   };
 }
 
-/** Maximum length of each field that may contain macros (characters). */
+/** Maximum length of each field that can contain macros, in characters. */
 const limits: Readonly<Record<keyof OfferCopy, number>> = {
   title: offerLimits.title.maxLength,
   description: offerLimits.description.maxLength,
@@ -163,7 +164,7 @@ export type MacroValues = Readonly<Record<string, string>>;
 
 const namesByCopy = new WeakMap<OfferCopy, ReadonlySet<string>>();
 
-/** Names of the macros in the copy, parsed once for each copy of a snapshot. */
+/** Returns the names of the macros in the copy. Parsed once per offer of a snapshot. */
 export function macroNames(copy: OfferCopy): ReadonlySet<string> {
   let names = namesByCopy.get(copy);
   if (names === undefined) {
@@ -175,12 +176,12 @@ export function macroNames(copy: OfferCopy): ReadonlySet<string> {
   return names;
 }
 
-/** Whether any text of the copy contains a macro. */
+/** Whether any text in the copy contains a macro. */
 export const hasMacros = (copy: OfferCopy): boolean => macroNames(copy).size > 0;
 
 /**
- * Values of macros: the publisher's own attributes, and fields that neither identify a person nor authorise a call.
- * Address, fingerprint and keys are never copied into an offer.
+ * Returns macro values: custom attributes, and fields that neither identify a person nor authorise a call. IP
+ * addresses, fingerprints and keys are never copied into an offer.
  */
 export function macroValuesOf(request: FetchOffersRequest, names: Iterable<string>): MacroValues {
   const requestValues: Record<string, string | null> = {
@@ -199,9 +200,9 @@ export function macroValuesOf(request: FetchOffersRequest, names: Iterable<strin
 }
 
 /**
- * Fills `{{name}}` and `{{name|fallback}}` (docs/reference/themes-and-rendering.md#macros). Values are HTML-escaped. A
- * missing value is replaced with its fallback, or removed together with an adjacent blank. Each text is truncated to
- * its limit.
+ * Replaces `{{name}}` and `{{name|fallback}}` in the copy (docs/reference/themes-and-rendering.md#macros). Values are
+ * HTML-escaped. A missing value is replaced with its fallback, or removed together with an adjacent blank. Each text is
+ * truncated to its maximum length.
  */
 export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
   const filled = { ...copy };
@@ -211,10 +212,13 @@ export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
   return filled;
 }
 
-/** Placeholder for a missing value; no stored text contains it. */
+/** Placeholder for a missing macro value. No stored text contains this character. */
 const gap = '\0';
 
-/** Fills one text without truncating it. Blanks of the author are kept: French has them before `!`. */
+/**
+ * Replaces the macros in a text without truncating it. The author's blanks are preserved, because French uses them
+ * before `!`.
+ */
 export function fillText(text: string, values: MacroValues): string {
   const filled = text.replace(macroPattern, (_macro, name: string, fallback: string | undefined) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined;
@@ -224,7 +228,10 @@ export function fillText(text: string, values: MacroValues): string {
   return filled.includes(gap) ? closeGaps(filled) : filled;
 }
 
-/** Keeps one of the blanks around a gap, and none at the ends of the text or before punctuation without one. */
+/**
+ * Removes placeholders and collapses the blanks around them. No blank remains at either end of the text, or before
+ * punctuation that had none.
+ */
 const closeGaps = (text: string): string =>
   text.replace(/(\s*)\0(?:\s*\0)*(\s*)/g, (run: string, before: string, after: string, at: number) => {
     const next = text[at + run.length];
@@ -233,7 +240,7 @@ const closeGaps = (text: string): string =>
     return before === '' ? after : before;
   });
 
-/** Truncates to at most `limit` characters, without splitting an entity or a surrogate pair. */
+/** Truncates a text to at most `limit` characters without splitting an entity or a surrogate pair. */
 function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   let end = limit;

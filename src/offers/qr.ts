@@ -3,18 +3,17 @@ import { crc32, deflate } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import encodeQR from 'qr';
 
-/** Width and height of the picture (pixels): docs/reference/fetch-offers.md#offer-object. */
+/** Width and height of the QR code image, in pixels (docs/reference/fetch-offers.md#offer-object). */
 const qrPixels = 228;
-/** Width of the quiet zone around the code (modules). */
+/** Width of the quiet zone around the code, in modules. */
 const quietModules = 4;
 
-/** Number of bytes in a row: one for its filter (none), and one for each eight pixels. */
+/** Number of bytes per image row: one for the filter type (none), and one per eight pixels. */
 const rowBytes = 1 + Math.ceil(qrPixels / 8);
 
 /**
- * Renders a 1-bit PNG, 228×228, black on white, with whole pixels per module and a quiet zone. It is encoded here
- * because an image library takes ten times as long, and with a thousand offers most codes are created while a request
- * waits.
+ * Renders a 1-bit PNG, 228×228, black on white, with whole pixels per module and a quiet zone. An image library would
+ * take ten times as long. With a thousand offers, most codes are created while a request waits.
  */
 async function renderQrPng(text: string): Promise<Buffer> {
   const modules = encodeQR(text, 'raw', { ecc: 'low', border: quietModules });
@@ -42,7 +41,7 @@ async function renderQrPng(text: string): Promise<Buffer> {
 
 type PixelRow = { pixels: Buffer; first: number; offset: number; scale: number };
 
-/** Draws the dark modules of one row. */
+/** Draws the dark modules of one pixel row. */
 function drawRow(modules: readonly boolean[], { pixels, first, offset, scale }: PixelRow): void {
   for (let x = 0; x < modules.length; x += 1) {
     if (modules[x] !== true) continue;
@@ -65,15 +64,15 @@ function chunk(type: string, data: Buffer): Buffer {
   return bytes;
 }
 
-/** QR codes as data URIs, created once for each URL. */
+/** Cache of QR codes as data URIs. Each code is created once per URL. */
 export type QrCodes = {
-  /** Returns the code if it exists. */
+  /** Returns the code if it is cached. */
   get: (url: string) => string | undefined;
-  /** Creates the code asynchronously. Concurrent calls for the same URL share the work. */
+  /** Creates the code asynchronously. Concurrent calls for the same URL share a single run. */
   make: (url: string) => Promise<string>;
 };
 
-/** Maximum number of cached codes of about 1 KB each. */
+/** Maximum number of cached codes. Each takes about 1 KB. */
 const maxCodes = 20_000;
 
 export function createQrCodes(): QrCodes {

@@ -15,7 +15,7 @@ import { catalogueIdOf, findState, unpackCatalogue } from './decision-log/states
 import { decideGhost, withLinkedFirst } from './fetch/decide-session.ts';
 import { type DecisionRecord, readDecisionRecord, type StoredInputs } from './session-record.ts';
 
-/** A decision as stored in its session. */
+/** Decision stored in a session. */
 export type StoredDecision = DecisionRecord & {
   sessionId: string;
   createdAtMs: number;
@@ -40,7 +40,7 @@ export type ContextRow = {
   created_ms: number;
 };
 
-/** Row from which a stored decision is read. */
+/** Database row that contains a stored decision. */
 export type DecisionRow = ContextRow & {
   publisher_id: number;
   theme_id: number | null;
@@ -50,7 +50,7 @@ export type DecisionRow = ContextRow & {
   empty_reason: string | null;
 };
 
-/** Columns of sessions for a `DecisionRow`. */
+/** SQL select list for a `DecisionRow`. */
 export const decisionColumns = `publisher_id, placement, theme_id, user_key, country, device, os, custom, language, dev,
   offer_ids, campaign_ids, decision, empty_reason, round(extract(epoch from created_at) * 1000)::float8 as created_ms`;
 
@@ -94,7 +94,7 @@ export function toStoredDecision(row: DecisionRow, sessionId: string): StoredDec
   };
 }
 
-/** Request of a session, from its columns and the inputs of its decision. */
+/** Rebuilds the request context of a session from its columns and the inputs of its decision. */
 export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContext => ({
   surface: inputs.wall ? 'offerwall' : 'unit',
   placement: row.placement,
@@ -123,7 +123,10 @@ export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContex
   dev: row.dev,
 });
 
-/** Inputs of a stored decision, or null if its catalogue or model is no longer stored, or not yet. */
+/**
+ * Loads the inputs of a stored decision. Returns null if its catalogue or model is not stored yet, or is no longer
+ * stored.
+ */
 export async function inputOf(executor: Executor, stored: StoredDecision): Promise<DecisionInput | null> {
   const catalogue = await findState(executor, catalogueIdOf(stored));
   const model = await loadVersion(executor, stored.inputs.modelVersion ?? 0);
@@ -132,7 +135,7 @@ export async function inputOf(executor: Executor, stored: StoredDecision): Promi
   return publisher === undefined ? null : inputWith(stored, publisher, model);
 }
 
-/** Inputs of a stored decision with the publisher of its catalogue and its model. */
+/** Combines a stored decision with the publisher of its catalogue and its model. */
 export function inputWith(stored: StoredDecision, publisher: Publisher, model: Model): DecisionInput {
   const { inputs, context, seed } = stored;
   const history: UserHistory = { optOuts: inputs.optOuts ?? {}, exposures: inputs.exposures ?? [] };
@@ -147,7 +150,7 @@ export function inputWith(stored: StoredDecision, publisher: Publisher, model: M
   };
 }
 
-/** Makes a decision again. A decision after its deadline showed nothing in any case. */
+/** Re-decides a stored decision. A decision made after its deadline always shows no offers. */
 export function reDecide(stored: StoredDecision, input: DecisionInput): Decision & { identical: boolean } {
   if (stored.emptyReason === 'deadline')
     return { offers: [], emptyReason: null, identical: stored.offerIds.length === 0 };
@@ -165,6 +168,6 @@ const isSameList = (offers: readonly DecidedOffer[], ids: readonly number[], sco
   offers.length === ids.length &&
   offers.every(({ offer, score }, index) => offer.id === ids[index] && score === scores[index]);
 
-/** Propensities of a stored decision. */
+/** Computes the propensities of a stored decision. */
 export const propensitiesOf = ({ inputs }: StoredDecision, input: DecisionInput): Promise<Propensity> =>
   runInSlices(estimatePropensities(input, (offers) => withLinkedFirst(offers, inputs.linkedOfferId ?? null)));

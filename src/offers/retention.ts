@@ -6,10 +6,10 @@ import { deleteOldDecisionStates } from './decision-log/states.ts';
 import { deleteOldOutcomes } from './request-log/outcomes.ts';
 import { deleteOldRequests } from './request-log/store.ts';
 
-/** Number of dev sessions deleted by one statement. */
+/** Number of dev sessions to delete per statement. */
 const devBatch = 5000;
 
-/** Skips sessions that an erasure has locked: waiting for one while others are locked may deadlock. */
+/** Skips sessions that are locked by an erasure. Waiting for a lock while holding others could cause a deadlock. */
 const deleteDevSql = `
 with old as materialized (
   select day, id from sessions where dev and created_at < $1 limit ${devBatch} for update skip locked
@@ -17,7 +17,7 @@ with old as materialized (
 delete from sessions
 where day = any(array(select distinct day from old)) and id = any(array(select id from old))`;
 
-/** Deletes sessions after RETENTION_RAW_DAYS, and dev sessions after a day. */
+/** Deletes sessions after RETENTION_RAW_DAYS days, and dev sessions after one day. */
 export const applyOfferRetention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
   const keepFrom = dayOf(nowMs - retentionRawDays * dayMs);
   const partitions = await dropPartitions(pool, ['sessions'], keepFrom);

@@ -4,24 +4,24 @@ import type { ArmRules, DecisionContext } from '../decision/types.ts';
 import type { StoredExperiments } from '../experiments/assign.ts';
 import type { MacroValues } from './offer-view.ts';
 
-/** An answered fetch. */
+/** Answered fetch as stored in the database. */
 export type SessionRecord = {
   id: string;
   publisherId: number;
   placement: string;
   themeId: number | null;
-  /** Language tags that the fetch requested, separated by commas; null for none. */
+  /** Requested language tags, separated by commas, or null if there are none. */
   language: string | null;
   userKey: string | null;
   pubUserId: string | null;
   client: { country: string | null; device: string | null; os: string | null };
-  /** Offers in the language of the response. */
+  /** Shown offers in the language of the response. */
   offers: readonly Offer[];
-  /** Reason why no offer is shown; null if one is. */
+  /** Reason why no offer is shown, or null if an offer is shown. */
   emptyReason: string | null;
-  /** The decision (`DecisionRecord`), as JSON. */
+  /** Decision record (`DecisionRecord`) as JSON. */
   decision: string;
-  /** The publisher's own attributes. */
+  /** Custom attributes of the fetch. */
   custom: ReadonlyMap<string, string>;
   macros: MacroValues;
   dev: boolean;
@@ -30,15 +30,17 @@ export type SessionRecord = {
   createdAtMs: number;
 };
 
-/** Part of a decision that has no columns in its session. As JSON: `[1, catalogVersion, scores, inputs]`. */
+/**
+ * Part of a decision that is not stored in columns of its session. JSON format: `[1, catalogVersion, scores, inputs]`.
+ */
 export type DecisionRecord = {
   catalogVersion: number;
-  /** Scores of the shown offers, in order. */
+  /** Scores of the shown offers, in offer order. */
   scores: readonly number[];
   inputs: StoredInputs;
 };
 
-/** Inputs of a decision that have no column in its session. Defaults are left out. */
+/** Decision inputs that have no column in the session. Inputs with default values are omitted. */
 export type StoredInputs = {
   region?: string;
   city?: string;
@@ -46,39 +48,39 @@ export type StoredInputs = {
   timeZone?: string;
   browser?: string;
   wall?: true;
-  /** Offer whose link opened an offerwall. */
+  /** Id of the offer whose link opened the offerwall. */
   linkedOfferId?: number;
   loyalty?: DecisionContext['loyalty'];
   onlyWithCreative?: true;
   campaignId?: number;
   count?: number;
-  /** Keys of the user's audiences, limited to those that campaigns referred to. */
+  /** Keys of the user's audiences that campaigns referred to. */
   audiences?: readonly string[];
-  /** Key of the user by the hash of an e-mail address. */
+  /** User key derived from the hash of an e-mail address. */
   emailKey?: string;
-  /** Campaigns shown at other placements of the same call. */
+  /** Ids of the campaigns shown at other placements of the same call. */
   shownElsewhere?: readonly number[];
-  /** Changes of the decision by experiments. */
+  /** Changes to the decision made by experiments. */
   arm?: ArmRules;
-  /** Experiments that applied. */
+  /** Experiments that applied to the fetch. */
   experiments?: StoredExperiments;
-  /** Offers that a hold-out would have been shown. */
+  /** Offers that the user would have been shown without the hold-out. */
   ghost?: { offers: readonly number[]; campaigns: readonly number[]; scores: readonly number[] };
   optOuts?: OptOuts;
   exposures?: readonly Exposure[];
   totals?: readonly [string, CapUsage][];
-  /** Version of the ranking model; absent for 0, the empty one. */
+  /** Ranking model version. Absent for version 0, the empty model. */
   modelVersion?: number;
-  /** Id of the catalogue's state; absent in sessions stored by an earlier release. */
+  /** Id of the catalogue state. Absent in sessions stored by an earlier release. */
   catalogue?: string;
 };
 
-/** Version of the layout. */
+/** Version of the JSON layout. */
 const layout = 1;
 
 type StoredRecord = readonly [layout: number, catalogVersion: number, scores: readonly number[], inputs: StoredInputs];
 
-/** Serialises the record as JSON. Numbers are read back with the same bits. */
+/** Serialises a decision record as JSON. Numbers are read back bit for bit. */
 export const writeDecisionRecord = ({ catalogVersion, scores, inputs }: DecisionRecord): string =>
   JSON.stringify([layout, catalogVersion, scores, inputs] satisfies StoredRecord);
 

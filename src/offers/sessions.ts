@@ -6,22 +6,24 @@ import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { changeSessions } from '../reports/corrections.ts';
 import type { SessionRecord } from './session-record.ts';
 
-/** Whether a publisher has any session. */
+/** Whether a publisher has any sessions. */
 export async function hasSessions(executor: Executor, publisherId: number): Promise<boolean> {
   const { rows } = await executor.query('select from sessions where publisher_id = $1 limit 1', [publisherId]);
   return rows.length > 0;
 }
 
-/** Maximum number of sessions per statement, so that none takes long on a busy machine. */
+/** Maximum number of sessions per statement, so that no statement takes long on a busy machine. */
 const maxRows = 500;
 
-/** Inserts sessions of the past, in any number. */
+/** Inserts any number of past sessions. */
 export async function insertPastSessions(executor: Executor, sessions: readonly SessionRecord[]): Promise<void> {
   for (let at = 0; at < sessions.length; at += maxRows)
     await insertSessions(executor, sessions.slice(at, at + maxRows));
 }
 
-/** Empties sessions whose deadline had passed when they were committed, and corrects the reports that counted them. */
+/**
+ * Removes the offers of sessions that were committed after their deadline, and corrects the reports that counted them.
+ */
 export const emptySessions = (pool: pg.Pool, ids: readonly string[]): Promise<void> =>
   transaction(pool, (executor) =>
     changeSessions(executor, [...new Set(ids.map(dayOfUuid7))], ids, () =>

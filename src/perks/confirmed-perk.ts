@@ -5,23 +5,23 @@ import { buildOfferView, fillCopy, type MacroValues, type OfferView } from '../o
 import { wantedOf } from '../platform/i18n/reader.ts';
 import type { TokenClaims } from '../platform/security/tracking-token.ts';
 
-/** A selected offer of a session. The webhook, the message and the response of a wrap are views of it. */
+/** Selected offer of a session. The webhook, the message and the wrap response each present it in their own format. */
 export type ConfirmedPerk = {
-  /** Claims of its tracking token and of its event. */
+  /** Claims of the perk's tracking token and of its event. */
   claims: TokenClaims & { sessionId: string };
-  /** Offer of the catalogue; null if it was removed. */
+  /** Offer in the current catalogue, or null if it was removed. */
   offer: Offer | null;
-  /** The user's code; null if none was left, undefined if the offer has no codes. */
+  /** The user's coupon. Null if no code was left, undefined if the offer has no codes. */
   coupon: Coupon | undefined;
-  /** Returns the offer as the user saw it, which is rendered once. */
+  /** Returns the offer as the user saw it. The view is rendered only once. */
   view: () => OfferView;
 };
 
-/** Parts of a session that its perks depend on. */
+/** Session data that its perks depend on. */
 export type PerkSession = {
   id: string;
   pubUserId: string | null;
-  /** Ids in the order shown, at the same positions as `campaignIds`. */
+  /** Ids of the shown offers, in order. Each index matches `campaignIds`. */
   offerIds: readonly number[];
   campaignIds: readonly number[];
   macros: MacroValues;
@@ -33,11 +33,14 @@ export type PerkContext = {
   publisher: Publisher;
   offers: Snapshot['offers'];
   tokens: { mint: (claims: TokenClaims) => string };
-  /** Origin of every URL. */
+  /** Origin of all URLs. */
   publicUrl: string;
 };
 
-/** Returns the perks of selected campaigns in the order shown, without codes. Campaigns not shown are ignored. */
+/**
+ * Returns the perks of the selected campaigns, in the order shown and without coupons. Campaigns that were not shown
+ * are ignored.
+ */
 export const perksOf = (
   session: PerkSession,
   selected: readonly number[],
@@ -63,7 +66,7 @@ export const perksOf = (
 
 type ShownContext = {
   publisher: Publisher;
-  /** Language tags that the fetch requested, separated by commas; null for none. */
+  /** Requested language tags, separated by commas, or null if there are none. */
   language: string | null;
   macros: MacroValues;
   token: string;
@@ -71,7 +74,7 @@ type ShownContext = {
   publicUrl: string;
 };
 
-/** Renders an offer with the texts of its fetch, without its QR code. */
+/** Renders an offer with the texts of its fetch, but without its QR code. */
 export function renderShown(offer: Offer, context: ShownContext): OfferView {
   const { publisher, language, macros, token, hasUser, publicUrl } = context;
   const preferred = language === null ? publisher.language : wantedOf(language);

@@ -37,7 +37,7 @@ type PerkDependencies = {
 
 type WithMessages = { perkMessages: PerkMessages | null };
 
-/** Perks that users select and confirm, and offers that they save. */
+/** Creates the module for perks that users select and confirm, and for offers that they save. */
 export function createPerks({ platform, catalog, accounts, coupons, tracking }: PerkDependencies) {
   const { pool, dbHealth, tokens, config, batchMeters, now } = platform.deps;
   const { auth } = accounts;
@@ -72,7 +72,7 @@ export function createPerks({ platform, catalog, accounts, coupons, tracking }: 
 
 const permissions: readonly PermissionEntry[] = [{ name: 'wallet', role: 'admin', text: 'settings.permissionWallet' }];
 
-/** Returns the current texts of saved offers for reminders, as in the wallet. */
+/** Creates a function that returns the current texts of a saved offer for a reminder, as shown in the wallet. */
 function createSavedPerkFinder(deps: WalletDeps): FindSavedPerk {
   const wallet = createWalletService(deps);
   return async (publisherId, pubUserId, offerId) => {

@@ -6,12 +6,12 @@ import { sharedCouponOf } from '../offers/offer-view.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import type { ConfirmedPerk } from './confirmed-perk.ts';
 
-/** Perks of a session. */
+/** Session with its perks. */
 type SessionPerks = { session: { pubUserId: string | null }; perks: readonly ConfirmedPerk[] };
 
 type PerkWant = CouponWant & { perk: ConfirmedPerk };
 
-/** Perks whose offers have codes. For other perks, nothing is read. */
+/** Returns the perks whose offers have codes. No coupons are read for other perks. */
 function couponWants({ session: { pubUserId }, perks }: SessionPerks): PerkWant[] {
   if (pubUserId === null) return [];
   return perks.flatMap((perk) => {
@@ -22,7 +22,7 @@ function couponWants({ session: { pubUserId }, perks }: SessionPerks): PerkWant[
   });
 }
 
-/** Gives the users of wrapped sessions their codes, in the transaction of the wrap, and sets them in the perks. */
+/** Assigns codes to the users of wrapped sessions in the transaction of the wrap, and adds them to the perks. */
 export async function giveAtWrap(
   executor: Executor,
   coupons: CouponIssuer,
@@ -45,7 +45,7 @@ const isGivenAt =
   ({ offer }: CouponWant): boolean =>
     offer.coupon?.giveAt === at;
 
-/** Finds the codes that the user of a wrapped session was given, and sets them in its perks. */
+/** Finds the codes that were assigned to the user of a wrapped session, and adds them to its perks. */
 export async function findCoupons(
   executor: Executor,
   coupons: CouponIssuer,
@@ -59,7 +59,7 @@ export async function findCoupons(
     perk.coupon = userCoupons[index] ?? sharedCouponOf(offer, nowMs);
 }
 
-/** Holds the codes of selected perks, and releases those of unselected ones, if pools hold codes. */
+/** Reserves the codes of selected perks and releases those of unselected perks, for pools that hold codes. */
 export async function holdSelected(
   pool: pg.Pool,
   coupons: CouponIssuer,

@@ -3,20 +3,20 @@ import type { OfferView } from '../offers/offer-view.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import type { Recipient } from './recipient.ts';
 
-/** A perk in a message, with the texts that the user was shown. */
+/** Perk in a message, with the texts that the user was shown. */
 export type MessagePerk = {
   title: string;
   description: string;
   advertiser: string;
-  /** URL at which the user redeems the perk, or an empty string. */
+  /** URL where the user redeems the perk, or an empty string if there is none. */
   url: string;
-  /** Coupon of the perk; null if the offer has codes but none was left, undefined if it has no codes. */
+  /** Coupon of the perk. Null if the offer has codes but none was left, undefined if it has no codes. */
   coupon?: Coupon | undefined;
-  /** End of the offer (ISO 8601), in a reminder. */
+  /** End of the offer in ISO 8601 format. Only set in a reminder. */
   endsAt?: string;
 };
 
-/** Returns a perk for a message. */
+/** Builds a perk for a message. */
 export const toMessagePerk = (view: OfferView, coupon: Coupon | undefined): MessagePerk => ({
   title: view.title || view.short_headline,
   description: view.description,
@@ -25,16 +25,16 @@ export const toMessagePerk = (view: OfferView, coupon: Coupon | undefined): Mess
   coupon,
 });
 
-/** A saved offer in a reminder. */
+/** Saved offer in a reminder. */
 type SavedPerk = { perk: MessagePerk; endsAtMs: number };
 
 /**
  * Finds a saved offer.
- * @returns null if the user has not saved it any more, or it is no longer served, or has no end
+ * @returns null if the user no longer has it saved, or if it is no longer served or has no end
  */
 export type FindSavedPerk = (publisherId: number, pubUserId: string, offerId: number) => Promise<SavedPerk | null>;
 
-/** User that a message is sent to. */
+/** Session, user and recipient of a message. */
 export type Addressed = {
   sessionId: string;
   publisherId: number;
@@ -43,13 +43,15 @@ export type Addressed = {
   nowMs: number;
 };
 
-/** A saved offer with its end. */
+/** Saved offer to remind the user of, with its end. */
 export type Reminder = { offerId: number; endsAtMs: number };
 
-/** Messages to users about their perks; a contribution of one module. */
+/** Outbox for messages to users about their perks. One module provides it. */
 export type PerkMessages = {
-  /** Stores messages with confirmed perks in the transaction of their wraps, unless the publisher sends none. */
+  /**
+   * Stores messages with confirmed perks in the transaction of their wraps, unless the publisher has messages disabled.
+   */
   add: (executor: Executor, messages: readonly (Addressed & { perks: MessagePerk[] })[]) => Promise<void>;
-  /** Stores the reminder of a saved offer if its publisher sends reminders. */
+  /** Stores a reminder for a saved offer if its publisher has reminders enabled. */
   remind: (executor: Executor, saved: Addressed & Reminder) => Promise<void>;
 };

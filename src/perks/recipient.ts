@@ -4,13 +4,13 @@ import { requestLanguage } from '../platform/i18n/reader.ts';
 import { problem } from '../platform/problem.ts';
 
 /**
- * Recipient of an e-mail with perks, and a language that messages support. `email` is null if the publisher's mailer
- * knows the user.
+ * Recipient of a perk e-mail, with a language that messages support. `email` is null if the publisher's own mailer
+ * knows the user's address.
  */
 export type Recipient = { email: string | null; language: string };
 
 /**
- * Recipient of a call that requests an e-mail with `consent`.
+ * Returns the recipient of a call that requests a perk e-mail with `consent`.
  * @throws AppError invalid_request
  */
 export function recipientOf(

@@ -1,9 +1,9 @@
 import type { Creative, Offer } from '../catalog/types.ts';
 
-/** User id in sample payloads. */
+/** User id for sample payloads. */
 export const sampleUserId = 'test-user';
 
-/** Invented offer with every field set, for the sample payloads of Test Endpoint. */
+/** Builds a sample offer with every field set, for the payloads of Test Endpoint. */
 export function sampleOffer(publisherId: number, publicUrl: string): Offer {
   const creatives: Creative[] = [
     {

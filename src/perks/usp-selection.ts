@@ -85,7 +85,7 @@ const payload = Type.Object({
   }),
 });
 
-/** Webhook event for a confirmed selection (docs/reference/webhooks.md#usp-webhook-payload). */
+/** Webhook event type for a confirmed selection (docs/reference/webhooks.md#usp-webhook-payload). */
 export const uspSelection: EventType = {
   name: 'usp.selection',
   title: 'User Selected Perks',
@@ -110,7 +110,7 @@ function buildSample({ publisher, publicUrl, nowMs }: SampleContext): Buffer {
   return buildUspPayload(session, perksOf(session, [campaignId], context));
 }
 
-/** Parts of a session that the payload contains in addition to its perks. */
+/** Session data that the payload contains in addition to the perks. */
 type PayloadSession = {
   id: string;
   pubUserId: string | null;
@@ -119,9 +119,9 @@ type PayloadSession = {
 };
 
 /**
- * Builds the payload of the webhook (docs/reference/webhooks.md#usp-webhook-payload): the confirmed perks, with the
- * texts, tokens and URLs of the fetch response. An empty selection is valid. Add new fields to the schema above and to
- * the type for receivers, `packages/client/src/webhook-events.ts`.
+ * Builds the webhook payload (docs/reference/webhooks.md#usp-webhook-payload). It contains the confirmed perks with the
+ * texts, tokens and URLs of the fetch response. An empty selection is valid. Add new fields both to the schema above
+ * and to the receiver's type, `packages/client/src/webhook-events.ts`.
  */
 export function buildUspPayload(
   { id, pubUserId, language, experiments = [] }: PayloadSession,
@@ -137,7 +137,7 @@ export function buildUspPayload(
   return Buffer.from(JSON.stringify({ body }));
 }
 
-/** Campaign of the payload. `hasLanguage` is whether the fetch requested a language. */
+/** Builds a campaign of the payload. `hasLanguage` is whether the fetch requested a language. */
 function campaignOf(perk: ConfirmedPerk, hasLanguage: boolean) {
   const view = perk.view();
   return withOldOfferNames({

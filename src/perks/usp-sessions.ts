@@ -8,28 +8,28 @@ import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { exportBySessions } from '../platform/user-data.ts';
 
-/** A fetch-offers session with its selection. Only `selected` and `wrappedAt` change after the fetch. */
+/** Fetch-offers session with its selection. After the fetch, only `selected` and `wrappedAt` change. */
 export type UspSession = {
   id: string;
   publisherId: number;
   placement: string;
   pubUserId: string | null;
-  /** Ids in the order of the offers, at the same positions as `campaignIds`. */
+  /** Ids of the offers, in order. Each index matches `campaignIds`. */
   offerIds: readonly number[];
   campaignIds: readonly number[];
-  /** Macro values of the shown copy. */
+  /** Macro values used in the shown copy. */
   macros: MacroValues;
-  /** Language tags that the fetch requested, separated by commas; null for none. */
+  /** Requested language tags, separated by commas, or null if there are none. */
   language: string | null;
   dev: boolean;
-  /** Whether User Selected Perks was on for this response. */
+  /** Whether User Selected Perks was enabled for this response. */
   usp: boolean;
-  /** Experiments that applied, with the session's arms. */
+  /** Experiments that applied, with the arms of the session. */
   experiments: readonly { key: string; arm: string }[];
-  /** Campaign ids selected before the first change. */
+  /** Ids of the campaigns that were preselected when the session started. */
   initial: readonly number[];
   selected: readonly number[];
-  /** Time of the wrap; null while the session is open. */
+  /** Time of the wrap, or null while the session is open. */
   wrappedAt: Date | null;
 };
 
@@ -50,10 +50,13 @@ type SessionRow = {
   wrapped_at: Date | null;
 };
 
-/** Key of a session of a publisher. */
+/** Key of a publisher's session. */
 export type SessionKey = { publisherId: number; id: string };
 
-/** `offset 0` makes both lookups index probes per row, whatever statistics the planner has of the partitions. */
+/**
+ * `offset 0` makes PostgreSQL use an index probe per row for both lookups, regardless of the planner's partition
+ * statistics.
+ */
 const findSql = `
 select given.at::integer, s.*, u.*
 from unnest($1::date[], $2::uuid[], $3::integer[]) with ordinality as given (day, id, publisher_id, at)
@@ -69,8 +72,8 @@ left join lateral (
 ) u on true`;
 
 /**
- * Returns sessions by publisher and id, in order; null for an unknown session or an erased user. The row of the
- * selection exists only after the first change.
+ * Returns sessions by publisher and id, in the order of the keys. An entry is null for an unknown session or an erased
+ * user. The selection has a row only after its first change.
  */
 export async function findUspSessions(executor: Executor, keys: readonly SessionKey[]): Promise<(UspSession | null)[]> {
   const { rows } = await executor.query<SessionRow & { at: number }>({
@@ -108,14 +111,14 @@ function toSession({ id, publisherId }: SessionKey, row: SessionRow): UspSession
   };
 }
 
-/** SQL of the selection after a change to `before`, an SQL expression. */
+/** Returns the SQL of the selection after a change is applied to the SQL expression `before`. */
 const changed = (before: string): string => `array(
   select id from unnest($4::integer[]) with ordinality as shown (id, position)
   where (id = any(${before}) or id = any($6::integer[])) and id <> all($7::integer[]) order by position)`;
 
 /**
  * Applies a change to the stored selection in one atomic statement, so that concurrent changes are never lost.
- * @returns the selection after it, or null if the session is wrapped
+ * @returns the new selection, or null if the session is wrapped
  */
 export async function changeSelection(
   executor: Executor,
@@ -136,15 +139,16 @@ returning selected`,
 }
 
 /**
- * Wraps sessions, without duplicates, and locks their rows until the end of the transaction: of concurrent wraps of a
- * session, one gets a result. Rows are locked in the order of their keys, so that two batches cannot deadlock.
+ * Wraps sessions and locks their rows until the end of the transaction. The list must contain no duplicates. If several
+ * calls wrap a session concurrently, only one of them gets a result. Rows are locked in key order, so that two batches
+ * cannot deadlock.
  * @returns the final selections by session id, without sessions that were already wrapped
  */
 export async function markWrapped(
   executor: Executor,
   wraps: readonly { session: UspSession; nowMs: number }[],
 ): Promise<Map<string, number[]>> {
-  // The initial selections of all sessions form one array; a session has the elements from `first` to `last`.
+  // The initial selections of all sessions are passed in one array. A session owns the elements from `first` to `last`.
   const initial: number[] = [];
   const ranges = wraps.map(({ session }) => {
     const first = initial.length + 1;
@@ -174,7 +178,7 @@ returning session_id, selected`,
   return new Map(rows.map(({ session_id, selected }) => [session_id, selected]));
 }
 
-/** Exports perks selected in the user's sessions. */
+/** Exports the perks that the user selected in their sessions. */
 export const exportSelections = exportBySessions(
   `select session_id, selected as campaign_ids, wrapped_at from usp_sessions
   where day = any($1::date[]) and session_id = any($2::uuid[])
@@ -187,8 +191,8 @@ where sessions.dev and sessions.created_at < $1
   and usp_sessions.day = sessions.day and usp_sessions.session_id = sessions.id`;
 
 /**
- * Deletes selections after RETENTION_RAW_DAYS, and those of dev sessions after a day. Runs before the dev sessions are
- * deleted.
+ * Deletes selections after RETENTION_RAW_DAYS days, and those of dev sessions after one day. Must run before the dev
+ * sessions are deleted.
  */
 export const applyPerksRetention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
   const keepFrom = dayOf(nowMs - retentionRawDays * dayMs);

@@ -3,18 +3,21 @@ import { type Executor, readSlices } from '../platform/db/pool.ts';
 import { dayOfUuid7, firstUuid7After } from '../platform/lib/uuid7.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows } from '../platform/user-data.ts';
 
-/** An offer in a user's wallet. */
+/** Saved offer in a user's wallet. */
 export type WalletItem = {
   userKey: string;
   offerId: number;
   publisherId: number;
   campaignId: number;
-  /** Newest session from which it was saved, which its clicks belong to, and its position there. */
+  /**
+   * Newest session in which the offer was saved. Clicks are attributed to this session and to the offer's position in
+   * it.
+   */
   sessionId: string;
   position: number;
   pubUserId: string;
   macros: MacroValues;
-  /** Language of the session. */
+  /** Language tags of the session, or null if it has none. */
   language: string | null;
   savedAt: Date;
 };
@@ -35,10 +38,10 @@ type ItemRow = {
 const itemColumns =
   'user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, macros, language, saved_at';
 
-/** Maximum number of listed offers of a wallet, newest first. */
+/** Maximum number of offers listed from a wallet, newest first. */
 const maxListed = 500;
 
-/** User of a session, the macro values of its copy, and its languages. */
+/** User of a session, with the macro values of its copy and its language. */
 export type SessionUser = { pubUserId: string | null; macros: MacroValues; language: string | null };
 
 type SessionRow = { pub_user_id: string | null; macros: Record<string, string> | null; language: string | null };
@@ -63,8 +66,8 @@ export async function findSessionUser(
 }
 
 /**
- * Saves an offer. If it is already saved, only its session is updated to the newest.
- * @returns whether it is new; of concurrent calls, one returns true
+ * Saves an offer. If it is already saved, only its session is updated to the newest one.
+ * @returns whether the offer was newly saved; if several calls save it concurrently, only one returns true
  */
 export async function insertItem(executor: Executor, item: WalletItem): Promise<boolean> {
   const { rows } = await executor.query<{ inserted: boolean }>({
@@ -92,7 +95,7 @@ returning xmax = 0 as inserted`,
   return rows[0]?.inserted ?? false;
 }
 
-/** A user's saved offers, newest first. */
+/** Returns a user's saved offers, newest first. */
 export async function listItems(executor: Executor, publisherId: number, userKey: string): Promise<WalletItem[]> {
   const { rows } = await executor.query<ItemRow>({
     name: 'list_wallet_items',
@@ -104,8 +107,9 @@ order by saved_at desc, offer_id desc limit ${maxListed}`,
 }
 
 /**
- * Removes an offer.
- * @returns the item, or null if there was none; of concurrent calls, one gets the item
+ * Removes a saved offer.
+ * @returns the removed item, or null if there was none; if several calls remove it concurrently, only one returns the
+ * item
  */
 export async function deleteItem(
   executor: Executor,
@@ -122,7 +126,10 @@ returning ${itemColumns}`,
   return rows[0] === undefined ? null : toItem(rows[0]);
 }
 
-/** Moves a wallet from keys under earlier peppers to the current key (docs/operations.md#rotating-the-user-pepper). */
+/**
+ * Moves the items of a wallet from keys under earlier peppers to the user's current key
+ * (docs/operations.md#rotating-the-user-pepper).
+ */
 export async function moveItems(
   executor: Executor,
   publisherId: number,
@@ -143,7 +150,7 @@ on conflict (user_key, offer_id) do nothing`,
   });
 }
 
-/** Current key of the wallet that was once under this key, or null. */
+/** Returns the current key of a wallet that was previously stored under this key, or null. */
 export async function findMovedOwner(
   executor: Executor,
   publisherId: number,
@@ -157,7 +164,7 @@ export async function findMovedOwner(
   return rows[0]?.user_key ?? null;
 }
 
-/** Number of saved offers by the mark of the pepper of their keys (`pepperMark`). */
+/** Counts saved offers by the pepper of their user keys, identified by its mark (`pepperMark`). */
 export async function countItemsByMark(executor: Executor): Promise<Map<string, number>> {
   const { rows } = await executor.query<{ mark: string; count: number }>(
     'select left(user_key::text, 4) as mark, count(*)::int as count from wallet_items group by 1',
@@ -165,7 +172,7 @@ export async function countItemsByMark(executor: Executor): Promise<Map<string, 
   return new Map(rows.map(({ mark, count }) => [mark, count]));
 }
 
-/** Deletes the user's saved offers of all sessions up to the erasure. */
+/** Deletes the user's saved offers from all sessions up to the time of the erasure. */
 export const eraseWalletOfUser: EraseOfUser = async (pool, { subject, until }, onErased) => {
   const { rowCount } = await pool.query(
     'delete from wallet_items where user_key = any($1::uuid[]) and session_id < $2::uuid',
@@ -174,7 +181,7 @@ export const eraseWalletOfUser: EraseOfUser = async (pool, { subject, until }, o
   await onErased({ wallet_items: rowCount ?? 0 });
 };
 
-/** Deletes offers that were saved from these sessions. */
+/** Deletes the offers that were saved in the given sessions. */
 export const eraseWalletOfSessions: EraseWithSessions = async (executor, sessions) => {
   const { rowCount } = await executor.query(
     'delete from wallet_items where user_key = any($1::uuid[]) and session_id = any($2::uuid[])',
@@ -183,7 +190,10 @@ export const eraseWalletOfSessions: EraseWithSessions = async (executor, session
   return { wallet_items: rowCount ?? 0 };
 };
 
-/** Exports saved offers: by `pub_user_id` the whole wallet, by `ad_fp` the offers saved from the device's sessions. */
+/**
+ * Exports saved offers. By `pub_user_id`, it exports the whole wallet; by `ad_fp`, the offers saved in the device's
+ * sessions.
+ */
 export const exportWallet: ExportRows = (executor, { subject, pubUserKeys, sessionIds }) =>
   readSlices(
     executor,

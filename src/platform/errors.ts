@@ -1,8 +1,8 @@
 import { type Noun, noun, type Problem, type ProblemKey, problem } from './problem.ts';
 
 /**
- * Codes of all errors that clients can receive, with their status (docs/reference/access-and-errors.md#errors). The
- * default message of a code is the text `apiTexts.<code>`.
+ * All error codes that clients can receive, with their HTTP status (docs/reference/access-and-errors.md#errors). The
+ * default message for a code is the text `apiTexts.<code>`.
  */
 export const errorStatuses = {
   malformed_request: 400,
@@ -72,14 +72,14 @@ export const errorStatuses = {
 
 export type ErrorCode = keyof typeof errorStatuses;
 
-/** An invalid part of a request. `path` is a JSON pointer (`/placement`). */
+/** Validation error in one part of a request. `path` is a JSON pointer (`/placement`). */
 export type ErrorDetail = { path: string; message: Problem };
 
 type AppErrorOptions = { message?: Problem; details?: readonly ErrorDetail[]; retryAfterS?: number; cause?: unknown };
 
 /**
- * An error with a code of the catalogue. `retryAfterS` (seconds) is sent as `retry-after`; `message` is the text of the
- * problem in English.
+ * Error with a code from the error catalogue. `retryAfterS` is sent as `retry-after`, in seconds; `message` is the
+ * problem text in English.
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
@@ -100,10 +100,13 @@ export class AppError extends Error {
   }
 }
 
-/** No row of this kind has the key, or the caller cannot see it. */
+/** Creates the error for a missing row: it does not exist, or the caller has no access to it. */
 export const notFound = (name: Noun): AppError =>
   new AppError('resource_not_found', { message: problem('notFound', { noun: noun(name) }) });
 
-/** The database did not answer. The caller may retry after a second; whether data was written is unknown. */
+/**
+ * Creates the error for a database that did not respond. The caller may retry after a second. Whether data was written
+ * is unknown.
+ */
 export const databaseUnavailable = (cause?: unknown): AppError =>
   new AppError('unavailable', { retryAfterS: 1, cause });

@@ -1,32 +1,32 @@
 import { divideHalfUp } from './money.ts';
 
-/** A rate in trillionths. This is exact, because a rate has at most twelve decimals. */
+/** Exchange rate in trillionths. This is exact, because a rate has at most twelve decimal places. */
 type RateUnits = bigint;
 
-/** A stored rate: units of `currency` for one unit of the base, from a day on. */
+/** Stored exchange rate: the number of units of `currency` per unit of the base currency, valid from a given day on. */
 export type RateRow = {
   currency: string;
-  /** Day in the publisher's time zone, such as `2026-11-21`. */
+  /** First day on which the rate applies, in the publisher's time zone, such as `2026-11-21`. */
   valid_from: string;
-  /** Decimal number. */
+  /** Exchange rate as a decimal number. */
   rate: string;
 };
 
 type DatedRate = { validFrom: string; units: RateUnits };
 
-/** Exchange rates of a publisher. */
+/** Exchange rates of a publisher, prepared for conversions. */
 export type ExchangeRates = {
-  /** Base currency of the rates; null if there are no rates. */
+  /** Base currency of the rates, or null if there are no rates. */
   base: string | null;
-  /** Rates of each currency, latest first. */
+  /** Rates by currency, latest first. */
   byCurrency: ReadonlyMap<string, readonly DatedRate[]>;
 };
 
-/** A conversion: amounts are multiplied by `numerator` and divided by `denominator`. */
+/** Currency conversion that multiplies amounts by `numerator` and divides them by `denominator`. */
 export type Exchange = {
   numerator: bigint;
   denominator: bigint;
-  /** Day since which the rate is valid; null if both currencies are the same. */
+  /** First day on which the rate applies, or null if both currencies are the same. */
   validFrom: string | null;
 };
 
@@ -34,8 +34,8 @@ const digits = 12;
 const unit = 10n ** BigInt(digits);
 
 /**
- * Parses a positive decimal with at most 12 significant digits, and at most 12 digits before or after the point.
- * @returns trillionths, or null for anything else, such as signs, exponents and zero
+ * Parses a positive decimal with at most 12 significant digits and at most 12 digits on each side of the decimal point.
+ * @returns the rate in trillionths, or null for any other text, such as signs, exponents and zero
  */
 export function parseRate(text: string): bigint | null {
   const match = /^(\d{1,12})(?:\.(\d{1,12}))?$/.exec(text);
@@ -61,8 +61,8 @@ export function exchangeRatesOf(base: string | null, rows: readonly RateRow[]): 
 }
 
 /**
- * Returns the conversion from one currency to another on a day, with the latest rates valid on that day. If neither is
- * the base currency, it converts through the base.
+ * Returns the conversion between two currencies on a given day, based on the latest rates valid on that day. If neither
+ * currency is the base currency, the conversion goes through the base currency.
  * @param day day in the publisher's time zone, such as `2026-11-21`
  * @returns null if a rate is missing
  */
@@ -74,20 +74,18 @@ export function exchangeOn(rates: ExchangeRates, from: string, to: string, day: 
   return { numerator: bought.units, denominator: sold.units, validFrom };
 }
 
-/** Units of a currency for one unit of the base. */
+/** Returns the rate of a currency on a day, in units per unit of the base currency, or null if there is no rate. */
 function rateOn({ base, byCurrency }: ExchangeRates, currency: string, day: string): DatedRate | null {
   if (currency === base) return { validFrom: '', units: unit };
   return byCurrency.get(currency)?.find(({ validFrom }) => validFrom <= day) ?? null;
 }
 
-/**
- * Converts an amount (millionths), rounded half up. The result of a negative amount mirrors that of the positive one.
- */
+/** Converts an amount in millionths and rounds half away from zero. */
 export function exchangeMicros(micros: bigint, { numerator, denominator }: Exchange): bigint {
   if (micros < 0n) return -divideHalfUp(-micros * numerator, denominator);
   return divideHalfUp(micros * numerator, denominator);
 }
 
-/** Value of one unit of the currency, with up to 12 significant digits. */
+/** Returns the value of one unit of the source currency in the target currency, with up to 12 significant digits. */
 export const exchangeFactor = ({ numerator, denominator }: Exchange): number =>
   Number((Number(numerator) / Number(denominator)).toPrecision(digits));

@@ -5,25 +5,28 @@ import { LRUCache } from 'lru-cache';
 import { Reader, type Response } from 'mmdb-lib';
 import type { Logger } from './logger.ts';
 
-/** Place of an address. All fields are null for unknown and private addresses, or without a database. */
+/**
+ * Geographic location of an IP address. All fields are null for unknown and private addresses, or if there is no geo
+ * database.
+ */
 export type Place = {
-  /** ISO 3166-1 alpha-2, upper case. */
+  /** Country code, ISO 3166-1 alpha-2 in upper case. */
   country: string | null;
-  /** ISO 3166-2, upper case, such as US-CA. */
+  /** Region code, ISO 3166-2 in upper case, such as US-CA. */
   region: string | null;
-  /** English name. */
+  /** City name in English. */
   city: string | null;
   postalCode: string | null;
-  /** IANA name. */
+  /** IANA time zone name. */
   timeZone: string | null;
 };
 
-/** Looks up the place of an address in memory. */
+/** Looks up the location of an IP address in an in-memory database. */
 export type Geo = (address: string) => Place;
 
 export const nowhere: Place = { country: null, region: null, city: null, postalCode: null, timeZone: null };
 
-/** The geo database cannot be used, so the process does not start. */
+/** Error for a geo database that cannot be used. It prevents the process from starting. */
 export class GeoError extends Error {
   constructor(path: string, reason: string) {
     super(`The geo database ${path} cannot be used: ${reason}`);
@@ -32,15 +35,15 @@ export class GeoError extends Error {
 }
 
 /**
- * Maximum number of cached places. A lookup takes 3 µs in the country database, and several times that in one with
- * cities.
+ * Maximum number of cached locations. A lookup takes 3 µs in the country database, and several times as long in a
+ * database with cities.
  */
 const maxKept = 10_000;
 
 /**
- * Loads a MaxMind database: the file of GEOIP_DB, else the bundled country database. If the file is missing, this is
- * logged once, and no address has a place.
- * @throws GeoError if the file exists but is not such a database
+ * Loads a MaxMind database: the GEOIP_DB file, or else the bundled country database. If the file is missing, this is
+ * logged once, and every lookup returns an empty location.
+ * @throws GeoError if the file exists but is not a MaxMind database
  */
 export async function loadGeo(path: string | null, logger: Logger): Promise<Geo> {
   const file = path ?? bundledPath();
@@ -81,7 +84,7 @@ async function readIfThere(path: string): Promise<Buffer | null> {
   }
 }
 
-/** Number of bytes between the search tree and the data. */
+/** Size of the separator between the search tree and the data section, in bytes. */
 const separatorBytes = 16;
 
 function openDatabase(path: string, bytes: Buffer): Reader<Response> {
@@ -101,7 +104,7 @@ function openDatabase(path: string, bytes: Buffer): Reader<Response> {
   return reader;
 }
 
-/** Maximum length of an IPv6 address with an embedded IPv4 address (characters). */
+/** Maximum length of an IPv6 address with an embedded IPv4 address, in characters. */
 const maxAddressLength = 45;
 
 function findPlace(reader: Reader<Response>, text: string): Place {
@@ -114,7 +117,7 @@ function findPlace(reader: Reader<Response>, text: string): Place {
   }
 }
 
-/** Normalises an address. Returns null for text that is not an address, and for addresses that are not public. */
+/** Normalises an IP address. Returns null for non-public addresses and for text that is not an address. */
 function publicAddress(text: string): string | null {
   if (text.length > maxAddressLength) return null;
   if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) return null;
@@ -124,7 +127,7 @@ function publicAddress(text: string): string | null {
 
 type Names = { iso_code?: string; names?: { en?: string } };
 
-/** Records of the databases: only `country_code` in the country database, nested records in those of MaxMind. */
+/** Database record. The country database has only `country_code`; MaxMind databases have nested records. */
 type GeoRecord = {
   country_code?: string;
   country?: Names;

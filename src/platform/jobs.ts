@@ -1,35 +1,35 @@
 import type { Role } from '../config.ts';
 import { hourMs, minuteMs } from './lib/time.ts';
 
-/** Background work. Modules register their jobs; nothing else starts background work. */
+/** Running background work that can be stopped. Modules register their jobs; nothing else starts background work. */
 export type Stoppable = { stop: () => Promise<void> };
 
 type Description = {
   name: string;
-  /** Processes with one of these roles run the job. */
+  /** Roles of the processes that run the job. */
   roles: readonly Role[];
-  /** How concurrent processes are coordinated, and which locks a run takes. */
+  /** Description of how concurrent processes are coordinated and which locks a run acquires. */
   locks: string;
 };
 
-/** Repeated work: a run, a pause, and so on. It does not run while the database is unavailable. */
+/** Job that runs repeatedly, with a pause between two runs. It does not run while the database is unavailable. */
 export type LoopJob = Description & {
-  /** Pause between two runs, unless a run returns another one (milliseconds). */
+  /** Pause between two runs, in milliseconds, unless the run returns a different pause. */
   pauseMs: number;
-  /** Pause after a failed run (milliseconds). Default: `pauseMs`. */
+  /** Pause after a failed run, in milliseconds. Defaults to `pauseMs`. */
   retryMs?: number;
-  /** Minimum pause as a multiple of the run's duration. Default: 0. */
+  /** Minimum pause as a multiple of the run duration. Defaults to 0. */
   pausePerRun?: number;
   /**
-   * Runs once.
-   * @returns the pause until the next run (milliseconds), or nothing
+   * Runs the job once.
+   * @returns the pause until the next run, in milliseconds, or nothing to use the default
    */
   run: (isStopped: () => boolean) => Promise<void> | Promise<number>;
   /** Called after the last run. */
   onStop?: () => Promise<void>;
 };
 
-/** Work with its own schedule. */
+/** Job that manages its own schedule. */
 type ServiceJob = Description & { start: () => Promise<Stoppable> };
 
 export type Job = LoopJob | ServiceJob;

@@ -1,24 +1,24 @@
 import { LRUCache } from 'lru-cache';
 import type { DestinationStream } from 'pino';
 
-/** Interval in which a kind of warning or error is logged once (milliseconds). */
+/** Interval in which each kind of warning or error is logged at most once, in milliseconds. */
 const everyMs = 1000;
-/** Maximum number of tracked kinds. For others, every line is written. */
+/** Maximum number of tracked kinds of log lines. Lines of any other kind are all written. */
 const maxKinds = 500;
-/** pino's numeric levels. */
+/** Numeric pino log levels for warn and fatal. */
 const [warn, fatal] = [40, 60];
 
 type Line = { msg?: string; job?: string; part?: string; err?: { type?: string; code?: string; message?: string } };
 type Kind = { pendingLine: string | null; count: number; timer: NodeJS.Timeout };
 
 export type FloodLimit = DestinationStream & {
-  /** Writes the pending lines. */
+  /** Writes the pending log lines. */
   flush: () => void;
 };
 
 /**
- * Wraps a destination of log lines. In an outage, each kind of warning and error is logged once a second: the first
- * line at once, then the last one of each second, with the number of lines as `repeated`.
+ * Wraps a log destination. During an outage, each kind of warning or error is logged once per second. The first line is
+ * written immediately. After that, the last line of each second is written, with the number of lines as `repeated`.
  */
 export function limitFloods(destination: DestinationStream): FloodLimit {
   const kinds = new LRUCache<string, Kind>({ max: maxKinds, dispose: release });
@@ -56,9 +56,12 @@ export function limitFloods(destination: DestinationStream): FloodLimit {
   };
 }
 
-/** Level of a line; pino writes it first. */
+/** Returns the level of a log line, which pino writes first. */
 const levelOf = (line: string): number => Number(/^\{"level":(\d+),/.exec(line)?.[1] ?? 0);
 
-/** Key of a kind. Numbers in error messages, such as ports and ids, are ignored. */
+/**
+ * Returns the key by which similar log lines are grouped. Numbers in error messages, such as ports and ids, are
+ * ignored.
+ */
 const kindOf = ({ msg, job, part, err }: Line, level: number): string =>
   [level, msg, job, part, err?.type, err?.code, err?.message?.slice(0, 100).replaceAll(/\d+/g, '#')].join('\n');

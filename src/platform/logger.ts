@@ -4,8 +4,8 @@ import { limitFloods } from './log-floods.ts';
 export type Logger = PinoLogger;
 
 /**
- * Query parameters that are logged with their value. All others may contain a person's name, a secret or a signed link,
- * so their values are cut.
+ * Query parameters whose values are logged. The values of all other parameters are removed, because they may contain a
+ * person's name, a secret or a signed link.
  */
 const harmlessParameters = new Set([
   'loyaltyboost',
@@ -18,17 +18,18 @@ const harmlessParameters = new Set([
   'limit',
 ]);
 const harmlessValue = /^[A-Za-z0-9:%]{0,16}$/;
-/** Longer than any id: a one-time link or a token. */
+/** Matches names of 40 or more characters. They are longer than any id, so they may be one-time links or tokens. */
 const longName = /[\w.~:*-]{40,}/g;
 const plainName = /^[A-Za-z_]{1,32}$/;
-/** Rest of a path after a list of users, which contains the publisher's user id. */
+/** Matches the rest of a path after the users segment, which contains the publisher's user id. */
 const userPath = /(\/users?(?:\/|%2f)).+/i;
 
-/** Path without the ids of users. */
+/** Returns a path with user ids removed. */
 export const pathWithoutUsers = (path: string): string => path.replace(userPath, '$1…');
 
 /**
- * Path of a request for the log. Anything but plain paths and parameters is left out, because it may contain anything.
+ * Returns a request path for the log. Only plain paths and known parameters are logged, because anything else may
+ * contain personal data.
  */
 export function loggedUrl(url: string): string {
   const plain = /^[\w/.~:*-]*/.exec(url.startsWith('/') ? url : '')?.[0] ?? '';
@@ -48,15 +49,15 @@ export function loggedUrl(url: string): string {
   return `${path}?${parameters.join('&')}`;
 }
 
-/** Serialises an error without the fields in which PostgreSQL quotes values of a row. */
+/** Serialises an error without the fields in which PostgreSQL quotes row values. */
 function serializeError(err: Error): object {
   const { detail, where, ...rest } = pino.stdSerializers.err(err) as object as Record<string, unknown>;
   return rest;
 }
 
 /**
- * Creates the process logger, which writes JSON lines without keys, secrets, addresses and payloads. In an outage, each
- * kind of warning or error is logged once a second.
+ * Creates the process logger, which writes JSON lines without keys, secrets, addresses or payloads. During an outage,
+ * each kind of warning or error is logged once per second.
  */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   return pino(

@@ -1,16 +1,16 @@
 import { createTransport } from 'nodemailer';
 import type { MailSetting } from '../config/outgoing.ts';
 
-/** An e-mail in plain text, and optionally in HTML. */
+/** E-mail with plain text and optional HTML. */
 export type Mail = {
   to: string;
   subject: string;
   text: string;
   html?: string;
-  /** Replaces the sender's name; the address stays. */
+  /** Sender name that replaces the default one. The sender address stays the same. */
   fromName?: string;
   replyTo?: string;
-  /** The same on every try, so that a retry does not show up as a second e-mail. */
+  /** Message-ID header. It must be the same for every retry, so that a retry does not appear as a second e-mail. */
   messageId?: string;
   headers?: Readonly<Record<string, string>>;
   attachments?: readonly { filename: string; content: string; contentType: string }[];
@@ -18,23 +18,26 @@ export type Mail = {
 
 export type Mailer = {
   /**
-   * Resolves when the server accepted the e-mail.
-   * @throws Error if it did not
+   * Sends an e-mail and resolves when the server has accepted it.
+   * @throws Error if the server did not accept it
    */
   send: (mail: Mail) => Promise<void>;
-  /** Waits for e-mails in flight. */
+  /** Waits for e-mails that are being sent. */
   close: () => Promise<void>;
 };
 
-/** Timeout of connecting, greeting and inactivity (milliseconds). */
+/** Timeout for connecting, for the greeting, and for inactivity, in milliseconds. */
 const timeoutMs = 10_000;
 
-/** Address of a sender such as `Name <address>`. */
+/** Returns the address of a sender such as `Name <address>`. */
 export const addressIn = (from: string): string => /<([^<>]+)>\s*$/.exec(from)?.[1] ?? from;
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.');
 
-/** Creates a mailer that sends over SMTP. Credentials are sent only over TLS, except to this machine. */
+/**
+ * Creates a mailer that sends over SMTP. Credentials are sent only over TLS, unless the mail server runs on this
+ * machine.
+ */
 export function createMailer({ host, port, secure, credentials, from }: MailSetting): Mailer {
   const transport = createTransport({
     host,
@@ -53,7 +56,7 @@ export function createMailer({ host, port, secure, credentials, from }: MailSett
     send: async ({ to, fromName = '', replyTo, headers: more = {}, attachments = [], ...parts }) => {
       const headers = { 'auto-submitted': 'auto-generated', ...more };
       const sender = fromName === '' ? from : { name: fromName, address: addressIn(from) };
-      // An address passed as an object is never parsed as a list of several.
+      // An address passed as an object is never parsed as a list of addresses.
       const mail = {
         ...parts,
         headers,

@@ -21,47 +21,50 @@ import { createTracing } from './tracing/create-tracing.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
 /**
- * Number of connections for batches, in addition to DATABASE_POOL_SIZE. Most kinds of batches have at most two in
- * flight.
+ * Number of database connections for batches, in addition to DATABASE_POOL_SIZE. Most kinds of batches have at most two
+ * in flight.
  */
 export const flushConnections = 8;
 
-/** Settings of the installation; the others have defaults. */
+/** Platform options. The optional ones have defaults. */
 export type PlatformOptions = {
   queryTimeoutMs?: number;
   config: Config;
   databaseUrl: string;
   logger: Logger;
   now: () => number;
-  /** Default: the metrics of this process only. */
+  /** Builds the metrics page. By default, it contains only the metrics of this process. */
   metricsPage?: MetricsPage | undefined;
 };
 
-/** Services that the platform offers to modules. */
+/** Services that the platform provides to modules. */
 type PlatformServices = {
   config: Config;
   pool: pg.Pool;
-  /** Pool for batches. A statement that takes longer than COMMIT_TIMEOUT_MS closes its connection. */
+  /** Connection pool for batches. If a statement takes longer than COMMIT_TIMEOUT_MS, its connection is closed. */
   flushPool: pg.Pool;
   dbHealth: DatabaseHealth;
   logger: Logger;
   failures: FailureLimit;
   tokens: TokenCodec;
   secretBox: SecretBox;
-  /** Mailer; null without SMTP_URL. */
+  /** Mailer, or null if SMTP_URL is not set. */
   mailer: Mailer | null;
   /** Metrics of this process, exposed if METRICS_TOKEN is set. */
   metrics: Metrics;
   batchMeters: BatchMeters;
   tracing: Tracing;
   geo: Geo;
-  /** Clock (epoch milliseconds). */
+  /** Returns the current time, in epoch milliseconds. */
   now: () => number;
 };
 
 export type Platform = Awaited<ReturnType<typeof createPlatform>>;
 
-/** Services of every module: database, HTTP, security, metrics, languages. The migrations must be applied. */
+/**
+ * Creates the services that every module uses: database, HTTP, security, metrics, languages. Migrations must already be
+ * applied.
+ */
 export async function createPlatform({
   config,
   databaseUrl,
@@ -104,7 +107,7 @@ export async function createPlatform({
     name: 'platform',
     rank: 10,
     deps,
-    /** URL for connections outside the pools: that of the writable server. */
+    /** URL of the writable server, for connections outside the pools. */
     databaseUrl: database.url,
     probes: async (app: App) => {
       await app.register(metricsRoutes, deps);
@@ -120,10 +123,10 @@ export async function createPlatform({
   };
 }
 
-/** Lock that changes of partitions take. */
+/** Description of the advisory lock that is acquired to change partitions. */
 export const partitionLock = "advisory lock 'perkwire_partitions'";
 
-/** Opens the pools and the database health that every connection reports to. */
+/** Opens the connection pools, and creates the database health to which all connections report. */
 async function openDatabase({
   config,
   databaseUrl,

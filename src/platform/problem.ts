@@ -3,10 +3,10 @@ import { inEnglish, isMessage, type MessageKey, t } from './i18n/messages.ts';
 
 type Texts = (typeof en)['apiTexts'];
 
-/** Key of a text about invalid values or failed calls: its name in the section `apiTexts` of the message files. */
+/** Key of an error message for an invalid value or failed call, from section `apiTexts` of the message files. */
 export type ProblemKey = keyof Texts;
 
-/** Names of the arguments of a text. Plural forms use `#` for the number. */
+/** Placeholder names in a message. In plural forms, `#` stands for the number. */
 type ArgumentsIn<Text extends string> = Text extends `${string}{${infer Argument}}${infer Rest}`
   ? ArgumentName<Argument> | ArgumentsIn<Rest>
   : never;
@@ -22,8 +22,8 @@ type ProblemValue = string | number | Problem;
 type ValuesOf<Key extends ProblemKey> = { readonly [Name in ArgumentsIn<Texts[Key]>]: ProblemValue };
 
 /**
- * A problem as a key and values. It is worded when it is answered: as JSON and as text in English, by `wordProblem` in
- * the reader's language.
+ * Error message as a key and values. It is converted to text when the response is sent: in English for JSON and plain
+ * text, or with `wordProblem` in the reader's language.
  */
 export class Problem {
   readonly key: MessageKey;
@@ -34,7 +34,7 @@ export class Problem {
     this.values = values;
   }
 
-  /** Returns the text in English, as the API and logs show it. */
+  /** Returns the message in English, as used by the API and the logs. */
   toString(): string {
     return inEnglish(this.key, this.values && textsOf(this.values, String));
   }
@@ -44,7 +44,7 @@ export class Problem {
   }
 }
 
-/** Creates a problem. A value can be a problem itself, or a noun. */
+/** Creates a problem. Each value can be a noun or another problem. */
 export const problem = <Key extends ProblemKey>(
   key: Key,
   ...[values]: ArgumentsIn<Texts[Key]> extends never ? [] : [values: ValuesOf<Key>]
@@ -52,39 +52,39 @@ export const problem = <Key extends ProblemKey>(
 
 type Spaced<Name extends string> = Name extends `${infer First}_${infer Rest}` ? `${First} ${Spaced<Rest>}` : Name;
 
-/** Singular of a kind of rows in English, such as `sequence rule`. */
+/** Singular English name of a kind of row, such as `sequence rule`. */
 export type Noun = Spaced<keyof Messages['nouns']>;
 
-/** Name of a kind of rows, as a value of a problem. */
+/** Creates a problem value that names a kind of row. */
 export const noun = (name: Noun, count = 1): Problem =>
   new Problem(`nouns.${name.replaceAll(' ', '_')}` as MessageKey, { count });
 
-/** Maximum length of a stored problem (characters). */
+/** Maximum length of a stored problem, in characters. */
 const maxStored = 500;
 
-/** Returns the form of a problem in a text column: JSON with its key, or the text in English if that is too long. */
+/** Serialises a problem for a text column: as JSON with its key, or as English text if the JSON is too long. */
 export function storedProblem(problem: Problem): string {
   const text = JSON.stringify({ key: problem.key, values: problem.values });
   return text.length <= maxStored ? text : String(problem);
 }
 
-/** Reads a stored problem. Earlier releases stored the text, which is returned unchanged. */
+/** Parses a stored problem. Earlier releases stored plain text, which is returned unchanged. */
 export function readProblem(stored: string): Problem | string {
   if (!stored.startsWith('{"key":')) return stored;
   const { key, values } = JSON.parse(stored) as Pick<Problem, 'key' | 'values'>;
   return isMessage(key) ? new Problem(key, values) : key;
 }
 
-/** Returns the text of a problem in the reader's language. A text is returned unchanged. */
+/** Returns the text of a problem in the reader's language. A string is returned unchanged. */
 export const wordProblem = (problem: Problem | string): string =>
   typeof problem === 'string'
     ? problem
     : t(isNullable(problem) ? 'apiTexts.orEmpty' : problem.key, problem.values && textsOf(problem.values, wordProblem));
 
-/** Null in a body corresponds to an empty field in a form. */
+/** A null value in a request body corresponds to an empty form field. */
 const isNullable = ({ key }: Problem): boolean => key === 'apiTexts.orNull';
 
-/** Replaces nested problems by their texts. */
+/** Replaces nested problems with their texts. */
 const textsOf = (
   values: Readonly<Record<string, ProblemValue>>,
   word: (problem: Problem) => string,

@@ -1,6 +1,6 @@
 /**
- * Error that prevents the service from starting, with a message that tells the operator what to do. It is shown without
- * a stack.
+ * Error that prevents the service from starting. Its message tells the operator what to do, and is printed without a
+ * stack trace.
  */
 export class StartupError extends Error {
   override readonly name = 'StartupError';

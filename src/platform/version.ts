@@ -4,5 +4,5 @@ export const { version } = JSON.parse(readFileSync(new URL('../../package.json',
   version: string;
 };
 
-/** User-Agent of this service's calls to publishers. */
+/** User-Agent header that this service sends when it calls publishers. */
 export const userAgent = `Perkwire/${version}`;

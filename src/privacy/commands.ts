@@ -7,7 +7,7 @@ const identifierOptions = {
   'email-sha256': text('HASH', 'SHA-256 hash of the e-mail address'),
 };
 
-/** Commands for the personal data of a user. */
+/** Command-line commands for the personal data of a user. */
 export const privacyCommands: readonly Command[] = [
   {
     name: 'privacy find',

@@ -16,21 +16,27 @@ import { type NamedUser, readSubject } from './subject.ts';
 
 export type DeskDeps = { secretBox: SecretBox; config: Config; userData: UserDataSteps; alone: Alone };
 
-/** Runs a unit of work in one transaction. */
+/** Runs a unit of work in a single transaction. */
 type WriteOnce = (work: (work: Work) => Promise<void>) => Promise<void>;
 
-/** Operations on the data of a user, for the API and the dashboard (docs/reference/users-and-privacy.md#privacy). */
+/**
+ * Operations on the personal data of a user, shared by the API and the dashboard
+ * (docs/reference/users-and-privacy.md#privacy).
+ */
 export type PrivacyDesk = {
-  /** @throws AppError invalid_request unless exactly one identifier is given */
+  /**
+   * Returns the user for an identifier.
+   * @throws AppError invalid_request unless exactly one identifier is given
+   */
   subjectOf: (publisherId: number, named: NamedUser) => UserSubject;
-  /** Reads all personal data of the user as stored. `work`: within a transaction. */
+  /** Reads all stored personal data of a user. `work` must be a transaction. */
   read: (work: { executor: Executor; nowMs: number }, subject: UserSubject) => Promise<PersonalData>;
   /**
-   * Exports the data as JSON for the person. The audit log records the export, without the person. `write` runs it in
-   * one transaction.
+   * Exports the personal data of a user as JSON. `write` runs the export in one transaction. The audit log records the
+   * export without identifying the user.
    */
   export: (subject: UserSubject, write: WriteOnce, envelope?: Envelope) => Promise<Readable>;
-  /** Requests that a worker erases the user. */
+  /** Requests the erasure of a user, which a worker performs later. */
   erase: (work: Work, subject: UserSubject) => Promise<Erasure>;
 };
 
@@ -82,6 +88,6 @@ export function createDesk({ secretBox, config, userData, alone }: DeskDeps): Pr
   };
 }
 
-/** Writes an audit entry without the identifier. */
+/** Writes an audit log entry without the user identifier. */
 const note = (work: Work, name: 'exports' | 'erasures', id: string, namedBy: IdentifierKind): Promise<void> =>
   audit(work, { resource: { name, key: 'id' }, action: 'create', before: null, after: { id, named_by: namedBy } });

@@ -3,7 +3,7 @@ import type { ErasedSession } from '../platform/user-data.ts';
 
 type Erasure = { erasureId: string; subject: { userKey: string } };
 
-/** Stores sessions that the first sweep empties, for the second sweep. */
+/** Records the sessions that the first sweep cleared, for use in the second sweep. */
 export async function insertErasedSessions(
   executor: Executor,
   { erasureId, subject }: Erasure,
@@ -24,7 +24,10 @@ export async function insertErasedSessions(
   );
 }
 
-/** Returns sessions that the first sweep emptied, ordered by id, after one id (null: from the first). */
+/**
+ * Returns sessions that the first sweep cleared, ordered by id. Starts after the given id, or at the first session if
+ * it is null.
+ */
 export async function findErasedSessions(
   executor: Executor,
   { erasureId, subject }: Erasure,

@@ -30,8 +30,8 @@ export const sealedSubjects = sealedColumn({
 export const sealSubject = (box: SecretBox, identifier: string): Buffer => box.seal(identifier, sealContext);
 
 /**
- * Runs a due sweep of an erasure. A failed one is logged, and due again when its lease has expired.
- * @returns false if none is due
+ * Runs one due sweep of an erasure. A failed sweep is logged, and becomes due again when its lease has expired.
+ * @returns false if no sweep is due
  */
 export async function eraseNext(deps: ErasureDeps): Promise<boolean> {
   const erasure = await claimErasure(deps.pool, deps.now());
@@ -67,7 +67,7 @@ async function runSweep(
   await (sweep.isSecond ? endErasure : endFirstSweep)(pool, erasure, now());
 }
 
-/** Runs all due sweeps. An interrupted one is claimed again when its lease has expired. */
+/** Runs all due sweeps. An interrupted sweep is claimed again when its lease has expired. */
 export async function eraseDueUsers(deps: ErasureDeps, isStopped: () => boolean): Promise<void> {
   while (!isStopped() && (await eraseNext(deps)));
 }

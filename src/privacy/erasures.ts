@@ -1,21 +1,21 @@
 import type { Executor } from '../platform/db/pool.ts';
 import type { ErasedCounts, IdentifierKind } from '../platform/user-data.ts';
 
-/** A request to erase a user, and its progress. */
+/** Request to erase a user, with its progress. */
 export type Erasure = {
   id: string;
   publisherId: number;
   userKey: string;
   namedBy: IdentifierKind;
   requestedAt: Date;
-  /** End of the first sweep. */
+  /** Time when the first sweep ended. */
   sweptAt: Date | null;
-  /** End of the second sweep. */
+  /** Time when the second sweep ended. */
   finishedAt: Date | null;
   counts: Partial<ErasedCounts>;
 };
 
-/** A leased erasure with the sealed identifier. */
+/** Erasure claimed under a lease, with the sealed identifier of the user. */
 export type ClaimedErasure = Erasure & { subjectSealed: Buffer };
 
 const columns = `id, publisher_id as "publisherId", user_key as "userKey", named_by as "namedBy",
@@ -40,7 +40,7 @@ export async function insertErasure(executor: Executor, erasure: NewErasure): Pr
   return rows[0] as Erasure;
 }
 
-/** A publisher's erasure, or null. */
+/** Loads an erasure of a publisher, or null if there is none with this id. */
 export async function findErasure(executor: Executor, publisherId: number, id: string): Promise<Erasure | null> {
   const { rows } = await executor.query<Erasure>(
     `select ${columns} from erasures where publisher_id = $1 and id = $2`,
@@ -49,13 +49,16 @@ export async function findErasure(executor: Executor, publisherId: number, id: s
   return rows[0] ?? null;
 }
 
-/** sweeping: the first sweep is done; a second one follows for requests that were in flight. */
+/**
+ * Erasure status. `sweeping` means that the first sweep is done, and that a second sweep will follow for in-flight
+ * requests.
+ */
 export type ErasureStatus = 'pending' | 'sweeping' | 'done';
 
 export const statusOf = ({ finishedAt, sweptAt }: { finishedAt: Date | null; sweptAt: Date | null }): ErasureStatus =>
   finishedAt !== null ? 'done' : sweptAt !== null ? 'sweeping' : 'pending';
 
-/** Lists a publisher's erasures, newest first. `next`: upper bound of the following page, or null on the last page. */
+/** Lists a publisher's erasures, newest first. `next` is the upper bound of the next page, or null on the last page. */
 export async function listErasures(
   executor: Executor,
   publisherId: number,
@@ -70,12 +73,12 @@ export async function listErasures(
   return { erasures, next: rows.length > limit ? (erasures.at(-1)?.id ?? null) : null };
 }
 
-/** A worker that has not renewed its lease for this long, in milliseconds, counts as dead. */
+/** Lease duration, in milliseconds. A worker that has not renewed its lease for this long is considered dead. */
 const leaseMs = 15_000;
 
 /**
- * Time from the first sweep to the second, in milliseconds. Requests that read the user before the first sweep have
- * ended by then, because no statement runs longer than ten seconds.
+ * Delay between the first and second sweep, in milliseconds. No statement runs longer than ten seconds. Therefore,
+ * requests that read the user before the first sweep have ended by then.
  */
 export const secondSweepMs = 25_000;
 
@@ -110,7 +113,7 @@ where (user_key, id) = (
   order by c.served_at, c.waiting_since limit 1 for update of e skip locked
 ) returning ${columns}, subject_sealed as "subjectSealed"`;
 
-/** Leases a due erasure of the publisher that has waited longest, or returns null. */
+/** Claims the due erasure that has been waiting longest, under a lease. Returns null if none is due. */
 export async function claimErasure(executor: Executor, nowMs: number): Promise<ClaimedErasure | null> {
   const times = [nowMs, nowMs + leaseMs, nowMs - secondSweepMs].map((ms) => new Date(ms));
   const { rows } = await executor.query<ClaimedErasure>({ name: 'claim_erasure', text: claimSql, values: times });
@@ -130,7 +133,7 @@ export async function renewErasure(
   );
 }
 
-/** Ends the first sweep; the second is due later. */
+/** Completes the first sweep and schedules the second one. */
 export async function endFirstSweep(executor: Executor, { userKey, id }: Erasure, nowMs: number): Promise<void> {
   await executor.query(
     'update erasures set swept_at = $3, lease_until = null, due_at = $4 where user_key = $1 and id = $2',
@@ -138,7 +141,7 @@ export async function endFirstSweep(executor: Executor, { userKey, id }: Erasure
   );
 }
 
-/** Ends the erasure. From then on, only the keyed hash identifies the user, and nothing refers to the sessions. */
+/** Completes the erasure. From now on, only the keyed hash identifies the user, and nothing refers to the sessions. */
 export async function endErasure(executor: Executor, { userKey, id }: Erasure, nowMs: number): Promise<void> {
   await executor.query(
     `with sessions_deleted as (delete from erased_sessions where user_key = $1 and erasure_id = $2)

@@ -4,17 +4,20 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { createPacer } from '../platform/lib/slices.ts';
 
-/** Rows of a person, by kind; kinds are read one after the other. */
+/** Personal data of a user as rows by kind. The kinds are read one after the other. */
 export type PersonalData = ReadonlyMap<string, AsyncIterable<Record<string, unknown>[]>>;
 
-/** Text before and after the data in the file. */
+/** Text before and after the data in an export file. */
 export type Envelope = { before: string; after: string };
 
-/** Writes the data as JSON to a file, replacing its contents. */
+/** Writes the data as JSON to a file and overwrites its content. */
 export const writeJson = (path: string, data: PersonalData, envelope: Envelope): Promise<void> =>
   writeFile(path, toJson(data, envelope), { mode: 0o600 });
 
-/** Writes one row per line. `complete` is for old callers: exports used to be limited to 2,000 rows per kind. */
+/**
+ * Yields JSON with one row per line. `complete` is for old API clients, because exports used to be limited to 2,000
+ * rows per kind.
+ */
 async function* toJson(data: PersonalData, { before, after }: Envelope): AsyncGenerator<string> {
   const pause = createPacer();
   yield `${before}{"complete":true`;
@@ -36,8 +39,8 @@ async function* toJson(data: PersonalData, { before, after }: Envelope): AsyncGe
 }
 
 /**
- * Returns a stream of what `write` writes to a file. The file is unlinked before it is read, so that nothing remains of
- * it.
+ * Returns a stream of the temporary file that `write` produces. The file is unlinked before it is read, so that it
+ * leaves no trace.
  */
 export async function throughFile(write: (path: string) => Promise<void>): Promise<Readable> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-export-'));

@@ -19,7 +19,7 @@ import { privacyUserRoutes } from './user-routes.ts';
 type PrivacyDeps = { platform: Platform; catalog: Catalog; accounts: Accounts; audiences: Audiences };
 type Parts = { userData: UserDataSteps };
 
-/** Erasure and export of what all modules keep of a user. */
+/** Creates the module that erases and exports the personal data that all modules store. */
 export function createPrivacy({ platform, catalog, accounts }: PrivacyDeps) {
   const alone = createAlone('userExportJob');
   const { config, pool, dbHealth, secretBox, logger, now } = platform.deps;

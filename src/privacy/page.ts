@@ -3,20 +3,20 @@ import { type MessageKey, t } from '../platform/i18n/messages.ts';
 
 export type PrivacyPage = {
   publisherName: string;
-  /** The publisher's own text; empty for the standard text. */
+  /** Publisher's own text, or empty for the standard text. */
   ownText: string;
-  /** Retention of sessions and events, of deliveries, and of codes without an expiry. */
+  /** Retention periods in days: for sessions and events, for deliveries, and for codes without an expiry date. */
   rawDays: number;
   deliveryDays: number;
   rollupDays: number;
-  /** Time that an undeliverable address is kept, or null if no addresses are stored. */
+  /** Retention of an undeliverable email address in days, or null if no addresses are stored. */
   addressDays: number | null;
   style: string;
 };
 
 /**
- * Renders the privacy page of a publisher without its own, in the language of the reader: its text, or what is stored
- * and how to make requests.
+ * Renders the privacy page for a publisher without a page of its own, in the reader's language. It shows the
+ * publisher's text, or else which data is stored and how to make requests.
  */
 export function renderPrivacyPage(page: PrivacyPage): string {
   const title = t('endUser.privacy.title');
@@ -30,7 +30,7 @@ ${page.ownText.trim() === '' ? standardText(page) : ownText(page.ownText)}
   });
 }
 
-/** Styles of the page, in addition to those of all hosted pages. */
+/** Styles of the privacy page, in addition to those of all hosted pages. */
 export const rules = `
 body{background:var(--surface);line-height:1.6}
 main{max-width:44rem;margin:clamp(1.5rem,6vw,3rem) auto;padding:0 1rem}
@@ -51,7 +51,7 @@ tr:first-child{display:none}
 }
 `;
 
-/** Plain text with its paragraphs and lines. */
+/** Converts plain text to markup, preserving its paragraphs and line breaks. */
 function ownText(text: string): Html {
   const paragraphs = text
     .split(/\n\s*\n/)

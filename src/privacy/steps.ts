@@ -6,15 +6,18 @@ import type {
   FindSessions,
 } from '../platform/user-data.ts';
 
-/** The modules' parts of erasures and exports. Each list runs in order, which is also the order of row locks. */
+/**
+ * All modules' steps for erasures and exports. Each list runs in order, which is also the order in which rows are
+ * locked.
+ */
 export type UserDataSteps = {
   findSessions: FindSessions;
   eraseBeforeSessions: readonly EraseBeforeSessions[];
-  /** Empties the sessions themselves; runs first in its transaction. */
+  /** Clears the sessions themselves. These steps run first in their transaction. */
   eraseSessions: EraseWithSessions;
   eraseWithSessions: readonly EraseWithSessions[];
-  /** Runs after all sessions are emptied. */
+  /** Steps that run after all sessions are cleared. */
   eraseOfUser: readonly EraseOfUser[];
-  /** Exports by field of the response. */
+  /** Exports by field name in the response. */
   exports: Readonly<Record<string, ExportRows>>;
 };

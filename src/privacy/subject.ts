@@ -8,12 +8,12 @@ import { problem } from '../platform/problem.ts';
 import type { UserKeys } from '../platform/security/user-key.ts';
 import { type IdentifierKind, identifierKinds, type UserSubject } from '../platform/user-data.ts';
 
-/** Identifier of a user in a request; exactly one is set. */
+/** User identifier in a request. Exactly one field must be set. */
 export type NamedUser = { readonly [Kind in IdentifierKind]?: string | number | undefined };
 
 /**
  * Returns the user that a request identifies.
- * @throws AppError invalid_request unless exactly one identifier is set, or if it is invalid
+ * @throws AppError invalid_request unless exactly one valid identifier is set
  */
 export function readSubject(userKeys: UserKeys, publisherId: number, identifiers: NamedUser): UserSubject {
   const texts = identifierKinds.flatMap((kind) => {
@@ -45,7 +45,7 @@ const invalid = (detail: ErrorDetail): AppError => new AppError('invalid_request
 
 type Identified = { namedBy: IdentifierKind; identifier: string };
 
-/** Keyed hashes under which data of a user may be stored, the current one first. */
+/** Returns the keyed hashes under which a user's data may be stored, the current one first. */
 export function keysOfSubject(userKeys: UserKeys, publisherId: number, { namedBy, identifier }: Identified): string[] {
   if (namedBy === 'email_sha256') return emailKeys(userKeys, publisherId, identifier);
   if (namedBy !== 'email') return userKeys.allOf(publisherId, identifier);

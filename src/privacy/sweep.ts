@@ -16,13 +16,13 @@ export type Sweep = ErasureSweep & { erasureId: string };
 
 type SweepDeps = { pool: pg.Pool; userKeys: UserKeys; userData: UserDataSteps };
 
-/** Maximum number of sessions in one transaction. */
+/** Maximum number of sessions per transaction. */
 const maxSessions = 200;
 
 /**
- * Erases a user (GDPR): identifying data is removed from sessions and the rows derived from them, and rows about only
- * the user are deleted; counts and money stay. It can be interrupted and repeated at any point, because references to
- * the user's rows are removed last.
+ * Erases a user (GDPR). Removes identifying data from sessions and from rows derived from them, and deletes rows that
+ * are only about the user. Counts and amounts remain. The erasure can be interrupted and repeated at any point, because
+ * references to the user's rows are removed last.
  */
 export async function sweepUser(deps: SweepDeps, sweep: Sweep, onErased: OnErased): Promise<void> {
   const { pool, userData } = deps;
@@ -53,7 +53,7 @@ async function eraseSessions(
   await onErased(counts);
 }
 
-/** Erases rows that concurrent requests have written for sessions that the first sweep had emptied. */
+/** Erases rows that concurrent requests wrote for sessions that the first sweep had already cleared. */
 async function eraseLateRows({ pool, userData }: SweepDeps, sweep: Sweep, onErased: OnErased): Promise<void> {
   for (let after: string | null = null; ; ) {
     const sessions = await findErasedSessions(pool, sweep, after, maxSessions);

@@ -15,11 +15,11 @@ type CatalogueDeps = Catalogue & { assets: DocsAssets; isDemo: boolean };
 
 const catalogueName = '/docs/events';
 
-/** URL of an event's schema, which includes its version. */
+/** Returns the URL of an event schema, which includes the schema version. */
 const schemaUrl = ({ name }: EventType, publicUrl: string): string =>
   `${publicUrl}${catalogueName}/${name}.v${schemaVersion}.json`;
 
-/** JSON Schema (2020-12) of an event's payload. */
+/** Builds the JSON Schema (2020-12) of an event payload. */
 const schemaOf = (type: EventType, publicUrl: string) => ({
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   $id: schemaUrl(type, publicUrl),
@@ -28,7 +28,7 @@ const schemaOf = (type: EventType, publicUrl: string) => ({
   description: type.description,
 });
 
-/** Time of the samples, fixed so that the description does not change. */
+/** Timestamp of the sample payloads. It is fixed so that the API description does not change over time. */
 const sampleAtMs = Date.UTC(2026, 0, 1);
 const sampleSettings = {
   name: 'Example Shop',
@@ -44,9 +44,9 @@ const sampleOf = ({ sample }: EventType, publicUrl: string): unknown =>
   JSON.parse(sample({ publisher: samplePublisher, publicUrl, nowMs: sampleAtMs }).toString());
 
 /**
- * Routes of the event catalogue: GET /docs/events, for people and for programs, and the schema of each event
- * (docs/reference/webhooks.md#event-catalogue).
- * @returns its entries for the search
+ * Registers the event catalogue routes: `GET /docs/events` as a page and in machine-readable form, and the schema of
+ * each event (docs/reference/webhooks.md#event-catalogue).
+ * @returns a function that loads the search entries of the events
  */
 export function eventCatalogueRoutes(
   app: App,
@@ -92,14 +92,14 @@ export function eventCatalogueRoutes(
     types.map(({ name, title, description }) => [`${catalogueName}#${name}`, name, title, description]);
 }
 
-/** Name of a schema, such as `UspSelectionEvent` for `usp.selection`. */
+/** Returns the schema name of an event, such as `UspSelectionEvent` for `usp.selection`. */
 const schemaNameOf = ({ name }: EventType): string =>
   `${name
     .split(/[._]/)
     .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
     .join('')}Event`;
 
-/** Events as OpenAPI lists them under `webhooks`. */
+/** Returns the events in the form in which OpenAPI lists them under `webhooks`. */
 export const webhooksOf = ({ events, publicUrl }: Catalogue) =>
   Object.fromEntries(
     [...events.values()].map((type) => [

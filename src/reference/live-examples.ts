@@ -5,25 +5,28 @@ import { type Examples, readExamples } from './openapi/examples.ts';
 type Values = Record<string, string>;
 
 export type LiveExamples = {
-  /** API key by security scheme. */
+  /** API keys by security scheme. */
   keys: Record<string, string>;
-  /** Returns values of existing objects, by their names in `live` of requests.json. It only reads. */
+  /**
+   * Returns ids and other values of existing objects, by their names in the `live` fields of requests.json. It is
+   * read-only.
+   */
   values: () => Promise<Values>;
 };
 
 /**
  * Creates a function that returns the API description for the API reference.
- * @param live in the demo: values for its examples
+ * @param live source of current values for the examples in the demo, or null
  */
 export function createDescription(app: App, live: LiveExamples | null): () => Promise<ApiDocument> {
   const described = () => app.swagger() as unknown as ApiDocument;
   if (live === null) return async () => described();
   const examples = readExamples();
-  // Without a database, use the recorded examples.
+  // If the database is unavailable, use the recorded examples.
   return async () => withLiveValues(described(), examples, await live.values().catch(() => ({})));
 }
 
-/** Replaces values in the examples of operations that `live` names. */
+/** Replaces the values that `live` lists in the examples of operations. */
 const withLiveValues = (document: ApiDocument, { requests }: Examples, values: Record<string, string>): ApiDocument =>
   withValues(document, (operationId) =>
     Object.fromEntries(
@@ -35,8 +38,8 @@ const withLiveValues = (document: ApiDocument, { requests }: Examples, values: R
   );
 
 /**
- * Replaces values in the examples of operations, by the name of a parameter, or by the JSON pointer of a place in the
- * body. Other values stay as recorded.
+ * Replaces values in the examples of operations, selected by parameter name or by JSON pointer into the body. All other
+ * values stay as recorded.
  */
 export function withValues(source: ApiDocument, valuesOf: (operationId: string) => Values): ApiDocument {
   const document = withOwnParameters(structuredClone(source));
@@ -54,7 +57,7 @@ export function withValues(source: ApiDocument, valuesOf: (operationId: string) 
   return document;
 }
 
-/** Moves the parameters of paths to their operations, which have their own values for them. */
+/** Moves path-level parameters to the operations, because each operation has its own values for them. */
 function withOwnParameters(document: ApiDocument): ApiDocument {
   for (const { path, method, operation } of operationsById(document).values())
     Object.assign(document.paths[path]?.[method] ?? {}, { parameters: operation.parameters });
@@ -62,14 +65,14 @@ function withOwnParameters(document: ApiDocument): ApiDocument {
   return document;
 }
 
-/** Returns the value at a JSON pointer; `-1` is the last item of a list. */
+/** Returns the value at a JSON pointer. `-1` selects the last item in a list. */
 export const getAt = (value: unknown, pointer: string): unknown =>
   pointer
     .slice(1)
     .split('/')
     .reduce<unknown>((at, key) => (Array.isArray(at) ? at.at(Number(key)) : (at as Values | undefined)?.[key]), value);
 
-/** Sets the value at a JSON pointer. A number stays a number. */
+/** Sets the value at a JSON pointer. If the previous value was a number, the new one is converted to a number. */
 function setAt(body: unknown, pointer: string, value: string): void {
   const parent = getAt(body, pointer.slice(0, pointer.lastIndexOf('/')) || '/') ?? body;
   const key = pointer.slice(pointer.lastIndexOf('/') + 1);

@@ -16,7 +16,10 @@ type Described = { events: EventTypes; examples: LiveExamples | null };
 
 type ReferenceDeps = { platform: Platform; catalog: Catalog; webhooks: Webhooks };
 
-/** What developers read: the API reference, the catalogue of events, the guides, and a search over all of them. */
+/**
+ * Creates the developer documentation module: the API reference, the event catalogue, the guides, and a search across
+ * all of them.
+ */
 export function createReference({ platform: { deps } }: ReferenceDeps) {
   const { publicUrl } = deps.config;
   return {

@@ -14,12 +14,12 @@ import {
 import { moneyOf } from './query/query.ts';
 import { dimensionBits } from './rollup/grains.ts';
 
-/** Sums of one minute. */
+/** Metrics of a publisher during one minute. */
 export type LiveMinute = { startMs: number; metrics: Metrics };
 
 /**
- * Last minutes of a publisher's activity, the current one last, without rows for empty minutes. Minutes are kept for
- * two hours.
+ * Returns the metrics for the last minutes of a publisher's activity, ending with the current minute. Minutes without
+ * activity are omitted. Minutes are stored for two hours.
  */
 export async function queryLiveMinutes(
   executor: Executor,
@@ -49,7 +49,7 @@ where publisher_id = $1 and minute > $2::timestamptz and minute <= $3::timestamp
   }));
 }
 
-/** Metrics of the list that counted anything for a publisher since a time, rounded to the hour. */
+/** Returns which of the given metrics are non-zero for a publisher since a given time, rounded to the hour. */
 export async function recordedMetrics<Name extends MetricName>(
   executor: Executor,
   publisherId: number,

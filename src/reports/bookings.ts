@@ -2,10 +2,11 @@ import type { Executor } from '../platform/db/pool.ts';
 import { dimensionBits } from './rollup/grains.ts';
 
 /**
- * SQL that counts conversions and their revenue, to be run in the statement or transaction that records them.
- * @param rows a select of (day, session_id, id, publisher_id, offer_id, campaign_id, at, conversions, revenue_micros,
- * unbilled_micros, currency): the day of the session, 1 or for a void -1, and millionths; an id that was booked counts
- * once. Suspicious conversions must not be booked.
+ * Builds SQL that books conversions and their revenue. It must run in the statement or transaction that records the
+ * conversions. Suspicious conversions must not be booked.
+ * @param rows query that returns (day, session_id, id, publisher_id, offer_id, campaign_id, at, conversions,
+ * revenue_micros, unbilled_micros, currency). `day` is the day of the session; `conversions` is 1, or -1 for a void;
+ * amounts are in millionths. An id that is already booked is ignored.
  */
 export const bookSql = (rows: string): string => `
 insert into bookings (day, session_id, id, publisher_id, offer_id, campaign_id, at, conversions, revenue_micros,
@@ -15,7 +16,7 @@ order by 1, 2, 3
 on conflict do nothing`;
 
 /**
- * SQL that marks the revenue of bookings as unbilled, to be run in the transaction that records them.
+ * Builds SQL that marks the revenue of bookings as unbilled. It must run in the transaction that records the bookings.
  * @param list name of a list of (day, session_id, id) in the statement
  */
 export const unbillSql = (list: string): string => `
@@ -23,7 +24,10 @@ update bookings b set revenue_micros = 0, unbilled_micros = revenue_micros
 from ${list} given
 where (b.day, b.session_id, b.id) = (given.day, given.session_id, given.id)`;
 
-/** Booked revenue of a publisher's offers by currency since a time, rounded to the hour, in millionths. */
+/**
+ * Returns the booked revenue of a publisher's offers by currency since a given time, rounded to the hour. Amounts are
+ * in millionths.
+ */
 export async function bookedByCurrency(
   executor: Executor,
   { publisherId, sinceMs }: { publisherId: number; sinceMs: number },

@@ -1,6 +1,6 @@
 import type { Command } from '../command-line/command.ts';
 
-/** Command that verifies the sums. */
+/** Command-line command that verifies the rollups. */
 export const reportCommands: readonly Command[] = [
   {
     name: 'reports verify',

@@ -6,21 +6,21 @@ import type { MoneySum } from './metrics.ts';
 import { queryMoneyByDay } from './query/query.ts';
 import type { ActivityQuery } from './query/types.ts';
 
-/** Total in the reporting currency of a publisher, in units of it. */
+/** Total in a publisher's reporting currency, in currency units. */
 export type ConvertedTotal = {
   currency: string;
   revenue: number;
   unbilled: number;
-  /** First day of the latest exchange rate used, or null if no amount was in another currency. */
+  /** First day on which the latest of the exchange rates used is valid, or null if no amount had to be converted. */
   rates_as_of: string | null;
 };
 
-/** Money of one day. */
+/** Amounts of one day, by currency. */
 type DayMoney = { day: string; money: readonly MoneySum[] };
 
 /**
- * Converts the money of each day at the rates of that day.
- * @returns null if a rate is missing, so that there is no total
+ * Converts the amounts of each day at the exchange rates of that day.
+ * @returns the total, or null if a rate is missing
  */
 export function convertTotal(days: readonly DayMoney[], rates: ExchangeRates, to: string): ConvertedTotal | null {
   let [revenue, unbilled, asOf] = [0n, 0n, ''];
@@ -41,8 +41,9 @@ export function convertTotal(days: readonly DayMoney[], rates: ExchangeRates, to
 }
 
 /**
- * Reads the total of a query in another currency.
- * @param zone time zone of the publisher: exchange rates apply to its days, whatever the time zone of the query
+ * Returns the total of a query, converted to another currency.
+ * @param zone time zone of the publisher. Exchange rates apply to days in this zone, whatever the time zone of the
+ * query.
  */
 export async function readConvertedTotal(
   executor: Executor,

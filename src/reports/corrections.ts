@@ -24,7 +24,7 @@ const columnsOf = (table: string): string =>
     .join(', ');
 const isSameRow = (a: string, b: string): string => `(${columnsOf(a)}) = (${columnsOf(b)})`;
 
-/** Prefix of an erased value in `custom_values`, followed by random digits. */
+/** Prefix of an erased value in `custom_values`. Random digits follow it. */
 const erasedValue = 'erased ';
 
 /*
@@ -139,10 +139,11 @@ select from rollup_publishers where publisher_id in (
 ) order by publisher_id for update`;
 
 /**
- * Call it to erase values of custom attributes. It counts their sessions as `other`, as far as they were counted; the
- * sums over all values stay. Must run in the transaction that removes the attributes from the sessions, before the
- * removal. Rollups and compaction are blocked meanwhile, because rows rewritten at the same time would be missed.
- * @returns the attributes that each session must keep, all `other`, so that a recount matches what was counted
+ * Erases values of custom attributes from the rollups: counts of sessions that are already rolled up are moved to the
+ * value `other`. Totals do not change. It must run in the transaction that removes the attributes from the sessions,
+ * before the removal. Rollups and compaction are blocked meanwhile, because rows that they rewrite concurrently would
+ * be missed.
+ * @returns the attributes to store for each session, all set to `other`, so that a recount matches the rollups
  */
 export async function eraseAttributeValues(
   executor: Executor,
@@ -156,7 +157,7 @@ export async function eraseAttributeValues(
   return new Map(rows.map(({ id, attributes }) => [id, attributes]));
 }
 
-/** $1: days, $2: sessions. */
+/** $1: days, $2: session ids. */
 const eventsOfSessionsSql = allEventsSql({
   condition: `t.day = any($1::date[]) and t.session_id = any($2::uuid[]) and ${isRolledUp}`,
   fromDay: '(select min(day) from unnest($1::date[]) as day)',
@@ -166,8 +167,8 @@ const subtractSql = recountSql(eventsOfSessionsSql, '-', { reconciles: true });
 const addSql = recountSql(eventsOfSessionsSql, '', { reconciles: true });
 
 /**
- * Changes sessions and their part of the sums, as far as they were counted. Must run in its own transaction, which
- * waits for a running rollup.
+ * Changes sessions, and recounts those that are already rolled up. It must run in its own transaction, which waits for
+ * a running rollup.
  * @param change updates the rows of the sessions
  */
 export async function changeSessions(

@@ -74,7 +74,7 @@ export function charts({ rows, from, count }: Days, currency: string | null): Ht
   return html`${card(t('reports.activity'), activity)}${card(t('metrics.revenue'), revenue)}`;
 }
 
-/** Returns one line for each currency. */
+/** Returns one revenue chart line per currency. */
 function revenueLines(byDay: readonly { metrics: Metrics }[], currency: string | null) {
   const metric = metricOf('revenue');
   const currencies = currenciesOf(byDay.map(({ metrics }) => metrics));
@@ -92,7 +92,7 @@ function revenueLines(byDay: readonly { metrics: Metrics }[], currency: string |
   };
 }
 
-/** Adds zero rows for days without activity, for charts. */
+/** Adds rows with zeros for days without activity, so that charts show every day. */
 function withEmptyDays(rows: readonly ActivityRow[], from: string, days: number): { time: string; metrics: Metrics }[] {
   const byDay = new Map(rows.map(({ time, metrics }) => [time, metrics]));
   const none = sumOf([]);
@@ -104,8 +104,8 @@ function withEmptyDays(rows: readonly ActivityRow[], from: string, days: number)
 }
 
 /**
- * Text of the total in the reporting currency, with the day of its rates; empty without such a currency or without
- * money.
+ * Returns the text for the total in the reporting currency, with the date of its exchange rates. Returns an empty text
+ * if there is no reporting currency or no revenue.
  */
 export function convertedText(
   { reportingCurrency }: Publisher,
@@ -126,7 +126,10 @@ export function convertedNote(...total: Parameters<typeof convertedText>): Html 
   return text === '' ? nothing : html`<p class="hint">${text}</p>`;
 }
 
-/** Names of offers in a breakdown: the publisher's own with a link, and offers that it no longer shows by their id. */
+/**
+ * Returns offer names for a breakdown. The publisher's current offers have a link; offers that it no longer shows
+ * appear as their id.
+ */
 export function offerNames(
   snapshot: Snapshot,
   publisher: Publisher,
@@ -142,10 +145,10 @@ export function offerNames(
   };
 }
 
-/** Maximum number of rows in a breakdown. */
+/** Maximum number of rows in a breakdown table. */
 export const maxGroups = 20;
 
-/** Table of the groups with the most impressions. */
+/** Renders a table of the groups with the most impressions. */
 export function breakdown(
   title: string,
   by: 'placement' | 'offer',

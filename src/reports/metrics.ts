@@ -1,12 +1,14 @@
 import { type EventMetric, eventKinds, eventMetrics } from '../catalog/event-kinds.ts';
 
 /**
- * Metrics of reports (docs/reference/management.md#reports). A session is an answered fetch; a filled session showed an
- * offer. The events are those of `catalog/event-kinds.ts`. Suspicious events and developers' sessions don't count.
+ * Metrics in reports (docs/reference/management.md#reports). A session is an answered fetch; a filled session returned
+ * an offer. `catalog/event-kinds.ts` defines the event metrics. Suspicious events and dev sessions are not counted.
  */
 export type MetricName = 'sessions' | 'filled_sessions' | EventMetric | 'conversions' | MoneyMetric;
 
-/** Money metrics, in millionths. `unbilled_micros`: amounts that exceeded a budget and were booked with 0. */
+/**
+ * Metrics that are amounts, in millionths. `unbilled_micros` is the amount that exceeded a budget and was booked as 0.
+ */
 export const moneyMetrics = ['revenue_micros', 'unbilled_micros'] as const;
 
 type MoneyMetric = (typeof moneyMetrics)[number];
@@ -16,24 +18,27 @@ type CountMetric = Exclude<MetricName, MoneyMetric>;
 export const isMoney = (name: MetricName): name is MoneyMetric =>
   (moneyMetrics as readonly MetricName[]).includes(name);
 
-/** Metrics that are counts. */
+/** Metrics that are counts rather than amounts. */
 export const countNames: readonly CountMetric[] = ['sessions', 'filled_sessions', ...eventMetrics, 'conversions'];
 
 export const metricNames: readonly MetricName[] = [...countNames, ...moneyMetrics];
 
-/** Booked and unbilled money in one currency, in millionths. */
+/** Booked revenue and unbilled amount in one currency, in millionths. */
 export type MoneySum = { currency: string; revenueMicros: number; unbilledMicros: number };
 
 /**
- * Sums of the metrics; money in millionths of the currency. NaN stands for unknown sessions (`withoutSessions`), and
- * for money in several currencies, which is never added up.
+ * Values of all metrics. Amounts are in millionths of the currency. NaN means that the number of sessions is unknown
+ * (`withoutSessions`), or that the amounts are in several currencies, which are never added up.
  */
 export type Metrics = Record<MetricName, number> & {
-  /** Money by currency, ordered by code. */
+  /** Amounts by currency, sorted by currency code. */
   money: readonly MoneySum[];
 };
 
-/** Combines metrics with their money by currency. The single amounts are set if there is at most one currency. */
+/**
+ * Combines metrics with amounts by currency. `revenue_micros` and `unbilled_micros` are set if there is at most one
+ * currency.
+ */
 export function withMoney(metrics: Record<MetricName, number>, money: readonly MoneySum[]): Metrics {
   const [only] = money;
   const single = (micros: number | undefined): number => (money.length > 1 ? Number.NaN : (micros ?? 0));
@@ -45,18 +50,18 @@ export function withMoney(metrics: Record<MetricName, number>, money: readonly M
   };
 }
 
-/** Metrics with the money of only one currency. */
+/** Returns metrics whose amounts are limited to one currency. */
 export const inCurrency = (metrics: Metrics, currency: string): Metrics =>
   withMoney(
     metrics,
     metrics.money.filter((sum) => sum.currency === currency),
   );
 
-/** Currencies of sums, ordered by code. */
+/** Returns all currencies that occur in a list of metrics, sorted by code. */
 export const currenciesOf = (sums: readonly (Metrics | null)[]): string[] =>
   [...new Set(sums.flatMap((metrics) => metrics?.money.map(({ currency }) => currency) ?? []))].sort();
 
-/** Adds up money by currency, without zero sums. */
+/** Adds up amounts by currency, and omits currencies with zero sums. */
 export function addMoney(lists: Iterable<readonly MoneySum[]>): MoneySum[] {
   const sums = new Map<string, MoneySum>();
   for (const list of lists)
@@ -73,47 +78,50 @@ export function addMoney(lists: Iterable<readonly MoneySum[]>): MoneySum[] {
     .sort((a, b) => (a.currency < b.currency ? -1 : 1));
 }
 
-/** Metrics without sessions, which were counted once for each of several offers or campaigns and can't be separated. */
+/**
+ * Sets the session metrics to unknown, because a session with several offers or campaigns was counted once for each of
+ * them.
+ */
 export const withoutSessions = (metrics: Metrics): Metrics => ({
   ...metrics,
   sessions: Number.NaN,
   filled_sessions: Number.NaN,
 });
 
-/** Dimensions that reports can group and filter by. The campaign is that of the offer. */
+/** Dimensions that reports can group and filter by. The campaign is derived from the offer. */
 export const dimensionNames = ['placement', 'campaign', 'offer', 'country', 'device', 'os'] as const;
 
 export type DimensionName = (typeof dimensionNames)[number];
 
-/** Sum of rows, metric by metric. */
+/** Adds up rows, metric by metric. */
 export function sumOf(rows: readonly { metrics: Metrics }[]): Metrics {
   const sum = (name: MetricName): number => rows.reduce((total, { metrics }) => total + metrics[name], 0);
   const counts = Object.fromEntries(metricNames.map((name) => [name, sum(name)])) as Record<MetricName, number>;
   return withMoney(counts, addMoney(rows.map(({ metrics }) => metrics.money)));
 }
 
-/** Joins a text for each metric with commas. */
+/** Generates a text for each metric, and joins the texts with commas. */
 export const eachMetric = (text: (name: MetricName) => string): string => metricNames.map(text).join(', ');
 
-/** Column list of all metrics. */
+/** SQL column list of all metrics. */
 export const metricColumns = eachMetric((name) => name);
 
-/** Limit of sums, in millionths, so that absurd amounts stop neither rollups nor reports. */
+/** Upper limit of summed amounts, in millionths, so that absurd amounts cannot break rollups or reports. */
 const maxMicros = '1000000000000000000';
 
 const bounded = (amount: string): string => `greatest(-${maxMicros}, least(${maxMicros}, ${amount}))::bigint`;
 
-/** SQL of the sum of a metric's column. Counts are added as bigints, ten times faster than as numerics. */
+/** SQL for the sum of a metric column. Counts are added as bigint, which is ten times as fast as numeric. */
 export const sumSql = (name: MetricName, column: string = name): string =>
   isMoney(name) ? bounded(`sum(${column})`) : `sum_exact(${column})`;
 
-/** SQL of the sums of all metrics, each with its name. */
+/** SQL for the sums of all metrics, each with its name as the alias. */
 export const sumsSql = eachMetric((name) => `${sumSql(name)} as ${name}`);
 
-/** Columns of money sums, which are stored by currency. */
+/** Columns with summed amounts, which are stored by currency. */
 export const moneyColumns = moneyMetrics.join(', ');
 
-/** SQL condition for rows with money. */
+/** SQL condition for rows with non-zero amounts. */
 export const hasMoney = `(${moneyMetrics.map((name) => `${name} <> 0`).join(' or ')})`;
 
 export const moneySumsSql = moneyMetrics.map((name) => `${sumSql(name)} as ${name}`).join(', ');
@@ -123,7 +131,7 @@ const addSql = (name: MetricName): string =>
     ? `${name} = ${bounded(`kept.${name}::numeric + excluded.${name}`)}`
     : `${name} = kept.${name} + excluded.${name}`;
 
-/** SQL for `on conflict` that adds the sums of `excluded` to those of `kept`. */
+/** SQL for an `on conflict` clause that adds the sums in `excluded` to those in `kept`. */
 export const addMetricsSql = eachMetric(addSql);
 export const addMoneySql = moneyMetrics.map(addSql).join(', ');
 
@@ -140,8 +148,8 @@ function metricOfEventsSql(name: MetricName): string {
   return kind === undefined ? sumSql(name) : countSql([kind]);
 }
 
-/** SQL of the metrics of a group of events (`rollup/events.ts`), each with its name. */
+/** SQL for the metrics of a group of events (`rollup/events.ts`), each with its name as the alias. */
 export const metricsOfEventsSql = eachMetric((name) => `${metricOfEventsSql(name)} as ${name}`);
 
-/** SQL of the number of served offers in a group of events. */
+/** SQL for the number of served offers in a group of events. */
 export const servedOfEventsSql = `${countSql(['served'])} as served`;

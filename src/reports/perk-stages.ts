@@ -1,19 +1,25 @@
 import type { Executor } from '../platform/db/pool.ts';
 
-/** Sessions by stage of their perks: at least one perk selected; confirmed; its webhook delivered. */
+/**
+ * Number of sessions by stage of the perk funnel: with at least one selected perk, confirmed, and with a delivered
+ * webhook.
+ */
 export type PerkStages = { selected: number; confirmed: number; delivered: number };
 
-/** Sessions of a publisher to count (epoch ms, `untilMs` exclusive). '' stands for an absent country, device or os. */
+/**
+ * Sessions of a publisher to count. Times are in epoch milliseconds; `untilMs` is exclusive. An empty country, device
+ * or os stands for a missing value.
+ */
 export type PerkStagesQuery = {
   publisherId: number;
   fromMs: number;
   untilMs: number;
   texts: Readonly<Partial<Record<'placement' | 'country' | 'device' | 'os', readonly string[]>>>;
-  /** Counts only sessions that showed one of the campaigns or offers, and only their perks. */
+  /** Campaigns or offers to which sessions and their perks are limited, or null for all. */
   campaigns: readonly number[] | null;
   offers: readonly number[] | null;
   attribute: { key: string; values: readonly string[] } | null;
 };
 
-/** Counts the stages; contributed by one module. */
+/** Counts sessions by stage of the perk funnel, contributed by a single module. */
 export type CountPerkStages = (executor: Executor, query: PerkStagesQuery) => Promise<PerkStages>;

@@ -5,7 +5,8 @@ import { fromMicros } from '../platform/money.ts';
 import { dimensionBits } from './rollup/grains.ts';
 
 /**
- * A placement whose metric fell to half or less compared with the same hours of last week. Revenue is in the currency.
+ * Placement whose metric is at most half of its value in the same hours of last week. Revenue is in units of
+ * `currency`.
  */
 export type PlacementDrop = {
   publisherId: number;
@@ -13,13 +14,13 @@ export type PlacementDrop = {
   metric: 'fill_rate' | 'revenue';
   now: number;
   before: number;
-  /** Currency of revenue, which is compared by currency; null for other metrics. */
+  /** Currency of the revenue, which is compared per currency, or null for other metrics. */
   currency: string | null;
 };
 
 /**
- * Minimum counts for a comparison: sessions of last week and of now for a fill rate, clicks and conversions for
- * revenue.
+ * Minimum counts for a comparison. A fill rate requires enough sessions last week and now; revenue requires enough
+ * clicks and conversions last week.
  */
 const [minSessionsBefore, minSessions, minPaidBefore] = [100, 20, 20];
 
@@ -42,14 +43,14 @@ const sum = (column: string, isBefore: boolean): string =>
   `coalesce(sum_exact(${column}) filter (where bucket ${isBefore ? '<' : '>='} $2), 0)`;
 
 /**
- * Compares the last complete hours with those of last week.
- * @returns null if the rollups are behind, so that a comparison is impossible
+ * Compares the metrics of the last complete hours with the same hours of last week.
+ * @returns null if the rollups are behind, so that no comparison is possible
  */
 export async function findPlacementDrops(
   executor: Executor,
   { publisherIds, nowMs, hours }: { publisherIds: readonly number[]; nowMs: number; hours: number },
 ): Promise<PlacementDrop[] | null> {
-  // Hours of some time zones begin at half past, so a bucket is complete an hour after its start.
+  // In some time zones, hours begin at half past, so a bucket is complete only an hour after its start.
   const end = new Date(nowMs - hourMs);
   const [start, weekMs] = [new Date(end.getTime() - hours * hourMs), 7 * dayMs];
   const ago = (at: Date): Date => new Date(at.getTime() - weekMs);
@@ -93,7 +94,7 @@ function dropsOf(row: FillRow, revenue: readonly RevenueRow[]): PlacementDrop[] 
   if (of('sessions_before') >= minSessionsBefore && of('sessions') >= minSessions)
     add('fill_rate', of('filled') / of('sessions'), of('filled_before') / of('sessions_before'), null);
   if (of('paid_before') < minPaidBefore) return drops;
-  // A placement has one revenue alert, for the currency with the largest drop.
+  // A placement raises only one revenue alert, for the currency with the largest drop.
   const fall = ({ now, before }: RevenueRow): number => (Number(before) > 0 ? Number(now) / Number(before) : 1);
   const [most] = [...revenue].sort((a, b) => fall(a) - fall(b));
   if (most !== undefined) add('revenue', fromMicros(Number(most.now)), fromMicros(Number(most.before)), most.currency);

@@ -20,31 +20,50 @@ import { type Reconciliation, reconcile } from './reconcile/reconcile.ts';
 
 export type ActivityReport = ReportRequest & {
   rows: readonly ActivityRow[];
-  /** Totals of everything that passes the filters. A session counts once; if sums can't tell, its number is NaN. */
+  /**
+   * Totals of everything that matches the filters. A session is counted once. If rollups cannot provide this, the
+   * number of sessions is NaN.
+   */
   totals: Metrics;
-  /** Totals in the reporting currency; null if a rate is missing; absent without such a currency. */
+  /**
+   * Totals in the reporting currency. They are null if an exchange rate is missing, and absent if the publisher has no
+   * reporting currency.
+   */
   converted?: ConvertedTotal | null;
 };
 
 type AskedBy = {
-  /** Aborts the report when the client has disconnected. */
+  /** Abort signal that cancels the report when the client disconnects. */
   signal?: AbortSignal | undefined;
-  /** Resources that the report is limited to, or null for all. */
+  /** Resources that the report is limited to, or null for all resources. */
   resources?: KeyResources | null;
 };
 
 export type ReportService = {
   /**
-   * Errors: invalid_request, unknown_group_by, report_too_large, unavailable.
+   * Creates an activity report.
+   * @throws AppError invalid_request, unknown_group_by, report_too_large, unavailable
    */
   activity: (publisher: Publisher, given: ActivityParameters, asked?: AskedBy) => Promise<ActivityReport>;
-  /** Answers from sums only. Errors: report_too_large, unavailable. */
+  /**
+   * Answers an explorer query from rollups only.
+   * @throws AppError report_too_large, unavailable
+   */
   explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored>;
-  /** Returns the values with the most of a metric. Errors: report_too_large, unavailable. */
+  /**
+   * Returns the values with the largest metric.
+   * @throws AppError report_too_large, unavailable
+   */
   top: (query: TopQuery, signal?: AbortSignal) => ReturnType<typeof exploreTop>;
-  /** Reads raw rows for a report, in turn with other reports. Errors: report_too_large, unavailable. */
+  /**
+   * Reads raw rows for a report. The reads count towards the limit on concurrent raw reports.
+   * @throws AppError report_too_large, unavailable
+   */
   readRaw: <T>(publisherId: number, work: (executor: Executor) => Promise<T>, signal?: AbortSignal) => Promise<T>;
-  /** Reconciles UTC days. Errors: invalid_request, report_too_large, unavailable. */
+  /**
+   * Reconciles a range of UTC days.
+   * @throws AppError invalid_request, report_too_large, unavailable
+   */
   reconciliation: (
     publisher: Publisher,
     given: DayRangeParameters,
@@ -56,8 +75,9 @@ export type ReportService = {
 const maxRows = 50_000;
 const message = problem('reportsWaiting');
 /**
- * Maximum number of concurrent reports in one process, so that they never use up the connections that beacons need:
- * from rollups, and from raw rows, which occupy a processor while they run. Publishers take turns, and none gets all.
+ * Limits the number of concurrent reports in one process, so that reports never use up the connections that beacons
+ * need. There is one limit for reports from rollups, and one for reports from raw rows, which keep a CPU busy while
+ * they run. Publishers take turns, and none of them can occupy the whole limit.
  */
 const limitFromRollups = createLimiter({
   maxConcurrent: 3,
@@ -136,8 +156,8 @@ export function createReportService({ pool, dbHealth, now }: ServiceDeps): Repor
 }
 
 /**
- * Whether the rows add up to the totals. They don't if they count a session per offer, or omit sessions without the
- * key.
+ * Whether adding up the rows yields the totals. It does not if rows count a session once per offer, or omit sessions
+ * without the custom attribute.
  */
 const addsUp = ({ groupBy, filters, customValues }: ActivityQuery): boolean =>
   (!groupBy.includes('custom') || customValues !== null) &&
@@ -155,8 +175,9 @@ async function isKnownKey(executor: Executor, publisherId: number, key: string):
 }
 
 /**
- * Single currency of sums: that of their money, or without money that of the publisher's campaigns.
- * @returns null if there are several
+ * Returns the single currency of a list of metrics. If they have no amounts, it is the currency of the publisher's
+ * campaigns.
+ * @returns null if there are several currencies
  */
 export function singleCurrencyOf(
   sums: readonly { metrics: Metrics }[],
@@ -168,7 +189,7 @@ export function singleCurrencyOf(
   return currencies.size === 1 ? ([...currencies][0] ?? null) : null;
 }
 
-/** Currency of the campaigns provisioned to the publisher, or null if they have several. */
+/** Returns the currency of the campaigns provisioned to a publisher, or null if they have several currencies. */
 export function currencyOf({ offers }: Snapshot, publisherId: number): string | null {
   const currencies = new Set<string>();
   for (const { campaign } of offers.values())

@@ -6,17 +6,17 @@ import { customGrains, moneyKey, rollupKey } from './rollup/keys.ts';
 import { computedSumsCtes, reconciliationKey } from './rollup/statement.ts';
 import { moneyWeeksOfDaysSql, weekStartSql, weeksOfDaysSql } from './rollup/weeks.ts';
 
-/** A stored sum that differs from the raw rows, with `column: stored → computed` for each different count. */
+/** Rollup that differs from the raw rows, with `column: stored → computed` for each differing value. */
 export type Difference = { rollup: string; differences: string[] };
 
 export type Verification = {
-  /** Number of compared sums. */
+  /** Number of rollups that were compared. */
   compared: number;
-  /** At most 100 of each kind. */
+  /** Differences found, at most 100 for each kind of rollup. */
   differences: Difference[];
 };
 
-/** A kind of sums: `stored` and `computed` are queries of the columns of the key and of the counts. */
+/** Kind of rollup. `stored` and `computed` are queries that return the key columns and the values. */
 type Kind = {
   key: string;
   counts: readonly string[];
@@ -31,7 +31,7 @@ const isEqual = (count: string): string => `stored_${count} = computed_${count}`
 const inDays = `bucket >= $1::date::timestamp at time zone 'UTC'
   and bucket < ($2::date + 1)::timestamp at time zone 'UTC'`;
 
-/** $1, $2: first and last UTC day. Two further days complete the last days of time zones west of Greenwich. */
+/** $1, $2: first and last UTC day. Two more days are read to complete the last days in time zones west of Greenwich. */
 const eventsOfDays = `
 select * from (${allEventsSql({ condition: isRolledUp, fromDay: `$1::date - ${longestDays}` })}) as all_events
 where at >= $1::date::timestamp at time zone 'UTC' and at < ($2::date + 3)::timestamp at time zone 'UTC'`;
@@ -58,8 +58,8 @@ const firstWeek = weekStartSql(`($1::date::timestamp at time zone 'UTC')`);
 const afterLast = `($2::date + 1)::timestamp at time zone 'UTC'`;
 
 /**
- * Weeks that contain the days, compared with all of their stored days, because raw rows may exist for only some of
- * them.
+ * Weekly rollups that contain the days. They are compared with the sum of all of their stored days, because raw rows
+ * may exist for only some of these days.
  */
 const weeks: Kind = {
   key: rollupKey,
@@ -78,7 +78,10 @@ const moneyWeeks: Kind = {
 
 const customKey = 'publisher_id, key, grain, bucket';
 
-/** All values of an attribute together: which of them have their own rows depends on their order, and on erasures. */
+/**
+ * Rollups of each attribute, summed over all values. Which values have their own rows depends on their order of arrival
+ * and on erasures.
+ */
 const customRollups: Kind = {
   key: customKey,
   counts: metricNames,
@@ -106,7 +109,7 @@ select * from (
 ) as summed where ${inDays}`,
 };
 
-/** Raw rows of developers' sessions are deleted after a day, so there may be fewer than were counted. */
+/** Raw rows of dev sessions are deleted after a day, so there may be fewer of them than were counted. */
 const reconciliation: Kind = {
   key: reconciliationKey,
   counts: ['count'],
@@ -131,9 +134,10 @@ select (select count(*)::int from compared) as compared,
 type WrongRow = Record<string, string | number>;
 
 /**
- * Adds up the raw rows of some UTC days and compares them with the stored sums, on one snapshot and up to the progress
- * of the rollups, so that it is correct while traffic runs. The raw rows of the days must still exist, and those of
- * sessions up to 64 days before; a void may belong to an older session.
+ * Recomputes the rollups of a range of UTC days from the raw rows, and compares them with the stored rollups. Uses a
+ * single snapshot and the progress of the rollups, so that the result is correct even during traffic. The raw rows of
+ * these days must still exist, and also those of sessions up to 64 days earlier. A void may belong to an even older
+ * session.
  */
 export async function verifyRollups(client: pg.ClientBase, from: string, to: string): Promise<Verification> {
   await client.query('begin transaction isolation level repeatable read, read only');

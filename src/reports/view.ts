@@ -4,14 +4,17 @@ import { countNames, type Metrics, type MoneySum, withMoney } from './metrics.ts
 import { createWriter } from './query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from './query/types.ts';
 
-/** Counts and rates in a response. Money in units of the currency; a rate with the denominator 0 is 0. NaN: unknown. */
+/**
+ * Counts and rates in a response. Amounts are in units of the currency. A rate with a denominator of 0 is 0. NaN means
+ * that the value is unknown.
+ */
 type MetricsView = Record<string, number>;
 
 const unit = 1_000_000;
 const rounded = (value: number): number => Math.round(value * unit) / unit;
 const rate = (part: number, whole: number): number => (whole === 0 ? 0 : rounded(part / whole));
 
-/** Columns of a report after its groups: the counts in the order of the metrics, then money and rates. */
+/** Report columns after the group columns: counts in the order of the metrics, then amounts and rates. */
 const columns: readonly { name: string; of: (metrics: Metrics) => number }[] = [
   ...countNames.map((name) => ({ name, of: (metrics: Metrics) => metrics[name] })),
   { name: 'revenue', of: ({ revenue_micros }) => fromMicros(revenue_micros) },
@@ -24,7 +27,7 @@ const columns: readonly { name: string; of: (metrics: Metrics) => number }[] = [
 
 export const viewNames: readonly string[] = columns.map(({ name }) => name);
 
-/** Columns that count sessions or divide by them, which are unknown if the sessions are. */
+/** Columns that contain a number of sessions or divide by it. They are unknown if the number of sessions is unknown. */
 export const sessionViewNames: readonly string[] = ['sessions', 'filled_sessions', 'rpm', 'fill_rate'];
 
 const zeros: MetricsView = Object.fromEntries(viewNames.map((name) => [name, 0]));
@@ -37,10 +40,10 @@ function metricsView(metrics: Metrics): MetricsView {
 
 const columnOf = new Map(columns.map((column) => [column.name, column]));
 
-/** Value of the view by name. */
+/** Returns the displayed value of a metric by its column name. */
 export const viewValue = (name: string, metrics: Metrics): number => columnOf.get(name)?.of(metrics) ?? 0;
 
-/** Money in one currency as returned. */
+/** Amounts in one currency, as returned by the API. */
 export type MoneyView = { currency: string; revenue: number; unbilled: number };
 
 export const moneyView = (money: readonly MoneySum[]): MoneyView[] =>
@@ -51,15 +54,18 @@ export const moneyView = (money: readonly MoneySum[]): MoneyView[] =>
   }));
 
 /**
- * Currency of the single amounts of a row: its own if it has one, otherwise that of the whole report. Null if it has
- * several, or if it has none and the report has several.
+ * Returns the currency for the single-currency amounts in a row: the row's own currency, or else the report's currency.
+ * Returns null if the row has several currencies, or if it has none and the report has several.
  */
 function currencyOfRow({ money }: Metrics, reportCurrency: string | null): string | null {
   if (money.length === 0) return reportCurrency;
   return money.length === 1 ? (money[0]?.currency ?? null) : null;
 }
 
-/** Metrics; single amounts are null unless there is exactly one currency. */
+/**
+ * Returns the metrics of a row as returned by the API. Single-currency amounts are null unless there is exactly one
+ * currency.
+ */
 export const amountsView = (metrics: Metrics, reportCurrency: string | null): Record<string, unknown> => {
   const currency = currencyOfRow(metrics, reportCurrency);
   const view = metricsView(metrics);
@@ -69,18 +75,18 @@ export const amountsView = (metrics: Metrics, reportCurrency: string | null): Re
 
 type Pieces = Generator<Buffer, void, undefined>;
 
-/** Metrics that are amounts in one currency. */
+/** Metrics that are amounts in a single currency. */
 const moneyViewNames: ReadonlySet<string> = new Set(['revenue', 'unbilled', 'rpm']);
 
 const members = columns.map(({ name, of }) => ({ name, key: Buffer.from(`,${JSON.stringify(name)}:`), of }));
 const unknown = Buffer.from('null');
-/** Members of an object, to append to others. */
+/** Serialised object members to append to another object. */
 const moneyBytes = (json: string): Buffer => Buffer.from(`,${json.slice(1, -1)}`);
 const [comma, endOfItem, endOfLine] = [Buffer.from(','), Buffer.from('}'), Buffer.from('\r\n')];
 
 /**
- * Writes rows as items of a JSON array, in chunks: each with its day, by the hour also its hour, the dimensions under
- * their requested names, and the metrics.
+ * Yields rows as items of a JSON array, in chunks. Each item contains its day, its hour in hourly reports, the
+ * dimensions under their requested names, and the metrics.
  */
 export function* toJsonItems(
   { query, names }: ReportRequest,
@@ -117,9 +123,9 @@ export function* toJsonItems(
 }
 
 /**
- * Writes rows as CSV (RFC 4180), in chunks. A row with several currencies has a line for each: the first one has the
- * counts, so that columns can be added up; the others have only amounts. Text that a spreadsheet may interpret as a
- * formula is prefixed with an apostrophe.
+ * Yields rows as CSV (RFC 4180), in chunks. A row with several currencies becomes one line per currency. The first line
+ * contains the counts, so that columns can be added up. The other lines contain only amounts. Text that a spreadsheet
+ * may interpret as a formula is prefixed with an apostrophe.
  */
 export function* toCsv(
   { query, names }: ReportRequest,
@@ -160,7 +166,7 @@ const furtherAmounts: ReadonlySet<string> = new Set(['revenue', 'unbilled']);
 
 type ToBytes = (value: string | number) => Buffer;
 
-/** Caches the bytes of each time and value, because they repeat. */
+/** Caches the encoded bytes of each time and value, because they repeat. */
 function memoise<T extends string | number>(write: (value: T) => Buffer): (value: T) => Buffer {
   const cache = new Map<T, Buffer>();
   return (value) => {

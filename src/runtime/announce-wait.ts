@@ -1,9 +1,9 @@
 import type { Logger } from '../platform/logger.ts';
 
-/** Time after which a step of the start logs what it waits for (milliseconds). */
+/** Time after which a startup step logs what it is waiting for, in milliseconds. */
 const silentMs = 2000;
 
-/** Runs a step of the start. If it takes long, it logs that the start waits, and what for. */
+/** Runs a startup step. If it takes long, logs that the startup is waiting, and what for. */
 export async function announceWait<T>(logger: Logger, waitsFor: string, step: () => Promise<T>) {
   const timer = setTimeout(() => logger.warn({ waitsFor }, 'startup is waiting'), silentMs);
   try {

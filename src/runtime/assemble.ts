@@ -21,8 +21,8 @@ type Shared = {
 };
 
 /**
- * Gathers the contributions of all modules. The order of the list does not matter; the modules' ranks do.
- * @throws Error with both names if two modules contribute the same key
+ * Collects the contributions of all modules. They are ordered by module rank, regardless of the order of the list.
+ * @throws Error with both module names if two modules contribute the same key
  */
 export function assemble(
   list: readonly Module[],
@@ -35,7 +35,7 @@ export function assemble(
   return {
     modules,
     permissions,
-    // Events of users come first; those of the service are from an early module.
+    // Lists the events of users first, and the events of the service, which come from an early module, last.
     events: registerEventTypes(modules.toReversed().flatMap((module) => module.eventTypes ?? [])),
     navigation: navigationOf(modules.flatMap((module) => module.navigation ?? [])),
     commands: modules.flatMap((module) => module.commands ?? []),
@@ -62,11 +62,11 @@ export function assemble(
   };
 }
 
-/** Sorts by role, lowest privilege first. */
+/** Sorts permissions by role, lowest privilege first. */
 const byRole = (a: PermissionEntry, b: PermissionEntry): number =>
   Number(hasRole(a.role, b.role)) - Number(hasRole(b.role, a.role));
 
-/** Keys that only one module may contribute, by the kind of contribution. */
+/** Keys that only one module may contribute, by kind of contribution. */
 const uniqueKeys: Readonly<Record<string, (module: Module) => readonly string[]>> = {
   module: ({ name }) => [name],
   permission: ({ permissions = [] }) => permissions.map(({ name }) => name),
@@ -95,8 +95,8 @@ const singleMembers = [
 ] as const;
 
 /**
- * Rejects duplicate keys.
- * @throws Error naming both modules and the key
+ * Rejects keys that two modules contribute.
+ * @throws Error that identifies both modules and the key
  */
 function refuseDuplicates(modules: readonly Module[]): void {
   for (const [kind, keysOf] of Object.entries(uniqueKeys)) {
@@ -111,7 +111,7 @@ function refuseDuplicates(modules: readonly Module[]): void {
   }
 }
 
-/** The contribution of the only module that has it, or null. */
+/** Returns a contribution that at most one module may have, or null if no module has it. */
 const single = <Member extends (typeof singleMembers)[number]>(
   modules: readonly Module[],
   member: Member,
@@ -132,7 +132,8 @@ function additionsOf(modules: readonly Module[]): AllAdditions {
 }
 
 /**
- * Steps run from the module with the highest rank to the lowest, which is also the order in which rows are locked.
+ * Collects the erasure and export steps from the module with the highest rank to the one with the lowest. This is also
+ * the order in which rows are locked.
  * @throws Error if no module finds or erases sessions
  */
 function userDataOf(modules: readonly Module[]): UserDataSteps {

@@ -1,7 +1,7 @@
 import type { Command } from '../command-line/command.ts';
 import type { LoadSealed } from './commands/secrets.ts';
 
-/** Commands that check the whole installation. */
+/** Commands that check the complete installation. */
 export const doctorCommands: readonly Command[] = [
   {
     name: 'doctor',
@@ -12,7 +12,7 @@ export const doctorCommands: readonly Command[] = [
   },
 ];
 
-/** Commands that rotate SECRETS_KEY. They reseal the columns in the order of the list. */
+/** Returns the commands that rotate SECRETS_KEY. They reseal the columns in the given order. */
 export const secretsCommands = (columns: readonly LoadSealed[]): readonly Command[] => [
   {
     name: 'secrets status',

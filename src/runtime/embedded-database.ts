@@ -6,7 +6,7 @@ import type { Parts } from './parts.ts';
 
 /**
  * Returns the embedded databases.
- * @throws ConfigError in a program without embedded databases
+ * @throws ConfigError if this program has no embedded databases
  */
 export function requireEmbedded(embedded: EmbeddedDatabases | undefined): EmbeddedDatabases {
   if (embedded === undefined)
@@ -14,7 +14,10 @@ export function requireEmbedded(embedded: EmbeddedDatabases | undefined): Embedd
   return embedded;
 }
 
-/** Starts the embedded database of DATA_DIR, or attaches to its running server. It ends with `parts`. */
+/**
+ * Starts the embedded database in DATA_DIR, or connects to its server if that is already running. The database stops
+ * together with `parts`.
+ */
 export async function startEmbedded(
   embedded: EmbeddedDatabases,
   { dataDir }: Config,

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { registerCounts } from '../platform/metrics/metrics.ts';
 
-/** Measures the runs of background jobs. */
+/** Records the duration and result of background job runs. */
 export type JobMeter = { ran: (job: string, ms: number, failed: boolean) => void };
 
 export function createJobMeter(registry: Registry): JobMeter {

@@ -24,12 +24,13 @@ import type { Shell } from '../shell/layout.ts';
 import type { NavEntry, Navigation } from '../shell/navigation.ts';
 import type { EventType, EventTypes } from '../webhooks/events.ts';
 
-/** Contributions of a module; all of them are optional (docs/architecture.md#modules). */
+/** Contributions of a module (docs/architecture.md#modules). All of them are optional except the name and rank. */
 export type Module = {
   name: string;
   /**
-   * Rank of the module, whatever the order of their list. Routes are documented from the lowest rank up. Erasure and
-   * retention start with the highest rank, because rows of a module refer to rows of modules with lower ranks.
+   * Rank of the module, independent of the order of the module list. Routes are documented from the lowest rank to the
+   * highest. Erasure and retention start with the highest rank, because the rows of a module refer to rows of modules
+   * with lower ranks.
    */
   rank: number;
   /** Permissions for keys and users. */
@@ -37,58 +38,60 @@ export type Module = {
   /** Events that publishers can subscribe to. */
   eventTypes?: readonly EventType[];
   navigation?: readonly NavEntry[];
-  /** Commands of `perkwire`. src/commands.ts lists them as well, because its help must not create modules. */
+  /**
+   * Commands of the `perkwire` command line. src/commands.ts also lists them, because the help must not create modules.
+   */
   commands?: readonly Command[];
-  /** Stores a proposed change that needs approval, for pages. One module has it. */
+  /** Stores a proposed change that needs approval, for the pages. Only one module contributes it. */
   propose?: (work: Work, proposal: Proposal) => Promise<{ id: number; state: string }>;
-  /** Additions to the pages of the catalogue. */
+  /** Extensions of the catalogue pages. */
   extensions?: Partial<PageExtensions>;
-  /** Computed fields of rows of other modules, by the kind of row. */
+  /** Computed fields for rows of other modules, by kind of row. */
   rowAdditions?: Readonly<Record<string, Additions>>;
-  /** Takes events before PostgreSQL stores them. One module has it. */
+  /** Event log that accepts events before PostgreSQL stores them. Only one module contributes it. */
   eventLog?: EventLog;
-  /** Stores the events of the event log. One module has it. */
+  /** Stores the events from the event log in PostgreSQL. Only one module contributes it. */
   storeEvents?: StoreEvents;
-  /** Stores messages to users about their perks. One module has it. */
+  /** Stores messages to users about their perks. Only one module contributes it. */
   perkMessages?: PerkMessages;
-  /** Retention of e-mail addresses of users. One module has it. */
+  /** Retention of users' email addresses. Only one module contributes it. */
   addressRetention?: AddressRetention;
-  /** Checks for states that people are alerted of. */
+  /** Checks for problems that raise alerts. */
   alertChecks?: readonly AlertCheck[];
-  /** Counts the stages of perks in the funnel. One module has it. */
+  /** Counts the sessions at each stage of the perk funnel. Only one module contributes it. */
   perkStages?: CountPerkStages;
-  /** Sends reports to chats. One module has it. */
+  /** Sends reports to chat channels. Only one module contributes it. */
   chatChannels?: ChatChannels;
-  /** Its part in erasures and exports. */
+  /** Steps of the module in erasures and exports. */
   userData?: UserDataPart;
-  /** Deletes expired rows of its tables. */
+  /** Deletes expired rows from the module's tables. */
   retention?: RetentionStep;
-  /** Schemas that its routes refer to by `$id`. */
+  /** Schemas to which the module's routes refer by `$id`. */
   schemas?: readonly TSchema[];
-  /** Sources of the examples in the API reference, in the demo. */
+  /** Current values for the examples in the API reference of the demo. */
   examples?: LiveExamples;
-  /** Registered before all routes. */
+  /** Prepares the app before any routes are registered. */
   prepare?: (app: App, contributions: Contributions) => Promise<void>;
-  /** Routes of processes of every role. */
+  /** Registers routes in processes of every role. */
   probes?: (app: App, contributions: Contributions) => Promise<void>;
-  /** The most frequent public routes, in a scope without hooks. */
+  /** Registers the most frequent public routes in a scope without hooks. */
   hotRoutes?: (scope: App, hot: HotRoutes, contributions: Contributions) => Promise<void>;
-  /** Hooks of all other public routes. */
+  /** Adds hooks to all other public routes. */
   observe?: (open: App) => void;
-  /** Routes that pages of any origin may call. */
+  /** Registers routes that pages of any origin may call. */
   publicRoutes?: (open: App, contributions: Contributions) => Promise<void>;
-  /** Hooks of the routes that are registered after these. */
+  /** Adds hooks to all routes that are registered afterwards. */
   observeRoutes?: (app: App) => void;
   routes?: (app: App, contributions: Contributions) => Promise<void>;
-  /** Dashboard pages that need no session. */
+  /** Registers dashboard pages that require no session. */
   openPages?: (app: App, shell: Shell, contributions: Contributions) => Promise<void>;
   pages?: (app: App, shell: Shell, contributions: Contributions) => void;
   jobs?: (contributions: Contributions) => readonly Job[];
-  /** Runs when the process ends, before `close` of earlier modules. */
+  /** Runs when the process ends, before `close` of the modules created earlier. */
   close?: () => Promise<void>;
 };
 
-/** Contributions of all modules, complete before the first route is registered or job started. */
+/** Contributions of all modules. They are complete before the first route is registered and the first job starts. */
 export type Contributions = {
   modules: readonly Module[];
   permissions: readonly PermissionEntry[];
@@ -96,9 +99,9 @@ export type Contributions = {
   navigation: Navigation;
   commands: readonly Command[];
   userData: UserDataSteps;
-  /** Null outside of the demo. */
+  /** Current values for the API reference examples, or null outside of the demo. */
   examples: LiveExamples | null;
-  /** Event log; null if events go straight to PostgreSQL. */
+  /** Event log, or null if events are written directly to PostgreSQL. */
   eventLog: EventLog | null;
   storeEvents: StoreEvents | null;
   perkMessages: PerkMessages | null;
@@ -108,8 +111,8 @@ export type Contributions = {
   chatChannels: ChatChannels | null;
   extensions: PageExtensions;
   auth: Authenticator<unknown>;
-  /** For routes of the management API. */
+  /** Services for management API routes. */
   http: ManagementHttp;
-  /** For pages. */
+  /** Management API client for the dashboard pages. */
   management: ManagementClient;
 };

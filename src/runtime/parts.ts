@@ -1,6 +1,6 @@
 import type { Logger } from '../platform/logger.ts';
 
-/** Started parts of a process. They stop in the reverse order of their start. */
+/** Running parts of a process. They are stopped in the reverse order of their start. */
 export type Parts = {
   add: (name: string, stop: () => Promise<unknown>) => void;
   stopAll: () => Promise<void>;

@@ -4,7 +4,7 @@ import type { App } from '../platform/http/app.ts';
 import type { Logger } from '../platform/logger.ts';
 import { flushConnections } from '../platform/module.ts';
 
-/** Reasons why an address cannot be listened on, by system error code, and what to change. */
+/** Explanation and advice for errors of `listen`, by system error code. */
 const problems: Record<string, string> = {
   EADDRINUSE: 'is in use by another program. Set PORT to a free port',
   EADDRNOTAVAIL: 'is not an address of this host. Correct HOST',
@@ -13,8 +13,8 @@ const problems: Record<string, string> = {
 };
 
 /**
- * Listens on an address.
- * @throws ConfigError if another address or port would help
+ * Starts listening on an address.
+ * @throws ConfigError if a different host or port would solve the problem
  */
 export async function listen(app: Pick<App, 'listen'>, { host, port }: { host: string; port: number }): Promise<void> {
   try {
@@ -27,10 +27,13 @@ export async function listen(app: Pick<App, 'listen'>, { host, port }: { host: s
 
 const stopSignals = ['SIGTERM', 'SIGINT'] as const;
 
-/** A single Ctrl-C reaches a process started by npm twice. Only a later signal means to exit at once (milliseconds). */
+/**
+ * Time in which repeated stop signals are ignored, in milliseconds. A single Ctrl-C reaches a process started by npm
+ * twice. Only a later signal requests an immediate exit.
+ */
 const repeatedSignalMs = 2000;
 
-/** Calls `stop` at the first stop signal. A later one exits with code 1. */
+/** Calls `stop` on the first stop signal. A later signal exits with code 1. */
 export function onStopSignal(
   target: Pick<NodeJS.Process, 'on' | 'exit'>,
   stop: (signal: NodeJS.Signals) => void,
@@ -46,15 +49,15 @@ export function onStopSignal(
   }
 }
 
-/** Signals that `onStopSignal` handles, for `closeWithGrace` to skip. */
+/** Signals that `onStopSignal` handles, so that `closeWithGrace` ignores them. */
 export const handledSignals: ('SIGTERM' | 'SIGINT')[] = [...stopSignals];
 
-/** Number of connections outside the pools: health, catalogue and dispatcher. */
+/** Number of database connections outside the pools: health, catalogue and dispatcher. */
 const otherConnections = 4;
 
 type Deps = { pool: Executor; config: { databasePoolSize: number }; logger: Logger };
 
-/** Warns if the processes could open more connections than the database allows. */
+/** Warns if all processes together could open more connections than the database allows. */
 export async function warnOfConnectionLimit({ pool, config, logger }: Deps, processes: number): Promise<void> {
   const needed = processes * (config.databasePoolSize + flushConnections + otherConnections);
   const { rows } = await pool.query<{ allowed: number }>(

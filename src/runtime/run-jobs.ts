@@ -16,14 +16,15 @@ type RunnerDeps = {
 };
 
 /**
- * Lists every background job of all modules; nothing else starts one. Several processes may run the same job at once.
+ * Lists the background jobs of all modules. Jobs are started nowhere else. Several processes may run the same job
+ * concurrently.
  */
 export const jobsOf = (contributions: Contributions, deps: RetentionDeps): readonly Job[] => [
   ...contributions.modules.flatMap(({ jobs }) => jobs?.(contributions) ?? []),
   retentionJob(contributions.modules, deps),
 ];
 
-/** Starts the jobs. `stop` resolves when all of them have ended. */
+/** Starts the jobs. The returned `stop` resolves when all jobs have ended. */
 export async function runJobs(jobs: readonly Job[], deps: RunnerDeps): Promise<Stoppable> {
   const running = await Promise.all(jobs.map((job) => ('start' in job ? job.start() : runLoop(job, deps))));
   return {
@@ -33,7 +34,7 @@ export async function runJobs(jobs: readonly Job[], deps: RunnerDeps): Promise<S
   };
 }
 
-/** Runs a job repeatedly. A series of failures is logged once. */
+/** Runs a job repeatedly. Only the first of several consecutive failures is logged as an error. */
 function runLoop(job: LoopJob, { dbHealth, logger, jobMeter }: RunnerDeps): Stoppable {
   const { name, pauseMs, retryMs = pauseMs, pausePerRun = 0, run, onStop } = job;
   let failing = false;
@@ -67,8 +68,8 @@ function runLoop(job: LoopJob, { dbHealth, logger, jobMeter }: RunnerDeps): Stop
 type RetentionDeps = { pool: pg.Pool; config: Config; logger: Logger; now: () => number };
 
 /**
- * Drops old rows: each module deletes its expired rows. The last module comes first, because later modules find their
- * rows by those of earlier ones. Several processes may do this.
+ * Applies the retention of each module, which deletes its expired rows. Modules run in reverse order, because later
+ * modules find their expired rows through the rows of earlier modules. Several processes may run this concurrently.
  */
 export async function applyRetention(
   modules: readonly { name: string; retention?: RetentionStep }[],

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { ConfigError, type SecretVariables } from '../config.ts';
 
 /**
- * Secrets of an embedded installation, created once and stored in its data folder, readable only by its owner.
+ * Returns the secrets of an embedded installation. They are generated once and stored in its data folder, readable only
+ * by the owner.
  * @throws ConfigError if the folder cannot be used
  */
 export const embeddedSecrets = (dataDir: string): SecretVariables => usable(() => keptSecrets(dataDir));
 
 /**
- * Secrets of an existing embedded installation.
+ * Returns the secrets of an existing embedded installation.
  * @throws ConfigError if they are missing or damaged
  */
 export const existingSecrets = (dataDir: string): SecretVariables =>
@@ -35,7 +36,8 @@ function keptSecrets(dataDir: string): SecretVariables {
     USER_PEPPER: randomBytes(32).toString('base64url'),
     SECRETS_KEY: randomBytes(32).toString('base64'),
   };
-  // Linking a complete file is atomic: if several processes start together, one wins, and none reads a partial file.
+  // Hard-linking a complete file is atomic. If several processes start at the same time, one wins, and no process reads
+  // a partial file.
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   writeFileSync(draft, JSON.stringify(created, null, 2), { mode: 0o600 });
   try {
@@ -49,8 +51,8 @@ function keptSecrets(dataDir: string): SecretVariables {
 }
 
 /**
- * Parses the secrets.
- * @throws Error if the file is truncated or changed, because new secrets would not fit the data
+ * Parses the secrets file.
+ * @throws Error if the file is truncated or modified, because newly generated secrets would not match the existing data
  */
 function parseSecrets(path: string, text: string): SecretVariables {
   const damaged = new Error(`${path} is damaged. Restore it from a backup, because the stored data needs its secrets`);

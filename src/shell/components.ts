@@ -5,7 +5,7 @@ import { wordProblem } from '../platform/problem.ts';
 import { csrfFieldName, type PageContext, type Viewer, viewerOf } from './context.ts';
 import { fieldName } from './format.ts';
 
-/** Outlines on a 20 × 20 grid, drawn in the colour of the text. */
+/** Icon outlines on a 20 × 20 grid, drawn in the text colour. */
 const outlines = {
   overview: '<path d="M3 16V9M8 16V4M13 16v-5M18 16V7"/>',
   reports: '<path d="M3 3v14h14M6.5 12l3-4 3 2.5L17 5"/>',
@@ -51,7 +51,7 @@ export type IconName = keyof typeof outlines;
 
 const strokes = 'fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round"';
 
-/** Icon, hidden from screen readers because the text next to it has the same meaning. */
+/** Renders an icon. It is hidden from screen readers, because the adjacent text has the same meaning. */
 export const icon = (name: IconName): Html =>
   trusted(
     `<svg class="icon" viewBox="0 0 20 20" width="20" height="20" ${strokes} aria-hidden="true">` +
@@ -62,16 +62,16 @@ export type Column = {
   text: string;
   numeric?: boolean;
   hidden?: boolean;
-  /** Description of the column, as a tooltip. */
+  /** Column description, shown as a tooltip. */
   hint?: string;
-  /** Link that sorts by the column. `order` is null if another column is sorted. */
+  /** Link that sorts the table by this column. `order` is null if the table is sorted by another column. */
   sort?: { id: string; href: string; order: 'ascending' | 'descending' | null };
 };
 export type Cell = Html | string | number;
 
 /**
- * Table that scrolls sideways if it is too wide, also by keyboard. Cells are in the order of the columns.
- * @param id id of a table that refreshes itself, so that it keeps the focus
+ * Renders a table that scrolls horizontally if it is too wide, also with the keyboard. Cells are in column order.
+ * @param id element id, for a table that refreshes itself and must keep the keyboard focus
  */
 export function table(
   caption: string,
@@ -106,7 +106,7 @@ export function table(
     </div>`;
 }
 
-/** Placeholder for an empty list with the next step. */
+/** Renders the placeholder for an empty list, with a suggested next step. */
 export const emptyState = (name: IconName, title: string, text: Html | string, action: Html = nothing): Html => html`
   <div class="empty">
     <div class="empty-icon">${icon(name)}</div>
@@ -120,7 +120,7 @@ export const noMatches = (): Html => html`<p class="hint">${t('common.noMatches'
 export type Tone = 'good' | 'bad' | 'warn' | 'plain' | 'info';
 export const badge = (text: string, tone: Tone = 'plain'): Html => html`<span class="badge ${tone}">${text}</span>`;
 
-/** Message above the content. Screen readers announce failures at once, and other messages politely. */
+/** Renders a message above the content. Screen readers announce failures immediately and other messages politely. */
 export function notice(kind: 'done' | 'failed' | 'warn' | 'info', body: Html): Html {
   const role = kind === 'failed' ? html` role="alert"` : kind === 'done' ? html` role="status"` : nothing;
   return html`<div class="notice ${kind}"${role}>${body}</div>`;
@@ -131,7 +131,7 @@ export const linkButton = (href: string, text: string, kind: 'main' | 'quiet' | 
 
 export const link = (href: string, text: string | Html): Html => html`<a href="${href}">${text}</a>`;
 
-/** Link in bold, such as a row's name in a table. */
+/** Renders a bold link, such as the name in a table row. */
 export const strongLink = (href: string, text: string | Html): Html => link(href, html`<strong>${text}</strong>`);
 
 type CardOptions = { lead?: string | Html; actions?: Html };
@@ -148,7 +148,7 @@ export const card = (title: string, body: Html, { lead, actions }: CardOptions =
     ${body}
   </section>`;
 
-/** Links to the previous and the next page. */
+/** Renders links to the previous and next pages. */
 export function pager(previous: string | null, next: string | null): Html {
   if (previous === null && next === null) return nothing;
   return html`
@@ -158,7 +158,7 @@ export function pager(previous: string | null, next: string | null): Html {
     </nav>`;
 }
 
-/** Text with a copy button, such as a key or a snippet. */
+/** Renders text with a copy button, such as an API key or a code snippet. */
 export const copyable = (text: string, label: string): Html => html`
   <div class="copyable">
     <pre tabindex="0" aria-label="${label}"><code>${text}</code></pre>
@@ -167,7 +167,7 @@ export const copyable = (text: string, label: string): Html => html`
     </button>
   </div>`;
 
-/** Preformatted text that scrolls, also by keyboard. */
+/** Renders a preformatted text block that can be scrolled, also with the keyboard. */
 export const codeBlock = (label: string, text: string): Html =>
   html`<pre class="block" tabindex="0" aria-label="${label}">${text}</pre>`;
 
@@ -178,17 +178,17 @@ export function tabs(label: string, entries: readonly { text: string; href: stri
   return html`<nav class="tabs" aria-label="${label}">${links}</nav>`;
 }
 
-/** List of names with their values. */
+/** Renders a list of names and values. */
 export const descriptionList = (entries: readonly (readonly [string, Cell])[]): Html => html`
   <dl class="description">
     ${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
   </dl>`;
 
-/** Warning that begins with the label of its field. */
+/** Returns a warning that starts with the label of its form field. */
 export const fieldWarning = ({ path, message }: ErrorDetail): string =>
   `${fieldName(path.slice(1))}: ${wordProblem(message)}`;
 
-/** Notice about saved values that may be wrong; nothing without warnings. */
+/** Renders a notice about saved values that may be wrong, or nothing if there are no warnings. */
 export const warningNotice = (
   warnings: readonly ErrorDetail[],
   textOf: (warning: ErrorDetail) => string = fieldWarning,
@@ -197,24 +197,24 @@ export const warningNotice = (
     ? nothing
     : notice('warn', html`<ul>${warnings.map((warning) => html`<li>${textOf(warning)}</li>`)}</ul>`);
 
-/** Data of a chart; a null value is missing. */
+/** Chart data. A null value means that the data point is missing. */
 export type ChartData = {
   caption: string;
-  /** Heading of the first column of the table. */
+  /** Heading of the first table column. */
   heading: string;
-  /** Start of each day or hour (epoch ms); days in UTC. */
+  /** Start of each day or hour, in epoch milliseconds. Days are in UTC. */
   times: readonly { text: string; atMs: number }[];
-  /** A dashed series is what the first one is compared with. */
+  /** Data series. A dashed series is the comparison for the first series. */
   series: readonly { label: string; values: readonly (number | null)[]; isDashed?: boolean }[];
   kind?: 'line' | 'bar';
-  /** IANA zone of hours; absent for days. */
+  /** IANA time zone of the hours. Absent for days. */
   zone?: string;
-  /** Format of values: counts, shares, or amounts of a currency. */
+  /** Number format of the values: counts, rates, or amounts in a currency. */
   style?: 'count' | 'rate' | { currency: string | null };
   format?: (value: number) => string;
 };
 
-/** Chart that is drawn in the browser, with the same figures in a table below it. */
+/** Renders a chart that is drawn in the browser, followed by a table with the same figures. */
 export function drawnChart({ caption, heading, times, series, format = String, ...options }: ChartData): Html {
   const { kind = 'line', zone = null, style = 'count' } = options;
   const data = [times.map(({ atMs }) => atMs / 1000), ...series.map(({ values }) => values)];
@@ -245,10 +245,10 @@ export function drawnChart({ caption, heading, times, series, format = String, .
     </details>`;
 }
 
-/** Size of a sparkline in its own units. */
+/** Width and height of a sparkline, in SVG units. */
 const [sparkWidth, sparkHeight] = [56, 22];
 
-/** Small line without axes, drawn by the server, next to its figures. */
+/** Renders a sparkline on the server: a small line chart without axes, shown next to its figures. */
 export function sparkline(values: readonly number[]): Html {
   const most = Math.max(...values, 0);
   const step = sparkWidth / Math.max(values.length - 1, 1);
@@ -264,7 +264,7 @@ export function sparkline(values: readonly number[]): Html {
 export const hiddenField = (name: string, value: string | number): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`;
 
-/** Hidden field with the CSRF token. Every form that changes something must contain it. */
+/** Renders the hidden field with the CSRF token. Every form that changes data must contain it. */
 export const csrfField = ({ csrf }: Viewer): Html => hiddenField(csrfFieldName, csrf);
 
 type ActionButton = {
@@ -272,12 +272,12 @@ type ActionButton = {
   text: string;
   kind?: 'main' | 'quiet' | 'danger' | '';
   small?: boolean;
-  /** Text of the confirmation dialog; absent for no dialog. */
+  /** Text of the confirmation dialog. If it is absent, there is no dialog. */
   confirm?: string;
   values?: Readonly<Record<string, string | number>>;
 };
 
-/** Button that changes something. It is a form of its own, so that it works without scripts. */
+/** Renders a button that changes data. The button has its own form, so that it works without scripts. */
 export function actionButton({ request }: PageContext, action: ActionButton): Html {
   const { to, text, kind = '', small = false, confirm, values = {} } = action;
   const confirmation = confirm !== undefined && html` data-confirm="${confirm}" data-confirm-button="${text}"`;
@@ -291,17 +291,22 @@ export function actionButton({ request }: PageContext, action: ActionButton): Ht
 type SaveForm = {
   button?: string;
   cancel?: string;
-  /** Page with the form, if its errors are shown at another URL. */
+  /** URL of the page with the form, if validation errors are shown at another URL. */
   page?: string;
-  /** Whether the route answers `rowsField` with the submitted form. drafts.js then lets it render forms with rows. */
+  /**
+   * Whether the route responds to `rowsField` with the submitted form. If so, drafts.js can restore forms that contain
+   * row lists.
+   */
   rows?: boolean;
-  /** Attributes of the form element. */
+  /** Additional HTML attributes of the form element. */
   attributes?: Html;
-  /** Buttons after the first one. */
+  /** Additional buttons after the save button. */
   extra?: Html;
 };
 
-/** Form that saves, with its buttons in a row at the end. Entered values survive the end of the session (drafts.js). */
+/**
+ * Renders a form with its save buttons in a row at the end. Entered values are kept if the session expires (drafts.js).
+ */
 export function saveForm({ request }: PageContext, to: string, body: Html, options: SaveForm = {}): Html {
   const { button = t('common.save'), cancel, page = '', rows = false, attributes = nothing, extra = nothing } = options;
   const draftAttributes = html`data-keep="${page}"${rows && html` data-rows`}`;
@@ -317,5 +322,5 @@ export function saveForm({ request }: PageContext, to: string, body: Html, optio
     </form>`;
 }
 
-/** Disabled fields of a form, for users with read access. */
+/** Renders the form fields as disabled, for users with read-only access. */
 export const readOnlyFields = (fields: Html): Html => html`<fieldset class="plain" disabled>${fields}</fieldset>`;

@@ -10,22 +10,27 @@ import { Problem, wordProblem } from '../platform/problem.ts';
 import { isToken } from '../platform/security/random-token.ts';
 
 /**
- * operator  belongs to no publisher and has access to all of them
- * admin     of one publisher: settings, keys, endpoints and users
- * manager   of one publisher: offers, campaigns and deliveries
- * analyst   of one publisher: read only
- * advertiser  of one advertiser: sees its campaigns, and proposes changes of them; no page of a publisher is open to it
+ * Standard roles, lowest privilege first:
+ * - `advertiser`: limited to one advertiser. Sees its campaigns and proposes changes to them. Cannot open publisher
+ *   pages.
+ * - `analyst`: limited to one publisher. Read-only access.
+ * - `manager`: limited to one publisher. Manages offers, campaigns and deliveries.
+ * - `admin`: limited to one publisher. Manages settings, keys, endpoints and users.
+ * - `operator`: belongs to no publisher and has access to all publishers.
  */
 const roles = ['advertiser', 'analyst', 'manager', 'admin', 'operator'] as const;
 export type Role = (typeof roles)[number];
 
 export const isRole = (name: string): name is Role => (roles as readonly string[]).includes(name);
 
-/** Role of a publisher, made of permissions. */
+/** Custom role that a publisher composes of permissions. */
 export type CustomRole = { id: number; name: string; permissions: readonly string[] };
 export type MemberRole = Role | CustomRole;
 
-/** Permissions that a publisher's own role needs for the pages of a standard role; null if none is sufficient. */
+/**
+ * Permission that a custom role needs to open the pages of each standard role. Null means that no permission is
+ * required.
+ */
 const pagePermissions: Readonly<Record<Exclude<Role, 'operator'>, string | null>> = {
   advertiser: null,
   analyst: null,
@@ -34,8 +39,8 @@ const pagePermissions: Readonly<Record<Exclude<Role, 'operator'>, string | null>
 };
 
 /**
- * Whether a role includes another one. Each standard role includes the ones before it; a publisher's own role includes
- * those that its permissions cover.
+ * Whether a role includes the required role. Each standard role includes the roles before it. A custom role includes a
+ * standard role if it has the permission for that role's pages.
  */
 export function hasRole(role: MemberRole, required: Role): boolean {
   if (typeof role === 'string') return roles.indexOf(role) >= roles.indexOf(required);
@@ -44,43 +49,42 @@ export function hasRole(role: MemberRole, required: Role): boolean {
   return permission === null || role.permissions.includes(permission);
 }
 
-/** A person with a sign-in, as a member of one publisher. */
+/** Dashboard user, as a member of one publisher. */
 export type User = {
   id: number;
   email: string;
   membershipId: number;
   role: MemberRole;
-  /** Publisher of the member; null for operators and advertisers' accounts. */
+  /** Publisher that the user is a member of. Null for operators and advertiser accounts. */
   publisherId: number | null;
-  /** Advertiser of the user, if it is an account of an advertiser; null for all others. */
+  /** Advertiser of an advertiser account, or null for all other users. */
   advertiserId: number | null;
-  /** Whether the invitation was accepted. */
+  /** Whether the user has accepted the invitation. */
   hasJoined: boolean;
   hasPassword: boolean;
-  /** Whether the user has an authenticator app or a passkey. */
+  /** Whether the user has set up an authenticator app or a passkey. */
   hasTwoFactor: boolean;
   hasAuthenticatorApp: boolean;
-  /** Whether the user signs in at the OpenID provider, without a password. */
+  /** Whether the user signs in through the OpenID provider, without a password. */
   isLinked: boolean;
   /** Whether the membership is disabled. */
   disabled: boolean;
-  /** Language of the user; null uses the browser's. */
+  /** Preferred language of the user, or null to use the browser language. */
   language: ReaderLanguage | null;
   createdAt: Date;
 };
 
-/** The signed-in user with their session. */
+/** Signed-in user and their session. */
 export type Viewer = {
-  /** User as a member of the publisher in the URL, or else of the one that was opened last. */
+  /** User as a member of the publisher in the URL, or otherwise of the publisher opened last. */
   user: User;
-  /** Publishers that the user is a member of. */
+  /** Ids of the publishers that the user is a member of. */
   publisherIds: readonly number[];
-  /** Advertisers that the user has an account of. */
+  /** Ids of the advertisers for which the user has an account. */
   advertiserIds: readonly number[];
   sessionId: string;
   /**
-   * Time of the last confirmation of the user's identity: the start of the session, or a sensitive action (epoch
-   * milliseconds).
+   * Time when the user last confirmed their identity, by signing in or for a sensitive action, in epoch milliseconds.
    */
   confirmedMs: number;
   byProvider: boolean;
@@ -88,35 +92,35 @@ export type Viewer = {
   csrf: string;
 };
 
-/** Publisher in the URL of a page. */
+/** Publisher in the page URL. */
 export type ViewedPublisher = { id: number; name: string; timeZone: string };
 
-/** Advertiser in the URL of a page. `publisherId` is the publisher of its catalogue. */
+/** Advertiser in the page URL. `publisherId` is the publisher whose catalogue contains the advertiser. */
 export type ViewedAdvertiser = { id: number; name: string; publisherId: number };
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set for every request with a valid session. */
+    /** Signed-in user, or null if the request has no valid session. */
     viewer: Viewer | null;
-    /** Publisher in the URL, if the viewer has access to it. */
+    /** Publisher in the URL, or null if there is none or the viewer has no access to it. */
     viewedPublisher: ViewedPublisher | null;
-    /** Advertiser in the URL, if the viewer has an account of it. */
+    /** Advertiser in the URL, or null if there is none or the viewer has no account for it. */
     viewedAdvertiser: ViewedAdvertiser | null;
   }
 }
 
-/** Context that a page is rendered from. */
+/** Context for rendering a page. */
 export type PageContext = {
   request: FastifyRequest;
   reply: FastifyReply;
   viewer: Viewer;
-  /** Path below the publisher's pages, or below `/dashboard` on pages without a publisher. */
+  /** Builds a path within the publisher's pages, or below `/dashboard` on pages without a publisher. */
   path: (rest: string) => string;
 };
 
 /**
- * Viewer of a request.
- * @throws Error on a route without sign-in
+ * Returns the viewer of a request.
+ * @throws Error if the route does not require a session
  */
 export function viewerOf(request: FastifyRequest): Viewer {
   if (request.viewer === null) throw new Error('the route does not require a session');
@@ -124,7 +128,7 @@ export function viewerOf(request: FastifyRequest): Viewer {
 }
 
 /**
- * Requires a role.
+ * Requires the viewer to have a role.
  * @throws AppError `permission_denied`
  */
 export function requireRole({ user }: Viewer, role: Role): void {
@@ -135,18 +139,18 @@ export const publisherPath = (publisherId: number, rest = ''): string => `/dashb
 
 export const advertiserPath = (advertiserId: number, rest = ''): string => `/dashboard/a/${advertiserId}${rest}`;
 
-/** Value of a query parameter without NUL; empty if it is absent or repeated. */
+/** Returns a query parameter without NUL characters, or an empty string if it is absent or repeated. */
 export function queryText({ request }: PageContext, name: string): string {
   const value = (request.query as Record<string, unknown>)[name];
   return typeof value === 'string' ? value.replaceAll('\0', '').toWellFormed() : '';
 }
 
-/** Value of a path parameter; empty if it is absent. */
+/** Returns a path parameter, or an empty string if it is absent. */
 export const pathText = ({ request }: PageContext, name: string): string =>
   (request.params as Record<string, string | undefined>)[name] ?? '';
 
 /**
- * Key of the row in the URL.
+ * Returns the key from the URL that identifies a row.
  * @throws AppError `not_found`
  */
 export function keyIn(context: PageContext): string {
@@ -155,39 +159,47 @@ export function keyIn(context: PageContext): string {
   return key;
 }
 
-/** The submitted form; empty for a request without one. Passwords are read from it untrimmed. */
+/**
+ * Returns the submitted form, or an empty form if the request has no form body. Values such as passwords are not
+ * trimmed.
+ */
 export const formOf = ({ body }: FastifyRequest): URLSearchParams =>
   body instanceof URLSearchParams ? body : new URLSearchParams();
 
-/** Name of the form field with the CSRF token of the session. Requests of scripts send `csrfHeader` instead. */
+/**
+ * Name of the form field with the session's CSRF token. Requests sent by scripts use the header `csrfHeader` instead.
+ */
 export const csrfFieldName = '_csrf';
 export const csrfHeader = 'x-csrf-token';
 
 /**
- * Name of the buttons "Add" and "Remove" in lists of rows, whose fields are named `{list}.{index}.…`. The response is
- * the submitted form with a row more or less, and nothing is saved.
+ * Name of the "Add" and "Remove" buttons of row lists, whose fields are named `{list}.{index}.…`. The response renders
+ * the submitted form with a row added or removed. Nothing is saved.
  */
 export const rowsField = '_rows';
 
-/** Value that a form shows or submits: a text, a number, whether a box is checked, or several texts. */
+/** Form field value: text, a number, the state of a checkbox, or a list of texts. */
 export type FormValue = string | number | boolean | null | undefined | readonly string[];
 export type FormValues = Readonly<Record<string, FormValue>>;
 
-/** Reads the values of a form. Shown and submitted forms are read alike; unchecked boxes are absent. */
+/** Accessors for form values. Stored and submitted values are read in the same way. Unchecked checkboxes are absent. */
 export type Fields = {
   values: FormValues;
-  /** First value, trimmed, with line feeds as line ends, or an empty string. */
+  /** Returns the first value, trimmed and with line breaks normalized to `\n`, or an empty string. */
   text: (name: string) => string;
   all: (name: string) => string[];
-  /** Whether a box is checked. */
+  /** Whether a checkbox is checked. */
   checked: (name: string) => boolean;
-  /** A number, or null if empty. Other text is returned as a text for validation to reject. */
+  /**
+   * Returns a number, or null if the field is empty. Any other text is returned unchanged, so that validation rejects
+   * it.
+   */
   number: (name: string) => number | string | null;
-  /** Number of rows of a list whose fields are named `{list}.{index}.…`. */
+  /** Returns the number of rows in a list whose fields are named `{list}.{index}.…`. */
   rowCount: (list: string) => number;
 };
 
-/** Returns the fields of a form. NUL, which text columns cannot store, is removed. */
+/** Returns accessors for form values. NUL characters are removed, because text columns cannot store them. */
 export function fieldsOf(values: FormValues): Fields {
   const clean = (text: string): string => text.replaceAll('\0', '').replaceAll('\r\n', '\n').trim();
   const all = (name: string): string[] => textsOf(values[name]).map(clean);
@@ -206,14 +218,14 @@ export function fieldsOf(values: FormValues): Fields {
   };
 }
 
-/** Texts that a browser submits for a value. */
+/** Returns the texts that a browser would submit for a value. */
 function textsOf(value: FormValue): readonly string[] {
   if (typeof value === 'object' && value !== null) return value;
   if (value === true) return ['on'];
   return value === false || value === null || value === undefined ? [] : [String(value)];
 }
 
-/** Fields of the submitted form. */
+/** Returns accessors for the fields of the submitted form. */
 export const fieldsIn = (request: FastifyRequest): Fields => fieldsOf(submittedValues(formOf(request)));
 
 export const submittedValues = (params: URLSearchParams): FormValues =>
@@ -224,7 +236,7 @@ export const submittedValues = (params: URLSearchParams): FormValues =>
     }),
   );
 
-/** Number of rows in fields named `{list}.{index}.…`. */
+/** Returns the number of rows in a list whose fields are named `{list}.{index}.…`. */
 export function rowCountIn(values: FormValues, list: string): number {
   let count = 0;
   for (const name of Object.keys(values)) {
@@ -234,16 +246,19 @@ export function rowCountIn(values: FormValues, list: string): number {
   return count;
 }
 
-/** Validation errors by field. Paths are JSON pointers: `/rules/country` is an error of the field `rules.country`. */
+/** Validation errors by field. Paths are JSON pointers: `/rules/country` refers to the field `rules.country`. */
 export type FieldErrors = readonly { path: string; message: string }[];
 
 const whole = ({ problem }: AppError): ErrorDetail => ({ path: '/', message: problem });
 
-/** Whether the details of an error are the first rows of a file, which are meaningless without its message. */
+/** Whether the details of an error show the first file rows, which are meaningless without the error message. */
 const showsRows = ({ code, details = [] }: AppError): boolean =>
   code === 'ambiguous_header' || (code === 'unknown_header' && details[0]?.path.startsWith('/lines/') === true);
 
-/** Validation errors of a rejected change in the reader's language; rethrows every other error. */
+/**
+ * Returns the validation errors of a rejected change, in the reader's language.
+ * @throws any other error unchanged
+ */
 export function fieldErrorsOf(err: unknown): FieldErrors {
   if (err instanceof AppError && err.status < 500 && err.status !== 403 && err.status !== 404)
     return (showsRows(err) ? [whole(err)] : (err.details ?? [whole(err)])).map(({ path, message }) => ({
@@ -253,17 +268,20 @@ export function fieldErrorsOf(err: unknown): FieldErrors {
   throw err;
 }
 
-/** Reason of a rejected change: its first problem in the reader's language; rethrows every other error. */
+/**
+ * Returns why a change was rejected: its first problem, in the reader's language.
+ * @throws any other error unchanged
+ */
 export const reasonOf = (err: unknown): string =>
   fieldErrorsOf(err)[0]?.message ?? wordProblem((err as AppError).problem);
 
-/** Timeout of the sign-in at the OpenID provider (milliseconds). */
+/** Time limit for signing in at the OpenID provider, in milliseconds. */
 export const pendingLifetimeMs = 15 * minuteMs;
 
-/** Form that undoes an action: its URL and its fields. */
+/** Form that undoes an action: target URL and field values. */
 export type Undo = { to: string; values?: Readonly<Record<string, string | readonly string[]>> };
 
-/** A message shown once after a redirect. */
+/** Message that is shown once, after a redirect. */
 export type Flash = { kind: 'done' | 'failed'; text: string; undo?: Undo };
 
 export type Cookies = {
@@ -271,24 +289,27 @@ export type Cookies = {
   setSession: (reply: FastifyReply, token: string) => void;
   endSession: (reply: FastifyReply) => void;
   setFlash: (reply: FastifyReply, flash: Flash) => void;
-  /** Stores the state of a sign-in at the OpenID provider. */
+  /** Stores the state of a pending OpenID sign-in. */
   setPending: (reply: FastifyReply, value: string) => void;
-  /** Reads and deletes that state. */
+  /** Returns and deletes the state of a pending OpenID sign-in. */
   takePending: (request: FastifyRequest, reply: FastifyReply) => string | null;
-  /** Reads and deletes the message of the previous request. */
+  /** Returns and deletes the message set by the previous request. */
   takeFlash: (request: FastifyRequest, reply: FastifyReply) => Flash | null;
 };
 
 const flashLifetimeS = 30;
 const pendingLifetimeS = pendingLifetimeMs / 1000;
 const maxFlashLength = 300;
-/** Maximum size of an undo's fields as JSON (bytes). A cookie can hold 4 KB; larger ones have no undo. */
+/**
+ * Maximum JSON size of an undo form, in bytes. A cookie can hold 4 KB. If an undo form is larger, the message has no
+ * undo button.
+ */
 const maxUndoBytes = 2000;
 
 /**
- * Cookies of the dashboard. With https their names begin with `__Host-`, so that no other host of the domain can set
- * them.
- * @param sessionLifetimeMs how long a browser keeps the cookie of a session (milliseconds)
+ * Registers the dashboard cookies. With https, their names start with `__Host-`, so that no other host of the domain
+ * can set them.
+ * @param sessionLifetimeMs lifetime of the session cookie in the browser, in milliseconds
  */
 export async function registerCookies(app: App, publicUrl: string, sessionLifetimeMs: number): Promise<Cookies> {
   await app.register(cookiePlugin);
@@ -328,7 +349,10 @@ export async function registerCookies(app: App, publicUrl: string, sessionLifeti
   };
 }
 
-/** Parses an undo. Its path must be in the dashboard: a forged cookie must not submit forms elsewhere. */
+/**
+ * Parses an undo form. Returns null if its path is outside the dashboard, so that a forged cookie cannot submit forms
+ * elsewhere.
+ */
 function undoOf(text: string): Undo | null {
   if (text === '') return null;
   try {
@@ -343,9 +367,9 @@ function undoOf(text: string): Undo | null {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Reader whose language and locale the response uses. */
+    /** Reader whose language and locale are used for the response. */
     reader: Reader;
-    /** Ends the reader for work that the request started, as the end of its response does. */
+    /** Ends the reader context for work started by the request, as the end of the response does. */
     endReader: () => void;
   }
 }
@@ -354,9 +378,9 @@ const acceptedBy = ({ headers }: FastifyRequest, { language }: { language: Reade
   readerOf(headers['accept-language'], language);
 
 /**
- * Makes texts, dates and numbers of every page those of the reader. Registered before all other hooks, so that their
- * errors are included, and again after the body was read, because its events begin outside of the request's
- * asynchronous context.
+ * Formats texts, dates and numbers of all pages for the reader. The first hook runs before all others, so that their
+ * errors are also translated. The second one runs after the body was read, because body events start outside the
+ * request's asynchronous context.
  */
 export function registerLanguage(app: App): void {
   app.decorateRequest('reader');
@@ -371,12 +395,12 @@ export function registerLanguage(app: App): void {
   app.addHook('preValidation', (request, _reply, done) => asReader(request.reader, done));
 }
 
-/** Applies the user's language, which takes precedence over the browser's. */
+/** Applies the user's preferred language, which takes precedence over the browser language. */
 export function useLanguageOf(request: FastifyRequest, user: { language: ReaderLanguage | null }): void {
   Object.assign(request.reader, acceptedBy(request, user));
 }
 
 export const roleName = (role: MemberRole): string => (typeof role === 'string' ? t(`roles.${role}`) : role.name);
 
-/** Texts of our own scripts (`message` in dashboard.js), as JSON. */
+/** Returns the texts for our own scripts (`message` in dashboard.js), as JSON. */
 export const browserMessages = (): string => JSON.stringify(browserTexts());

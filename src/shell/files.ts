@@ -10,13 +10,13 @@ import { count } from './format.ts';
 import { columns, type FormBuilder } from './forms.ts';
 import { isFragmentRequest, type PageResult, type Upload } from './pages.ts';
 
-/** Options of a form for its file. `isChecked` means that the dry run of this very file was shown. */
+/** File options in a form. `isChecked` is true if the user has already seen the dry run of this exact file. */
 export type FileForm = { options: FileOptions; checked: string; isChecked: boolean };
 
 /**
- * Reads the fields of `fileFields`.
+ * Reads the form fields rendered by `fileFields`.
  * @param bytes the submitted file
- * @param more further fields of the form that affect how the file is read
+ * @param more additional form values that affect how the file is read
  */
 export function readFileForm(fields: Fields, bytes: Buffer, more = ''): FileForm {
   const header = fields.text('header');
@@ -34,7 +34,7 @@ export function readFileForm(fields: Fields, bytes: Buffer, more = ''): FileForm
   return { options, checked, isChecked: fields.text('checked') === checked };
 }
 
-/** Fields that specify how a file is read. `hasColumn` is for lists whose column can be selected. */
+/** Renders the fields that specify how a file is read. Set `hasColumn` for lists where the user can select a column. */
 export const fileFields = (form: FormBuilder, { hasColumn }: { hasColumn: boolean }): Html => html`
   ${
     hasColumn &&
@@ -51,18 +51,18 @@ export const fileFields = (form: FormBuilder, { hasColumn }: { hasColumn: boolea
   }
   ${form.checkbox('partial', { label: t('files.partial') })}`;
 
-/** Button that checks the file of its form. The result replaces the content of `#file-check`. */
+/** Renders a button that runs a dry run of the file. The result replaces the content of `#file-check`. */
 export const checkButton = (at: string): Html => html`
   <button class="button" formaction="${at}" hx-post="${at}" hx-encoding="multipart/form-data" hx-target="#file-check"
     hx-swap="innerHTML" hx-disabled-elt="this">${t('files.check')}</button>`;
 
 /**
- * Area of the dry run in a form.
- * @param content content to show without scripts
+ * Renders the area of a form that shows the dry run result.
+ * @param content content to show if scripts are disabled
  */
 export const fileCheckArea = (content: Html): Html => html`<div id="file-check" aria-live="polite">${content}</div>`;
 
-/** Result of a dry run: how the file is read, its first rows, counts and warnings, and the button that imports it. */
+/** Renders a dry run result: how the file is read, its first rows, counts, warnings and the import button. */
 export function filePreview(view: DryRunView, { checked, options }: FileForm, note: Html = nothing): Html {
   const { rows, bad, duplicates } = view;
   const isRefused = rows === bad || (bad > 0.01 * rows && !options.isPartial);
@@ -88,7 +88,7 @@ export function filePreview(view: DryRunView, { checked, options }: FileForm, no
     }`;
 }
 
-/** Maximum number of rejected rows on a page. */
+/** Maximum number of rejected rows shown on a page. */
 const maxErrors = 10;
 
 const listOf = (texts: readonly string[]): Html => html`<ul>${texts.map((text) => html`<li>${text}</li>`)}</ul>`;
@@ -131,13 +131,13 @@ const warningTexts: Readonly<Partial<Record<FileWarning['code'], MessageKey>>> =
   rate_jumps: 'files.rateJumps',
 };
 
-/** Text of a warning in the reader's language. */
+/** Returns the text of a warning in the reader's language. */
 export function warningText({ code, message, count: number }: FileWarning): string {
   const key = warningTexts[code];
   return key === undefined ? message : t(key, { count: number ?? 0 });
 }
 
-/** A submitted form with a file. `to` is the path of its page. */
+/** Submitted form with a file. `to` is the path of the form page. */
 export type SubmittedFile = {
   request: Parameters<typeof isFragmentRequest>[0];
   to: string;
@@ -145,30 +145,31 @@ export type SubmittedFile = {
   upload: Upload | null;
 };
 
-/** Import of a file on a page of its own. */
+/** File import with its own page. */
 export type FileImport<Result extends { file: DryRunView }> = {
   maxBytes: number;
-  /** Names of further fields that affect how the file is read. */
+  /** Names of additional form fields that affect how the file is read. */
   fieldNames?: readonly string[];
-  /** Imports the file, or only checks it (`isDryRun`). */
+  /** Imports the file, or only validates it if `isDryRun` is set. */
   run: (bytes: Buffer, file: FileForm, isDryRun: boolean) => Promise<Result>;
-  /** Message after the import. */
+  /** Returns the message shown after the import. */
   doneText: (result: Result) => string;
-  /** Description of the changes that the import would make. */
+  /** Returns a description of the changes that the import would make. */
   previewText: (result: Result) => string;
   /**
-   * Message of a rejection.
-   * @param reasons the first errors, joined; `count` is the number of all errors
+   * Returns the message shown if the file is rejected.
+   * @param reasons the first errors, joined
+   * @param count total number of errors
    */
   refusedText: (reasons: string, count: number) => string;
-  /** Page with the dry run, for browsers without scripts. */
+  /** Renders the page with the dry run result, for browsers without scripts. */
   page: (check: Html) => PageResult | Promise<PageResult>;
 };
 
-/** Maximum number of errors in a rejection. */
+/** Maximum number of errors listed in a rejection message. */
 const maxReasons = 3;
 
-/** Shows the dry run of a file, and imports the file after its dry run was shown. */
+/** Handles a file import form: first shows a dry run, then imports the file once its dry run has been shown. */
 export async function importByForm<Result extends { file: DryRunView }>(
   { request, to, fields, upload }: SubmittedFile,
   { maxBytes, fieldNames = [], run, doneText, previewText, refusedText, page }: FileImport<Result>,

@@ -7,7 +7,7 @@ import { unknownCurrency } from '../platform/money.ts';
 
 const maxFormats = 2000;
 
-/** Caches formats by kind for each locale of readers, because creating them is expensive. */
+/** Creates a cache of formatters, one per kind and reader locale, because creating them is expensive. */
 export function perLocale<T>(create: (locale: string, kind: string) => T): (kind: string) => T {
   const formats = new Map<string, T>();
   return (kind) => {
@@ -25,7 +25,7 @@ export function perLocale<T>(create: (locale: string, kind: string) => T): (kind
 
 type Precision = 'minute' | 'second' | 'day';
 
-/** Format of days: `9 Nov 2026`. `dateStyle` shows the month as a number in some languages. */
+/** Date format, such as `9 Nov 2026`. `dateStyle` is not used, because it shows numeric months in some languages. */
 export const dayForm = { day: 'numeric', month: 'short', year: 'numeric' } as const;
 
 const timeForms = {
@@ -42,22 +42,22 @@ const dateFormat = perLocale((locale, kind) => {
 
 type Zone = { timeZone: string };
 
-/** A time in the publisher's time zone, as text. */
+/** Formats a time as text in the publisher's time zone. */
 export const momentText = ({ timeZone }: Zone, at: Date | number, precision: Precision = 'minute'): string =>
   dateFormat(`${precision} ${timeZone}`).format(at);
 
-/** A time as text with its machine-readable form. */
+/** Renders a time as text, with a machine-readable `datetime` value. */
 export function moment(zone: Zone, at: Date | string, precision: Precision = 'minute'): Html {
   const date = new Date(at);
   const iso = date.toISOString();
   return html`<time datetime="${iso}" title="${iso}">${momentText(zone, date, precision)}</time>`;
 }
 
-/** A time that may be absent, such as the end of something that is still running. */
+/** Renders a time that may be absent, such as the end of an experiment that is still running. */
 export const momentOr = (zone: Zone, at: Date | string | null, absent = '–'): Html | string =>
   at === null ? absent : moment(zone, at, 'second');
 
-/** Time zone of pages without a publisher. */
+/** Time zone of pages that do not belong to a publisher. */
 export const utc = { timeZone: 'UTC' };
 
 const numberKinds: Record<string, Intl.NumberFormatOptions> = {
@@ -77,35 +77,35 @@ const regionNames = perLocale((locale) => new Intl.DisplayNames([locale], { type
 
 export const count = (value: number): string =>
   numberFormat(Math.abs(value) >= 100_000 ? 'compact' : 'whole').format(value);
-/** Number with two decimals, such as an amount without its currency. */
+/** Formats a number with two decimals, such as an amount without its currency. */
 export const decimal = (value: number): string => numberFormat('hundredths').format(value);
-/** Percentage of a share from 0 to 1. */
+/** Formats a ratio from 0 to 1 as a percentage. */
 export const percent = (value: number): string => numberFormat('share').format(value);
 
-/** A relative change, such as `+4.1 %` for 0.041. */
+/** Formats a relative change with its sign, such as `+4.1 %` for 0.041. */
 export const change = (value: number): string => numberFormat('change').format(value);
 
-/** A relative change without its sign, such as `4.1 %` for 0.041. From tenfold on, it has no decimals. */
+/** Formats a relative change without its sign, such as `4.1 %` for 0.041. Values of 10 or more have no decimals. */
 export const changeSize = (value: number): string => numberFormat(value < 10 ? 'size' : 'largeSize').format(value);
 
-/** An approximate share, such as `0.034 %` for 0.00034. */
+/** Formats a small ratio approximately, such as `0.034 %` for 0.00034. */
 export const roughPercent = (value: number): string => numberFormat('rough').format(value);
 
-/** A duration (milliseconds). */
+/** Formats a duration in milliseconds. */
 export const milliseconds = (value: number): string => `${numberFormat('tenths').format(value)} ms`;
 
 const languageNames = perLocale((locale) => new Intl.DisplayNames(locale, { type: 'language' }));
 
-/** Name of a language, such as "German" for `de`. `tag` must be canonical. */
+/** Returns the name of a language, such as "German" for `de`. `tag` must be canonical. */
 export const languageName = (tag: string): string => languageNames('').of(tag) ?? tag;
 
-/** Name of a country, such as "Germany" for DE, or the code itself if it is unknown. */
+/** Returns the name of a country, such as "Germany" for DE, or the code itself if it is unknown. */
 export const countryName = (code: string): string =>
   /^[A-Z]{2}$/.test(code) ? (regionNames('').of(code) ?? code) : code;
 
 function style(currency: string): Intl.NumberFormatOptions {
   if (currency === '') return { minimumFractionDigits: 2, maximumFractionDigits: 2 };
-  // The sign for an unknown currency is less clear than its code.
+  // Show the code of the unknown currency, because its symbol is less clear.
   return { style: 'currency', currency, ...(currency === unknownCurrency && { currencyDisplay: 'code' }) };
 }
 
@@ -115,8 +115,8 @@ const formatSmall = perLocale(
 );
 
 /**
- * Formats amounts in a currency, or as plain numbers if it is null and shown next to them. Amounts that would be
- * rounded to 0, such as a click of 0.4 yen, keep two digits.
+ * Creates a formatter for amounts in a currency. If `currency` is null, amounts are plain numbers, because the currency
+ * is shown next to them. Amounts that would round to 0, such as a click payout of 0.4 yen, keep two digits.
  */
 export const moneyFormat =
   (currency: string | null): ((value: number) => string) =>
@@ -128,8 +128,8 @@ export const moneyFormat =
   };
 
 /**
- * Converts the value of a date-time field, such as `2026-11-27T09:00`, to an instant with offset (RFC 3339). Other text
- * is returned unchanged for validation to reject.
+ * Converts the value of a date-time field, such as `2026-11-27T09:00`, to an instant with an offset (RFC 3339). Any
+ * other text is returned unchanged, so that validation rejects it.
  */
 export function localToInstant(text: string, timeZone: string): string {
   const localMs = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(text) ? Date.parse(`${text}Z`) : Number.NaN;
@@ -137,7 +137,7 @@ export function localToInstant(text: string, timeZone: string): string {
   return withOffset(instantOf(timeZone, localMs), timeZone);
 }
 
-/** Converts an instant (RFC 3339) to the value of a date-time field. Other text is returned unchanged. */
+/** Converts an instant (RFC 3339) to the value of a date-time field. Any other text is returned unchanged. */
 export function instantToLocal(text: string, timeZone: string): string {
   const atMs = timeOf(text);
   if (atMs === null || Number.isNaN(atMs)) return text;
@@ -145,8 +145,8 @@ export function instantToLocal(text: string, timeZone: string): string {
 }
 
 /**
- * Converts an edited field to an instant. If the field still shows the stored instant, `stored` is returned unchanged,
- * with its seconds and zone.
+ * Converts an edited date-time field to an instant. If the user did not change the field, `stored` is returned,
+ * including its seconds and offset.
  */
 export const editedInstant = (typed: string, stored: string, timeZone: string): string =>
   typed === instantToLocal(stored, timeZone) ? stored : localToInstant(typed, timeZone);
@@ -160,7 +160,7 @@ function withOffset(atMs: number, timeZone: string): string {
   return `${new Date(atMs + offset).toISOString().slice(0, 19)}${zone}`;
 }
 
-/** Zones that Unicode keeps under their original names (CLDR, timezone.xml), with their current names. */
+/** Time zones that Unicode lists under their original names (CLDR, timezone.xml), mapped to their current names. */
 const renamed: Readonly<Record<string, string>> = {
   'Africa/Asmera': 'Africa/Asmara',
   'America/Buenos_Aires': 'America/Argentina/Buenos_Aires',
@@ -187,13 +187,16 @@ const supported = Intl.supportedValuesOf('timeZone')
   .map((zone) => renamed[zone] ?? zone)
   .filter(isKnownZone);
 
-/** All time zones with their current IANA names. */
+/** All time zones under their current IANA names. */
 const timeZones: readonly string[] = ['UTC', ...new Set(supported.filter((zone) => zone !== 'UTC').sort())];
 
 const words = (zone: string): string => zone.replaceAll('_', ' ').toLowerCase();
 const cityOf = (zone: string): string => words(zone.slice(zone.lastIndexOf('/') + 1));
 
-/** Zone for a typed text, which may be only a city, such as "new york". Returns the text itself if there is none. */
+/**
+ * Returns the time zone for the entered text, which may be only a city, such as "new york". Returns the text itself if
+ * no zone matches.
+ */
 export function timeZoneNamed(typed: string): string {
   if (isKnownZone(typed)) return typed;
   const query = words(typed.trim());
@@ -203,7 +206,7 @@ export function timeZoneNamed(typed: string): string {
   return ofCity.length === 1 ? (ofCity[0] as string) : typed;
 }
 
-/** Id of {@link timeZoneList}, for the `list` of fields. */
+/** Element id of {@link timeZoneList}, for the `list` attribute of input fields. */
 export const timeZoneListId = 'time-zones';
 
 const lists = perLocale((locale) => {
@@ -215,10 +218,10 @@ const lists = perLocale((locale) => {
   return html`<datalist id="${timeZoneListId}" translate="no">${options}</datalist>`;
 });
 
-/** Suggestions of zones by name, city and name of their time. */
+/** Renders time zone suggestions, which can be searched by IANA name, city and display name. */
 export const timeZoneList = (): Html => lists('');
 
-/** Fields of the API with a label that is clear without its form. */
+/** Labels of API fields that are also clear outside their form. */
 const labels: Readonly<Record<string, MessageKey>> = {
   active: 'campaigns.active',
   adv_pixel_url: 'offers.advertiserPixel',
@@ -292,7 +295,7 @@ const labels: Readonly<Record<string, MessageKey>> = {
   weight: 'campaigns.weight',
 };
 
-/** Label of an API field in the reader's language, or its name if it has none. */
+/** Returns the label of an API field in the reader's language, or the field name if there is no label. */
 export function fieldName(name: string): string {
   const label = labels[name];
   return label === undefined ? name.replaceAll('_', ' ') : t(label);

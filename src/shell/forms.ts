@@ -8,35 +8,39 @@ type FieldOptions = {
   label: string;
   hint?: string | Html;
   required?: boolean;
-  /** Maximum length (characters), shown by a counter. */
+  /** Maximum length in characters, shown by a character counter. */
   maxLength?: number;
-  /** Recommended length (characters). */
+  /** Recommended length in characters. */
   idealLength?: number;
   type?: 'text' | 'email' | 'password' | 'url' | 'number' | 'date' | 'datetime-local' | 'color' | 'time';
   rows?: number;
   autocomplete?: string;
   placeholder?: string;
-  /** Bounds of a number. */
+  /** Minimum and maximum of a number field. */
   min?: number;
   max?: number;
   step?: string;
   code?: boolean;
-  /** Never stored in the browser, not even as a draft. */
+  /** Whether the value must never be stored in the browser, not even as a draft. */
   secret?: boolean;
   autofocus?: boolean;
   /**
-   * Name of the row that repeated fields of this label belong to, such as "Frequency cap 2", for the summary of errors.
+   * Name of the row that the field belongs to, such as "Frequency cap 2". It distinguishes fields with the same label
+   * in the error summary.
    */
   of?: string;
-  /** URL of suggestions while typing; other values may be entered. */
+  /** URL that returns suggestions while the user types. Other values can be entered too. */
   suggestFrom?: string;
-  /** Id of a `datalist` of the page with suggestions. */
+  /** Id of a `datalist` element on the page that contains suggestions. */
   list?: string;
-  /** Turns a comma-separated list into a field to search and select in. */
+  /** Options that turn a comma-separated list into a field with search and selection. */
   picker?: PickerOptions;
 };
 
-/** Source of choices, labels of values, suffix of a typed value's label, and whether any value may be typed. */
+/**
+ * Picker options: URL of the choices, labels by value, label suffix for entered values, and whether any value can be
+ * entered.
+ */
 export type PickerOptions = {
   source: string;
   labels: Readonly<Record<string, string>>;
@@ -47,45 +51,50 @@ export type PickerOptions = {
 export type Choice = { value: string; text: string };
 
 export type FormBuilder = {
-  /** URL that the form is submitted to. */
+  /** URL to which the form is submitted. */
   to: string;
   values: FormValues;
-  /** Name of the field, or list of rows, that was just added or shortened. */
+  /**
+   * Name of the field that was just added, or of the list from which a row was just removed. It gets the keyboard
+   * focus.
+   */
   focus: string;
-  /** All errors with links to their fields; empty without errors. */
+  /** Renders all errors with links to their fields, or nothing if there are no errors. */
   summary: () => Html;
   input: (name: string, options: FieldOptions) => Html;
   textarea: (name: string, options: FieldOptions) => Html;
   select: (name: string, options: FieldOptions & { choices: readonly Choice[] }) => Html;
   checkbox: (name: string, options: CheckboxOptions) => Html;
-  /** Group of checkboxes that share a name. */
+  /** Renders a group of checkboxes with the same name. */
   checkboxes: (name: string, options: CheckboxGroup) => Html;
-  /** A control created elsewhere, with its error below it. */
+  /** Renders a control created by the caller, with its error below it. */
   custom: (name: string, label: string, control: Html) => Html;
 };
 
 type CheckboxOptions = {
   label: string;
   hint?: string | Html;
-  /** Enables the box only while another field has this value (dashboard.js). */
+  /**
+   * Field and value on which the checkbox depends. It is enabled only while the field has this value (dashboard.js).
+   */
   needs?: { field: string; value: string };
 };
 
-/** State shared by the controls of a form. */
+/** State shared by all controls of a form. */
 type FormState = {
   values: FormValues;
   errors: ReadonlyMap<string, string>;
-  /** Labels of the fields rendered so far, by name. */
+  /** Labels of the fields rendered so far, by field name. */
   labels: Map<string, string>;
   focus: string;
 };
 
-/** Name of the value that says which field to focus. */
+/** Name of the form value that specifies which field gets the focus. */
 export const focusField = '_focus';
 
 /**
- * Creates a form whose fields have labels, hints and errors. `values` are the stored ones, or the submitted ones after
- * an error.
+ * Creates a form builder whose fields have labels, hints and errors.
+ * @param values the stored values, or the submitted values after a validation error
  */
 export function createForm(values: FormValues, fieldErrors: FieldErrors = [], to = ''): FormBuilder {
   const errors = new Map<string, string>();
@@ -138,7 +147,7 @@ function field(state: FormState, name: string, options: FieldOptions, control: H
 const errorText = (error: string, id?: string): Html =>
   html`<p class="field-error"${id !== undefined && html` id="${id}"`}>${sentence(error)}</p>`;
 
-/** Attributes of all kinds of controls. */
+/** Renders the HTML attributes that all controls share. */
 function controlAttributes(state: FormState, name: string, options: FieldOptions): Html {
   const id = idOf(name);
   const isInvalid = errorOf(state, name) !== undefined;
@@ -181,7 +190,7 @@ function input(state: FormState, name: string, options: FieldOptions): Html {
 
 function textarea(state: FormState, name: string, options: FieldOptions): Html {
   const attributes = html`${controlAttributes(state, name, options)}${counterAttributes(options)}`;
-  // HTML drops the first line end of a textarea.
+  // Add a line break, because HTML drops the first one in a textarea.
   return html`<textarea rows="${options.rows ?? 3}" ${attributes}>${'\n'}${textOf(state, name)}</textarea>`;
 }
 
@@ -191,7 +200,7 @@ function select(state: FormState, name: string, options: FieldOptions & { choice
   return html`<select ${controlAttributes(state, name, options)}>${choices}</select>`;
 }
 
-/** Adds stored values that are no choices any more, so that saving does not change an untouched field. */
+/** Adds stored values that are no longer available as choices, so that saving does not change an untouched field. */
 function withStored(choices: readonly Choice[], selected: readonly string[]): readonly Choice[] {
   const listed = new Set(choices.map(({ value }) => value));
   return [...selected.filter((value) => !listed.has(value)).map((value) => ({ value, text: value })), ...choices];
@@ -206,7 +215,7 @@ function checkbox(state: FormState, name: string, { label, hint, needs }: Checkb
   const error = errorOf(state, name);
   const id = idOf(name);
   state.labels.set(name, label);
-  // As stored, or as a form submits it.
+  // A stored value is `true`, and a submitted value is `'on'`.
   const checked = (state.values[name] === true || state.values[name] === 'on') && html` checked`;
   const describedBy = hint !== undefined && html` aria-describedby="${id}-hint"`;
   const off = needs !== undefined && textOf(state, needs.field) !== needs.value && html` disabled`;
@@ -224,7 +233,7 @@ function checkbox(state: FormState, name: string, { label, hint, needs }: Checkb
 
 type CheckboxGroup = { label: string; of?: string; hint?: string; choices: readonly Choice[] };
 
-/** Selected values of a group of checkboxes, as stored or as submitted. */
+/** Returns the selected values of a checkbox group, whether stored or submitted. */
 export function chosenOf(values: FormValues, name: string): readonly string[] {
   const value = values[name];
   return Array.isArray(value) ? value : typeof value === 'string' && value !== '' ? [value] : [];
@@ -258,7 +267,7 @@ function custom(state: FormState, name: string, label: string, control: Html): H
     </div>`;
 }
 
-/** Attributes of the counter. The browser updates it; without scripts it shows the initial length. */
+/** Renders the attributes of the character counter. Scripts update it. Without scripts, it shows the initial length. */
 const counterAttributes = ({ maxLength, idealLength }: FieldOptions): Html | false =>
   maxLength !== undefined &&
   html` data-max="${maxLength}"${idealLength !== undefined && html` data-ideal="${idealLength}"`}`;
@@ -273,15 +282,15 @@ function counter(id: string, text: string, { maxLength = 0, idealLength }: Field
 const sentence = (text: string): string =>
   text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 
-/** Lower-cases the first letter of an English noun inside a sentence. */
+/** Lower-cases the first letter of an English noun for use within a sentence. */
 const lowerFirst = (text: string): string =>
   reader().language === 'en' ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 
-/** Name of a field in the summary of errors. */
+/** Returns the name of a field in the error summary. */
 const labelOf = ({ label, of }: { label: string; of?: string | undefined }): string =>
   of === undefined ? label : t('forms.of', { of, label: lowerFirst(label) });
 
-/** Lists every error with the label of its field, or the field's name if the form does not show it. */
+/** Renders all errors, each with its field label, or with the field name if the form does not contain the field. */
 function errorSummary({ errors, labels }: FormState): Html {
   const isOf = (name: string) => (field: string) => name === field || name.startsWith(`${field}.`);
   const fieldOf = (name: string) => [...labels.keys()].filter(isOf(name)).sort((a, b) => b.length - a.length)[0];
@@ -298,11 +307,11 @@ function errorSummary({ errors, labels }: FormState): Html {
     </div>`;
 }
 
-/** Select field of a list's filters. The first choice means no filter. */
+/** Renders a select field for list filters. The first choice disables the filter. */
 export const filterSelect = (name: string, label: string, choices: readonly Choice[], selected: string): Html =>
   createForm({ [name]: selected }).select(name, { label, choices: [{ value: '', text: t('common.all') }, ...choices] });
 
-/** Group of fields with a heading. */
+/** Renders a group of fields with a heading. */
 export const fieldGroup = (legend: string, ...fields: readonly (Html | readonly Html[])[]): Html => html`
   <fieldset class="group" id="${sectionId(legend)}">
     <legend>${legend}</legend>
@@ -311,10 +320,10 @@ export const fieldGroup = (legend: string, ...fields: readonly (Html | readonly 
 
 const sectionId = (legend: string): string => `section-${legend.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '-')}`;
 
-/** Number of sections from which on a form has an index. */
+/** Minimum number of sections for which a form shows an index. */
 const sectionsOfLongForm = 4;
 
-/** Links to the groups of a long form, in the order of its markup. */
+/** Renders links to the sections of a long form, in the order in which they appear in its markup. */
 export function sectionIndex({ markup }: Html): Html {
   const groups = [...markup.matchAll(/<fieldset class="group" id="([^"]+)">\s*<legend>([^<]+)<\/legend>/g)];
   if (groups.length < sectionsOfLongForm) return nothing;
@@ -322,30 +331,30 @@ export function sectionIndex({ markup }: Html): Html {
   return html`<nav class="sections" aria-label="${t('forms.sections')}">${links}</nav>`;
 }
 
-/** Fields side by side if there is room. */
+/** Renders fields side by side if there is enough room. */
 export const columns = (
   fields: readonly (Html | false)[],
   kind: 'tight' | 'narrow' | 'aligned' | 'method' | '' = '',
 ): Html => html`<div class="columns ${kind}">${fields.map((field) => html`${field}`)}</div>`;
 
-/** Rarely needed fields, initially collapsed. */
+/** Renders rarely used fields in a section that is initially collapsed. */
 export const moreFields = (summary: string, body: Html, { isOpen = false }: { isOpen?: boolean } = {}): Html =>
   html`<details class="more"${isOpen && html` open`}><summary>${summary}</summary>${body}</details>`;
 
-/** Splits a list at commas or lines. Items that contain one of them are quoted. */
+/** Splits a list at commas or line breaks. Items that contain either are quoted. */
 export const splitList = (text: string): string[] =>
   [...text.matchAll(/[^\S\n]*"((?:[^"]|"")*)"[^\S\n]*(?=[,\n]|$)|[^,\n]+/g)]
     .map(([whole, quoted]) => (quoted === undefined ? whole.trim() : quoted.replaceAll('""', '"')))
     .filter((item) => item !== '');
 
-/** Joins a list to text that {@link splitList} can read. */
+/** Joins list items into text that {@link splitList} can parse. */
 export const joinList = (items: readonly unknown[]): string =>
   items
     .map(String)
     .map((item) => (/[,\n]|^["\s]|\s$/.test(item) ? `"${item.replaceAll('"', '""')}"` : item))
     .join(', ');
 
-/** A JSON object whose nested values are form fields named by their path, such as `settings.offerText.font`. */
+/** JSON object whose nested values are form fields, named by their path, such as `settings.offerText.font`. */
 export type Nested = { readonly [name: string]: unknown };
 
 export const isNested = (value: unknown): value is Nested =>
@@ -354,7 +363,7 @@ export const isNested = (value: unknown): value is Nested =>
 export const valueAt = (root: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((at, name) => (isNested(at) && Object.hasOwn(at, name) ? at[name] : undefined), root);
 
-/** Returns a copy with a value at a path. */
+/** Returns a copy of the object with a value set at a path. */
 export function withValue(root: Nested, path: string, value: unknown): Nested {
   const [name = '', ...rest] = path.split('.');
   const inner = root[name];
@@ -364,7 +373,7 @@ export function withValue(root: Nested, path: string, value: unknown): Nested {
   };
 }
 
-/** Returns a copy without the value at a path, and without objects that become empty. */
+/** Returns a copy of the object without the value at a path. Objects that become empty are removed too. */
 export function withoutValue(root: Nested, path: string): Nested {
   const [name = '', ...rest] = path.split('.');
   if (!Object.hasOwn(root, name)) return root;
@@ -374,7 +383,10 @@ export function withoutValue(root: Nested, path: string): Nested {
   return Object.keys(remainder).length === 0 ? others : { ...others, [name]: remainder };
 }
 
-/** Deep merge: objects are merged, everything else is replaced by the second one. */
+/**
+ * Merges two objects deeply. Nested objects are merged, and all other values are replaced by those of the second
+ * object.
+ */
 export function mergeNested(under: Nested, over: Nested): Nested {
   const merged: Record<string, unknown> = { ...under };
   for (const [name, value] of Object.entries(over)) {
@@ -384,11 +396,11 @@ export function mergeNested(under: Nested, over: Nested): Nested {
   return merged;
 }
 
-/** JSON text of an object for a form field; empty for an empty object. */
+/** Returns the JSON text of an object for a form field, or an empty string for an empty object. */
 export const jsonText = (value: Nested): string =>
   Object.keys(value).length === 0 ? '' : JSON.stringify(value, null, 2);
 
-/** Parses the JSON text of a form field. Other text is returned unchanged for validation to reject. */
+/** Parses the JSON text of a form field. Invalid text is returned unchanged, so that validation rejects it. */
 export function readJson(text: string): Nested | string {
   if (text === '') return {};
   try {

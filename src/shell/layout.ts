@@ -20,29 +20,29 @@ import {
 } from './context.ts';
 import { type Counts, finderButton, finderDialogs, type Navigation, navigationView } from './navigation.ts';
 
-/** Dependencies of every page. */
+/** Dependencies that every page needs. */
 export type Shell = {
   asset: AssetUrl;
   cookies: Cookies;
-  /** Origin of the service. */
+  /** Public origin of the service. */
   publicUrl: string;
   navigation: Navigation;
 };
 
-/** Content of a page; all pages have the same layout. */
+/** Page content. All pages share the same layout. */
 export type Page = {
   title: string;
-  /** One line below the title. */
+  /** One-line introduction below the title. */
   lead?: Html | string;
-  /** Key of the navigation entry that it belongs to. */
+  /** Key of the navigation entry to highlight. */
   nav?: string;
-  /** Breadcrumbs, outermost first, without the page itself. */
+  /** Breadcrumbs, outermost first, without the current page. */
   trail?: readonly { text: string; href: string }[];
   /** Buttons next to the title. */
   actions?: Html;
   body: Html;
   status?: number;
-  /** Scripts and styles in addition to those of every page. */
+  /** Scripts and styles that this page loads in addition to the common ones. */
   assets?: readonly AssetName[];
 };
 
@@ -55,7 +55,7 @@ type Layout = {
   shell: { asset: AssetUrl; navigation: Navigation };
 };
 
-/** Document for a signed-in user. */
+/** Renders the HTML document of a page for a signed-in user. */
 export function renderPage(
   page: Page,
   { viewer, publisher, advertiser = null, counts = new Map(), flash, shell }: Layout,
@@ -91,7 +91,7 @@ export function renderPage(
   return renderDocument({ title: page.title, asset: shell.asset, assets, content, csrf: viewer.csrf });
 }
 
-/** Document for a user who is not signed in: one card in the centre. */
+/** Renders the HTML document for a user who is not signed in: a single card in the centre of the page. */
 export function renderCard(title: string, asset: AssetUrl, body: Html, assets: readonly AssetName[] = []): string {
   const content = html`
     <main class="entrance" id="content">
@@ -104,7 +104,7 @@ export function renderCard(title: string, asset: AssetUrl, body: Html, assets: r
   return renderDocument({ title, asset, assets, content, csrf: null });
 }
 
-/** The content security policy forbids eval and inline styles. */
+/** Adjust htmx to the content security policy, which forbids eval and inline styles. */
 const htmxConfig = JSON.stringify({
   allowEval: false,
   includeIndicatorStyles: false,
@@ -149,7 +149,7 @@ ${content}
 
 const brandLink = html`<a class="brand" href="/dashboard">${logo}<span>Perkwire</span></a>`;
 
-/** Bar for small screens. */
+/** Renders the top bar for small screens. */
 const topBar = (): Html => html`
   <header class="topbar">
     <button class="menu-button" type="button" aria-controls="sidebar" aria-expanded="false" data-menu>
@@ -209,7 +209,7 @@ const pageHead = ({ title, lead, actions }: Page): Html => html`
     ${actions !== undefined && html`<div class="actions">${actions}</div>`}
   </div>`;
 
-/** Message that disappears, or, with an undo, stays until it is dismissed. */
+/** Renders a message that disappears by itself. A message with an undo button stays until it is dismissed. */
 const toast = ({ kind, text, undo }: Flash, viewer: Viewer): Html => html`
   <div class="toast ${kind}" data-toast>
     ${icon(kind === 'done' ? 'check' : 'alert')}
@@ -233,7 +233,7 @@ const { resolve } = createRequire(import.meta.url);
 const asset = (path: string): URL => new URL(`../../assets/${path}`, import.meta.url);
 const own = (name: string): URL => asset(`dashboard/${name}`);
 
-/** All files that the pages load. Libraries come from their packages. */
+/** All static files that the pages load. Library files come from their npm packages. */
 const files = {
   'tokens.css': asset('tokens.css'),
   'dashboard.css': own('dashboard.css'),
@@ -254,12 +254,14 @@ const files = {
 
 export type AssetName = keyof typeof files;
 
-/** URL of a file. It contains a hash of the content, so that browsers may cache it forever. */
+/**
+ * Returns the URL of a static file. The URL contains a content hash, so that browsers can cache the file indefinitely.
+ */
 export type AssetUrl = (name: AssetName) => string;
 
 const types: Record<string, string> = { css: 'text/css', js: 'text/javascript' };
 
-/** Registers the route of the files. */
+/** Registers the route for static files and returns a function that builds their URLs. */
 export async function registerAssets(app: App): Promise<AssetUrl> {
   const contents = new Map<string, StaticText>();
   const urls = new Map<string, string>();

@@ -4,8 +4,8 @@ import { type IconName, icon } from './components.ts';
 import { advertiserPath, hasRole, publisherPath, type Role, type Viewer } from './context.ts';
 
 /**
- * Headings of the navigation, from the top. `advertiser` is for pages of an advertiser; the last one is for pages
- * without a publisher, below `/dashboard`.
+ * Navigation groups, from top to bottom. `advertiser` contains the pages of an advertiser. The last group contains the
+ * pages without a publisher, below `/dashboard`.
  */
 const groups = [
   { name: 'main', title: null },
@@ -16,37 +16,37 @@ const groups = [
   { name: 'operator', title: 'nav.operator' },
 ] as const satisfies readonly { name: string; title: MessageKey | null }[];
 
-/** A page of the navigation, registered by the module of the page. */
+/** Navigation entry of a page, registered by the module that owns the page. */
 export type NavEntry = {
   group: (typeof groups)[number]['name'];
-  /** Position within the group. */
+  /** Sort position within the group. */
   rank: number;
-  /** `Page.nav` of the pages that belong to it. */
+  /** Key of the entry, which its pages specify in `Page.nav`. */
   key: string;
   text: MessageKey;
-  /** Other words by which the search finds it, in one text. */
+  /** Message with additional search terms for the entry. */
   words?: MessageKey;
-  /** Path below the publisher's pages, or below `/dashboard`. */
+  /** Path within the publisher's pages, or below `/dashboard`. */
   path: string;
   icon: IconName;
   role: Role;
-  /** Number of items that wait for the viewer, shown as a badge. */
+  /** Returns the number of items that need the viewer's attention, shown as a badge. */
   count?: (publisherId: number, userId: number) => Promise<number>;
-  /** Description of the badge's number for screen readers. Default: unread items. */
+  /** Description of the badge number for screen readers. Defaults to "unread items". */
   countText?: MessageKey;
 };
 
-/** Entries of all modules, in the order of groups and ranks. */
+/** Navigation entries of all modules, sorted by group and rank. */
 export type Navigation = readonly NavEntry[];
 
 export const navigationOf = (entries: readonly NavEntry[]): Navigation =>
   groups.flatMap(({ name }) => entries.filter(({ group }) => group === name).sort((a, b) => a.rank - b.rank));
 
-/** Whether a path below the publisher's pages is in the navigation. */
+/** Whether the navigation contains a path within the publisher's pages. */
 export const isSection = (navigation: Navigation, path: string): boolean =>
   navigation.some((entry) => entry.group !== 'operator' && entry.group !== 'advertiser' && entry.path === path);
 
-/** Pages of the navigation that the viewer may open. */
+/** Returns the navigation pages that the viewer may open. */
 export function pagesFor(
   navigation: Navigation,
   publisherId: number | null,
@@ -71,7 +71,7 @@ const hrefOf = ({ group, path }: NavEntry, publisherId: number | null, advertise
   return group === 'operator' || publisherId === null ? `/dashboard${path}` : publisherPath(publisherId, path);
 };
 
-/** Badge numbers for a viewer, by the key of the entry. */
+/** Badge numbers for a viewer, by entry key. */
 export type Counts = ReadonlyMap<string, number>;
 
 export async function countsFor(navigation: Navigation, publisherId: number, userId: number): Promise<Counts> {
@@ -89,13 +89,13 @@ type ViewedScope = {
   counts: Counts;
 };
 
-/** Whether the pages of a group belong to the viewed scope. */
+/** Whether a navigation group is shown for the current publisher or advertiser. */
 const isShown = (group: NavEntry['group'], { publisherId, advertiserId }: ViewedScope): boolean => {
   if (group === 'advertiser') return advertiserId !== null;
   return group === 'operator' || publisherId !== null;
 };
 
-/** Entries that the viewer's role may open. */
+/** Renders the navigation entries that the viewer's role may open. */
 export function navigationView(navigation: Navigation, scope: ViewedScope): Html {
   return html`
     <nav aria-label="${t('layout.main')}">
@@ -109,7 +109,7 @@ export function navigationView(navigation: Navigation, scope: ViewedScope): Html
     </nav>`;
 }
 
-/** Maximum of a badge; larger numbers are shown as "99+". */
+/** Maximum number shown in a badge. Larger numbers are shown as "99+". */
 const maxCount = 99;
 
 function countBadge(count: number, counted: MessageKey = 'layout.unread'): Html {
@@ -135,7 +135,9 @@ function groupView(
     <ul>${allowed.map(entryView)}</ul>`;
 }
 
-/** Button that opens the global search, as do `/` and Ctrl-K. Hidden until its script runs. */
+/**
+ * Renders the button that opens the global search. The keys `/` and Ctrl-K open it too. Hidden until its script runs.
+ */
 export const finderButton = (): Html => html`
   <button type="button" class="finder-button" data-find="" hidden>
     ${icon('search')}<span>${t('common.search')}</span><kbd>/</kbd>
@@ -149,7 +151,7 @@ const shortcuts = [
   ['finder.closeKey', 'common.close'],
 ] as const;
 
-/** Dialogs of the search and of the shortcuts (finder.js). */
+/** Renders the dialogs for the global search and the keyboard shortcuts (finder.js). */
 export const finderDialogs = (publisherId: number | null): Html => html`
   <dialog class="finder" id="finder" aria-label="${t('common.search')}"
     data-url="${publisherId === null ? '/dashboard/find' : publisherPath(publisherId, '/find')}">

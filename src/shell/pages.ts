@@ -27,9 +27,12 @@ import { type Page, renderCard, renderPage, type Shell } from './layout.ts';
 import { countsFor } from './navigation.ts';
 
 /**
- * Result of a request: a page; a fragment of one, for htmx; a document for a frame, which contains its styles; a
- * redirect with a message for the next page; or a file. For a rejected form, it is the page again with status 422 and
- * the submitted values. `undo` adds a button to the message.
+ * Result of a page handler:
+ * - a page; for a rejected form, the same page with status 422 and the submitted values
+ * - a page fragment for htmx
+ * - a document for a frame, including its styles
+ * - a redirect with a message for the next page, and optionally an undo button (`undo`)
+ * - a file
  */
 export type PageResult =
   | Page
@@ -38,7 +41,10 @@ export type PageResult =
   | { to: string; done?: string; failed?: string; undo?: Undo }
   | { download: string | Buffer | Readable; type: string; name: string };
 
-/** Registers pages with the role they require. Session, publisher and CSRF token are checked before a handler runs. */
+/**
+ * Registers pages together with their required role. The session, publisher and CSRF token are checked before a handler
+ * runs.
+ */
 export type Pages<C extends PageContext> = {
   get: (path: string, role: Role, show: (context: C) => Promise<PageResult> | PageResult) => void;
   post: (
@@ -49,19 +55,19 @@ export type Pages<C extends PageContext> = {
   ) => void;
 };
 
-/** Options of a form. `isSensitive` requires a confirmation within the last minutes. */
+/** Options of a form route. `isSensitive` means that the user must have confirmed their identity recently. */
 type PostOptions = { isSensitive?: boolean };
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Option of a page: see `PostOptions`. */
+    /** Whether the user must have confirmed their identity recently, as in `PostOptions`. */
     isSensitive?: boolean;
   }
 }
 
 const schema = { hide: true };
 
-/** Pages of one publisher, below `/dashboard/p/{publisherId}`. */
+/** Creates a registrar for the pages of one publisher, below `/dashboard/p/{publisherId}`. */
 export function pagesOfPublisher(app: App, shell: Shell): Pages<PageContext & { publisher: ViewedPublisher }> {
   return pagesOf(app, shell, '/dashboard/p/:publisherId', (request, reply) => {
     const publisher = request.viewedPublisher;
@@ -70,7 +76,7 @@ export function pagesOfPublisher(app: App, shell: Shell): Pages<PageContext & { 
   });
 }
 
-/** Pages of one advertiser's accounts, below `/dashboard/a/{advertiserId}`. */
+/** Creates a registrar for the pages of advertiser accounts, below `/dashboard/a/{advertiserId}`. */
 export function pagesOfAdvertiser(app: App, shell: Shell): Pages<PageContext & { advertiser: ViewedAdvertiser }> {
   return pagesOf(app, shell, '/dashboard/a/:advertiserId', (request, reply) => {
     const advertiser = request.viewedAdvertiser;
@@ -80,7 +86,7 @@ export function pagesOfAdvertiser(app: App, shell: Shell): Pages<PageContext & {
   });
 }
 
-/** Pages without a publisher: those of operators, and the user's own account. */
+/** Creates a registrar for pages without a publisher: operator pages and the user's own account. */
 export function commonPages(app: App, shell: Shell): Pages<PageContext> {
   return pagesOf(app, shell, '/dashboard', (request, reply) => ({
     request,
@@ -114,13 +120,15 @@ function pagesOf<C extends PageContext>(
   };
 }
 
-/** Whether the request comes from htmx, which inserts the response into the page. */
+/** Whether the request was sent by htmx, which inserts the response into the current page. */
 export const isFragmentRequest = ({ headers }: FastifyRequest): boolean => headers['hx-request'] === 'true';
 
 /**
- * Headers of every dashboard page. Scripts and styles come from our own files only; images may come from any https
- * host, because creatives do, and fonts from `fontOrigin`. Referrers are `same-origin`, because the CSRF check needs
- * the origin of forms.
+ * Returns the headers of every dashboard page:
+ * - Scripts and styles may only come from our own files.
+ * - Images may come from any https host, because creatives do.
+ * - Fonts may only come from `fontOrigin`, if it is set.
+ * - The referrer policy is `same-origin`, because the CSRF check needs the origin of submitted forms.
  */
 export const pageHeaders = (
   publicUrl: string,
@@ -154,7 +162,10 @@ const framedHeaders = (publicUrl: string): Record<string, string> => ({
   'x-frame-options': 'SAMEORIGIN',
 });
 
-/** Redirects the browser. htmx would follow a 303 by itself and insert the whole page in place of a fragment. */
+/**
+ * Redirects the browser. Htmx requests get a redirect header instead of a 303: htmx would follow a 303 itself and
+ * insert the whole page in place of a fragment.
+ */
 export const redirect = (request: FastifyRequest, reply: FastifyReply, to: string): FastifyReply =>
   isFragmentRequest(request)
     ? reply.code(204).header('hx-redirect', to).send()
@@ -184,21 +195,23 @@ async function send({ request, reply, viewer }: PageContext, result: PageResult,
     .send(renderPage(result, { viewer, publisher, advertiser: request.viewedAdvertiser, counts, flash, shell }));
 }
 
-/** An uploaded image. Its type is the client's claim. */
+/** Uploaded image. `declaredType` is the media type claimed by the client. */
 export type Upload = { bytes: Buffer; declaredType: string };
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** File of a multipart form; null if none was chosen. */
+    /** Uploaded file of a multipart form, or null if no file was selected. */
     upload: Upload | null;
   }
 }
 
-/** Maximum size of all fields without the file. */
+/** Maximum total size of all form fields except the file, in bytes. */
 const maxFormBytes = 512 * 1024;
 const maxFields = 200;
 
-/** Parses forms to `URLSearchParams` in `request.body`. Multipart forms may contain one file. */
+/**
+ * Registers parsers that convert forms to `URLSearchParams` in `request.body`. A multipart form may contain one file.
+ */
 export async function registerFormParsing(app: App, maxUploadBytes: number): Promise<void> {
   app.decorateRequest('upload', null);
   app.removeAllContentTypeParsers();
@@ -218,7 +231,7 @@ export async function registerFormParsing(app: App, maxUploadBytes: number): Pro
   });
   app.addHook('preValidation', async (request) => {
     if (!request.isMultipart()) return;
-    // Without a session, nothing is read into memory.
+    // Do not read the body into memory if there is no session.
     if (request.viewer === null)
       throw new AppError('unsupported_media_type', { message: new Problem('errors.signInFirst') });
     await readParts(request);
@@ -235,7 +248,7 @@ async function readParts(request: FastifyRequest): Promise<void> {
         if (bytes.length > 0) request.upload = { bytes, declaredType: part.mimetype };
       } else if (typeof part.value === 'string') {
         fieldBytes += Buffer.byteLength(part.value);
-        // The parser would return a truncated field.
+        // Reject fields over the limit, because the parser would return them truncated.
         if (part.valueTruncated || fieldBytes > maxFormBytes)
           throw new AppError('body_too_large', { message: new Problem('errors.formTooLarge') });
         params.append(part.fieldname, part.value);
@@ -250,7 +263,7 @@ async function readParts(request: FastifyRequest): Promise<void> {
   request.body = params;
 }
 
-/** Registers error pages. */
+/** Registers the handlers that render error pages. */
 export function registerErrorPages(app: App, shell: Shell): void {
   const { asset, cookies, publicUrl } = shell;
   app.setErrorHandler((err, request, reply) =>

@@ -3,21 +3,24 @@ import { t } from '../platform/i18n/messages.ts';
 import { type FormValue, type FormValues, rowCountIn, rowsField } from './context.ts';
 import { type FormBuilder, focusField } from './forms.ts';
 
-/** Maximum number of fields in a form. */
+/** Maximum number of fields in a form with row lists. */
 const maxFields = 2000;
 
 type RowList = {
-  /** Prefix of its fields. */
+  /** Name prefix of the list's fields. */
   name: string;
-  /** Name of a row, such as "Frequency cap". */
+  /** Display name of a row, such as "Frequency cap". */
   noun: string;
   /** Text of the button that adds a row. */
   add: string;
-  /** First field of a row. */
+  /** Name of the first field in a new row. */
   first: string;
-  /** Renders a row. `of` is its name, such as "Frequency cap 2". */
+  /** Renders a row. `of` is its display name, such as "Frequency cap 2". */
   row: (prefix: string, of: string) => Html;
-  /** Row of another list that contains this list. It is removed together with its last row. */
+  /**
+   * Parent row that contains this list, if it is nested. Removing the last row of this list also removes the parent
+   * row.
+   */
   within?: { list: string; row: number };
 };
 
@@ -47,7 +50,7 @@ export function rowList(form: FormBuilder, { name, noun, add, first, row, within
 const idOf = (list: string): string => `rows-${list.replaceAll('.', '-')}`;
 
 type RowButton = {
-  /** Name of the list that the response replaces. */
+  /** Name of the row list that the response replaces. */
   name: string;
   action: string;
   text: string;
@@ -63,7 +66,7 @@ export function rowButton({ to, focus }: FormBuilder, { name, action, text, labe
       hx-post="${to}" hx-target="${at}" hx-select="${at}" hx-swap="outerHTML">${text}</button>`;
 }
 
-/** Submitted values with a row more or less, as the button of the form says. */
+/** Returns the submitted values with a row added or removed, depending on the button that was pressed. */
 export function withRowChange(submitted: FormValues): FormValues {
   const [verb = '', name = ''] = String(submitted[rowsField] ?? '').split(' ');
   const values: Record<string, FormValue> = { ...submitted, [rowsField]: undefined };
@@ -74,7 +77,7 @@ export function withRowChange(submitted: FormValues): FormValues {
   return { ...withoutRow(values, list, Number(index)), [focusField]: list };
 }
 
-/** Removes a row, and renumbers those after it. */
+/** Removes a row and renumbers the rows after it. */
 function withoutRow(values: FormValues, list: string, removed: number): FormValues {
   const prefix = `${list}.`;
   return Object.fromEntries(
@@ -86,6 +89,6 @@ function withoutRow(values: FormValues, list: string, removed: number): FormValu
   );
 }
 
-/** First button of a form, which Enter presses. It must not be one that removes a row. */
+/** Renders a hidden default button, so that pressing Enter does not trigger a button that removes a row. */
 export const defaultButton = (): Html =>
   html`<button class="sr" tabindex="-1" aria-hidden="true">${t('common.save')}</button>`;

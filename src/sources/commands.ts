@@ -1,6 +1,6 @@
 import type { Command } from '../command-line/command.ts';
 
-/** Commands for sources of events. */
+/** Commands for event sources. */
 export const sourceCommands: readonly Command[] = [
   {
     name: 'sources show',

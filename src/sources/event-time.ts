@@ -1,17 +1,17 @@
 import { timeOf } from '../platform/lib/time-zone.ts';
 
-/** Maximum clock difference of a sender into the future, in milliseconds. */
+/** Maximum tolerated clock skew of a sender into the future, in milliseconds. */
 const aheadMs = 60_000;
 
-/** Field of an event with an unusable time. */
+/** Event field whose time could not be used. */
 export type TimeProblem = { field: string; reason: 'unreadable_time' | 'future_time' };
 
 const fields = ['timestamp', 'originalTimestamp'] as const;
 
 /**
- * Reads the time of an event: the first of `timestamp` and `originalTimestamp` that is a valid time, otherwise the time
- * of arrival. A time in the future is replaced by the time of arrival, so that a fast clock does not keep later events
- * from counting.
+ * Reads the event time from the first valid field of `timestamp` and `originalTimestamp`, or otherwise uses the arrival
+ * time. A future time is replaced with the arrival time, so that events from a fast clock do not supersede later
+ * events.
  */
 export function readEventTime(
   event: Readonly<Record<string, unknown>>,
@@ -35,9 +35,10 @@ const unix = /^(\d{10}(?:\.\d{1,9})?|\d{13}(?:\.\d{1,9})?)$/;
 const loose = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?) ?(?:([Zz])|([+-]\d{2}):?(\d{2}))$/;
 
 /**
- * Parses a time as SDKs write it to epoch milliseconds: ISO 8601 with a zone, also with a blank instead of `T`, or an
- * offset without a colon; seconds (ten digits) or milliseconds (13 digits) since 1970. Returns null for anything else,
- * such as a local time.
+ * Parses a time in the formats that SDKs send and returns epoch milliseconds:
+ * - ISO 8601 with an offset, also with a space instead of `T`, or without a colon in the offset
+ * - seconds (10 digits) or milliseconds (13 digits) since 1970
+ * - null for anything else, such as a local time without an offset
  */
 function timeOfValue(value: unknown): number | null {
   if (typeof value !== 'string' && typeof value !== 'number') return null;

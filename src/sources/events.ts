@@ -3,16 +3,16 @@ import { dayMs } from '../platform/lib/time.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import type { Effect, Message, Note, Refusal } from './message.ts';
 
-/** Time, in milliseconds, that repeated events are recognized; Segment retries for four hours. */
+/** Retention of received event ids for deduplication, in milliseconds. Segment retries for four hours. */
 const eventsKeptMs = 7 * dayMs;
 
-/** Time, in milliseconds, that late events are recognized after the last one. */
+/** Retention of the last change time of each value, in milliseconds. It is used to detect late events. */
 const momentsKeptMs = 180 * dayMs;
 
-/** Maximum number of events on the page and in the API. */
+/** Maximum number of events shown on the page and returned by the API. */
 const shownEvents = 100;
 
-/** Result of an effect of an event. */
+/** Result of one effect of an event. */
 export type EffectResult =
   | 'done'
   | 'superseded'
@@ -24,10 +24,13 @@ export type EffectResult =
   | 'refused'
   | 'too_old';
 
-/** An effect without its value. */
+/** Effect as stored, without its value. */
 export type StoredEffect = { kind: Effect['kind']; name: string; result: EffectResult };
 
-/** `ignored`: the settings match nothing in it. `superseded`: a newer event has changed the same value. */
+/**
+ * Result of an event. `ignored` means that no setting matches the event. `superseded` means that a newer event has
+ * changed the same value.
+ */
 export type EventResult = 'applied' | 'partly' | 'ignored' | 'superseded' | 'refused';
 
 export type SourceEvent = {
@@ -43,11 +46,11 @@ export type SourceEvent = {
   times: number;
 };
 
-/** An event with the key of its user, or null without a user. */
+/** Event with its user key, or null if the event has no user. */
 export type Keyed = { message: Message; userKey: string | null };
 
 /**
- * Records received events in the order of their ids; repeated ones increase a counter.
+ * Records received events in event id order. If an event is repeated, its counter is incremented.
  * @returns the new events
  */
 export async function noteEvents(
@@ -99,7 +102,7 @@ export async function noteEvents(
   });
 }
 
-/** Records the results of events. */
+/** Stores the results of events. */
 export async function noteResults(
   executor: Executor,
   publisherId: number,
@@ -114,10 +117,13 @@ export async function noteResults(
   );
 }
 
-/** A statement about a user at a time; `subject`: its attribute or audience. */
+/** Change to a user's attribute or audience (`subject`), with its time. */
 export type Said = { userKey: string; subject: string; atMs: number };
 
-/** @returns keys (`saidKey`) of statements that are not older than earlier ones about the same subject */
+/**
+ * Stores the change times and filters out outdated changes.
+ * @returns keys (`saidKey`) of the changes that are not older than earlier changes of the same subject
+ */
 export async function takeNewest(executor: Executor, statements: readonly Said[], nowMs: number): Promise<Set<string>> {
   if (statements.length === 0) return new Set();
   const { rows } = await executor.query<{ user_key: string; subject: string }>(
@@ -136,7 +142,7 @@ export async function takeNewest(executor: Executor, statements: readonly Said[]
 
 export const saidKey = ({ userKey, subject }: { userKey: string; subject: string }): string => `${userKey} ${subject}`;
 
-/** Latest events of a publisher's source, newest first. */
+/** Lists the latest events of a publisher's source, newest first. */
 export async function listEvents(executor: Executor, publisherId: number): Promise<SourceEvent[]> {
   const { rows } = await executor.query<SourceEvent>(
     `select message_id as "messageId", received_at as "receivedAt", sent_at as "sentAt", type, name, result, refusal,
@@ -156,7 +162,7 @@ export async function deleteOldEvents(executor: Executor, nowMs: number): Promis
   return rowCount ?? 0;
 }
 
-/** Removes the users from their events, so that repeated events still change nothing. */
+/** Removes the user keys from the stored events. The event ids remain, so that repeated events are still ignored. */
 export async function eraseEvents(executor: Executor, userKeys: readonly string[]): Promise<void> {
   await executor.query('update source_events set user_key = null where user_key = any($1::uuid[])', [userKeys]);
   await executor.query('delete from source_moments where user_key = any($1::uuid[])', [userKeys]);

@@ -5,17 +5,17 @@ import { isCurrency } from '../platform/money.ts';
 import { readEventTime } from './event-time.ts';
 import type { SourceSettings } from './settings.ts';
 
-/** Reason why an event is refused as a whole. */
+/** Reason for rejecting a whole event. */
 export type Refusal = 'unreadable' | 'no_message_id' | 'no_user' | 'user_is_pii';
 
-/** Effect of an event. `path`: its place in the event. A null `value` removes the attribute. */
+/** Effect of an event. `path` is the location of the value within the event. A null `value` removes the attribute. */
 export type Effect = { path: string } & (
   | { kind: 'attribute'; name: string; value: unknown }
   | { kind: 'audience'; name: string; isIn: boolean; ofSource: boolean }
   | { kind: 'outcome'; name: string; value: unknown; currency: string | null }
 );
 
-/** Value of an event that was ignored. */
+/** Event value that was ignored, with the reason. */
 export type Note = {
   path: string;
   reason: 'unreadable_time' | 'future_time' | 'unknown_currency' | 'no_value' | 'not_boolean';
@@ -24,14 +24,14 @@ export type Note = {
 export type Message = {
   messageId: string | null;
   type: string;
-  /** Subject: the event of a track call, or the audience; otherwise empty. */
+  /** Event name of a track call, or the audience name. Otherwise empty. */
   name: string;
-  /** Id of the user; empty if the event is refused. */
+  /** User id, or an empty string if the event is rejected. */
   userId: string;
-  /** Time of the event, in epoch milliseconds. */
+  /** Event time, in epoch milliseconds. */
   atMs: number;
   effects: Effect[];
-  /** Ignored values. */
+  /** Event values that were ignored. */
   notes: Note[];
   refusal: Refusal | null;
 };
@@ -41,17 +41,17 @@ type Fields = Record<string, unknown>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
-/** Text of strings and numbers that can be stored; otherwise empty. */
+/** Returns a string or number as text that can be stored, or an empty string for other values. */
 const textOf = (value: unknown, maxLength: number): string =>
   typeof value === 'string' || typeof value === 'number'
     ? (textOrNull(value) ?? '').replaceAll('\0', '').slice(0, maxLength).toWellFormed()
     : '';
 
-/** Maximum length of a message id, in characters, because ids are stored as long as repeats are possible. */
+/** Maximum length of a message id, in characters. Ids are stored for as long as repeated events are possible. */
 const maxMessageId = 128;
 const maxName = 200;
 
-/** Reads an event of Segment or RudderStack (https://segment.com/docs/connections/spec), and its effects. */
+/** Parses an event from Segment or RudderStack (https://segment.com/docs/connections/spec) and derives its effects. */
 export function readMessage(value: unknown, settings: SourceSettings, nowMs: number): Message {
   const event = fieldsOf(value);
   const messageId = textOf(event.messageId, maxMessageId + 1);
@@ -76,13 +76,13 @@ export function readMessage(value: unknown, settings: SourceSettings, nowMs: num
     userId: refusal === null ? userId : '',
     atMs,
     effects: refusal === null ? effects : [],
-    // An event that the settings don't match has no notes.
+    // Events that match no setting have no notes.
     notes: refusal !== null ? [] : effects.length > 0 ? [...timeNotes, ...notes] : notes,
     refusal,
   };
 }
 
-/** JSON pointer of a value in an event. */
+/** Builds a JSON pointer to a value in an event. */
 const pointer = (...names: string[]): string =>
   names
     .map((name) => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`)
@@ -129,17 +129,17 @@ function readTrack(event: Fields, settings: SourceSettings): Read {
   };
 }
 
-/** Currency code in upper case; null if absent, `unknown` if it is not an ISO 4217 code. */
+/** Returns the currency code in upper case, null if it is absent, or `unknown` if it is not an ISO 4217 code. */
 function readCurrency(value: unknown): string | null {
   if (value === undefined || value === null || value === '') return null;
   const code = typeof value === 'string' ? value.trim().toUpperCase() : '';
   return isCurrency(code) ? code : 'unknown';
 }
 
-/** Traits of a user, and the place of each in the event. */
+/** User traits, with a function that returns the path of a trait within the event. */
 type Traits = { values: Fields; pathOf: (name: string) => string };
 
-/** Reads traits: Segment sends them as `traits`, RudderStack as `context.traits`. */
+/** Reads user traits. Segment sends them in `traits`, and RudderStack in `context.traits`. */
 function traitsOf(event: Fields): Traits {
   const own = fieldsOf(event.traits);
   return {
@@ -149,9 +149,9 @@ function traitsOf(event: Fields): Traits {
 }
 
 /**
- * Reads a membership in the format of Segment's audiences: the key of the audience is in `context.personas`, or in
- * `audience_key` of the events `Audience Entered` and `Audience Exited`; a trait or property with that name says
- * whether the user is in it.
+ * Reads an audience membership in the format of Segment audiences. The audience key is in `context.personas`, or in
+ * `audience_key` for the events `Audience Entered` and `Audience Exited`. The trait or property with this key tells
+ * whether the user is a member.
  */
 function readMembership(event: Fields, { audiences }: SourceSettings): (Effect & { kind: 'audience' }) | null {
   const isTrack = event.type === 'track';

@@ -18,7 +18,7 @@ import { sourceRoutes } from './routes.ts';
 
 type SourcesDeps = { platform: Platform; catalog: Catalog; audiences: Audiences; experiments: Experiments };
 
-/** Sources of events that exist elsewhere: what Segment and RudderStack tell of users. */
+/** Creates the module for event sources, which imports user data from Segment and RudderStack. */
 export function createSources({ platform }: SourcesDeps) {
   const { config, secretBox } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
@@ -56,17 +56,17 @@ const retention: RetentionStep = async (pool, _days, nowMs) => ({
   source_events: await deleteOldEvents(pool, nowMs),
 });
 
-/** Erases events of the user. Events after the first sweep belong to a new user. */
+/** Erases the user's events. Events that arrive after the first sweep belong to a new user. */
 const eraseEventsOfUser: EraseOfUser = async (pool, { subject, isSecond }) => {
   if (!isSecond) await eraseEvents(pool, subject.userKeys);
 };
 
-/** Erases events of the users in the sessions. */
+/** Erases the events of the users in these sessions. */
 const eraseEventsOfSessions: EraseBeforeSessions = async (pool, sessions, { isSecond }) => {
   if (!isSecond) await eraseEvents(pool, [...new Set(sessions.flatMap(({ pubUserKeys }) => pubUserKeys))]);
 };
 
-/** Exports events of the user. */
+/** Exports the user's events. */
 const exportEvents: ExportRows = (executor, { pubUserKeys }) =>
   readSlices(
     executor,

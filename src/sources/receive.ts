@@ -28,29 +28,29 @@ import type { SourceSettings } from './settings.ts';
 /** Number of received events, by result. */
 export type Received = Record<'received' | 'duplicates' | EventResult, number> & {
   problems: Problem[];
-  /** Whether these are the first attributes of the publisher, so that the call must wait for other processes. */
+  /** Whether these are the publisher's first attributes. If so, the call waits until all processes know about them. */
   isFirst: boolean;
 };
 
-/** Event, or value of an event, that was not accepted. */
+/** Event, or event value, that was not accepted. */
 type Problem = {
-  /** Index of the event in the call, from 0. */
+  /** Zero-based index of the event in the request. */
   index: number;
   message_id: string | null;
-  /** JSON pointer into the event; empty for the whole event. */
+  /** JSON pointer into the event, or an empty string if the whole event was rejected. */
   path: string;
   reason: string;
 };
 
-/** Maximum number of problems in an answer. */
+/** Maximum number of problems in a response. */
 const maxProblems = 100;
 
-/** An effect of an event with its result. */
+/** Requested effect of an event, with its result. */
 type RequestedEffect = { message: Message; userKey: string; effect: Effect; result: EffectResult };
 
 /**
- * Processes events of a source, each one once and in any order. An effect is skipped if a newer event has changed the
- * same value. Runs in one transaction, so that a repeat after an error starts from scratch.
+ * Processes source events. Each event is processed once, in any order. An effect is skipped if a newer event has
+ * changed the same value. Runs in one transaction, so that a retry after an error starts from scratch.
  */
 export async function receiveEvents(
   work: Work,
@@ -90,7 +90,7 @@ export async function receiveEvents(
   return { received: items.length, duplicates: items.length - fresh.length, ...counts, problems, isFirst };
 }
 
-/** Problems of the new events of a call, in order. */
+/** Returns the problems of the new events in a request, in order. */
 function findProblems(
   events: readonly Keyed[],
   fresh: readonly Keyed[],
@@ -109,7 +109,7 @@ function findProblems(
     const causes = [
       ...(refusal === null ? [] : [{ path: '', reason: refusal }]),
       ...notes,
-      // `no_value` is more specific than an invalid outcome.
+      // Skip an invalid outcome that already has a note, because `no_value` is more specific.
       ...(failed.get(event.message) ?? []).filter(({ path }) => !notes.some((note) => note.path === path)),
     ];
     for (const { path, reason } of causes) problems.push({ index, message_id: messageId, path, reason });
@@ -130,7 +130,9 @@ async function findLists(work: Work, events: readonly Keyed[], settings: SourceS
   return lists;
 }
 
-/** Marks effects that are older than an earlier event about the same value, or than one in the same call. */
+/**
+ * Marks an effect as superseded if it is older than another change of the same value, stored or in the same request.
+ */
 async function supersede({ executor, nowMs }: Work, effects: readonly RequestedEffect[]): Promise<void> {
   const newest = new Map<string, RequestedEffect>();
   for (const effect of effects) {
@@ -210,7 +212,7 @@ async function applyOutcomes(
   if (outcomes.length > 0) await insertOutcomes(executor, outcomes);
 }
 
-/** Parses a decimal number; null for anything else, such as `12,50`, `$5` or `0x10`. */
+/** Parses a decimal number. Returns null for anything else, such as `12,50`, `$5` or `0x10`. */
 const numberOf = (text: string): number | null => (/^\s*[+-]?(\d+(\.\d*)?|\.\d+)\s*$/.test(text) ? Number(text) : null);
 
 function resultsOf(fresh: readonly Keyed[], requested: readonly RequestedEffect[]) {

@@ -16,7 +16,7 @@ import { readSource, type Source, saveSource, sourceInput, sourceSettings } from
 const path = '/manage/v1/sources/segment';
 const tags = ['Sources'];
 
-/** Maximum size of a batch in bytes, number of events in it, and size of an event in bytes. */
+/** Limits: batch size in bytes, number of events per batch, and event size in bytes. */
 const maxBytes = 4 * 1024 * 1024;
 const maxEvents = 1000;
 const bodyLimits = { rows: maxEvents, rowBytes: () => 64 * 1024, otherwise: problem('sendSeveralCalls') };
@@ -92,7 +92,10 @@ const eventsAnswer = Type.Object(
 
 type Deps = { http: ManagementHttp; userKeys: UserKeys };
 
-/** Routes for events of Segment and RudderStack, and their results (docs/reference/users-and-privacy.md#sources). */
+/**
+ * Registers the routes that receive Segment and RudderStack events, and the routes that return their results
+ * (docs/reference/users-and-privacy.md#sources).
+ */
 export async function sourceRoutes(app: App, { http, userKeys }: Deps): Promise<void> {
   const { management, secretBox } = http;
   const permitted = requirePermission(http, 'configurations');
@@ -147,7 +150,7 @@ export async function sourceRoutes(app: App, { http, userKeys }: Deps): Promise<
   });
 }
 
-/** The body is read as raw bytes, because these are signed. */
+/** Read the body as raw bytes, because the signature covers these bytes. */
 async function receiveRoute(scope: App, { http, userKeys }: Deps): Promise<void> {
   const { management, secretBox } = http;
   scope.setValidatorCompiler(() => (value) => ({ value }));
@@ -183,7 +186,10 @@ async function receiveRoute(scope: App, { http, userKeys }: Deps): Promise<void>
   });
 }
 
-/** @throws AppError malformed_json, body_too_large */
+/**
+ * Parses the request body.
+ * @throws AppError malformed_json, body_too_large
+ */
 async function readBody(bytes: Buffer): Promise<readonly unknown[]> {
   const body = await readJsonInSlices(bytes, bodyLimits);
   const batch = Array.isArray(body) ? body : (body as { batch?: unknown }).batch;
@@ -200,8 +206,9 @@ const eventView = ({ messageId, receivedAt, sentAt, ...rest }: SourceEvent) => (
 });
 
 /**
- * Checks `x-signature` of Segment's webhooks: HMAC-SHA1 in hex of the bytes of the body, with the shared secret. For a
- * batch, their destination of actions signs only the first event; the key of the call authenticates the others.
+ * Checks the `x-signature` header of Segment webhooks, the hex HMAC-SHA1 of the request body with the shared secret.
+ * For a batch, Segment's actions destination signs only the first event. The other events are authenticated by the API
+ * key.
  */
 async function isSigned(body: Buffer, signature: string, secret: string): Promise<boolean> {
   if (!/^[0-9a-f]{40}$/i.test(signature)) return false;

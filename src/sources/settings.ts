@@ -8,7 +8,7 @@ import { problem } from '../platform/problem.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 
-/** Maximum number of entries in each part of the mapping. */
+/** Maximum number of entries in each section of the mapping. */
 const maxEntries = 100;
 
 const nameText = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$' });
@@ -33,7 +33,10 @@ const outcome = Type.Object(
 const record = <Value extends typeof attributeName | typeof outcome>(value: Value, description: string) =>
   Type.Record(nameText, value, { maxProperties: maxEntries, default: {}, description });
 
-/** Mapping of events to effects (docs/reference/users-and-privacy.md#sources). Everything else is ignored. */
+/**
+ * Mapping from events to effects (docs/reference/users-and-privacy.md#sources). Events and values that are not mapped
+ * are ignored.
+ */
 export const sourceSettings = Type.Object(
   {
     traits: record(attributeName, 'Traits of `identify` calls, with the attribute that each sets.'),
@@ -55,7 +58,7 @@ export const sourceSettings = Type.Object(
   { title: 'SourceSettings', additionalProperties: false },
 );
 
-/** Settings with the secret that signs calls. */
+/** Source settings, together with the secret for request signatures. */
 export const sourceInput = Type.Object(
   {
     ...sourceSettings.properties,
@@ -81,7 +84,7 @@ export const sealedSourceSecrets = sealedColumn({
   context: ([publisherId]) => context(publisherId),
 });
 
-/** Settings of a publisher's source. `secret` null: its calls are not signed. */
+/** Settings of a publisher's source. If `secret` is null, requests are not signed. */
 export type Source = { settings: SourceSettings; secret: string | null };
 
 export async function readSource(
@@ -100,7 +103,10 @@ export async function readSource(
   };
 }
 
-/** @param secret undefined: unchanged; null: calls are no longer signed */
+/**
+ * Saves the settings of a publisher's source.
+ * @param secret new secret, undefined to keep the current one, or null if requests are no longer signed
+ */
 export async function saveSource(
   work: Work,
   box: SecretBox,

@@ -2,12 +2,15 @@ import type { Executor } from '../platform/db/pool.ts';
 import { bookSql, unbillSql } from '../reports/bookings.ts';
 import { type Delivery, deliverySql, deliveryValues } from '../webhooks/outbox.ts';
 
-/** Total that a booking counts in: of all publishers, or of the click's publisher. */
+/** Scope of a total in which a booking is counted: the whole campaign, or the publisher of the click. */
 export type CountedTotal = 'campaign' | 'publisher';
 
-/** A row of the ledger: a conversion, or the void that reverses it. Amounts are in millionths. */
+/**
+ * Row of the conversion ledger: a conversion, or the void that reverses it. Amounts are in millionths of the currency
+ * unit.
+ */
 export type Booking = {
-  /** Day of the session. */
+  /** UTC day of the session. */
   day: string;
   sessionId: string;
   offerId: number;
@@ -19,31 +22,31 @@ export type Booking = {
   publisherId: number;
   campaignId: number;
   advertiserId: number;
-  /** The advertiser's transaction id; null if none was reported or the user was erased. */
+  /** Advertiser's transaction id, or null if none was reported or the user was erased. */
   txnId: string | null;
-  /** Reported amount in `givenCurrency`; null if none was reported. */
+  /** Reported amount in `givenCurrency`, or null if no amount was reported. */
   givenMicros: bigint | null;
-  /** Currency of `givenMicros`; null for that of the booking. */
+  /** Currency of `givenMicros`, or null if it is the booking currency. */
   givenCurrency: string | null;
   payoutMicros: bigint;
-  /** Amount that it would have paid if it pays 0. */
+  /** Amount that an unbilled booking would have paid. 0 if the booking is billed. */
   unbilledMicros: bigint;
   /**
-   * Reason why it pays 0: it did not fit into a budget, or its currency has no exchange rate. Null if `unbilledMicros`
-   * is 0.
+   * Reason why the booking is unbilled: the amount did not fit into a budget, or its currency has no exchange rate.
+   * Null if `unbilledMicros` is 0.
    */
   unbilledReason: 'budget' | 'currency' | null;
   currency: string;
   isLoyalty: boolean;
   loyaltyMicros: bigint;
   suspicious: string | null;
-  /** Totals of its campaign that it was counted in; null if unknown. */
+  /** Campaign totals in which the booking was counted, or null if unknown. */
   countedIn: readonly CountedTotal[] | null;
   clickAtMs: number;
   bookedAtMs: number;
 };
 
-/** The booking of a conversion that no longer fits into its campaign's budget. */
+/** Returns the unbilled version of a booking whose conversion no longer fits into the campaign budget. */
 export const unbilled = (booking: Booking): Booking => ({
   ...booking,
   unbilledMicros: booking.payoutMicros,
@@ -53,8 +56,8 @@ export const unbilled = (booking: Booking): Booking => ({
 });
 
 /**
- * Consistent lock order: every batch inserts in the order of the primary key, so that batches cannot deadlock. A row
- * that exists, or is being written, wins over a later one, which is neither counted nor posted back.
+ * Every batch inserts its rows in primary key order, so that batches cannot deadlock. The first row with a key wins,
+ * even if it is not committed yet. A later row is neither counted nor sent as a postback.
  */
 const insertSql = `
 with given as (
@@ -84,9 +87,9 @@ with given as (
 select (select array_agg(id) from added) as added, (select array_agg(distinct endpoint_id) from queued) as queued`;
 
 /**
- * Adds rows to the ledger unless they exist, counts the added ones for reports, and creates their deliveries, all or
- * nothing, in one statement.
- * @returns the ids of the added rows, and the endpoints that have deliveries to claim now
+ * Inserts new rows into the ledger, counts them for reports and creates their deliveries, in one atomic statement.
+ * Existing rows are skipped.
+ * @returns the ids of the inserted rows, and the endpoints that now have deliveries to claim
  */
 export async function insertBookings(
   executor: Executor,
@@ -101,7 +104,7 @@ export async function insertBookings(
   return { added: new Set(rows[0]?.added), queued: rows[0]?.queued ?? [] };
 }
 
-/** JSON has no bigints. */
+/** Converts amounts to text, because JSON has no bigints. */
 const toJson = (booking: Booking) => ({
   ...booking,
   givenMicros: booking.givenMicros?.toString() ?? null,
@@ -123,7 +126,7 @@ with given as (
 )
 ${unbillSql('given')}`;
 
-/** Marks conversions added by this transaction that no longer fit into a budget. */
+/** Marks conversions as unbilled that this transaction inserted and that no longer fit into a budget. */
 export async function markUnbilledBookings(executor: Executor, bookings: readonly Booking[]): Promise<void> {
   await executor.query({
     name: 'mark_unbilled_bookings',

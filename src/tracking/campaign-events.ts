@@ -6,15 +6,22 @@ import type { Executor } from '../platform/db/pool.ts';
 import { dayOf, hourMs, minuteMs } from '../platform/lib/time.ts';
 import { type Fact, raiseFacts } from '../webhooks/raise-events.ts';
 
-/** Events in the last moments of a period are raised in the next one. */
+/**
+ * Look-back time, in milliseconds. It covers events at the very end of a period, which are raised in the next period.
+ */
 const lookBackMs = minuteMs;
 
-/** Maximum delay of an event about an end that was not noticed in time because no worker ran. */
+/**
+ * Maximum age of a campaign end that is still reported, in milliseconds. Ends are noticed late if no worker was
+ * running.
+ */
 const lateAfterMs = 24 * hourMs;
 
 /**
- * Raises `campaign.budget_reached` once for each period of a budget or total cap, `campaign.goal_behind` once a day,
- * and `campaign.ended` once for each end (docs/reference/webhooks.md#operational-events).
+ * Raises operational events about campaigns (docs/reference/webhooks.md#operational-events):
+ * - `campaign.budget_reached`, once per period of a budget or total cap
+ * - `campaign.goal_behind`, once per day
+ * - `campaign.ended`, once per campaign end
  */
 export async function raiseCampaignEvents({ pool, catalog, model, now }: GoalSources): Promise<void> {
   const snapshot = catalog.current();
@@ -41,7 +48,7 @@ export async function raiseCampaignEvents({ pool, catalog, model, now }: GoalSou
     return { publisherId: publisherId ?? campaign.publisherId, subject: budgetKey(budget), data };
   });
   await raiseFacts(pool, 'campaign.budget_reached', facts);
-  // A process that makes no decisions has not read the model.
+  // Load the model first, because processes that make no decisions have not loaded it yet.
   if ([...snapshot.offers.values()].some(({ campaign }) => campaign.goal !== null)) await model.refresh();
   const goals = await findGoals(pool, { snapshot, model: model.current(), nowMs });
   const behind = goals.filter(({ delivery }) => isBehind(delivery));

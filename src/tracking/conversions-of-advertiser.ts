@@ -1,6 +1,6 @@
 import type { Executor } from '../platform/db/pool.ts';
 
-/** A conversion for its advertiser, without session, user and placement. */
+/** Conversion as shown to its advertiser, without the session, user and placement. */
 export type AdvertiserConversion = {
   at: Date;
   offerId: number;
@@ -12,11 +12,11 @@ export type AdvertiserConversion = {
   payoutMicros: number;
   unbilledMicros: number;
   currency: string;
-  /** Reason why it pays nothing; null if it counts. */
+  /** Reason why the conversion pays nothing, or null if it is valid. */
   suspicious: string | null;
 };
 
-/** Newest conversions of an advertiser, booked since a time and before another, up to `limit`. */
+/** Returns an advertiser's newest conversions that were booked within a time range, up to `limit`. */
 export async function conversionsOfAdvertiser(
   executor: Executor,
   { advertiserId, since, before, limit }: { advertiserId: number; since: Date; before: Date; limit: number },
@@ -36,5 +36,5 @@ export async function conversionsOfAdvertiser(
   }));
 }
 
-/** pg returns a bigint as text. */
+/** Amounts as text, because pg returns bigints as strings. */
 type MicrosText = { payoutMicros: string; unbilledMicros: string };

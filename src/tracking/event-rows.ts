@@ -7,13 +7,13 @@ import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { registerCounts } from '../platform/metrics/metrics.ts';
 import type { TokenClaims } from '../platform/security/tracking-token.ts';
 
-/** Columns of `events` that a statement inserts, in the order of `rowsSql`. */
+/** Columns of `events` that a statement inserts, in the same order as in `rowsSql`. */
 export const eventColumns =
   'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros, currency';
 
 /**
- * Rows of a batch, from one array per column. Unnested in the select list, they are read in lock-step, row by row. As a
- * function in FROM, PostgreSQL would first copy each array to a tuplestore.
+ * Builds the rows of a batch from one array per column. In the select list, PostgreSQL unnests all arrays in lockstep.
+ * In FROM, it would first copy each array to a tuplestore.
  */
 export const rowsSql = `
   select unnest($1::date[]) as day, unnest($2::uuid[]) as session_id, unnest($3::integer[]) as offer_id,
@@ -22,13 +22,13 @@ export const rowsSql = `
     unnest($10::bigint[]) as revenue_micros, unnest($11::text[]) as currency`;
 
 /**
- * Consistent lock order: every batch inserts in the order of the primary key, so that two batches with the same events
- * cannot deadlock. A batch that conflicts with an uncommitted event waits for its commit, so its clients are answered
- * after that as well. The session determines the day, so rows sorted by session are sorted by day.
+ * Every batch inserts its rows in primary key order, so that two batches with the same events cannot deadlock. A batch
+ * that conflicts with an uncommitted event waits for that commit, and so do its responses. The session determines the
+ * day, so sorting by session also sorts by day.
  */
 const keyOrder = 'order by session_id, offer_id, kind';
 
-/** Perk event of a session, unless it is a developer's. */
+/** Builds the event for a perk action in a session. Must not be called for dev sessions. */
 export const perkEvent = (
   kind: PerkEvent['kind'],
   claims: TokenClaims & { sessionId: string },
@@ -37,7 +37,7 @@ export const perkEvent = (
 
 type AnyEvent = StoredEvent<EventKind>;
 
-/** Parameters of `rowsSql`. */
+/** Returns the parameters of `rowsSql`. */
 export const rowValues = (events: readonly AnyEvent[]): Values => [
   dates(events, ({ sessionId }) => timeOfUuid7(sessionId)),
   uuids(events, ({ sessionId }) => sessionId),
@@ -52,20 +52,21 @@ export const rowValues = (events: readonly AnyEvent[]): Values => [
   texts(events, ({ revenueMicros, currency }) => (revenueMicros === 0 ? null : (currency ?? null))),
 ];
 
-/** Days of a batch. With this list, the planner skips all other partitions. */
+/** Returns the days of a batch. With this list, the planner skips all other partitions. */
 export const daysOf = (events: readonly { sessionId: string }[]): string[] => [
   ...new Set(events.map(({ sessionId }) => dayOfUuid7(sessionId))),
 ];
 
-/** Parameters of a statement. */
+/** Parameter values of an SQL statement. */
 export type Values = (Buffer | string[])[];
 
-/** An event that counts and is stored for the first time. */
+/** Event that is not suspicious and was stored for the first time. */
 export type NewEvent = { session_id: string; offer_id: number; kind: string };
 
 /**
- * Runs an insert that returns its rows.
- * @returns rows that are not suspicious; `onStored` is called with the suspicion of each row
+ * Runs an insert statement that returns its rows.
+ * @param onStored called for each row with the reason why it is suspicious, or null
+ * @returns the rows that are not suspicious
  */
 export async function insertReturningNew(
   executor: Executor,
@@ -88,7 +89,9 @@ ${keyOrder}`;
 const eventsSql = `${firstEventsSql}
 on conflict do nothing`;
 
-/** Stores events that need no session data, deduplicated by the primary key: the first one stays unchanged. */
+/**
+ * Stores events that need no session data. They are deduplicated by primary key, so the first event stays unchanged.
+ */
 export async function insertEvents(executor: Executor, events: readonly (TrackedEvent | PerkEvent)[]): Promise<void> {
   await executor.query({ name: 'insert_events', text: eventsSql, values: rowValues(events) });
 }
@@ -99,7 +102,7 @@ from unnest($1::date[], $2::uuid[], $3::integer[], $4::text[]) as given (day, se
 where events.day = any($5::date[]) and events.day = given.day and events.session_id = given.session_id
   and events.offer_id = given.offer_id and events.kind = given.kind`;
 
-/** Marks events stored by this transaction that no longer fit into a budget. */
+/** Marks events as unbilled that this transaction stored and that no longer fit into a budget. */
 export async function markUnbilled(
   executor: Executor,
   events: readonly { sessionId: string; offerId: number; kind: string }[],
@@ -114,21 +117,24 @@ export async function markUnbilled(
   await executor.query({ name: 'mark_unbilled_events', text: unbilledSql, values });
 }
 
-/** Stores events that are new and unique. Otherwise it fails with 23505 and stores nothing. */
+/**
+ * Stores events that must be new and unique. If any event already exists, the statement fails with 23505 and stores
+ * nothing.
+ */
 export async function insertFirstEvents(executor: Executor, events: readonly TrackedEvent[]): Promise<void> {
   await executor.query({ name: 'insert_first_events', text: firstEventsSql, values: rowValues(events) });
 }
 
 /**
- * Like `insertEvents`.
- * @returns events that are new and not suspicious
+ * Stores events like `insertEvents`.
+ * @returns the events that are new and not suspicious
  */
 export const insertNewEvents = (executor: Executor, events: readonly TrackedEvent[]): Promise<NewEvent[]> =>
   insertReturningNew(executor, { name: 'insert_new_events', text: eventsSql, values: rowValues(events) });
 
 type CountedKind = EventKind | 'conversion';
 
-/** Counts events by kind and suspicion; null if they are not suspicious. */
+/** Counts events by kind and suspicion, which is null for valid events. */
 export type EventMeter = { recorded: (kind: CountedKind, suspicion: string | null, events?: number) => void };
 
 export function createEventMeter(registry: Registry): EventMeter {

@@ -6,22 +6,23 @@ import type { DatabaseHealth } from '../platform/db/health.ts';
 import type { Click, ClickSession } from './clicks/insert-clicks.ts';
 import { batchLimits, type Recorder } from './recorder.ts';
 
-/** An event, and a function that stores it if the log cannot take it. */
+/** Event with a function that stores it directly if the event log does not accept it. */
 type Item = { event: LoggedEvent; storeDirectly: () => Promise<void> };
 
-/** Timeout of an append, after which the event is stored directly (milliseconds). */
+/** Timeout for appending to the event log, in milliseconds. After it, the event is stored directly. */
 const limitMs = 2_000;
 /**
- * Timeout while PostgreSQL is unavailable too, so that the log can elect a replacement for a lost server
- * (milliseconds).
+ * Append timeout while PostgreSQL is also unavailable, in milliseconds. It gives the event log time to elect a
+ * replacement for a failed server.
  */
 const lastLimitMs = 15_000;
-/** Maximum number of concurrent messages of a partition. They hide the latency of the servers' agreement. */
+/** Maximum number of concurrent batches per partition. Concurrency hides the consensus latency of the log servers. */
 const maxConcurrentBatches = 4;
 
 /**
- * Stores events in the event log. Calls resolve when the required servers have them. Events that the log does not take
- * are stored by `direct`. A repeat changes nothing, so that an event may be in both (docs/operations.md#event-log).
+ * Creates a recorder that stores events in the event log. Calls resolve when the required number of servers have stored
+ * the event. Events that the log does not accept are stored by `direct`. An event may be in both, because repeated
+ * events change nothing (docs/operations.md#event-log).
  */
 export function createLogRecorder(
   log: EventLog,
@@ -45,7 +46,7 @@ export function createLogRecorder(
   );
   const add = async (item: Item): Promise<void> => batchers[log.partitionOf(item.event.sessionId)]?.add(item);
 
-  /** Session data for the landing page is read if possible; a click is followed in any case. */
+  /** Reads the session data for the landing page if possible. The click is redirected in any case. */
   const sessionOf = (click: Click, campaign: Campaign): Promise<ClickSession | null> =>
     click.wantsSession && dbHealth.isUp()
       ? direct.click({ ...click, recorded: false }, campaign).catch(() => null)
@@ -75,5 +76,5 @@ export function createLogRecorder(
   };
 }
 
-/** The batches of the log do not depend on PostgreSQL. */
+/** Event log batches do not depend on PostgreSQL, so the database always counts as available. */
 const alwaysUp = { isUp: () => true, onDown: () => {}, sawCommit: () => {}, sawFailure: () => {} };

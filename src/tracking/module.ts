@@ -47,13 +47,13 @@ type TrackingDependencies = {
   budgets: Budgets;
   webhooks: Webhooks;
   reports: Reports;
-  /** All events acknowledged before this time are stored (epoch milliseconds). */
+  /** Returns the time, in epoch milliseconds, up to which all acknowledged events are stored. */
   eventsStoredUntil: () => number;
 };
 
 type WithLog = { eventLog: EventLog | null };
 
-/** Beacons, clicks and conversions. */
+/** Creates the module for beacons, clicks and conversions. */
 export function createTracking({
   platform,
   catalog,
@@ -148,7 +148,8 @@ type TrackingRouteDeps = {
 };
 
 /**
- * Routes of beacons and clicks, which share one recorder (docs/reference/tracking-and-conversions.md#tracking-urls).
+ * Creates the beacon and click routes, which share one recorder
+ * (docs/reference/tracking-and-conversions.md#tracking-urls).
  */
 function createTrackingRoutes(deps: TrackingRouteDeps) {
   const { pool, dbHealth, catalog, config, failures, batchMeters, eventMeter, eventLog, verify, coupons } = deps;

@@ -17,15 +17,15 @@ import {
   writeCounted,
 } from './writers.ts';
 
-/** Stores events. Calls resolve when the events are durable, and otherwise reject with `unavailable` (503). */
+/** Stores events. Calls resolve when the events are durable, or reject with `unavailable` (503). */
 export type Recorder = {
   beacon: (event: TrackedEvent, campaign: Campaign) => Promise<void>;
   /**
    * Stores a click.
-   * @returns the session data that the landing page needs
+   * @returns the session data that the landing page needs, or null
    */
   click: (click: Click, campaign: Campaign) => Promise<ClickSession | null>;
-  /** Resolves when no write is waiting or in flight. */
+  /** Resolves when no write is queued or in flight. */
   drain: () => Promise<void>;
 };
 
@@ -37,7 +37,7 @@ type RecorderDeps = {
   eventMeter: EventMeter;
 };
 
-/** Stores events in PostgreSQL. Calls resolve after the commit. */
+/** Creates a recorder that stores events in PostgreSQL. Calls resolve after the commit. */
 export function createRecorder(deps: RecorderDeps): Recorder {
   const writers = createWriters(deps.eventMeter, createBeaconWriter());
   const beacons = createEventBatchers(deps, 'beacons', writers.beacons);
@@ -49,8 +49,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
         ? noThanks.add({ optOutDays: campaign.optOutDays, ...event }, campaign)
         : beacons.add(event, campaign),
     click: async (click, campaign) => {
-      // A click that overtakes its impression, whose commit may be slow, would be stored as a click without an
-      // impression.
+      // Wait for queued impressions: a click stored before its impression would count as a click without an impression.
       if (click.recorded) await beacons.written();
       return clicks.add(click, campaign);
     },
@@ -62,13 +61,14 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 
 type EventBatchers<Event, Result> = {
   add: (event: Event, campaign: Campaign) => Promise<Result>;
-  /** Resolves when the events that are waiting or in flight now are written. Null if there are none. */
+  /** Returns a promise that resolves when all queued and in-flight events are written, or null if there are none. */
   written: () => Promise<unknown> | null;
   drain: () => Promise<unknown>;
 };
 
 /**
- * Creates two batchers: events that caps count or postbacks report need a transaction, all others a single statement.
+ * Creates two batchers. Events that count towards caps or cause postbacks need a transaction. All other events need
+ * only a single statement.
  */
 function createEventBatchers<Event extends TrackedEvent, Result>(
   { pool, dbHealth, catalog, batchMeters }: RecorderDeps,
@@ -98,12 +98,15 @@ function createEventBatchers<Event extends TrackedEvent, Result>(
   };
 }
 
-/** Limits of batches of events. */
+/** Batch limits for events. */
 export const batchLimits = {
-  /** Maximum number of events in a transaction. */
+  /** Maximum number of events per transaction. */
   maxItems: 512,
-  /** Maximum number of concurrent transactions of one kind. */
+  /** Maximum number of concurrent transactions per kind. */
   maxConcurrentBatches: 2,
-  /** Minimum number of events for a concurrent transaction. With fewer, transactions cost more than they gain. */
+  /**
+   * Minimum number of queued events for starting another transaction concurrently. With fewer events, it costs more
+   * than it gains.
+   */
   minConcurrentItems: 24,
 };

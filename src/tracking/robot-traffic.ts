@@ -3,17 +3,17 @@ import { problem } from '../platform/problem.ts';
 
 type AddNotice = (publisherId: number, detail: ErrorDetail, refused: boolean) => void;
 
-/** Counts each publisher's beacons from robots and people, to notice when people are mistaken for robots. */
+/** Counts the beacons of each publisher from robots and from people, to detect people who are classified as robots. */
 export type RobotTraffic = {
   count: (publisherId: number, isRobot: boolean, userAgent: string) => void;
-  /** Adds a notice for each publisher whose recent beacons all came from robots, and resets the counts. */
+  /** Adds a notice for each publisher whose recent beacons all came from robots, then resets the counts. */
   addNotices: (add: AddNotice) => void;
 };
 
-/** Minimum number of beacons for a notice. A few may come from one crawler on one page. */
+/** Minimum number of beacons for a notice, because a single crawler on one page can send a few. */
 const minBeacons = 20;
 
-/** Maximum length of a user agent in a notice (characters). */
+/** Maximum length of a user agent in a notice, in characters. */
 const maxExample = 120;
 
 export function createRobotTraffic(): RobotTraffic {

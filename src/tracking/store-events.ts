@@ -13,9 +13,10 @@ import {
 } from './writers.ts';
 
 /**
- * Stores events of the log in the transaction of `executor`, with the same counts and checks as without a log. Events
- * of a session are stored in the order of their arrival. All events are stored before they are counted, which takes
- * each lock once: other writers lock users, reservations and usage in this order, each in the order of their keys.
+ * Stores events from the event log in the transaction of `executor`, with the same counts and checks as without a log.
+ * Events of a session are stored in arrival order. All events are stored before they are counted, so that each lock is
+ * acquired once. Locks are acquired in the same order as in other writers: users, reservations, usage, each in key
+ * order.
  */
 export async function storeEvents(
   executor: Transaction,
@@ -41,8 +42,8 @@ export async function storeEvents(
 type Run = { beacons: TrackedEvent[]; noThanks: NoThanks[]; clicks: Click[] };
 
 /**
- * Splits events into runs. Clicks need only the impressions before them, so after a click, the session's events start a
- * new run.
+ * Splits events into runs that can be stored together. A click needs the impressions before it, so later events of the
+ * same session start a new run.
  */
 function* runsOf(events: readonly LoggedEvent[]): Iterable<Run> {
   let run: Run = { beacons: [], noThanks: [], clicks: [] };
@@ -63,7 +64,7 @@ function* runsOf(events: readonly LoggedEvent[]): Iterable<Run> {
 }
 
 /**
- * Stores a run.
+ * Stores a run of events.
  * @returns the events that must still be counted
  */
 async function store<Event extends TrackedEvent, Result>(
@@ -83,6 +84,6 @@ async function store<Event extends TrackedEvent, Result>(
   return counted.length > 0 ? writeUncounted(executor, counted, writers) : [];
 }
 
-/** Campaign of an event; undefined if it was removed after the event. */
+/** Returns the campaign of an event, or undefined if it was removed after the event. */
 const campaignOf = ({ offers }: Snapshot, { claims }: TrackedEvent): Campaign | undefined =>
   offers.get(claims.offerId)?.campaign;

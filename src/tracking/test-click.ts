@@ -2,10 +2,13 @@ import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7 } from '../platform/lib/uuid7.ts';
 import type { ClickIdCodec } from './clicks/click-id.ts';
 
-/** An advertiser's click as conversions would find it. */
+/** Click of an advertiser, as the conversion API would find it. */
 type FoundClick = { offerId: number; at: Date; suspicious: string | null };
 
-/** Finds the click of a click id. Returns null for an unknown id or another advertiser's click. Books nothing. */
+/**
+ * Looks up the click for a click id without booking anything. Returns null for an unknown id or another advertiser's
+ * click.
+ */
 export type TestClick = (executor: Executor, clickId: string, advertiserId: number) => Promise<FoundClick | null>;
 
 export const createTestClick =

@@ -3,7 +3,7 @@ import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { type EraseWithSessions, exportBySessions } from '../platform/user-data.ts';
 
-/** Removes the transaction ids of conversions of these sessions. The conversions stay as counts and money. */
+/** Removes the conversion transaction ids of these sessions. The conversions remain, for counts and amounts. */
 export const eraseTransactionIds: EraseWithSessions = async (executor, sessions) => {
   await executor.query(
     'update conversions set txn_id = null where day = any($1::date[]) and session_id = any($2::uuid[])',
@@ -12,7 +12,7 @@ export const eraseTransactionIds: EraseWithSessions = async (executor, sessions)
   return {};
 };
 
-/** Exports conversions of the user's sessions. */
+/** Exports the conversions of the user's sessions. */
 export const exportConversions = exportBySessions(
   `select session_id, offer_id, campaign_id, event, txn_id, void,
     payout_micros::text, unbilled_micros::text, currency,
@@ -23,7 +23,7 @@ export const exportConversions = exportBySessions(
   order by session_id, booked_at`,
 );
 
-/** Exports tracking events of the user's sessions. */
+/** Exports the tracking events of the user's sessions. */
 export const exportEvents = exportBySessions(
   `select session_id, offer_id, campaign_id, kind, at, suspicious
   from events
@@ -32,7 +32,7 @@ export const exportEvents = exportBySessions(
   order by session_id, at`,
 );
 
-/** Deletes events and conversions after RETENTION_RAW_DAYS. */
+/** Deletes events and conversions that are older than `RETENTION_RAW_DAYS`. */
 export const applyTrackingRetention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
   const keepFrom = dayOf(nowMs - retentionRawDays * dayMs);
   const partitions = await dropPartitions(pool, ['events', 'conversions'], keepFrom);

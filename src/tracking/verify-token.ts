@@ -8,22 +8,22 @@ import { checkToken, type TokenCodec } from '../platform/security/tracking-token
 import { createRobotCheck } from '../platform/user-agent/robots.ts';
 import type { RobotTraffic } from './robot-traffic.ts';
 
-/** A request with a valid tracking token. */
+/** Request with a valid tracking token. */
 export type TrackedRequest = {
   token: string;
   event: TrackedEvent;
   offer: Offer;
-  /** Whether it is a HEAD request or a prefetch: nothing was shown or followed yet. */
+  /** Whether this is a HEAD request or a prefetch, so that the user has not seen or followed anything yet. */
   isSpeculative: boolean;
-  /** Whether the event is stored. Events of developers' sessions and speculative ones are not. */
+  /** Whether the event is stored. Events from dev sessions and speculative requests are not stored. */
   recorded: boolean;
 };
 
 /**
- * Verifies the token of a beacon or click, its parameter `t`
+ * Verifies the tracking token in the parameter `t` of a beacon or click
  * (docs/reference/tracking-and-conversions.md#tracking-urls).
  * @param ownEvent name of an own event
- * @returns null for a bad or expired token, or for an offer that its publisher does not have
+ * @returns the tracked request, or null if the token is invalid or expired, or the publisher does not have the offer
  */
 export type VerifyToken = (
   request: { headers: IncomingHttpHeaders; method?: string | undefined },
@@ -65,17 +65,20 @@ export function createTokenVerifier({ catalog, tokens, now, robotTraffic }: Veri
   };
 }
 
-/** Whether the publisher allows a user agent that would otherwise count as a robot. */
+/** Whether the publisher has allowed a user agent that would otherwise be classified as a robot. */
 const isAllowed = (publisher: Publisher | undefined, userAgent: string): boolean =>
   publisher?.allowedUserAgents.some((part) => userAgent.toLowerCase().includes(part)) === true;
 
 const isOwnEvent = (publisher: Publisher | undefined, { campaign }: Offer, name: unknown): boolean =>
   publisher !== undefined && typeof name === 'string' && ownEventsOf(publisher, campaign).includes(name);
 
-/** Safari sends `preview` for the thumbnails of its start page. */
+/** Safari sends `preview` for the page thumbnails on its start page. */
 const purposes = /prefetch|prerender|preview/i;
 
-/** Whether a browser fetches the URL before a user requested it, according to `Sec-Purpose`, `Purpose` or `X-Moz`. */
+/**
+ * Whether a browser prefetches the URL before the user has requested it, according to `Sec-Purpose`, `Purpose` or
+ * `X-Moz`.
+ */
 export function isPrefetch(headers: IncomingHttpHeaders): boolean {
   return [headers['sec-purpose'], headers.purpose, headers['x-moz']].some(
     (value) => value !== undefined && purposes.test(String(value)),

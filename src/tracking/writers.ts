@@ -23,17 +23,17 @@ import {
 import { enqueuePaidEvents, needsPostback } from './paid-postbacks.ts';
 
 /**
- * Writers of events, which count them in the metrics after the commit. There is one result per event, in order, and
- * none if `Result` is void.
+ * Event writers, which update the event metrics after the commit. They return one result per event, in order, or no
+ * results if `Result` is void.
  */
 export type Writers<Event, Result> = {
   write: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
   /**
-   * Writes in a transaction that also counts events for caps.
-   * @returns events that are new and not suspicious
+   * Stores events in a transaction that also counts them for caps.
+   * @returns the events that are new and not suspicious
    */
   writeNew: (executor: Executor, events: readonly Event[]) => Promise<NewEvent[]>;
-  /** Results of events written by `writeNew`. */
+  /** Returns the results for events that were stored by `writeNew`. */
   resultsOf: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
 };
 
@@ -43,7 +43,7 @@ export type EventWriters = {
   clicks: Writers<Click, ClickSession | null>;
 };
 
-/** Creates the writers of all kinds of events. */
+/** Creates the writers for all event kinds. */
 export function createWriters(
   meter: EventMeter,
   writeBeacons: (executor: Executor, events: readonly TrackedEvent[]) => Promise<void> = insertEvents,
@@ -81,28 +81,28 @@ export function createWriters(
   };
 }
 
-/** An event of a campaign with caps, which is counted in the transaction that stores it. */
+/** Event of a campaign with caps. It is counted in the transaction that stores it. */
 export type Counted<Event> = { event: Event; campaign: Campaign };
 
-/** Kind under which caps may count an event, or null. */
+/** Returns the event kind under which caps may count an event, or null. */
 function capEventOf({ kind, name }: TrackedEvent): CapEvent | null {
   if (kind === 'own') return name === undefined ? null : ownKind(name);
   return rulesOf(kind).frequencyCap === true ? (kind as CapEvent) : null;
 }
 
-/** Whether caps count an event. */
+/** Whether an event counts towards a cap. */
 function needsCount(snapshot: Snapshot, event: TrackedEvent, campaign: Campaign): boolean {
   const kind = capEventOf(event);
   return kind !== null && activeCapsOf(snapshot).counts(campaign, event.claims.publisherId, kind);
 }
 
-/** Whether an event needs a transaction of its batch: caps count it, or it causes a postback. */
+/** Whether an event must be stored in a transaction, because it counts towards a cap or causes a postback. */
 export const needsTransaction = (snapshot: Snapshot, event: TrackedEvent, campaign: Campaign): boolean =>
   needsCount(snapshot, event, campaign) || needsPostback(snapshot, event);
 
 /**
- * Stores events.
- * @returns the new ones, which must still be counted with `countEvents`
+ * Stores events without counting them for caps.
+ * @returns the new events, which the caller must count with `countEvents`
  */
 export async function writeUncounted<Event extends TrackedEvent, Result>(
   executor: Transaction,
@@ -117,7 +117,7 @@ export async function writeUncounted<Event extends TrackedEvent, Result>(
   return items.flatMap(({ event, campaign }) => {
     const { sessionId, claims, atMs, revenueMicros } = event;
     const kind = capEventOf(event);
-    // A repeat within the batch counts once.
+    // An event that is repeated within the batch counts only once.
     if (kind === null || !isNew.delete(`${sessionId} ${claims.offerId} ${kind}`)) return [];
     const { publisherId, offerId } = claims;
     return [{ kind, sessionId, publisherId, offerId, campaign, atMs, revenueMicros }];
@@ -125,8 +125,8 @@ export async function writeUncounted<Event extends TrackedEvent, Result>(
 }
 
 /**
- * Counts events stored in this transaction for caps, and creates their postbacks. Events that no longer fit into a
- * budget pay nothing.
+ * Counts events for caps that were stored in this transaction, and creates their postbacks. Events that no longer fit
+ * into a budget pay nothing.
  */
 export async function countWritten(
   executor: Transaction,
@@ -138,7 +138,7 @@ export async function countWritten(
   await enqueuePaidEvents(executor, snapshot, events, unbilled);
 }
 
-/** Stores events, and counts the new ones for caps, in one transaction. */
+/** Stores events and counts the new ones for caps, in one transaction. */
 export async function writeCounted<Event extends TrackedEvent, Result>(
   executor: Transaction,
   snapshot: Snapshot,
@@ -152,16 +152,19 @@ export async function writeCounted<Event extends TrackedEvent, Result>(
   );
 }
 
-/** How long a writer checks for conflicts after an unexpected one: minimum and maximum (milliseconds). */
+/** Minimum and maximum time for which a writer checks for conflicts after an unexpected one, in milliseconds. */
 const minCheckMs = 10_000;
 const maxCheckMs = 3_600_000;
 
 /**
- * Stores beacons without opt-outs, each once and in no other transaction. The check for conflicts is a quarter of a
- * batch's cost in PostgreSQL, and most events are not repeated. So a batch without known events is inserted without the
- * check. If the database already has one of its events, from another process or from long ago, nothing is stored, and
- * the batch is inserted again with the check. From then on every batch is checked, for a longer time after each
- * conflict, so that repeats cannot cause batches to be written twice all the time.
+ * Creates a writer for beacons other than opt-outs. It stores each event once, in a statement outside of any other
+ * transaction. The conflict check is a quarter of the batch cost in PostgreSQL, and most events are not repeated.
+ * Therefore:
+ * - A batch without known events is inserted without the check.
+ * - If the database already contains one of its events, for example from another process, nothing is stored. The batch
+ *   is then inserted again with the check.
+ * - After such a conflict, every batch is checked for some time. This time grows with each conflict, so that repeated
+ *   events cannot cause batches to be constantly written twice.
  */
 export function createBeaconWriter(now: () => number = performance.now.bind(performance)) {
   const seenFilter = createSeenFilter();
@@ -171,7 +174,7 @@ export function createBeaconWriter(now: () => number = performance.now.bind(perf
   function startChecking(): void {
     const nowMs = now();
     if (nowMs < checksUntilMs) return; // another concurrent batch had a conflict as well
-    // A longer time without conflicts than the last interval resets it.
+    // Reset the duration if there was no conflict for longer than the last check period. Otherwise double it.
     checkMs = nowMs - checksUntilMs > checkMs ? minCheckMs : Math.min(2 * checkMs, maxCheckMs);
     checksUntilMs = nowMs + checkMs;
   }
@@ -191,18 +194,21 @@ export function createBeaconWriter(now: () => number = performance.now.bind(perf
 
 const uniqueViolation = '23505';
 
-/** Guesses which events were added before. It forgets events, and is wrong once in thousands. */
+/**
+ * Approximate filter that detects repeated events. It forgets old events, and about one in several thousand results is
+ * wrong.
+ */
 export type SeenFilter = {
   /**
-   * Adds an event.
-   * @returns whether it was added before
+   * Adds an event to the filter.
+   * @returns whether the event was probably added before
    */
   testAndAdd: (event: TrackedEvent) => boolean;
 };
 
 /**
- * Table of 32-bit hashes, in which an event replaces the one in its slot. A million slots take 4 MB and cover 40 s at
- * full load.
+ * Creates a filter with a table of 32-bit hashes, in which each event overwrites the previous event in its slot. A
+ * million slots take 4 MB and cover 40 s at full load.
  */
 export function createSeenFilter(slots = 2 ** 20): SeenFilter {
   const hashes = new Uint32Array(slots);
@@ -217,11 +223,11 @@ export function createSeenFilter(slots = 2 ** 20): SeenFilter {
   };
 }
 
-/** FNV-1a constants. */
+/** Constants of the FNV-1a hash function. */
 const seed = 0x811c9dc5;
 const prime = 0x01000193;
 
-/** Index at which the random part of a session id starts (characters), after its time. */
+/** Character index at which the random part of a session id starts, after the timestamp. */
 const randomPartStart = 14;
 
 function mixText(hash: number, text: string, from = 0): number {

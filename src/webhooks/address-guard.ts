@@ -16,18 +16,18 @@ export type BlockReason =
 export type UrlCheck = { ok: true; url: URL } | { ok: false; reason: BlockReason };
 
 /**
- * Result of the guard against private addresses. Refusals don't include the addresses, because the author of the URL
- * sees them and may be probing a private network.
+ * Result of the private address guard. Refusals do not include the addresses: the author of the URL sees them and might
+ * be probing a private network.
  */
 export type Resolution =
   | { ok: true; addresses: ResolvedAddress[] }
   | { ok: false; reason: 'blocked_address' }
-  /** `unanswered`: the resolver gave no answer, not even that the name does not exist. */
+  /** `unanswered` means that the resolver returned no response at all, not even that the name does not exist. */
   | { ok: false; reason: 'dns_error'; message: string; unanswered: boolean };
 
 /**
- * IPv4 ranges of the IANA special-purpose registry (also the reachable ones, AS112 and AMT, which host no receivers),
- * and Azure's platform address, which looks public.
+ * Non-public IPv4 ranges: the IANA special-purpose registry, including its globally reachable ranges AS112 and AMT,
+ * which contain no webhook receivers. Also Azure's platform address, which looks public.
  */
 const refusedV4 = parseNets(
   `0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 168.63.129.16/32, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24,
@@ -36,22 +36,25 @@ const refusedV4 = parseNets(
 );
 
 /**
- * The only global unicast IPv6 range. It excludes ::, ::1, IPv4-compatible, IPv4-mapped, NAT64, ULA, link-local and
+ * The only global unicast IPv6 range. It excludes `::`, `::1`, IPv4-compatible, IPv4-mapped, NAT64, ULA, link-local and
  * multicast addresses.
  */
 const globalV6 = parseNets('2000::/3');
 
-/** Special ranges inside it: protocol assignments (Teredo, ORCHID, benchmarking), documentation, 6to4 and AS112. */
+/**
+ * Special-purpose ranges within the global range: protocol assignments (Teredo, ORCHID, benchmarking), documentation,
+ * 6to4 and AS112.
+ */
 const refusedV6 = parseNets('2001::/23, 2001:db8::/32, 2002::/16, 2620:4f:8000::/48, 3fff::/20');
 
-/** Whether the operator has allowed an address. An IPv4-mapped address counts as its IPv4 address. */
+/** Whether the operator has allowed an address. An IPv4-mapped address is treated as its IPv4 address. */
 const isOpened = (address: Address, allowNets: readonly Net[]): boolean =>
   within(address, allowNets) ||
   (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && within(address.toIPv4Address(), allowNets));
 
 /**
- * Returns the IPv4 address in an ISATAP interface identifier (RFC 5214, 6.1), which can follow any prefix. ipaddr.js
- * does not detect it.
+ * Returns the IPv4 address embedded in an ISATAP interface identifier (RFC 5214, 6.1), or null if there is none. ISATAP
+ * identifiers can follow any prefix, and ipaddr.js does not detect them.
  */
 function isatapV4({ parts }: ipaddr.IPv6): ipaddr.IPv4 | null {
   const [, , , , high = 0, marker = 0, upper = 0, lower = 0] = parts;
@@ -66,10 +69,10 @@ function isGlobal(address: Address): boolean {
 }
 
 /**
- * Whether an address may be called: the guard against private addresses. It must be a plain global unicast address, or
- * within `allowNets`. All forms that embed an IPv4 address in IPv6, for a translator or tunnel to unwrap, are refused,
- * except IPv4-mapped addresses whose IPv4 address is in `allowNets`.
- * @param ip in its usual notation (four decimals, or IPv6); anything else, or an IPv6 zone, is refused
+ * Whether the private address guard allows calls to an address. The address must be a plain global unicast address or
+ * be within `allowNets`. IPv6 addresses that embed an IPv4 address, for a translator or tunnel, are refused. The only
+ * exception is an IPv4-mapped address whose IPv4 address is within `allowNets`.
+ * @param ip address in standard notation (four decimals, or IPv6); any other notation, or an IPv6 zone, is refused
  */
 export function isAllowedAddress(ip: string, allowNets: readonly Net[]): boolean {
   if (isIP(ip) === 0 || ip.includes('%')) return false;
@@ -78,21 +81,18 @@ export function isAllowedAddress(ip: string, allowNets: readonly Net[]): boolean
 }
 
 /**
- * Returns the address if the host of a URL is one. The URL parser has already converted decimal, octal, hex and short
- * IPv4 notations to four decimals.
+ * Returns the host of a URL if it is an IP address, or null otherwise. The URL parser has already converted decimal,
+ * octal, hex and short IPv4 notations to four decimals.
  */
 function literalOf(url: URL): string | null {
   const host = hostOf(url);
   return isIP(host) === 0 ? null : host;
 }
 
-/** Returns the host of a URL: a name, or an address without the brackets of IPv6. */
+/** Returns the host name of a URL, or its IP address without IPv6 brackets. */
 export const hostOf = ({ hostname }: URL): string => (hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
 
-/**
- * Names that public DNS never answers: names of this machine, of the local network, and reserved names (RFC 6761, 8375,
- * 9476).
- */
+/** Names that public DNS never resolves: local machine and network names, and reserved names (RFC 6761, 8375, 9476). */
 const localSuffix = /(^|\.)(localhost|localdomain|local|lan|internal|intranet|private|home\.arpa|onion|alt|invalid)$/;
 
 function isLocalName(hostname: string): boolean {
@@ -100,13 +100,14 @@ function isLocalName(hostname: string): boolean {
   return !name.includes('.') || localSuffix.test(name);
 }
 
-/** Ports below 1024 belong to other protocols (mail, ssh, dns, …); 80 and 443 are the web's. */
+/** Ports below 1024 belong to other protocols, such as mail, SSH and DNS. Only 80 and 443 are used for the web. */
 const isWebPort = (port: string): boolean => port === '' || port === '80' || port === '443' || Number(port) >= 1024;
 
 /**
- * Checks a webhook URL without a lookup, both when it is saved and before each call. `http:` needs `allowHttp`. Names
- * of the local network need `allowNets`. Allowed ports are 80, 443 and 1024 and above, or any port if the host is an
- * address within `allowNets`.
+ * Checks a webhook URL without a DNS lookup. Runs when the URL is saved and before each call:
+ * - `http:` requires `allowHttp`.
+ * - Names of the local network require `allowNets`.
+ * - Allowed ports are 80, 443, and 1024 and above. If the host is an address within `allowNets`, any port is allowed.
  */
 export function checkUrl(
   text: string,
@@ -127,9 +128,9 @@ export function checkUrl(
 }
 
 /**
- * Resolves a URL to the addresses to connect to, all checked against server-side request forgery (SSRF). The name is
- * looked up once, and one forbidden address blocks it. The caller must connect to these addresses without another
- * lookup, which could return others (DNS rebinding).
+ * Resolves a URL to the addresses to connect to, as protection against server-side request forgery (SSRF). The name is
+ * looked up once, and a single forbidden address blocks the URL. The caller must connect to these addresses without
+ * another lookup, which could return different addresses (DNS rebinding).
  */
 export async function resolveTarget(
   url: URL,
@@ -144,7 +145,10 @@ export async function resolveTarget(
   return { ok: true, addresses: answers.map(({ address }) => ({ address, family: isIP(address) })) };
 }
 
-/** @returns the addresses, or why the lookup failed */
+/**
+ * Looks up the addresses of a host name.
+ * @returns the addresses, or the reason why the lookup failed
+ */
 async function lookUp(
   hostname: string,
   lookup: Lookup,

@@ -8,13 +8,13 @@ import { enqueue } from './outbox.ts';
 
 const event = 'audit.recorded';
 
-/** Maximum number of entries that one transaction sends. */
+/** Maximum number of audit log entries sent per transaction. */
 const maxBatch = 500;
 
 const payloadOf = ({ publisher_id: _publisher, ...entry }: AuditEntry): Buffer =>
   Buffer.from(JSON.stringify({ event, timestamp: entry.at, ...entry }));
 
-/** An entry of the audit log (docs/reference/webhooks.md#operational-events). */
+/** Event type for audit log entries (docs/reference/webhooks.md#operational-events). */
 export const auditRecorded: EventType = {
   name: event,
   title: 'Audit log entry',
@@ -65,8 +65,8 @@ export const auditRecorded: EventType = {
 };
 
 /**
- * Enqueues an event for each audit entry that was not sent yet. Any process may run it. Entries of publishers without
- * an endpoint for the event are skipped.
+ * Enqueues an event for each audit log entry that was not sent yet. Entries are skipped if their publisher has no
+ * endpoint for the event. Any process may run it.
  * @returns the number of entries read
  */
 export async function sendAuditEvents(pool: pg.Pool, nowMs: number): Promise<number> {

@@ -9,7 +9,7 @@ type FilterFields = { event?: string; from?: string; to?: string; session_id?: s
 type Scope = { endpointId: number | null; statuses: readonly DeliveryStatus[] | null };
 
 /**
- * Reads the filter of a request, limited to the caller's publisher.
+ * Reads the delivery filter of a request, limited to the caller's publisher.
  * @throws AppError `invalid_request` for an invalid session or time
  */
 export function readFilter(
@@ -39,15 +39,15 @@ function timeOf(path: string, text: string, nowMs: number): number {
   return Math.min(Math.max(timeMs, 0), nowMs + dayMs);
 }
 
-/** Whether a day exists: `Date.parse` reads the 30th of February as a day of March. */
+/** Whether a day exists. `Date.parse` accepts 30 February as a day in March. */
 const isDay = (day: string): boolean => new Date(Date.parse(day)).toISOString().startsWith(day);
 
 const invalid = (path: string, message: Problem): AppError =>
   new AppError('invalid_request', { details: [{ path, message }] });
 
 /**
- * Reads the id of a delivery in a path: a UUID, or the `webhook-id` of its attempts. Returns null if no delivery can
- * have the id.
+ * Parses a delivery id in a path: a UUID, or the `webhook-id` of its attempts. Returns null if no delivery can have
+ * this id.
  */
 export function readDeliveryId(text: string, nowMs: number): string | null {
   const lower = text.toLowerCase();

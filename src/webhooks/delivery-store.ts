@@ -6,7 +6,7 @@ import type { Page } from './deliveries/walk.ts';
 import type { Timing } from './dispatcher/send/result.ts';
 import type { Outcome } from './dispatcher/settle/settle.ts';
 
-/** A delivery as the log lists it. */
+/** Delivery as shown in the delivery log. */
 export type LoggedDelivery = {
   id: string;
   endpoint_id: number;
@@ -21,7 +21,7 @@ export type LoggedDelivery = {
   redelivered_at: Date | null;
   erased_at: Date | null;
   next_attempt_at: Date | null;
-  /** Result of the newest attempt. */
+  /** HTTP status of the latest attempt. */
   last_status: number | null;
   last_error: string | null;
 };
@@ -36,7 +36,7 @@ const joins = `left join delivery_queue q on q.delivery_id = d.id
         order by generation desc limit 1
       ) a on true`;
 
-/** Returns the deliveries with these keys, in the same order. */
+/** Loads the deliveries with these keys, in the same order. */
 export async function readDeliveries(executor: Executor, keys: Page['keys']): Promise<LoggedDelivery[]> {
   const { rows } = await executor.query<LoggedDelivery>({
     text: `select ${deliveryColumns}
@@ -49,10 +49,10 @@ export async function readDeliveries(executor: Executor, keys: Page['keys']): Pr
   return rows;
 }
 
-/** A delivery with its payload. */
+/** Delivery with its payload. */
 export type WholeDelivery = LoggedDelivery & { day: string; payload: Buffer };
 
-/** Returns the publisher's delivery with an id, or null. */
+/** Returns the publisher's delivery with this id, or null if there is none. */
 export async function findDelivery(executor: Executor, publisherId: number, id: string): Promise<WholeDelivery | null> {
   const { rows } = await executor.query<WholeDelivery>({
     text: `select ${deliveryColumns}, d.day::text as day, d.payload
@@ -64,7 +64,7 @@ export async function findDelivery(executor: Executor, publisherId: number, id: 
   return rows[0] ?? null;
 }
 
-/** An attempt, with the stored parts of its request and response. */
+/** Attempt with the stored parts of its request and response. */
 export type Attempt = {
   number: number;
   started_at: Date;
@@ -82,10 +82,10 @@ export type Attempt = {
   next_attempt_at: Date | null;
 };
 
-/** Maximum number of attempts shown for a delivery. The newest ones are shown. */
+/** Maximum number of attempts shown for a delivery. If there are more, only the newest are shown. */
 const maxAttempts = 100;
 
-/** The newest attempts of a delivery, oldest first. */
+/** Returns the newest attempts of a delivery, oldest first. */
 export async function findAttempts(executor: Executor, id: string): Promise<Attempt[]> {
   const { rows } = await executor.query<Attempt>({
     text: `select row_number() over (order by generation)::int as number, started_at, finished_at, outcome,
@@ -100,7 +100,7 @@ export async function findAttempts(executor: Executor, id: string): Promise<Atte
   return rows.reverse();
 }
 
-/** Whether a webhook that was created for a publisher since a time has been delivered. */
+/** Whether a webhook created for a publisher since a given time has been delivered. */
 export async function hasDelivered(executor: Executor, publisherId: number, sinceMs: number): Promise<boolean> {
   const { rows } = await executor.query(
     `select from webhook_endpoints e cross join lateral (

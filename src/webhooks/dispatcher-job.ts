@@ -13,13 +13,17 @@ import type { DispatcherMetrics } from './metrics.ts';
 import { createPayloadLinks, payloadLinkPurpose } from './payload-link.ts';
 import type { Sender } from './sender.ts';
 
-/** Longest call of an endpoint, in milliseconds. A stopping worker lets it end if the shutdown limit allows. */
+/**
+ * Maximum duration of a webhook call, in milliseconds. A stopping worker waits for calls in flight if the shutdown
+ * timeout allows.
+ */
 const longestCallMs = 20_000;
 
 /**
- * Planner settings for the dispatcher's statements, which are planned once: each reads a few rows by index, however
- * large the tables are. Plans for the current sizes would scan a whole queue that was empty when the plan was made;
- * with a plan for each call, a claim would spend more time on planning than on execution.
+ * Planner settings for the dispatcher's prepared statements, which are planned only once. Each statement reads a few
+ * rows by index, regardless of the table size. Plans based on current table sizes would scan a whole queue that was
+ * empty when the plan was made. With a new plan for each call, a claim would spend more time on planning than on
+ * execution.
  */
 const plannerSettings = {
   plan_cache_mode: 'force_generic_plan',
@@ -30,10 +34,10 @@ const plannerSettings = {
   jit: 'off',
 };
 
-/** Number of connections: one claims while another settles; the third renews leases and parks deliveries. */
+/** Number of connections: one for claims, one for settlements, and one for renewing leases and parking deliveries. */
 const connections = 3;
 
-/** Creates the dispatcher's own connection pool. */
+/** Creates the connection pool of the dispatcher. */
 export const createDispatcherPool = (databaseUrl: ServerUrl, logger: Logger): pg.Pool =>
   createPool({
     url: databaseUrl,
@@ -43,7 +47,7 @@ export const createDispatcherPool = (databaseUrl: ServerUrl, logger: Logger): pg
     settings: plannerSettings,
   });
 
-/** Dependencies of the dispatcher other than its pool. `now`: epoch milliseconds. */
+/** Dependencies of the dispatcher, except its pool. `now` returns epoch milliseconds. */
 export type DispatcherDeps = {
   config: Config;
   dbHealth: DatabaseHealth;
@@ -56,7 +60,7 @@ export type DispatcherDeps = {
   now: () => number;
 };
 
-/** Starts the dispatcher of this process, with its own pool. */
+/** Starts the dispatcher of this process with its own connection pool. */
 export async function startDispatcherJob(
   deps: DispatcherDeps,
   databaseUrl: ServerUrl,

@@ -16,16 +16,18 @@ import {
 } from './endpoint-store.ts';
 import { createEndpointSecret, createV1aKey } from './signature.ts';
 
-/** Identifies an endpoint of a publisher, with the time of the change. */
+/** Reference to a publisher's endpoint, with the time of the change. */
 export type EndpointKey = { publisherId: number; ref: EndpointRef; nowMs: number };
 
-/** Fields of an endpoint that can be set. */
+/** Endpoint fields that can be set. */
 export type EndpointFields = EndpointSettings & { url: string; method: Method; enabled: boolean };
 
-/** Missing settings stay unchanged, or have their default in a new endpoint. */
+/**
+ * Input for creating or changing an endpoint. Omitted settings stay unchanged, or get their default in a new endpoint.
+ */
 export type EndpointInput = Partial<EndpointSettings> & { url: string; method: Method; enabled: boolean };
 
-/** `secret` (`whsec_…`) is set only for a new endpoint; it is shown once. */
+/** Saved endpoint. `secret` (`whsec_…`) is set only for a new endpoint, and shown only once. */
 export type Saved = { endpoint: Endpoint; secret: string | null };
 
 export const defaultSettings: EndpointSettings = {
@@ -41,7 +43,7 @@ export const defaultSettings: EndpointSettings = {
 };
 
 /**
- * Creates the default endpoint of an event, or changes it. A changed endpoint keeps its secret.
+ * Creates or updates the default endpoint of an event. An existing endpoint keeps its secret.
  * @throws AppError `too_many_endpoints`
  */
 export async function saveEndpoint(
@@ -54,12 +56,12 @@ export async function saveEndpoint(
   const inserted =
     stored === null ? await insertEndpoint(executor, box, { ...input, publisherId, event, events: null, nowMs }) : null;
   if (inserted !== null) return inserted;
-  // A concurrent call has stored the endpoint, so its secret is the valid one.
+  // A concurrent request has created the endpoint, so that request's secret is the valid one.
   return { endpoint: await updateEndpoint(executor, box, key, input), secret: null };
 }
 
 /**
- * Creates an endpoint with a list of event types.
+ * Creates an endpoint that receives a list of event types.
  * @throws AppError `too_many_endpoints`
  */
 export async function addEndpoint(
@@ -80,9 +82,9 @@ type NewEndpoint = EndpointInput & {
 };
 
 /**
- * Inserts an endpoint. A removed default endpoint that is set again becomes a new one, with another secret and default
- * settings. Its held deliveries can be redelivered.
- * @returns null if the event has a default endpoint
+ * Inserts an endpoint. If a removed default endpoint is set again, it becomes a new endpoint with a different secret
+ * and default settings. The held deliveries of the removed endpoint can be redelivered.
+ * @returns null if the event already has a default endpoint
  */
 async function insertEndpoint(
   executor: Executor,
@@ -142,9 +144,9 @@ const valuesOf = (fields: EndpointFields): unknown[] => [
 ];
 
 /**
- * Changes the given fields. Enabling clears the reason why it was disabled; disabling parks the pending deliveries,
- * which stay held.
- * @param events only for an endpoint that is not a default endpoint
+ * Updates the given fields. Enabling the endpoint clears the reason why it was disabled. Disabling it parks its pending
+ * deliveries, which remain held.
+ * @param events allowed only for an endpoint that is not a default endpoint
  * @throws AppError `endpoint_not_found`
  */
 export async function updateEndpoint(
@@ -173,14 +175,14 @@ export async function updateEndpoint(
   return endpoint;
 }
 
-/** Clears the wait of an endpoint: the delivery it waited for, when its order was strict, may no longer exist. */
+/** Resets the wait of an endpoint with strict order, because the delivery it was waiting for may no longer exist. */
 const forgetWait = (executor: Executor, endpointId: number) =>
   executor.query('update endpoint_health set not_before = null where endpoint_id = $1 and not_before is not null', [
     endpointId,
   ]);
 
 /**
- * Removes an endpoint. It gets no new deliveries, and its pending ones are held.
+ * Removes an endpoint. It receives no new deliveries, and its pending deliveries are held.
  * @throws AppError `endpoint_not_found`
  */
 export async function removeEndpoint(executor: Executor, key: EndpointKey): Promise<Endpoint> {
@@ -189,14 +191,14 @@ export async function removeEndpoint(executor: Executor, key: EndpointKey): Prom
   return removed;
 }
 
-/** Redirects every endpoint whose URL matches a PostgreSQL regular expression to another URL. */
+/** Replaces the URL of every endpoint whose URL matches a PostgreSQL regular expression. */
 export async function redirectEndpoints(executor: Executor, pattern: string, url: string): Promise<void> {
   await executor.query('update webhook_endpoints set url = $2 where url ~ $1', [pattern, url]);
 }
 
 /**
- * Removes endpoints that were never changed and that a program created with others of the same URL and description
- * within 10 seconds.
+ * Removes endpoint duplicates that were created by a program: unchanged endpoints of a publisher with the same URL and
+ * description, created within 10 seconds of each other.
  */
 export async function removeEndpointBursts(
   executor: Executor,
@@ -214,7 +216,9 @@ export async function removeEndpointBursts(
 }
 
 /**
- * Changes an endpoint. `set` is SQL for the columns; $3 is the time, `values` start at $4.
+ * Updates the stored row of an endpoint.
+ * @param set SQL that sets the columns; $3 is the time of the change
+ * @param values parameters of `set`, starting at $4
  * @throws AppError `endpoint_not_found`
  */
 export async function changeStored(

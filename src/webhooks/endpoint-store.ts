@@ -5,55 +5,57 @@ import type { Method } from './dispatcher/send/request.ts';
 import type { DisableReason } from './dispatcher/settle/retry-schedule.ts';
 import { headerContext, type SealedHeaders, type SealedSecrets, secretContext, v1aContext } from './signature.ts';
 
-/** Settings of an endpoint other than its URL and method. */
+/** Endpoint settings other than the URL and method. */
 export type EndpointSettings = {
-  /** Purpose of the endpoint, in the publisher's words; may be empty. */
+  /** Description of the endpoint, entered by the publisher. May be empty. */
   description: string;
-  /** Condition on the payload of events, or null for all events. */
+  /** Condition on the event payload, or null to receive all events. */
   filter: Condition | null;
-  /** Custom headers of each call. */
+  /** Custom headers that are sent with each call, encrypted. */
   headers: SealedHeaders;
   deadlineMs: number;
-  /** Waits before each attempt, in seconds, or null for the default schedule. */
+  /** Delay before each attempt, in seconds, or null for the default schedule. */
   retryStepsS: number[] | null;
   maxInFlight: number;
-  /** Maximum number of calls per second, or null without a limit. */
+  /** Maximum number of calls per second, or null if there is no limit. */
   rateLimitPerS: number | null;
-  /** Whether to send one delivery at a time, in the order of creation. */
+  /** Whether deliveries are sent one at a time, in creation order. */
   strictOrder: boolean;
-  /** Whether to sign with ed25519 in addition. */
+  /** Whether calls also have an ed25519 signature. */
   signatureV1a: boolean;
 };
 
 /** Reference to an endpoint: the event of a default endpoint, or the id of any endpoint. */
 export type EndpointRef = string | number;
 
-/** Maximum number of endpoints of a publisher. */
+/** Maximum number of endpoints per publisher. */
 export const maxEndpoints = 20;
 
-/** A URL where a publisher receives events. */
+/** URL at which a publisher receives events. */
 export type Endpoint = EndpointSettings & {
   id: number;
-  /** {@link EventType} of a default endpoint, or null for others. */
+  /** {@link EventType} of a default endpoint, or null for all other endpoints. */
   event: string | null;
-  /** Event types that the endpoint receives; for a default endpoint, its event. */
+  /** Event types that the endpoint receives. A default endpoint receives only its own event. */
   events: string[];
   url: string;
   method: Method;
   enabled: boolean;
   /**
-   * Why it is disabled, such as `gone`: the receiver responded with 410. Null while it is enabled, or if it was
-   * disabled manually.
+   * Reason why the endpoint is disabled, such as `gone` after a 410 response. Null if it is enabled or was disabled
+   * manually.
    */
   disabledReason: DisableReason | 'failing' | null;
-  /** null if it is not paused. */
+  /** Time when the endpoint was paused, or null if it is not paused. */
   pausedAt: Date | null;
-  /** Deliveries per second until the backlog of a pause is delivered, or null without a limit. */
+  /**
+   * Maximum number of deliveries per second until the backlog of a pause is delivered, or null if there is no limit.
+   */
   resumeRatePerS: number | null;
   createdAt: Date;
   updatedAt: Date;
   secrets: SealedSecrets;
-  /** End of the time in which the previous secret also signs, or null if it doesn't. */
+  /** Time until which the previous secret also signs, or null if it is no longer used. */
   previousSecretUntil: Date | null;
   v1aKeySealed: Buffer | null;
 };
@@ -120,10 +122,10 @@ export const endpointOf = (row: StoredEndpoint): Endpoint => ({
   v1aKeySealed: row.v1a_key_sealed,
 });
 
-/** Column for a reference. */
+/** Returns the column that an endpoint reference refers to. */
 export const columnOf = (ref: EndpointRef): 'id' | 'event' => (typeof ref === 'number' ? 'id' : 'event');
 
-/** Returns a publisher's endpoint, or null. `lock` locks its row. */
+/** Returns a publisher's endpoint, or null if there is none. If `lock` is set, its row is locked. */
 export async function findEndpoint(
   executor: Executor,
   publisherId: number,
@@ -140,13 +142,13 @@ export async function findEndpoint(
 
 type Named = { description: string; event: string | null; url: string };
 
-/** Display name of an endpoint: its description, else its event, else the host of its URL. */
+/** Returns the display name of an endpoint: its description, its event, or the host of its URL. */
 export const endpointName = ({ description, event, url }: Named): string => description || event || new URL(url).host;
 
 /** Display name and status of an endpoint. */
 export type EndpointLabel = { name: string; status: 'active' | 'paused' | 'disabled' | 'removed' };
 
-/** Labels of a publisher's endpoints by id, including removed ones. */
+/** Returns the labels of a publisher's endpoints by id, including removed endpoints. */
 export async function readEndpointLabels(executor: Executor, publisherId: number): Promise<Map<number, EndpointLabel>> {
   const { rows } = await executor.query<Named & { id: number; status: EndpointLabel['status'] }>(
     `select id, description, event, url,
@@ -162,24 +164,27 @@ export async function readEndpointLabels(executor: Executor, publisherId: number
 export type EndpointHealth = {
   breakerOpenUntil: Date | null;
   lastSuccessAt: Date | null;
-  /** Time since which no call succeeded; null if the last call succeeded, or without calls. */
+  /** Time since which no call has succeeded. Null if the last call succeeded or there were no calls. */
   failingSince: Date | null;
   failures: number;
-  /** Whether calls fail, as defined for `endpoint.failing`. */
+  /** Whether the endpoint is failing, as defined for the event `endpoint.failing`. */
   failing: boolean;
-  /** Pending and held deliveries, each counted up to {@link maxCounted}. */
+  /** Number of pending and held deliveries, each counted up to {@link maxCounted}. */
   pending: number;
   held: number;
 };
 
-/** An endpoint is failing after this many consecutive failed calls, or while its breaker is open. */
+/**
+ * Minimum number of consecutive failed calls for an endpoint to count as failing. It also counts as failing while its
+ * breaker is open.
+ */
 const failingAfterFailures = 3;
 
-/** SQL of that condition. `row` is a row of `endpoint_health`. */
+/** Returns the SQL condition for a failing endpoint. `row` is a row of `endpoint_health`. */
 export const isFailing = (row: string): string =>
   `(${row}.failures >= ${failingAfterFailures} or ${row}.breaker_state = 'open')`;
 
-/** Number of failing endpoints of a publisher. */
+/** Returns the number of a publisher's failing endpoints. */
 export async function countFailing(executor: Executor, publisherId: number): Promise<number> {
   const { rows } = await executor.query<{ count: number }>({
     name: 'count_failing_endpoints',
@@ -190,7 +195,7 @@ export async function countFailing(executor: Executor, publisherId: number): Pro
   return rows[0]?.count ?? 0;
 }
 
-/** Maximum number of deliveries that are counted for the state of an endpoint. */
+/** Maximum number of deliveries counted for the state of an endpoint. */
 const maxCounted = 10_000;
 
 type HealthRow = {
@@ -204,7 +209,7 @@ type HealthRow = {
   held: number;
 };
 
-/** Lists a publisher's endpoints with their state, in the order of creation. `ref` null: all. */
+/** Lists a publisher's endpoints with their state, in creation order. If `ref` is null, all endpoints are returned. */
 export async function listEndpoints(
   executor: Executor,
   publisherId: number,
@@ -243,7 +248,7 @@ const healthOf = (row: HealthRow): EndpointHealth => ({
   held: row.held,
 });
 
-/** Whether a publisher has an endpoint for any event. */
+/** Whether a publisher has at least one endpoint. */
 export async function hasEndpoint(executor: Executor, publisherId: number): Promise<boolean> {
   const { rows } = await executor.query(
     'select from webhook_endpoints where publisher_id = $1 and deleted_at is null limit 1',
@@ -255,7 +260,7 @@ export async function hasEndpoint(executor: Executor, publisherId: number): Prom
 const ofEndpoint = (column: string, context: string): SealedColumn =>
   sealedColumn({ table: 'webhook_endpoints', column, key: ['id'], context: () => context });
 
-/** Values of the endpoints' own headers; a key consists of endpoint and name. */
+/** Encrypted values of custom headers. Each key consists of the endpoint id and the header name. */
 const headers: SealedColumn = {
   name: 'webhook_endpoints.headers',
   context: ([, name]) => headerContext(String(name)),
@@ -277,7 +282,7 @@ const headers: SealedColumn = {
   },
 };
 
-/** Sealed columns of endpoints: secrets, keys and headers. */
+/** Encrypted columns of endpoints: secrets, keys and headers. */
 export const sealedEndpointColumns: readonly SealedColumn[] = [
   ofEndpoint('secret_sealed', secretContext),
   ofEndpoint('previous_secret_sealed', secretContext),

@@ -4,39 +4,44 @@ import type { Publisher } from '../catalog/types.ts';
 import { AppError } from '../platform/errors.ts';
 import { problem } from '../platform/problem.ts';
 
-/** Input of a sample payload. `nowMs`: epoch milliseconds. */
+/** Input for building a sample payload. `nowMs` is the current time in epoch milliseconds. */
 export type SampleContext = { publisher: Publisher; publicUrl: string; nowMs: number };
 
-/** Version of the payload schemas. A version may get new fields; existing fields are never removed or changed. */
+/**
+ * Version of the payload schemas. Fields may be added within a version. Existing fields are never removed or changed.
+ */
 export const schemaVersion = 1;
 
-/** An event that publishers can subscribe to. The module that raises it exports its type. */
+/** Event type that publishers can subscribe to. It is exported by the module that raises the event. */
 export type EventType = {
-  /** Identifier in `webhook_endpoints.event`, `perkwire-event` and URLs, such as `usp.selection`. */
+  /** Identifier such as `usp.selection`, used in `webhook_endpoints.event`, in `perkwire-event` and in URLs. */
   name: string;
-  /** Short title, and one sentence for users. */
+  /** Short title, and a one-sentence description for users. */
   title: string;
   description: string;
-  /** Whether the event is about the service itself, not about a user's activity. */
+  /** Whether the event is about the service itself and not about user activity. */
   isOperational?: true;
-  /** Whether listeners receive it only if they name it. */
+  /** Whether listeners receive the event only if they request it by name. */
   isNamedOnly?: true;
   /** JSON schema of the payload. */
   payload: TSchema;
   /**
-   * Builds the payload of Test Endpoint: invented data, built by the code of real payloads, so that no field is
-   * missing. Its links contain no valid token.
+   * Builds the sample payload for Test Endpoint. The data is generated, but built by the same code as real payloads, so
+   * that no field is missing. Links in it contain no valid token.
    */
   sample: (context: SampleContext) => Buffer;
 };
 
-/** Registered event types by name, in the order of registration. */
+/** Registered event types by name, in registration order. */
 export type EventTypes = ReadonlyMap<string, EventType>;
 
 export const registerEventTypes = (types: readonly EventType[]): EventTypes =>
   new Map(types.map((type) => [type.name, type]));
 
-/** @throws AppError `endpoint_not_found` */
+/**
+ * Returns the event type with this name.
+ * @throws AppError `endpoint_not_found` if the name is unknown
+ */
 export function requireEventType(events: EventTypes, name: string): EventType {
   const type = events.get(name);
   if (type === undefined)

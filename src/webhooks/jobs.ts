@@ -71,10 +71,12 @@ export const webhookJobs = (deps: DispatcherDeps & { pool: pg.Pool }, databaseUr
 ];
 
 /**
- * Deletes deliveries after RETENTION_DELIVERY_DAYS. A day is kept longer while one of its deliveries is queued, such as
- * that of a paused endpoint, but at most twice that time. Deliveries that are still queued then are counted as
- * `discarded`. A removed endpoint is deleted with the last of its deliveries; a default endpoint stays, as it may be
- * set again.
+ * Deletes deliveries after `RETENTION_DELIVERY_DAYS`:
+ * - A day is retained longer while one of its deliveries is queued, for example for a paused endpoint, but at most
+ *   twice as long.
+ * - Deliveries that are still queued after that are counted as `discarded`.
+ * - A removed endpoint is deleted together with its last delivery. A default endpoint is retained, because it may be
+ *   set again.
  */
 export const applyWebhookRetention: RetentionStep = async (pool, { retentionDeliveryDays }, nowMs) => {
   const discardBefore = dayOf(nowMs - 2 * retentionDeliveryDays * dayMs);
@@ -92,7 +94,7 @@ export const applyWebhookRetention: RetentionStep = async (pool, { retentionDeli
   );
   await pool.query('delete from webhook_endpoints where event is null and deleted_at < $1::date', [day]);
   await pool.query(
-    // A lifetime budget of a campaign stays reached, so its row must remember that the event was sent.
+    // A lifetime budget stays reached. Keep its row, which records that the event was already sent.
     `delete from operational_events where raised_at is null and sent_at < $1::date - interval '60 days'
       and not (event = 'campaign.budget_reached' and subject like '% lifetime%')`,
     [keepFrom],

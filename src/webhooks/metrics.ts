@@ -7,13 +7,16 @@ import type { Meter } from './dispatcher/meter.ts';
 
 export type DispatcherMetrics = {
   meter: Meter;
-  /** @param read the number of webhook calls in flight in this process */
+  /**
+   * Registers the source of the in-flight gauge.
+   * @param read returns the number of webhook calls in flight in this process
+   */
   watchInFlight: (read: () => number) => void;
 };
 
 const lagBucketsS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1800];
 
-/** Registers the metrics of this process's dispatcher; without the role `worker` they stay 0. */
+/** Registers the dispatcher metrics of this process. In a process without the role `worker`, they stay 0. */
 export function createDispatcherMetrics(registry: Registry): DispatcherMetrics {
   const registers = [registry];
   const lag = new Histogram({
@@ -62,7 +65,7 @@ export function createDispatcherMetrics(registry: Registry): DispatcherMetrics {
 
 const maxAgeMs = 15_000;
 const reconciliationMaxAgeMs = 300_000;
-/** Days back for which deliveries are reconciled. */
+/** Number of past days for which deliveries are reconciled. */
 const reconciledDays = 2;
 
 const endpointStates = `
@@ -74,8 +77,8 @@ const endpointStates = `
   where e.deleted_at is null`;
 
 /**
- * Pending deliveries are the rows of the queue. Redeliveries, of which there are mostly few, are counted by the index
- * of the queue's lanes.
+ * Counts pending deliveries from the queue. Redeliveries are usually few, so they are counted with the index on queue
+ * lanes.
  */
 const waitingSql = `
   select state, count::float8 from (${openStatesSql}) counts
@@ -88,7 +91,7 @@ const inTroubleSql = `
   select state, count::float8 from (${openStatesSql}) counts
   cross join lateral (values ('failed', failed), ('held', held)) as by (state, count)`;
 
-/** One index lookup for each endpoint, however long its queue is. */
+/** Uses one index lookup per endpoint, regardless of the queue length. */
 const overdueSql = `
   select coalesce(max(extract(epoch from now() - oldest.due_at)), 0)::float8 as overdue_s
   from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id
@@ -100,7 +103,8 @@ const overdueSql = `
   where e.deleted_at is null and ${mayBeCalled}`;
 
 /**
- * Registers gauges of the database, the same in every process: queue, failed and held deliveries, breakers, endpoints.
+ * Registers gauges that are read from the database and are therefore the same in every process: the queue, failed and
+ * held deliveries, circuit breakers, and endpoints.
  */
 export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: () => number): void {
   const byState =
@@ -109,7 +113,7 @@ export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: ()
       const { rows } = await pool.query<{ state: string; count: number }>(text, values);
       return rows.map(({ state, count }) => ({ label: state, value: count }));
     };
-  /** Counts rows of `from` by state; states without rows are 0, not absent. */
+  /** Counts rows of `from` by state. States without rows have the value 0 and are not omitted. */
   const counted = (states: readonly string[], from: string) =>
     byState(
       `select state, count(found)::int as count
@@ -121,7 +125,7 @@ export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: ()
       name: 'perkwire_webhook_queue',
       help: 'Number of queued deliveries, by lane.',
       labelName: 'lane',
-      // The label has the name that the routes of redeliveries use.
+      // The label value matches the name in the redelivery routes.
       read: byState(waitingSql),
     },
     {

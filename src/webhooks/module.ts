@@ -33,7 +33,10 @@ export type Webhooks = ReturnType<typeof createWebhooks>;
 
 type WebhooksDeps = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
-/** Webhooks: written in the transaction of the fact that causes them, sent until they are delivered. */
+/**
+ * Creates the webhooks module. Webhooks are stored in the transaction of the change that causes them, and sent until
+ * they are delivered.
+ */
 export function createWebhooks({ platform, catalog, accounts }: WebhooksDeps) {
   const { config, metrics, pool, dbHealth, logger, tracing, secretBox, now } = platform.deps;
   const outgoing = {

@@ -7,53 +7,54 @@ import { dayOfUuid7, newUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { countMoves } from './deliveries/counts.ts';
 import { compileFilter } from './endpoints/filter.ts';
 
-/** An event that a publisher may receive. */
+/** Event to deliver to a publisher's endpoints. */
 export type OutboxEvent = {
   publisherId: number;
-  /** Name of an event type, such as `usp.selection`. */
+  /** Name of the event type, such as `usp.selection`. */
   event: string;
   sessionId: string | null;
   pubUserId: string | null;
   dev: boolean;
   /**
-   * Builds the JSON text in UTF-8; these bytes are stored, signed and sent. It is called once for an event with an
-   * endpoint. GET calls and macros in the endpoint's URL read its fields, and custom keys in its object `payload`.
+   * Builds the payload as UTF-8 JSON text. Exactly these bytes are stored, signed and sent. It is called once, and only
+   * if an endpoint receives the event. GET calls and macros in the endpoint URL use the payload fields and the custom
+   * attributes in its nested object `payload`.
    */
   payload: () => Buffer;
-  /** Epoch milliseconds. */
+  /** Time of the event, in epoch milliseconds. */
   nowMs: number;
-  /** Id of the delivery (UUIDv7), if a repetition must not create a second one. The default is a new id. */
+  /** Delivery id (UUIDv7), required if a repeated event must not create a second delivery. Defaults to a new id. */
   id?: string;
-  /** W3C trace context of the operation that causes it; its attempts belong to the same trace. */
+  /** W3C trace context of the operation that causes the event. The delivery attempts join the same trace. */
   traceparent?: string | null;
-  /** Endpoint that does not receive the event, because the event is about it. */
+  /** Endpoint that does not receive the event, because the event is about this endpoint. */
   exceptEndpointId?: number;
-  /** Endpoints that may receive the event, if it was made for them. */
+  /** If set, only these endpoints may receive the event. */
   onlyEndpointIds?: readonly number[];
-  /** Id of the row that must exist for a delivery, if `deliverySql` has such rows. */
+  /** Id of the row that must exist for the delivery to be stored, if `deliverySql` has a `causes` list. */
   causeId?: string;
 };
 
-/** An endpoint that receives events. */
+/** Endpoint that may receive events. */
 export type Target = {
   id: number;
   publisher_id: number;
-  /** Event of a default endpoint. */
+  /** Event of a default endpoint, or null for other endpoints. */
   event: string | null;
   events: string[];
-  /** JSON of a condition on the payload, or null for every event. */
+  /** Condition on the payload as JSON, or null to receive every event. */
   filter: string | null;
 };
 
-/** A delivery that is not stored yet. */
+/** Delivery that is not stored yet. */
 export type Delivery = { target: Target; source: OutboxEvent; id: string; payload: Buffer };
 
 /**
- * Creates a delivery of each event to each endpoint of the publisher that is configured for it and whose filter
- * matches; the delivery is held if the endpoint is disabled. Must run in the transaction that writes the fact behind
- * the event, so that both are written or neither. Takes many events at once, in two statements. Workers are notified
- * after the commit.
- * @returns the ids of the deliveries, UUIDv7
+ * Creates a delivery for each event and each endpoint of the publisher that is subscribed to it and whose filter
+ * matches. If the endpoint is disabled, the delivery is held. Must run in the transaction that stores the change behind
+ * the event, so that both are stored or neither. Accepts many events in two statements. Workers are notified after the
+ * commit.
+ * @returns the ids of the deliveries (UUIDv7)
  */
 export async function enqueue(executor: Transaction, events: readonly OutboxEvent[]): Promise<string[]> {
   if (events.length === 0) return [];
@@ -65,8 +66,8 @@ export async function enqueue(executor: Transaction, events: readonly OutboxEven
 }
 
 /**
- * Returns the deliveries that an event causes, for `deliverySql`. The payload is built only if there is an endpoint,
- * and parsed once if there is a filter.
+ * Returns the deliveries of an event, for `deliverySql`. The payload is built only if there is an endpoint, and parsed
+ * once if any endpoint has a filter.
  */
 export function deliveriesOf(source: OutboxEvent, targets: readonly Target[]): Delivery[] {
   const own = targets.filter(
@@ -85,8 +86,8 @@ export function deliveriesOf(source: OutboxEvent, targets: readonly Target[]): D
 }
 
 /**
- * Returns the id of a delivery. If a repetition must not create a second one, the id is derived from the given id and
- * the endpoint.
+ * Returns the delivery id. If the event has an id, the delivery id is derived from it and the endpoint, so that a
+ * repeated event does not create a second delivery.
  */
 function idOf({ id, nowMs }: OutboxEvent, target: Target): string {
   if (id === undefined) return newUuid7(nowMs);
@@ -109,7 +110,10 @@ order by id`,
 
 const targetColumns = 'id, publisher_id, event, coalesce(events, array[event]) as events, filter::text as filter';
 
-/** SQL of a publisher's targets for an event, as a JSON list or null, for use in a larger statement. */
+/**
+ * Returns an SQL expression for the endpoints of a publisher that receive an event, as a JSON list or null. It is used
+ * within larger statements.
+ */
 export const targetsSql = (publisherId: string, event: string): string => `(
   select json_agg(target order by target.id) from (
     select ${targetColumns} from webhook_endpoints e
@@ -120,12 +124,15 @@ export const targetsSql = (publisherId: string, event: string): string => `(
 const distinct = <Value>(values: readonly Value[]): Value[] => [...new Set(values)];
 
 /**
- * SQL of a `with` list that stores deliveries; `queued` has the endpoints with deliveries to claim now. An endpoint
- * that was deleted since its targets were read gets none; the share lock delays changes of endpoints, so that no
- * delivery misses one. A payload is sent to the database once, however many endpoints receive it. A delivery is due at
- * the earlier of both clocks, so that a difference between them never delays the first attempt.
- * @param first number of the first parameter; the values are `deliveryValues`
- * @param causes name of an earlier list with the column `id`: a delivery is stored if its `causeId` is in it
+ * Returns SQL for a `with` list that stores deliveries. Its entry `queued` returns the endpoints that have deliveries
+ * to claim now.
+ * - An endpoint that was deleted after its row was read gets no delivery. The share lock delays changes to endpoints,
+ *   so that they do not miss a delivery.
+ * - A payload is sent to the database only once, regardless of how many endpoints receive it.
+ * - A delivery is due at the earlier time of both clocks, so that clock differences never delay the first attempt.
+ * @param first number of the first parameter; the values come from `deliveryValues`
+ * @param causes name of an earlier `with` entry that has a column `id`; a delivery is stored only if its `causeId` is
+ * among these ids
  */
 export const deliverySql = (first: number, causes?: string): string => {
   const types = [
@@ -133,7 +140,7 @@ export const deliverySql = (first: number, causes?: string): string => {
     ...['timestamptz[]', 'uuid[]', 'text[]', 'bytea[]'],
   ];
   const parameters = types.map((type, index) => `$${first + index}::${type}`);
-  // Counting makes PostgreSQL compute `causes` before the lock, in any plan.
+  // The count forces PostgreSQL to evaluate `causes` before taking the lock, regardless of the plan.
   const isCaused = causes === undefined ? '' : `and (select count(*) from ${causes}) > 0`;
   return `locked as materialized (
   select id, enabled from webhook_endpoints
@@ -164,7 +171,7 @@ export const deliverySql = (first: number, causes?: string): string => {
 )`;
 };
 
-/** Values of `deliverySql`, in order. */
+/** Returns the parameter values of `deliverySql`, in order. */
 export function deliveryValues(deliveries: readonly Delivery[]): unknown[] {
   const column = <Value>(read: (delivery: Delivery) => Value): Value[] => deliveries.map(read);
   const payloads = distinct(column(({ payload }) => payload));
@@ -188,7 +195,10 @@ export function deliveryValues(deliveries: readonly Delivery[]): unknown[] {
 
 const insertStatement = `with ${deliverySql(1)} select distinct endpoint_id from queued`;
 
-/** Stores deliveries in the transaction of their cause. @returns the endpoints with deliveries to claim now */
+/**
+ * Inserts deliveries in the transaction of their cause.
+ * @returns the endpoints that have deliveries to claim now
+ */
 export async function insertDeliveries(executor: Executor, deliveries: readonly Delivery[]): Promise<number[]> {
   if (deliveries.length === 0) return [];
   const { rows } = await executor.query<{ endpoint_id: number }>({
@@ -200,37 +210,38 @@ export async function insertDeliveries(executor: Executor, deliveries: readonly 
 }
 
 /**
- * NOTIFY channel that wakes the workers, sent after the commit that queues deliveries. The payload lists endpoint ids,
- * separated by blanks; an empty payload makes workers scan the queue.
+ * NOTIFY channel that wakes the workers after a commit that queues deliveries. The payload is a list of endpoint ids
+ * separated by spaces. An empty payload makes workers scan the queue.
  */
 export const outboxChannel = 'perkwire_outbox';
 
 /**
- * Maximum length of a payload in characters (PostgreSQL allows 8,000 bytes). The next scan finds endpoints that were
- * cut off.
+ * Maximum length of a notification payload, in characters (PostgreSQL allows 8,000 bytes). Endpoints that do not fit
+ * are found by the next scan.
  */
 const maxPayloadLength = 7000;
 
-/** Makes all workers scan the queue. */
+/** Notifies all workers to scan the queue. */
 export async function wakeWorkers(executor: Executor): Promise<void> {
   await executor.query("select pg_notify($1, '')", [outboxChannel]);
 }
 
 /**
- * Reads the endpoint ids in a payload. Anyone with access to the database can send one, so everything else is ignored.
+ * Parses the endpoint ids in a notification payload. Any client with database access can send a notification, so
+ * invalid ids are ignored.
  */
 export const endpointIdsOf = (payload: string): number[] => payload.split(' ').map(Number).filter(isEndpointId);
 
 const isEndpointId = (value: number): boolean => Number.isInteger(value) && value > 0 && value < 2 ** 31;
 
-/** Endpoints to notify workers about, by pool; present while a notification is being sent. */
+/** Endpoints about which workers must be notified, by pool. An entry exists only while a notification is being sent. */
 const pending = new WeakMap<pg.Pool, Set<number>>();
 
 /**
- * Notifies workers, after the commit, of endpoints that have deliveries to claim. Ids that arrive during a notification
- * go with the next one. A transaction that notifies blocks other such commits in the whole cluster, so this one
- * contains nothing else and does not wait for the disk. A lost notification costs the time to the next scan, at most a
- * second.
+ * Notifies workers, after the commit, about endpoints that have deliveries to claim. Ids that arrive while a
+ * notification is being sent are included in the next one. A transaction with NOTIFY blocks the commits of other such
+ * transactions in the whole cluster. This transaction therefore contains nothing else and does not wait for the disk.
+ * If a notification is lost, the next scan finds the deliveries within a second at most.
  */
 export function tellWorkers(pool: pg.Pool, endpointIds: readonly number[]): void {
   if (endpointIds.length === 0) return;
@@ -254,7 +265,7 @@ async function notifyPending(pool: pg.Pool, ids: Set<number>): Promise<void> {
       });
     }
   } catch {
-    // The next scan will find the deliveries.
+    // Ignore the error, because the next scan will find the deliveries.
   } finally {
     pending.delete(pool);
   }

@@ -10,17 +10,17 @@ import { dayOfUuid7, isUuid7, readUuid, writeUuid } from '../platform/lib/uuid7.
 import { createSigner, macLength, type Signer } from '../platform/security/tracking-token.ts';
 
 /**
- * Signed links to the stored bytes of a delivery, for GET webhooks whose URL would be too long
+ * Signed links to the stored payload of a delivery, for GET webhooks whose URL would be too long
  * (docs/reference/webhooks.md#webhook-events).
  */
 export type PayloadLinks = {
-  /** Returns an absolute URL, valid for 72 hours from `nowMs` (epoch milliseconds). */
+  /** Returns an absolute URL that is valid for 72 hours from `nowMs` (epoch milliseconds). */
   url: (deliveryId: string, nowMs: number) => string;
-  /** Returns the delivery that a token names; null if the token is not ours or has expired. */
+  /** Returns the delivery that a token refers to, or null if the token is invalid or has expired. */
   read: (token: string, nowMs: number) => { deliveryId: string } | null;
 };
 
-/** Signing purpose of these links. */
+/** Signing purpose of payload links. */
 export const payloadLinkPurpose = 'payload-link';
 
 const payloadPath = '/webhooks/v1/payload';
@@ -30,7 +30,10 @@ const version = 1;
 const dataLength = 23;
 const pattern = /^[A-Za-z0-9_-]{52}$/;
 
-/** Layout, 39 bytes: 0 version · 1 key id · 2–17 delivery · 18–22 end of validity, epoch seconds · 23–38 HMAC. */
+/**
+ * Creates the payload links. Token layout, 39 bytes: 0 version · 1 key id · 2–17 delivery id · 18–22 expiry time in
+ * epoch seconds · 23–38 HMAC.
+ */
 export function createPayloadLinks(signer: Signer, publicUrl: string): PayloadLinks {
   return {
     url: (deliveryId, nowMs) => {
@@ -60,7 +63,9 @@ const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'T
 
 type PayloadDeps = { config: Config; pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };
 
-/** Route of `payload_url` in GET webhooks: returns the exact bytes that the signature covers. */
+/**
+ * Registers the route for the `payload_url` of GET webhooks. It returns exactly the bytes that the signature covers.
+ */
 export async function payloadRoutes(app: App, { config, pool, dbHealth, now }: PayloadDeps): Promise<void> {
   const failFast = createFailFast(dbHealth);
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);

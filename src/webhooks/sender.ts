@@ -16,46 +16,49 @@ import {
 } from './dispatcher/send/result.ts';
 
 export type SenderOptions = {
-  /** Resolves host names to addresses (default: DNS). */
+  /** Resolves host names to addresses. Defaults to DNS. */
   lookup?: Lookup;
   /** Networks that may be called although they are not public. */
   allowNets: readonly Net[];
-  /** Whether `http:` may be called. */
+  /** Whether `http:` URLs may be called. */
   allowHttp: boolean;
   userAgent: string;
-  /** Timeout of TCP and TLS setup in milliseconds (default 5,000). */
+  /** Timeout for establishing the TCP and TLS connection, in milliseconds. Defaults to 5,000. */
   connectTimeoutMs?: number;
-  /** Maximum number of stored bytes of a response body (default 16,384). */
+  /** Maximum stored size of a response body, in bytes. Defaults to 16,384. */
   maxResponseBytes?: number;
-  /** Certificate authorities in PEM that replace the built-in ones. */
+  /** Certificate authorities in PEM format, which replace the built-in ones. */
   ca?: string;
-  /** Proxy for all calls (default: none). */
+  /** Proxy for all calls. By default, no proxy is used. */
   proxy?: HttpProxy | null;
-  /** Monotonic time in milliseconds (default: `performance.now`). */
+  /** Monotonic clock, in milliseconds. Defaults to `performance.now`. */
   now?: () => number;
 };
 
 export type Sender = {
-  /** Makes one call. Never rejects, follows redirects or repeats the call. */
+  /** Makes one call. Never rejects, follows redirects or retries. */
   send: (request: SendRequest) => Promise<SendResult>;
-  /** Ends calls in flight as `local` and closes every connection. */
+  /** Ends calls in flight with the error class `local` and closes all connections. */
   close: () => Promise<void>;
 };
 
 const monotonicMs = (): number => performance.now();
 
-/** Maximum number of pools with idle connections. */
+/** Maximum number of connection pools with idle connections. */
 const maxPools = 256;
-/** Headers of the transport. Without `accept-encoding`, bodies arrive uncompressed. */
+/**
+ * Headers controlled by the transport, which are removed from requests. Without `accept-encoding`, bodies arrive
+ * uncompressed.
+ */
 const transportHeaders = new Set(
   `accept-encoding connection content-length expect host keep-alive proxy-connection te trailer transfer-encoding
    upgrade`.split(/\s+/),
 );
 
 /**
- * Creates a sender for webhook URLs. Each call resolves its host once and vets all addresses; its connection can only
- * use these. Connections are pooled by origin **and** vetted addresses, so that a name that later resolves to other
- * addresses never gets a connection to the old ones.
+ * Creates a sender for webhook URLs. Each call resolves its host name once and vets all addresses. Its connection can
+ * use only these addresses. Connections are pooled by origin **and** vetted addresses, so that a name that later
+ * resolves to other addresses never reuses a connection to the old ones.
  */
 export function createSender(options: SenderOptions): Sender {
   const { allowNets, now = monotonicMs, maxResponseBytes = maxKeptBytes } = options;
@@ -65,7 +68,10 @@ export function createSender(options: SenderOptions): Sender {
   const inFlight = new Set<() => void>();
   let closed = false;
 
-  /** @returns the vetted addresses, or the reason why there are none */
+  /**
+   * Resolves the host of a URL and vets its addresses.
+   * @returns the vetted addresses, or the reason why there are none
+   */
   const resolve = async (url: URL, deadline: Promise<Failure>, clock: Clock): Promise<Resolved | Outcome> => {
     const target = await Promise.race([deadline, resolveTarget(url, { lookup, allowNets })]);
     clock.timing.dnsMs = clock.elapsedMs();
@@ -89,7 +95,7 @@ export function createSender(options: SenderOptions): Sender {
     const answer = await Promise.race([deadline, response]);
     clock.timing.connectMs = connection.connectMs;
     clock.timing.tlsMs = connection.tlsMs;
-    // Close a connection whose response was not read to its end.
+    // Close the connection if its response was not read to the end.
     pool.release(connection, answer.kind === 'response' && !answer.truncated);
     const { remoteAddress } = connection;
     return answer.kind === 'response' || remoteAddress !== '' ? { remoteAddress, ...answer } : answer;
@@ -155,10 +161,13 @@ function startClock(now: () => number): Clock {
   };
 }
 
-/** `reached` resolves when the call has to end; `clear` stops the timer. */
+/** Deadline of a call. `reached` resolves when the call must end, and `clear` stops the timer. */
 type Deadline = { reached: Promise<Failure>; clear: () => void };
 
-/** Ends a call early: at its deadline, by its signal, or by a function in `inFlight` when the sender closes. */
+/**
+ * Ends a call early: at its deadline, when its signal fires, or when the sender closes and calls the function in
+ * `inFlight`.
+ */
 function startDeadline({ deadlineMs, signal }: SendRequest, inFlight: Set<() => void>): Deadline {
   let settle: (failure: Failure) => void = () => {};
   const reached = new Promise<Failure>((resolve) => {

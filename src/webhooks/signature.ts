@@ -9,13 +9,16 @@ import {
 } from 'node:crypto';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 
-/** Input of a signature. `timestampS` is epoch seconds, as in `webhook-timestamp`; `id` is as in `webhook-id`. */
+/**
+ * Input of a signature. `id` is the value of `webhook-id`, and `timestampS` that of `webhook-timestamp`, in epoch
+ * seconds.
+ */
 export type SignedMessage = {
   id: string;
   timestampS: number;
   body: Buffer;
   secrets: readonly Buffer[];
-  /** Ed25519 keys; each adds a `v1a` signature. */
+  /** Ed25519 keys, each of which adds a `v1a` signature. */
   v1aKeys?: readonly KeyObject[];
 };
 
@@ -24,9 +27,11 @@ const minSecretBytes = 24;
 const maxSecretBytes = 64;
 
 /**
- * Returns the `webhook-signature` header: one `v1,<base64 HMAC-SHA256>` per secret, in the given order, separated by
- * spaces, so that a receiver that knows any of them can verify during a rotation; then one `v1a,<base64 ed25519>` per
- * key. The signed content is `id.timestamp.` and the body as sent.
+ * Returns the `webhook-signature` header. The signed content is `id.timestamp.` followed by the body as sent. The
+ * header contains the following signatures, separated by spaces:
+ * - one `v1,<base64 HMAC-SHA256>` per secret, in the given order, so that a receiver that knows any of the secrets can
+ *   verify it during a rotation
+ * - one `v1a,<base64 ed25519>` per key
  * @throws if there is no secret, or the timestamp is not in whole seconds
  * @see Standard Webhooks 1.0, "Signature scheme"
  */
@@ -41,19 +46,19 @@ export function sign({ id, timestampS, body, secrets, v1aKeys = [] }: SignedMess
   return [...hmacs, ...signV1a(head, body, v1aKeys)].join(' ');
 }
 
-/** Generates an endpoint secret: `whsec_` and 32 random bytes in base64. */
+/** Generates an endpoint secret: `whsec_` followed by 32 random bytes in base64. */
 export const newSecret = (): string => prefix + randomBytes(32).toString('base64');
 
 /**
- * Decodes the key in a secret of the form `whsec_<base64>`.
- * @returns 24–64 bytes
- * @throws if the text has another form or length; the message never contains the secret
+ * Decodes the key in a secret with the format `whsec_<base64>`.
+ * @returns key of 24–64 bytes
+ * @throws if the text has another format or length; the error message never contains the secret
  * @see Standard Webhooks 1.0, "Signature scheme"
  */
 export function secretBytes(secret: string): Buffer {
   const encoded = secret.startsWith(prefix) ? secret.slice(prefix.length) : '';
   const bytes = Buffer.from(encoded, 'base64');
-  // Buffer skips invalid base64 characters, so encode the bytes again to check that all of the text was valid.
+  // `Buffer` skips invalid base64 characters, so the bytes are encoded again to check that the whole text was valid.
   if (encoded === '' || bytes.toString('base64') !== encoded)
     throw new Error('a webhook secret has the form whsec_<base64>');
   if (bytes.length < minSecretBytes || bytes.length > maxSecretBytes) {
@@ -65,10 +70,10 @@ export function secretBytes(secret: string): Buffer {
 const v1aSecretPrefix = 'whsk_';
 const v1aPublicPrefix = 'whpk_';
 const v1aKeyBytes = 32;
-/** DER prefix of the 32 bytes of an ed25519 key (RFC 8410). */
+/** DER prefix for a 32-byte ed25519 private key (RFC 8410). */
 const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** Generates an ed25519 key: `whsk_`, and in base64 its seed (32 bytes) followed by the public key (32 bytes). */
+/** Generates an ed25519 key: `whsk_` followed by the base64 of its seed (32 bytes) and public key (32 bytes). */
 export function newV1aKey(): string {
   const { privateKey } = generateKeyPairSync('ed25519');
   const seed = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-v1aKeyBytes);
@@ -76,8 +81,8 @@ export function newV1aKey(): string {
 }
 
 /**
- * Decodes the key in `whsk_<base64>`.
- * @throws if the text has another form; the message never contains the key
+ * Decodes the key in text with the format `whsk_<base64>`.
+ * @throws if the text has another format; the error message never contains the key
  */
 export function v1aKeyOf(text: string): KeyObject {
   const bytes = Buffer.from(text.startsWith(v1aSecretPrefix) ? text.slice(v1aSecretPrefix.length) : '', 'base64');
@@ -92,10 +97,13 @@ export function v1aKeyOf(text: string): KeyObject {
   return key;
 }
 
-/** Returns the public key for receivers: `whpk_` and its 32 bytes in base64. */
+/** Returns the public key for receivers: `whpk_` followed by its 32 bytes in base64. */
 export const publicV1aKey = (key: KeyObject): string => v1aPublicPrefix + rawPublicKey(key).toString('base64');
 
-/** Returns one `v1a,<base64>` for each key, over `head` and the body. @see Standard Webhooks 1.0, "Signature scheme" */
+/**
+ * Signs `head` and the body with each key, and returns one `v1a,<base64>` per key.
+ * @see Standard Webhooks 1.0, "Signature scheme"
+ */
 function signV1a(head: string, body: Buffer, keys: readonly KeyObject[]): string[] {
   if (keys.length === 0) return [];
   const message = Buffer.concat([Buffer.from(head), body]);
@@ -109,40 +117,43 @@ export const secretContext = 'webhook-secret';
 export const v1aContext = 'webhook-v1a-key';
 export const headerContext = (name: string): string => `webhook-header ${name}`;
 
-/** Sealed secrets of an endpoint: the current one, and during a rotation the previous one. */
+/** Encrypted secrets of an endpoint: the current secret and, during a rotation, the previous one. */
 export type SealedSecrets = { current: Buffer; previous: Buffer | null };
 
-/** Creates a secret: as shown once (`whsec_…`) and as stored. */
+/** Creates an endpoint secret. Returns it in plain text, to be shown once (`whsec_…`), and encrypted, to be stored. */
 export function createEndpointSecret(box: SecretBox): { secret: string; sealed: Buffer } {
   const secret = newSecret();
   return { secret, sealed: box.seal(secret, secretContext) };
 }
 
 /**
- * Opens the keys to sign with, the current one first.
- * @throws if a secret was sealed with another SECRETS_KEY
+ * Decrypts the signing keys, with the current key first.
+ * @throws if a secret was encrypted with another `SECRETS_KEY`
  */
 export const openSecrets = (box: SecretBox, { current, previous }: SealedSecrets): Buffer[] =>
   [current, previous].filter((sealed) => sealed !== null).map((sealed) => secretBytes(box.open(sealed, secretContext)));
 
-/** Creates an ed25519 key: its public half as shown (`whpk_…`), and the key as stored. */
+/** Creates an ed25519 key. Returns its public key, to be shown (`whpk_…`), and the encrypted key, to be stored. */
 export function createV1aKey(box: SecretBox): { publicKey: string; sealed: Buffer } {
   const key = newV1aKey();
   return { publicKey: publicV1aKey(v1aKeyOf(key)), sealed: box.seal(key, v1aContext) };
 }
 
 /**
- * Opens the ed25519 keys to sign with.
- * @throws if a key was sealed with another SECRETS_KEY
+ * Decrypts the ed25519 signing keys.
+ * @throws if a key was encrypted with another `SECRETS_KEY`
  */
 export const openV1aKeys = (box: SecretBox, sealed: readonly Buffer[]): KeyObject[] =>
   sealed.map((key) => v1aKeyOf(box.open(key, v1aContext)));
 
-/** Returns the public half of a stored key, for receivers. */
+/** Returns the public key of a stored ed25519 key, for receivers. */
 export const v1aPublicKey = (box: SecretBox, sealed: Buffer): string =>
   publicV1aKey(v1aKeyOf(box.open(sealed, v1aContext)));
 
-/** An endpoint's own headers as stored: names in lower case; values encrypted, as they may be credentials. */
+/**
+ * Custom headers of an endpoint as stored. Names are in lower case. Values are encrypted, because they may be
+ * credentials.
+ */
 export type SealedHeaders = Readonly<Record<string, string>>;
 
 export const sealHeaders = (box: SecretBox, headers: Readonly<Record<string, string>>): SealedHeaders =>
@@ -150,7 +161,10 @@ export const sealHeaders = (box: SecretBox, headers: Readonly<Record<string, str
     Object.entries(headers).map(([name, value]) => [name, box.seal(value, headerContext(name)).toString('base64')]),
   );
 
-/** @throws if a value was sealed with another SECRETS_KEY */
+/**
+ * Decrypts the custom headers of an endpoint.
+ * @throws if a value was encrypted with another `SECRETS_KEY`
+ */
 export const openHeaders = (box: SecretBox, headers: SealedHeaders): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, box.open(Buffer.from(value, 'base64'), headerContext(name))]),

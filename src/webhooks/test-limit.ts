@@ -1,13 +1,19 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 
-/** A burst of ten tests, then ten per minute, for each publisher in all processes, API and dashboard together. */
+/**
+ * Rate limit of test calls per publisher: a burst of ten, then ten per minute. It applies to the API and dashboard in
+ * all processes together.
+ */
 const burst = 10;
 const perS = 10 / 60;
 
 const filled = `least(${burst}, t.tokens + greatest(0, extract(epoch from excluded.at - t.at)) * ${perS})`;
 
-/** Takes a token for a test of an endpoint. @throws AppError `too_many_requests` */
+/**
+ * Consumes a token from the rate limit for testing endpoints.
+ * @throws AppError `too_many_requests`
+ */
 export async function takeTestToken(executor: Executor, publisherId: number, nowMs: number): Promise<void> {
   const { rowCount } = await executor.query(
     `insert into endpoint_test_buckets as t (publisher_id, tokens, at) values ($1, ${burst - 1}, $2)

@@ -15,12 +15,12 @@ export const urlRulesOf = (config: Config): UrlRules => ({
   publicUrl: config.publicUrl,
 });
 
-/** Receiver of the demo: the only path of this service that accepts webhooks. */
+/** Path of the demo's webhook receiver, the only path of this service that accepts webhooks. */
 export const demoReceiverPath = '/demo/receiver';
 
-/** Maximum length of an endpoint's URL, in characters. */
+/** Maximum length of an endpoint URL, in characters. */
 const maxUrlLength = 2000;
-/** Maximum number of macros in a URL. */
+/** Maximum number of macros in an endpoint URL. */
 const maxMacros = 50;
 
 const refusals: Record<BlockReason, Problem> = {
@@ -34,13 +34,13 @@ const refusals: Record<BlockReason, Problem> = {
 };
 
 /**
- * Checks an endpoint's URL without calling it.
+ * Validates an endpoint URL without calling it.
  * @throws AppError `invalid_endpoint` with the problem
  */
 export function requireUsableUrl(url: string, rules: UrlRules): void {
   const checked = checkUrl(url, rules);
   if (!checked.ok) throw invalidUrl(refusals[checked.reason]);
-  // The URL parser accepts blanks and other spellings of the scheme, but the URL is called exactly as stored.
+  // The URL parser accepts whitespace and other spellings of the scheme, but the URL is called exactly as stored.
   if (!/^https?:\/\/[^\s\0]+$/.test(url) || !url.isWellFormed()) throw invalidUrl(refusals.invalid_url);
   if (url.length > maxUrlLength) throw invalidUrl(problem('atMostLong', { max: maxUrlLength }));
   if (/^https?:\/\/[^/?#\\]*[{}]/.test(url)) throw invalidUrl(problem('macroInHost'));
@@ -50,14 +50,17 @@ export function requireUsableUrl(url: string, rules: UrlRules): void {
   requireForeign(checked.url, rules.publicUrl);
 }
 
-/** @throws AppError `invalid_endpoint` for a URL of this service */
+/**
+ * Requires a URL to point to another service.
+ * @throws AppError `invalid_endpoint` if the URL belongs to this service
+ */
 export function requireForeign(url: URL, publicUrl: string): void {
   if (leadsToUs(url, new URL(publicUrl))) throw invalidUrl(problem('urlOwn'));
 }
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** Whether a URL has the host and port of the service. All loopback names count as the same host. */
+/** Whether a URL has the same host and port as this service. All loopback names count as the same host. */
 function leadsToUs(url: URL, own: URL): boolean {
   const isSameHost = url.hostname === own.hostname || (loopback.test(url.hostname) && loopback.test(own.hostname));
   return isSameHost && url.port === own.port && url.pathname !== demoReceiverPath;
@@ -67,7 +70,8 @@ export const invalidUrl = (message: Problem): AppError =>
   new AppError('invalid_endpoint', { details: [{ path: '/url', message }] });
 
 /**
- * Creates a function that reads files under the rules of webhook calls. `maxBytes`: response size limit of the sender.
+ * Creates a function that downloads files under the same rules as webhook calls.
+ * @param maxBytes maximum response size of the sender
  */
 export const createFetchFile =
   (sender: { send: (request: SendRequest) => Promise<SendResult> }, maxBytes: number): FetchFile =>
@@ -77,7 +81,7 @@ export const createFetchFile =
     return refusal === null && result.kind === 'response' ? result : { problem: refusal ?? problem('fileUnread') };
   };
 
-/** Describes the problem for the author of the URL; null if the file exists. */
+/** Describes the problem to the author of the URL. Returns null if the file was read. */
 function problemOf(result: SendResult, maxBytes: number): Problem | null {
   if (result.kind === 'blocked') return refusals[result.reason];
   if (result.kind === 'error') return failures[result.class] ?? problem('fileUnread');

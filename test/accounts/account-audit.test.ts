@@ -17,7 +17,7 @@ afterAll(() => t.close());
 
 const own = (path: string): string => `/dashboard/p/${t.publisher.id}/settings${path}`;
 
-/** Audit entries of an account, oldest first: actor, action and changed values. */
+/** Returns the audit entries of an account, oldest first, with actor, action and changed values. */
 async function logOf(email: string, publisherId = t.publisher.id): Promise<string[]> {
   const { rows } = await t.pool.query(
     `select actor_kind, actor_label, action, changes - 'id' as changes from audit_log

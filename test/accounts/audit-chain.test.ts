@@ -22,7 +22,7 @@ const verdict = async (...args: string[]) => {
 };
 const whole = { code: 0, problems: [] };
 
-/** Changes the log as someone with write access to the database could, and restores it. */
+/** Tampers with the audit log as someone with write access to the database could, and restores it afterwards. */
 async function tamper(change: string, look: () => Promise<void>): Promise<void> {
   await t.pool.query('create table kept as select * from audit_log');
   await t.pool.query(change);

@@ -9,7 +9,8 @@ import { readOperations } from './open-api.ts';
 
 /**
  * Authorisation: every operation of the API reference with every kind of key, and every page with every role, for two
- * publishers. The tables are in the snapshot. When you add an operation or a page, check there who may use it.
+ * publishers. The snapshot contains the resulting tables. When you add an operation or a page, check there who may use
+ * it.
  */
 
 const permissions = [
@@ -21,7 +22,7 @@ const minutesMs = 120_000;
 let t: ManagementApp;
 let ann: Caller;
 let bob: Caller;
-/** Ids of one advertiser of each publisher. */
+/** Id of one advertiser of each publisher. */
 let advertisers: Record<'ann' | 'bob', number>;
 beforeAll(async () => {
   t = await createManagementApp();
@@ -37,7 +38,7 @@ type PageResponse = { status: number; text: string; location: string };
 
 let addresses = 0;
 
-/** Each call has its own address, because the limit on failures is not tested here. */
+/** Sends a request from a new client address each time, because the failure limit is not tested here. */
 async function ask(
   method: string,
   url: string,
@@ -54,7 +55,7 @@ async function ask(
     ...(body !== undefined && { payload: body }),
   });
   const stream = answer.stream();
-  // An event stream has no end.
+  // An event stream never ends.
   const isEndless = String(answer.headers['content-type']).startsWith('text/event-stream');
   const read = isEndless ? '' : await text(stream);
   stream.destroy();
@@ -130,7 +131,7 @@ describe('an operation', () => {
       for (const operation of operations) {
         const { status, text: body } = await call(key, operation);
         const isOpen = !(status === 403 && body.includes('The key is read-only'));
-        // The method does not tell this.
+        // List only operations that do not follow from the HTTP method.
         if (isOpen !== (operation.method === 'GET'))
           table.push(`${operation.operationId}: ${isOpen ? 'reads' : 'writes'}`);
       }
@@ -170,7 +171,7 @@ describe('a page', () => {
     return ask('POST', url, headers, new URLSearchParams({ _csrf: csrf }).toString());
   };
 
-  /** A session for each request, because some of them end it. */
+  /** Each request gets a new session, because some requests end the session. */
   type Page = { method: string; path: string };
   const visit = async (role: Role, publisherId: number | null, page: Page): Promise<PageResponse> =>
     visitAs(await signInAs(t, role, role === 'operator' ? null : publisherId), page);

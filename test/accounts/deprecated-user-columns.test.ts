@@ -15,7 +15,7 @@ const roleOf = async (email: string): Promise<unknown> => {
   return rows[0];
 };
 
-/** Memberships of test users as "name role", with what keeps them from being used. */
+/** Returns the memberships of test users as "name role", followed by `disabled` or `invited` if they are not active. */
 async function memberships(): Promise<string[]> {
   const { rows } = await database.pool.query<{ text: string }>(
     `select concat_ws(' ', split_part(u.email, '@', 1), m.role, case when m.disabled then 'disabled' end,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { postForm, signInAs } from '../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
-/** Forms that the pages do not contain. */
+/** Invitation forms that the pages never show, but a client could send. */
 
 let t: TestApp;
 beforeAll(async () => {
@@ -21,7 +21,10 @@ beforeAll(async () => {
 
 const users = () => `/dashboard/p/${other}/settings/users`;
 
-/** Invites an address to the second publisher. @returns the link */
+/**
+ * Invites an address to the second publisher.
+ * @returns the invitation link
+ */
 async function invite(email: string): Promise<string> {
   const admin = await signInAs(t, 'admin', other);
   const { body } = await admin.post(users(), { email, role: 'manager' });

@@ -25,7 +25,7 @@ const make = async (restrictions: object, permissions: readonly string[] = all):
 
 type Call = { method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'; payload?: object; headers?: object; from?: string };
 
-/** A call of a client behind the trusted proxy. */
+/** Sends a call from a client behind the trusted proxy. */
 const call = async (
   { key }: Pick<CreatedKey, 'key'>,
   url: string,

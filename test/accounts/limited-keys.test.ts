@@ -3,7 +3,7 @@ import { addCatalogue, type Caller, createManagementApp, type ManagementApp } fr
 import { signInAs } from '../dashboard/support.ts';
 import { readOperations } from './open-api.ts';
 
-/** Attempts to get more out of keys that are limited to one campaign or one placement. */
+/** Attempts to exceed the rights of keys that are limited to one campaign or one placement. */
 
 let t: ManagementApp;
 let me: Caller;

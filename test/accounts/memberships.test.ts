@@ -3,7 +3,7 @@ import { openAs, postForm, signInAs, type TestUser } from '../dashboard/support.
 import { openBrowser } from '../support/browser.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
-/** One person with several publishers. */
+/** One user who is a member of several publishers. */
 
 let t: TestApp;
 let other: number;
@@ -29,7 +29,7 @@ async function emailOf({ userId }: TestUser): Promise<string> {
 
 /**
  * Invites an address to the second publisher.
- * @returns the link, and the inviting admin
+ * @returns the invitation link and the inviting admin
  */
 async function invite(email: string, role = 'manager') {
   const admin = await signInAs(t, 'admin', other);
@@ -40,7 +40,7 @@ async function invite(email: string, role = 'manager') {
 const answer = (link: string, decision: 'accept' | 'decline', cookie = '') =>
   postForm(t, link, { answer: decision }, { cookie });
 
-/** An admin of the first publisher who is a manager of the second one. */
+/** Creates an admin of the first publisher who is also a manager of the second one. */
 async function inBoth() {
   const user = await signInAs(t, 'admin');
   const { admin, link } = await invite(await emailOf(user));
@@ -261,7 +261,7 @@ test('the admins of one publisher cannot take over a sign-in that opens another 
     (await t.pool.query('select from users where totp_sealed is not null and id = $1', [user.userId])).rowCount,
   ).toBe(1);
 
-  // A link from before the user joined the other publisher gives no access any more.
+  // A link that was created before the user joined the other publisher no longer works.
   const later = await signInAs(t, 'analyst');
   const first = await signInAs(t, 'admin');
   const reset = linkIn((await first.post(`${users()}/${later.userId}/link`)).body);

@@ -4,9 +4,9 @@ type Operation = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
   operationId: string;
-  /** Whether an API key authorises it. */
+  /** Whether the operation accepts an API key. */
   takesKey: boolean;
-  /** Whether its body is a CSV file. */
+  /** Whether the request body is a CSV file. */
   takesCsv: boolean;
 };
 
@@ -16,7 +16,7 @@ type Described = { operationId: string; security?: unknown[]; requestBody?: { co
 
 const isCsv = ([type, ...others]: string[]): boolean => type === 'text/csv' && others.length === 0;
 
-/** The operations of the API reference. */
+/** Returns all operations of the API reference. */
 export function readOperations(): Operation[] {
   const { paths, security = [] } = JSON.parse(readText('docs/openapi.json')) as {
     paths: Record<string, Record<string, Described>>;

@@ -7,7 +7,8 @@ import { createTwins, type TestApp } from '../support/test-app.ts';
 import { addManager } from '../webhooks/endpoints/manager.ts';
 
 /**
- * Streams outlive the request that opened them, but not its authorisation; here there is one in each of two processes.
+ * A stream outlives the request that opened it, but not its authorisation. These tests open one stream in each of two
+ * processes.
  */
 
 let nowMs = Date.now();
@@ -32,7 +33,7 @@ beforeEach(() => {
 
 type Stream = { text: () => string; isOpen: () => boolean };
 
-/** Opens a stream and waits for its first data. */
+/** Opens a stream and waits for its first bytes. */
 async function open(url: string, headers: Record<string, string>): Promise<Stream> {
   const answer = await fetch(url, { headers });
   expect(answer.status).toBe(200);

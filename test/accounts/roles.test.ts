@@ -26,7 +26,7 @@ async function addRole(name: string, permissions: readonly string[], caller = an
   return { id: created.body.data.id as number, name, permissions };
 }
 
-/** A member with a publisher's own role. */
+/** Signs in a member with a publisher's custom role. */
 const memberWith = (role: CustomRole) => signInAs(t, role, ann.publisherId);
 
 const roleOf = async ({ userId }: { userId: number }) => (await findMember(t.pool, ann.publisherId, userId))?.role;
@@ -57,7 +57,7 @@ test('an admin creates, grants, changes and removes a role in the dashboard, wit
     name: 'Support',
     permissions: ['offers/management'],
   });
-  // A role in use cannot be removed, and the error says so.
+  // A role that is in use cannot be removed, and the error says so.
   await admin.post(own(`/settings/roles/${id}/remove`), {});
   expect((await ann.call('DELETE', `/roles/${id}`)).body.message).toBe('The role is still in use.');
   expect((await admin.post(own(`/settings/users/${member.userId}`), { role: 'analyst' })).statusCode).toBe(303);

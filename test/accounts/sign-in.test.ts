@@ -26,7 +26,7 @@ async function account(email: string): Promise<number> {
     email,
     role: 'admin',
     publisherId: t.publisher.id,
-    // Cheap to check, so that a slow machine does not spend its time on scrypt.
+    // Use a cheap hash, so that slow machines don't spend their time on scrypt.
     passwordHash: await hashPassword(password, { cost: { logN: 4, r: 8, p: 1 } }),
     nowMs,
   });

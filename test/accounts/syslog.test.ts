@@ -28,7 +28,7 @@ afterEach(() => {
 
 const send = (setting: SyslogSetting) => sendToSyslog({ pool: t.pool, setting, host: 'perks.example' });
 
-/** Writes entries with these names to a publisher's log. */
+/** Adds entries with these names to a publisher's audit log. */
 const record = async (names: readonly string[], publisherId = 1): Promise<void> => {
   for (const name of names)
     await t.pool.query(
@@ -39,7 +39,7 @@ const record = async (names: readonly string[], publisherId = 1): Promise<void> 
     );
 };
 
-/** Parses frames with octet counting, like a receiver. */
+/** Parses octet-counted syslog frames, like a receiver. */
 function framesOf(bytes: Buffer): string[] {
   const frames: string[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -54,7 +54,7 @@ function framesOf(bytes: Buffer): string[] {
 const entryIn = (message: string) => JSON.parse(message.slice(message.indexOf('{')));
 const namesIn = (messages: readonly string[]): string[] => messages.map((message) => entryIn(message).resource_id);
 
-/** A receiver that accepts everything, and closes a connection once its client has ended it. */
+/** Starts a receiver that accepts everything and closes each connection after its client has ended it. */
 async function receiver(take?: (socket: Socket) => void, port = 0) {
   const messages: string[] = [];
   const server: Server = createServer({ pauseOnConnect: true }, (socket) => {

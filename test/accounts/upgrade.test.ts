@@ -56,7 +56,7 @@ afterAll(async () => {
   await provider?.close();
 });
 
-/** Inserts rows as that release writes them. */
+/** Inserts rows in the form in which the earlier release stores them. */
 async function fill(client: EarlierDatabase['client']): Promise<void> {
   const passwordHash = await hashPassword(password, { cost: { logN: 4, r: 8, p: 1 } });
   await client.query(
@@ -112,7 +112,7 @@ async function fill(client: EarlierDatabase['client']): Promise<void> {
   );
 }
 
-/** Memberships as "address publisher role", with their state. */
+/** Returns the memberships as "address publisher role", followed by their state. */
 async function memberships(): Promise<string[]> {
   const { rows } = await database.client.query<{ text: string }>(
     `select concat_ws(' ', u.email, m.publisher_id, m.role, case when m.disabled then 'disabled' end,

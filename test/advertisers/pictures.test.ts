@@ -30,7 +30,7 @@ beforeEach(async () => {
 
 const boundary = 'the-boundary';
 
-/** Hands in a picture as a browser's form does. */
+/** Uploads an image like a browser form. */
 function upload(
   { cookie }: Pick<TestUser, 'cookie'>,
   path: string,
@@ -55,7 +55,7 @@ const draftOf = async () => (await call('GET', 'drafts')).body.data[0];
 const picturesOf = async (offer: number) => (await call('GET', `creatives?offer_id=${offer}`)).body.data as unknown[];
 const countKept = async (): Promise<number> => (await t.pool.query('select from draft_pictures')).rowCount ?? 0;
 
-/** Forty-nine like the one that waits. */
+/** Adds 49 copies of the pending draft. */
 const manyMore = `with made as (
     insert into drafts (publisher_id, campaign_id, advertiser_id, resource, subject, changes, base, note, state,
       proposer_kind, proposer_id, proposed_by, created_at, updated_at)

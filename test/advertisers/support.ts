@@ -1,10 +1,10 @@
 import { signInAs, type TestUser } from '../dashboard/support.ts';
 import type { TestBase } from '../support/test-modules.ts';
 
-/** An advertiser with a campaign and an offer of its own. */
+/** An advertiser with its own campaign and offer. */
 export type TestAdvertiser = { id: number; name: string; campaign: number; offer: number; user: TestUser };
 
-/** The advertisers of the publisher's first campaigns, each with a signed-in account. */
+/** Returns the advertisers of the publisher's first campaigns, each with a signed-in account. */
 export async function advertisersOf(t: TestBase, count: number): Promise<TestAdvertiser[]> {
   const { rows } = await t.pool.query<Omit<TestAdvertiser, 'user'>>(
     `select a.id, a.name, min(c.id) as campaign, min(o.id) as offer

@@ -92,7 +92,7 @@ test('an endpoint fails and the right person is told, once', async () => {
   expect(text).toContain('&lt;!channel&gt; Shop');
   expect(text).not.toContain('<!channel>');
 
-  // It goes on failing; an hour later that is still the same cause.
+  // Failures continue; two hours later they still have the same cause, so no second message is sent.
   await fails();
   const laterMs = Date.now() + 2 * hourMs;
   await sendOperationalEvents(t.pool, laterMs, recordOperationalEvents(laterMs));
@@ -278,7 +278,7 @@ test('a channel that is refused, also for too many tests, is shown as it was typ
   const german = await add('http://', 'de-DE');
   expect(german.statusCode).toBe(422);
   expect(german.body).toMatch(/<li><a href="#f-url">Webhook-URL<\/a>/);
-  // Ten tests, and one more every six seconds, however long they take.
+  // Ten test messages are allowed, plus one every six seconds, so requests repeat until the limit is reached.
   for (let isRefused = false; !isRefused; ) {
     const { statusCode, body } = await add(url, 'en');
     expect([statusCode, body.includes('value="#checkout-team"')]).toEqual([422, true]);

@@ -22,7 +22,10 @@ const give = async (offerId: number, count: number): Promise<void> => {
   await t.pool.query(text, [offerId, count]);
   await markStock(t.pool, offerId, Date.now());
 };
-/** What is told of an offer after two looks: `left`, and whether it is over. */
+/**
+ * Checks the coupon stock twice. Returns the alerts of an offer with the number of codes left, and `over` if the alert
+ * has ended.
+ */
 const told = async (offerId: number, nowMs = Date.now()): Promise<string[]> => {
   for (const _ of [1, 2]) await checkCoupons({ ...t.deps, now: () => nowMs });
   const { rows } = await t.pool.query<{ kind: string; left: number; over: boolean }>(

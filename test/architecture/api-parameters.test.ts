@@ -13,7 +13,7 @@ const description = JSON.parse(text) as {
 };
 const nameOf = (reference: string): string => reference.split('/').at(-1) ?? '';
 
-/** Paths of all defaults within a schema, through its references. */
+/** Returns the paths of all defaults within a schema, following its references. */
 function defaultsIn(value: unknown, path: string, seen: readonly string[] = []): string[] {
   if (typeof value !== 'object' || value === null) return [];
   const { $ref, ...members } = value as { $ref?: string } & Node;

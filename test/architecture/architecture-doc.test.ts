@@ -5,7 +5,7 @@ import { readText } from './source.ts';
 
 const document = 'docs/architecture.md';
 
-/** What stands beside the modules: libraries below them, and what calls them above. */
+/** Directories that are not modules: libraries below the modules, and their callers above. */
 const beside: Record<string, string> = {
   config: 'configuration, read once from the environment',
   client: 'the client package `@perkwire/client` (`packages/client`)',
@@ -13,7 +13,7 @@ const beside: Record<string, string> = {
   root: '`modules.ts` and `commands.ts`: the lists; `server.ts` with `app.ts`, and `perkwire.ts`: what is started',
 };
 
-/** The sentence of a module's function in its `module.ts`. */
+/** Returns the sentence that documents a module's create function in its `module.ts`. */
 function sentenceOf(module: string): string {
   const [, sentence = ''] =
     /\/\*\*\s*([^*]+?)\s*\*\/\nexport (?:async )?(?:function|const) create/.exec(readText(`src/${module}/module.ts`)) ??

@@ -3,7 +3,7 @@ import { type SourceFile, sources } from './source.ts';
 
 const importsOf = (path: string): SourceFile['imports'] => sources.get(path)?.imports ?? [];
 
-/** Everything that is loaded at run time when a file of the folder is: "what, by way of which file". */
+/** Returns all files that are loaded at run time with a folder, each with the file that imports it. */
 function loadedBy(folder: string): { target: string; from: string }[] {
   const found: { target: string; from: string }[] = [];
   const waiting = filesIn(folder);
@@ -27,7 +27,7 @@ function filesIn(folder: string): string[] {
   return found;
 }
 
-/** "path:line: text" for each line of the files that breaks the rule. */
+/** Returns "path:line: text" for each line that breaks the rule. */
 function lines(paths: Iterable<string>, breaks: (line: string, path: string) => boolean): string[] {
   return [...paths].flatMap((path) =>
     (sources.get(path)?.text ?? '')
@@ -68,9 +68,9 @@ test('only the entry points touch the process', () => {
   const isEntry = (path: string) =>
     path === 'src/server.ts' || path === 'src/perkwire.ts' || (path.startsWith('src/demo/') && !isEmbedded(path));
   const measures = ['hrtime', 'memoryUsage', 'cpuUsage'];
-  // The embedded database is a process beside this one: it looks at the platform and hands its environment on.
+  // The embedded database runs as a separate process. Its code reads the platform and passes its environment on.
   const embedded = [...measures, 'arch', 'env', 'getuid', 'kill', 'pid', 'platform'];
-  // Drawings are made by a process of their own.
+  // A separate process renders the drawings.
   const drawing = ['env', 'execPath'];
   const allowedIn = (path: string) =>
     isEmbedded(path) ? embedded : path === 'src/catalog-admin/images/draw.ts' ? drawing : measures;

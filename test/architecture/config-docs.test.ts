@@ -12,12 +12,12 @@ const variables: Variable[] = Object.entries(configSchema.properties).map(([name
 }));
 const secrets = ['TOKEN_KEYS', 'USER_PEPPER', 'SECRETS_KEY'];
 
-/** Variables that only docker-compose.yml reads. */
+/** Variables that are only read by docker-compose.yml. */
 const composeOnly = ['POSTGRES_PASSWORD', 'BALANCER_PORT'];
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-/** `NAME=value` lines with the comment lines right above them. */
+/** Returns the `NAME=value` lines, each with the comment lines directly above it. */
 function parseEnvExample(): (Variable & { comment: string })[] {
   return [...read('.env.example').matchAll(/((?:^#.*\n)*)^(\w+)=(.*)$/gm)].map(
     ([, comment = '', name = '', value = '']) => ({
@@ -29,7 +29,7 @@ function parseEnvExample(): (Variable & { comment: string })[] {
   );
 }
 
-/** Rows of the tables in docs/configuration.md whose variables the process reads. */
+/** Returns the table rows of docs/configuration.md for variables that the process reads. */
 function parseConfigurationPage(): Variable[] {
   return [...read('docs/configuration.md').matchAll(/^\| `(\w+)` \| ([^|\n]*) \| ([^|\n]*) \|$/gm)].map(
     ([, name = '', value = '', description = '']) => ({

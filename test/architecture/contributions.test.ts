@@ -27,7 +27,7 @@ function shuffled<T>(list: readonly T[], seed: number): T[] {
     .map(({ item }) => item);
 }
 
-/** The contributions, without functions that are made anew each time. */
+/** Returns the contributions without functions that are recreated on each start. */
 const comparable = (contributions: Contributions) => {
   const { http, management, events, ...others } = contributions;
   return {

@@ -12,7 +12,7 @@ const code = ['src/', 'packages/', 'test/', 'bench/', 'migrations/', 'assets/'].
   listFiles(folder, /\.(ts|js|mjs|sql|css)$/),
 );
 
-/** Anchors of a document's headings, as GitHub makes them. */
+/** Returns the heading anchors of a document, as GitHub generates them. */
 const anchorsOf = (text: string): Set<string> =>
   new Set(
     [...text.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) =>
@@ -23,7 +23,10 @@ const anchorsOf = (text: string): Set<string> =>
     ),
   );
 
-/** Why a link leads nowhere, null when it is good. `target`: path from the root, with an optional anchor. */
+/**
+ * Returns the reason why a link is broken, or null if it works. `target` is a path from the repository root, with an
+ * optional anchor.
+ */
 function problemOf(target: string): string | null {
   const [path = '', anchor] = target.split('#');
   if (!existsSync(new URL(path, root))) return 'there is no such file';
@@ -69,7 +72,7 @@ test('no comment refers to a document that is not in the repository', () => {
   expect(found).toEqual([]);
 });
 
-/** Text on one line, without the marks of comments. */
+/** Returns a text on one line, without comment markers. */
 const flat = (text: string): string => text.replace(/\s+(\*|\/\/)?\s*/g, ' ').toLowerCase();
 
 test('each search of "Where is …?" finds the file that answers', () => {
@@ -87,7 +90,7 @@ test('each search of "Where is …?" finds the file that answers', () => {
 
 type Packages = { scripts: Record<string, string> };
 
-/** Why a command of promises.md cannot be run, null when it can. */
+/** Returns the reason why a command in promises.md cannot be run, or null if it can. */
 function problemOfCommand(command: string): string | null {
   const [, tests] = /^npm test -- (.+)$/.exec(command) ?? [];
   if (tests !== undefined) {
@@ -128,7 +131,7 @@ test('performance.md stays short: what was tried stands in docs/adr', () => {
   expect(readText('docs/performance.md').split(/\s+/).length).toBeLessThanOrEqual(1800);
 });
 
-/** Words in lower case, with blanks between the parts of a name. */
+/** Converts a name to lower-case words separated by spaces. */
 const words = (text: string): string => {
   const parts = flat(text.replace(/([a-z])([A-Z])/g, '$1 $2'));
   return parts.replace(/[_\-\s]+/g, ' ');

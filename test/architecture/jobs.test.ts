@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { sources } from './source.ts';
 
-/** Files that start periodic work, each with the reason; all other background work is a job of a module. */
+/** Files that may start periodic work, each with the reason. All other background work must be a module's job. */
 const periodic: Record<string, string> = {
   'src/runtime/run-jobs.ts': 'runs the table of jobs',
   'src/catalog/store.ts': 'the catalogue poll is part of an open snapshot, without which no process serves',

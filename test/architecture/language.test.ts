@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { listFiles, readText } from './source.ts';
 
-/** Words that the glossary has a standard term for, each with the term (docs/glossary.md). */
+/** Patterns that the glossary replaces, each with its standard term (docs/glossary.md). */
 const replaced: readonly (readonly [RegExp, string])[] = [
   [/\bshort way\b|\bgoOn\b|\bgiveBack\b/i, 'fast path, next'],
   [/\bpulse\b(?!")|\bsigns? of life\b/i, 'database health, probe'],

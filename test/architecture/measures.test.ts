@@ -5,14 +5,14 @@ import { sources } from './source.ts';
 const isOwn = (path: string): boolean => path.startsWith('src/') || path.startsWith('packages/');
 const files = [...sources.values()].filter(({ path }) => isOwn(path));
 
-/** Files by path, each with the files that import it. */
+/** File paths, each with the files that import them. */
 const importers = new Map<string, Set<string>>();
 for (const { path, imports } of files)
   for (const { target } of imports) importers.set(target, (importers.get(target) ?? new Set()).add(path));
 
 const linesOf = (text: string): number => text.trimEnd().split('\n').length;
 
-/** What is imported from below the top of another module's folder. */
+/** Imports from below the top level of another module's folder. */
 const deep = [...importers].filter(
   ([target, by]) =>
     target.startsWith('src/') &&
@@ -21,33 +21,33 @@ const deep = [...importers].filter(
     [...by].some((path) => moduleOf(path) !== moduleOf(target)),
 );
 
-/** Files under 40 lines that one file imports: each would have to say why it stands alone. */
+/** Files under 40 lines that only one file imports. Each needs a reason to be separate. */
 const tiny = files.filter(
   ({ path, text }) => importers.get(path)?.size === 1 && linesOf(text) < 40 && !path.endsWith('/module.ts'),
 );
 
-/** Parameters that take all that a module works with, instead of what they use. */
+/** Parameters that accept all dependencies of a module instead of the ones they use. */
 const whole = files.flatMap(({ path, text }) =>
   [...text.matchAll(/^.*[({,]\s*(?:deps|\{[^{}]*\})\??: (?:\w+Deps)\b(?!\s*&).*$/gm)]
     .filter(([line]) => /: (?:Platform|Catalog|Account|Offer|Tracking|Webhook|Endpoint)Deps\b/.test(line))
     .map(([line]) => `${path}: ${line.trim()}`),
 );
 
-/** Types cut out of others: the reader must look up what a function takes. */
+/** Uses of `Pick`, because the reader must look up what such a function accepts. */
 const picks = files.flatMap(({ path, text }) =>
   path.startsWith('src/') ? [...text.matchAll(/^.*\bPick<.*$/gm)].map(([line]) => `${path}: ${line.trim()}`) : [],
 );
 
-/** Object spreads that only keep the formatter from putting one property on each line. */
+/** Object spreads that only stop the formatter from putting each property on its own line. */
 const spreads = files.flatMap(({ path, text }) =>
   [...text.matchAll(/^\s*\.\.\.\{ \w+(?:, \w+)* \},$/gm)].map(([line]) => `${path}: ${line.trim()}`),
 );
 
-/** Files at the top of a module's folder: its public API. */
+/** Returns the files at the top of a module's folder, which are its public API. */
 const topFiles = (module: string): string[] =>
   files.map(({ path }) => path).filter((path) => new RegExp(`^src/${module}/[^/]+$`).test(path));
 
-/** Pairs of modules of which the first imports from the second. */
+/** Imported modules, by the module that imports them. */
 const arrows = new Map<string, Set<string>>();
 for (const { path, imports } of files)
   for (const { target } of imports) {
@@ -57,7 +57,9 @@ for (const { path, imports } of files)
   }
 
 const chains = new Map<string, readonly string[]>();
-/** Longest chain of imports that starts with a module. Modules import only earlier ones, so it ends. */
+/**
+ * Returns the longest import chain that starts with a module. Modules only import earlier ones, so the recursion ends.
+ */
 function chainFrom(module: string): readonly string[] {
   const cached = chains.get(module);
   if (cached !== undefined) return cached;
@@ -69,13 +71,13 @@ function chainFrom(module: string): readonly string[] {
 const longestChain = [...arrows.keys()].map(chainFrom).reduce((a, b) => (b.length > a.length ? b : a), []);
 const arrowList = [...arrows].flatMap(([from, targets]) => [...targets].map((to) => `${from} → ${to}`));
 
-/** Lines of `src` without the languages. */
+/** Number of lines in `src`, without the message files. */
 const sourceLines = files
   .filter(({ path }) => path.startsWith('src/') && !/^src\/platform\/i18n\/(en|de)\b/.test(path))
   .reduce((sum, { text }) => sum + linesOf(text), 0);
 const portFiles = files.map(({ path }) => path).filter((path) => path.endsWith('/ports.ts'));
 
-/** Today's values, which are to fall to 12. */
+/** Current values, which are to be reduced to 12. */
 const mostTopFiles = { catalog: 12, 'catalog-admin': 12, budgets: 12, learning: 12, shell: 10 };
 
 type Measure = { what: string; now: number; limit: number; found: readonly string[] };
@@ -83,7 +85,7 @@ type Measure = { what: string; now: number; limit: number; found: readonly strin
 const show = (measures: readonly Measure[]): void =>
   console.table(Object.fromEntries(measures.map(({ what, now, limit }) => [what, { now, limit }])));
 
-// MEASURE_LISTS=1 prints what each measure counts.
+// MEASURE_LISTS=1 prints the matches of each measure.
 test('the code stays within its measures', () => {
   const measures: Measure[] = [
     {

@@ -7,11 +7,11 @@ import { isReaderLanguage, languages } from '../../src/platform/i18n/languages.t
 import { isMessageFile, listFiles, readText, sources } from './source.ts';
 
 type Element = { type: number; value?: string; options?: Record<string, { value: Element[] }>; children?: Element[] };
-/** Of an AST of ICU MessageFormat. */
+/** Element types of an ICU MessageFormat AST. */
 const [literal, pound, tag] = [0, 7, 8];
 const standardTags = ['b', 'code'];
 
-/** Names of the arguments and tags of a message; tags that every message may have are left out. */
+/** Returns the names of a message's arguments and tags, except for tags that every message may contain. */
 function argumentsIn(elements: readonly Element[]): string[] {
   const names = elements.flatMap(({ type, value = '', options = {}, children = [] }) => [
     ...(type === literal || type === pound || (type === tag && standardTags.includes(value)) ? [] : [value]),
@@ -21,7 +21,7 @@ function argumentsIn(elements: readonly Element[]): string[] {
   return [...new Set(names)].sort();
 }
 
-/** The arguments of each message by its key. */
+/** Returns the arguments of each message, by its key. */
 const all = (tree: object, prefix = ''): [string, string[]][] =>
   Object.entries(tree).flatMap(([name, part]): [string, string[]][] =>
     typeof part === 'string'
@@ -87,7 +87,7 @@ test('a problem is a key, and never a sentence that a module wrote', () => {
 
 type Node = { type: string; [key: string]: unknown };
 
-/** Calls of `t` and `tHtml` whose key and arguments are written out. */
+/** Returns the calls of `t` and `tHtml` that have a literal key and literal arguments. */
 function callsIn(path: string, text: string): { key: string; given: string[] }[] {
   const calls: { key: string; given: string[] }[] = [];
   const visit = (node: Node): void => {

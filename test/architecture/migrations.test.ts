@@ -5,14 +5,14 @@ import { fileChecksum, listMigrations, migrationsFolder, readLock } from '../../
 const lockFile = new URL('checksums.json', migrationsFolder);
 const update = 'UPDATE_MIGRATIONS=1 npx vitest run test/architecture/migrations.test.ts';
 
-/** The migrations of this checkout with their checksums; no history is needed. */
+/** Returns the migrations of this checkout with their checksums. Does not need the git history. */
 async function checksumsOfFiles(): Promise<Map<string, string>> {
   const names = [...(await listMigrations(migrationsFolder)), 'baseline/replaced.json'];
   const texts = await Promise.all(names.map((name) => readFile(new URL(name, migrationsFolder), 'utf8')));
   return new Map(names.map((name, index) => [name, fileChecksum(texts[index] as string)]));
 }
 
-/** Adds new migrations; the checksums of those that are listed stay. */
+/** Adds new migrations to the list. Checksums that are already listed don't change. */
 async function addNew(files: ReadonlyMap<string, string>): Promise<void> {
   const lock = await readLock(migrationsFolder);
   const entries = [...new Set([...Object.keys(lock), ...files.keys()])]

@@ -8,7 +8,7 @@ const edges = [...sources.values()].flatMap(({ path, imports }) =>
   imports.filter(({ target }) => isOwn(target)).map(({ target }) => ({ from: path, to: target })),
 );
 
-/** One circle of a graph as "a → b → a", null where there is none. */
+/** Returns one cycle of a graph as "a → b → a", or null if there is none. */
 function circle(graph: ReadonlyMap<string, readonly string[]>): string | null {
   const done = new Set<string>();
   const path: string[] = [];

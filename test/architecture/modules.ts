@@ -1,6 +1,8 @@
 import { creators } from '../support/module-list.ts';
 
-/** Modules of functions and types alone, which nobody makes: each stands right after another module. */
+/**
+ * Modules that contain only functions and types and have no create function. Each follows another module in the order.
+ */
 export const functionsAlone: Record<string, { after: string; holds: string }> = {
   shell: { after: 'platform', holds: 'layout, forms, components, roles and navigation of the dashboard' },
   management: { after: 'shell', holds: 'machinery of managed rows: REST, pages, versions, idempotency, audit' },
@@ -12,10 +14,10 @@ export const functionsAlone: Record<string, { after: string; holds: string }> = 
   embedded: { after: 'command-line', holds: 'the embedded PostgreSQL' },
 };
 
-/** What every module may import, at any depth. */
+/** Modules that every module may import, at any depth. */
 export const libraries = ['config', 'client', 'platform'] as const;
 
-/** All of `src`, in the order of use: a file imports only from its own module and from modules before it. */
+/** All of `src` in dependency order: a file may only import from its own module and from earlier modules. */
 export const order: readonly string[] = [
   'config',
   'client',
@@ -23,12 +25,12 @@ export const order: readonly string[] = [
     const followers = Object.keys(functionsAlone).filter((name) => functionsAlone[name]?.after === module);
     return [module, ...followers.flatMap(withFollowers)];
   }),
-  // What puts the modules together, and what calls it.
+  // The assembly of the modules, followed by its callers.
   'runtime',
   'root',
 ];
 
-/** Where one folder of a module is held to less than the module: path prefix → the only prefixes it may import. */
+/** Folders with stricter rules than their module. Maps a path prefix to the only prefixes that it may import. */
 export const narrower: Record<string, readonly string[]> = {
   'src/browser/sdk/': ['src/browser/sdk/', 'packages/client/'],
   'src/decision/': [
@@ -45,7 +47,7 @@ export const narrower: Record<string, readonly string[]> = {
   ],
 };
 
-/** The only files at the root of `src`. */
+/** The only files allowed at the root of `src`. */
 export const rootFiles = [
   'src/app.ts',
   'src/commands.ts',
@@ -62,5 +64,5 @@ export function moduleOf(path: string): string {
   return rest.length === 0 ? 'root' : (folder as string);
 }
 
-/** Whether other modules may import a file: it stands at the top of its module's folder. */
+/** Whether other modules may import a file, that is, whether it is at the top of its module's folder. */
 export const isPublic = (path: string): boolean => path.split('/').length <= 3;

@@ -31,7 +31,7 @@ test('docs/openapi.json has no warning by the rules of Spectral for OpenAPI', as
   expect(problems.map(({ code, message, path }) => `${code} ${path.join('.')}: ${message}`)).toEqual([]);
 });
 
-/** JSON with a line for each operation and schema: short, and readable as a difference. */
+/** Returns JSON with one line per operation and schema, which is short and gives readable diffs. */
 function linesOf(value: unknown, depth = 3): string {
   if (depth === 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return JSON.stringify(value);
   const fields = Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}:${linesOf(one, depth - 1)}`);

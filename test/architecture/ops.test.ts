@@ -7,7 +7,10 @@ type Panel = { title: string; targets?: { expr: string }[] };
 
 const chapter = readText('docs/monitoring.md');
 
-/** The listed metrics, which a test compares with what is served, with the series of histograms. */
+/**
+ * Metrics listed in the monitoring docs, including the series of histograms. Another test compares the list with the
+ * metrics that are served.
+ */
 const series = new Set(
   [...chapter.matchAll(/^\| `(perkwire_\w+)(?:\{[\w,]+\})?` \| (\w+) \|/gm)].flatMap(([, name = '', type]) =>
     type === 'histogram' ? ['_bucket', '_sum', '_count'].map((part) => name + part) : [name],
@@ -45,7 +48,7 @@ test('monitoring.md says of every alert what it means and what to do, and of no 
 
 type Schema = { properties?: Record<string, Schema> };
 
-/** The paths of all values, such as `api.autoscaling.enabled`. */
+/** Returns the paths of all values, such as `api.autoscaling.enabled`. */
 const pathsOf = ({ properties = {} }: Schema): string[] =>
   Object.entries(properties).flatMap(([name, schema]) =>
     schema.properties === undefined ? [name] : pathsOf(schema).map((path) => `${name}.${path}`),
@@ -68,7 +71,7 @@ test('the chart uses the values that its schema and values.yaml have, and variab
   expect(variables.length).toBeGreaterThan(5);
   expect(variables.filter((name) => !(name in configSchema.properties))).toEqual([]);
   expect(chart('Chart.yaml')).toContain(`appVersion: ${version}\n`);
-  // Blocks are closed.
+  // All template blocks are closed.
   const opened = templates.match(/\{\{-? *(if|range|with|define)\b/g) ?? [];
   expect(templates.match(/\{\{-? *end\b/g)).toHaveLength(opened.length);
 });

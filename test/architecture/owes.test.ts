@@ -4,7 +4,7 @@ import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { listFiles, readText } from './source.ts';
 import { tables } from './tables.ts';
 
-/** Tables by name, with the text of their columns. */
+/** Tables by name, with the SQL text of their columns. */
 const columns = new Map(
   listFiles('migrations/', /\.sql$/).flatMap((path) =>
     [...readText(path).matchAll(/^create (?:unlogged )?table (\w+) \(([\s\S]*?)^\)([^;]*);/gm)].map(
@@ -34,7 +34,10 @@ test('a module with rows about users hands in what erasures and exports need of 
   expect(owing.filter((module) => !has.has(module) && !exempt.has(module))).toEqual([]);
 });
 
-/** Their rows name a user only for as long as an erasure, a request or a count needs: see each module's retention. */
+/**
+ * Modules whose rows identify a user only as long as an erasure, a request or a count needs them (see each module's
+ * retention).
+ */
 const exempt: ReadonlySet<string> = new Set(['privacy', 'reports']);
 
 test('a module with a table that grows by the day drops what is old', () => {

@@ -11,7 +11,7 @@ import { testConfig } from '../support/test-config.ts';
 import { order } from './modules.ts';
 import { readText, sources } from './source.ts';
 
-/** Features by their folders, with the modules that are missing without them. */
+/** Feature folders, with the modules that are missing when these folders are removed. */
 const features: readonly [folders: readonly string[], modules: readonly string[]][] = [
   [['sources'], ['sources']],
   [['landing-pages'], ['landing-pages']],
@@ -22,12 +22,12 @@ const features: readonly [folders: readonly string[], modules: readonly string[]
 
 const allModules = order.filter((name) => sources.has(`src/${name}/module.ts`) && name !== 'runtime');
 
-/** Files whose lines about a feature are deleted with its folder. */
+/** Files whose lines about a feature are deleted together with its folder. */
 const assembly = ['src/modules.ts', 'src/commands.ts', 'src/server.ts'];
 
 const isIn = (folders: readonly string[]) => (path: string) => folders.some((name) => path.startsWith(`src/${name}/`));
 
-/** A file without the lines that name one of the folders, or what an import from one of them brings in. */
+/** Returns a file without the lines that mention one of the folders or use its imports. */
 function withoutLines(text: string, folders: readonly string[]): string {
   const fromFolder = new RegExp(`'\\./(${folders.join('|')})/`);
   const lines = text.split('\n');
@@ -40,7 +40,10 @@ function withoutLines(text: string, folders: readonly string[]): string {
 
 const run = promisify(execFile);
 
-/** A copy of the repository: `src` as files, the rest as links. Only types of the assembly are checked. */
+/**
+ * Path of a copy of the repository, with `src` as files and the rest as links. Only the types of the assembly are
+ * checked.
+ */
 let copy = '';
 beforeAll(async () => {
   copy = await mkdtemp(join(tmpdir(), 'perkwire-removable-'));
@@ -73,7 +76,7 @@ describe.each(features)('without src/%s', (folders, missing) => {
   });
 
   test('the program compiles', async () => {
-    // A variable of src/modules.ts that only the feature used is deleted with its lines.
+    // A variable in src/modules.ts that only the removed feature used may remain unused.
     const compilerOptions = { noUnusedLocals: false };
     const project = {
       extends: './tsconfig.json',
@@ -90,7 +93,7 @@ describe.each(features)('without src/%s', (folders, missing) => {
   });
 
   test('its modules start, all but those that are removed', async () => {
-    // Under a name of its own: modules are loaded once.
+    // Use a unique file name, because each module is loaded only once.
     const path = join(copy, `src/without-${folders.join('-')}.ts`);
     await writeFile(path, withoutLines(readText('src/modules.ts'), folders));
     const { createModules }: { createModules: typeof Create } = await import(path);

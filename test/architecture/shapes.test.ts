@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
 import { sources } from './source.ts';
 
-/** What runs for each fetch. */
+/** Code that runs on each fetch. */
 const hot = /^src\/(decision\/(decide\.ts|rank\/|index\/)|offers\/fetch\/(committer|decide-session)\.ts)/;
-/** But for `input`, of which properties that it has are replaced. */
+/**
+ * Matches an object spread that is followed by a property. `input` is exempt, because its existing properties are
+ * replaced.
+ */
 const spreadFirst = /\{\s*\.\.\.(?!input\b)[^{}]*,\s*\w+/g;
 
 test('no object of a fetch has a property behind a spread (docs/adr/0022-spread-first.md)', () => {

@@ -5,16 +5,16 @@ import { type Node, visit } from './syntax-tree.ts';
 
 const root = new URL('../../', import.meta.url);
 
-/** A source file as the structure tests see it. Paths are relative to the repository, with forward slashes. */
+/** A source file as the architecture tests see it. Paths are relative to the repository root, with forward slashes. */
 export type SourceFile = {
   path: string;
   text: string;
-  /** Packages by name, own files by path; type imports included. */
+  /** Imported packages by name and own files by path, including type imports. */
   imports: { target: string; typeOnly: boolean }[];
   functions: { name: string; line: number; lines: number }[];
-  /** String and template literals; `${…}` reads as `?`. */
+  /** String and template literals. `${…}` is replaced with `?`. */
   strings: { text: string; line: number }[];
-  /** Names of the functions that are called, with the line. */
+  /** Names of called functions, with the line of the call. */
   calls: { name: string; line: number }[];
 };
 
@@ -72,19 +72,19 @@ const list = (folder: string): string[] =>
     .map((name) => `${folder}${name.replaceAll('\\', '/')}`)
     .filter((path) => /\.tsx?$/.test(path));
 
-/** Every file of the server, the browser scripts and the client package. */
+/** All files of the server, the browser scripts and the client package. */
 export const sources: ReadonlyMap<string, SourceFile> = new Map(
   [...list('src/'), ...list('packages/client/src/')].sort().map((path) => [path, read(path)]),
 );
 
-/** Texts in one language, and no code (docs/guides/dashboard.md#language). */
+/** Whether a file contains only texts in one language, and no code (docs/guides/dashboard.md#language). */
 export const isMessageFile = (path: string): boolean =>
   /^src\/platform\/i18n\/[a-z]{2}(-[A-Z][a-z]{3})?\.ts$/.test(path);
 
-/** The text of a file of the repository. */
+/** Returns the text of a file in the repository. */
 export const readText = (path: string): string => readFileSync(new URL(path, root), 'utf8');
 
-/** Paths below a folder of the repository that end in one of the extensions. */
+/** Returns the paths below a folder of the repository that have one of the extensions. */
 export const listFiles = (folder: string, extensions: RegExp): string[] =>
   readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
     .map((name) => `${folder}${name.replaceAll('\\', '/')}`)

@@ -1,10 +1,10 @@
-/** A node of the syntax tree of `oxc-parser`. */
+/** A node of an `oxc-parser` syntax tree. */
 export type Node = { type: string; start: number; end: number; [key: string]: unknown };
 
 export const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
 
-/** Calls `see` with each node of a tree and its parent, in the order of the source. */
+/** Calls `see` with each node of a tree and its parent, in source order. */
 export function visit(node: Node, parent: Node | null, see: (node: Node, parent: Node | null) => void): void {
   see(node, parent);
   for (const value of Object.values(node)) {

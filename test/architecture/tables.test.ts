@@ -14,7 +14,7 @@ type Use = { module: string; path: string; line: number; table: string; writes: 
 const writing = /\b(?:insert into|update(?: only)?|delete from|truncate(?: table)?|merge into|copy)\s+(\w+)/gi;
 const reading = /\b(?:from|join|using)\s+(?:only\s+)?(\w+)/gi;
 
-/** The tables that the SQL of a source file names. Every string of the code is read. */
+/** Tables mentioned in the SQL of the source files, found in their string literals. */
 const uses: Use[] = [...sources.values()].flatMap(({ path, strings }) =>
   strings.flatMap(({ text, line }) => {
     const found = (pattern: RegExp, writes: boolean): Use[] =>
@@ -38,7 +38,7 @@ test('every table carries a comment', () => {
   expect([...created].filter((name) => !new RegExp(`^comment on table ${name} is`, 'm').test(text))).toEqual([]);
 });
 
-/** `catalog-admin` edits the tables that `catalog` reads for requests. */
+/** `catalog-admin` edits the tables that `catalog` reads for requests, so it counts as the same owner. */
 const ownerName = (module: string): string => (module === 'catalog-admin' ? 'catalog' : module);
 
 test('another module writes a table only where the table of writers says why', () => {
@@ -59,7 +59,8 @@ test('another module writes a table only where the table of writers says why', (
   const isUsed = ({ table, module }: { table: string; module: string }): boolean =>
     foreign.some((use) => use.module === module && use.table === table);
   expect(explained.filter((entry) => !isUsed(entry))).toEqual([]);
-  // Each is a statement that must change tables of two modules at once; a second statement would cost a round trip.
+  // Each exception is a statement that must change tables of two modules at the same time. A second statement would
+  // cost a round trip.
   expect(explained.length).toBeLessThanOrEqual(2);
 });
 

@@ -1,9 +1,9 @@
-/** Who owns a table. Only the owning module writes it, and the modules that `writers` names. */
+/** Ownership of a table. Only the owning module and the modules in `writers` may write to it. */
 export type Ownership = {
   owner: string;
-  /** Other modules whose statements write it with tables of their own, each with the reason. */
+  /** Other modules whose statements write to the table together with their own tables, each with the reason. */
   writers?: Record<string, string>;
-  /** Other modules that read it in their SQL, each with the reason. */
+  /** Other modules that read the table in their SQL, each with the reason. */
   readers?: Record<string, string>;
 };
 

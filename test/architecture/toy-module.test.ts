@@ -9,7 +9,7 @@ import { createToys } from './toy-module.ts';
 
 const ran: string[] = [];
 
-/** What a module leaves in the service, seen from outside. */
+/** Externally visible contributions of a module. */
 type Traces = {
   route: number;
   operation: boolean;
@@ -53,7 +53,7 @@ async function tracesIn(t: TestApp, user: TestUser): Promise<Traces> {
   };
 }
 
-/** Whether there is the job; it has run once when this resolves. */
+/** Returns whether the job exists. If so, it has run once when the promise resolves. */
 async function runJob(t: TestApp): Promise<boolean> {
   if (!jobsOf(t.contributions, t.deps).some(({ name }) => name === 'toys')) return false;
   const job = await startTestJobs(t, 'toys');
@@ -70,7 +70,7 @@ describe('a module of the list', () => {
     withToys = await createTestApp({ modules: [createToys(ran)] });
     without = await createTestApp({ databaseUrl: withToys.databaseUrl });
     apps.push(without, withToys);
-    // What a migration of the module would do: permissions that keys may have are listed in the database, too.
+    // A real module would do this in a migration, because the database also lists the permissions that keys may have.
     await withToys.pool.query('alter table api_keys drop constraint api_keys_permissions_check');
     await withToys.pool.query(
       `insert into api_keys (publisher_id, name, key_hash, permissions)

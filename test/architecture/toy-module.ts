@@ -3,7 +3,9 @@ import { type PublisherContext, publisherPages } from '../../src/catalog/pages.t
 import { html } from '../../src/platform/http/html.ts';
 import type { Module } from '../../src/runtime/module.ts';
 
-/** A module as small as one can be that hands in one of each. `ran`: what its job and its retention have done. */
+/**
+ * Creates a minimal module with one contribution of each kind. Its job and its retention record their runs in `ran`.
+ */
 export const createToys = (ran: string[]): Module => ({
   name: 'toys',
   rank: 999,

@@ -10,7 +10,7 @@ import { tables } from './tables.ts';
 const document = 'docs/what-each-call-writes.md';
 const isUpdate = process.env.UPDATE_WRITES !== undefined;
 
-/** Time within which a call's later batches have been written, in milliseconds. */
+/** Time until the later batches of a call have been written, in milliseconds. */
 const quietMs = 2000;
 
 let t: TestBase;
@@ -22,8 +22,8 @@ beforeAll(async () => {
 afterAll(() => t?.close());
 
 /**
- * Records each row that is written, with triggers, so that the page also has what triggers of the schema write. Rows of
- * transactions that are rolled back are not recorded.
+ * Records each written row with triggers, so that the page also lists the writes of the schema's own triggers. Rows of
+ * rolled-back transactions are not recorded.
  */
 async function recordWrites(): Promise<void> {
   await t.pool.query(
@@ -43,7 +43,7 @@ async function recordWrites(): Promise<void> {
 
 const operations = { INSERT: 'inserts into', UPDATE: 'updates', DELETE: 'deletes from' };
 
-/** Rows of the page for a call: one for each kind of operation since the last call. */
+/** Returns the table rows of the documentation page for a call, one per kind of operation since the previous call. */
 async function rowsOf({ name, path }: Call): Promise<string> {
   const { rows } = await t.pool.query<{ name: string; operation: string }>(
     'select distinct name, operation from recorded_writes order by 1',
@@ -62,7 +62,10 @@ type Send = (
 ) => Promise<Data>;
 type Data = Record<string, unknown>;
 
-/** Sends a call with the publisher's key. @returns `data` of its answer */
+/**
+ * Sends a call with the publisher's key.
+ * @returns `data` of the response
+ */
 const send: Send = async (method, path, payload) => {
   const { key } = t.publisher;
   const url = path.startsWith('/manage/') ? path : `${path}${path.includes('?') ? '&' : '?'}api_key=${key}`;
@@ -81,7 +84,7 @@ const send: Send = async (method, path, payload) => {
 
 const pathOf = (url: string): string => url.replace('http://perks.test', '');
 
-/** What earlier calls returned to later ones. */
+/** Values from earlier responses that later calls need. */
 const state = { sessionId: '', offers: [] as ShownOffer[], clickId: '', secret: '', advertiserId: 0 };
 const offer = (index = 0): ShownOffer => state.offers[index] as ShownOffer;
 const pub_user_id = 'u-1';
@@ -91,7 +94,7 @@ const show = async (): Promise<void> => {
   Object.assign(state, { sessionId, offers });
 };
 
-/** Signs a report of an advertiser about the code of a coupon. */
+/** Sends an advertiser's signed report that a coupon code was redeemed. */
 async function redeem(): Promise<void> {
   const { advertiserId, secret } = state;
   const text = [advertiserId, offer().id, 'CODE-1', 'redeemed'].join('\n');
@@ -106,7 +109,7 @@ async function redeem(): Promise<void> {
 
 type Call = { name: string; path: string; run: () => Promise<unknown> };
 
-/** The calls in an order in which each finds what it needs. */
+/** Calls, ordered so that each one has the data that it needs. */
 const calls: readonly Call[] = [
   {
     name: 'Configure a webhook',

@@ -33,13 +33,14 @@ const shown = async (body: object = {}) => (await fetched(body)).offers.map(({ i
 
 const decision = (session: string) => me.call('GET', `/sessions/${session}/decision`);
 
-/** The record of a decision is written soon after its answer. */
+/** Decision data is stored shortly after the response, so this polls for it. */
 const identical = async (session: string) => {
   await expect.poll(() => decision(session).then(({ status }) => status)).toBe(200);
   return (await decision(session)).body.data.identical;
 };
 
-// The histories of capped users come with their attributes in one statement; others are read alone.
+// For campaigns with user caps, one statement reads the history together with the attributes. Otherwise, the attributes
+// are read separately.
 const caps = [{}, { frequency_caps: [{ scope: 'campaign', event: 'click', limit: 5, window_minutes: null }] }];
 const totals = { total_caps: [{ metric: 'impressions', per: 'lifetime', limit: 100 }] };
 

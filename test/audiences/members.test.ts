@@ -80,7 +80,7 @@ test('memberships end when they are told to, and sizes follow', async () => {
   expect(await sizeOf('customers')).toBe(1);
 });
 
-/** Deletes what has ended, on a connection that is lost before its sizes are changed. */
+/** Deletes expired members over a connection that breaks before the audience sizes are updated. */
 async function deleteAsConnectionEnds(): Promise<void> {
   await t.pool.query(`create function fail() returns trigger language plpgsql as
     $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$`);

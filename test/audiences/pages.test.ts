@@ -27,7 +27,7 @@ const go = (path: string) => page.goto(demo.url + base() + path);
 
 let fetches = 0;
 
-/** Ids of the campaigns that a fetch of a user shows. */
+/** Returns the ids of the campaigns that a user's fetch returns. */
 async function shownTo(pub_user_id: string): Promise<number[]> {
   fetches += 1;
   const answer = await fetch(`${demo.url}/native/v4/offers.json?api_key=${demo.t.publisher.key}`, {
@@ -117,12 +117,13 @@ test('a blocked brand, which says what it costs, and a stopped campaign are gone
   await press('Save');
   await toast('Block rules saved.');
   await expect.poll(() => shownTo('somebody')).not.toContain(blocked);
-  // Of decisions by many catalogues, those of the one with the most of them are made again: the one of now.
+  // When decisions used several catalogues, only those of the most frequent catalogue are replayed. These visits make
+  // it the current one.
   const visits = fetches + 12;
   for (let visit = 0; visit < visits; visit += 1) await shownTo(`visitor-${visit}`);
   await page.getByRole('link', { name: 'Calculate cost' }).click();
   await page.getByRole('table', { name: 'Cost of the rules' }).waitFor();
-  // A decision can be made again once its catalogue is stored, which happens beside the requests.
+  // A decision can be replayed once its catalogue is stored, which happens outside of requests.
   await expect
     .poll(async () => {
       await page.reload();

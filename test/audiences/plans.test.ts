@@ -12,7 +12,7 @@ test('profiles of few users are read without planning the statement anew each ti
     `select generic_plans::int, custom_plans::int from pg_prepared_statements where name = 'read_profiles'`,
   );
   client.release();
-  // PostgreSQL compares five plans of its own with one for any values.
+  // PostgreSQL tries five custom plans before it compares them with a generic plan.
   expect(rows).toEqual([{ generic_plans: 15, custom_plans: 5 }]);
   await t.close();
 });

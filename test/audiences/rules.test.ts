@@ -27,7 +27,10 @@ beforeEach(async () => {
 const follow = (isStopped?: () => boolean) =>
   followRules({ pool: t.pool, url: t.databaseUrl, now: () => clock.ms }, isStopped);
 
-/** Follows until all that is written by now is taken: transactions of other databases hold the horizon back. */
+/**
+ * Evaluates rules until all rows written so far have been read. Transactions in other databases can delay the point up
+ * to which rows are read.
+ */
 async function followAll(): Promise<void> {
   const { rows } = await t.pool.query<{ id: string }>('select pg_current_xact_id()::text as id');
   const behind = `select 1 from audiences a left join audience_progress p on p.audience_id = a.id
@@ -215,7 +218,7 @@ const acts = fc.array(
   { maxLength: 12 },
 );
 
-/** Rows as fetches and beacons write them, each of a session of its own. */
+/** Inserts rows as fetches and beacons would, each in a separate session. */
 async function write(users: readonly string[], given: readonly Act[]): Promise<void> {
   for (const { user, kind, daysAgo, dev, suspicious } of given) {
     const at = new Date(clock.ms - daysAgo * dayMs);

@@ -13,7 +13,7 @@ import {
 } from '../tracking/conversions/support.ts';
 import { browser, call, fetchOffers, type ShownOffer } from '../tracking/journey.ts';
 
-/** What the events of a campaign book, and what they would have booked (millionths). */
+/** Returns the booked revenue of a campaign's events, and the unbilled revenue, in millionths. */
 async function billed({ pool }: TestApp, campaignId: number): Promise<{ revenue: number; unbilled: number }> {
   const { rows } = await pool.query<{ revenue: string; unbilled: string }>(
     `select coalesce(sum(revenue), 0) as revenue, coalesce(sum(unbilled), 0) as unbilled from (
@@ -72,7 +72,7 @@ describe('with one process', () => {
   });
   afterEach(() => t.close());
 
-  /** Clicks of the first offer shown to each of many users, before it has a budget. */
+  /** Returns the first offer shown to each of many users, before its campaign has a budget. */
   async function shownTo(users: number): Promise<ShownOffer[]> {
     const shown: ShownOffer[] = [];
     for (let user = 0; user < users; user += 1) {
@@ -104,7 +104,7 @@ describe('with one process', () => {
     await Promise.all(shown.map((offer) => call(t, offer.click_url)));
     expect(await billed(t, campaignId)).toEqual({ revenue: 20e6, unbilled: (shown.length - 40) * 0.5e6 });
     expect(await spent(t, campaignId)).toMatchObject({ spent: 20e6, clicks: shown.length });
-    // Repeats change nothing.
+    // Repeated clicks change nothing.
     await Promise.all(shown.map((offer) => call(t, offer.click_url)));
     expect(await billed(t, campaignId)).toEqual({ revenue: 20e6, unbilled: (shown.length - 40) * 0.5e6 });
   });
@@ -187,7 +187,7 @@ describe('with one process', () => {
         (await track(t, { click_id, txn_id, ...more })).json().data;
       await setCampaign(t, campaignId, { payout_kind: 'cpa', payout_amount: 5 });
       expect(await report('before')).toMatchObject({ payout: 5, unbilled: 0 });
-      // The goal is set by the clock of the database, which may be ahead of the clock of the test.
+      // The goal start is set by the database clock, which may be ahead of the test clock.
       t.clock.ms = Math.max(t.clock.ms, Date.now()) + 60_000;
       await budget(campaignId, 5, {
         goal: { metric: 'conversions', count: 10, by: new Date(t.clock.ms + 3_600_000).toISOString() },

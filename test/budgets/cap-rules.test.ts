@@ -24,7 +24,7 @@ const minuteMs = 60_000;
 
 describe('frequency caps', () => {
   test('hold against a model that counts everything anew, over 100,000 random operations', () => {
-    // Eight offers in four campaigns of two advertisers; each campaign has several caps at once.
+    // Eight offers in four campaigns of two advertisers. Each campaign has several caps.
     const events = ['impression', 'click', 'no_thanks', 'conversion'] as const;
     const scopes = ['offer', 'campaign', 'advertiser'] as const;
     const windows = [1, 7, 60, 1440, null];
@@ -51,7 +51,7 @@ describe('frequency caps', () => {
         nowMs += pick([0, 1, 1000, minuteMs - 1, minuteMs, 10 * minuteMs, 700 * minuteMs]);
         const offer = pick(offers);
         const allowed = reachedFrequencyCap(caps, offer, log, nowMs) === null;
-        // The model: for each cap, look at every minute-exact window by hand.
+        // Reference model: evaluate each cap by filtering the log over its exact time window.
         const expected = caps.every((cap) => {
           const seen = log.filter((entry) => {
             const inScope =

@@ -12,7 +12,9 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** Gives rules to the first campaign shown, and to no other; it is shown first from now on. */
+/**
+ * Sets rules for the first campaign shown and removes those of all others. From now on, this campaign is shown first.
+ */
 async function withRules(rules: object, payout = { kind: 'cpm', amount: 2000 }): Promise<void> {
   await t.pool.query("update campaigns set rules = '{}', priority = 100");
   const { offers } = await fetchOffers(t);

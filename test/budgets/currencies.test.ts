@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => t.close());
 
-/** Sets the rates of the publisher: units of a currency for one EUR. */
+/** Sets the publisher's exchange rates, in units of a currency per EUR. */
 async function setRates(rates: Record<string, number>, validFrom = '2020-01-01'): Promise<void> {
   await t.pool.query("update publishers set rates_base = 'EUR' where id = $1", [t.publisher.id]);
   for (const [currency, rate] of Object.entries(rates))
@@ -42,7 +42,7 @@ async function setBudget(campaignId: number, limit: number, columns: Record<stri
 const clicked = (): Promise<Clicked> => clickOffer(t, { ua: browser });
 const dataOf = async (fields: Record<string, string>) => (await track(t, fields)).json().data;
 
-/** What the ledger has booked of a campaign, in its currency (millionths). */
+/** Returns the ledger's booked amount of a campaign, in its currency (millionths). */
 async function bookedOf({ pool }: TestApp, campaignId: number): Promise<number> {
   const { rows } = await pool.query<{ sum: string }>(
     'select coalesce(sum(payout_micros), 0) as sum from conversions where campaign_id = $1',
@@ -80,16 +80,16 @@ test('an amount in another currency is booked at the rate of that day, in the cu
   await setRates({ USD: 1.5 }, '2999-01-01'); // not valid yet
   const first = { payout: 12, unbilled: 0, unbilled_reason: null, currency: 'USD' };
   expect(await dataOf({ click_id, txn_id: 'a', payout: '10', currency: 'EUR' })).toMatchObject(first);
-  // Neither currency is the base.
+  // Neither currency is the base currency.
   expect(await dataOf({ click_id, txn_id: 'b', payout: '8', currency: 'GBP' })).toMatchObject({ payout: 12 });
   const third = await dataOf({ click_id, txn_id: 'c', payout: '8', currency: 'GBP' });
   expect(third).toMatchObject({ payout: 0, unbilled: 12, unbilled_reason: 'budget', currency: 'USD' });
-  // Three of one millisecond have no order.
+  // Three postbacks created within one millisecond have no defined order.
   const sent = (await postbacks(t, sessionId)).map(
     ({ payout, unbilled, currency }) => `${payout} ${unbilled} ${currency}`,
   );
   expect(sent.sort()).toEqual(['0 12 USD', '12 0 USD', '12 0 USD']);
-  // A repeat is compared with what was reported, and a void takes back what was booked.
+  // A repeated report is compared with the original report, and a void reverses the booked amount.
   const repeat = { click_id, txn_id: 'a', payout: '10', currency: 'EUR' };
   expect((await track(t, repeat)).json()).toMatchObject({ message: 'duplicate', data: first });
   expect((await track(t, { ...repeat, currency: 'USD' })).statusCode).toBe(409);
@@ -110,7 +110,7 @@ test('an amount in a currency without a rate is recorded and left unbilled, and 
   expect((await track(t, foreign)).json()).toMatchObject({ message: 'duplicate', data: unbilled });
   expect(await dataOf({ ...foreign, void: '1' })).toMatchObject({ payout: 0, unbilled: -1 });
   expect(await dataOf({ click_id, txn_id: 'y' })).toMatchObject({ payout: 2 });
-  // A rate that leads beyond the largest amount is of no use.
+  // A rate that converts to more than the maximum amount is ignored.
   await setRates({ USD: 900_000_000_000 });
   const huge = { click_id, txn_id: 'z', payout: '999999999', currency: 'EUR' };
   expect(await dataOf(huge)).toMatchObject({ payout: 0, unbilled: 999_999_999, unbilled_reason: 'currency' });
@@ -167,7 +167,7 @@ test('a budget holds for any currencies, amounts, kinds of payout and periods, a
           where campaign_id = $1 and publisher_id = 0 and split_part(period, ' ', 1) = $2`,
           [id, per],
         );
-        // What is known to be spent is what is booked: no currency passes the budget by.
+        // The recorded spend equals the booked amount: no currency bypasses the budget.
         expect(Number(rows[0]?.spent ?? 0)).toBe(booked);
       }
     }),

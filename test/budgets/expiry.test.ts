@@ -21,7 +21,7 @@ async function setRules(rules: object): Promise<number> {
   return (rows[0] as { id: number }).id;
 }
 
-/** The first offer shown, if it is of this campaign. */
+/** Returns the first offer shown if it belongs to this campaign. */
 async function show(campaignId: number, user: string): Promise<ShownOffer | null> {
   const { offers } = await fetchOffers(t, { pub_user_id: user, ua: browser });
   return offers.find((offer) => offer.campaign_id === campaignId) ?? null;
@@ -63,7 +63,7 @@ test('fetches of one user at once show a campaign as often as its cap allows, al
   expect(await showMany()).toHaveLength(0);
   nowMs += 61_000; // one was seen, the other is free again
   expect(await showMany()).toHaveLength(1);
-  // Reservations that are over are removed once they are many: nothing else changes.
+  // Expired reservations are removed once there are many. Nothing else changes.
   for (let minute = 0; minute < 15; minute += 1) {
     nowMs += 601_000;
     expect(await showMany()).toHaveLength(2);

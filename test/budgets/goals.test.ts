@@ -6,7 +6,7 @@ import { emptyModel } from '../../src/learning/model.ts';
 
 const at = (text: string): number => Date.parse(`${text}Z`);
 
-/** 1,000 clicks within ten days. */
+/** Goal of 1,000 clicks within ten days. */
 const goal = { metric: 'clicks', count: 1000, sinceMs: at('2026-11-01T00:00'), byMs: at('2026-11-11T00:00') } as const;
 
 const rulesWith = (rules: CampaignRules = {}) =>

@@ -28,7 +28,7 @@ async function withRules(rules: object): Promise<void> {
   expect(answer.statusCode, answer.body).toBe(200);
 }
 
-/** The offer of the campaign that a user is shown; undefined: none. */
+/** Returns the campaign's offer that a user is shown, or undefined if there is none. */
 async function shownTo(pub_user_id: string): Promise<Shown | undefined> {
   const { offers } = await fetchOffers(t, { pub_user_id });
   return offers.find((offer) => offer.campaign_id === campaignId) as Shown | undefined;

@@ -19,7 +19,9 @@ type Plan = {
 
 const provisions = new Map([[1, provisionTo(1)]]);
 
-/** What a plan has used at a time: the use at which the campaign takes part in half of the decisions. */
+/**
+ * Returns the planned usage at a time, that is, the usage at which the campaign takes part in half of the decisions.
+ */
 function plannedAt(
   time: string,
   { metric = 'impressions', per, limit, activated, zone = 'UTC', model = emptyModel }: Plan,
@@ -64,7 +66,7 @@ test('a lifetime with only an end is divided among the days from its activation'
   const schedule = { end_at: '2026-11-26T00:00:00Z' };
   const plan = { per: 'lifetime', limit: 600, activated: '2026-11-23T12:00' } as const;
   expect(plannedAt('2026-11-23T12:00', plan, { schedule })).toBe(0);
-  // Half of the first of two and a half days: a tenth.
+  // Half of the first of two and a half days has passed, which is a tenth of the plan.
   expect(plannedAt('2026-11-23T18:00', plan, { schedule })).toBeCloseTo(10.1, 1);
 });
 
@@ -77,7 +79,8 @@ test('a lifetime without an end is spread over the day of its activation, in its
 test('a month counts the hours in which the campaign runs', () => {
   const hours = [{ days: [1, 2, 3, 4, 5], from: '08:00', to: '20:00' }];
   const plan = { per: 'month', limit: 3000 } as const;
-  // November 2026 has 21 weekdays; on the evening of Friday the 13th ten of them are over, and stay so for the weekend.
+  // November 2026 has 21 weekdays. Ten of them are over on the evening of Friday the 13th, and this does not change
+  // over the weekend.
   const share = (10 / 21 / 0.99) * 100;
   for (const time of ['2026-11-13T20:00', '2026-11-14T12:00', '2026-11-16T07:59'])
     expect(plannedAt(time, plan, { schedule: { time_zone: 'UTC', hours } })).toBeCloseTo(share, 0);
@@ -89,7 +92,7 @@ test('as_fast is another name of asap', () => {
     expect(plannedAt('2026-11-23T00:01', plan, { pacing })).toBe('no plan');
 });
 
-/** What is known after weeks of requests to publisher 1: by hour of the day in UTC. */
+/** Returns a model that has learned the hourly traffic (UTC) of publisher 1 over several weeks. */
 function trafficOf(requestsIn: (hour: number) => number, days = 14): Model {
   const model = createModel();
   const first = hourOf(at('2026-11-02T00:00'));
@@ -99,12 +102,13 @@ function trafficOf(requestsIn: (hour: number) => number, days = 14): Model {
   return model;
 }
 
-/** Ten times as many from 8 to 20 o'clock, and none from 2 to 4. */
+/** Ten times as much traffic from 8:00 to 20:00, and none from 2:00 to 4:00. */
 const byDay = trafficOf((hour) => (hour >= 8 && hour < 20 ? 1000 : hour === 2 || hour === 3 ? 0 : 100));
 
 test('a plan follows the requests that are expected: by hour, over the days, and within hours', () => {
   const plan = { per: 'day', limit: 1000, activated: '2026-11-01T00:00', model: byDay } as const;
-  // 12 hours of 1,000, 10 of 100; the two silent ones count a hundredth of the average.
+  // There are 12 hours with 1,000 requests and 10 with 100. The two hours without requests count as a hundredth of the
+  // average.
   expect(plannedAt('2026-11-23T08:00', plan)).toBeCloseTo(4.7, 0);
   expect(plannedAt('2026-11-23T14:00', plan)).toBeCloseTo(51.3, 0);
   expect(plannedAt('2026-11-23T20:00', plan)).toBeCloseTo(97.8, 0);

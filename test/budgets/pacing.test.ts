@@ -9,7 +9,7 @@ const dayMs = 86_400_000;
 const startMs = Date.UTC(2026, 10, 23);
 const unit = 1_000_000;
 
-/** Requests in a minute of the day, by a curve of the day. */
+/** Traffic curve that returns the number of requests for each minute of the day. */
 type Traffic = (minute: number) => number;
 const flat: Traffic = () => 40;
 const waves: Traffic = (minute) => Math.round(40 - 30 * Math.cos((2 * Math.PI * minute) / 1440));
@@ -18,8 +18,8 @@ const spike: Traffic = (minute) => (minute >= 600 && minute < 630 ? 1500 : 40);
 type Day = { spent: number; byHour: number[] };
 
 /**
- * Serves a campaign that pays 0.10 a click, at a click rate of one in ten, for some days. Spend is reserved as expected
- * and settled by clicks a minute later, as the service does it.
+ * Simulates several days of a campaign that pays 0.10 per click, at a click rate of one in ten. Expected spend is
+ * reserved, and settled by clicks a minute later, as in the service.
  */
 function simulate(rules: CampaignRules, traffic: Traffic, days = 1): Day[] {
   const offers = offersOf(withRules(1, rules, { payout: pays('cpc', 0.1) }));

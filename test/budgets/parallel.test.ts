@@ -25,7 +25,7 @@ async function nextCampaign(index: number): Promise<number> {
   return (rows[index] as { id: number }).id;
 }
 
-/** Gives the campaign rules, and waits until both processes know them. */
+/** Sets the campaign's rules, and waits until both processes have loaded them. */
 async function setRules(
   rules: object,
   payout: { kind: string; amount: number } = { kind: 'cpc', amount: 1 },
@@ -37,7 +37,10 @@ async function setRules(
   await known();
 }
 
-/** A change that shows in answers, made after all others: who shows it knows the others, too. */
+/**
+ * Waits until both processes have loaded all changes. It makes one more change, which is visible in responses: a
+ * process that shows it has also loaded the earlier ones.
+ */
 async function known(): Promise<void> {
   const mark = `mark ${Math.random()}`;
   await t.pool.query('update publishers set name = $1', [mark]);
@@ -111,7 +114,7 @@ describe('with 64 requests at once, over two processes', () => {
   test('a campaign whose budget pays for five more impressions is shown five times', async () => {
     await setRules({});
     campaignId = await nextCampaign(1);
-    // Its payout ranks it first.
+    // The payout ranks this campaign first.
     await setRules({ total_caps: [{ metric: 'budget', per: 'day', limit: 10 }] }, { kind: 'cpm', amount: 2000 });
     const shown = showing(await fetchMany(64, () => ({})));
     expect(shown).toHaveLength(5);

@@ -8,19 +8,19 @@ import type { HighRates } from '../../src/learning/score.ts';
 const unproven: HighRates = { click: 1, conversion: 1 };
 const proven: HighRates = { click: 1 / 8, conversion: 1 / 16 };
 
-/** What is paid. */
+/** Payout of the paying event, in millionths. */
 const full = 1024;
 
 type Case = { paidBy: PayingEvent; rates?: HighRates; delays?: DelayCounts | null; isClicked?: boolean };
 
-/** What an answer reserves of it. */
+/** Returns the part of the payout that a response reserves. */
 function reserved({ paidBy, rates = unproven }: Case) {
   const { click, conversion } = rates;
   const chance = { impression: 1, click, conversion: click * conversion }[paidBy];
   return { offerId: 1, impressions: 1, micros: full * chance, paidBy, chance };
 }
 
-/** What is left of it at an age (seconds). */
+/** Returns the remaining reservation at an age in seconds. */
 function leftAt(ageS: number, one: Case): { impressions: number; micros: number } {
   const { rates = unproven, delays = null, isClicked = false } = one;
   const known: Known = { delays, ratesOf: () => rates };
@@ -37,7 +37,8 @@ const hours = (count: number): number => count * 3600;
 describe('money is let go', () => {
   test('for a click of a proven offer, as the chance fades that it comes; within 75 s', () => {
     const left = [0, 10, 25, 60, 75].map((ageS) => leftAt(ageS, { paidBy: 'click', rates: proven }).micros);
-    // 1 in 8 clicks; of the clicks, 65 % come later: that is 1 in 12 of those who have not clicked yet.
+    // 1 in 8 users click, and 65 % of the clicks come later than this. That is 1 in 12 of the users who have not
+    // clicked yet.
     expect(left).toEqual([128, 117, 87, 14, 0]);
   });
 
@@ -82,12 +83,12 @@ describe('money is let go', () => {
     expect(conversion(hours(3), slow)).toBeGreaterThan(900);
     expect(conversion(hours(12), slow)).toBeGreaterThan(400);
     expect(conversion(hours(72), slow)).toBe(0);
-    // A few successes change little.
+    // A few successes change the estimate little.
     expect(conversion(minutes(10), known(3, 60, 1))).toBeGreaterThan(650);
   });
 });
 
-/** What is known after so many successes of a delay each (seconds). */
+/** Returns delay counts after a number of successes with the given delays, in seconds. */
 function known(click: number, conversion: number, successes = 500): DelayCounts {
   const delays = { click: createDelays('click'), conversion: createDelays('conversion') };
   for (let at = 0; at < successes; at++) {

@@ -40,7 +40,8 @@ describe('whatever processes do and however they end', () => {
     const world = await createWorld(pool, 1_000_000 + seed, createRandom(seed));
     for (let step = 0; step < 120; step += 1) await world.step();
     const { granted, rowByRow, lost } = world.counts;
-    // The run is worth something: slices granted, row by row as well, and some were returned under a process.
+    // The run covers the interesting cases: grants from slices, row-by-row grants, and slices that a process lost while
+    // using them.
     expect(Math.min(granted, rowByRow, lost), JSON.stringify(world.counts)).toBeGreaterThan(0);
     await world.end();
   });
@@ -85,7 +86,7 @@ describe('two processes with many fetches', () => {
       expect(shown).toBeLessThanOrEqual(limit);
     }
     expect(hadSlices).toBe(true);
-    // What one holds and does not use comes back when it is idle; nothing expires meanwhile.
+    // Unused slices are returned when a process is idle. No slice expires meanwhile.
     for (let pass = 0; pass < 3; pass += 1) {
       nowMs += 6000;
       for (const { deps } of [twins.first, twins.second]) await runJob(deps.budgets, 'slices of totals');
@@ -98,7 +99,7 @@ describe('two processes with many fetches', () => {
 
 type Process = { usage: LiveUsage; slices: Slices; batch: Reservation[] };
 
-/** Three processes with one campaign, and what is true of it. */
+/** Simulates three processes with one campaign, and tracks the true usage. */
 async function createWorld(pool: pg.Pool, campaignId: number, random: () => number) {
   const below = (count: number): number => Math.floor(random() * count);
   let nowMs = Date.UTC(2026, 4, 1, 10, 20);
@@ -113,7 +114,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
   };
   const processes = [start(), start(), start()];
   const counts = { granted: 0, rowByRow: 0, lost: 0, crashes: 0, settled: 0 };
-  /** By period: impressions that are committed and not released. */
+  /** True usage: number of impressions per period that are committed and not released. */
   const truth = new Map<string, number>();
   let live: Reservation[] = [];
 
@@ -121,7 +122,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     for (const { periods } of reservations)
       for (const period of periods) truth.set(period, (truth.get(period) ?? 0) + sign);
   };
-  /** Grants never bring a period beyond its limit. */
+  /** Adds granted reservations to the true usage, and checks that no period exceeds its limit. */
   const commitTruth = (reservations: readonly Reservation[]): void => {
     addTruth(reservations, 1);
     live.push(...reservations);
@@ -131,7 +132,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     }
   };
 
-  /** As a fetch decides: of a slice, else row by row if it may, else not at all. */
+  /** Shows the campaign as a fetch would: from a slice, otherwise row by row if allowed, otherwise not at all. */
   async function show(process: Process, mayRowByRow: boolean): Promise<void> {
     const known = process.slices.without(await process.usage.known(caps()));
     const periods = periodNames('UTC', nowMs);
@@ -214,7 +215,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     await releaseExpiredSlices(pool);
   };
 
-  /** What is used in the database, less what processes hold, is true. */
+  /** Checks that the usage in the database, minus the slices held by processes, equals the true usage. */
   async function check(): Promise<void> {
     const used = (await loadTrueUsage(pool, [...truth.keys()])).filter((each) => each.campaignId === campaignId);
     for (const { period, impressions } of used)
@@ -235,7 +236,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
       processes[index] = start();
     } else if (kind === 17) await release(hourMs / 2);
     else if (kind === 18) {
-      // A lowered cap stops grants, it undoes none: neither those under way nor those committed.
+      // A lowered cap stops new grants. It does not undo pending or committed ones.
       for (const each of processes) await commit(each);
       snapshot = snapshotWith(campaignId, { hour: 100 + below(600), day: 500 + below(2000) });
       for (const { per, limit } of total().caps) {
@@ -253,7 +254,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
   return {
     counts,
     step,
-    /** All processes end, half of them by a crash; what they held is back after their leases. */
+    /** Ends all processes, half of them by a crash. The slices they held are returned after their leases expire. */
     end: async () => {
       await processes[0]?.slices.close();
       await expireSlices();
@@ -263,7 +264,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
   };
 }
 
-/** A catalogue with one campaign, whose impressions are limited by hour and by day. */
+/** Returns a catalogue with one campaign, whose impressions are capped per hour and per day. */
 function snapshotWith(campaignId: number, limits: { hour: number; day: number }): Snapshot {
   const total_caps: TotalCap[] = [
     { metric: 'impressions', per: 'hour', limit: limits.hour },

@@ -24,7 +24,7 @@ afterAll(() => t.close());
 
 const client = { ip: '127.0.0.1', userAgent: '', gpc: false };
 
-/** A fetch by the catalogue that was current when its request was read. */
+/** Returns a pending fetch that uses the catalogue that was current when its request was read. */
 function pendingBy(snapshot: Snapshot, body: object = {}): PendingFetch {
   const publisher = snapshot.publishers.get(t.publisher.id);
   if (publisher === undefined) throw new Error('no publisher');
@@ -69,7 +69,7 @@ test('a batch decided with two catalogues, of which only the newer has a cap, ke
     t.pool,
     periods.map((period) => ({ ...used, period })),
   );
-  // The usage in memory stays behind at each attempt, as if other processes were always faster.
+  // Usage in memory that is always outdated, as if other processes were always faster.
   const usage: LiveUsage = {
     known: async () => createUsageTable(),
     knownNow: () => null,

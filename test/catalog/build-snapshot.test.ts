@@ -121,7 +121,7 @@ const provisionRow = (over: Partial<ProvisionRow> & { campaign_id: number; publi
   ...over,
 });
 
-/** Campaigns are provisioned to their owners, as in the database. */
+/** Returns catalogue rows in which campaigns are provisioned to their owners, as in the database. */
 const rowsWith = (over: Partial<CatalogRows>): CatalogRows => ({
   version: 1,
   publishers: [publisherRow(1), publisherRow(2)],

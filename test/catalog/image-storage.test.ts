@@ -64,7 +64,7 @@ describe('IMAGE_STORE', () => {
   });
 });
 
-/** A bucket that keeps objects in memory and rejects calls without a valid signature. */
+/** Starts a bucket that keeps objects in memory and rejects calls without a valid signature. */
 async function startBucket(
   secretAccessKey: string,
 ): Promise<{ server: Server; endpoint: string; objects: Map<string, Buffer> }> {

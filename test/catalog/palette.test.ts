@@ -8,7 +8,7 @@ import { lowContrasts } from '../../src/catalog-admin/theme-overrides.ts';
 import { fieldsOf } from '../../src/shell/context.ts';
 
 const hex = (value: number): string => `#${value.toString(16).padStart(6, '0')}`;
-/** Greys, and colours all over the cube. */
+/** Greys, and colours from all over the RGB cube. */
 const brands = [
   ...Array.from({ length: 32 }, (_, index) => hex(index * 8 * 0x010101)),
   ...Array.from({ length: 512 }, (_, index) => hex((index * 32_749 + 977) % 0x1000000)),

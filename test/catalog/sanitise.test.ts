@@ -2,12 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { sanitiseTerms } from '../../src/platform/lib/sanitise-terms.ts';
 
-/** Interface documentation: terms_and_conditions. */
+/** Allowed tags, from the interface documentation of terms_and_conditions. */
 const allowed = new Set(
   'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '),
 );
 
-/** Everything in the HTML except text, allowed tags without attributes, and links to https pages in a new window. */
+/**
+ * Returns everything in the HTML except text, allowed tags without attributes, and https links that open in a new
+ * window.
+ */
 function intruders(html: string): string[] {
   const tag = /<(\/?)([a-z0-9]+)((?: [a-z]+="[^"]*")*)( \/)?>/g;
   const violations: string[] = [];

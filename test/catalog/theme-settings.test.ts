@@ -8,7 +8,7 @@ type Shape = { [key: string]: Kind | Shape };
 
 const all = (kind: Kind, names: string): Shape => Object.fromEntries(names.split(/[\s,]+/).map((name) => [name, kind]));
 
-/** Shape that strictly typed clients expect, key by key (interface documentation: settings). */
+/** Key-by-key shape that strictly typed clients expect (interface documentation: settings). */
 const settingsShape: Shape = {
   ...all(
     'string',
@@ -95,7 +95,7 @@ const appearanceShape: Shape = {
   },
 };
 
-/** The JSON text decides how a typed client reads a value: `1e300` is not an integer for it. */
+/** Checks whether a value fits a type, based on its JSON text: for a typed client, `1e300` is not an integer. */
 const fits: Record<Kind, (value: unknown) => boolean> = {
   string: (value) => typeof value === 'string',
   boolean: (value) => typeof value === 'boolean',
@@ -103,7 +103,7 @@ const fits: Record<Kind, (value: unknown) => boolean> = {
   'plain number': (value) => typeof value === 'string' && /^\d+(\.\d+)?$/.test(value),
 };
 
-/** Problems of a value, one per line. */
+/** Returns the mismatches of a value with a shape, one per line. */
 function problems(value: unknown, shape: Shape, path = ''): string[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [`${path} is no object`];
   const entries = value as Record<string, unknown>;
@@ -118,7 +118,7 @@ function problems(value: unknown, shape: Shape, path = ''): string[] {
   ];
 }
 
-/** Arbitrary JSON in place of an object with this shape, often with the right names. */
+/** Generates arbitrary JSON in place of an object with this shape, often with the correct keys. */
 function storedLike(shape: Shape): fc.Arbitrary<unknown> {
   const fields = Object.fromEntries(
     Object.entries(shape).map(([key, kind]) => [
@@ -187,7 +187,7 @@ describe('settings and styles', () => {
   test('have every documented key of the documented type whatever is stored in the theme', () => {
     fc.assert(
       fc.property(storedLike(settingsShape), storedLike(stylesShape), (settings, styles) => {
-        // As it comes back from a jsonb column.
+        // The theme as it is read back from a jsonb column.
         const theme = themeWith(JSON.parse(JSON.stringify({ settings, styles })));
         expect(problems(buildSettings(publisher, theme, true, privacyUrl), settingsShape)).toEqual([]);
         expect(problems(buildStyles(publisher, theme, privacyUrl), stylesShape)).toEqual([]);

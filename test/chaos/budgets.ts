@@ -11,7 +11,7 @@ import { freePort, type ServerProcess } from '../support/server-process.ts';
 import { startLeaseServer } from './leases.ts';
 import { startChaosPostgres } from './postgres.ts';
 
-/** What came of a run. Money in millionths. */
+/** Result of a budget run. Amounts are in millionths. */
 export type BudgetRunVerdict = {
   ok: boolean;
   kills: number;
@@ -20,35 +20,39 @@ export type BudgetRunVerdict = {
   conversions: number;
   booked: number;
   unbilled: number;
-  /** Times that nothing of a budget was left, booked or reserved, and it was raised. */
+  /** Number of times a budget was completely booked or reserved, and was then raised. */
   raised: number;
-  /** Checks after which more was booked than a budget allows, or its usage was not what is booked: must be 0. */
+  /**
+   * Number of checks in which more was booked than the budget allows. The next field counts checks in which usage and
+   * booked amount differed. Both must be 0.
+   */
   exceeded: number;
   unequal: number;
-  /** Sums of reports that are not those of the rows: must be 0. */
+  /** Number of report sums that differ from the raw rows; must be 0. */
   wrongReports: number;
-  /** Stored decisions that were made again, and those that came out otherwise: must be 0. */
+  /** Number of replayed decisions. The next field counts replays with a different result, which must be 0. */
   replayed: number;
   different: number;
 };
 
-/** A campaign whose budget is kept at its limit. */
+/** A campaign whose budget stays at its limit. */
 type Budget = { campaignId: number; kind: 'cpc' | 'cpa'; limitMicros: number };
 
 type Stage = { pool: pg.Pool; servers: ServerProcess[]; publisherId: number; budgets: Budget[] };
 
-/** Users at once for each process (count). */
+/** Number of concurrent users per process. */
 const connections = 4;
 
-/** Decisions that are made again (count). */
+/** Number of decisions to replay. */
 const replays = 1000;
 
 const price = { cpc: 0.5, cpa: 2 };
 const browser = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36';
 
 /**
- * Two processes serve a cpc and a cpa campaign whose budgets are full nearly always, under users who see, click and
- * convert, and are killed with SIGKILL at random moments; so is a worker, which rolls up, learns and releases.
+ * Runs two processes that serve a CPC and a CPA campaign whose budgets are nearly always used up, while users see,
+ * click and convert. These processes are killed with SIGKILL at random moments, and so is a worker that rolls up,
+ * learns and releases reservations.
  */
 export async function budgetRun(seed: number, size: { kills: number }): Promise<BudgetRunVerdict> {
   const draw = createRandom(seed);
@@ -58,7 +62,7 @@ export async function budgetRun(seed: number, size: { kills: number }): Promise<
   const stage: Stage = { pool, servers: [], publisherId: 0, budgets: [] };
   try {
     stage.publisherId = await createPublisher(pool, { key: 'leases', campaigns: 4 });
-    // Advertisers of their own: each answer has one offer of each.
+    // Give each campaign its own advertiser, so that each response contains one offer of each campaign.
     await pool.query(
       `with own as (insert into advertisers (publisher_id, name)
           select publisher_id, 'Own ' || id from campaigns where publisher_id = $1 returning id, name)
@@ -143,8 +147,8 @@ async function killAll(stage: Stage, databaseUrl: string, { kills, draw, roles }
 }
 
 /**
- * What events and bookings say is booked and unbilled, and what the usage says is spent, and held with what is reserved
- * beside it, at one moment.
+ * Reads the booked and unbilled amounts from events and bookings, and the spent and reserved amounts from the usage, in
+ * one snapshot.
  */
 async function readBudget(pool: pg.Pool, campaignId: number) {
   const { rows } = await pool.query<{ booked: number; unbilled: number; spent: number; held: number }>(
@@ -162,7 +166,7 @@ async function readBudget(pool: pg.Pool, campaignId: number) {
   return rows[0] as { booked: number; unbilled: number; spent: number; held: number };
 }
 
-/** Sums of reports that differ from the rows, once the rollups have caught up. */
+/** Returns the number of report sums that differ from the raw rows, once the rollups have caught up. */
 async function countWrongReports({ pool }: Stage, fromMs: number): Promise<number> {
   for (let lagMs = 1, left = 600; lagMs > 0 && left > 0; left -= 1) {
     await sleep(200);
@@ -176,7 +180,7 @@ async function countWrongReports({ pool }: Stage, fromMs: number): Promise<numbe
   }
 }
 
-/** Makes stored decisions again, drawn from all. */
+/** Replays a random sample of all stored decisions. */
 async function replay({ pool, publisherId }: Stage, draw: () => number) {
   const { rows } = await pool.query<{ id: string }>('select id from sessions where decision is not null order by id');
   const found = { replayed: 0, different: 0 };
@@ -191,7 +195,10 @@ async function replay({ pool, publisherId }: Stage, draw: () => number) {
 
 type Offer = { campaign_id: number; pixel: string; click_url: string };
 
-/** Users who ask, see, click and convert, one after another at each connection; one in three does no more. */
+/**
+ * Starts users who fetch, see, click and convert, one after another on each connection. One in three users stops after
+ * seeing the offer.
+ */
 function startUsers({ servers, budgets }: Stage, counts: { fetches: number; clicks: number; conversions: number }) {
   let isRunning = true;
   const get = (at: number, url: string) => {

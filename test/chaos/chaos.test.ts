@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { killRun } from './scenarios.ts';
 
-/** Fewer wraps than `npm run chaos`, and the same kill -9 of API, workers and PostgreSQL. */
+/** Fewer wraps than in `npm run chaos`, with the same kill -9 of API, workers and PostgreSQL. */
 const size = { wraps: 300, endpoints: 12 };
 
 describe('kill -9 of API, workers and PostgreSQL under load', () => {
   test.each([7, 20])(
     'every committed wrap arrives, nothing else does, and no more is sent again than was in flight: seed %i',
-    // It kills and restarts processes and PostgreSQL under load.
+    // The test kills and restarts processes and PostgreSQL under load.
     { timeout: 600_000 },
     async (seed) => {
       const { ok, ...found } = await killRun(seed, size);

@@ -9,25 +9,25 @@ type Fetched = { data: { session_id: string; offers: { id: number; pixel: string
 
 export type EventLogVerdict = {
   acknowledged: number;
-  /** Answered 2xx or 3xx, and not in the database: must be 0. */
+  /** Number of requests that were answered with 2xx or 3xx but not stored in the database; must be 0. */
   lost: number;
-  /** Beacons and clicks answered otherwise, or not at all: must be 0. */
+  /** Number of beacons and clicks with any other response, or no response; must be 0. */
   refused: number;
-  /** Clicks stored as if their impression had not come before them: must be 0. */
+  /** Number of clicks that were stored as if no impression had come before them; must be 0. */
   outOfOrder: number;
   slowestMs: number;
   ok: boolean;
 };
 
-/** Users who see offers and click them (count), and their pause between two offers (milliseconds). */
+/** Number of users who see and click offers. The next constant is their pause between two offers, in milliseconds. */
 const users = 4;
 const pauseMs = 100;
-/** Only ends a run in which something is lost. */
+/** Time limit that only ends a run in which events were lost, in milliseconds. */
 const settleLimitMs = 300_000;
 
 /**
- * Beacons and clicks on three servers of the event log, while one of them is killed, then a worker, then PostgreSQL for
- * `downMs` with another server of the log in the middle of it.
+ * Sends beacons and clicks to three event log servers. During the load, one of them is killed, then a worker, then
+ * PostgreSQL for `downMs`, with another event log server killed in the middle of that time.
  */
 export async function eventLogRun(seed: number, { downMs }: { downMs: number }): Promise<EventLogVerdict> {
   if (!hasNats) throw new Error('nats-server is missing: apt-get install nats-server');
@@ -68,7 +68,7 @@ async function untilReplicated({ apiUrl }: Stage): Promise<void> {
   }
 }
 
-/** A session with its offers; none where the service is unavailable. */
+/** Fetches a session and returns its offers, or an empty list if the service is unavailable. */
 async function fetchShown({ apiUrl, keys }: Stage): Promise<Shown[]> {
   const answer = await fetch(`${apiUrl()}/native/v4/offers.json?api_key=${keys[0]}`, {
     method: 'POST',
@@ -81,12 +81,15 @@ async function fetchShown({ apiUrl, keys }: Stage): Promise<Shown[]> {
 }
 
 type UserLoad = {
-  /** Resolves when enough is fetched for the time without PostgreSQL. */
+  /** Resolves when enough offers have been fetched for the time without PostgreSQL. */
   stocked: () => Promise<void>;
   stop: () => Promise<LoadResult>;
 };
 
-/** @param enough offers kept at hand (count): those shown while PostgreSQL is unavailable were fetched before */
+/**
+ * @param enough number of offers to keep in stock; offers shown while PostgreSQL is unavailable must be fetched in
+ * advance
+ */
 function startUsers(stage: Stage, enough: number): UserLoad {
   const stock: Shown[] = [];
   const result: LoadResult = { acknowledged: [], refused: 0, slowestMs: 0 };
@@ -133,7 +136,7 @@ function startUsers(stage: Stage, enough: number): UserLoad {
   };
 }
 
-/** Waits until everything is stored, and compares. */
+/** Waits until all events are stored, and compares them with the acknowledged requests. */
 async function judgeEvents(
   { pool }: Stage,
   { acknowledged, refused, slowestMs }: LoadResult,

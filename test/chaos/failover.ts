@@ -14,8 +14,8 @@ import { openStageOn } from './stage.ts';
 import { judge, type Verdict, wrappedSessions } from './verdict.ts';
 
 /**
- * What happened to the service in one failure (milliseconds). `databaseIn`: when the cluster itself committed again.
- * `refusedIn`: the slowest refusal once it was known.
+ * Effect of one failure on the service, with times in milliseconds. `databaseInMs` is when the cluster itself committed
+ * again. `refusedInMs` is the slowest refusal once the outage was known.
  */
 type Failure = { kind: string; backInMs: number; databaseInMs: number; refused: number; refusedInMs: number };
 
@@ -39,15 +39,18 @@ function apply(name: string, harm: (name: string) => void): string {
   return name;
 }
 
-/** A refusal that comes this long after the first is one of a known outage (milliseconds). */
+/** Time after the first refusal from which the outage counts as known, in milliseconds. */
 const detectionMs = 2500;
 const backLimitMs = (ttlS + 2) * 1000;
 const refusalLimitMs = 300;
-/** How much later than the cluster itself commits again the service may be back (milliseconds). */
+/** Maximum time that the service may take to recover after the cluster commits again, in milliseconds. */
 const followLimitMs = 500;
 const calmMs = 5000;
 
-/** Six failures of a replicated PostgreSQL under load: nothing acknowledged is lost, and the service comes back. */
+/**
+ * Simulates six failures of a replicated PostgreSQL under load. No acknowledged data may be lost, and the service must
+ * recover each time.
+ */
 export async function failoverRun(seed: number, { endpoints }: { endpoints: number }): Promise<Failover> {
   const cluster = await startPatroniCluster();
   await migrate(await findWritableUrl(cluster.url));
@@ -101,7 +104,7 @@ async function lossesOf(clusterUrl: string, { wrapped, seen }: Pick<Load, 'wrapp
   return { wraps: wrapped.filter((id) => !committed.has(id)), beacons: seen.filter((id) => !stored.has(id)) };
 }
 
-/** Prints what happened and was lost when, and keeps the logs of the cluster. */
+/** Prints the events and losses over time, and saves the logs of the cluster. */
 async function report(cluster: PatroniCluster, events: readonly ClusterEvent[], losses: Losses): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-failover-logs-'));
   await cluster.saveLogs(folder);
@@ -110,7 +113,7 @@ async function report(cluster: PatroniCluster, events: readonly ClusterEvent[], 
 
 type Calls = { service: readonly Call[]; database: readonly Call[] };
 
-/** A cluster may be back later than it should; the service cannot be before it. */
+/** Returns whether the service recovered in time. It cannot recover before the cluster, even if that takes too long. */
 const isOnTime = ({ backInMs, databaseInMs, refusedInMs }: Failure): boolean =>
   backInMs <= Math.max(backLimitMs, databaseInMs + followLimitMs) && refusedInMs <= refusalLimitMs;
 
@@ -140,7 +143,10 @@ async function fail(
 
 const isFailed = ({ status }: Call): boolean => status !== 200;
 
-/** When the first of 10 calls in a row succeeded after the first that failed; 0 where none failed (milliseconds). */
+/**
+ * Returns the time until calls recovered after the first failed one, in milliseconds: the start of the first 10
+ * successful calls in a row. Returns 0 if no call failed.
+ */
 function backIn(calls: readonly Call[], startMs: number): number {
   const first = calls.find(isFailed);
   if (first === undefined) return 0;
@@ -151,7 +157,7 @@ function backIn(calls: readonly Call[], startMs: number): number {
   return Math.round((back?.atMs ?? Number.POSITIVE_INFINITY) - startMs);
 }
 
-/** Commits on the writable server again and again, each time over a new connection. */
+/** Commits repeatedly on the writable server, over a new connection each time. */
 function startCommits(url: string): { calls: Call[]; stop: () => Promise<void> } {
   const calls: Call[] = [];
   let running = true;

@@ -6,31 +6,36 @@ import { createRandom } from '../../src/platform/lib/random.ts';
 import { freePort, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { startChaosPostgres } from './postgres.ts';
 
-/** What came of a run; `limit` is the last one, `shown` all committed sessions that show the campaign. */
+/**
+ * Result of a lease run. `limit` is the final cap, and `shown` the number of committed sessions that show the campaign.
+ */
 export type LeaseVerdict = {
   ok: boolean;
   kills: number;
   fetches: number;
-  /** Rounds in which a killed process left slices. */
+  /** Number of rounds in which a killed process left slices behind. */
   leftSlices: number;
   limit: number;
   shown: number;
-  /** Checks after which more was shown than the limit, or usage less slices was not what was shown: must be 0. */
+  /**
+   * Number of checks in which the campaign was shown more often than the limit. The next field counts checks in which
+   * usage minus slices was not the number shown. Both must be 0.
+   */
   exceeded: number;
   unequal: number;
-  /** Answered sessions that are not in the database: must be 0. */
+  /** Number of answered sessions that are missing in the database; must be 0. */
   forgotten: number;
 };
 
 type Stage = { pool: pg.Pool; servers: ServerProcess[]; campaignId: number };
 
-/** Fetches at once for each process (count). */
+/** Number of concurrent fetches per process. */
 const connections = 6;
 
 /**
- * Two api processes grant a campaign's total cap from slices under load, and are killed with SIGKILL at random moments.
- * The cap is raised whenever it is used up. No worker runs: what is reserved stays reserved, so that every session that
- * shows the campaign counts, and leases end when the run says so.
+ * Runs two api processes that grant a campaign's total cap from slices under load, and are killed with SIGKILL at
+ * random moments. The cap is raised whenever it is used up. No worker runs: reservations are never released, so every
+ * session that shows the campaign counts. Leases end only when the run ends them.
  */
 export async function leaseRun(seed: number, size: { kills: number }): Promise<LeaseVerdict> {
   const draw = createRandom(seed);
@@ -56,13 +61,16 @@ export async function leaseRun(seed: number, size: { kills: number }): Promise<L
 
 const rulesWith = (limit: number): object => ({ total_caps: [{ metric: 'impressions', per: 'lifetime', limit }] });
 
-/** Starts (count) before a run gives up: on an overloaded machine one may take longer than the server allows. */
+/**
+ * Number of start attempts before a run gives up. On an overloaded machine, a start may take longer than the server
+ * allows.
+ */
 const maxStarts = 5;
 
 const start = async (databaseUrl: string, port?: number): Promise<ServerProcess> =>
   startLeaseServer(databaseUrl, port ?? (await freePort()), 'api');
 
-/** Starts a process, again where that fails. */
+/** Starts a process, and retries if the start fails. */
 export async function startLeaseServer(databaseUrl: string, port: number, roles: string): Promise<ServerProcess> {
   const env = { ROLES: roles, LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'fatal' };
   for (let attempt = 1; ; attempt += 1) {
@@ -103,7 +111,7 @@ async function killAll(stage: Stage, databaseUrl: string, kills: number, draw: (
     await check();
     for (const [at, server] of stage.servers.entries())
       if (server.child.signalCode !== null) stage.servers[at] = await start(databaseUrl, server.port);
-    // Leases of the killed, and with them those of the living, end as they may at any time.
+    // End the leases of killed and running processes, which can happen at any time.
     if (draw() < 0.5) await endLeases(stage.pool);
     verdict.fetches += await load.stop();
     await check();
@@ -125,7 +133,7 @@ async function killAll(stage: Stage, databaseUrl: string, kills: number, draw: (
   return { ok: broken === 0 && verdict.shown === verdict.limit, ...verdict };
 }
 
-/** Sessions that show the campaign, and its usage without slices, of one moment. */
+/** Returns the number of sessions that show the campaign, and its usage without slices, in one snapshot. */
 async function countShown({ pool, campaignId }: Stage): Promise<{ shown: number; used: number }> {
   const { rows } = await pool.query<{ shown: number; used: number }>(
     `select (select count(*)::int from sessions where campaign_ids @> array[$1::integer]) as shown,
@@ -141,7 +149,10 @@ async function endLeases(pool: pg.Pool): Promise<void> {
   await releaseExpiredSlices(pool);
 }
 
-/** Fetches at both processes, one after another at each connection. @returns how many were answered, by `stop` */
+/**
+ * Sends fetches to both processes, one after another on each connection.
+ * @returns `stop`, which resolves with the number of answered fetches
+ */
 function startLoad(stage: Stage, answered: string[]): { stop: () => Promise<number> } {
   let isRunning = true;
   let count = 0;

@@ -1,18 +1,18 @@
 import type { Stage } from './stage.ts';
 
-/** One call. `status` 0: no answer. */
+/** One call. `status` is 0 if there was no response. */
 export type Call = { atMs: number; tookMs: number; status: number };
 
 export type Load = {
-  /** Sessions whose wrap was answered with 200. */
+  /** Ids of sessions whose wrap was answered with 200. */
   wrapped: string[];
-  /** Sessions the impression of whose first offer was answered with 200. */
+  /** Ids of sessions in which the impression beacon of the first offer was answered with 200. */
   seen: string[];
-  /** Answers other than 200, and how long calls took. */
+  /** All calls with their status and duration, in milliseconds. */
   calls: Call[];
-  /** Resolves when that many are wrapped. */
+  /** Resolves when this many sessions are wrapped. */
   reach: (count: number) => Promise<void>;
-  /** Ends the users after what they are doing. */
+  /** Stops the users after their current call. */
   stop: () => Promise<void>;
 };
 
@@ -22,8 +22,8 @@ const users = 16;
 const pauseMs = 50;
 
 /**
- * Users who fetch offers, see the first and wrap the session, again and again, whatever happens to the servers, until
- * `total` wraps were answered.
+ * Starts users who repeatedly fetch offers, see the first one and wrap the session, whatever happens to the servers,
+ * until `total` wraps have succeeded.
  */
 export function startLoad(stage: Pick<Stage, 'apiUrl' | 'keys'>, total: number): Load {
   const wrapped: string[] = [];

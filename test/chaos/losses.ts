@@ -1,15 +1,18 @@
 import { timeOfUuid7 } from '../../src/platform/lib/uuid7.ts';
 
-/** Something that was done to the cluster, and which servers led and followed then. */
+/** An action on the cluster, with the leader and the standby at that time. */
 export type ClusterEvent = { atMs: number; what: string; leader: string; standby: string };
 
-/** Sessions whose wrap, and sessions whose beacon, was answered with 200 and is not in the database. */
+/** Ids of sessions whose wrap or beacon was answered with 200 but is not in the database. */
 export type Losses = { wraps: readonly string[]; beacons: readonly string[] };
 
-/** Losses that are further apart are named one by one (milliseconds). */
+/** Losses within this time of each other are listed as one group, in milliseconds. */
 const gapMs = 1000;
 
-/** What was lost beside what happened to the cluster, by time. A session's id is of its fetch, just before. */
+/**
+ * Formats a timeline of cluster events and losses. A loss is placed at the time of its session id, that is, of the
+ * fetch just before.
+ */
 export function lossTable(events: readonly ClusterEvent[], { wraps, beacons }: Losses): string {
   const lost = [...wraps.map((id) => ({ id, kind: 'wraps' })), ...beacons.map((id) => ({ id, kind: 'beacons' }))]
     .map(({ id, kind }) => ({ atMs: timeOfUuid7(id), kind }))

@@ -5,20 +5,26 @@ import { createUserKeys } from '../../src/platform/security/user-key.ts';
 import { freePort, processSecrets, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { type CallAt, createCalls } from './perks.ts';
 
-/** What came of a run; all below `unanswered` must be 0. */
+/** Result of a membership run. All values after `unanswered` must be 0. */
 export type MembershipVerdict = {
   ok: boolean;
   kills: number;
-  /** Changes at once. */
+  /** Number of concurrent changes. */
   parallel: number;
-  /** Changes that were answered with 200, those of them that had to be repeated, and those nobody repeated. */
+  /**
+   * Number of changes that were answered with 200. The next fields count how many of them were retried, and how many
+   * changes were never answered.
+   */
   changes: number;
   repeated: number;
   unanswered: number;
-  /** Groups of users who are not what the last answer said, and groups of which only some are members. */
+  /**
+   * Number of user groups that differ from the last response. The next field counts groups of which only some users are
+   * members.
+   */
   wrong: number;
   half: number;
-  /** By how much the size that the audience shows differs from its members. */
+  /** Difference between the displayed audience size and the number of members. */
   size: number;
 };
 
@@ -26,15 +32,16 @@ type Size = { kills: number; parallel: number };
 
 const key = 'chaos-memberships';
 const path = '/manage/v1/audiences/list';
-/** Users that one change adds or removes (count). */
+/** Number of users that one change adds or removes. */
 const usersOf = 5;
 
-/** A group of users who are added and removed together; null: the last change was not answered. */
+/** A group of users who are added and removed together. `isMember` is null if the last change was not answered. */
 type Group = { ids: string[]; isMember: boolean | null };
 
 /**
- * Rounds of changes at once on two processes, one of which is killed at a random answer: each change adds or removes
- * a group of users, by calls and by files. Half of those that are cut off are repeated at the other process.
+ * Runs rounds of concurrent changes on two processes, one of which is killed at a random response. Each change adds or
+ * removes a group of users, by API call or file import. Half of the interrupted changes are retried on the other
+ * process.
  */
 export async function membershipRun(
   seed: number,
@@ -89,17 +96,17 @@ export async function membershipRun(
   }
 }
 
-/** @returns whether it was answered with 200 */
+/** @returns whether the change was answered with 200 */
 const change = async (call: CallAt, at: number, { ids }: Group, joins: boolean): Promise<boolean> =>
   (await call(at, `${path}/members`, { ids }, joins ? 'PUT' : 'DELETE')) !== null;
 
-/** Compares the members that are stored with what was answered. */
+/** Compares the stored members with the responses. */
 async function judge(
   pool: pg.Pool,
   publisherId: number,
   groups: readonly Group[],
 ): Promise<Pick<MembershipVerdict, 'wrong' | 'half' | 'size'>> {
-  // What a killed process had begun ends by itself.
+  // Statements that a killed process had started end by themselves.
   await pool.query("select pg_sleep(0.1) from pg_stat_activity where state = 'active' and pid <> pg_backend_pid()");
   const { rows } = await pool.query<{ user_key: string; size: number }>(
     `select m.user_key, s.members::int as size from audiences a join audience_sizes s on s.audience_id = a.id

@@ -1,4 +1,7 @@
-/** Of the cluster that failovers are measured on; docs/operations.md#replicated-postgresql recommends the same. */
+/**
+ * Settings of the cluster on which failovers are measured. docs/operations.md#replicated-postgresql recommends the same
+ * settings.
+ */
 export const patroniSettings = {
   ttl: 20,
   loop_wait: 2,
@@ -9,17 +12,20 @@ export const patroniSettings = {
 
 export const postgresSettings = {
   wal_sender_timeout: '5s',
-  // Until a replica follows the new leader, synchronous commits wait: by default up to 5 s.
+  // Synchronous commits wait until a replica follows the new leader, by default for up to 5 s.
   wal_retrieve_retry_interval: '500ms',
 };
 
 /**
- * From this version on a leader that was paused cannot take the leader key back from the server that was promoted
- * meanwhile. Earlier ones can in etcd's API v3 (docs/operations.md#replicated-postgresql), so they get v2.
+ * From this version on, a leader that was paused cannot take the leader key back from the server that was promoted
+ * meanwhile. Earlier versions can with etcd's API v3 (docs/operations.md#replicated-postgresql), so they use v2.
  */
 const firstSafeVersion = [3, 1, 2] as const;
 
-/** @param output of `patroni --version` @returns the section of Patroni's settings that names etcd */
+/**
+ * @param output output of `patroni --version`
+ * @returns the section name for etcd in Patroni's settings
+ */
 export function etcdSection(output: string): 'etcd' | 'etcd3' {
   const version = (/\d+(\.\d+)*/.exec(output)?.[0] ?? '0').split('.').map(Number);
   const differing = firstSafeVersion.findIndex((part, index) => part !== (version[index] ?? 0));

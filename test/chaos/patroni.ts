@@ -9,17 +9,17 @@ import { type DatabaseProxy, startProxy } from '../support/proxy.ts';
 import { endChild, freePort } from '../support/server-process.ts';
 import { etcdSection, patroniSettings, postgresSettings } from './patroni-settings.ts';
 
-/** What Patroni waits for a leader that is silent (seconds); the smallest it takes. */
+/** Time that Patroni waits for a silent leader, in seconds. This is the smallest value that it accepts. */
 export const ttlS = patroniSettings.ttl;
 
-/** One PostgreSQL with its Patroni. All that others reach of it goes through proxies that can be frozen. */
+/** A PostgreSQL server with its Patroni. All other components reach it through proxies that can be frozen. */
 type Node = {
   name: string;
   restUrl: string;
-  /** What clients and replicas connect to. */
+  /** Proxy that clients and replicas connect to. */
   front: DatabaseProxy;
   toEtcd: DatabaseProxy;
-  /** What the other Patronis ask whether this one is alive. */
+  /** Proxy through which the other Patroni processes check whether this one is alive. */
   toRest: DatabaseProxy;
   dataDir: string;
   child: ChildProcess;
@@ -31,20 +31,20 @@ export type PatroniCluster = {
   syncStandby: () => Promise<string>;
   kill: (name: string) => void;
   stop: (name: string) => void;
-  /** Stops a node as a paused machine stops: its connections to etcd do not survive it. */
+  /** Stops a node like a paused machine, whose connections to etcd do not survive. */
   pause: (name: string) => void;
   cutNetwork: (name: string) => void;
   switchOver: (from: string, to: string) => Promise<void>;
-  /** Undoes whatever was done to a node, and waits until all three run with a synchronous standby. */
+  /** Undoes all failures of a node, and waits until all three nodes run with a synchronous standby. */
   mend: (name: string) => Promise<void>;
-  /** Copies the logs of Patroni and PostgreSQL, one file for each node. */
+  /** Copies the logs of Patroni and PostgreSQL, one file per node. */
   saveLogs: (folder: string) => Promise<void>;
   close: () => Promise<void>;
 };
 
 const user = 'postgres';
 
-/** @throws where a program is missing, saying how it is installed */
+/** @throws if a program is missing, with installation instructions */
 export async function startPatroniCluster(): Promise<PatroniCluster> {
   const binDir = postgresBinaries();
   for (const program of ['patroni', 'etcd']) requireProgram(program, 'failover', install);
@@ -112,7 +112,10 @@ export async function startPatroniCluster(): Promise<PatroniCluster> {
 
 const install = 'apt-get install patroni etcd-server postgresql (Debian)';
 
-/** The newest PostgreSQL that is installed. @throws where there is none */
+/**
+ * Returns the folder of the newest installed PostgreSQL.
+ * @throws if there is none
+ */
 export function postgresBinaries(): string {
   const root = '/usr/lib/postgresql';
   const newest = existsSync(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a))[0] : undefined;
@@ -120,13 +123,13 @@ export function postgresBinaries(): string {
   return join(root, newest, 'bin');
 }
 
-/** @throws where the program is missing, saying what needs it and how it is installed */
+/** @throws if the program is missing, with what needs it and how to install it */
 export function requireProgram(program: string, neededBy: string, how: string): void {
   const found = (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, program)));
   if (!found) throw new Error(`"${neededBy}" needs ${program}: ${how}`);
 }
 
-/** The user or group id of the account that PostgreSQL runs as. */
+/** Returns the user or group id of the account that PostgreSQL runs as. */
 export const idOf = (flag: string): number => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
 
 const etcdArgs = (dataDir: string, port: number, peerPort: number): string[] => {
@@ -165,7 +168,7 @@ async function startNode({ name, folder, binDir, etcdPort, etcdIn, ids }: NodeOp
     scope: 'perkwire',
     name,
     restapi: { listen: rest, connect_address: new URL(toRest.url).host },
-    // Not the address that etcd names, past the proxy.
+    // Use the proxy instead of the address that etcd advertises.
     [etcdIn]: { hosts: [new URL(toEtcd.url).host], use_proxies: true },
     bootstrap: {
       dcs: {
@@ -186,17 +189,18 @@ async function startNode({ name, folder, binDir, etcdPort, etcdIn, ids }: NodeOp
         replication: { username: 'replicator', password: 'replicator' },
       },
       parameters,
-      // Until the checkpointer has read that commits wait for a standby, they do not; a busy one takes seconds.
+      // Commits don't wait for a standby until the checkpointer has read that setting, which takes seconds if it is
+      // busy.
       pre_promote: `${join(binDir, 'psql')} -h ${home} -p ${port} -U ${user} -d postgres -qc checkpoint`,
     },
   };
-  // JSON is YAML.
+  // JSON is valid YAML.
   await writeFile(join(home, 'patroni.yml'), JSON.stringify(settings));
   const child = await startPatroni(folder, name, ids);
   return { name, restUrl: `http://${rest}`, front, toEtcd, toRest, dataDir: join(home, 'data'), child };
 }
 
-/** Patroni's; its PostgreSQL inherits it. */
+/** Returns the path of Patroni's log, which is also that of its PostgreSQL server. */
 const logOf = (folder: string, name: string): string => join(folder, name, 'patroni.log');
 
 async function startPatroni(folder: string, name: string, ids: Ids): Promise<ChildProcess> {
@@ -210,21 +214,21 @@ async function startPatroni(folder: string, name: string, ids: Ids): Promise<Chi
   return child;
 }
 
-/** Signals Patroni, and then every process of its PostgreSQL. */
+/** Sends a signal to Patroni, and then to every process of its PostgreSQL. */
 function signal({ child, dataDir }: Node, name: NodeJS.Signals): void {
   const ids = existsSync(join(dataDir, 'postmaster.pid')) ? serverProcesses(dataDir) : [];
   for (const id of [child.pid as number, ...ids]) {
     try {
       process.kill(id, name);
     } catch {
-      // It has ended.
+      // The process has already ended.
     }
   }
 }
 
 type Member = { name: string; role: string; state: string; timeline?: number };
 
-/** What the first Patroni that answers says of all. */
+/** Returns the cluster members according to the first Patroni that responds. */
 async function membersOf(nodes: readonly Node[]): Promise<Member[]> {
   for (const { restUrl } of nodes) {
     const answer = await fetch(`${restUrl}/cluster`, { signal: AbortSignal.timeout(2000) }).catch(() => null);
@@ -246,7 +250,7 @@ async function untilHealthy(nodes: readonly Node[]): Promise<void> {
   for (;;) {
     const members = await membersOf(nodes);
     const roles = members.filter(({ state }) => ['running', 'streaming'].includes(state)).map(({ role }) => role);
-    // A leader that was stopped is on an earlier timeline until it knows of the failover and was rewound.
+    // A stopped leader stays on an earlier timeline until it learns of the failover and is rewound.
     const isOneTimeline = new Set(members.map(({ timeline }) => timeline)).size === 1;
     const isWhole = roles.length === nodes.length && isOneTimeline;
     if (isWhole && roles.includes('leader') && roles.includes('sync_standby')) return;

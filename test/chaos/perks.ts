@@ -6,23 +6,29 @@ import { createSecretBox } from '../../src/platform/security/secret-box.ts';
 import { freePort, processSecrets, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { openMailServer } from '../support/smtp-server.ts';
 
-/** What came of a run; all but the counts must be 0. */
+/** Result of a perk run. All values except for the counts must be 0. */
 export type PerkVerdict = {
   ok: boolean;
   kills: number;
-  /** Wraps answered with 200, and those that had to be repeated because their process was killed. */
+  /**
+   * Number of wraps that were answered with 200. The next field counts those that had to be retried because their
+   * process was killed.
+   */
   wraps: number;
   repeated: number;
   codes: number;
-  /** Codes that two users have, those that none has once the pool is empty, and answers with another than is stored. */
+  /**
+   * Number of codes that two users have. The next fields count codes that no user has once the pool is empty, and
+   * responses with a different code than the stored one.
+   */
   twice: number;
   lost: number;
   wrong: number;
-  /** Users who got a code although they confirmed after their hold was over. */
+  /** Number of users who got a code although they confirmed after their hold had expired. */
   afterHold: number;
   mails: number;
   messageIds: number;
-  /** Wraps with consent without a mail, and mails without such a wrap. */
+  /** Number of wraps with consent but without an email. The next field counts emails without such a wrap. */
   missing: number;
   phantom: number;
 };
@@ -30,17 +36,18 @@ export type PerkVerdict = {
 type Size = { kills: number; parallel: number };
 
 const key = 'chaos-perks';
-/** Users of a round who only select, and so hold a code, beside four times as many who wrap. */
+/** Number of users per round who only select, and therefore hold a code. Four times as many users wrap. */
 const holdersOf = (parallel: number): number => Math.ceil(parallel / 4);
-/** Codes more than the rounds can take. */
+/** Number of codes in addition to those that the rounds can use. */
 const spare = 20;
 
 type Session = { id: string; user: string; campaignId: number };
 type Coupon = { code: string } | null;
 
 /**
- * Rounds of wraps at once on two processes, one of which is killed at a random answer; calls that were cut off are
- * repeated at the other. Then the holds end, others take what is left, and the holders come too late.
+ * Runs rounds of concurrent wraps on two processes, one of which is killed at a random response. Interrupted calls are
+ * retried on the other process. Then the holds expire, new users get the remaining codes, and the holders confirm too
+ * late.
  */
 export async function perkRun(
   seed: number,
@@ -123,7 +130,7 @@ export async function perkRun(
 
 export type CallAt = (at: number, path: string, body?: object, method?: string) => Promise<unknown>;
 
-/** Calls of one of the processes; null: it did not answer. */
+/** Returns a function that calls one of the processes. It resolves with null if the process did not respond. */
 export function createCalls(ports: readonly number[], apiKey: string): CallAt {
   return async (at, path, body = {}, method = 'POST') => {
     try {
@@ -152,7 +159,7 @@ async function setUp(pool: pg.Pool, call: CallAt, codes: readonly string[]): Pro
 
 type Fetched = { data: { session_id: string; offers: { campaign_id: number }[] } };
 
-/** Sessions that show the offer, of as many users, from both processes. */
+/** Opens sessions of different users that show the offer, on both processes. */
 async function fetchSessions(call: CallAt, count: number, prefix: string): Promise<Session[]> {
   const fetchOne = async (index: number): Promise<Session> => {
     const user = `${prefix}-${index}`;
@@ -169,7 +176,7 @@ async function fetchSessions(call: CallAt, count: number, prefix: string): Promi
 
 type Wrapped = { data: { campaigns?: { coupon: Coupon }[] } };
 
-/** @returns null: not answered */
+/** @returns the wrap result, or null if there was no response */
 async function wrap(call: CallAt, at: number, { id, user, campaignId }: Session, consents: boolean) {
   const consent = consents ? { consent: true, email: `${user}@example.com` } : {};
   const body = { action: 'wrap', selected: [campaignId], ...consent };
@@ -177,7 +184,7 @@ async function wrap(call: CallAt, at: number, { id, user, campaignId }: Session,
   return wrapped === null ? null : { coupon: wrapped.data.campaigns?.[0]?.coupon ?? null };
 }
 
-/** Ends the holds, and gives all codes that are left to new users; the holders confirm after them. */
+/** Expires the holds and gives all remaining codes to new users. The holders confirm afterwards. */
 async function takeTheRest(pool: pg.Pool, call: CallAt, { held, total }: { held: Session[]; total: number }) {
   const { rows } = await pool.query<{ given: number }>(
     'select count(*)::int as given from coupons where held_until is null',
@@ -192,7 +199,7 @@ async function takeTheRest(pool: pg.Pool, call: CallAt, { held, total }: { held:
   return { told, afterHold: ofHolders.filter((answer) => answer === null || answer.coupon !== null).length };
 }
 
-/** The codes that users have, by session. */
+/** Returns the codes that users have, by session. */
 async function readGiven(pool: pg.Pool, offerId: number): Promise<Map<string, string>> {
   const box = createSecretBox(Buffer.from(processSecrets.SECRETS_KEY, 'base64'));
   const { rows } = await pool.query<{ user_key: string; offer_id: number; session_id: string; sealed: Buffer }>(
@@ -206,10 +213,10 @@ async function readGiven(pool: pg.Pool, offerId: number): Promise<Map<string, st
 
 type Received = Awaited<ReturnType<typeof openMailServer>>['received'];
 
-/** Compares the mails that the server took, by their Message-ID, with the wraps that were confirmed with consent. */
+/** Compares the emails that the server accepted, by Message-ID, with the wraps that were confirmed with consent. */
 async function judgeMails(pool: pg.Pool, received: Received, consented: ReadonlySet<string>) {
   for (;;) {
-    // What a killed process had taken waits for its lease of two minutes.
+    // Messages that a killed process had claimed stay pending until its lease of two minutes expires.
     const { rowCount } = await pool.query(
       "update perk_messages set due_at = least(due_at, now()) where state = 'pending'",
     );

@@ -6,10 +6,10 @@ import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { databaseFolder } from '../support/database-folder.ts';
 
-/** A PostgreSQL of one run, fsync on, that can be killed. Its port stays the same. */
+/** A PostgreSQL server for one run, with fsync, that can be killed. Its port does not change. */
 export type ChaosPostgres = {
   url: string;
-  /** kill -9 of the server, and after `downMs` a start on the same files. */
+  /** Kills the server with SIGKILL, and starts it on the same files after `downMs`. */
   kill: (downMs: number) => Promise<void>;
   close: () => Promise<void>;
 };

@@ -1,16 +1,16 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A webhook as it was received. */
+/** A received webhook. */
 type Receipt = { id: string; sessionId: string; endpoint: number; accepted: boolean; atMs: number };
 
 export type ChaosReceiver = { urlOf: (endpoint: number) => string; receipts: Receipt[]; close: () => void };
 
-/** Answers of one endpoint that are refused, so that retries take part. */
+/** Share of calls to one endpoint that are rejected, so that retries are tested as well. */
 const refusedShare = 0.02;
 const longestAnswerMs = 20;
 
-/** A publishers' server: takes its time, refuses now and then, and keeps a log of all it got. */
+/** Starts a publishers' webhook server that responds slowly, sometimes rejects calls, and logs all calls. */
 export async function startChaosReceiver(draw: () => number): Promise<ChaosReceiver> {
   const receipts: Receipt[] = [];
   const server = createServer((request, response) => {

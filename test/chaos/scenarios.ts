@@ -10,7 +10,7 @@ export type Size = { wraps: number; endpoints: number };
 const targets = ['postgres', ...processNames] as const;
 const longestDownMs = 1500;
 
-/** 3 to 6 kill -9 of API, workers and PostgreSQL at random moments of a load. */
+/** Kills API, workers and PostgreSQL with SIGKILL 3 to 6 times, at random moments under load. */
 export async function killRun(seed: number, { wraps, endpoints }: Size): Promise<Verdict & { kills: string[] }> {
   const draw = createRandom(seed);
   const plan = Array.from({ length: 3 + Math.floor(draw() * 4) }, () => ({
@@ -37,8 +37,8 @@ export async function killRun(seed: number, { wraps, endpoints }: Size): Promise
 }
 
 /**
- * SIGTERM to each worker in turn and to the API, every `everyMs` for `durationMs`, under load: nothing lost, nothing
- * sent twice.
+ * Sends SIGTERM to each worker in turn and to the API, every `everyMs` for `durationMs`, under load. Nothing may be
+ * lost or sent twice.
  */
 export async function rollingRun(seed: number, size: Size & { everyMs: number; durationMs: number }): Promise<Verdict> {
   return onStage(size.endpoints, createRandom(seed), async (stage) => {
@@ -56,7 +56,9 @@ export async function rollingRun(seed: number, size: Size & { everyMs: number; d
 
 export type Outage = Verdict & { sameProcesses: boolean; resumedAfterMs: number };
 
-/** PostgreSQL gone for `downMs` under load: the workers stay up, and go on within two seconds of its return. */
+/**
+ * Stops PostgreSQL for `downMs` under load. The workers must stay up, and continue within two seconds of its return.
+ */
 export async function outageRun(seed: number, size: Size & { downMs: number }): Promise<Outage> {
   return onStage(size.endpoints, createRandom(seed), async (stage) => {
     const load = startLoad(stage, size.wraps);

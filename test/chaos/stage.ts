@@ -6,17 +6,17 @@ import { freePort, type ServerProcess, startServerProcess } from '../support/ser
 import { type ChaosPostgres, startChaosPostgres } from './postgres.ts';
 import { type ChaosReceiver, startChaosReceiver } from './receiver.ts';
 
-/** A database that the stage's processes use. */
+/** The database that the processes share. */
 type Database = { url: string; close: () => Promise<void> };
 
-/** One API, two workers, a database and a receiver, each of which can be ended on its own. */
+/** One API, two workers, a database and a receiver, each of which can be stopped separately. */
 export type Stage<Postgres extends Database = ChaosPostgres> = {
   postgres: Postgres;
   pool: pg.Pool;
   receiver: ChaosReceiver;
   apiUrl: () => string;
   keys: string[];
-  /** Ends a process as `how` says and starts it again. @returns when the new one is ready */
+  /** Stops a process with the given signal and starts it again. Resolves when the new process is ready. */
   replace: (name: ProcessName, how: 'SIGKILL' | 'SIGTERM', downMs: number) => Promise<void>;
   processOf: (name: ProcessName) => ServerProcess;
   close: () => Promise<void>;
@@ -25,15 +25,15 @@ export type Stage<Postgres extends Database = ChaosPostgres> = {
 export const processNames = ['api', 'worker-1', 'worker-2'] as const;
 type ProcessName = (typeof processNames)[number];
 
-/** Waits before each try, seconds: short, so that a run ends soon. */
+/** Delay before each attempt, in seconds. Short delays keep the run short. */
 const retryStepsS = [0, ...Array.from({ length: 19 }, () => 1)];
 
 export const openStage = async (endpoints: number, draw: () => number): Promise<Stage> =>
   openStageOn(await startChaosPostgres(), endpoints, draw);
 
 /**
- * @param postgres with the schema
- * @param variables of the processes, beside those that every stage sets
+ * @param postgres a database with the schema
+ * @param variables environment variables of the processes, in addition to those that every stage sets
  */
 export async function openStageOn<Postgres extends Database>(
   postgres: Postgres,
@@ -87,7 +87,7 @@ export async function openStageOn<Postgres extends Database>(
   }
 }
 
-/** Repeated while the service is unavailable (503), as its interface asks of every client. */
+/** Saves an endpoint, and retries while the service is unavailable (503), as clients are required to do. */
 async function saveEndpoint(apiUrl: string, key: string, url: string): Promise<void> {
   for (;;) {
     const answer = await fetch(`${apiUrl}/manage/v1/webhook-endpoints/usp.selection?api_key=${key}`, {

@@ -6,28 +6,33 @@ import {
 } from '../../src/webhooks/deliveries/reconciliation.ts';
 import type { Stage } from './stage.ts';
 
-/** What came of a run: committed wraps against the receiver's log. */
+/** Result of a run: committed wraps compared with the receiver's log. */
 export type Verdict = {
   committed: number;
   received: number;
-  /** Answered wraps that are not in the database: must be 0. */
+  /** Number of answered wraps that are missing in the database; must be 0. */
   forgotten: number;
-  /** Committed wraps that no receiver accepted: must be 0. */
+  /** Number of committed wraps that no receiver accepted; must be 0. */
   lost: number;
-  /** Webhooks of sessions that were never wrapped: must be 0. */
+  /** Number of webhooks for sessions that were never wrapped; must be 0. */
   phantom: number;
-  /** Webhooks a receiver accepted again. */
+  /** Number of webhooks that a receiver accepted more than once. */
   duplicates: number;
-  /** Calls whose outcome was never written, because what made them was killed: duplicates must not be more. */
+  /**
+   * Number of calls whose outcome was never stored because the calling process was killed. There must not be more
+   * duplicates than this.
+   */
   cutOff: number;
   balance: DeliveryReconciliation;
   ok: boolean;
 };
 
-/** Only ends a run in which something is lost: a busy machine takes long to deliver. */
+/**
+ * Time limit that only ends a run in which a webhook is lost, in milliseconds. Delivery takes long on a busy machine.
+ */
 const settleLimitMs = 600_000;
 
-/** Waits until everything is delivered, and compares. */
+/** Waits until everything is delivered, and compares the results. */
 export async function judge(
   { pool, receiver }: Pick<Stage, 'pool' | 'receiver'>,
   wrapped: readonly string[],
@@ -57,7 +62,7 @@ export async function judge(
   return { ...counts, balance, ok: exact && counts.duplicates <= counts.cutOff && isConsistent(balance) };
 }
 
-/** Ids of the sessions whose wrap is in the database. */
+/** Returns the ids of the sessions whose wrap is in the database. */
 export async function wrappedSessions(pool: Stage['pool']): Promise<Set<string>> {
   const { rows } = await pool.query<{ id: string }>(
     'select session_id as id from usp_sessions where wrapped_at is not null',

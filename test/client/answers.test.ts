@@ -24,16 +24,16 @@ afterAll(async () => {
   await t.close();
 });
 
-/** Long texts cut: only their type counts. */
+/** Returns a value as JSON with long strings truncated, because only their type matters. */
 const literal = (value: unknown): string =>
   JSON.stringify(value, (_key, one: unknown) => (typeof one === 'string' ? one.slice(0, 40) : one));
 
-/** Values that must have a type of the package. */
+/** Values that must match a type of the package. */
 type Claim = { type: string; values: readonly unknown[] };
 
 /**
- * Checks values against types of the package by the compiler, which refuses unknown and missing keys of literals.
- * @returns its errors, one a line
+ * Checks values against types of the package with the compiler, which rejects unknown and missing keys in literals.
+ * @returns compiler errors, one per line
  */
 async function typeErrors(claims: readonly Claim[]): Promise<string[]> {
   const file = join(folder, 'values.ts');
@@ -54,7 +54,7 @@ const versions = ['v1', 'v2', 'v4'];
 
 const user = { pub_user_id: 'typed-1', ad_fp: 'f1' };
 
-/** Requests whose answers differ in what they hold. */
+/** Requests whose responses have different content. */
 const variants: { query?: string; body: Record<string, unknown> }[] = [
   { body: {} },
   { body: { placement: 'order-status' } },
@@ -80,7 +80,7 @@ async function answersOf(path: string, key: string): Promise<FetchOffersResponse
   );
 }
 
-/** Every answer: each version, each variant, with an API key and with the SDK id. */
+/** Returns the responses for each version and variant, with an API key and with the SDK id. */
 async function allAnswers(): Promise<FetchOffersResponse[]> {
   const answers: FetchOffersResponse[] = [];
   for (const version of versions)
@@ -95,7 +95,7 @@ test('the types describe 66 answers exactly: 3 versions, 11 variants, 2 kinds of
   expect(answers.some(({ data }) => data.offers.some((offer) => offer.save_for_later_url !== null))).toBe(true);
   expect(answers.some(({ data }) => data.settings.enable_usp)).toBe(true);
   expect(await typeErrors([{ type: 'FetchOffersResponse', values: answers }])).toEqual([]);
-  // TypeScript has one type of number; clients in Kotlin, Swift and Dart read integers.
+  // TypeScript has only one number type, but clients in Kotlin, Swift and Dart read integers.
   expect(JSON.stringify(answers).match(/"(?!aspect_ratio")\w+":-?\d+[.e]/g)).toBeNull();
 });
 

@@ -11,7 +11,7 @@ const ids = {
 
 const voidTags = new Set(['meta', 'link', 'br', 'img', 'input', 'hr']);
 
-/** Opens and closes every tag, as written; answers what is left open or closed without being open. */
+/** Returns the tags that are left open, or closed without having been opened. */
 function unbalanced(html: string): string[] {
   const markup = html.replace(/<!--[\s\S]*?-->/g, '').replace(/(<(script|style)\b[^>]*>)[\s\S]*?(<\/\2>)/g, '$1$3');
   const open: string[] = [];

@@ -6,10 +6,10 @@ const sources = readdirSync(folder)
   .filter((name) => name.endsWith('.ts'))
   .map((name) => ({ name, text: readFileSync(new URL(name, folder), 'utf8') }));
 
-/** A file without its comments. */
+/** Returns the code of a file without comments. */
 const codeOf = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
 
-/** Of the entry for React on pages. */
+/** Files of the React entry point for web pages. */
 const onPages = new Set(['launcher.ts', 'react.ts']);
 
 test('the client imports nothing from outside its folder, but React for its component', () => {

@@ -4,7 +4,7 @@ import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-/** Code of a guide in the language of its platform. */
+/** Returns the code blocks of a guide in its platform's language. */
 const codeOf = (name: string, language: string): string[] =>
   [...read(`docs/guides/${name}.md`).matchAll(/^```(\w+)\n(.*?)^```$/gms)].flatMap(([, found, code = '']) =>
     found === language ? [code] : [],
@@ -23,7 +23,7 @@ const membersOf = (type: string): Set<string | undefined> => {
 };
 const methods = new Set([...membersOf('Ad'), ...membersOf('AdUnit')]);
 
-/** Members of the payload of an event. */
+/** Returns the payload fields of an event. */
 function payloadOf(event: string): string[] {
   const [, line = ''] = new RegExp(`^ {2}${event}: (.*);$`, 'm').exec(client.sdk) ?? [];
   return [...line.matchAll(/(\w+)\??: /g)].map(([, member = '']) => member);
@@ -39,7 +39,7 @@ const { paths, components } = JSON.parse(read('docs/openapi.json')) as {
   components: { schemas: Record<string, Schema> };
 };
 
-/** Fields that the body of an operation may have. */
+/** Returns the fields that an operation's request body may have. */
 function fieldsOf(operation: Operation | undefined): string[] {
   const schema = operation?.requestBody.content['application/json'].schema;
   const found = schema?.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1) ?? ''];
@@ -49,7 +49,7 @@ function fieldsOf(operation: Operation | undefined): string[] {
 type Heard = { event: unknown; payload: unknown };
 type Post = (event: string, payload: object) => boolean;
 
-/** Posts an event as the SDK does, to an app that has registered the handler of a guide. */
+/** Posts an event like the SDK to an app that has registered a guide's handler. */
 async function post(host: object, event: string, payload: object): Promise<void> {
   const file = new URL('../../src/browser/sdk/bridge.ts', import.meta.url).pathname;
   const { createBridge } = (await import(file)) as { createBridge: (host: object) => { post: Post } };
@@ -58,7 +58,9 @@ async function post(host: object, event: string, payload: object): Promise<void>
 
 const match = (code: string, pattern: RegExp): string => pattern.exec(code)?.[1] ?? 'missing';
 
-/** The app of each guide: its handler, by the name that the code gives it, notes what it hears. */
+/**
+ * The app of each guide. It registers the handler under the name used in the code, and records the events it receives.
+ */
 const apps: Record<string, (code: string, heard: Heard[]) => object> = {
   android: (code, heard) => ({
     [match(code, /addJavascriptInterface\(this, "(\w+)"\)/)]: {
@@ -84,7 +86,7 @@ const apps: Record<string, (code: string, heard: Heard[]) => object> = {
   }),
 };
 
-/** Code without its texts and comments, for counting brackets. */
+/** Returns code without strings and comments, for counting brackets. */
 const bare = (code: string): string =>
   code
     .replaceAll(/\/\/\/?.*$/gm, (line) => (/^\/\/[\w.]/.test(line) ? line : ''))

@@ -11,7 +11,7 @@ import {
   requireBaseUrl,
 } from '../../packages/client/src/index.ts';
 
-/** A guard whose waits end when the test says so. */
+/** Creates a guard whose waits end when the test ends them. */
 function guarded(waitMs?: number) {
   const waits: { ms: number; end: () => void }[] = [];
   const wait = (ms: number) => new Promise<void>((end) => waits.push({ ms, end }));

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** The service's URLs start with its public origin; here it listens elsewhere. */
+/** Converts a service URL, which starts with the public origin, to the address that the service listens on in tests. */
 const local = (url: string): string => url.replace('http://perks.test', baseUrl);
 
 test('the service accepts a client with the SDK id and records its beacons', async () => {
@@ -91,7 +91,7 @@ test('a refused request is a server error with its code', async () => {
 
 test('the types of the client match the schemas of the service', () => {
   type Data = FetchOffersResponse['data'];
-  // The compiler fails here when they part.
+  // This does not compile if the types differ.
   expectTypeOf<Offer>().toEqualTypeOf<FetchOffersAnswer['data']['offers'][number]>();
   expectTypeOf<keyof Data>().toEqualTypeOf<keyof FetchOffersAnswer['data']>();
   type Placed = FetchPlacementsResponse['data']['placements'][number];

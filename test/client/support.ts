@@ -5,7 +5,7 @@ export type Received = { method: string; url: URL; headers: IncomingHttpHeaders;
 
 export type LocalServer = { url: string; received: Received[]; close: () => Promise<void> };
 
-/** A real HTTP server on a free port that records its requests. */
+/** Starts a real HTTP server on a free port that records its requests. */
 export async function startServer(answer: (response: ServerResponse, request: Received) => void): Promise<LocalServer> {
   const received: Received[] = [];
   const server = createServer(async (request, response) => {
@@ -32,7 +32,7 @@ export async function startServer(answer: (response: ServerResponse, request: Re
   };
 }
 
-/** URL of a port without a listener. */
+/** Returns the URL of a port on which no server listens. */
 export async function closedUrl(): Promise<string> {
   const { url, close } = await startServer(() => {});
   await close();

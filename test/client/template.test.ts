@@ -18,7 +18,7 @@ const ids = { sdkId: '0123456789abcdef', sdkCdnUrl: 'https://offers.example/sdk/
 
 type Page = { AdUser: Record<string, string>; AdConfig: Record<string, unknown> };
 
-/** Runs the inline scripts of a page as a browser would cut them out. */
+/** Extracts the inline scripts of a page like a browser, and runs them. */
 function run(html: string, globals: Record<string, unknown> = {}): Page & Record<string, unknown> {
   const context: Record<string, unknown> = { ...globals };
   context.window = context;
@@ -32,7 +32,7 @@ const entriesOf = (user: object): [string, unknown][] =>
 
 const ends = (html: string): number => (html.match(/<\/script|<!--/gi) ?? []).length;
 
-/** Text made of what could do harm, between any text at all. */
+/** Potentially harmful strings, mixed with arbitrary text. */
 const hostile = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc

@@ -15,7 +15,7 @@ const secret = newSecret();
 const selection = { body: { pub_user_id: 'u-1', selected: 0, session_id: 's-1', campaigns: [] } };
 const bodyOf = (payload: unknown): string => JSON.stringify(payload);
 
-/** What the service sends for this body. */
+/** Returns the request that the service sends for this body. */
 function sent(body: string, { secrets = [secret], atMs = nowMs, extra = {} } = {}) {
   const timestampS = Math.floor(atMs / 1000);
   const message = { id: 'msg_1', timestampS, body: Buffer.from(body), secrets: secrets.map(secretBytes) };

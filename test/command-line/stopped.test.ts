@@ -28,7 +28,7 @@ afterAll(async () => {
   await t?.close();
 });
 
-/** Runs a built command in a process of its own. `ended`: its exit code and signal. */
+/** Runs a built command in a separate process. `ended` resolves with its exit code and signal. */
 function start(line: string, env: Record<string, string>) {
   const child = spawn(process.execPath, ['dist/perkwire.js', ...line.split(' ')], {
     env: { ...process.env, ...processSecrets, PUBLIC_URL: 'http://127.0.0.1:9', ...env },
@@ -42,7 +42,7 @@ function start(line: string, env: Record<string, string>) {
   return { child, ended: once(child, 'exit'), said: () => said };
 }
 
-/** PostgreSQL sees that a client is gone once its statement has ended. */
+/** Ends the waiting statement, because PostgreSQL only notices that a client is gone when its statement ends. */
 async function endWaiting(): Promise<void> {
   await t.pool.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
@@ -80,7 +80,7 @@ test('migrations that are stopped are not done: ROLES=migrate exits with 130', a
 test('Ctrl-C ends a command that reads standard input', async () => {
   const line = 'operator create --email you@example.com --password-stdin';
   const { child, ended } = start(line, { DATABASE_URL: t.databaseUrl });
-  // More than the pipe holds: it is written once the command reads.
+  // Write more than the pipe can buffer, so that the write completes only once the command reads.
   await new Promise((resolve) => child.stdin.write('x'.repeat(2 ** 20), resolve));
   child.kill('SIGINT');
   expect(await ended).toEqual([130, null]);
@@ -99,7 +99,7 @@ test('a second Ctrl-C ends a command at once that tidies up after the first', as
   await expect.poll(() => asked, { timeout: 30_000 }).toContain('GET /manage/v1/webhook-listeners/7/stream');
   child.kill('SIGINT');
   await expect.poll(() => asked).toContain('DELETE /manage/v1/webhook-endpoints/7');
-  // Signals that come with the first one count as the same.
+  // Signals that arrive together with the first one count as the same signal.
   const again = setInterval(() => child.kill('SIGINT'), 50);
   expect(await ended).toEqual([130, null]);
   clearInterval(again);

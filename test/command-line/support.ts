@@ -4,7 +4,7 @@ import { createOutput } from '../../src/command-line/output.ts';
 import { runCommandLine } from '../../src/command-line/run-command-line.ts';
 import { commands as all, services } from '../../src/commands.ts';
 
-/** Runs a command in this process, with nothing on its input. `code`: its exit code. */
+/** Runs a command in this process with empty standard input. `code` is its exit code. */
 export async function runCommand(
   args: readonly string[],
   env: Record<string, string> = {},

@@ -9,11 +9,11 @@ import { cloneDatabase } from '../support/database.ts';
 import { processSecrets } from '../support/server-process.ts';
 import { runCommand } from './support.ts';
 
-/** Commands that make an installation, need none, or wait for the service until they are stopped. */
+/** Commands that create an installation, need none, or wait for the service until they are stopped. */
 const others = ['start', 'completion', 'logs tail'];
 const names = commands.map(({ name }) => name).filter((name) => !others.includes(name));
 
-/** Commands that read a database themselves. */
+/** Commands that read a database directly. */
 const readers = [
   'secrets status',
   'audit verify',
@@ -30,7 +30,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 describe('in a folder without an installation', () => {
-  // A port on which nothing listens, for the commands that call the service.
+  // Returns the environment of a command. Nothing listens on the port of the service URL.
   const env = () => ({ DATA_DIR: join(folder, '.data'), PERKWIRE_URL: 'http://127.0.0.1:1', PERKWIRE_KEY: 'key' });
 
   test.each(names)('%s creates nothing, and says what is missing', async (name) => {
@@ -48,7 +48,7 @@ describe('in a folder without an installation', () => {
         `No database found: DATABASE_URL is not set, and ${path} contains no Perkwire data. ` +
         'Set DATABASE_URL or DATA_DIR, or change to the directory of the installation.\n';
       expect(await runCommand(name.split(' '), env())).toEqual({ code: 2, out: '', err: sentence });
-      // A folder of the same name that belongs to something else.
+      // A folder with the same name that belongs to another program.
       await mkdir(path);
       expect(await runCommand(name.split(' '), env())).toEqual({ code: 2, out: '', err: sentence });
       expect(await readdir(path)).toEqual([]);

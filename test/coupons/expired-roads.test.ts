@@ -45,7 +45,7 @@ afterEach(async () => {
   await t.deps.catalog.refresh();
 });
 
-/** A pool of one code that ends in an hour, and a user's session of before its end. */
+/** Creates a pool with one code that expires in an hour, and a user's session from before that time. */
 async function sessionBeforeEnd(pool: object) {
   await coupons.add(offer.id, { codes: [`SPENT-${users}`] });
   await coupons.change(offer.id, { expires_at: new Date(clock.ms + hourMs).toISOString(), ...pool });

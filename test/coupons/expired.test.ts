@@ -25,7 +25,7 @@ let users = 0;
 
 type Coupon = { code: string; expires_at: string | null } | null | undefined;
 
-/** A user with a session that shows the offer. */
+/** Creates a user with a session that shows the offer. */
 async function sessionOf() {
   users += 1;
   const user = `late-${users}`;

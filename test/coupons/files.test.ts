@@ -27,7 +27,7 @@ async function send(text: string | Buffer, query = ''): Promise<Answer> {
   return { status: answer.statusCode, code: error?.code, data };
 }
 
-/** The codes of a file, as a dry run reads them. */
+/** Returns the codes of a file as a dry run reads them. */
 async function codesOf(text: string | Buffer, query = ''): Promise<string[]> {
   const { status, data } = await send(text, `?dry_run=true${query}`);
   expect([status, data]).toEqual([200, expect.anything()]);

@@ -33,20 +33,20 @@ async function setLanding(url: string): Promise<void> {
 
 const refresh = () => Promise.all([first, second].map(({ deps }) => deps.catalog.refresh()));
 
-/** Codes that clicks give. */
+/** Adds codes that are given to users at the click. */
 async function load(codes: string[]): Promise<void> {
   await coupons.add(offer.id, { codes });
   await coupons.change(offer.id, { give_at: 'click' });
   await refresh();
 }
 
-/** The offer in a new session, as one user sees it. */
+/** Shows the offer to one user in a new session. */
 async function shown(body: object = { pub_user_id: nextUser() }) {
   const { sessionId, offers } = await fetchOffers(first, { ...body });
   return { ...(offers.find(({ id }) => id === offer.id) as ShownOffer), sessionId };
 }
 
-/** The code that the landing page gets. */
+/** Clicks the offer and returns the code that the landing page receives. */
 async function click({ click_url }: ShownOffer, app = first, headers: Record<string, string> = {}) {
   const answer = await call(app, click_url, headers);
   expect(answer.statusCode).toBe(302);

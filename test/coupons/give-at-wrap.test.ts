@@ -35,7 +35,7 @@ afterEach(async () => {
   await t.pool.query('delete from webhook_endpoints');
 });
 
-/** Wraps a new session of a user with the offer selected. */
+/** Wraps a new session of a user who selected the offer. */
 async function wrapOf(user: string, calls: UspCalls = usp) {
   const { id } = await calls.fetch({ pub_user_id: user });
   return wrapSession(id, user, calls);

@@ -37,7 +37,7 @@ test('a selected offer holds a code until its time is over; then another user ge
   await usp.unselect(first, offer.campaign_id, { user: 'one' });
   expect(await wrap(second, 'two')).toBe('SECOND');
 
-  // Who selects the offer again holds the code again.
+  // A user who selects the offer again holds the code again.
   await coupons.add(offer.id, { codes: ['THIRD'] });
   const [again, other, third] = [await sessionOf('again'), await sessionOf('other'), await sessionOf('third')];
   await usp.select(again, offer.campaign_id, { user: 'again' });

@@ -3,7 +3,7 @@ import type { TestBase } from '../support/test-modules.ts';
 type Body = { data: Record<string, unknown>; error?: { details?: { path: string }[] } };
 export type Answer = { status: number; body: Body; data: Body['data'] };
 
-/** The coupon calls of a publisher's key. */
+/** Returns the coupon calls for a publisher's key. */
 export function couponCalls({ app }: Pick<TestBase, 'app'>, key = 'demo-key') {
   async function call(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Answer> {
     const isFile = typeof body === 'string' || Buffer.isBuffer(body);

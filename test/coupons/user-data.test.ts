@@ -20,7 +20,10 @@ beforeEach(async () => {
 });
 afterEach(() => coupons.removePool(offer.id));
 
-/** Wraps a session of a user. @returns the offers that it showed */
+/**
+ * Wraps a session of a user.
+ * @returns the offers shown in the session
+ */
 async function wrap(user: string) {
   const usp = uspCalls(t);
   const { id, offers } = await usp.fetch({ pub_user_id: user });

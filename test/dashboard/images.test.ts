@@ -8,7 +8,7 @@ import { rollUpAll } from '../reports/support.ts';
 import { openBrowser, userAgent } from '../support/browser.ts';
 import { openAs, signInAs, type TestUser } from './support.ts';
 
-/** Names of the pictures in docs/images, and the pages that they show. */
+/** Image names in docs/images, with the pages they show. */
 const pages: Readonly<Record<string, string>> = {
   overview: '/overview',
   reports: '/reports?range=7d&by=placement&metric=revenue',
@@ -31,7 +31,7 @@ const rules = {
   total_caps: [{ metric: 'budget', per: 'day', limit: 250 }],
 };
 
-// UPDATE_IMAGES=1 takes the pictures of docs/guides/dashboard.md anew.
+// UPDATE_IMAGES=1 recreates the images of docs/guides/dashboard.md.
 describe('pictures of the dashboard', () => {
   let demo: DemoServer;
   let operator: TestUser;
@@ -52,7 +52,7 @@ describe('pictures of the dashboard', () => {
   });
   afterAll(() => demo?.close());
 
-  /** Offers fetched, shown and confirmed: one journey of a shopper. */
+  /** Simulates a shopper who fetches offers, sees them and confirms. */
   async function visit(user: string): Promise<void> {
     const headers = { 'content-type': 'application/json', 'user-agent': userAgent };
     const post = async (path: string, body: object) =>

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** Whether Node follows promises: only then does what continues one have an id. */
+/** Returns whether Node tracks promises. Only then do their continuations have an async id. */
 async function followsPromises(): Promise<boolean> {
   await Promise.resolve();
   return executionAsyncId() !== 0;

@@ -9,7 +9,7 @@ import type { TestBase } from '../support/test-modules.ts';
 
 export const origin = 'http://perks.test';
 
-/** A signed-in user with a browser: sends the cookie and the origin and, with every form, the CSRF token. */
+/** A signed-in user with a browser, which sends the cookie, the origin and, with every form, the CSRF token. */
 export type TestUser = {
   userId: number;
   email: string;
@@ -22,7 +22,7 @@ let userCount = 0;
 
 const client = { device: 'Firefox on Linux', network: '203.0.113.0/24', country: 'DE' };
 
-/** Creates a user and starts a session, without checking a password, which takes 250 ms. */
+/** Creates a user and starts a session. Skips the password check, which takes 250 ms. */
 export async function signInAs(
   t: TestBase,
   role: MemberRole,
@@ -50,7 +50,7 @@ export async function signInAs(
   };
 }
 
-/** A page of the server at `base`, in a browser context of its own, which is signed in as the user. */
+/** Opens a page of the server at `base` in a separate browser context, signed in as the user. */
 export async function openAs(
   browser: Browser,
   { cookie }: TestUser,
@@ -66,7 +66,7 @@ export async function openAs(
   return page;
 }
 
-/** A form as a browser submits it, with our own origin by default. */
+/** Submits a form like a browser, by default with Perkwire's own origin. */
 export const postForm = (
   t: TestBase,
   path: string,
@@ -80,15 +80,18 @@ export const postForm = (
     payload: new URLSearchParams(fields).toString(),
   });
 
-/** The cookie a response sets, as a browser sends it back; null: none, or it is deleted. */
+/**
+ * Returns the cookie set by a response in the form in which a browser sends it back, or null if it is missing or
+ * deleted.
+ */
 export function cookieFrom(answer: Response, name: string): string | null {
   const found = answer.cookies.find((cookie) => cookie.name === name);
   return found === undefined || found.value === '' ? null : `${found.name}=${found.value}`;
 }
 
-/** The CSRF token of a page's forms. */
+/** Returns the CSRF token of a page's forms. */
 export const csrfIn = (body: string): string => /name="_csrf" value="([^"]+)"/.exec(body)?.[1] ?? '';
 
-/** What a refused form says at its fields. */
+/** Returns the field errors of a rejected form. */
 export const errorsIn = (body: string): string[] =>
   [...body.matchAll(/<p class="field-error"[^>]*>([^<]*)</g)].map(([, text = '']) => text);

@@ -43,7 +43,7 @@ afterAll(async () => {
 const open = (options: BrowserContextOptions): Promise<BrowserContext> =>
   newContext(browser, { locale: 'en-GB', ...options });
 
-/** UPDATE_IMAGES=1 replaces the screenshots of the documentation. */
+/** Replaces a screenshot in the documentation if UPDATE_IMAGES=1 is set. */
 async function screenshot(name: string): Promise<void> {
   const path = `docs/images/${name}.png`;
   if (!existsSync(path) || process.env.UPDATE_IMAGES !== undefined) await page.screenshot({ path });
@@ -51,7 +51,7 @@ async function screenshot(name: string): Promise<void> {
 
 const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
 const follow = (name: string) => page.getByRole('link', { name, exact: true }).first().click();
-/** An entry of the menu, with or without a count behind its name. */
+/** Returns a pattern for a menu item, with or without a count after its name. */
 const menu = (name: string) =>
   page
     .getByRole('navigation', { name: 'Main' })
@@ -264,7 +264,7 @@ describe('from an empty database, in the browser only', () => {
       ),
     );
     await expect.poll(() => hook.taken.length).toBeGreaterThan(0);
-    // As the retry schedule and the breaker leave them: later attempts and the next probe are far away.
+    // Postpone the next attempts and the next probe, as the retry schedule and the circuit breaker would.
     const waitS = "now() + interval '2 h'";
     await expect
       .poll(async () => {
@@ -308,11 +308,12 @@ describe('from an empty database, in the browser only', () => {
 });
 
 const desktop = { width: 1280, height: 860 };
-/** Without motion, colours are those that stay. */
+/** With reduced motion, colours don't change over time. */
 const phone: BrowserContextOptions = { viewport: { width: 360, height: 740 }, reducedMotion: 'reduce' };
 
 /**
- * Problems of a page that was opened on a phone: there, on a desktop, and in the dark, which changes only colours.
+ * Returns the problems of a page that was opened on a phone: on the phone, on a desktop, and in dark mode, which only
+ * changes colours.
  * @param without selectors of parts that were checked on another page
  */
 async function problemsOn(tab: Page, without: readonly string[]): Promise<string[]> {
@@ -378,7 +379,7 @@ describe('for all users', () => {
     '/settings/activity',
     '/settings/privacy',
   ].map((path) => `/dashboard/p/1${path}`);
-  /** Of the publisher whose receiver was down: with charts, attempts, and a redelivery. */
+  /** Returns pages of the publisher whose receiver was down. They contain charts, attempts and a redelivery. */
   const pathsOfDeliveries = async (): Promise<string[]> => {
     const { rows } = await demo.t.pool.query<{ publisher: number; job: string; delivery: string }>(
       `select publisher_id as publisher, id as job,
@@ -391,7 +392,7 @@ describe('for all users', () => {
       ),
     );
   };
-  /** What htmx and the finder load into pages. */
+  /** Fragments that htmx and the search dialog load into pages. */
   const fragments = ['/find', '/find?q=basil', '/find?q=shopper-7', '/setup', '/overview/live', '/reports/funnel'].map(
     (path) => `/dashboard/p/1${path}`,
   );
@@ -409,7 +410,7 @@ describe('for all users', () => {
     '/docs/guides/fetch-offers',
   ];
 
-  // Every page is checked three times.
+  // Long timeout: every page is checked three times.
   test('no page violates an axe rule or is wider than the screen: 360 pixels wide, light, dark', {
     timeout: 300_000,
   }, async () => {
@@ -418,7 +419,7 @@ describe('for all users', () => {
       anonymous: await (await open(phone)).newPage(),
     };
     const found: string[] = [];
-    // The sidebar is the same on all pages of an area: it is checked on the first one.
+    // The sidebar is the same on all pages of an area, so it is only checked on the first one.
     const areas = new Set<string>();
     for (const path of [...paths, ...(await pathsOfDeliveries()), ...others]) {
       const area = path.split('/').slice(1, 3).join('/');
@@ -439,7 +440,7 @@ describe('for all users', () => {
     const tab = await context.newPage();
     const found: string[] = [];
     for (const path of [...paths, ...fragments, ...(await pathsOfDeliveries()), ...others]) {
-      // Guides are English.
+      // Guides are only available in English.
       if (path.startsWith('/docs/')) continue;
       const from = path.endsWith('sign-in') ? '' : cookie;
       const texts = await untranslatedTexts(tab, demo.url + path, from, stored);
@@ -552,10 +553,11 @@ describe('for all users', () => {
       await tab.getByLabel('Password').fill('six calm badgers');
       await tab.getByRole('button', { name: 'Sign in', exact: true }).click();
     };
-    // A check of the password that the account was made with takes 250 ms.
+    // Use a cheap hash: checking the account's original password takes 250 ms.
     const cheap = await hashPassword('six calm badgers', { cost: { logN: 4, r: 8, p: 1 } });
     await demo.t.pool.query("update users set password_hash = $1 where email = 'ada@example.com'", [cheap]);
-    // The estimate beside the form finds the ended session, too; until it is to, it is not asked.
+    // The estimate next to the form would also notice that the session has ended. It is blocked until the test needs
+    // it.
     await tab.route('**/campaigns/estimate', (route) =>
       route.request().postData()?.includes('Overtime') ? route.continue() : route.fulfill({ status: 204 }),
     );
@@ -769,7 +771,7 @@ describe('for all users', () => {
     await tab.keyboard.press('Enter');
     await tab.getByRole('button', { name: 'Remove' }).focus();
     await tab.keyboard.press('Enter');
-    // What cannot be taken for another: a removal is red in the dialog, too.
+    // The destructive button must be unmistakable: it is red in the dialog, too.
     await tab.getByRole('dialog').locator('button.danger', { hasText: 'Remove' }).waitFor();
     await tab.keyboard.press('Escape');
     await tab.getByRole('dialog').waitFor({ state: 'detached' });

@@ -88,7 +88,7 @@ const contexts: fc.Arbitrary<DecisionContext> = fc
   })
   .map((over) => contextOf({ ...over, count: 100 }));
 
-/** Evaluates the original rules one by one. */
+/** Reference implementation that evaluates the original rules one by one. */
 function naive(offers: readonly Offer[], context: DecisionContext): number[] {
   return offers.filter((offer) => isEligible(offer, context)).map(({ id }) => id);
 }

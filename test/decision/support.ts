@@ -35,7 +35,7 @@ export const provisionTo = (publisherId: number, over: Partial<Provision> = {}):
   ...over,
 });
 
-/** A campaign of its own advertiser, provisioned to publisher 1. */
+/** Returns a campaign with its own advertiser, provisioned to publisher 1. */
 export const campaignOf = (id: number, over: Partial<Campaign> = {}): Campaign => ({
   id,
   publisherId: 1,
@@ -105,7 +105,7 @@ export const offerOf = (id: number, campaign: Campaign, over: Partial<Offer> = {
   ...over,
 });
 
-/** One offer for each campaign, with the campaign's id. */
+/** Returns one offer per campaign, with the campaign's id. */
 export const offersOf = (...campaigns: readonly Campaign[]): Offer[] =>
   campaigns.map((campaign) => offerOf(campaign.id, campaign));
 
@@ -214,13 +214,13 @@ export const useOf = (over: { [Metric in CapMetric]?: Partial<PeriodUse> }): Cap
   budget: { ...unused, ...over.budget },
 });
 
-/** Usage of which a part is only reserved. */
+/** Returns usage that is partly reserved. */
 export const heldOf = (over: Parameters<typeof useOf>[0], reservedUse: Parameters<typeof useOf>[0]): CapUsage => {
   const { impressions = {}, budget = {} } = useOf(reservedUse);
   return { ...useOf(over), reserved: { impressions, budget } };
 };
 
-/** Events of an offer at the first position. */
+/** Event counts of an offer at the first position. */
 export type Counts = { impressions: number; clicks: number; conversions: number };
 
 export const counts = (impressions: number, clicks: number, conversions = 0): Counts => ({
@@ -229,7 +229,10 @@ export const counts = (impressions: number, clicks: number, conversions = 0): Co
   conversions,
 });
 
-/** A model that learned from the events of offers. Without events, it has one success at the start rate. */
+/**
+ * Returns a model that learned from the given event counts. Without events, each offer starts with one success at the
+ * start rate.
+ */
 export function modelOf(
   offers: readonly Offer[],
   countsByOffer: ReadonlyMap<number, Counts>,

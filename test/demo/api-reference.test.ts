@@ -20,7 +20,10 @@ import { makeValues } from './made-values.ts';
 import { shortened } from './recorded-example.ts';
 import { type DemoServer, startDemoServer } from './support.ts';
 
-/** A cancelled redelivery must not have ended before, so its job does not run here. */
+/**
+ * Only these jobs run. The redelivery job is left out, because a redelivery that is cancelled must not have finished
+ * before.
+ */
 const jobNames = ['webhook dispatcher', 'rollup'];
 
 let demo: DemoServer;
@@ -49,7 +52,7 @@ afterAll(async () => {
 const pointer = (...parts: string[]): string =>
   parts.map((part) => `/${encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('');
 
-/** What is wrong with a value for the schema at a place of the document; '' for nothing. */
+/** Returns the errors of a value for the schema at a path in the document, or '' if it is valid. */
 function problemsOf(value: unknown, ...place: string[]): string {
   const validate = ajv.compile({ $ref: `api#${pointer(...place)}` });
   return validate(value) ? '' : ajv.errorsText(validate.errors);
@@ -59,7 +62,7 @@ type Operation = Parameters<typeof exampleRequestOf>[1];
 
 const json = 'application/json';
 type Answer = ApiDocument['components']['responses'][string];
-/** An answer of an operation, also where it is a component, and where its schema stands. */
+/** Returns the response of an operation, resolving component references, with the path of its schema. */
 function answerOf({ path, method, operation }: Operation, status: string): { answer?: Answer; schemaAt: string[] } {
   const given = operation.responses[status];
   const name = given?.$ref?.split('/').at(-1);
@@ -68,18 +71,18 @@ function answerOf({ path, method, operation }: Operation, status: string): { ans
   return { ...(answer && { answer }), schemaAt: [...at, 'content', json, 'schema'] };
 }
 
-/** `npm run openapi` records the answers that have no example yet, or one that fits no more. */
+/** `npm run openapi` records responses that have no example yet, or whose example no longer fits. */
 const isRecording = process.env.RECORD_EXAMPLES === '1';
 const recordedFile = new URL('../../assets/openapi/answers.json', import.meta.url);
 
-/** By the name of their schema, or operation and status. */
+/** Examples by schema name, or by operation and status. */
 type Examples = Record<string, unknown>;
 
 const readRecorded = (): Examples => JSON.parse(readFileSync(recordedFile, 'utf8')) as Examples;
 
 type Called = { status: number; type: string; body: string };
 
-/** The host of the example's font. */
+/** Host of the font in the example. */
 const exampleHost = 'https://fonts.example';
 const font = woff2Of({ family: 'Brand Sans', ascent: 968, descent: 241 });
 const fontServer = createServer((_request, response) =>
@@ -95,37 +98,37 @@ async function call(one: Operation): Promise<Called> {
     ...(payload !== undefined && { body: payload.replace(exampleHost, fontHost()) }),
   });
   const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
-  // A stream of events has no end.
+  // An event stream never ends.
   if (type !== 'text/event-stream')
     return { status: answer.status, type, body: (await answer.text()).replace(fontHost(), exampleHost) };
   await answer.body?.cancel();
   return { status: answer.status, type, body: '' };
 }
 
-// First: the examples below change the endpoint.
+// This test runs first, because the examples below change the endpoint.
 test('a client generated from the description compiles, and does the main job up to the delivery', async () => {
   const shop = (await buildGeneratedClient(document))(demo.url, demo.t.publisher.key);
   const sessionId = await shop.confirmFirstOffer('generated-client');
   await expect.poll(() => shop.deliveryStatusesOf(sessionId)).toContain('delivered');
 });
 
-/** Their examples cannot be signed: a secret is shown once. */
+/** Operations whose examples cannot be signed, because the secret is shown only once. */
 const signedByAdvertisers: ReadonlySet<string> = new Set(['reportCouponRedeemed', 'reportCouponCancelled']);
 
-// All operations are called.
+// Long timeout: the test calls all operations.
 test('every operation, called with its example and with ids that exist, answers as documented', {
   timeout: 120_000,
 }, async () => {
-  // On a slow machine the lease of the listener's delivery ends before the examples come to its answer.
+  // Extend the lease of the listener's delivery, which on a slow machine would end before its example is called.
   await demo.t.pool.query(
     `update delivery_queue set lease_until = now() + interval '1 hour'
     where lease_until is not null and endpoint_id in (select id from webhook_endpoints where is_listener)`,
   );
-  // One to remove: the members of the one that the examples make are still to come.
+  // An audience to delete: the example audience is still needed for the member examples.
   await demo.t.pool.query("insert into audiences (publisher_id, key, name) values ($1, 'lapsed', 'Lapsed')", [
     demo.t.publisher.id,
   ]);
-  // What the examples decide about.
+  // Drafts that the examples approve or reject.
   await demo.t.pool.query(
     `insert into drafts (publisher_id, campaign_id, resource, row_id, subject, changes, base, note, state,
       proposer_kind, proposer_id, proposed_by, created_at, updated_at)
@@ -136,7 +139,7 @@ test('every operation, called with its example and with ids that exist, answers 
     where o.id = 1`,
   );
   await demo.t.pool.query("insert into draft_pictures (draft_id, bytes, type) values (6, '\\x89504e47', 'png')");
-  // One that failed, which the example sends again.
+  // A failed message, which the example resends.
   await demo.t.pool.query(
     `insert into perk_messages (id, publisher_id, session_id, user_key, content_sealed, state, keep_until, created_at)
     values ('019b7609-c800-7000-8000-000000000001', $1, gen_random_uuid(), gen_random_uuid(), '', 'failed', now(),
@@ -161,7 +164,7 @@ test('every operation, called with its example and with ids that exist, answers 
     else if (isJson) {
       const name = answer?.content?.[json]?.schema.$ref?.split('/').at(-1) ?? `${operationId} ${status}`;
       if (name in recorded && problemsOf(recorded[name], ...schemaAt) !== '') delete recorded[name];
-      // Where several operations answer the same form, what is read is the best example.
+      // If several operations return the same schema, the response of a read operation is the best example.
       if (!(name in found) || operationId.startsWith('get')) found[name] = shortened(JSON.parse(body));
     }
   }
@@ -170,7 +173,7 @@ test('every operation, called with its example and with ids that exist, answers 
 });
 
 type Media = NonNullable<Answer['content']>[string];
-/** The example of an answer, also where it is a component. */
+/** Returns the example of a response, resolving component references. */
 function exampleOf({ example, examples }: Media): unknown {
   const name = examples?.demo.$ref.split('/').at(-1);
   return name === undefined ? example : document.components.examples[name]?.value;

@@ -4,9 +4,11 @@ import { writeHistory } from '../../src/demo/write-history.ts';
 import { signInAs, type TestUser } from '../dashboard/support.ts';
 import { type DemoServer, startDemoServer } from './support.ts';
 
-/** Pages that a crawl opens at most (count): lists have many rows, whose pages are alike. */
+/** Maximum number of pages that a crawl opens. Lists link to many rows, whose pages are alike. */
 const maxPages = 200;
-/** Pages of one kind that are opened (count): those of a delivery, those that differ in their query alone. */
+/**
+ * Maximum number of opened pages of one kind, such as pages of a delivery, or pages that differ only in their query.
+ */
 const maxOfKind = 2;
 
 let demo: DemoServer;
@@ -16,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => demo?.close());
 
-/** `/p/7/deliveries/42?page=3` and `/p/7/deliveries/43` are of one kind. */
+/** Returns the kind of a page: `/p/7/deliveries/42?page=3` and `/p/7/deliveries/43` are of one kind. */
 const kindOf = (path: string): string => path.replace(/\?.*$/, '?').replace(/\/[^/?]*(\d|%)[^/?]*/g, '/:id');
 
 const linksIn = (body: string): string[] =>
@@ -24,7 +26,10 @@ const linksIn = (body: string): string[] =>
     link.replaceAll('&amp;', '&').replaceAll('&#38;', '&').replace(/#.*$/, ''),
   );
 
-/** Opens what pages link to, breadth first. @returns what failed; `seen`: how many of each kind were opened */
+/**
+ * Follows the links of pages, breadth first.
+ * @returns the pages that failed; `seen` is the number of opened pages of each kind
+ */
 async function crawl(start: string, open: TestUser['get']): Promise<{ failed: string[]; seen: Map<string, number> }> {
   const queue = [start];
   const queued = new Set(queue);
@@ -78,7 +83,7 @@ test('no GET of the API fails, with ids from its own lists', async () => {
   };
   const scope = (path: string) => (path.startsWith('/manage') ? `?publisher_id=${demo.t.publisher.id}` : '');
   for (const [path, { get: operation }] of Object.entries(paths)) {
-    // /health/learning is 503 here: no worker learns beside this server.
+    // /health/learning returns 503 here, because no worker learns.
     if (operation === undefined || /stream|listeners|health\/learning/.test(path)) continue;
     if (!path.includes('{')) {
       await ask(path + scope(path));
@@ -90,7 +95,7 @@ test('no GET of the API fails, with ids from its own lists', async () => {
     const ids = (Array.isArray(rows) ? rows : []).slice(0, maxOfKind).map((row) => row.id ?? row.name ?? row.event);
     for (const id of ids) {
       const { statusCode } = await ask(path.replace(/\{[^}]*\}/, encodeURIComponent(String(id))) + scope(path));
-      // An offer may have no coupon codes.
+      // The offer may not have coupon codes.
       expect(path.endsWith('/coupon-pool') ? [200, 404, 500] : [200, 500], path).toContain(statusCode);
       found += 1;
     }

@@ -9,10 +9,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../support/server-process.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
-/** Sends a change of one row by a generated client. */
+/** Changes one row through a generated client, and resolves with the response status. */
 type Update = (kind: Kind, id: string, changes: object) => Promise<number>;
 
-/** Kinds of rows, with a field to change and what is stored before. */
+/** Kinds of rows, each with a field to change and the stored values. */
 const kinds = [
   { name: 'offers', operationId: 'updateOffer', change: { title: 'Changed' } },
   { name: 'campaigns', operationId: 'updateCampaign', change: { name: 'Changed' } },
@@ -22,7 +22,7 @@ const kinds = [
 ] as const;
 type Kind = (typeof kinds)[number];
 
-/** Values that differ from the default of their field, so that a default that is sent shows. */
+/** Stored values that differ from the field defaults, so that a default that is sent by mistake is noticed. */
 const stored: Record<string, object> = {
   offers: {
     useraction_url: 'https://brand.example/more',
@@ -47,7 +47,7 @@ beforeAll(async () => {
   t = await createTestApp({ config: { publicUrl: url } });
   await t.app.listen({ port, host: '127.0.0.1' });
   description = await readFile(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
-  // Inside of the repository, where packages are found.
+  // The folder is inside the repository, so that packages are found.
   folder = await mkdtemp(fileURLToPath(new URL('../../node_modules/.generated-updates-', import.meta.url)));
   await writeFile(join(folder, 'openapi.json'), description);
   clients = { types: await typesClient(), zod: await zodClient(), fetch: await fetchClient() };
@@ -59,7 +59,7 @@ afterAll(async () => {
 
 const headers = () => ({ authorization: `Bearer ${t.publisher.key}`, 'content-type': 'application/json' });
 
-/** Requests whose query and body have the generated types are made by openapi-fetch. */
+/** Returns an update function that uses openapi-fetch, with query and body in the generated types. */
 async function typesClient(): Promise<Update> {
   const types = await openapiTS(JSON.parse(description));
   expect(types).toContain('publisher_id?: number');
@@ -72,7 +72,7 @@ async function typesClient(): Promise<Update> {
   };
 }
 
-/** The module that a generator of orval writes. */
+/** Loads the module that orval generates. */
 async function generatedModule(client: 'zod' | 'fetch'): Promise<Record<string, unknown>> {
   const target = join(folder, `${client}.ts`);
   const output = { target, client, mode: 'single', baseUrl: url } as const;
@@ -82,7 +82,7 @@ async function generatedModule(client: 'zod' | 'fetch'): Promise<Record<string, 
   return import(pathToFileURL(outfile).href);
 }
 
-/** Bodies are what the generated schema makes of them. */
+/** Returns an update function whose bodies are parsed by the generated schema. */
 async function zodClient(): Promise<Update> {
   const schemas = await generatedModule('zod');
   return async ({ name, operationId }, id, changes) => {
@@ -132,6 +132,6 @@ describe.each(kinds)('a change of one field of $name', (kind) => {
   );
 });
 
-/** The value that a change takes the place of. */
+/** Returns the previous value of a changed field. */
 const undo = ({ change }: Kind, row: Record<string, unknown> = {}): object =>
   Object.fromEntries(Object.keys(change).map((name) => [name, row[name]]));

@@ -12,7 +12,7 @@ let t: TestApp;
 let nowMs: number;
 beforeAll(async () => {
   nowMs = Date.now();
-  // A clock that stands, or a session would leave the last seven days between two requests.
+  // The clock is frozen. Otherwise, a session could leave the last seven days between two requests.
   t = await createTestApp({ now: () => nowMs });
   await t.pool.query(
     "update campaigns set payout_kind = case when id % 2 = 0 then 'cpa' else 'cpc' end, payout_amount = 0.5",

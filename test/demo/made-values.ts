@@ -6,9 +6,9 @@ type Values = Record<string, string>;
 type Answer = { headers: Headers; body: string };
 
 /**
- * How values come about that only exist once something was done: for each, the calls that make it, in order.
- * `fetchOffers /data/offers/0/pixel ?t` is parameter `t` of the URL at this place of the answer. `bodies`: what the
- * calls send instead of their own examples.
+ * Calls that create the values of an example, which only exist after certain operations. Maps each value to its calls,
+ * in order. `fetchOffers /data/offers/0/pixel ?t` is parameter `t` of the URL at that path of the response. `bodies`
+ * replaces the example bodies of these calls.
  */
 type Recipe = { from: Record<string, string[]>; bodies?: Record<string, unknown> };
 
@@ -20,13 +20,13 @@ const recipes = JSON.parse(readFileSync(new URL('made-values.json', import.meta.
 type Maker = {
   url: string;
   document: ApiDocument;
-  /** The API key for each security scheme. */
+  /** API key per security scheme. */
   keys: Record<string, string>;
-  /** Further ways to make a value of one in an answer. */
+  /** Additional functions that derive a value from one in a response. */
   filters: Record<string, (value: string) => string>;
 };
 
-/** Makes what the examples of operations name, by calls of other operations. */
+/** Creates the values that operation examples refer to, by calling other operations. */
 export async function makeValues({ url, document, keys, filters }: Maker): Promise<Map<string, Values>> {
   const operations = operationsById(document);
   const call = async (operationId: string, values: Values, body: unknown): Promise<Answer> => {
@@ -43,7 +43,7 @@ export async function makeValues({ url, document, keys, filters }: Maker): Promi
   return made;
 }
 
-/** Each call is made once for an operation, so that its values belong together. */
+/** Makes each call once per operation, so that its values belong together. */
 async function valuesFrom(
   from: Recipe['from'],
   call: (operationId: string, values: Values) => Promise<Answer>,
@@ -67,7 +67,7 @@ async function valuesFrom(
   return values;
 }
 
-/** Of a stream of events, which has no end, what it begins with. */
+/** Returns a response body. For event streams, which never end, returns the text up to the end of the first event. */
 async function bodyOf(answer: Response): Promise<string> {
   if (!answer.headers.get('content-type')?.startsWith('text/event-stream')) return answer.text();
   let body = '';

@@ -92,7 +92,7 @@ test('what reading the reference of earlier versions made is removed at the next
           union all select id from webhook_endpoints where deleted_at is null) rows`,
       )
     ).rows[0]?.ids;
-  // Made by hand, each alone.
+  // Rows that are created individually by hand.
   const alone = [await call('/advertisers', advertiser), await call('/webhook-endpoints', endpoint)];
   await t.pool.query(`update advertisers set created_at = created_at - id * interval '1 hour',
     updated_at = updated_at - id * interval '1 hour' where name = 'Green Farm'`);

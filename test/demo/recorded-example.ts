@@ -1,8 +1,11 @@
-/** Texts of a recorded answer are cut here (characters), and maps that hold whatever a theme says. */
+/**
+ * Maximum text length in recorded responses, in characters. The next constant is the maximum number of entries in maps
+ * with arbitrary theme settings.
+ */
 const maxText = 60;
 const maxSettings = 2;
 
-/** An answer as an example: one row of each list, short texts, no secrets. */
+/** Shortens a response to an example: one row per list, short texts, no secrets. */
 export function shortened(value: unknown, name = ''): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map((one) => shortened(one));
   if (typeof value === 'string') return shortText(value);

@@ -28,7 +28,7 @@ async function open(path: string, options: BrowserContextOptions = {}): Promise<
 
 const tagPaths = tags.map(({ name }) => `/docs/api/${name.toLowerCase().replaceAll(' ', '-')}`);
 
-/** Pages of the tags that the list at the side links to. */
+/** Returns the tag pages that the sidebar links to. */
 async function tagPages(): Promise<string[]> {
   const text = await (await fetch(`${demo.url}/docs`)).text();
   return [...new Set([...text.matchAll(/href="(\/docs\/api\/[\w-]+)"/g)].map(([, path = '']) => path))];
@@ -121,13 +121,13 @@ describe('is accessible and fits its window', () => {
       page = await open('/docs', options);
     });
 
-    // The largest pages have thousands of elements.
+    // Long timeout: the largest pages have thousands of elements.
     test.each(paths)('%s', { timeout: 240_000 }, async (path) => {
       await page.goto(demo.url + path);
       await page.evaluate(() => {
         for (const part of window.document.querySelectorAll('details')) part.open = true;
       });
-      // The list at the side is the same on all pages: its 120 links are checked once in each way of showing them.
+      // The sidebar is the same on all pages, so its 120 links are checked only once per layout.
       const without = path === paths[0] || path === '/docs/api/offers' ? [] : ['#list ul'];
       expect(await violations(page, { without })).toEqual([]);
       const wider = await page.evaluate(() => window.document.documentElement.scrollWidth - window.innerWidth);

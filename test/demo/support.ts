@@ -7,8 +7,8 @@ import { createTestApp, type TestApp } from '../support/test-app.ts';
 export type DemoServer = { t: TestApp; app: App; url: string; close: () => Promise<void> };
 
 /**
- * The service as the embedded demo runs it: with the shop, the receiver, its webhook endpoint and a worker.
- * @param jobNames the worker's jobs; default: all
+ * Starts the service like the embedded demo, with the shop, the receiver, its webhook endpoint and a worker.
+ * @param jobNames jobs that the worker runs; default: all
  */
 export async function startDemoServer(...jobNames: string[]): Promise<DemoServer> {
   const port = await freePort();

@@ -33,7 +33,7 @@ async function open(path: string, options: BrowserContextOptions = {}): Promise<
 
 const event = (page: Page, name: string) => page.locator('#events li').filter({ hasText: name });
 
-// UPDATE_IMAGES=1 takes the picture of the documentation anew.
+// UPDATE_IMAGES=1 recreates the image in the documentation.
 test('a user sees the unit in the page, selects a perk, confirms, and the verified webhook appears', async () => {
   const { page, problems } = await open('/demo');
   await page.getByRole('checkbox').nth(1).check();

@@ -31,7 +31,7 @@ beforeEach(async () => {
 
 type Given = { key?: string; bytes?: Buffer; type?: string; headers?: Record<string, string> };
 
-/** Proposes with a picture, as `curl -F` does. */
+/** Proposes a change with an image, like `curl -F`. */
 async function hand(fields: Readonly<Record<string, unknown>>, given: Given = {}) {
   const { key = managerKey, bytes = png, type = 'image/png', headers = {} } = given;
   const form = new FormData();

@@ -10,7 +10,7 @@ export type Answer = {
   details: readonly Detail[];
 };
 
-/** Calls of the management API with a key. */
+/** Returns management API calls that use a key. */
 export const callsOf =
   ({ app }: TestBase, key = 'demo-key') =>
   async (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, payload?: object): Promise<Answer> => {
@@ -24,14 +24,14 @@ export const callsOf =
     return { status: answer.statusCode, body, code: body?.error?.code, details: body?.error?.details ?? [] };
   };
 
-/** A key of the publisher with these permissions alone. */
+/** Creates a key of the publisher with only these permissions. */
 export async function keyWith(t: TestBase, permissions: readonly string[], more: object = {}): Promise<string> {
   const made = await callsOf(t)('POST', 'keys', { name: permissions.join(' '), permissions, ...more });
   if (made.status !== 201) throw new Error(JSON.stringify(made.body));
   return made.body.data.key as string;
 }
 
-/** Makes live what is due. */
+/** Publishes the drafts that are due. */
 export async function runSchedule(t: TestBase): Promise<void> {
   const job = jobsOf(t.contributions, t.deps).find(({ name }) => name === 'scheduled drafts');
   if (job === undefined || !('run' in job)) throw new Error('no such job');

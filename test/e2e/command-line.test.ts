@@ -19,7 +19,10 @@ import { type Installed, installPackages } from './packages.ts';
 type Line = Record<string, unknown>;
 type Listening = { child: ChildProcess; lines: Line[]; id: number; secret: string };
 
-/** `npm run procedures -- hour`: packages with the dependencies of npm's registry, and the embedded database. */
+/**
+ * Whether to install dependencies from npm's registry and use the embedded database, as in `npm run procedures --
+ * hour`.
+ */
 const fromRegistry = process.env.INSTALL_FROM_REGISTRY === '1';
 
 let installed: Installed;
@@ -81,7 +84,7 @@ const linesOf = (out: string): Line[] =>
     .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line) as Line);
 
-/** Listens until it is ended. */
+/** Starts `perkwire listen`, which runs until it is stopped. */
 async function listen(forward: string, ...options: string[]): Promise<Listening> {
   const child = start(['listen', '--forward', forward, '--json', ...options]);
   const lines: Line[] = [];
@@ -99,7 +102,7 @@ const trigger = async (): Promise<string> => {
 
 const received = () => hook.taken.map(({ headers }) => headers['webhook-id']);
 
-// Packages are built and installed.
+// Long timeout: the test builds and installs packages.
 test('from two tarballs: listens, verifies, breaks the server, is told, repairs it, retries', {
   timeout: 240_000,
 }, async () => {
@@ -132,7 +135,7 @@ test('from two tarballs: listens, verifies, breaks the server, is told, repairs 
     .poll(async () => (await run(ofEndpoint)).lines().map(({ webhook_id: id, status }) => [id, status]))
     .toEqual([first, ...broken].map((id) => [id, 'delivered']));
 
-  // The attempt is logged as the dispatcher's are: with both heads, and the answer's body.
+  // The attempt is logged like those of the dispatcher, with request and response headers and the response body.
   const log = await fetch(`${server.url}/manage/v1/deliveries/${first}?api_key=${embeddedDemoIds.key}`);
   const { attempts } = ((await log.json()) as { data: { attempts: unknown[] } }).data;
   expect(attempts).toMatchObject([
@@ -200,7 +203,8 @@ test('doctor finds a sound installation sound, and names what is wrong with anot
   ]);
   expect(sound.lines().filter(({ state }) => state === 'bad')).toEqual([]);
   expect(sound.code).toBe(0);
-  // The one that was killed counts as running until some seconds after its last report, which pass here.
+  // The killed process counts as running until some time after its last heartbeat, so the heartbeat is moved into the
+  // past.
   await database.pool.query("update processes set seen_at = seen_at - interval '1 min' where pid <> $1", [
     server.child.pid,
   ]);

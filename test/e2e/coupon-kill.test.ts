@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { perkRun } from '../chaos/perks.ts';
 import { clonePool } from '../support/database.ts';
 
-/** Fewer wraps than `npm run chaos -- --scenario perks`, and the same kill -9. */
+/** Fewer wraps than `npm run chaos -- --scenario perks`, with the same kill -9. */
 const size = { kills: 3, parallel: 16 };
 
-// Processes are killed and restarted under load.
+// The test kills and restarts processes under load.
 test(`no kill -9 of two processes, ${size.kills} times, loses a code, gives one twice, or loses a mail`, {
   timeout: 240_000,
 }, async () => {

@@ -18,7 +18,7 @@ type Check = { is_wrong: boolean };
 const users = 1200;
 const atOnce = 12;
 
-// Thousands of requests to built processes.
+// Long timeout: the test sends thousands of requests to built processes.
 test('10 % planted on the unit and 0 % on a campaign are found: two processes, one killed in the middle', {
   timeout: 240_000,
 }, async () => {
@@ -28,7 +28,7 @@ test('10 % planted on the unit and 0 % on a campaign are found: two processes, o
   onTestFinished(() => Promise.all([first, other].map((server) => server.kill())).then(() => {}));
   const servers: ServerProcess[] = [first, other];
   let calls = 0;
-  /** Of any server that answers; a call that a kill leaves without an answer is made again. */
+  /** Calls the servers in rotation until one responds. A call that is interrupted by a kill is retried. */
   const call = async (method: string, path: string, body?: object): Promise<{ status: number; json: never }> => {
     for (;;) {
       const server = servers[calls++ % servers.length] as ServerProcess;
@@ -44,7 +44,7 @@ test('10 % planted on the unit and 0 % on a campaign are found: two processes, o
   };
   const arms = [{ key: 'control', share: 0.5, changes: {} }];
   expect((await call('POST', '/manage/v1/experiments', { key: 'lift', holdout: 0.5, arms })).status).toBe(201);
-  // Salts are random. These make arms, and so all sums of orders, the same in every run.
+  // Salts are random. Fixed salts make the arms, and therefore all order totals, the same in every run.
   const fixSalt = (key: string) => pool.query('update experiments set salt = $1 where key = $1', [key]);
   await fixSalt('lift');
   const started = await call('POST', '/manage/v1/experiments/lift/start');
@@ -91,7 +91,7 @@ test('10 % planted on the unit and 0 % on a campaign are found: two processes, o
   await Promise.all(Array.from({ length: atOnce }, run));
   expect([...seen.values(), ...seenOfCampaign.values()].every((found) => found.size === 1)).toBe(true);
 
-  // The arms are those that anybody can compute from what the API says, and of many users shares are within 1 %.
+  // The arms match those that anyone can compute from the API response. With many users, the shares are within 1 %.
   const { salt, allocation } = (started.json as { data: { salt: string; allocation: Slots[] } }).data;
   const armByHash = (user: string): string => {
     const slot = slotOf(salt, user);
@@ -127,7 +127,7 @@ test('10 % planted on the unit and 0 % on a campaign are found: two processes, o
     expect([control.arm, held.arm]).toEqual(['control', 'holdout']);
     expect([data.sample_ratio.is_wrong, data.before_exposure.is_wrong]).toEqual([false, false]);
     expect(control.users + held.users).toBe(users);
-    // Who is held out has offers that would have been shown, and spends 1 / 1.1 of the others.
+    // Held-out users have offers that they would have been shown, and spend 1 / 1.1 of what the others spend.
     expect(held.would_have_seen.users).toBeGreaterThan(0.9 * held.users);
     expect(held.outcomes.order).toMatchObject({ is_significant: true });
     const lift = held.outcomes.order?.lift as Estimate;
@@ -146,7 +146,7 @@ test('10 % planted on the unit and 0 % on a campaign are found: two processes, o
     expect(low).toBeLessThan(0);
     expect(high).toBeGreaterThan(0);
   }
-  // Of both servers, before the kill and after it.
+  // Check sessions of both servers, from before and after the kill.
   for (const id of sessions.filter((_, at) => at % 60 === 0)) {
     const again = await call('GET', `/manage/v1/sessions/${id}/decision`);
     expect((again.json as { data: { identical: boolean } }).data.identical).toBe(true);

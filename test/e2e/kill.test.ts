@@ -22,13 +22,16 @@ afterAll(() => {
 type Fetched = { data: { session_id: string; offers: { id: number; campaign_id: number; pixel: string }[] } };
 
 const kills = 6;
-/** How long the load runs before a kill, at most. */
+/** Maximum time that the load runs before a kill, in milliseconds. */
 const longestRunMs = 300;
-/** Before a user calls again whom the server did not answer: as many as there are would cost its start half a core. */
+/**
+ * Pause before a user without a response calls again, in milliseconds. Without it, the users would take half a core
+ * from the restart.
+ */
 const awayPauseMs = 100;
 
 describe('a kill -9 loses nothing that was answered', () => {
-  // It kills and restarts processes six times under load.
+  // The test kills and restarts processes six times under load.
   test(`beacons and wraps under way, ${kills} times`, { timeout: 600_000 }, async () => {
     const draw = createRandom(11);
     const { url: databaseUrl, pool, close } = await clonePool(2);
@@ -103,14 +106,14 @@ describe('a kill -9 loses nothing that was answered', () => {
     running = false;
     await Promise.all(users);
 
-    // Every answered beacon is a row.
+    // Every answered beacon is stored as a row.
     const { rows: events } = await pool.query<{ key: string }>(
       "select session_id || ' ' || offer_id as key from events where kind = 'impression'",
     );
     const kept = new Set(events.map((row) => row.key));
     expect(beacons.filter(({ session, offer }) => !kept.has(`${session} ${offer}`))).toEqual([]);
 
-    // Every answered wrap has exactly one delivery, and it arrives.
+    // Every answered wrap has exactly one delivery, and its webhook arrives.
     const { rows: deliveries } = await pool.query<{ session_id: string; id: string }>(
       'select session_id, id from deliveries',
     );
@@ -125,7 +128,7 @@ describe('a kill -9 loses nothing that was answered', () => {
       .toBe(0);
     const arrived = new Set(receivedIds);
     expect(deliveries.filter((row) => !arrived.has(`msg_${row.id.replaceAll('-', '')}`))).toEqual([]);
-    // Nothing arrives that was not wrapped.
+    // No webhook arrives for a session that was not wrapped.
     const { rows: phantoms } = await pool.query(
       `select 1 from deliveries d where not exists (
         select 1 from usp_sessions u where u.session_id = d.session_id and u.wrapped_at is not null)`,

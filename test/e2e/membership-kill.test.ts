@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { membershipRun } from '../chaos/memberships.ts';
 import { clonePool } from '../support/database.ts';
 
-/** Fewer changes than `npm run chaos -- --scenario memberships`, and the same kill -9. */
+/** Fewer changes than `npm run chaos -- --scenario memberships`, with the same kill -9. */
 const size = { kills: 3, parallel: 32 };
 
-// Processes are killed and restarted under load.
+// The test kills and restarts processes under load.
 test(`memberships after ${size.kills} kill -9 of two processes are what was acknowledged`, {
   timeout: 240_000,
 }, async () => {

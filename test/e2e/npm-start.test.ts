@@ -17,7 +17,7 @@ const isOpen = (port: number): Promise<boolean> =>
     socket.once('connect', answer(true)).once('error', answer(false));
   });
 
-// A server with its own database is started three times.
+// The test starts a server with its own database three times.
 test('a kill of `npm start` ends the server and its database', { timeout: 120_000 }, async () => {
   await ensureBuilt();
   const folder = await databaseFolder('perkwire-npm-start-');
@@ -30,23 +30,23 @@ test('a kill of `npm start` ends the server and its database', { timeout: 120_00
   try {
     await untilReady(`http://127.0.0.1:${port}/health/ready`, child);
     expect([await isOpen(port), await databaseLives(folder)]).toEqual([true, true]);
-    // npm's process alone, as a service manager or a person does it.
+    // Signal only the npm process, like a service manager or a user.
     await endChild(child, 'SIGTERM');
     await expect.poll(() => isOpen(port), { timeout: 60_000 }).toBe(false);
     await expect.poll(() => groupLives(child.pid as number), { timeout: 60_000 }).toBe(false);
     await expect.poll(() => databaseLives(folder), { timeout: 60_000 }).toBe(false);
   } finally {
     if (groupLives(child.pid as number)) process.kill(-(child.pid as number), 'SIGTERM');
-    // The database may still be ending.
+    // The database may still be shutting down.
     await rm(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
   }
 });
 
-/** PostgreSQL removes its pid file when it ends. */
+/** Returns whether PostgreSQL is running. It removes its pid file when it exits. */
 const databaseLives = async (folder: string): Promise<boolean> =>
   (await readdir(folder, { recursive: true })).some((file) => file.endsWith('postmaster.pid'));
 
-/** Whether a process of the group is left. */
+/** Returns whether any process of the process group is still running. */
 function groupLives(id: number): boolean {
   try {
     process.kill(-id, 0);

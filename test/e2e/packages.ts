@@ -10,18 +10,19 @@ const run = promisify(execFile);
 const names = ['perkwire', '@perkwire/client'] as const;
 type Manifest = { bin: { perkwire: string }; dependencies: Record<string, string> };
 
-/** A folder outside of the repository with `perkwire` and `@perkwire/client` installed from their tarballs. */
+/** A folder outside the repository with `perkwire` and `@perkwire/client` installed from their tarballs. */
 export type Installed = {
   folder: string;
-  /** The command `perkwire`. */
+  /** Path of the `perkwire` command. */
   program: string;
-  /** What the folder's programs get by `import '@perkwire/client'`. */
+  /** Imports `@perkwire/client` as a program in the folder would. */
   importClient: () => Promise<typeof import('@perkwire/client')>;
 };
 
 /**
- * @param fromRegistry whether npm installs the tarballs, with their dependencies from its registry; else they are
- * unpacked, and get the dependencies that they name, and no other, from this repository
+ * Builds and installs both packages.
+ * @param fromRegistry whether npm installs the tarballs with dependencies from its registry; otherwise, the tarballs
+ * are unpacked, and get only their declared dependencies, from this repository
  */
 export async function installPackages(fromRegistry: boolean): Promise<Installed> {
   await ensureBuilt();

@@ -12,7 +12,7 @@ const run = promisify(execFile);
 
 type ReceiverList = { count: number; secret: string; webhooks: { headers: Record<string, string>; body: string }[] };
 
-/** Starts the server with `npm start`, and returns it with the commands that it prints. */
+/** Starts the server with `npm start`, and returns it with the commands it prints. */
 async function startServer(folder: string, port: string) {
   const child = spawn('npm', ['start'], {
     env: { ...process.env, PORT: port, DATA_DIR: join(folder, 'data') },
@@ -32,11 +32,11 @@ async function startServer(folder: string, port: string) {
 async function stopServer(child: ChildProcess, folder: string): Promise<void> {
   process.kill(-(child.pid as number), 'SIGTERM');
   await endChild(child, 'SIGTERM');
-  // The database may still be ending.
+  // The database may still be shutting down.
   await rm(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
 }
 
-// The package is built, and the server started twice.
+// Long timeout: the test builds the package and starts the server twice.
 test('the README starts a server; its curl commands end with a signed webhook, after a kill too', {
   timeout: 180_000,
 }, async () => {
@@ -64,7 +64,7 @@ test('the README starts a server; its curl commands end with a signed webhook, a
     const payload = new Webhook(secret).verify(webhook?.body as string, webhook?.headers as Record<string, string>);
     expect(payload).toMatchObject({ body: { pub_user_id: 'user-1', selected: 1, campaigns: [{}] } });
 
-    // The whole group of npm's processes at once: nobody gets to clean up.
+    // Kill all of npm's processes at the same time, so that none can clean up.
     process.kill(-(server.child.pid as number), 'SIGKILL');
     await new Promise((resolve) =>
       server.child.exitCode === null && server.child.signalCode === null
@@ -81,7 +81,7 @@ test('the README starts a server; its curl commands end with a signed webhook, a
   }
 });
 
-/** Shell commands of a document, one string per code block. */
+/** Returns the shell commands of a document, one string per code block. */
 const shellBlocks = (markdown: string): string[] =>
   [...markdown.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
 
@@ -92,7 +92,7 @@ test('the commands of "Get started" end with a verified webhook', async () => {
   const folder = await databaseFolder('perkwire-get-started-');
   const [port, receiverPort] = [String(await freePort()), String(await freePort())];
   const { child } = await startServer(folder, port);
-  // The receiver runs in the background: it ends with the process group of the shell.
+  // The receiver runs in the background, and ends with the shell's process group.
   const script = commands.join('\n').replaceAll('localhost:8080', `127.0.0.1:${port}`).replaceAll('3000', receiverPort);
   const shell = spawn('bash', ['-eu', '-c', script], {
     cwd: folder,

@@ -12,10 +12,10 @@ beforeAll(async () => {
 });
 afterAll(() => hook.close());
 
-/** Four slices of the job. */
+/** Number of deliveries, which the job queues in four slices. */
 const total = 2000;
 
-// Thousands of deliveries are sent, and the lease of a dead worker must end.
+// Long timeout: thousands of deliveries are sent, and the lease of a dead worker must expire.
 test('a replay survives a kill -9 of its worker: each delivery is queued once and arrives', {
   timeout: 300_000,
 }, async () => {

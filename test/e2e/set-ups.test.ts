@@ -17,7 +17,7 @@ if (!hasNats) console.warn('The set-up with an event log is left out: apt-get in
 describe.each(setUps)('the same in every set-up: $name', (setUp) => {
   test.skipIf(setUp.eventLog && !hasNats)(
     'caps and budgets to the last impression, repeats once, decisions again, webhooks once, reports as by hand',
-    // A day of traffic on built processes.
+    // Long timeout: built processes handle a day of traffic.
     { timeout: 300_000 },
     async () => {
       const { url, pool, close } = await clonePool(1);
@@ -76,9 +76,9 @@ async function check({ urls }: Pick<Running, 'urls'>, pool: pg.Pool, hook: Hook)
   expect(compared).toBeGreaterThan(0);
 }
 
-/** Each of them arrived once, and nothing else. */
+/** Checks that each expected webhook arrived once, and no others. */
 async function checkWebhooks(client: Client, hook: Hook, wrapped: { chosen: string; none: string }): Promise<void> {
-  // One postback per booking: a paid click, two sales, the void of one of them, the conversion of a suspicious click.
+  // One postback per booking: a paid click, two sales, the void of one sale, and the conversion of a suspicious click.
   const postbacks = ['click', 'conversion', 'sale', 'sale', 'sale'];
   const selections = [`${wrapped.chosen} selected 1`, `${wrapped.none} selected 0`];
   await expect.poll(() => contentsOf(hook)).toEqual([...selections, ...postbacks].sort());
@@ -94,7 +94,10 @@ const contentsOf = ({ taken }: Hook): string[] =>
     })
     .sort();
 
-/** Reports and reconciliation have what the client was served and did; a late one of the hasty clicks counts. */
+/**
+ * Checks that reports and reconciliation match what the client did and received. Among the fast clicks, those that came
+ * late enough count.
+ */
 async function checkReports(
   client: Client,
   report: () => Promise<Report>,

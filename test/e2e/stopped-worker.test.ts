@@ -28,7 +28,7 @@ afterAll(async () => {
   await t.close();
 });
 
-// A lease must end.
+// Long timeout: a lease must expire.
 test('a worker stopped past its lease changes no row: another has finished its delivery', {
   timeout: 180_000,
 }, async () => {
@@ -42,12 +42,12 @@ test('a worker stopped past its lease changes no row: another has finished its d
   const id = await enqueueDelivery(t, endpoint);
   await until(() => hook.taken.length, 1);
   first.child.kill('SIGSTOP');
-  // Its lease ends; the process, its connections and their locks are all still there.
+  // The lease expires, while the process, its connections and their locks still exist.
   await t.pool.query("update delivery_queue set lease_until = now() - interval '1 ms'");
   await startWorker();
   await until(async () => (await deliveryOf(t, id)).status, 'delivered');
   expect(hook.taken).toHaveLength(2);
-  // The health of its endpoint is written after the outcome.
+  // The endpoint's health is stored after the outcome.
   await until(
     async () => (await t.pool.query('select from endpoint_health where last_success_at is not null')).rowCount,
     1,
@@ -63,7 +63,7 @@ test('a worker stopped past its lease changes no row: another has finished its d
   waiting[0]?.(); // what the stopped one waits for: an answer that would disable the endpoint
   first.child.kill('SIGCONT');
   const metrics = () => fetch(`${first.url}/metrics`, { headers: { authorization: `Bearer ${metricsToken}` } });
-  // It has read the answer, and settled.
+  // The worker has read the response and settled the attempt.
   await expect.poll(async () => (await metrics()).text()).toMatch(/^perkwire_webhook_leases_lost_total 1$/m);
   await untilSwept(t, 4); // it polls and renews meanwhile
   expect(first.child.exitCode).toBeNull();

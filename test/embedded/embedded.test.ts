@@ -18,7 +18,7 @@ const servers: EmbeddedPostgres[] = [];
 const children: ChildProcess[] = [];
 const folders: string[] = [];
 
-/** A folder the server's user can reach, so that clusters stay inside it. */
+/** Creates a folder that the server's user can access, so that the cluster stays inside it. */
 async function newFolder(): Promise<string> {
   const folder = await realpath(await databaseFolder('perkwire-embedded-'));
   folders.push(folder);
@@ -47,7 +47,7 @@ interface OtherProcess {
   reused: boolean;
 }
 
-/** Starts the database in a process of its own, which then waits for one byte on its input and stops. */
+/** Starts the database in a separate process, which stops when it reads one byte from its input. */
 async function startElsewhere(dataDir: string): Promise<OtherProcess> {
   const script = `
     import { startEmbeddedPostgres } from ${JSON.stringify(embedded)};
@@ -88,7 +88,7 @@ const exists = (path: string) =>
 afterAll(async () => {
   for (const child of children) if (child.exitCode === null && child.signalCode === null) await killAndWait(child);
   for (const server of servers) await server.stop();
-  // A failed test may have left a server that only its ended process knew: taken over here to be stopped.
+  // A failed test may have left a server running whose parent has ended. Attach to it in order to stop it.
   for (const folder of folders)
     if (await exists(join(folder, 'postgres/postmaster.pid')))
       await (await startEmbeddedPostgres({ dataDir: folder })).stop();
@@ -172,7 +172,7 @@ describe('the embedded database', () => {
     const pidFile = join(dataDir, 'postgres/postmaster.pid');
     const lines = (await readFile(pidFile, 'utf8')).split('\n');
     await first.stop();
-    // As the user PostgreSQL runs as: of other users' processes it takes no notice.
+    // Run as the PostgreSQL user, because PostgreSQL ignores processes of other users.
     const { uid, gid } = await stat(join(dataDir, 'postgres'));
     const sleeper = spawn('sleep', ['600'], isRoot ? { uid, gid } : {});
     children.push(sleeper);

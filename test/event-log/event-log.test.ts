@@ -34,13 +34,13 @@ const metricsToken = 'metrics-token-'.repeat(3);
 const metricsOf = async ({ app }: TestApp): Promise<string> =>
   (await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${metricsToken}` } })).body;
 
-/** Seconds that each partition is behind. */
+/** Returns the lag of each partition, in seconds. */
 const lagOf = async (t: TestApp): Promise<number[]> =>
   [...(await metricsOf(t)).matchAll(/^perkwire_event_log_lag_seconds\{[^}]*\} (\S+)$/gm)].map(([, value]) =>
     Number(value),
   );
 
-/** The log that the application has opened. */
+/** Returns the event log that the application has opened. */
 const openLogOf = ({ contributions }: TestApp) => contributions.eventLog as OpenEventLog | null;
 
 describe.skipIf(!hasNats)('the event log', () => {
@@ -123,7 +123,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     expect((await t.app.inject('/health/ready')).json()).toMatchObject({ database: false, event_log: true });
     expect((await t.app.inject('/health/tracking')).statusCode).toBe(200);
     expect(await statusesOf(urlsOf(offer))).toEqual([200, 200, 200, 302]);
-    // What the landing page asks of the session is left empty; the rest of its URL is as always.
+    // Session values in the landing URL are empty. The rest of the URL is unchanged.
     const location = String(direct.headers.location).replace('placement=checkout', 'placement=');
     expect((await call(t, offer.click_url)).headers.location).toBe(location);
     await restore();

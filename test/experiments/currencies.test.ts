@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** Books conversions of a session, by currency (units). */
+/** Books conversions of a session, in units per currency. */
 async function book(sessionId: string, amounts: Record<string, number>): Promise<void> {
   for (const [currency, amount] of Object.entries(amounts))
     await t.pool.query(

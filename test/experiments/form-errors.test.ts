@@ -28,7 +28,7 @@ const given = {
   smallest_lift: '5',
 };
 
-/** What the form says at its fields. */
+/** Returns the field errors of the form. */
 async function refused(fields: Record<string, string>, language: 'en' | 'de' = 'en'): Promise<string[]> {
   await setLanguage(t.pool, me.userId, language);
   const answer = await me.post(path(), { ...given, ...fields });

@@ -61,7 +61,7 @@ test('a rotation of the pepper in the middle changes nobody’s arm, and counts 
   expect(total((arm) => arm.users)).toBe(users.length);
   expect(total((arm) => arm.sessions)).toBe(3 * users.length);
   for (const arm of body.data.arms as Arm[]) expect(arm.outcomes.order.value).toBeCloseTo(30, 9);
-  // Erased by the process that knows only the new pepper.
+  // The process that only has the new pepper erases the user.
   expect((await callsOf(after).call('DELETE', '/manage/v1/users/user-0')).status).toBeLessThan(300);
 });
 

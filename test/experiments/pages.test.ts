@@ -128,7 +128,7 @@ test('a report shows its interval day by day, and segments with what many looks 
   expect(await violations(page)).toEqual([]);
 });
 
-/** Presses Tab until the control is reached: one that it never reaches is none for those without a mouse. */
+/** Presses Tab until the control has focus. Fails if it is never reached, because keyboard users could not use it. */
 async function tabTo(page: Page, selector: string): Promise<void> {
   for (let presses = 0; presses < 150; presses += 1) {
     if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) === true, selector)) return;

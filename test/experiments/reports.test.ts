@@ -38,7 +38,7 @@ test('arms are a dimension of reports, which agree with the report of the experi
 });
 
 test('an explanation and an export say the arm, and the decision is made again bit for bit', async () => {
-  // One user of ten is in no arm: which ones is up to the salt of the experiment.
+  // About one user in ten is in no arm. The experiment's random salt determines which ones.
   let shown = await api.fetch({ pub_user_id: 'user-0' });
   for (let at = 1; shown.experiments === undefined; at += 1) shown = await api.fetch({ pub_user_id: `user-${at}` });
   const { session_id, experiments } = shown;

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** A user who comes into the experiment, clicks, and orders. */
+/** Simulates a user who enters the experiment, clicks, and orders. */
 async function visit(pub_user_id: string): Promise<void> {
   const api = callsOf(t);
   const { session_id } = await api.fetch({ pub_user_id });

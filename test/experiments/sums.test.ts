@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** One pass over all users, as the rule is stated. */
+/** Computes the reference result in one pass over all users, exactly as the rule is defined. */
 async function byOnePass(population: Population, value: string | null) {
   const { rows } = await t.pool.query(
     `with cap as (
@@ -101,7 +101,7 @@ test('sums that follow each change of users are those of one pass over all, capp
   expect(rows[0]).toEqual({ rows: 3 * 2 * 6 + 3 * 2, deltas: 0 });
 });
 
-/** Sums of own outcomes, against one pass over all users. */
+/** Compares the sums of own outcomes with one pass over all users. */
 async function expectSameOutcomes(): Promise<void> {
   for (const population of ['all', 'would_have_seen'] as const) {
     const { rows: expected } = await t.pool.query(

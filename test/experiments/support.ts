@@ -5,7 +5,7 @@ import type { TestBase } from '../support/test-modules.ts';
 
 type Json = Record<string, unknown>;
 
-/** Calls of the API by the publisher of the demo catalogue. */
+/** Returns API calls with the key of the demo catalogue's publisher. */
 export function callsOf({ app }: TestBase, key = 'demo-key') {
   const call = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT', path: string, payload?: Json) => {
     const url = `${path}${path.includes('?') ? '&' : '?'}api_key=${key}`;
@@ -36,7 +36,7 @@ export function callsOf({ app }: TestBase, key = 'demo-key') {
   };
 }
 
-/** Adds all that is committed to the sums: transactions of other databases of the server may hold them up. */
+/** Adds everything that is committed to the sums. Transactions in other databases of the server may delay this. */
 export async function collectAll({ pool }: TestBase): Promise<void> {
   const { rows } = await pool.query<{ xid: string }>('select pg_current_xact_id()::text as xid');
   const isPast = async (): Promise<boolean> => {

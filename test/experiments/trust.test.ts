@@ -15,7 +15,10 @@ afterAll(() => t.close());
 
 const arm = (key: string, share: number) => ({ key, share, changes: {} });
 
-/** An experiment with users: even ones in the control, odd ones in `b`. SQL of `n` says what they did. */
+/**
+ * Creates an experiment with even-numbered users in the control arm and odd-numbered users in `b`. SQL expressions of
+ * `n` define their data.
+ */
 async function withUsers(columns: Record<string, string>, users = 4000, shares = [0.5, 0.5]): Promise<void> {
   await api.start({ key: 'trust', arms: [arm('control', shares[0] ?? 0), arm('b', shares[1] ?? 0)] });
   const all: Record<string, string> = { would_see: '1', revenue_micros: '1000000 * (n / 2 % 5)', ...columns };

@@ -9,8 +9,8 @@ const operations = Object.entries(description.paths).flatMap(([path, methods]) =
 );
 
 /**
- * Routes that know no caller: what they serve is public, or named by a signed token, an unguessable click id or a
- * public SDK id, or signed by an advertiser.
+ * Routes without an authenticated caller. Their data is public, identified by a signed token, an unguessable click id
+ * or a public SDK id, or signed by an advertiser.
  */
 const open = new RegExp(
   [
@@ -20,7 +20,7 @@ const open = new RegExp(
 );
 
 /**
- * Calls without an id in their path that write or look for what is the caller's own; ids in their bodies are tested
+ * Calls without an id in the path, which only write or search the caller's own data. Ids in their bodies are tested
  * below.
  */
 const ownOnly = new Set([
@@ -69,12 +69,15 @@ const ownOnly = new Set([
   'post /manage/v1/privacy/export',
 ]);
 
-/** Named by an event, of which each publisher has its own; ids are tried in test/webhooks/endpoints. */
+/**
+ * Whether a path identifies an endpoint by an event, which each publisher has. Their ids are tested in
+ * test/webhooks/endpoints.
+ */
 const byEvent = (path: string): boolean => path.startsWith('/manage/v1/webhook-endpoints/{endpoint}');
 
 const variables = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
 
-/** Which id a variable of a path stands for. */
+/** Returns the kind of id that a path variable stands for. */
 const idNameOf = (path: string, variable: string): string =>
   variable === 'id' || variable === 'key' ? (/\/([\w-]+)\/\{(?:id|key)\}/.exec(path)?.[1] ?? 'unknown') : variable;
 
@@ -102,7 +105,10 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-/** A publisher names its users itself: to write or erase one that another has is to do so with one's own. */
+/**
+ * Whether a call writes a user. Publishers choose their user ids, so a write with another publisher's user id only
+ * affects the caller's own user.
+ */
 const isOwnUser = (method: string, path: string): boolean => method !== 'get' && path.endsWith('/{pub_user_id}');
 
 const unknownLike = (id: string | undefined): string | undefined => {
@@ -114,7 +120,7 @@ const query = (path: string, { user }: Tenant): string => {
   return /^\/(sdk|wallet)\//.test(path) ? `?pub_user_id=${user}` : '';
 };
 
-/** A body that would pass every other check: the row as its owner sees it. */
+/** Returns a body that would pass every other check: the row as its owner sees it. */
 async function bodyFor(method: string, path: string, owner: Tenant): Promise<object | string | undefined> {
   if (path.endsWith('/members')) return { ids: ['somebody'] };
   if (path.endsWith('/import')) return 'pub_user_id\nsomebody\n';
@@ -187,7 +193,7 @@ describe("another publisher's id behaves exactly like one that does not exist", 
       }
       expect(comparable(foreign)).toEqual(comparable(unknown));
       expect(foreign.body).not.toContain(owner.marker);
-      // An answer that comes late, to a listener that is gone or was never there.
+      // A response for a listener that no longer exists, or never did, is rejected as late.
       expect(path.endsWith('/answers') ? [409] : [403, 404]).toContain(foreign.statusCode);
     }
   });

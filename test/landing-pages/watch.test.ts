@@ -85,7 +85,7 @@ beforeEach(async () => {
   [calls, handle] = [[], ok];
 });
 
-/** Where a campaign leads: https alone is saved, but this server speaks http. */
+/** Sets a campaign's landing page with SQL, because the API accepts https only and this server uses http. */
 const lead = async (host: string, path = '/', id = campaign) => {
   await t.pool.query('update campaigns set landing_url = $2 where id = $1', [id, `http://${host}:${port}${path}`]);
   await t.deps.catalog.refresh();
@@ -94,7 +94,7 @@ const look = async (passedMs = dayMs * 1.2): Promise<number> => {
   clock.ms += passedMs;
   return lookAtDuePages(deps);
 };
-/** A page of another host that answers. */
+/** Adds a page on another host that responds. */
 const answeringElsewhere = async (): Promise<void> => {
   const { body } = await me.call('GET', `/campaigns/${campaign}`);
   const { advertiser_id } = body.data;
@@ -345,7 +345,7 @@ test('what came is shown on the pages of campaign and offer, and listed on the c
 });
 
 describe('the page of a secondary action', () => {
-  /** Where the second button of an offer leads. */
+  /** Sets the link of an offer's secondary action. */
   const act = async (host: string, id = offer): Promise<void> => {
     await t.pool.query('update offers set useraction_url = $2 where id = $1', [id, `http://${host}:${port}/more`]);
     await t.deps.catalog.refresh();
@@ -386,7 +386,7 @@ describe('the page of a secondary action', () => {
     calls = [];
     await look();
     expect(calls).toEqual(['HEAD shop.com/']);
-    // Resuming it accepts what was found, until all was well once.
+    // Resuming the offer accepts the result until the page has been found once.
     await t.pool.query('update offers set active = true where id = $1', [offer]);
     for (let times = 0; times < 4; times += 1) await look();
     expect(await offerShown()).toMatchObject({ active: true, page: { result: 'gone' } });
@@ -422,7 +422,7 @@ describe('the page of a secondary action', () => {
       return calls.filter((call) => call === 'HEAD more.com/more').length;
     };
     expect(await looks()).toBe(1);
-    // Who comes later waits for the next look.
+    // A page that is added later waits for the next check.
     const third = await another('Third');
     await act('more.com', third);
     expect([await look(hourMs), (await offerShown(third)).page]).toEqual([0, null]);

@@ -5,14 +5,14 @@ import { plainThompson } from '../../bench/money/random/policies.ts';
 import { getOrInsert } from '../../src/platform/lib/get-or-insert.ts';
 
 /**
- * The worlds of bench/results/disturbed.md, a few seeds of each. The limits hold for any seed; that document has the
- * goals, and how far each is from being reached.
+ * Runs the worlds of bench/results/disturbed.md with a few seeds each. The limits hold for any seed. That document
+ * lists the goals, and how far each of them is from being reached.
  */
 const [seeds, answers] = [[1, 2, 3], 20_000];
 
 const measured = new Map<string, Measured>();
 
-/** Each world is played once. */
+/** Simulates each world only once. */
 function played(name: string, seed: number, create = engine as Parameters<typeof measure>[1]): Measured {
   return getOrInsert(measured, `${name} ${seed} ${create.name}`, () => measure(worldOf(name, seed), create, seed));
 }

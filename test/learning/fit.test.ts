@@ -22,7 +22,7 @@ const offers = offersOf(campaignOf(1), campaignOf(2), campaignOf(3));
 const [first, second, third] = offers as [Offer, Offer, Offer];
 
 /**
- * Shows offers in turn, 100 per second, and learns every two seconds.
+ * Shows offers in rotation, 100 per second, and learns every two seconds.
  * @returns the time of the last fit
  */
 function run(
@@ -133,7 +133,7 @@ test('a decrease of a rate is noticed within twice as many impressions as its cl
 test('an offer at a later position is judged by its rate at the first position', () => {
   const learner = simulateLearner();
   run(learner, 0, 15_000, (at) => {
-    // Half as many look at the second position: the third offer would have 14 % on the first.
+    // The second position is seen half as often, so the third offer's click rate would be 14 % in the first position.
     if (at % 3 === 2) return { offer: third, position: 2, rate: 0.07 };
     const position = 1 + (mix(at, 1) % 2);
     return { offer: at % 3 === 0 ? first : second, position, rate: position === 1 ? 0.08 : 0.04 };
@@ -265,7 +265,8 @@ test('a model of an earlier release scores as before, so that its decisions can 
   const model = await modelOf(7, { ...stored, click: { ...click, rates } });
   expect(model.click.isLogistic).toBe(false);
   const { mean, shape } = scopedRateOf(scopeOf(model, 1, 'checkout', []).click, first);
-  // Gamma distributions, each level the prior of the next: 40 of 1,000, then 2 of 50 elsewhere, then 10 of 150.
+  // Gamma distributions in which each level is the prior of the next: 40 of 1,000, then 2 of 50 elsewhere, then 10 of
+  // 150.
   const all = (40 + 1) / (1000 + 50);
   const own = (2 + 2) / (50 + 2 / all);
   expect(mean).toBeCloseTo((10 + 4) / (150 + 4 / own), 9);

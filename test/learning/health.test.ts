@@ -89,7 +89,7 @@ test('a failing learner is reported, and continues with fewer rows at a time unt
   expect(await health()).toEqual([200, 'ok']);
 });
 
-// The learner must run into its time limit first.
+// Long timeout: the learner must first reach its own time limit.
 test('rows that take longer to read than a transaction may stay open are learned nevertheless', {
   timeout: 180_000,
 }, async () => {
@@ -98,7 +98,7 @@ test('rows that take longer to read than a transaction may stay open are learned
   let isSlow = true;
   const catalog = {
     current: () => {
-      // Like on a busy machine: PostgreSQL ends transactions that are idle for 5 seconds.
+      // Block the process as on a busy machine. PostgreSQL ends transactions that are idle for 5 seconds.
       if (isSlow) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5500);
       isSlow = false;
       return current();

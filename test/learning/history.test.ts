@@ -28,7 +28,7 @@ async function learnAll(): Promise<Model> {
   return (await loadVersion(t.pool, await newestVersion(t.pool))) as Model;
 }
 
-/** Clicks of an offer, its click rate, and the learned rate. */
+/** Returns the clicks of each offer, its observed click rate and its learned rate. */
 async function rates(model: Model): Promise<{ clicks: number; raw: number; learned: number }[]> {
   const { rows } = await t.pool.query<{ offer_id: number; clicks: number; raw: number }>(
     `select offer_id, clicks, clicks::float8 / seen as raw from (
@@ -56,7 +56,7 @@ const expectGoodRates = async (model: Model): Promise<void> => {
   }
 };
 
-/** Conversions of clicks, of all offers. */
+/** Checks that the learned conversion rate of all offers is close to the observed rate. */
 async function expectGoodConversions({ conversion: { rates } }: Model): Promise<void> {
   const { rows } = await t.pool.query<{ rate: number }>(
     `select (select sum(conversions) from bookings)::float8 / count(*) as rate

@@ -14,7 +14,7 @@ import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { call } from '../tracking/journey.ts';
 
 let t: TestApp;
-/** Prevents an hour from ending while the tests run: they begin ten minutes after its start. */
+/** Moves the clock to ten minutes after the full hour, so that no hour ends during the tests. */
 const aheadMs = 10 * minuteMs - (Date.now() % hourMs);
 const now = (): number => Date.now() + aheadMs;
 beforeAll(async () => {
@@ -22,7 +22,10 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** Learners of the running test. They are two minutes ahead, so that all impressions are old enough to be counted. */
+/**
+ * Learners of the running test. Their clocks are two minutes ahead, so that all impressions are old enough to be
+ * counted.
+ */
 const learners: Learner[] = [];
 const aheadOfEvents = (): number => now() + 2 * minuteMs;
 function startLearner(over: Partial<Parameters<typeof createLearner>[0]> = {}): () => ReturnType<Learner['learn']> {
@@ -39,7 +42,7 @@ const clickSql = `insert into events (day, session_id, offer_id, kind, publisher
   from events where session_id = $1 and position = $2`;
 
 let users = 0;
-/** Fetches offers of new users; some are seen, and some of these clicked. */
+/** Fetches offers for new users. Some offers are seen, and some of these are clicked. */
 async function visit(rounds: number): Promise<void> {
   for (let at = 0; at < rounds; at++) {
     const answer = await t.app.inject({
@@ -49,7 +52,7 @@ async function visit(rounds: number): Promise<void> {
     });
     const { session_id, offers } = answer.json().data as { session_id: string; offers: { pixel: string }[] };
     for (const { pixel } of offers) await call(t, pixel);
-    // Inserted directly, because a click this soon after its impression would not count.
+    // The click is inserted directly, because a click this soon after its impression would not count.
     if (at % 3 === 0) await t.pool.query(clickSql, [session_id, 1 + ((at / 3) % 2)]);
   }
 }
@@ -63,7 +66,7 @@ async function rawCounts(): Promise<{ impressions: number; clicks: number }> {
   return rows[0];
 }
 
-/** Clicks and impressions that the newest version was learned from. */
+/** Returns the number of clicks and impressions that the newest version was learned from. */
 async function learnedCounts(): Promise<{ impressions: number; clicks: number }> {
   const model = await loadVersion(t.pool, await newestVersion(t.pool));
   if (model === null) throw new Error('no model');
@@ -76,7 +79,7 @@ async function learnedCounts(): Promise<{ impressions: number; clicks: number }>
   return counts;
 }
 
-/** Runs learners until no rows are left, because another test's transaction may be open for a while. */
+/** Runs learners until no rows are left. This polls, because another test's transaction may stay open for a while. */
 async function learnAll(...running: (() => Promise<unknown>)[]): Promise<void> {
   await expect
     .poll(
@@ -99,7 +102,7 @@ test('one of several learners leads; another takes over when it stops, or has no
   await first.stop();
   await visit(3);
   await learnAll(other);
-  // As if the leader had said nothing for a minute.
+  // Simulate a leader that has been silent for a minute.
   const progress = await readProgress(t.pool);
   await writeProgress(t.pool, { ...progress, lead: { id: 'silent', atMs: Date.now() - minuteMs } });
   const later = startLearner();
@@ -144,7 +147,7 @@ test('requests are learned by the hour of the week, each once, and become known 
   await learnAll(learn);
   expect(await requests()).toBe(before);
   const { rows } = await t.pool.query<{ all: number }>('select count(*)::integer as all from sessions where not dev');
-  // As if an hour had gone by since all requests so far.
+  // Simulate that an hour has passed since all previous requests.
   await t.pool.query(
     `update ranking_progress set progress = jsonb_set(progress::jsonb, '{traffic}', (
       select jsonb_object_agg(key, jsonb_build_array((value ->> 0)::integer - 1, value -> 1))
@@ -156,7 +159,7 @@ test('requests are learned by the hour of the week, each once, and become known 
   expect(await requests()).toBe(before + (rows[0]?.all ?? 0));
 });
 
-/** Simulates a number of transactions. */
+/** Uses up a number of transaction ids. */
 const passTransactions = (count: number) =>
   t.pool.query(`do $$ begin for at in 1..${count} loop perform pg_current_xact_id(); commit; end loop; end $$`);
 
@@ -175,7 +178,7 @@ test('many rows after a time without any are learned step by step', async () => 
       for n in 1..1000 loop perform pg_current_xact_id(); commit; end loop;
     end loop; end $$`,
   );
-  // Until all are taken in: transactions of other tests hold the end back.
+  // Repeat until all rows are read: transactions of other tests delay the point up to which rows are read.
   for (let rows = 0; rows < 12_000; ) {
     const rowCount = (await learn())?.rows ?? 0;
     expect(rowCount).toBeLessThan(8000);
@@ -214,7 +217,7 @@ test('an offer that is removed while it is learned from is left out, and everyth
 });
 
 test('some whole versions repeat the previous one, and are not read by processes that have it', async () => {
-  // So that the first version of the next learner is the last but one before a whole one.
+  // Set the version so that the next learner's first version is two before a whole one.
   const whole = 1_000_000_000 + 10_000 * 256;
   await t.pool.query(
     'update ranking_versions set version = version + $1 - (select max(version) from ranking_versions)',
@@ -306,7 +309,7 @@ test('a new learner learns from the stored rows, and replaces the model of an ea
   expect(source.current().version).toBeGreaterThan(1_000_000_000);
   expect(source.current().click.isLogistic).toBe(true);
   expect(source.current().sales).toEqual(model.sales);
-  // For a rollback.
+  // Simulate a rollback.
   const { rows: remaining } = await t.pool.query(
     'select version::int, progress from model_versions, learning_progress',
   );

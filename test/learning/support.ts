@@ -8,7 +8,7 @@ import { contextOf } from '../decision/support.ts';
 
 export const learningPublisher = { id: 1, timeZone: 'UTC', learningExcludedKeys: new Set<string>() };
 
-/** Start of simulated time (epoch milliseconds). */
+/** Start of the simulated time, in milliseconds since the epoch. */
 export const startMs = Date.UTC(2026, 10, 2, 12);
 
 export const customProperties = (custom: Record<string, string>, device?: string) =>
@@ -25,12 +25,12 @@ export type Showing = {
   custom?: Record<string, string>;
   device?: string | undefined;
   position?: number;
-  /** Time until the click, and until it is known (milliseconds). */
+  /** Time until the click, in milliseconds. The next field is the time until the click is known. */
   delayMs?: number;
   knownAfterMs?: number;
 };
 
-/** The learner without a database, on a simulated clock: events become known at their time, or later. */
+/** Simulates the learner without a database, on a simulated clock. Events become known at their time or later. */
 export function simulateLearner(seed = 1) {
   const [fits, model] = [createFits(), createModel()];
   const waiting: { knownMs: number; event: LearnEvent }[] = [];
@@ -50,14 +50,14 @@ export function simulateLearner(seed = 1) {
       const click: LearnEvent = { what: 'clicked', row: { ...row, properties, atMs: clickMs }, delayMs, sale: null };
       if (knownAfterMs < Number.POSITIVE_INFINITY) waiting.push({ knownMs: clickMs + knownAfterMs, event: click });
     },
-    /** Adds the events that are known by now, and fits. */
+    /** Adds the events known by now, and fits the model. */
     learn: (nowMs: number): boolean => {
       const dueEvents = waiting.filter(({ knownMs }) => knownMs <= nowMs);
       waiting.splice(0, waiting.length, ...waiting.filter(({ knownMs }) => knownMs > nowMs));
       for (const { event } of dueEvents) takeEvent(fits, model.sales, event);
       return fitAndPublish(fits, model, nowMs);
     },
-    /** Click rate of an offer on the first position. */
+    /** Returns the click rate of an offer in the first position. */
     rateOf: (offer: Offer, custom: Record<string, string> = {}) =>
       scopedRateOf(scopeOf({ ...model }, 1, 'checkout', customProperties(custom)).click, offer),
   };

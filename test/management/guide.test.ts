@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const perkwire = fileURLToPath(new URL('../../dist/perkwire.js', import.meta.url));
 
-// Each command starts a process.
+// Long timeout: each command starts a process.
 test('the commands of the guide work when pasted one after another', { timeout: 240_000 }, async () => {
   const guide = await readFile(new URL('../../docs/guides/management-api.md', import.meta.url), 'utf8');
   const blocks = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text]) => text as string);
@@ -38,7 +38,7 @@ test('the commands of the guide work when pasted one after another', { timeout: 
     );
   });
   expect(code, out).toBe(0);
-  // One response is an error: that of the second call.
+  // Only the second call returns an error.
   expect(
     [...out.matchAll(/"code":"(\w+)"/g)].map(([, name]) => name),
     out,
@@ -48,7 +48,7 @@ test('the commands of the guide work when pasted one after another', { timeout: 
     from offers o join creatives c on c.offer_id = o.id
     where o.title = 'Half off your first box' group by o.id`,
   );
-  // Its own, and that of the copy.
+  // Two offers match: the original and its copy.
   expect(rows).toEqual(Array(2).fill({ active: false, pictures: 2 }));
   expect(JSON.parse(await readFile(join(folder, 'catalogue.json'), 'utf8'))).toMatchObject({ perkwire_catalogue: 1 });
 });

@@ -10,7 +10,10 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** They accept a fetch-offers request, whose further keys are custom attributes, or CSV. */
+/**
+ * Operations that accept unknown keys: fetch-offers bodies, where they are custom attributes, source events, and CSV
+ * imports.
+ */
 const lenient = [
   ...['/explain', '/translations', '/audiences/guests/import', '/audiences/guests/members/import'],
   '/exchange-rates/import',
@@ -53,7 +56,7 @@ test('400: every write of the management API names unknown fields and writes not
   expect(writes.length).toBeGreaterThan(25);
   const { rows: before } = await t.pool.query('select count(*) from audit_log');
   const marks = { perkwire_catalogue: 1 }; // a field of catalogue files alone, without which nothing else is read
-  // Only an empty publisher's file is looked into.
+  // Use an empty publisher for imports, because only then is the content of the file validated.
   const empty = await t.caller(await t.addPublisher());
   const callerOf = (path: string): Caller => {
     if (path === '/catalogue/import') return empty;

@@ -5,7 +5,7 @@ import { signInAs, type TestUser } from '../dashboard/support.ts';
 import { callsOf } from '../drafts/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
-/** A saved change can be undone by the button in the message. */
+/** The button in the message after saving undoes the change. */
 
 let t: TestApp;
 let manager: TestUser;
@@ -25,7 +25,7 @@ beforeEach(async () => {
 const own = (path: string): string => `/dashboard/p/${t.publisher.id}${path}`;
 const rowOf = async (kind = 'offers', id = offer.id) => (await call('GET', `${kind}/${id}`)).body.data;
 
-/** Undo in the message of a response; null if it has none. */
+/** Returns the undo form in a response's message, or null if there is none. */
 function undoIn(answer: Response): Undo | null {
   const flash = answer.cookies.find(({ name }) => name === 'perkwire_flash')?.value ?? '';
   const fields = Buffer.from(flash.split('.')[2] ?? '', 'base64url').toString();

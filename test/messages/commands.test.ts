@@ -12,7 +12,10 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-/** Stores messages, each a millisecond after the one before it. @returns their ids, newest first */
+/**
+ * Stores messages, each one millisecond after the previous one.
+ * @returns message ids, newest first
+ */
 async function add(states: readonly string[]): Promise<string[]> {
   const startMs = Date.now() - 3_600_000;
   const ids = states.map((_, index) => newUuid7(startMs + index));

@@ -250,7 +250,7 @@ test('an unsubscription at a provider holds for the publisher of the message, wh
   expect(await stateOf(address)).toMatchObject({ suppressed: true, reason: 'unsubscribed' });
   expect(await stateOf(address, other.publisher.key)).toMatchObject({ suppressed: false });
   expect((await calls.call('POST', '/suppressions/remove', { email: address })).json().data.suppressed).toBe(false);
-  // A message that is not known any more may be of each publisher that sends messages.
+  // A message that is no longer known may have come from any publisher that sends messages.
   await toSendGrid([{ email: address, event: 'unsubscribe' }]);
   for (const key of [undefined, other.publisher.key])
     expect(await stateOf(address, key)).toMatchObject({ reason: 'unsubscribed' });

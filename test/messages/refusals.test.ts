@@ -30,7 +30,7 @@ afterEach(() => {
 });
 
 let readers = 0;
-/** Wraps a session of a new reader, and waits until the first attempt failed. */
+/** Wraps a session of a new reader, and waits until the first attempt has failed. */
 async function refusedMessage() {
   readers += 1;
   const email = `refused-${readers}@example.com`;

@@ -1,4 +1,4 @@
-/** Replies of mail servers that say that the mailbox does not exist or is disabled. */
+/** Mail server replies which say that the mailbox does not exist or is disabled. */
 export const missingMailboxes: readonly (readonly [server: string, reply: string])[] = [
   ['Postfix', '550 5.1.1 <reader@shop.example>: Recipient address rejected: User unknown in local recipient table'],
   ['Postfix', '550 5.1.1 <reader@shop.example>: Recipient address rejected: User unknown in virtual mailbox table'],
@@ -99,7 +99,7 @@ export const missingMailboxes: readonly (readonly [server: string, reply: string
   ['no longer valid', '550 5.1.1 reader@shop.example is no longer valid'],
 ];
 
-/** Replies that blame anything else: the reader stays. */
+/** Replies with any other reason. The reader is not suppressed. */
 export const otherRefusals: readonly (readonly [refusal: string, server: string, reply: string])[] = [
   // Sender and relay
   ['sender', 'relay', '550 relay not permitted'],
@@ -237,7 +237,7 @@ export const otherRefusals: readonly (readonly [refusal: string, server: string,
     'policy',
     '550 Administrative prohibition - envelope blocked - https://community.mimecast.com/docs/DOC-1369#550',
   ],
-  // Mailboxes that exist
+  // Existing mailboxes
   ['mailbox', 'full', '552 5.2.2 Mailbox full'],
   ['mailbox', 'full', '552 Requested mail action aborted: exceeded storage allocation'],
   ['mailbox', 'full', '552 5.2.2 <reader@shop.example>: user is over quota'],
@@ -281,7 +281,7 @@ export const otherRefusals: readonly (readonly [refusal: string, server: string,
     'null MX',
     '556 5.1.10 <reader@shop.example>: Recipient address rejected: Domain shop.example does not accept mail (nullMX)',
   ],
-  // Nothing definite
+  // Ambiguous replies
   ['unclear', 'standard text', '550 Requested action not taken: mailbox unavailable'],
   ['unclear', 'standard text', '550 Unrouteable address'],
   ['unclear', 'standard text', '550 #5.1.0 Address rejected.'],

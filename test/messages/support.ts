@@ -17,7 +17,7 @@ export type Logged = {
   next_attempt_at: string | null;
 };
 
-/** What tests do with messages. */
+/** Returns message-related calls for tests. */
 export function messageCalls(t: TestBase) {
   const usp = uspCalls(t);
   const call = (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object, key = 'demo-key') =>
@@ -47,11 +47,11 @@ export function messageCalls(t: TestBase) {
   };
 }
 
-/** The headers, each on one line. */
+/** Returns the headers of an email, each on one line. */
 export const headOf = (raw: string): string =>
   (raw.split('\r\n\r\n')[0] ?? '').replaceAll(/\r\n[ \t]+/g, ' ').replaceAll('\r\n', '\n');
 
-/** A part of a mail, decoded. */
+/** Returns one decoded part of an email. */
 export function partOf(raw: string, type: string): string {
   const part = raw.split(/\r\n--[^\r]*\r\n/).find((one) => one.toLowerCase().startsWith(`content-type: ${type}`)) ?? '';
   const body = part.slice(part.indexOf('\r\n\r\n') + 4);

@@ -33,7 +33,7 @@ const mails = {
   question: () => renderQuestion({ ...about, confirmUrl: 'https://perks.test/messages/confirm?t=1' }),
 };
 
-/** `rgb(…)` of a computed style as `#rrggbb`. */
+/** Converts `rgb(…)` from a computed style to `#rrggbb`. */
 const hexOf = (rgb: string): string =>
   `#${(rgb.match(/\d+/g) ?? []).map((one) => Number(one).toString(16).padStart(2, '0')).join('')}`;
 

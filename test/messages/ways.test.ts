@@ -206,7 +206,7 @@ test('an address gets exactly twenty messages a day, also of 64 calls at once an
   await expect.poll(states, { timeout: 30_000 }).toEqual({ sent: 20, dropped: 44 });
   expect(smtp.received.filter(({ to }) => to === 'many@example.com')).toHaveLength(20);
   await Promise.all(others.map((one) => one.stop()));
-  // As if they were of yesterday: a session of tomorrow cannot be stored here.
+  // Move the messages to yesterday, because a session of tomorrow cannot be stored here.
   await t.pool.query("update perk_messages set counted_at = counted_at - interval '25 hours'");
   const { id } = await calls.wrap('many', consented('many@example.com'));
   await calls.untilState(id, 'sent');
@@ -240,7 +240,7 @@ test('the preview is the mail in the colours of the publisher and in any languag
   expect(answer.json().data.html).toContain('dir="rtl"');
 });
 
-// The last one: no session is stored of a day so far ahead.
+// This test comes last, because no further sessions can be stored once the clock is this far ahead.
 test('a question that nobody answers ends after a week, and the address with it', async () => {
   await calls.settings({ double_opt_in: true });
   const { id } = await calls.wrap('silent', consented('silent@example.com'));
@@ -251,7 +251,7 @@ test('a question that nobody answers ends after a week, and the address with it'
   expect(rows).toEqual([{ content_sealed: null }]);
 });
 
-/** Ends a campaign, and waits until the process knows it. */
+/** Sets the end of a campaign, and waits until the process has loaded the change. */
 async function setEnd(campaignId: number, endsAtMs: number): Promise<void> {
   const answer = await t.app.inject({
     method: 'PATCH',

@@ -45,7 +45,7 @@ test('responses with a campaign contain the spent, reserved, unbilled and planne
       exhausted: false,
     },
   ];
-  // The answer of the call that sets the budget has it, too.
+  // The response of the call that sets the budget contains the usage, too.
   expect(saved.body.data.usage).toEqual(usage);
   const campaign = await me.call('GET', '/campaigns/2');
   expect(campaign.body.data.usage).toEqual(usage);

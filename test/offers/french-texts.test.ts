@@ -5,7 +5,7 @@ const blank = ' ';
 const narrow = '\u202f';
 const noBreak = '\u00a0';
 
-/** French has a blank before these, usually a non-breaking one. */
+/** Characters that have a space before them in French, usually a non-breaking one. */
 const marks = ['!', '?', ';', ':', '»', '%', '€'];
 const cases = [blank, narrow, noBreak].flatMap((space) => marks.map((mark) => [space, mark] as const));
 

@@ -10,7 +10,7 @@ const startMs = Date.now();
 let nowMs = startMs;
 let t: ManagementApp;
 let me: Caller;
-/** Id of the campaign with the goal. */
+/** Id of the campaign that has the goal. */
 let id: number;
 beforeAll(async () => {
   t = await createManagementApp({ now: () => nowMs });
@@ -24,7 +24,7 @@ const hours = (count: number): number => count * 3_600_000;
 const inHours = (count: number): string => new Date(startMs + hours(count)).toISOString();
 const goal = { metric: 'impressions', count: 1000, by: inHours(10) };
 
-/** The campaign of the first offer that is shown to a new user. */
+/** Returns the campaign of the first offer shown to a new user. */
 async function show(pubUserId: string) {
   const { offers } = await fetchOffers(t, { pub_user_id: pubUserId, ua: browser });
   return offers[0] as (typeof offers)[number];

@@ -5,7 +5,7 @@ import { readFetchOffers } from '../../src/offers/fetch/request.ts';
 import { fillCopy, hasMacros, macroNames, macroValuesOf } from '../../src/offers/offer-view.ts';
 import { escapeHtml } from '../../src/platform/lib/escape-html.ts';
 
-/** Interface documentation: limits. */
+/** Text limits from the interface documentation. */
 const limits = {
   title: 90,
   description: 220,

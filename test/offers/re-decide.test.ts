@@ -38,7 +38,7 @@ const rules = [
   { targeting: { audiences: { exclude: ['vip'] } }, conditions: { key: 'plan', op: 'equals', value: 'gold' } },
 ];
 
-/** Fetches are for users 0 to 8. Their audiences and attributes change half-way. */
+/** Changes audiences and attributes halfway through the test. Fetches are for users 0 to 8. */
 async function changeAudiences(vip: readonly string[], lapsed: readonly string[]): Promise<void> {
   const call = async (method: 'PUT' | 'DELETE' | 'POST', path: string, payload: object) => {
     const answer = await t.app.inject({ method, url: `/manage/v1/${path}?api_key=demo-key`, payload });
@@ -65,8 +65,8 @@ const agents = [
 type Fetched = Awaited<ReturnType<typeof fetchOffers>>;
 
 /**
- * Records views of the first offers, and clicks for the gold tier. Clicks are inserted, because they would come too
- * soon.
+ * Records views of the first offers, and clicks for users of the gold tier. Clicks are inserted, because real ones
+ * would come too soon after the impression.
  */
 async function seeAndClick(answers: readonly Fetched[]): Promise<void> {
   for (const [index, { session_id, offers }] of answers.entries()) {
@@ -80,7 +80,7 @@ const clickSql = `insert into events (day, session_id, offer_id, kind, publisher
   select day, session_id, offer_id, 'click', publisher_id, campaign_id, position, at + interval '3 seconds'
   from events where session_id = $1`;
 
-/** Learns until there is a newer version, which the app then uses. */
+/** Learns until there is a newer model version that the app then uses. */
 async function takeNewVersion(learn: () => Promise<unknown>): Promise<void> {
   const { version } = t.deps.model.current();
   const next = async (): Promise<number> => {
@@ -92,7 +92,7 @@ async function takeNewVersion(learn: () => Promise<unknown>): Promise<void> {
 }
 
 describe('a stored decision', () => {
-  // 1,000 decisions, each made and repeated.
+  // Long timeout: 1,000 decisions are made and replayed.
   test('is identical when it is made again: 1,000 of all kinds, with many versions of the model', {
     timeout: 240_000,
   }, async () => {
@@ -113,7 +113,7 @@ describe('a stored decision', () => {
     const ids: string[] = [];
     const learner = createLearner({ ...t.deps, now: () => Date.now() + 2 * minuteMs });
     for (let round = 0; round < 10; round += 1) {
-      // The model and the catalogue change, which must not affect earlier decisions.
+      // The model and the catalogue change, which must not affect replays of earlier decisions.
       if (round > 1) await takeNewVersion(learner.learn);
       if (round === 5) {
         await t.pool.query('update campaigns set weight = weight + 1, payout_amount = payout_amount * 2');

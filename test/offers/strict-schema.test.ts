@@ -3,8 +3,8 @@ import { deliveriesOf, uspCalls } from '../perks/usp/calls.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 /**
- * Typed mobile clients fail if a key is missing or has another type. The shapes are written from the documented
- * interface, not from the types of the code.
+ * Strictly typed mobile clients fail if a key is missing or has another type. The shapes below follow the documented
+ * interface, not the types in the code.
  */
 
 type Shape = string | readonly [Shape] | { readonly [key: string]: Shape };
@@ -82,7 +82,7 @@ const creative: Shape = {
   creative_type: 'creative type',
 };
 
-/** Common fields of offers in responses and campaigns in webhooks. */
+/** Fields that offers in responses and campaigns in webhooks have in common. */
 const offerFields: Record<string, Shape> = {
   campaign_id: 'integer',
   ...keys(
@@ -165,7 +165,10 @@ const checks: Record<string, (value: unknown) => boolean> = {
     Object.entries(value).every(([name, text]) => name === 'text' && isText(text)),
 };
 
-/** Differences between a value and its shape. Further keys are allowed, because typed clients ignore them. */
+/**
+ * Returns the differences between a value and its shape. Additional keys are allowed, because typed clients ignore
+ * them.
+ */
 function misfits(value: unknown, shape: Shape, path = ''): string[] {
   if (typeof shape === 'string')
     return checks[shape]?.(value) ? [] : [`${path} is no ${shape}: ${JSON.stringify(value)}`];
@@ -184,7 +187,7 @@ function misfits(value: unknown, shape: Shape, path = ''): string[] {
 let t: TestApp;
 beforeAll(async () => {
   t = await createTestApp();
-  // Values that other programs may have stored: texts for numbers, numbers for texts, unknown keys.
+  // Simulate values stored by other programs: strings instead of numbers, numbers instead of strings, unknown keys.
   await t.pool.query(`update themes set
     settings = settings || '{"delay": "300", "show_close": "yes", "screen_margin": 1e300, "new": 1, "embedded": []}',
     styles = styles || '{"popup": {"borderRadius": {"top_left": "4px"}, "showImage": 1}, "header": null, "footer": 5}'
@@ -210,7 +213,7 @@ const variants: { query?: string; body: Record<string, unknown> }[] = [
   { query: '&campaignId=999999', body: user },
 ];
 
-/** Responses to every variant, with an API key and with the SDK id. */
+/** Returns the responses to every variant, with an API key and with the SDK id. */
 async function answersOf(path: string): Promise<{ data: { count: number } }[]> {
   const responses = [];
   for (const key of [t.publisher.key, t.publisher.sdkId])

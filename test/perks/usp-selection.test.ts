@@ -127,7 +127,10 @@ const creativeTypes = {
   user_id: 'integer',
 };
 
-/** docs/reference/webhooks.md#usp-webhook-payload and docs/reference/access-and-errors.md#legacy-names. */
+/**
+ * Expected types, documented in docs/reference/webhooks.md#usp-webhook-payload and
+ * docs/reference/access-and-errors.md#legacy-names.
+ */
 const campaignTypes = {
   campaign_id: 'integer',
   advertiser_name: 'string',

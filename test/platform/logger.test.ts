@@ -13,7 +13,7 @@ import { cloneDatabase } from '../support/database.ts';
 import { requestOver } from '../support/request.ts';
 import { testConfig } from '../support/test-config.ts';
 
-/** Collects everything logged since the last `clear`. */
+/** Creates a sink that collects everything logged since the last `clear`. */
 function createSink() {
   let text = '';
   const stream = new Writable({
@@ -38,7 +38,7 @@ let deps: Platform['deps'];
 let closeDeps: () => Promise<void>;
 let app: FastifyInstance;
 let requestLog: RequestLog;
-/** Status codes of the responses since the last test began. */
+/** Status codes of responses since the current test started. */
 let statuses: number[] = [];
 
 beforeAll(async () => {
@@ -83,7 +83,7 @@ afterAll(async () => {
 });
 beforeEach(() => sink.clear());
 
-/** Values that must never appear in a log, wherever a client puts them. */
+/** Values that must never appear in a log, wherever a client sends them. */
 const secrets = {
   key: 'demo-key',
   user: 'pub-user-77',
@@ -128,7 +128,7 @@ describe('at level trace no log line holds a key, a token, a user, an address or
     ]) {
       expect((await requestOver(app, { url, headers: { 'user-agent': secrets.agent } })).statusCode).toBeLessThan(400);
     }
-    // The lines are there, with what may be read in them.
+    // The request is logged, with everything that may be logged.
     expect(sink.lines()).toContainEqual(
       expect.objectContaining({
         msg: 'request',
@@ -150,7 +150,7 @@ describe('at level trace no log line holds a key, a token, a user, an address or
     ];
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([401, 400, 404, 400]);
     expect((await app.inject(`/sdk/offer-click?t=${secrets.key}`)).statusCode).toBe(400); // an image for browsers
-    // At the default level, info, the id that the client was told finds the request.
+    // At the default level (info), the request can be found by the id that was reported to the client.
     const refusals = sink.lines().filter(({ level, msg }) => level === 30 && msg === 'request refused');
     expect(refusals.map(({ requestId, status }) => [requestId, status])).toEqual(
       answers.map((answer) => [answer.json().request_id, answer.statusCode]),
@@ -227,7 +227,7 @@ describe('a client that leaves without its answer is logged, counted and shown a
     socket.resetAndDestroy();
     const ended = () => sink.lines().filter(({ msg }) => /^request|has left$/.test(String(msg)));
     await expect.poll(() => ended().length).toBeGreaterThan(0);
-    // A request after it is served, so that all that the first one left is logged.
+    // Serve another request, so that everything from the first one has been logged.
     await app.inject('/health/live');
     expect(sink.lines().filter(({ level }) => Number(level) >= 40)).toEqual([]);
     expect(statuses.filter((status) => status >= 500)).toEqual([]);

@@ -283,7 +283,7 @@ test.each(['pub_user_id', 'ad_fp'] as const)(
     const click = await clickOffer(t, user);
     await askErasure(t, { [namedBy]: user[namedBy] });
     while (await eraseNext(t));
-    // As calls write it that had read the session before.
+    // Events written by calls that had read the session before the erasure.
     const events = [
       {
         publisherId: t.publisher.id,

@@ -51,7 +51,9 @@ test('an export has all data stored about a user, and none of others', async () 
   expect(byDevice.saved_offers).toHaveLength(1);
 });
 
-/** As many sessions as one that is there, at earlier times, each with an event of each of these kinds. */
+/**
+ * Copies an existing session to the given ids, with earlier times, and adds an event of each given kind to each copy.
+ */
 async function repeat({ sessionId, id, campaign_id: campaignId }: SaveableOffer, ids: string[], kinds: string[]) {
   await t.pool.query(
     `insert into sessions (day, id, publisher_id, placement, pub_user_id, user_key, offer_ids, campaign_ids, dev, usp,

@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
-/** A request of the marked user. */
+/** Sends a request with the marked user's address and user agent. */
 const send = (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) =>
   requestOver(t.app, {
     method,

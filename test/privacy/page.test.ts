@@ -48,7 +48,7 @@ test('it tells of e-mail addresses, their time and how mails end, where the publ
   for (const language of languageTags)
     expect([language, await texts(language)]).toEqual([language, [true, true, false]]);
   expect((await page()).body).toContain('up to 7 more days');
-  // Addresses of reminders may still wait for their day.
+  // Reminder addresses may still be stored until their due date.
   expect((await setMessages({ enabled: false })).statusCode).toBe(200);
   expect(await texts('en')).toEqual([true, true, false]);
 });
@@ -89,6 +89,6 @@ test.each([
     t.app.inject({ url, headers: { 'accept-language': `${language}, en;q=0.5` } }),
   ]);
   expect(byUrl.body).toContain(`<html ${attributes}>`);
-  // A reader who also accepts English still has the direction of the language they prefer.
+  // For a reader who also accepts English, the page has the text direction of their preferred language.
   expect(byHeader.body).toContain(`<html ${attributes}>`);
 });

@@ -13,7 +13,7 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 let t: Awaited<ReturnType<typeof createTimedApp>>;
 beforeAll(async () => {
   t = await createTimedApp();
-  // The publisher has an audience that a campaign names: fetches look users up by the hash.
+  // Give the publisher an audience that a campaign uses, so that fetches look users up by the hash.
   await manage('POST', '/audiences', { key: 'readers', name: 'Readers' });
   const { id } = (await manage('GET', '/campaigns')).json().data[0];
   const rules = { targeting: { audiences: { exclude: ['readers'] } } };
@@ -29,7 +29,10 @@ const manage = (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object
     ...(payload !== undefined && { payload }),
   });
 
-/** A fetch that names a person by the hash of an address. @returns the id of its session */
+/**
+ * Sends a fetch that identifies a user by an email hash.
+ * @returns the session id
+ */
 async function visit(email: string, more: object = {}): Promise<string> {
   const { sessionId: id } = await fetchOffers(t, { email_sha256: sha256(email), ...more });
   t.clock.ms += 1000;
@@ -51,7 +54,7 @@ test.each([
   expect(done.data).toMatchObject({ status: 'done', erased: { sessions: 2 } });
   expect([await sessionsOf(named), await decisionOf(first)]).toEqual([[], null]);
   expect(await decisionOf(other)).toContain('emailKey');
-  // What comes after the request is a new visit.
+  // A session after the erasure request is a new visit, and is not erased.
   const later = await visit(email);
   expect(await sessionsOf(named)).toEqual([later]);
 });

@@ -3,7 +3,10 @@ import { eraseNext as eraseNextWith } from '../../src/privacy/erasure-job.ts';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
 import type { TestBase } from '../support/test-modules.ts';
 
-/** One sweep of an erasure that is due. @returns false when none is due */
+/**
+ * Runs one sweep of an erasure that is due.
+ * @returns false if none is due
+ */
 export const eraseNext = ({ deps, contributions }: Pick<TestBase, 'deps' | 'contributions'>): Promise<boolean> =>
   eraseNextWith({ ...deps, userData: contributions.userData });
 
@@ -28,7 +31,10 @@ export const askExport = (
 ): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'POST', url: `/manage/v1/privacy/export?api_key=${key}`, payload: body });
 
-/** Erases a user as a worker does, both sweeps. @returns the job's last answer */
+/**
+ * Erases a user with both sweeps, like a worker.
+ * @returns the final response for the erasure job
+ */
 export async function erase(t: TestBase & { clock: { ms: number } }, body: object) {
   const { id } = (await askErasure(t, body)).json().data;
   while (await eraseNext(t));
@@ -38,8 +44,8 @@ export async function erase(t: TestBase & { clock: { ms: number } }, body: objec
 }
 
 /**
- * Where a text stands anywhere in the database: in any column of any row, also inside bytes.
- * @returns the tables
+ * Searches the whole database for a text: every column of every row, including binary data.
+ * @returns the tables that contain it
  */
 export async function tablesWith({ pool }: Pick<TestBase, 'pool'>, text: string): Promise<string[]> {
   const { rows: tables } = await pool.query<{ name: string }>(

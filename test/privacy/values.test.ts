@@ -42,7 +42,7 @@ test('erasing a user again, or one with values beyond the daily limit, removes n
   const key = 'seat';
   await showOnce('shopper-3', { [key]: 'A1' });
   await rollUpAll(t, t.clock.ms);
-  // As if 1,000 values had been there before: the next one is counted under `other`.
+  // Simulate 999 more values, so that the next new value is counted under `other`.
   await t.pool.query(
     `insert into custom_values (day, publisher_id, key, value)
     select $1, $2, $3, 'x' || n from generate_series(1, 999) as n`,

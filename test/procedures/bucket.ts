@@ -9,7 +9,10 @@ import { type Swift, startSwift } from './swift.ts';
 const name = 'pictures';
 const key = 'bucket';
 
-/** Pictures in a bucket of a real object store: kept, found by another process, refused and missed in the open. */
+/**
+ * Tests images in a bucket of a real object store: storing them, reading them from another process, rejected
+ * credentials, and reporting missing images openly.
+ */
 export async function bucket(): Promise<string> {
   const swift = await startSwift();
   const postgres = await startChaosPostgres();
@@ -75,7 +78,7 @@ function send(url: string, offerId: number, picture: Buffer): Promise<Response> 
   return fetch(`${url}/manage/v1/creatives?api_key=${key}`, { method: 'POST', body });
 }
 
-/** @returns the path of the picture */
+/** @returns the path of the image */
 async function upload(url: string, offerId: number, picture: Buffer): Promise<string> {
   const answer = await send(url, offerId, picture);
   const text = await answer.text();

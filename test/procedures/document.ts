@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs';
 
-/** A step of a procedure: a value that all processes get, or commands. */
+/** A step of a procedure: either commands, or a variable that all processes get. */
 export type Step = { variable: string; value: string } | { commands: string };
 
 const source = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
 
-/** The steps below a heading of docs/operations.md, in their order, so that what is run is what is documented. */
+/**
+ * Returns the steps below a heading of docs/operations.md, in order, so that the tests run exactly what is documented.
+ */
 export function stepsOf(heading: string): Step[] {
   const [, section] = source.split(`\n### ${heading}\n`);
   const text = section?.split(/\n##/)[0] ?? '';
@@ -17,6 +19,6 @@ export function stepsOf(heading: string): Step[] {
   return steps;
 }
 
-/** The commands below a heading. */
+/** Returns the commands below a heading. */
 export const commandsOf = (heading: string): string[] =>
   stepsOf(heading).flatMap((step) => ('commands' in step ? [step.commands] : []));

@@ -6,25 +6,25 @@ import pg from 'pg';
 import { idOf, postgresBinaries } from '../chaos/patroni.ts';
 import { freePort } from '../support/server-process.ts';
 
-/** A machine with a PostgreSQL of its own, and an empty database. */
+/** A simulated machine with its own PostgreSQL server and an empty database. */
 export type Machine = {
   url: string;
   folder: string;
-  /** @returns its URL */
+  /** @returns the database URL */
   createDatabase: (name: string) => Promise<string>;
   close: () => Promise<void>;
 };
 
-/** The programs of PostgreSQL first. */
+/** Returns a PATH that starts with PostgreSQL's programs. */
 export const programPath = (): string => `${postgresBinaries()}:${process.env.PATH}`;
 
-/** Whom PostgreSQL runs as; undefined: as ourselves. */
+/** Returns the account that PostgreSQL runs as, or undefined to use the current account. */
 export const accountIds = (): { uid: number; gid: number } | undefined =>
   process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : undefined;
 
 /**
- * @param binDir of its programs; default: those that the operating system brings
- * @throws where no PostgreSQL is installed, saying how it is
+ * @param binDir folder of PostgreSQL's programs; default: those of the operating system
+ * @throws if PostgreSQL is not installed, with installation instructions
  */
 export async function startMachine(binDir = postgresBinaries()): Promise<Machine> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-machine-'));

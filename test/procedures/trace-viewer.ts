@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { endChild, freePort, untilReady } from '../support/server-process.ts';
 
-/** A span as the viewer shows it; without parent: the root, as far as the viewer knows. */
+/** A span as the viewer shows it. Without a parent, it is the root, as far as the viewer knows. */
 export type ViewedSpan = {
   spanId: string;
   parentSpanId?: string;
@@ -17,18 +17,21 @@ export type ViewedSpan = {
 };
 
 export type TraceViewer = {
-  /** Of its pages, and of its receiver. */
+  /** URL of the viewer's pages and of its receiver. */
   url: string;
   spansOf: (traceId: string) => Promise<readonly ViewedSpan[]>;
   close: () => Promise<unknown>;
 };
 
-/** A receiver of OTLP with pages for people, of the world outside; it needs the SQLite of Node 22. */
+/** npm package of a third-party OTLP receiver with a web interface. It needs the SQLite module of Node 22. */
 const viewer = 'autotel-devtools';
 const node = `node-${process.platform}-${process.arch}`;
 const packages = [`${viewer}@27.1.0`, `${node}@22.23.3`];
 
-/** Installed once for each machine, outside of the project. @throws where npm does not have it */
+/**
+ * Starts the viewer, which is installed once per machine, outside of the project.
+ * @throws if npm does not have it
+ */
 export async function startTraceViewer(): Promise<TraceViewer> {
   const folder = join(tmpdir(), 'perkwire-trace-viewer');
   const modules = join(folder, 'node_modules');

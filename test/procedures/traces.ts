@@ -10,16 +10,19 @@ import { openPool } from './service.ts';
 import { startTraceViewer, type TraceViewer, type ViewedSpan } from './trace-viewer.ts';
 
 const key = 'traces';
-/** The shop's own trace and span, in which it calls the service. */
+/** Trace and span ids of the shop, which calls the service within this span. */
 const [traceId, spanId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
 
-/** Spans are sent every five seconds; a starved machine takes longer (milliseconds). */
+/**
+ * Time limit for spans to arrive, in milliseconds. Spans are sent every five seconds, or later on an overloaded
+ * machine.
+ */
 const limitMs = 60_000;
 
 const fetchName = 'POST /native/v4/offers.json';
 const wrapName = 'POST /sdk/v4/usp/session/:session_id.json';
 
-/** A shop's trace over fetch, wrap and a webhook that is refused once, as a collector that others wrote reads it. */
+/** Checks a shop's trace across a fetch, a wrap and a webhook that fails once, as a third-party collector shows it. */
 export async function traces(): Promise<string> {
   const viewer = await startTraceViewer();
   const postgres = await startChaosPostgres();
@@ -72,7 +75,7 @@ async function call(origin: string, method: string, path: string, body: object, 
   return (await answer.json()) as Answer;
 }
 
-/** The shop is traced too: the span that both of its calls are below. Times in nanoseconds. */
+/** Sends the shop's own span, which is the parent of both calls. Times are in nanoseconds. */
 async function sendShopSpan(viewerUrl: string, startMs: number): Promise<void> {
   const name = 'POST /orders';
   const time = { startTimeUnixNano: `${startMs}000000`, endTimeUnixNano: `${Date.now()}000000` };
@@ -84,7 +87,7 @@ async function sendShopSpan(viewerUrl: string, startMs: number): Promise<void> {
   if (!answer.ok) throw new Error(`the viewer answered ${answer.status}`);
 }
 
-/** What must be there, each below its parent. */
+/** Expected spans, each below its parent. */
 const expected = [
   ' > POST /orders: ',
   `POST /orders > ${fetchName}: 200`,
@@ -107,7 +110,7 @@ async function untilComplete(viewer: TraceViewer): Promise<readonly ViewedSpan[]
   }
 }
 
-/** `200 delivered`: what a span says of itself. */
+/** Returns the result recorded in a span, such as `200 delivered`. */
 const resultOf = ({ attributes, status }: ViewedSpan): string =>
   [
     attributes['http.response.status_code'],
@@ -118,7 +121,7 @@ const resultOf = ({ attributes, status }: ViewedSpan): string =>
     .filter((one) => one !== undefined)
     .join(' ');
 
-/** @throws where a span is missing, too many, or not below its parent */
+/** @throws if a span is missing, unexpected, or has the wrong parent */
 function verify(spans: readonly ViewedSpan[]): void {
   const names = new Map(spans.map((span) => [span.spanId, span.name]));
   const found = spans.map((span) => {
@@ -129,7 +132,7 @@ function verify(spans: readonly ViewedSpan[]): void {
   if (seen !== wanted) throw new Error(`the viewer shows\n${seen}\ninstead of\n${wanted}`);
 }
 
-/** The trace as text: children below their parents, by time. */
+/** Formats a trace as a tree, with children below their parents, by time. */
 function treeOf(spans: readonly ViewedSpan[], parentId?: string, depth = 2): string {
   return spans
     .filter(({ parentSpanId }) => parentSpanId === parentId)
@@ -142,7 +145,7 @@ function treeOf(spans: readonly ViewedSpan[], parentId?: string, depth = 2): str
     .join('\n');
 }
 
-/** The trace in the viewer's own pages. */
+/** Takes a screenshot of the trace in the viewer. */
 async function takePicture({ url }: TraceViewer): Promise<void> {
   const browser = await launchBrowser();
   const page = await browser.newPage({ viewport: { width: 1280, height: 690 } });

@@ -4,10 +4,10 @@ import { join, resolve } from 'node:path';
 import { stepsOf } from './document.ts';
 import { runCommands, underLoad } from './service.ts';
 
-/** A column that a later release adds. */
+/** Migration of a later release, which adds a column. */
 const nextMigration = 'alter table publishers add column of_the_next_release text;\n';
 
-/** A checkout of the next release: this build with one migration more. */
+/** Creates a checkout of the next release, which is this build with one more migration. */
 async function makeNextRelease(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-next-'));
   for (const name of ['dist', 'migrations', 'assets', 'demo', 'scripts', 'src', 'packages', 'package.json'])
@@ -19,7 +19,7 @@ async function makeNextRelease(): Promise<string> {
   return folder;
 }
 
-/** The next release replaces this one under load, and this one that: nothing is refused or lost. */
+/** Replaces this release with the next one under load, and back again. No request may be rejected, and no data lost. */
 export async function upgrade(): Promise<string> {
   const next = await makeNextRelease();
   try {
@@ -43,7 +43,7 @@ export async function upgrade(): Promise<string> {
   }
 }
 
-/** Without the variable, this release refuses the schema of the next with a sentence. */
+/** Checks that without the variable, this release refuses to start on the newer schema, with a clear message. */
 async function failsToStart(env: Record<string, string>): Promise<void> {
   const printed = await runCommands('ROLES=migrate node dist/server.js 2>&1 || true', env);
   if (!printed.includes('newer than this release (it has 9999-next-release.sql)'))

@@ -72,7 +72,7 @@ describe('PerkwirePrefetch', () => {
     expect(page().html).toContain('data-sdk="https://offers.example/launcher.min.js"');
     expect(page().html).toContain("accountId: '0123456789abcdef'");
     expect(page().html).toContain('"pub_user_id": "user-1"');
-    // A value cannot end the script of the page.
+    // A value cannot end the page's script element.
     expect(page().html.match(/<\/script>/g)).toHaveLength(2);
   });
 

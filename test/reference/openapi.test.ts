@@ -38,12 +38,12 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-/** What a reference names; anything else is itself. */
+/** Resolves a reference. Returns any other value unchanged. */
 function resolve<Value extends Reference>(value: Value): Value {
   return value.$ref === undefined ? value : (findReference(description, value.$ref) as Value);
 }
 
-/** Names of the operations of which the check is not true. */
+/** Returns the names of operations that fail the check. */
 const without = (check: (one: { path: string; method: string; operation: Operation }) => boolean): string[] =>
   operations.filter((one) => !check(one)).map(({ name }) => name);
 
@@ -102,7 +102,7 @@ describe('the OpenAPI description', () => {
         Object.entries(operation.responses)
           .filter(([status, answer]) => {
             const { content } = resolve(answer);
-            // A bad token is answered with the same image as a good one.
+            // A request with an invalid token gets the same image as one with a valid token.
             if (/^[23]/.test(status) || content?.['image/png'] !== undefined) return false;
             return content?.['application/json']?.schema.$ref !== '#/components/schemas/Error';
           })
@@ -158,7 +158,7 @@ test('the documentation can be browsed at /docs', async () => {
   const page = await t.app.inject('/docs');
   expect(page.statusCode).toBe(200);
   expect(page.headers['content-type']).toMatch(/^text\/html/);
-  // What the page loads and leads to is served here, too.
+  // Files that the page loads and pages that it links to are served here, too.
   const linked = [...page.body.matchAll(/(?:src|href)="(\/docs[^"#]*)/g)].map(([, path]) => path as string);
   expect(linked.length).toBeGreaterThan(25);
   for (const path of new Set(linked))

@@ -68,7 +68,7 @@ describe('a report in another time zone than that of the publisher', () => {
     await t.pool.query("update publishers set time_zone = 'UTC' where id = $1", [t.publisher.id]);
     await t.pool.query("select create_report_partitions('2026-11-01', '2026-11-30')");
     await t.deps.catalog.refresh();
-    // 10 USD each: on the 20th and on the 21st in UTC, which are one day in Tokyo.
+    // 10 USD on the 20th and on the 21st (UTC). Both fall on the same day in Tokyo.
     const fact = { placement: 'checkout', offerId: 1, sessions: 10, clicks: 1, revenue_micros: 10_000_000 };
     await addSums(t, [
       { ...fact, at: new Date(Date.UTC(2026, 10, 20, 23)) },

@@ -5,10 +5,10 @@ import { differences, rollUpAll } from './support.ts';
 
 let t: TestApp;
 const currencies = ['USD', 'EUR', 'JPY', 'KWD'];
-/** What was booked by currency, in units. */
+/** Booked amounts by currency, in units. */
 const booked = new Map<string, number>();
 
-/** Campaigns paid by the click in several currencies, and clicks on all that is shown. */
+/** Create campaigns that pay per click in several currencies, and click all offers shown. */
 beforeAll(async () => {
   t = await createTestApp();
   const { rows } = await t.pool.query<{ id: number }>('select id from campaigns order by id');
@@ -46,7 +46,7 @@ const expected = () =>
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([currency, micros]) => ({ currency, revenue: micros / 1e6, unbilled: 0 }));
 
-/** Sums by currency of what rows say. */
+/** Adds up the amounts of rows by currency. */
 function sumRows(rows: readonly Row[]): Record<string, number> {
   const sums: Record<string, number> = {};
   for (const { currency, revenue } of rows.flatMap((row) => row.revenue_by_currency))

@@ -13,14 +13,14 @@ import { differences, rollUpAll } from './support.ts';
 
 const seed = Number(process.env.TEST_SEED);
 let state = seed;
-/** A number from 0 to before 1. */
+/** Returns a random number from 0 to less than 1. */
 const random = (): number => {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
   return state / 2 ** 32;
 };
 const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
 
-/** Currencies with the smallest unit (millionths) that campaigns pay in; IDR pays millions. */
+/** Currencies that campaigns pay in, with their smallest unit in millionths. Payouts in IDR are in the millions. */
 const units = { USD: 10_000, EUR: 1000, JPY: 1_000_000, KRW: 1_000_000, KWD: 1000, BHD: 1000, IDR: 1_000_000_000 };
 type Currency = keyof typeof units;
 const currencies = Object.keys(units) as Currency[];
@@ -30,7 +30,7 @@ type TestCampaign = { id: number; kind: Kind; currency: Currency; micros: bigint
 
 let t: TestApp;
 const campaigns: TestCampaign[] = [];
-/** Booked and unbilled money by currency (millionths). */
+/** Booked and unbilled amounts by currency, in millionths. */
 const ledger = new Map<string, { revenue: bigint; unbilled: bigint }>();
 function enter(currency: string, { revenue = 0n, unbilled = 0n }): void {
   const sum = ledger.get(currency) ?? { revenue: 0n, unbilled: 0n };
@@ -39,7 +39,7 @@ function enter(currency: string, { revenue = 0n, unbilled = 0n }): void {
 
 const decimal = (micros: bigint): string => `${micros / 1_000_000n}.${String(micros % 1_000_000n).padStart(6, '0')}`;
 
-/** Units of each for 1 USD, as fractions; JPY, KRW, BHD and IDR have no rate. */
+/** Exchange rates in units per USD, as fractions. JPY, KRW, BHD and IDR have no rate. */
 const rates: Partial<Record<Currency, [bigint, bigint]>> = { USD: [1n, 1n], EUR: [8n, 10n], KWD: [3n, 10n] };
 
 async function convert({ currency, micros }: TestCampaign, clickId: string, txn: string): Promise<void> {
@@ -61,7 +61,7 @@ async function convert({ currency, micros }: TestCampaign, clickId: string, txn:
     const [numerator, denominator] = [amount * bought[0] * sold[1], bought[1] * sold[0]];
     enter(currency, { revenue: (2n * numerator + denominator) / (2n * denominator) });
   }
-  // A void takes back what its conversion paid.
+  // A void reverses the amount of its conversion.
   if (given !== currency || random() > 0.3) return;
   expect((await track(t, { click_id: clickId, txn_id: txn, void: '1' })).statusCode).toBe(200);
   enter(currency, { revenue: -amount });
@@ -97,7 +97,7 @@ beforeAll(async () => {
   );
   for (const [at, { id }] of rows.entries()) {
     const currency = currencies[at % currencies.length] as Currency;
-    // A thousandth of it is a whole millionth, so that an impression is paid exactly.
+    // A thousandth of the amount is a whole number of millionths, so that an impression (CPM) is paid exactly.
     const micros = BigInt(1 + Math.floor(random() * 900)) * BigInt(units[currency]);
     const campaign: TestCampaign = { id, kind: pick(['cpc', 'cpm', 'cpa', 'cpa']), currency, micros };
     campaigns.push(campaign);
@@ -128,7 +128,7 @@ const expected = (): Money[] =>
     }))
     .sort((a, b) => (a.currency < b.currency ? -1 : 1));
 
-/** Sums of amounts by currency, exact to the millionth; sums of nothing are left out. */
+/** Adds up amounts by currency, exact to the millionth. Omits currencies without amounts. */
 function sumOf(amounts: readonly Money[]): Money[] {
   const sums = new Map<string, [number, number]>();
   for (const { currency, revenue, unbilled } of amounts) {
@@ -147,7 +147,7 @@ const report = (query: string) =>
     url: `/native/activity.json?api_key=${t.publisher.key}&from=${today()}&to=${today()}${query}`,
   });
 
-/** Amounts of the lines of a CSV file. */
+/** Returns the amounts in the rows of a CSV file. */
 function csvMoney(body: string): Money[] {
   const [head = '', ...lines] = body.trim().split('\r\n');
   const names = head.split(',');
@@ -221,7 +221,7 @@ test('the converted total is that of the ledger, and null while a currency has n
   await t.deps.catalog.refresh();
   const missing = expected().some(({ currency }) => !(currency in rates));
   if (missing) expect((await report('')).json().data.revenue_converted).toBeNull();
-  // Units of each for 1 USD.
+  // Exchange rates in units per USD.
   const all = { EUR: 0.8, KWD: 0.3, BHD: 0.25, JPY: 160, KRW: 1280, IDR: 16_000 };
   const stored = Object.entries(all).map(([currency, rate]) => ({ currency, rate, valid_from: '2020-01-01' }));
   expect((await api('PUT', 'exchange-rates', { base: 'USD', rates: stored })).status).toBe(200);

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** Fetches offers, and sees all of them. */
+/** Fetches offers, and sends an impression for each. */
 async function visit(): Promise<void> {
   const { offers } = await fetchOffers(t, { placement: 'checkout' });
   for (const offer of offers) await call(t, offer.pixel);

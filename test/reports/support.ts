@@ -9,7 +9,10 @@ import { weekStartSql } from '../../src/reports/rollup/weeks.ts';
 import { type Difference, verifyRollups } from '../../src/reports/verify.ts';
 import type { TestBase } from '../support/test-modules.ts';
 
-/** Rolls up until everything committed is in the reports. @returns events that were found (count) */
+/**
+ * Rolls up until everything committed is in the reports.
+ * @returns number of events found
+ */
 export async function rollUpAll({ pool }: Pick<TestBase, 'pool'>, nowMs = Date.now()): Promise<number> {
   for (let found = 0; ; ) {
     const { events, complete } = await rollUp(pool, nowMs, 1e9);
@@ -18,7 +21,7 @@ export async function rollUpAll({ pool }: Pick<TestBase, 'pool'>, nowMs = Date.n
   }
 }
 
-/** Today's activity of the test publisher, by UTC. */
+/** Returns today's activity of the test publisher, in UTC. */
 export function activity(
   { pool, publisher, deps }: TestBase,
   asked: Partial<ActivityQuery> = {},
@@ -39,7 +42,7 @@ export function activity(
   });
 }
 
-/** Differences between the sums of a day, today by default, and the raw rows. */
+/** Returns the differences between the sums of a day (default: today) and the raw rows. */
 export async function differences({ pool }: Pick<TestBase, 'pool'>, nowMs = Date.now()): Promise<Difference[]> {
   const client = await pool.connect();
   const today = dayOf(nowMs);
@@ -50,17 +53,17 @@ export async function differences({ pool }: Pick<TestBase, 'pool'>, nowMs = Date
   }
 }
 
-/** The metrics that are not zero. */
+/** Returns only the metrics that are not zero. */
 export const nonZero = (metrics: Metrics | undefined): Partial<Metrics> =>
   Object.fromEntries(Object.entries(metrics ?? {}).filter(([, value]) => typeof value === 'number' && value !== 0));
 
-/** `{ value: its non-zero metrics }` of rows grouped by one dimension. */
+/** Returns `{ value: its non-zero metrics }` for rows that are grouped by one dimension. */
 export const byGroup = (rows: readonly ActivityRow[]): Record<string, Partial<Metrics>> => {
   expect(new Set(rows.map((row) => row.time)).size).toBeLessThanOrEqual(1);
   return Object.fromEntries(rows.map((row) => [row.group.join(' '), nonZero(row.metrics)]));
 };
 
-/** What happened in an hour, for `addSums`. */
+/** Activity within one hour, for `addSums`. */
 export type HourFact = { at: Date; placement: string; offerId: number } & Partial<Metrics> & {
     country?: string;
     device?: string;
@@ -70,7 +73,7 @@ export type HourFact = { at: Date; placement: string; offerId: number } & Partia
 
 const factColumns = ['publisher_id', 'at', 'placement', 'offer_id', 'campaign_id', 'country', 'device', 'os'];
 
-/** Adds made-up sums of every grain, as rollups in UTC would have them, without the rows they come from. */
+/** Adds generated sums of every grain, as rollups in UTC would store them, but without the raw rows. */
 export async function addSums({ pool, publisher }: TestBase, facts: readonly HourFact[]): Promise<void> {
   const rows = facts.map(({ at, offerId, campaignId = 1, country = 'DE', device = 'mobile', os = 'ios', ...fact }) => ({
     ...Object.fromEntries(metricNames.map((name) => [name, 0])),
@@ -101,7 +104,7 @@ export async function addSums({ pool, publisher }: TestBase, facts: readonly Hou
   await addMoneyOfSums(pool);
 }
 
-/** Gives the money of sums that were added without it the currencies of the campaigns. */
+/** Adds the campaign currencies to revenue sums that were stored without one. */
 export async function addMoneyOfSums(pool: TestBase['pool']): Promise<void> {
   await pool.query("select complete_rollup_money('-infinity', 'infinity')");
 }

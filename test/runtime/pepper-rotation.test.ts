@@ -40,7 +40,7 @@ const campaigns = async (t: TestApp) => (await show(t)).map(({ campaign_id }) =>
 const savedIn = async (t: TestApp): Promise<number[]> =>
   (await list(t, 'user-1')).json().data.offers.map(({ id }: { id: number }) => id);
 
-/** Rows under the old and the new pepper. */
+/** Returns the number of rows under the old and under the new pepper. */
 async function countRows(): Promise<{ histories: (number | undefined)[]; items: (number | undefined)[] }> {
   const marks = [oldPepper, newPepper].map(pepperMark);
   const [histories, items] = [await countHistoriesByMark(before.pool), await countItemsByMark(before.pool)];
@@ -60,7 +60,7 @@ test('a user seen during the rotation keeps opt-outs, wallet, links and conversi
   );
   expect(await countRows()).toEqual({ histories: [2, undefined], items: [1, undefined] });
 
-  // Two processes see the user at once, and a beacon of the earlier session arrives late.
+  // Two processes see the user at the same time, and a beacon of the earlier session arrives late.
   const campaignLists = await Promise.all([campaigns(during), campaigns(during), campaigns(during)]);
   for (const ids of campaignLists) expect(ids).not.toContain(first.campaign_id);
   await call(before, third.beacons.no_thanks_click);
@@ -75,12 +75,12 @@ test('a user seen during the rotation keeps opt-outs, wallet, links and conversi
   expect((await track(during, sale)).json().message).toBe('duplicate');
   expect(await countRows()).toEqual({ histories: [1, 1], items: [undefined, 1] });
 
-  // Without the old pepper, a user who was seen is still known.
+  // Without the old pepper, a user who was seen during the rotation is still recognised.
   const campaignIds = await campaigns(after);
   for (const refused of [first, third]) expect(campaignIds).not.toContain(refused.campaign_id);
   expect(await savedIn(after)).toEqual([second.id]);
 
-  // The user is erased by an id that only the sessions contain: both keys of the device are found.
+  // Erase the user by an id that only the sessions contain. Both keys of the device are found.
   await showTo(during, null, user);
   const erasure = await during.app.inject({
     method: 'POST',

@@ -30,13 +30,13 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Process ids of the running processes with these roles, by their heartbeats. */
+/** Returns the process ids of the running processes with this role, from their heartbeats. */
 async function pidsOf(role: 'api' | 'worker'): Promise<number[]> {
   const { rows } = await pool.query<{ pid: number }>('select pid from processes where roles = $1', [[role]]);
   return rows.map(({ pid }) => pid).filter(isAlive);
 }
 
-/** A request on its own connection. */
+/** Sends a request on a new connection. */
 const request = (url: string, headers = {}) => fetch(url, { headers: { connection: 'close', ...headers } });
 
 async function countedRequests({ url }: ServerProcess): Promise<number> {
@@ -46,7 +46,7 @@ async function countedRequests({ url }: ServerProcess): Promise<number> {
   );
 }
 
-// Processes are started and replaced a dozen times.
+// The test starts and replaces processes a dozen times.
 test('PROCESSES serve one port: a dead one is replaced, SIGHUP replaces all, SIGTERM ends all', {
   timeout: 300_000,
 }, async () => {
@@ -56,7 +56,8 @@ test('PROCESSES serve one port: a dead one is replaced, SIGHUP replaces all, SIG
   await expect.poll(() => pidsOf('api')).toHaveLength(2);
   await expect.poll(() => pidsOf('worker')).toHaveLength(1);
 
-  // Connections go to both in turns; the page shows the requests of both, whichever answers.
+  // Connections alternate between both processes. The metrics page shows the requests of both, whichever process
+  // responds.
   for (let count = 0; count < 6; count += 1) expect((await request(`${running.url}/health/live`)).status).toBe(200);
   await expect.poll(() => countedRequests(running)).toBe(6);
   await expect.poll(() => countedRequests(running)).toBe(6);

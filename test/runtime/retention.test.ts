@@ -13,7 +13,7 @@ import { clickOffer, createTimedApp, track } from '../tracking/conversions/suppo
 const startMs = Date.UTC(2031, 4, 10, 12);
 
 let t: TestApp;
-/** Applies all modules' retention as of a time, with the default days. */
+/** Applies the retention of all modules as of a given time, with the default periods. */
 const applyAt = async (nowMs: number) => {
   await ensurePartitions(t.pool, nowMs);
   await applyRetention(t.contributions.modules, { ...t.deps, now: () => nowMs });
@@ -154,7 +154,7 @@ test('a dev session that an erasure has locked does not delay retention, and is 
   expect(await remainingIds()).toEqual([]);
 });
 
-// 100 days are gone through.
+// Long timeout: the test simulates 100 days.
 test('over 100 days partitions come and go, reports stay, and no data of an erased user remains', {
   timeout: 120_000,
 }, async () => {
@@ -163,10 +163,16 @@ test('over 100 days partitions come and go, reports stay, and no data of an eras
   try {
     const fromMs = Math.floor(clock.ms / dayMs) * dayMs + dayMs / 2;
     const [from, to] = [dayOf(fromMs), dayOf(fromMs + 100 * dayMs)];
-    /** All responses of the reports, while rows of that day are stored, and afterwards. */
+    /**
+     * Returns the report rows up to a day. They must be the same while the day's raw rows are stored and after they are
+     * deleted.
+     */
     const reported = (until: string) =>
       activity(sim, { from, to: until, aggregatedBy: 'day', groupBy: ['campaign', 'placement'] });
-    /** A worker that was stopped for less than a week finds the partitions that were created in advance. */
+    /**
+     * Runs the retention of one day. A worker that was stopped for less than a week uses the partitions that were
+     * created in advance.
+     */
     const work = async (day: number): Promise<void> => {
       clock.ms = fromMs + day * dayMs;
       await ensurePartitions(pool, clock.ms);

@@ -9,7 +9,7 @@ test('secrets are created once; an unusable data folder causes an error message'
   expect(embeddedSecrets(join(folder, 'data'))).toEqual(embeddedSecrets(join(folder, 'data')));
   await writeFile(join(folder, 'file'), '');
   expect(() => embeddedSecrets(join(folder, 'file'))).toThrow(/DATA_DIR is not usable: E/);
-  // Truncated or changed files are never replaced, because new secrets would not fit the data.
+  // Truncated or modified files are never replaced, because new secrets would not match the data.
   for (const text of ['{"TOKEN_KEYS": "1:', 'null', '{"TOKEN_KEYS": "", "USER_PEPPER": "p", "SECRETS_KEY": "s"}']) {
     await writeFile(join(folder, 'data', 'secrets.json'), text);
     expect(() => embeddedSecrets(join(folder, 'data'))).toThrow(/json is damaged[.] Restore it from a backup/);

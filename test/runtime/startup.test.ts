@@ -137,7 +137,7 @@ test('a process whose clock is more than a minute off the database is not ready'
   await t.close();
 });
 
-/** Runs the built server until it ends. */
+/** Runs the built server until it exits. */
 async function run(env: Record<string, string>): Promise<{ code: number | null; stderr: string }> {
   await ensureBuilt();
   return new Promise((resolve) => {
@@ -153,7 +153,7 @@ async function run(env: Record<string, string>): Promise<{ code: number | null; 
   });
 }
 
-/** Starts the built server, and stops it once it has logged what it waits for. */
+/** Starts the built server, and stops it once it has logged what it is waiting for. */
 async function untilWaiting(waitsFor: string, env: Record<string, string>): Promise<void> {
   await ensureBuilt();
   const child = spawn(process.execPath, ['dist/server.js'], {
@@ -169,7 +169,7 @@ async function untilWaiting(waitsFor: string, env: Record<string, string>): Prom
   await once(child, 'exit');
 }
 
-// Starts wait for their retries.
+// Long timeout: the starts wait for their retries.
 test('a waiting start logs its reason: a database that does not answer, or the lock of the migrations', {
   timeout: 120_000,
 }, async () => {
@@ -214,17 +214,17 @@ test('a process whose port is in use ends with code 1, and no worker was registe
   await clone.drop();
 });
 
-// Each statement of a start fails once.
+// Long timeout: each statement of a start fails once.
 test('a start waits for a database whose connections break at any statement', { timeout: 120_000 }, async () => {
   const clone = await cloneDatabase();
-  /** Number of broken connections, by application. */
+  /** Number of broken connections per application. */
   const broken: Record<string, number> = {};
   const proxy = await startProxy(clone.url, () => {
     let [application, chunks] = ['', 0];
     return (bytes) => {
       chunks += 1;
       application ||= /application_name\0([^\0]+)/.exec(bytes.toString('latin1'))?.[1] ?? '';
-      // The first connection of an application breaks during sign-in, later ones with one statement more each.
+      // The first connection of an application breaks during sign-in. Each later connection breaks one statement later.
       const breaks = broken[application] ?? 0;
       if (application === '' || breaks === 5 || chunks !== breaks + 3) return false;
       broken[application] = breaks + 1;

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { engines, scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 
-/** Runs a script in a Node.js that reports another version. */
+/** Runs a script in a Node.js process that reports another version. */
 const runAs = (version: string, script: string) => {
   const versions = `Object.defineProperty(process, 'versions', { value: { node: '${version}' } })`;
   const args = ['--import', `data:text/javascript,${encodeURIComponent(versions)}`, script];

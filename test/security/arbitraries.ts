@@ -19,7 +19,7 @@ export type Schema = {
   patternProperties?: Record<string, Schema>;
 };
 
-/** Texts that have broken somebody's server before. */
+/** Strings that are known to break servers. */
 export const hostileTexts = [
   '',
   ' ',
@@ -67,7 +67,7 @@ const numbers = [0, -0, -1, 1, 0.1, 1e-9, 2 ** 31 - 1, 2 ** 31, -(2 ** 31) - 1, 
 const deep = JSON.parse(`${'['.repeat(2000)}${']'.repeat(2000)}`);
 const deepObject = JSON.parse(`${'{"all":['.repeat(500)}${']}'.repeat(500)}`);
 
-/** Something no schema asks for. */
+/** Values that no schema asks for. */
 export const whatever: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(...hostileTexts) },
   { weight: 3, arbitrary: fc.constantFrom(...numbers) },
@@ -76,7 +76,7 @@ export const whatever: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 1, arbitrary: fc.jsonValue() },
 );
 
-/** Texts that pass the patterns in use: dates, names, codes, URLs. */
+/** Strings that match the patterns in use: dates, names, codes, URLs. */
 const plausible = [
   'a',
   'US',
@@ -99,7 +99,7 @@ const plausible = [
   ...hostileTexts,
 ];
 
-/** What a schema asks for, now and then with something else in a place of it. */
+/** Values that match a schema, with an occasional unexpected value in their place. */
 export function sensible(schema: Schema): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 12, arbitrary: fitting(schema) }, { weight: 1, arbitrary: whatever });
 }

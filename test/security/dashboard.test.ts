@@ -13,10 +13,10 @@ let operator: TestUser;
 const pages = new Set<string>();
 const forms = new Map<string, Form>();
 
-/** Paths that differ in ids only are one page. */
+/** Returns a page's path without its ids: paths that differ only in ids count as one page. */
 const kindOf = (path: string): string => path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|\b\d+\b/g, '#').replace(/\?.*$/, '');
 
-/** Follows links to every page, and collects the forms. */
+/** Follows links to every page, and collects all forms. */
 async function crawl(): Promise<void> {
   const kinds = new Set<string>();
   const queue = [`/dashboard/p/${tenant.publisherId}/overview`, '/dashboard'];
@@ -54,7 +54,7 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-/** Markup that user input must never become. */
+/** Markup that must never result from user input. */
 const liveMarkup = /<script>alert|<img src=x|onerror=alert\(1\)>/;
 const internals = /\n\s+at |node_modules|node:internal|\bsyntax error\b|pg_catalog/;
 
@@ -80,13 +80,13 @@ test('a form without its CSRF token, or from an analyst, answers 403', async () 
   for (const { action, fields } of forms.values()) {
     const { _csrf, ...others } = fields;
     expect((await postForm(t, action, others, { cookie: operator.cookie })).statusCode, action).toBe(403);
-    // Saved reports and alerts are an analyst's own.
+    // Skip actions on an analyst's own data, such as saved reports and alerts.
     if (!/account|sign-out|\/reports\/saved|\/alerts\/(read|mail)$/.test(action))
       expect([403, 404], action).toContain((await analyst.post(action, others)).statusCode);
   }
 });
 
-// Every page is fuzzed.
+// Long timeout: every page is fuzzed.
 test('no input in forms and URLs makes a page fail or becomes markup', { timeout: 240_000 }, async () => {
   const text = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom(...hostileTexts) },
@@ -140,7 +140,7 @@ test('no input in forms and URLs makes a page fail or becomes markup', { timeout
         expect(answer.body, url).not.toMatch(liveMarkup);
       }
     }
-  // Accepted input is shown on the pages.
+  // Accepted input is displayed on the pages.
   for (const path of pages) expect((await operator.get(path)).body, path).not.toMatch(liveMarkup);
 });
 

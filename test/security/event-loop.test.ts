@@ -7,14 +7,14 @@ import { longestTurnMs, slownessNow } from '../support/longest-turn.ts';
 import { routesOf } from '../support/routes.ts';
 
 /**
- * The longest turn that a call may cause (milliseconds of processor time on an idle machine). A turn also holds the
- * collector's work and the test's own: what is over it is called again. Before files were read in slices, turns of an
- * import took 7,000.
+ * Maximum event loop turn of a call, in milliseconds of CPU time on an idle machine. A turn also includes garbage
+ * collection and the test's own work, so calls above the limit are repeated. Before files were read in slices, turns of
+ * an import took 7,000 ms.
  */
 const maxTurnMs = 50;
 const calls = 6;
 
-/** The longest turn of a call: of the first of some that keeps within the bound, or the best of them. */
+/** Returns the longest turn of the first call that stays within the limit, or of the best of several calls. */
 async function turnOf(call: () => Promise<unknown>): Promise<number> {
   let bestMs = Number.POSITIVE_INFINITY;
   for (let made = 0; made < calls && bestMs >= maxTurnMs; made++) {
@@ -24,7 +24,7 @@ async function turnOf(call: () => Promise<unknown>): Promise<number> {
   return bestMs;
 }
 
-/** A body as it comes over a network: a piece a turn. */
+/** Streams a body as if it came over a network, one chunk per turn. */
 const piecesOf = (body: Buffer): Readable =>
   Readable.from(
     (function* () {
@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-/** Repeats a piece of JSON until the text is as long as wanted. */
+/** Repeats a piece of JSON until the text has the required length in bytes. */
 const repeat = (head: string, piece: (index: number) => string, tail: string, bytes: number): Buffer => {
   if (piece.length === 0) {
     const one = `${piece(0)},`;
@@ -66,7 +66,7 @@ const repeat = (head: string, piece: (index: number) => string, tail: string, by
 const fileOf = (kind: string, row: (index: number) => string, bytes = 30 * mb): Buffer =>
   repeat(`{"perkwire_catalogue":1,"publisher":{"name":"X"},"${kind}":[`, row, ']}', bytes);
 
-/** Files of 30 MB, right and wrong. Made when they are needed: together they would fill the memory. */
+/** Valid and invalid files of 30 MB. They are created on demand, because all of them together would fill the memory. */
 const files: readonly [string, () => Buffer][] = [
   ['small rows', () => fileOf('advertisers', (id) => `{"id":${id},"name":"A ${id}"}`)],
   ['wrong rows', () => fileOf('offers', (id) => `{"id":${id},"title":7,"colour":"red"}`)],
@@ -82,7 +82,7 @@ const files: readonly [string, () => Buffer][] = [
   ['no JSON', () => Buffer.alloc(30 * mb, '{"a":')],
 ];
 
-/** What comes of an import, and the longest turn it took. */
+/** Imports a file, and returns the response with the longest turn of the call. */
 async function importing(who: Caller, file: Buffer, query = '?dry_run=true', headers: Record<string, string> = {}) {
   let status = 0;
   let text = '';
@@ -95,7 +95,7 @@ async function importing(who: Caller, file: Buffer, query = '?dry_run=true', hea
 }
 
 describe('other requests are served while', () => {
-  // Each file has 30 MB and is sent twice.
+  // Long timeout: each file has 30 MB and is sent twice.
   test.each(files)(
     'a file of 30 MB (%s) is refused where there is a catalogue, and checked',
     { timeout: 120_000 },
@@ -110,7 +110,7 @@ describe('other requests are served while', () => {
     },
   );
 
-  // It reads and writes the largest catalogue that is allowed.
+  // Long timeout: the test reads and writes the largest permitted catalogue.
   test('the largest catalogue of a call is imported, exported and compared', { timeout: 240_000 }, async () => {
     const text = 'x'.repeat(380);
     const campaign = (id: number) =>
@@ -140,7 +140,7 @@ describe('other requests are served while', () => {
     expect(comparing).toBeLessThan(maxTurnMs);
   });
 
-  /** What a body may hold at most is 1 MB, or less. */
+  /** Body contents, generated up to the size limit of 1 MB or less. */
   const bodies: readonly [string, (bytes: number) => Buffer][] = [
     ['unknown members', (bytes) => repeat('{', (id) => `"m${id}":1`, '}', bytes)],
     ['lists of lists', (bytes) => repeat('{"name":[', () => '[[[]]]', ']}', bytes)],
@@ -180,7 +180,7 @@ describe('other requests are served while', () => {
     Array.from({ length: count }, (_, index) => row(index));
   const attributes = (name: (index: number) => string) =>
     Object.fromEntries(rows(50, (index) => [name(index), `value ${index}`]));
-  /** Right or nearly so, as large as a call takes them. */
+  /** Valid or nearly valid bodies of the maximum size that a call accepts. */
   const largest: readonly [string, string, (offer: number) => string, () => string | object, string?][] = [
     [
       'attributes of 1,000 users',
@@ -267,7 +267,7 @@ describe('other requests are served while', () => {
     ['a URL of 4 MB', 'POST', () => '/creatives', () => ({ url: `https://a.example/${'x'.repeat(4 * mb)}` })],
   ];
 
-  // A million rows are stored.
+  // Long timeout: a million rows are stored.
   test.each(largest)(
     '%s are read',
     { timeout: 240_000 },

@@ -16,7 +16,7 @@ const operations = Object.entries(description.paths).flatMap(([path, methods]) =
   Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
 );
 
-/** Runs of each property. FUZZ_RUNS=500 searches longer. */
+/** Number of runs per property. FUZZ_RUNS=500 runs a longer search. */
 const runs = Number(process.env.FUZZ_RUNS ?? 8);
 
 let t: TestApp;
@@ -38,7 +38,7 @@ afterAll(() => t?.close());
 const ownIdOf = (path: string, name: string): string | undefined =>
   tenant.ids[name === 'id' ? (/\/([\w-]+)\/\{id\}/.exec(path)?.[1] ?? '') : name];
 
-/** A request of this operation: mostly what its schemas ask for, with something hostile here and there. */
+/** Generates a request for an operation. It mostly matches the schemas, with some hostile values. */
 function requestOf(path: string, { parameters = [], requestBody }: Operation) {
   const value = ({ name, in: place, schema }: Parameter): fc.Arbitrary<unknown> => {
     const own = place === 'path' ? ownIdOf(path, name) : name === 'pub_user_id' ? tenant.user : undefined;
@@ -88,7 +88,7 @@ describe('whatever is sent, the answer is no failure of ours and shows nothing o
             authorization: `Bearer ${key}`,
             ...(body !== undefined && { 'content-type': 'application/json' }),
           },
-          // Each from an address of its own: the limit on failures is not what is tested here.
+          // Each call has a different client address, because the failure limit is not tested here.
           remoteAddress: `10.${(calls >> 16) & 255}.${(calls >> 8) & 255}.${calls & 255}`,
           ...(body !== undefined && { payload: JSON.stringify(body) }),
           payloadAsStream: true,

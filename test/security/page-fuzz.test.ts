@@ -5,7 +5,7 @@ import { routesOf } from '../support/routes.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { hostileTexts } from './arbitraries.ts';
 
-/** More for a long search: FUZZ_RUNS=500. */
+/** Number of runs. FUZZ_RUNS=500 runs a longer search. */
 const runs = Number(process.env.FUZZ_RUNS ?? 6);
 
 let t: TestApp;
@@ -24,7 +24,7 @@ afterAll(() => t?.close());
 const hostile = fc.constantFrom(...hostileTexts);
 const encode = (text: string): string => encodeURIComponent(text.toWellFormed());
 
-/** Query parameters of the pages. */
+/** Query parameters that pages use. */
 const queryNames = [
   'q',
   'cursor',
@@ -79,7 +79,7 @@ const isPage = ({ path }: { path: string }): boolean =>
   /^\/(dashboard|wallet|offerwall|privacy|demo)/.test(path) && !path.includes('*') && !path.endsWith('/stream');
 
 describe('pages never answer 5xx, whatever the input', () => {
-  // Every page is fuzzed.
+  // Long timeout: every page is fuzzed.
   test('URLs', { timeout: 120_000 }, async () => {
     for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one)))
       await fc.assert(
@@ -91,7 +91,7 @@ describe('pages never answer 5xx, whatever the input', () => {
       );
   });
 
-  // Every form is fuzzed.
+  // Long timeout: every form is fuzzed.
   test('forms', { timeout: 120_000 }, async () => {
     const names = new Set<string>();
     for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one))) {

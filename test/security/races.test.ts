@@ -21,11 +21,11 @@ type Offer = {
 const clock = { ms: Date.now() };
 const lastRound = 3;
 const users = Array.from({ length: 6 }, (_, index) => `racer-${index}`);
-/** What a user could be found by. */
+/** Prefixes of values by which a user could be found. */
 const traces = ['racer-', 'cart-of-', 'txn-of-'];
 
 /**
- * Everything that locks something, for the same few users and campaigns, in an order that differs from call to call.
+ * Makes every kind of call that takes locks, for the same few users and campaigns. The order differs from call to call.
  */
 async function storm(apps: readonly TestApp[], round: number, erased: readonly string[]): Promise<number[]> {
   let count = round;
@@ -80,7 +80,7 @@ async function storm(apps: readonly TestApp[], round: number, erased: readonly s
   return statuses;
 }
 
-// Hundreds of concurrent calls.
+// Long timeout: the test makes hundreds of concurrent calls.
 test('concurrent calls, rollups and erasures never deadlock, and nothing of erased users is left', {
   timeout: 120_000,
 }, async () => {
@@ -98,7 +98,7 @@ test('concurrent calls, rollups and erasures never deadlock, and nothing of eras
     for (let round = 0; round <= lastRound; round++) {
       const erased = round === lastRound ? users : users.slice(round, round + 1);
       const statuses = await storm([first, second], round * 5, erased);
-      // 503: the database of a starved machine was late.
+      // A status of 503 is accepted: on an overloaded machine, the database may respond too late.
       expect(statuses.filter((status) => status >= 500 && status !== 503)).toEqual([]);
       expect(statuses.filter((status) => status < 400).length).toBeGreaterThan(100);
       await first.pool.query("update user_history set opt_outs = '{}'");
@@ -117,7 +117,7 @@ test('concurrent calls, rollups and erasures never deadlock, and nothing of eras
     await second.close();
     await first.close();
   }
-  // The server adds up its counters when connections end.
+  // The server updates its statistics when connections end.
   const client = new pg.Client({ connectionString: clone.url });
   await client.connect();
   const { rows } = await client.query('select deadlocks::int from pg_stat_database where datname = current_database()');

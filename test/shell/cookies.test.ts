@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { App } from '../../src/platform/http/app.ts';
 import { registerCookies } from '../../src/shell/context.ts';
 
-/** Browsers drop longer ones (bytes of name and value). */
+/** Maximum size of a cookie's name and value in bytes. Browsers drop longer cookies. */
 const maxCookieBytes = 4096;
 
 test.each(['a', 'ü', '信', '👍'])(

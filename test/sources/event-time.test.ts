@@ -9,12 +9,12 @@ test.each([
   ['2026-05-04T10:30:15.250981734Z', at],
   ['2026-05-04t10:30:15,250z', at],
   ['2026-05-04T16:00:15.250+05:30', at],
-  // Android, iOS and PHP libraries write offsets without a colon, others a blank for the T.
+  // Android, iOS and PHP libraries write offsets without a colon. Other libraries write a space instead of the T.
   ['2026-05-04T12:30:15.250+0200', at],
   ['2026-05-04 10:30:15.250Z', at],
   ['2026-05-04 12:30:15.250 +02:00', at],
   ['2026-05-04T10:30Z', Date.parse('2026-05-04T10:30:00Z')],
-  // Milliseconds and seconds since 1970 differ in their digits.
+  // Milliseconds and seconds since 1970 are told apart by their number of digits.
   [at, at],
   [String(at), at],
   [at / 1000, at],

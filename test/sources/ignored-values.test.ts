@@ -26,7 +26,7 @@ beforeEach(async () => {
   expect((await me.call('PUT', path, settings)).status).toBe(200);
 });
 
-/** An event as the SDKs of RudderStack send it: traits of the user in the context of every call. */
+/** Returns an event as RudderStack's SDKs send it, with the user's traits in the context of every call. */
 let ids = 0;
 const rudder = (type: string, more: Record<string, unknown> = {}) => ({
   anonymousId: '7c9e6679-7425-40de-944b-e07fc1f90ae7',
@@ -80,7 +80,7 @@ test('RudderStack sends the traits of a user in the context: they become attribu
   expect(await send(identify)).toMatchObject({ applied: 1, problems: [] });
   expect(await attributes()).toEqual({ plan: 'gold', city: 'Leeds' });
   expect((await me.call('GET', '/audiences/customers')).body.data).toMatchObject({ size: 1 });
-  // Traits of the call itself are newer than those that the SDK keeps.
+  // Traits of the call itself are newer than the traits that the SDK stores.
   await send(rudder('identify', { traits: { plan: 'silver' } }));
   expect(await attributes()).toEqual({ plan: 'silver', city: 'Leeds' });
 });

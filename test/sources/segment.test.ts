@@ -96,7 +96,7 @@ test('memberships arrive in every form, and unknown audiences become lists where
   expect(await size('big-spenders')).toBe(0);
   await send(event('track', { event: 'Audience Entered', properties: { audience_key: 'big_spenders' } }));
   expect(await size('big-spenders')).toBe(1);
-  // A trait of the mapping never makes a list.
+  // A trait that is mapped to an attribute never creates an audience.
   expect(await send(event('identify', { traits: { is_customer: true } }))).toMatchObject({ refused: 1 });
   await me.call('POST', '/audiences', { key: 'customers', name: 'Customers' });
   expect(await send(event('identify', { traits: { is_customer: true } }))).toMatchObject({ applied: 1 });
@@ -134,7 +134,7 @@ test('a batch that comes thrice counts once, and what comes late undoes nothing'
     superseded: 2,
   });
   expect([await attributes(), await size('big-spenders')]).toEqual([{ plan: 'gold' }, 0]);
-  // In one call, too, the newest counts, wherever it stands.
+  // Within one call, the newest event also wins, whatever its position.
   await send([
     event('identify', { traits: { plan: 'newest' } }),
     event('identify', { traits: { plan: 'older' }, ...at(10_000) }),

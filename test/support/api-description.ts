@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * docs/openapi.json with every reference replaced by what it names. That the file describes the routes as they are is
- * tested elsewhere.
+ * Returns docs/openapi.json with all references resolved. Other tests check that the file matches the routes.
  */
 export function readApiDescription<Description>(): Description {
   const document = JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8'));
@@ -23,7 +22,10 @@ export function readApiDescription<Description>(): Description {
 
 type PathItem = { parameters?: object[] } & { [method: string]: { parameters?: object[] } };
 
-/** What a reference such as `#/components/schemas/Offer` names. @throws where there is no such thing */
+/**
+ * Returns the target of a reference such as `#/components/schemas/Offer`.
+ * @throws if it does not exist
+ */
 export function findReference(document: object, $ref: string): unknown {
   let found: unknown = document;
   for (const part of $ref.replace(/^#\//, '').split('/'))

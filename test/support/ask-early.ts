@@ -1,5 +1,5 @@
 import { hasResources, resource } from './resources.ts';
 
-// To be imported before the server, whose modules take longer to load than PostgreSQL to start. What fails is thrown
-// where the test waits for it.
+// Import this module before the server, whose modules take longer to load than PostgreSQL takes to start. Failures are
+// thrown where the test waits for the resource.
 if (hasResources()) resource('postgres').catch(() => {});

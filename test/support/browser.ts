@@ -20,17 +20,17 @@ const args = [
   '--disable-sync',
 ];
 
-/** Limit of every wait and navigation; only ends tests that hang. */
+/** Timeout of every wait and navigation, in milliseconds. It only ends tests that hang. */
 const browserTimeoutMs = 180_000;
 
-/** Of a browser with a window; that of a headless one counts as a bot. */
+/** User agent of a browser with a window. The user agent of a headless browser is treated as a bot. */
 export const userAgent =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
 
-/** The browser that the tests of the SDK run in (npm run test:browsers). */
+/** Browser in which the SDK tests run (npm run test:browsers). */
 const browserName = process.env.BROWSER || 'chromium';
 
-/** What the drivers of other browsers cannot do, and why. Tests that need it are skipped there. */
+/** Features that the drivers of other browsers lack, with the reason. Tests that need them are skipped. */
 const missing: Record<string, Record<string, string>> = {
   firefox: {
     fonts: 'it takes those of the machine',
@@ -44,11 +44,11 @@ const missing: Record<string, Record<string, string>> = {
   },
 };
 
-/** Whether tests that need it are skipped in this browser. */
+/** Whether this browser lacks a feature, so that tests that need it are skipped. */
 export const lacks = (need: 'clock' | 'dark mode' | 'fonts' | 'frames'): boolean =>
   need in (missing[browserName] ?? {});
 
-/** A context of its own cookies and storage. */
+/** Opens a context with its own cookies and storage. */
 export async function newContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const context = await browser.newContext({ ...(browserName === 'chromium' ? { userAgent } : {}), ...options });
   context.setDefaultTimeout(browserTimeoutMs);
@@ -57,20 +57,21 @@ export async function newContext(browser: Browser, options: BrowserContextOption
 
 let shared: Promise<Browser> | undefined;
 
-/** A real browser, which serves all test files of this worker and ends with it. */
+/** Opens a real browser, which all test files of this worker share. It ends with the worker. */
 export function openBrowser(): Promise<Browser> {
   shared ??= launchBrowser();
   return shared;
 }
 
-/** To be called at the end of a test file, for the next one. */
+/** Closes all contexts. Call this at the end of a test file, before the next one uses the browser. */
 export async function closeContexts(browser: Browser): Promise<void> {
   await Promise.all(browser.contexts().map((context) => context.close()));
 }
 
 /**
- * The global set-up unpacks it, as no worker may run what another has unpacked a part of; benches do it themselves.
- * @param fonts file of fontconfig: Chromium has its fonts alone, and does not round their widths to pixels
+ * Launches Chromium. The global set-up unpacks it for tests, because workers must not run a partially unpacked file.
+ * Benches unpack it themselves.
+ * @param fonts path of a fontconfig file; Chromium then only has these fonts, and does not round their widths to pixels
  */
 export async function launchBrowser(fonts?: string): Promise<Browser> {
   if (browserName === 'webkit') return launchWebkit();

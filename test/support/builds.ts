@@ -10,7 +10,10 @@ const sdkRecord = `${lockFolder}/sdk.json`;
 const sdkProgram = 'scripts/build-sdk.ts';
 const sdkSources = ['src/browser/sdk', 'packages/client/src', 'package-lock.json'];
 
-/** Bundles the scripts for browsers into `dist/sdk`, unless no source has changed since. @returns whether it did */
+/**
+ * Bundles the browser scripts into `dist/sdk`, unless no source has changed since.
+ * @returns whether a build was made
+ */
 export function buildSdk(): Promise<boolean> {
   return oneAtATime(async () => {
     if (await isCurrent(sdkRecord, process.version)) return false;
@@ -21,7 +24,10 @@ export function buildSdk(): Promise<boolean> {
   });
 }
 
-/** Builds everything, as `npm start` does, unless no source is younger than the build. @returns whether it did */
+/**
+ * Builds everything like `npm start`, unless no source is newer than the build.
+ * @returns whether a build was made
+ */
 export function buildAll(): Promise<boolean> {
   return oneAtATime(async () => {
     const before = await builtAtMs();
@@ -30,7 +36,7 @@ export function buildAll(): Promise<boolean> {
   });
 }
 
-/** Runs on one checkout write the same files. */
+/** Serialises builds, because test runs on one checkout write the same files. */
 async function oneAtATime<T>(work: () => Promise<T>): Promise<T> {
   await mkdir(lockFolder, { recursive: true });
   return withStartLock(lockFolder, work);

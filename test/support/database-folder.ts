@@ -3,12 +3,12 @@ import { chmod, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What the databases of a whole run need at a time, several times over. */
+/** Required free space in bytes: several times what all databases of a run need at the same time. */
 const roomyBytes = 4 * 2 ** 30;
 
 /**
- * A new folder for a database that ends with its test: in memory where there is plenty, as on Linux, since a disk that
- * others write to makes the copy of a database ten times as expensive (85 against 880 ms of processor time).
+ * Creates a folder for a database that is deleted after its test. The folder is in memory if there is enough, as on
+ * Linux. On a disk that others write to, copying a database takes ten times as long (85 against 880 ms of CPU time).
  */
 export async function databaseFolder(prefix: string): Promise<string> {
   const folder = await mkdtemp(join(isRoomy('/dev/shm') ? '/dev/shm' : tmpdir(), prefix));

@@ -3,16 +3,18 @@ import pg from 'pg';
 import { createPool } from '../../src/platform/db/pool.ts';
 import { resource } from './resources.ts';
 
-/** A server that flushes nothing to disk copies files in a third of the time that pages through the log take. */
+/**
+ * On a server that does not flush to disk, copying files takes a third of the time of copying pages through the WAL.
+ */
 const strategy = process.env.TEST_DATABASE_URL === undefined ? 'strategy file_copy' : '';
 
-/** A fresh copy of the template database, with the demo catalogue. Dropped by `drop`. */
+/** Creates a fresh copy of the template database with the demo catalogue. `drop` deletes it. */
 export async function cloneDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
   const templateUrl = await resource('postgres');
   const template = new URL(templateUrl).pathname.slice(1);
   const name = `test_${randomBytes(6).toString('hex')}`;
   await admin(templateUrl, async (client) => {
-    // Clones of one template wait for one another.
+    // Only one clone of a template can be created at a time.
     await client.query("select pg_advisory_lock(hashtext('perkwire_clone'))");
     await client.query(`create database ${name} template ${template} ${strategy}`);
   });
@@ -26,8 +28,8 @@ export async function cloneDatabase(): Promise<{ url: string; drop: () => Promis
 }
 
 /**
- * The same with connections to it, for what needs no application. Their errors are left out: a pool ends before its
- * connections have, and those that the drop of the database ends first report it.
+ * Creates a clone with a connection pool, for tests that need no application. Connection errors are ignored: a pool
+ * ends before its connections do, and dropping the database ends some connections first.
  */
 export async function clonePool(size: number): Promise<{ url: string; pool: pg.Pool; close: () => Promise<void> }> {
   const { url, drop } = await cloneDatabase();

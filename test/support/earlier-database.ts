@@ -7,12 +7,15 @@ import { copyMigrations } from './migrations.ts';
 export type EarlierDatabase = {
   url: string;
   client: pg.Client;
-  /** Applies the migrations that are left. */
+  /** Applies the remaining migrations. */
   upgrade: () => Promise<void>;
   close: () => Promise<void>;
 };
 
-/** An empty database as the release before a migration makes it. `name`: of its file, without the number. */
+/**
+ * Creates an empty database with the schema of the release before a migration. `name` is the migration's file name
+ * without the number.
+ */
 export async function databaseBefore(name: string): Promise<EarlierDatabase> {
   const files = await listMigrations(migrationsFolder);
   const at = files.findIndex((file) => file.endsWith(`-${name}.sql`));

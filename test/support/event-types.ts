@@ -6,7 +6,7 @@ import { auditRecorded } from '../../src/webhooks/audit-event.ts';
 import { registerEventTypes } from '../../src/webhooks/events.ts';
 import { operationalEventTypes } from '../../src/webhooks/operational/event-types.ts';
 
-/** Every event that publishers can subscribe to, in the order of the catalogue. */
+/** All events that publishers can subscribe to, in catalogue order. */
 export const eventTypes = registerEventTypes([
   uspSelection,
   offerSaved,

@@ -1,6 +1,9 @@
 import { brotliCompressSync } from 'node:zlib';
 
-/** A font of boxes: `advances` are the widths of letters in thousandths of its size; letters without one get 500. */
+/**
+ * A font in which each glyph is a box. `advances` contains letter widths in thousandths of the font size; the default
+ * is 500.
+ */
 export type BoxFont = {
   family: string;
   style?: 'Regular' | 'Bold';
@@ -34,11 +37,11 @@ function checksum(bytes: Buffer): number {
   return sum;
 }
 
-/** Tables of OpenType, in the order of their tags. */
+/** Returns the OpenType tables, ordered by tag. */
 function tablesOf({ family, style = 'Regular', advances = {}, ascent, descent, lineGap = 0 }: BoxFont) {
   const isBold = style === 'Bold';
   const widths = [500, ...letters.map((letter) => advances[letter] ?? 500)];
-  /** One contour of four points; x and y as differences of two bytes. */
+  /** Returns a glyph with one contour of four points, whose coordinates are two-byte deltas. */
   const box = (width: number): Buffer => {
     const wide = Math.max(width - 100, 10);
     const points = Buffer.concat([u16(3, 0), Buffer.from([1, 1, 1, 1]), u16(50, 0, wide, 0), u16(0, 600, 0, -600)]);
@@ -84,7 +87,7 @@ function tablesOf({ family, style = 'Regular', advances = {}, ascent, descent, l
   };
 }
 
-/** As a file of the device's fonts. */
+/** Returns the font as a TTF file, like an installed font. */
 export function ttfOf(font: BoxFont): Buffer {
   const tables = Object.entries(tablesOf(font));
   let at = 12 + 16 * tables.length;
@@ -102,7 +105,7 @@ export function ttfOf(font: BoxFont): Buffer {
   return file;
 }
 
-/** As the web has it; tables are not transformed. */
+/** Returns the font as a WOFF2 file, like a web font. Tables are not transformed. */
 export function woff2Of(font: BoxFont): Buffer {
   const tables = Object.entries(tablesOf(font));
   const base128 = (value: number): Buffer =>

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { TestProject } from 'vitest/node';
 import { type Resources, resourcesVariable } from './resources.ts';
 
-/** How a resource is made, once it is asked for: its value, what is said of it, and how it ends. */
+/** A created resource: its value, a log message about it, and how to close it. */
 type Made<Value> = { value: Value; said: string; close?: () => Promise<void> };
 
 const makers: { [Name in keyof Resources]: () => Promise<Made<Resources[Name]>> } = {
@@ -24,8 +24,8 @@ const makers: { [Name in keyof Resources]: () => Promise<Made<Resources[Name]>> 
 };
 
 /**
- * Serves what tests share on a port of its own: made when the first test file asks, once for the whole run, and again
- * by what watches the files, when they change.
+ * Serves the shared test resources on a separate port. Each resource is created once per run, when the first test file
+ * requests it. In watch mode, it is created again when its files change.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const made = new Map<string, Promise<Made<unknown>>>();

@@ -1,7 +1,7 @@
 import { type DatabaseHealth, startDatabaseHealth } from '../../src/platform/db/health.ts';
 import { createServers } from '../../src/platform/db/servers.ts';
 
-/** Health of a database by its URL, with every change of it and the reasons. */
+/** Follows the health of a database by its URL. Records every change and its reason. */
 export async function followHealth(
   databaseUrl: string,
   { commitTimeoutMs = 2000, now = Date.now } = {},

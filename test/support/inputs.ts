@@ -3,13 +3,13 @@ import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 
-/** What runs keep for the next one; safe to delete. */
+/** Folder for files that are cached for later runs. It is safe to delete. */
 export const cacheFolder = 'node_modules/.cache/perkwire-tests';
 
-/** What something was made of: files and folders by path, each with the SHA-256 of its content; null: missing. */
+/** Build inputs: files and folders by path, with the SHA-256 of their content, or null if missing. */
 export type Inputs = Record<string, string | null>;
 
-/** The inputs as they are now. */
+/** Returns the current inputs. */
 export async function readInputs(paths: readonly string[]): Promise<Inputs> {
   const hashes = paths.map(async (path): Promise<[string, string | null]> => {
     const hash = createHash('sha256');
@@ -18,7 +18,10 @@ export async function readInputs(paths: readonly string[]): Promise<Inputs> {
   return Object.fromEntries(await Promise.all(hashes));
 }
 
-/** Notes what something was made of, as it was before that; `reason`: whatever else it depends on. */
+/**
+ * Records the inputs from which something was built, as they were before the build. `reason` describes everything else
+ * that it depends on.
+ */
 export async function recordInputs(file: string, reason: string, inputs: Inputs): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   const draft = `${file}.${process.pid}`;
@@ -26,7 +29,7 @@ export async function recordInputs(file: string, reason: string, inputs: Inputs)
   await rename(draft, file);
 }
 
-/** Whether all that was recorded is still the same, to the byte. */
+/** Returns whether all recorded inputs are unchanged, to the byte. */
 export async function isCurrent(file: string, reason: string): Promise<boolean> {
   const text = await readFile(file, 'utf8').catch(() => null);
   if (text === null) return false;
@@ -36,7 +39,7 @@ export async function isCurrent(file: string, reason: string): Promise<boolean> 
   return Object.entries(recorded.inputs).every(([path, hash]) => now[path] === hash);
 }
 
-/** The files of this repository that a program consists of: its own and all that it imports. */
+/** Returns the files in this repository that a program consists of: its own file and all imports. */
 export async function sourcesOf(program: string): Promise<string[]> {
   const { metafile } = await build({
     entryPoints: [program],
@@ -51,7 +54,10 @@ export async function sourcesOf(program: string): Promise<string[]> {
   return Object.keys(metafile.inputs);
 }
 
-/** A folder stands for the names and the content of all that is in it. @returns whether there is such a path */
+/**
+ * Adds a file, or the names and contents of all files in a folder, to a hash.
+ * @returns whether the path exists
+ */
 async function addPath(hash: Hash, path: string): Promise<boolean> {
   try {
     hash.update(await readFile(path));

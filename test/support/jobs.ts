@@ -4,10 +4,13 @@ import type { TestBase } from './test-modules.ts';
 
 type Target = Pick<TestBase, 'deps' | 'contributions'>;
 
-/** Pause of a named job, in milliseconds, in place of one of a second: tests wait for what it does. */
+/**
+ * Pause between runs of a named job, in milliseconds. It replaces a pause of one second, because tests wait for the
+ * job.
+ */
 const shortPauseMs = 50;
 
-/** Starts background jobs by name, with short pauses. Without names, it starts all of the role `worker`. */
+/** Starts background jobs by name, with short pauses. Without names, starts all jobs of the role `worker`. */
 export function startTestJobs({ deps, contributions }: Target, ...names: string[]): Promise<Stoppable> {
   const all = jobsOf(contributions, deps);
   const chosen = all.filter(({ name, roles }) =>

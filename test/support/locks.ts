@@ -2,18 +2,21 @@ import type pg from 'pg';
 import { expect } from 'vitest';
 
 type Held = {
-  /** Resolves when so many statements wait for the table. */
+  /** Resolves when this many statements are waiting for the table. */
   untilWaitedFor: (count?: number) => Promise<void>;
-  /** Lets them go on. */
+  /** Releases the lock, so that they continue. */
   release: () => Promise<void>;
 };
 
-/** Locks of this database that are waited for. Tables of other clones have the same ids. */
+/**
+ * Locks in this database that statements wait for. The database is compared, because tables of other clones have the
+ * same ids.
+ */
 export const waitedForLocksSql = `
 select 1 from pg_locks
 where database = (select oid from pg_database where datname = current_database()) and not granted`;
 
-/** Keeps everybody from writing to a table. */
+/** Blocks all writes to a table. */
 export async function holdTable(pool: pg.Pool, table: string): Promise<Held> {
   const client = await pool.connect();
   await client.query(`begin; lock table ${table} in share mode`);
@@ -33,7 +36,7 @@ export async function holdTable(pool: pg.Pool, table: string): Promise<Held> {
   };
 }
 
-/** Resolves when so many statements of this database wait for another transaction. */
+/** Resolves when this many statements in this database are waiting for another transaction. */
 export const untilWaiting = (pool: pg.Pool, count: number): Promise<void> =>
   untilCount(count, async () => {
     const { rowCount } = await pool.query(

@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take longest, longest first: a file that starts last runs alone at the end. */
+/** Slowest test files, slowest first. A slow file that starts last would run on its own at the end. */
 const longest = [
   'chaos/chaos',
   'dashboard/walk',

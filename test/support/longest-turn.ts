@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 
-/** Processor time of this thread so far (milliseconds); that of the process where the system does not tell threads. */
+/**
+ * Returns the CPU time of this thread in milliseconds, or that of the process if the system does not report threads.
+ */
 function processorMs(): number {
   try {
     return Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ', 1)[0]) / 1e6;
@@ -11,8 +13,8 @@ function processorMs(): number {
 }
 
 /**
- * Runs `work` and measures the longest turn of the event loop meanwhile, in processor time: what other programs of the
- * machine take is no part of it.
+ * Runs `work`, and returns the longest event loop turn in CPU time, in milliseconds. Other programs on the machine
+ * don't affect it.
  */
 export async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
   let longestMs = 0;
@@ -37,11 +39,14 @@ export async function longestTurnMs(work: () => Promise<unknown>): Promise<numbe
   return longestMs;
 }
 
-/** A body as the largest that calls take, and what reading it takes on an idle machine of two cores (milliseconds). */
+/**
+ * A JSON body as large as the largest that calls accept. The next constant is the time to parse it on an idle two-core
+ * machine, in milliseconds.
+ */
 const yardstick = JSON.stringify(Object.fromEntries(Array.from({ length: 40_000 }, (_, id) => [`member${id}`, id])));
 const yardstickMs = 25;
 
-/** How many times slower this machine computes just now than an idle one; at least 1. */
+/** Returns how many times slower this machine currently is than an idle one. */
 export function slownessNow(): number {
   const beforeMs = processorMs();
   JSON.parse(yardstick);

@@ -7,12 +7,12 @@ type ReceivedMail = { from: string; to: string[]; head: string; text: string };
 export type MailServer = {
   port: number;
   mails: ReceivedMail[];
-  /** Refuses the next recipients with 550. */
+  /** Rejects recipients with 550 from now on, or accepts them again. */
   refuse: (refused: boolean) => void;
   close: () => Promise<void>;
 };
 
-/** A real SMTP server on a free port of this machine, without TLS, that asks for `user` and `secret`. */
+/** Starts a real SMTP server on a free local port, without TLS. Clients must sign in with `user` and `secret`. */
 export async function startMailServer(): Promise<MailServer> {
   const mails: ReceivedMail[] = [];
   let refused = false;
@@ -46,7 +46,7 @@ export async function startMailServer(): Promise<MailServer> {
   };
 }
 
-/** The text of a body in quoted-printable, or as it is. */
+/** Decodes a quoted-printable body. Returns any other body unchanged. */
 function decode(head: string, body: string): string {
   if (!/quoted-printable/i.test(head)) return body.replaceAll('\r\n', '\n');
   const joined = body.replaceAll('\r\n', '\n').replaceAll(/=\n/g, '');

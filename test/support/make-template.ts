@@ -4,7 +4,7 @@ import { ensurePartitions } from '../../src/platform/db/partitions.ts';
 import { createPool, transaction } from '../../src/platform/db/pool.ts';
 import { loadTestCatalogue } from './catalogue.ts';
 
-/** Makes a cluster with the template database in an empty folder, and stops it. */
+/** Creates a cluster with the template database in an empty folder, and stops it. */
 export async function makeTemplate(dataDir: string): Promise<void> {
   const server = await startEmbeddedPostgres({ dataDir, flags: ['fsync=off', 'full_page_writes=off'] });
   try {
@@ -14,7 +14,7 @@ export async function makeTemplate(dataDir: string): Promise<void> {
   }
 }
 
-/** Schema, partitions of today, and the test catalogue. */
+/** Adds the schema, today's partitions and the test catalogue to a database. */
 export async function fillTemplate(url: string): Promise<void> {
   await migrate(url);
   const pool = createPool({ url, size: 1, applicationName: 'perkwire-test', onError: () => {} });

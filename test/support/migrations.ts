@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { listMigrations, migrationsFolder } from '../../src/platform/db/migration-files.ts';
 
-/** A copy of the migrations folder with only some of its migrations, as an earlier build had it. */
+/** Copies only some of the migrations to a new folder, as in an earlier build. */
 export async function copyMigrations(names: readonly string[]): Promise<{ folder: URL; remove: () => Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'perkwire-migrations-'));
   await cp(migrationsFolder, path, { recursive: true });

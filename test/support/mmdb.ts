@@ -1,9 +1,9 @@
-/** The record of a network such as `198.41.0.0/16` in a test database. */
+/** Record of a network such as `198.41.0.0/16` in a test database. */
 export type MmdbEntry = { net: string; record: object };
 
 /**
- * A MaxMind database of IPv4 nets, as its documented format says: a tree of 24-bit records, the data, and what
- * describes both.
+ * Builds a MaxMind database of IPv4 networks according to its documented format: a tree of 24-bit records, the data,
+ * and the metadata.
  */
 export function buildMmdb(databaseType: string, entries: readonly MmdbEntry[]): Buffer {
   const nodes: [Branch, Branch][] = [[null, null]];
@@ -61,6 +61,6 @@ function encode(value: unknown): Buffer {
   return Buffer.concat([control(7, fields.length), ...fields.flatMap(([key, field]) => [encode(key), encode(field)])]);
 }
 
-/** Type and size of what follows; sizes below 29 only. */
+/** Encodes the type and size of a value. Supports only sizes below 29. */
 const control = (type: number, size: number): Buffer =>
   type <= 7 ? Buffer.from([(type << 5) | size]) : Buffer.from([size, type - 7]);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 const list = readFileSync(new URL('../../src/modules.ts', import.meta.url), 'utf8');
 
-/** Folders of the modules by the functions that create them. */
+/** Module folders by the name of their create function. */
 const folders = new Map(
   [...list.matchAll(/import \{ (create\w+).* \} from '\.\/([\w-]+)\/module\.ts'/g)].map(([, create, folder]) => [
     create as string,
@@ -11,7 +11,7 @@ const folders = new Map(
 );
 const body = list.slice(list.indexOf('export async function createModules'));
 
-/** Functions that create the modules, by module, in the order of src/modules.ts. A module is named like its folder. */
+/** Create functions by module, in the order of src/modules.ts. A module has the name of its folder. */
 export const creators: ReadonlyMap<string, string> = new Map(
   [...body.matchAll(/\b(create\w+)\(/g)].flatMap(([, create = '']) => {
     const folder = folders.get(create);
@@ -21,7 +21,7 @@ export const creators: ReadonlyMap<string, string> = new Map(
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** Modules that each module takes. Its other arguments are functions and values. */
+/** Modules that each module depends on. Its other arguments are functions and values. */
 export const argumentsOf: ReadonlyMap<string, readonly string[]> = new Map(
   [...body.matchAll(/\b(create\w+)\((?:\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\})?/g)].flatMap(
     ([, create = '', fields = '']) => {
@@ -33,7 +33,7 @@ export const argumentsOf: ReadonlyMap<string, readonly string[]> = new Map(
   ),
 );
 
-/** The modules and all that they take, in the order of src/modules.ts. */
+/** Returns the modules with all their dependencies, in the order of src/modules.ts. */
 export function withArguments(modules: readonly string[]): string[] {
   const names = new Set<string>();
   const addAll = (list: readonly string[]): void => {

@@ -6,18 +6,18 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endChild, freePort } from './server-process.ts';
 
-/** One NATS server or more, as a cluster with JetStream. */
+/** One or more NATS servers with JetStream, as a cluster. */
 export type NatsServers = {
-  /** EVENT_LOG_URL. */
+  /** Value of EVENT_LOG_URL. */
   url: string;
   kill: (index: number) => Promise<void>;
-  /** Starts a killed server on its files. */
+  /** Restarts a killed server on its existing files. */
   start: (index: number) => Promise<void>;
   pids: () => number[];
   close: () => Promise<void>;
 };
 
-/** Whether Debian's `nats-server` is installed; the tests of the event log need it. */
+/** Whether Debian's `nats-server` is installed, which the event log tests need. */
 export const hasNats = ((): boolean => {
   try {
     execFileSync('nats-server', ['--version'], { stdio: 'ignore' });

@@ -9,13 +9,16 @@ type Claims = Record<string, unknown>;
 
 export type TestProvider = {
   issuer: string;
-  /** Who signs in next. */
+  /** User who signs in next. */
   user: ProviderUser;
-  /** Changes the claims of ID tokens before they are signed, as a hostile or broken provider does; null: none. */
+  /**
+   * Changes the claims of ID tokens before they are signed, like a hostile or broken provider. Null leaves them
+   * unchanged.
+   */
   tamper: ((claims: Claims) => Claims) | null;
-  /** What it tells a client when sessions end, signed. */
+  /** Returns a signed logout token, as sent to a client when sessions end. */
   logoutToken: (claims: Claims) => string;
-  /** Signs in like a browser without a session; returns where the provider sends it. */
+  /** Signs in like a browser without a session. Returns the URL to which the provider redirects. */
   signIn: (authorizationUrl: string) => Promise<URL>;
   close: () => Promise<void>;
 };
@@ -25,7 +28,7 @@ export const clientSecret = 'a client secret of the tests, long enough';
 
 const lifetimeS = 600;
 
-/** oidc-provider on a free port of this machine. It asks for no password: `user` signs in. */
+/** Starts oidc-provider on a free local port. It does not ask for a password, and signs in `user`. */
 export async function startOidcProvider(redirectUri: string, signedOutUri: string): Promise<TestProvider> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -85,7 +88,7 @@ export async function startOidcProvider(redirectUri: string, signedOutUri: strin
   return test;
 }
 
-/** Replaces the ID token of a token response by one with other claims. */
+/** Replaces the ID token of a token response with one that has other claims. */
 function changeIdToken(response: ServerResponse, sign: (claims: Claims) => string): void {
   const end = response.end.bind(response) as (body: string) => ServerResponse;
   response.end = ((body: unknown) => {
@@ -97,7 +100,7 @@ function changeIdToken(response: ServerResponse, sign: (claims: Claims) => strin
   }) as typeof response.end;
 }
 
-/** Follows redirects with cookies until they lead away from the provider. */
+/** Follows redirects with cookies until they leave the provider. */
 async function follow(start: string, issuer: string): Promise<URL> {
   const cookies = new Map<string, string>();
   let url = start;

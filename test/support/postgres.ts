@@ -6,23 +6,23 @@ import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 import { databaseFolder } from './database-folder.ts';
 import { putTemplate } from './template.ts';
 
-/** A PostgreSQL of one test file, which may harm it. */
+/** A PostgreSQL server for one test file, which may break it. */
 export type OwnPostgres = {
   url: string;
   dataDir: string;
-  /** Runs a statement as an administrator. */
+  /** Runs a statement as a superuser. */
   query: <Row extends pg.QueryResultRow>(text: string) => Promise<Row[]>;
-  /** Every commit waits for a replica that never answers. */
+  /** Makes every commit wait for a replica that never responds. */
   silenceStandby: () => Promise<void>;
   answerStandby: () => Promise<void>;
-  /** Signals every process of the server. */
+  /** Sends a signal to every process of the server. */
   signalAll: (signal: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL') => void;
-  /** Starts the server again where its process has died. */
+  /** Starts the server again if its process has died. */
   ensureRunning: () => Promise<void>;
   close: () => Promise<void>;
 };
 
-/** Starts one with the schema and the demo catalogue. */
+/** Starts a server with the schema and the demo catalogue. */
 export async function startOwnPostgres({ flags = [] as string[] } = {}): Promise<OwnPostgres> {
   const dataDir = await databaseFolder('perkwire-own-');
   await putTemplate(dataDir);
@@ -56,7 +56,9 @@ export async function startOwnPostgres({ flags = [] as string[] } = {}): Promise
   };
 }
 
-/** The setting takes effect some time after the reload: resolves when a commit has waited for the replica. */
+/**
+ * Waits until a commit has waited for the replica, because the setting only takes effect some time after the reload.
+ */
 async function untilCommitsWait(url: string, query: OwnPostgres['query']): Promise<void> {
   const client = new pg.Client({ connectionString: url, application_name: 'perkwire-test-waits' });
   await client.connect();
@@ -77,13 +79,16 @@ async function untilCommitsWait(url: string, query: OwnPostgres['query']): Promi
   await client.end();
 }
 
-/** The processes of the server on a data folder, its first one first. */
+/** Returns the processes of the server on a data folder, starting with its main process. */
 export function serverProcesses(folder: string): number[] {
   const postmaster = Number(/^\d+/.exec(readFileSync(join(folder, 'postmaster.pid'), 'utf8'))?.[0]);
   return [postmaster, ...childrenOf(postmaster)];
 }
 
-/** Processes whose parent is this one, by proc(5): the parent stands second behind the name in parentheses. */
+/**
+ * Returns the child processes of a process, according to proc(5): the parent is the second field after the name in
+ * parentheses.
+ */
 const childrenOf = (pid: number): number[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

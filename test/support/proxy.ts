@@ -1,26 +1,27 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A connection to a database that can fail in the ways of networks and machines. */
+/** A proxy to a database that simulates network and machine failures. */
 export type DatabaseProxy = {
   url: string;
-  /** Breaks every connection and refuses new ones. */
+  /** Breaks all connections, and refuses new ones. */
   cut: () => void;
-  /** Takes connections and bytes, and hands nothing on, like a server that hangs. */
+  /** Accepts connections and bytes but forwards nothing, like a hung server. */
   freeze: () => void;
-  /** Ends both: what was held back is handed on. */
+  /** Ends a cut or a freeze. Held bytes are forwarded. */
   heal: () => void;
-  /** Ends a freeze for new connections only: the old ones hang for ever, like those of a machine that is gone. */
+  /** Ends a freeze for new connections only. Existing ones hang forever, as if their machine were gone. */
   strand: () => void;
-  /** Connections that were refused (count). */
+  /** Returns the number of refused connections. */
   refused: () => number;
-  /** Connections with bytes that are held back (count). */
+  /** Returns the number of connections with held bytes. */
   held: () => number;
   close: () => void;
 };
 
 /**
- * Stands between the application and the database.
- * @param watch called for each connection; what it returns tells whether these bytes of the client break it
+ * Starts a proxy between the application and the database.
+ * @param watch called for each connection; returns a function that decides whether bytes from the client break the
+ * connection
  */
 export async function startProxy(
   databaseUrl: string,

@@ -1,4 +1,4 @@
 import { parse } from 'csv-parse/sync';
 
-/** Rows of a CSV file that Perkwire has written. */
+/** Returns the rows of a CSV file written by Perkwire. */
 export const readCsv = (text: string): string[][] => parse(text, { bom: true });

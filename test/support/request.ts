@@ -5,14 +5,14 @@ import type { LightMyRequestResponse } from 'fastify';
 import type { App } from '../../src/platform/http/app.ts';
 import { getOrInsert } from '../../src/platform/lib/get-or-insert.ts';
 
-/** As `app.inject` takes them. */
+/** Request options, as for `app.inject`. */
 type RequestOptions = {
   method?: string;
-  /** As it stands in the request line; the origin of URLs in answers is left out. */
+  /** URL as in the request line. The origin of URLs from responses is removed. */
   url: string;
   headers?: Record<string, string>;
   payload?: string | object | undefined;
-  /** One of 127.0.0.0/8. */
+  /** Client address, which must be in 127.0.0.0/8. */
   remoteAddress?: string;
 };
 
@@ -21,13 +21,13 @@ export type Answer = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'ra
 const agent = new Agent({ keepAlive: true, maxSockets: 128 });
 const listening = new WeakMap<App, Promise<string>>();
 
-/** The port of an app, which listens from the first call on. */
+/** Returns the port of an app, which starts to listen at the first call. */
 export async function portOf(app: App): Promise<number> {
   if (!app.server.listening) await getOrInsert(listening, app, () => app.listen({ port: 0, host: '127.0.0.1' }));
   return (app.server.address() as AddressInfo).port;
 }
 
-/** Sends a request over a socket, as clients do. */
+/** Sends a request over a socket, like a real client. */
 export async function requestOver(
   app: App,
   { method = 'GET', url, headers = {}, payload, remoteAddress = '127.0.0.1' }: RequestOptions,

@@ -1,21 +1,27 @@
-/** What the tests of one run share and the global set-up starts or builds once, when a test file first asks. */
+/**
+ * Resources shared by all tests of a run. The global set-up starts or builds each one when a test file first requests
+ * it.
+ */
 export type Resources = {
-  /** URL of the template database: migrated, with the demo catalogue. */
+  /** URL of the template database, with all migrations and the demo catalogue. */
   postgres: string;
-  /** `dist/sdk`, which pages load. */
+  /** The contents of `dist/sdk`, which pages load. */
   sdk: null;
-  /** All of `dist` and `packages/client/dist`, for processes of their own and for packages. */
+  /** All of `dist` and `packages/client/dist`, for separate processes and for packages. */
   build: null;
-  /** Path of Chromium, unpacked. */
+  /** Path of the unpacked Chromium. */
   chromium: string;
 };
 
-/** Where the global set-up listens; workers inherit it. Unset in benches, whose commands build beforehand. */
+/**
+ * Environment variable with the URL of the global set-up, which workers inherit. It is unset in benches, whose commands
+ * build in advance.
+ */
 export const resourcesVariable = 'PERKWIRE_TEST_RESOURCES';
 
 const asked = new Map<keyof Resources, Promise<unknown>>();
 
-/** Resolves when the resource is there: at once where this worker had it before. */
+/** Resolves when the resource is available, which is immediately if this worker already has it. */
 export function resource<Name extends keyof Resources>(name: Name): Promise<Resources[Name]> {
   const known = asked.get(name) ?? ask(name);
   asked.set(name, known);
@@ -24,7 +30,7 @@ export function resource<Name extends keyof Resources>(name: Name): Promise<Reso
 
 export const hasResources = (): boolean => process.env[resourcesVariable] !== undefined;
 
-/** Resolves when `dist` and `packages/client/dist` are those of the sources; benches have built them before. */
+/** Resolves when `dist` and `packages/client/dist` are up to date. Benches have built them in advance. */
 export async function ensureBuilt(): Promise<void> {
   if (hasResources()) await resource('build');
 }

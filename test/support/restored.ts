@@ -1,6 +1,9 @@
 import type pg from 'pg';
 
-/** What a dump is in another cluster: the numbers of its rows are ahead of those that transactions get there. */
+/**
+ * Simulates a dump restored in another cluster, where the stored transaction ids are ahead of those of new
+ * transactions.
+ */
 export async function moveAhead(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<{ table_name: string; column_name: string }>(
     `select table_name, column_name from information_schema.columns join pg_class on oid = table_name::regclass

@@ -2,7 +2,7 @@ import type { App } from '../../src/platform/http/app.ts';
 
 export type Route = { method: string; path: string };
 
-/** Every route, with `:name` for what stands for something. */
+/** Returns all routes, with `:name` for path parameters. */
 export function routesOf(app: App): Route[] {
   const tree = app.printRoutes({ commonPrefix: false, includeHooks: false });
   const found: Route[] = [];

@@ -3,14 +3,14 @@ import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 import { databaseFolder } from './database-folder.ts';
 import { putTemplate } from './template.ts';
 
-/** For a database that may be lost. */
+/** Server options for a database that may be lost. */
 const flags = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=400'];
 
 type RunPostgres = { value: string; said: string; close?: () => Promise<void> };
 
 /**
- * One real PostgreSQL for the whole run; each test file clones its template database. TEST_DATABASE_URL uses another
- * server.
+ * Starts one real PostgreSQL for the whole run. Each test file clones its template database. TEST_DATABASE_URL selects
+ * another server.
  */
 export async function startRunPostgres(): Promise<RunPostgres> {
   const given = process.env.TEST_DATABASE_URL;

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { ensureBuilt } from './resources.ts';
 
-/** Secrets of servers that run as processes of their own in tests and benches. */
+/** Secrets of servers that tests and benches run as separate processes. */
 export const processSecrets = {
   TOKEN_KEYS: `1:${'process-token-key-'.repeat(3)}`,
   USER_PEPPER: 'process-pepper-'.repeat(3),
@@ -15,9 +15,12 @@ export type ServerProcess = {
   port: number;
   url: string;
   child: ChildProcess;
-  /** SIGTERM, and waits for the end. @returns the exit code */
+  /**
+   * Sends SIGTERM, and waits until the process exits.
+   * @returns the exit code
+   */
   stop: () => Promise<number | null>;
-  /** SIGKILL, and waits for the end. */
+  /** Sends SIGKILL, and waits until the process exits. */
   kill: () => Promise<void>;
 };
 
@@ -25,16 +28,17 @@ export type ServerProcessOptions = {
   databaseUrl: string;
   port?: number;
   env?: Record<string, string>;
-  /** Of a checkout that was built; default: this one. */
+  /** Folder of a built checkout. Default: this one. */
   folder?: string;
-  /** Options of Node itself. */
+  /** Options for Node itself. */
   execArgv?: string[];
-  /** What Node runs, from the folder, with its arguments. */
+  /** Program that Node runs, relative to the folder, with its arguments. */
   program?: readonly string[];
 };
 
 /**
- * The built server in a process of its own, as in production; webhooks may go to loopback. Resolves when it is ready.
+ * Starts the built server in a separate process, as in production. Webhooks may go to loopback addresses. Resolves when
+ * the server is ready.
  */
 export async function startServerProcess({
   databaseUrl,
@@ -75,8 +79,8 @@ export async function startServerProcess({
 }
 
 /**
- * A port that was free a moment ago, and that no outgoing connection is given: a process that is restarted on it finds
- * it free again.
+ * Returns a port that was free a moment ago. It is outside the range for outgoing connections, so a process that
+ * restarts on it finds it free again.
  */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(randomInt(20_000, 32_000), '127.0.0.1');
@@ -91,7 +95,10 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Signals a process and waits for its end. @returns its exit code; null when the signal ended it */
+/**
+ * Signals a process and waits until it exits.
+ * @returns the exit code, or null if the signal ended the process
+ */
 export function endChild(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child.exitCode);
   return new Promise((resolve) => {
@@ -100,7 +107,10 @@ export function endChild(child: ChildProcess, signal: NodeJS.Signals): Promise<n
   });
 }
 
-/** Resolves when the URL answers 200; throws when the process ends before, or after 2 minutes. */
+/**
+ * Resolves when the URL returns 200.
+ * @throws if the process exits first, or after 2 minutes
+ */
 export async function untilReady(url: string, child: ChildProcess, limitMs = 120_000): Promise<void> {
   const endMs = performance.now() + limitMs;
   while (performance.now() < endMs) {

@@ -2,13 +2,13 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { SMTPServer } from 'smtp-server';
 
-/** What a mail server does with the next mails. */
+/** How the mail server handles the next emails. */
 type Mood = 'takes' | 'takes and hangs up' | 'refuses the address' | 'refuses the sender' | 'is busy';
-/** A reply to a command, in place of what the mood says. */
+/** Reply to a command that overrides the mood. */
 type Refusal = { at: 'MAIL FROM' | 'RCPT TO' | 'DATA'; code: number; text: string };
 export type Received = { to: string; raw: string; messageId: string };
 
-/** A mail server that counts. */
+/** Starts a mail server that counts the emails it receives. */
 export async function openMailServer() {
   const server = { mood: 'takes' as Mood, received: [] as Received[], refusal: null as Refusal | null };
   const refusals: { [Name in Mood]?: [number, string] } = {
@@ -38,7 +38,7 @@ export async function openMailServer() {
         if (refused !== null) return done(refused);
         const messageId = /^message-id: (.*)\r$/im.exec(raw)?.[1] ?? '';
         server.received.push({ to: session.envelope.rcptTo.map(({ address }) => address).join(), raw, messageId });
-        // It has the mail, and the sender never learns that.
+        // The server has the email, but the sender never learns about it.
         if (server.mood === 'takes and hangs up') done(Object.assign(new Error('gone'), { responseCode: 421 }));
         else done();
       }, done);

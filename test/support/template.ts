@@ -12,13 +12,13 @@ const kept = join(folder, 'data');
 const program = 'test/support/make-template.ts';
 const data = ['migrations', 'demo', 'packages/client/src', 'package-lock.json'];
 
-/** Of a server that runs or ran, which its copy must not take for its own. */
+/** Files of one particular server, which a copy must not treat as its own. */
 const ofOneServer = ['attached', 'postgres.lock', 'postgres.log'];
 
 /**
- * Puts the data of a stopped PostgreSQL with the template database into an empty folder. It is kept for the next run
- * until the day ends (its partitions are those of the day) or anything that it is made of changes.
- * @returns whether it was made anew
+ * Puts the data of a stopped PostgreSQL with the template database into an empty folder. The data is cached for later
+ * runs until the day ends (because of its daily partitions) or one of its inputs changes.
+ * @returns whether the data was created anew
  */
 export async function putTemplate(dataDir: string): Promise<boolean> {
   await mkdir(folder, { recursive: true });
@@ -33,7 +33,7 @@ export async function putTemplate(dataDir: string): Promise<boolean> {
     await makeTemplate(dataDir);
     await rm(record, { force: true });
     await rm(kept, { recursive: true, force: true });
-    // As root, it may have had to be made elsewhere: where the account of the database can get to.
+    // When run as root, the cluster may have been created elsewhere, in a folder that the database account can access.
     if (!existsSync(join(dataDir, 'postgres.location'))) {
       await copy(dataDir, kept);
       await recordInputs(record, reason, inputs);
@@ -42,7 +42,10 @@ export async function putTemplate(dataDir: string): Promise<boolean> {
   });
 }
 
-/** Two thousand small files: by a program, since Node.js takes ten times as long, and serves modules meanwhile. */
+/**
+ * Copies two thousand small files with an external program. Node.js would take ten times as long, and is needed for
+ * serving modules meanwhile.
+ */
 async function copy(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   if (process.platform === 'win32') await cp(from, to, { recursive: true });

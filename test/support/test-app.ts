@@ -13,18 +13,20 @@ import { demoPublisher, depsOf, type TestModules, type TestModulesOptions } from
 export type TestApp = TestModules<keyof Modules>;
 
 export type TestAppOptions = TestModulesOptions & {
-  /** With the shop and the receiver of the demo. */
+  /** Whether to add the demo's shop and receiver. */
   demo?: boolean;
-  /** With the scripts for browsers, which are bundled first. Without them, requests for them fail. */
+  /** Whether to bundle and serve the browser scripts. Without them, requests for scripts fail. */
   scripts?: boolean;
-  /** Long by default: a starved machine is not a dead database. */
+  /**
+   * Query timeout, in milliseconds. It is long by default, because a slow machine must not look like a failed database.
+   */
   queryTimeoutMs?: number;
 };
 
-/** Jobs that fetch-offers needs to see changes; tests start the others themselves. */
+/** Jobs that fetch-offers needs in order to see changes. Tests start other jobs themselves. */
 const offerJobNames = ['campaign usage', 'slices of totals', 'ranking model', 'reservation release'];
 
-/** The real application on a real database with the demo catalogue; only the network listener is left out. */
+/** Creates the real application on a real database with the demo catalogue, without a network listener. */
 export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const { scripts = false } = options;
   const [clone] = await Promise.all([
@@ -60,10 +62,10 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   };
 }
 
-/** Scripts for browsers, and the page that loads one of them. */
+/** Matches the URLs of browser scripts, and of the page that loads one of them. */
 const scriptUrls = /^\/((sdk\/)?([\w.]+\.js|unit\.\w+\.json)|offerwall(\/v2\/?)?)(\?|$)/;
 
-/** Refuses requests for scripts, which may be missing or older than their sources. */
+/** Module that rejects requests for scripts, which may be missing or older than their sources. */
 const withoutScripts: Module = {
   name: 'no scripts',
   rank: 0,
@@ -74,7 +76,7 @@ const withoutScripts: Module = {
   },
 };
 
-/** Two applications on one database, as two processes are, by one clock. */
+/** Creates two applications on one database that share a clock, like two processes. */
 export async function createTwins(
   now: () => number = Date.now,
 ): Promise<{ first: TestApp; second: TestApp; close: () => Promise<void> }> {

@@ -1,6 +1,6 @@
 import { type Config, loadConfig } from '../../src/config.ts';
 
-/** Configuration of tests. Webhooks may go to 127.0.0.1, and the log is silent unless TEST_LOG_LEVEL is set. */
+/** Returns the test configuration. Webhooks may go to 127.0.0.1, and nothing is logged unless TEST_LOG_LEVEL is set. */
 export const testConfig = (overrides: Partial<Config> = {}): Config => ({
   ...loadConfig(
     {

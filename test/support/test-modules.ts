@@ -31,7 +31,7 @@ type ModulesByName = {
   tracking: Tracking;
 };
 
-/** Services of the platform and the catalogue, which all modules use. */
+/** Platform and catalogue services that all modules use. */
 type BaseDeps = Platform['deps'] & {
   catalog: Catalog['store'];
   management: Catalog['management'];
@@ -39,7 +39,7 @@ type BaseDeps = Platform['deps'] & {
   jobMeter: JobMeter;
 };
 
-/** Functions of modules that tests call. */
+/** Module functions that tests call. */
 export type Services = {
   learning: Pick<Learning, 'model'>;
   budgets: { budgets: Budgets };
@@ -71,19 +71,18 @@ export type TestModules<Names extends string> = TestBase & {
 };
 
 export type TestModulesOptions = {
-  /** Database of another test application, for two processes on one. Default: a fresh clone. */
+  /** Database URL of another test application, to simulate two processes on one database. Default: a fresh clone. */
   databaseUrl?: string;
   config?: Partial<Config>;
   now?: () => number;
   logger?: Logger;
-  /** Further modules, after all others. */
+  /** Additional modules, which come after all others. */
   modules?: readonly Module[];
 };
 
 /**
- * Creates modules and those that they take (src/modules.ts) on a real database with the demo catalogue. Only their
- * files are loaded, so that a test starts quickly; `app` has their routes. No job runs. Pages of the dashboard need
- * `createTestApp`.
+ * Creates modules and their dependencies (src/modules.ts) on a real database with the demo catalogue. Only their files
+ * are loaded, so that a test starts quickly. `app` has their routes. No jobs run. Dashboard pages need `createTestApp`.
  */
 export async function createTestModules<Names extends string>(
   names: readonly Names[],
@@ -137,7 +136,7 @@ export async function createTestModules<Names extends string>(
   };
 }
 
-/** Services of the modules that tests call, in one object. */
+/** Returns the module services that tests call, as one object. */
 export function depsOf(
   {
     platform,
@@ -167,7 +166,7 @@ export function depsOf(
   };
 }
 
-/** The first publisher of the demo catalogue, with its key. */
+/** Returns the first publisher of the demo catalogue, with its key. */
 export function demoPublisher({ store }: Catalog): TestBase['publisher'] {
   const [publisher] = store.current().publishers.values();
   return { id: publisher?.id ?? 0, ...embeddedDemoIds };
@@ -182,13 +181,13 @@ async function loadCreator(name: string): Promise<{ name: string; create: (made:
 
 const camel = (name: string): string => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Checks keys as the module `accounts` does, without the uses of keys and without the files of its pages. */
+/** Checks keys like the module `accounts`, but does not record their use and does not load the module's pages. */
 async function createAuth({ store }: Catalog, now: () => number): Promise<Accounts['auth']> {
   const { createKeyAuthenticator } = await import('../../src/accounts/caller.ts');
   return createKeyAuthenticator(store, now, { note: () => {} });
 }
 
-/** Sessions belong to the module `offers`. Without it there are none to erase or to export. */
+/** Stands in for the module `offers`, which owns sessions. Without it, there are no sessions to erase or export. */
 const withoutSessions: Module = {
   name: 'no sessions',
   rank: 0,

@@ -6,7 +6,7 @@ import type { TokenClaims } from '../../src/platform/security/tracking-token.ts'
 import { type Answer, requestOver } from '../support/request.ts';
 import type { TestBase } from '../support/test-modules.ts';
 
-/** An offer in the format of clients. */
+/** An offer as clients receive it. */
 export type ShownOffer = {
   id: number;
   campaign_id: number;
@@ -15,12 +15,12 @@ export type ShownOffer = {
   beacons: { close: string; no_thanks_click: string };
 };
 
-/** User agent of a person. */
+/** User agent of a regular browser. */
 export const browser =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36';
 export const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
 
-/** An event as stored. */
+/** Returns an event as it is stored. */
 export const trackedEvent = (
   sessionId = newUuid7(Date.now()),
   kind: TrackedEvent['kind'] = 'impression',
@@ -47,7 +47,7 @@ export async function fetchOffers(
   return { sessionId: session_id, offers };
 }
 
-/** The first offer of a new session. */
+/** Returns the first offer of a new session. */
 export async function showOffer(
   testApp: TestBase,
   body: Record<string, unknown> = {},
@@ -56,7 +56,7 @@ export async function showOffer(
   return { sessionId, ...(offers[0] as ShownOffer) };
 }
 
-/** Calls a URL of an offer as a client would. */
+/** Calls a URL of an offer like a client. */
 export function call(
   { app }: TestBase,
   url: string,
@@ -68,7 +68,7 @@ export function call(
 
 export type StoredEvent = { session_id: string; offer_id: number; kind: string; suspicious: string | null };
 
-/** Stored events of beacons and clicks. */
+/** Returns the stored events of beacons and clicks. */
 export async function storedEvents({ pool }: TestBase): Promise<StoredEvent[]> {
   const { rows } = await pool.query<StoredEvent>(
     'select session_id, offer_id, kind, suspicious from events ' +
@@ -79,13 +79,13 @@ export async function storedEvents({ pool }: TestBase): Promise<StoredEvent[]> {
 
 export const tokenOf = (url: string): string => new URL(url).searchParams.get('t') as string;
 
-/** A token like that of a shown offer, except for some claims. */
+/** Creates a token like that of a shown offer, with some changed claims. */
 export function mintLike({ deps }: TestBase, shownOffer: ShownOffer, change: Partial<TokenClaims>): string {
   const claims = deps.tokens.read(tokenOf(shownOffer.click_url)) as TokenClaims;
   return deps.tokens.mint({ ...claims, ...change });
 }
 
-/** A relay to the database that can be interrupted. */
+/** Starts a relay to the database that can be interrupted. */
 export async function startRelay(
   databaseUrl: string,
 ): Promise<{ url: string; cut: () => void; restore: () => void; close: () => void }> {

@@ -66,7 +66,7 @@ test('each paid click is posted back once, with the fields of every postback', a
     suspicious: '',
     payload: expect.objectContaining({ subid: 'A-77' }),
   });
-  // A repeat is not paid again.
+  // A repeated click is not paid again.
   await call(t, click.click_url);
   expect(await postbacks(t, click.sessionId)).toHaveLength(1);
   // Conversions have the same fields, with their own time.
@@ -116,7 +116,7 @@ test('paid impressions are posted back only if the publisher subscribes to them'
   expect(await postbacks(t, shown.sessionId)).toMatchObject([
     { event: 'impression', payout: 0.005, click_time: '', conversion_time: '' },
   ]);
-  // Neither clicks nor conversions, which this publisher does not subscribe to.
+  // This publisher gets no postbacks of clicks and conversions, because it does not subscribe to them.
   await setCampaignsTo({ payout_kind: 'cpc', payout_amount: 1 });
   const click = await clickOffer(t, { ua: browser });
   await track(t, { click_id: click.clickId, payout: '3' });

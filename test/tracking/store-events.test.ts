@@ -26,8 +26,8 @@ const storeAll = (events: readonly LoggedEvent[]): Promise<void> =>
   );
 
 /**
- * Stores events while another transaction has locked one row, which locks a later one as soon as the store waits for
- * it.
+ * Stores events while another transaction has locked one row. That transaction locks a later row as soon as the store
+ * waits for it.
  */
 async function storeBeside(events: readonly LoggedEvent[], firstRowSql: string, laterRowSql: string): Promise<void> {
   const other = await t.pool.connect();

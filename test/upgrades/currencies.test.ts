@@ -8,7 +8,7 @@ beforeEach(async () => {
 });
 afterEach(() => database?.drop());
 
-/** Publisher 2 has no rows of its own in the fixture. */
+/** Publisher 2 has no rows in the fixture. */
 const publisher = 2;
 const hour = '2026-11-15T10:00:00Z';
 const day = '2026-11-15T00:00:00Z';
@@ -17,7 +17,7 @@ const zeros = counts.replaceAll(/\w+/g, '0');
 
 type Sum = { grain: number; placement?: string; offer?: number; country?: string; campaign?: number; units: number };
 
-/** Adds a sum of an hour, or from grain 16 on of a day, as the earlier release kept it: without a currency. */
+/** Adds a sum as the earlier release stored it, without a currency. It covers an hour, or a day from grain 16 on. */
 const add = ({ grain, placement = '', offer = 0, country = '', campaign = 0, units }: Sum) =>
   database.client.query(
     `insert into rollups (publisher_id, grain, bucket, placement, offer_id, country, device, os, campaign_id, ${counts},
@@ -26,7 +26,7 @@ const add = ({ grain, placement = '', offer = 0, country = '', campaign = 0, uni
     [publisher, grain, grain >= 16 ? day : hour, placement, offer, country, campaign, units * 1e6],
   );
 
-/** Revenue by currency, in units, of the sums of a grain. */
+/** Returns the revenue by currency for the sums of a grain, in units. */
 async function moneyOf(grain: number): Promise<string[]> {
   const { rows } = await database.client.query<{ text: string }>(
     `select concat_ws(' ', nullif(placement, ''), nullif(offer_id, 0), nullif(country, ''), currency,
@@ -37,7 +37,7 @@ async function moneyOf(grain: number): Promise<string[]> {
   return rows.map(({ text }) => text);
 }
 
-/** Campaign 1 pays in USD, campaign 2 in EUR; campaign 99999 was removed. */
+/** Adds history of mixed currencies: campaign 1 pays in USD, campaign 2 in EUR, and campaign 99999 was removed. */
 async function addMixedHistory(): Promise<void> {
   const { client } = database;
   await client.query("update campaigns set payout_currency = 'EUR' where id = 2");

@@ -13,7 +13,7 @@ import {
 } from '../../src/platform/db/migration-files.ts';
 import { cloneDatabase } from '../support/database.ts';
 
-/** A database of an earlier build, as `pg_dump` wrote it (test/upgrades/fixtures/README.md). */
+/** Restores a database of an earlier build from a `pg_dump` file (test/upgrades/fixtures/README.md). */
 export async function restoreFixture(
   name: string,
 ): Promise<{ url: string; client: pg.Client; drop: () => Promise<void> }> {
@@ -34,12 +34,11 @@ export async function restoreFixture(
   };
 }
 
-/** The record of a migration, as builds write it. */
+/** Records a migration in the way builds do. */
 const recordSql = 'insert into schema_migrations (name, checksum, sql_checksum) values ($1, $2, $3)';
 
 /**
- * Brings a database of the migrations before the baseline up to date by the numbered migrations alone, as builds did
- * that had no baseline.
+ * Upgrades a database from before the baseline with only the numbered migrations, like builds that had no baseline.
  */
 export async function applyNumbered(client: pg.Client): Promise<void> {
   await client.query('alter table schema_migrations add column if not exists sql_checksum text');
@@ -52,7 +51,7 @@ export async function applyNumbered(client: pg.Client): Promise<void> {
   }
 }
 
-/** A migrations folder as the build of the fixture `schema-0071` had it, without the SQL of its files. */
+/** Creates the migrations folder of the build that made the fixture `schema-0071`, without the SQL in its files. */
 export async function earlierFolder(): Promise<{ folder: URL; remove: () => Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'perkwire-earlier-'));
   const replaced = await readReplaced(migrationsFolder);
@@ -65,7 +64,7 @@ export async function earlierFolder(): Promise<{ folder: URL; remove: () => Prom
 
 type Column = { table: string; column: string; type: string; required: boolean };
 
-/** Columns of all tables; `required`: a row cannot be inserted without it. */
+/** Returns the columns of all tables. `required` means that a row cannot be inserted without the column. */
 export async function columnsOf(client: pg.Client): Promise<Column[]> {
   const { rows } = await client.query<Column>(
     `select c.table_name as table, c.column_name as column, c.data_type as type,
@@ -76,7 +75,7 @@ export async function columnsOf(client: pg.Client): Promise<Column[]> {
   return rows;
 }
 
-/** Rows and checksum of each table that has rows, over the columns of an earlier schema. */
+/** Returns row count and checksum of each non-empty table, over the columns of an earlier schema. */
 export async function contentOf(client: pg.Client, columns: readonly Column[]): Promise<Record<string, string>> {
   const content: Record<string, string> = {};
   for (const table of new Set(columns.map((column) => column.table))) {

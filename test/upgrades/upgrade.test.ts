@@ -16,10 +16,13 @@ const numbered = ownFiles.filter((name) => !name.startsWith('baseline/'));
 const replacedByName = await readReplaced(migrationsFolder);
 const replaced = Object.keys(replacedByName);
 
-/** Key of the lock at which a migration waits. */
+/** Key of the lock that makes a migration wait. */
 const gateKey = 4711;
 
-/** Makes a migration wait, before its SQL or at its commit. In a schema of its own, where no migration looks. */
+/**
+ * Returns SQL that makes a migration wait, before its SQL or at its commit. It uses a separate schema, which migrations
+ * ignore.
+ */
 const gateSql = (when: 'before' | 'commit', name: string): string => `
   create schema gate;
   create function gate.wait() returns trigger language plpgsql as $$
@@ -34,7 +37,10 @@ const gateSql = (when: 'before' | 'commit', name: string): string => `
 
 const bookkeeping = ['schema_migrations', 'catalog_changes', 'catalog_version'];
 
-/** Data of users, as opposed to positions in transaction numbers, which a restored dump counts from the beginning. */
+/**
+ * Whether a column contains user data, as opposed to positions in transaction ids, which start again in a restored
+ * dump.
+ */
 const isData = ({ table, type }: { table: string; type: string }): boolean =>
   type !== 'xid8' && !table.endsWith('_progress') && !bookkeeping.includes(table);
 
@@ -48,7 +54,7 @@ const applied = async (): Promise<string[]> =>
 
 const sorted = (...lists: (readonly string[])[]): string[] => lists.flat().sort();
 
-/** The built program as it is upgraded: migrations, then the end. */
+/** Runs the built program like an upgrade: it applies the migrations, then exits. */
 async function startMigrating(): Promise<{ child: ReturnType<typeof spawn>; ended: Promise<number | null> }> {
   await ensureBuilt();
   const child = spawn(process.execPath, ['dist/server.js'], {
@@ -58,7 +64,7 @@ async function startMigrating(): Promise<{ child: ReturnType<typeof spawn>; ende
   return { child, ended: new Promise((resolve) => child.once('exit', resolve)) };
 }
 
-/** Starts the program, and kills it when it waits at a migration. */
+/** Starts the program, and kills it while it waits at a migration. */
 async function killAt(when: 'before' | 'commit', name: string): Promise<void> {
   const gate = new pg.Client({ connectionString: database.url });
   await gate.connect();
@@ -69,7 +75,7 @@ async function killAt(when: 'before' | 'commit', name: string): Promise<void> {
     and datname = current_database() and wait_event = 'advisory' and wait_event_type = 'Lock'`;
   await expect.poll(async () => (await gate.query(waiting)).rowCount, { timeout: 60_000 }).toBe(1);
   await endChild(child, 'SIGKILL');
-  // The server notices that nobody waits for the migration any more, although the lock is still held.
+  // Wait until the server notices that the client of the waiting migration is gone, although the lock is still held.
   await expect.poll(async () => (await gate.query(waiting)).rowCount, { timeout: 60_000 }).toBe(0);
   await gate.query('drop schema gate cascade');
   await gate.end();
@@ -82,7 +88,7 @@ async function contentOfUsers(): Promise<{ before: Record<string, string>; now: 
   return { before, now: () => contentOf(database.client, columns) };
 }
 
-/** Fetches offers from an application on the database. */
+/** Fetches offers through an application on the database. */
 async function fetchOffers(): Promise<unknown[]> {
   const t = await createTestApp({ databaseUrl: database.url });
   try {
@@ -105,13 +111,13 @@ describe('a filled database of the build before the baseline', () => {
     expect(await applied()).toEqual(replaced);
   });
 
-  // All migrations run several times.
+  // Long timeout: all migrations run several times.
   test('is upgraded with kills halfway, taken back and forward again, loses nothing, and serves offers', {
     timeout: 240_000,
   }, async () => {
     const content = await contentOfUsers();
 
-    // 1. Killed as it adopts the baseline, before a migration in the middle, and at the commit of the last one.
+    // 1. Kill it while it adopts the baseline, before a migration in the middle, and at the commit of the last one.
     const [middle, last] = [Math.floor(numbered.length / 2), numbered.length - 1];
     await killAt('before', baseline[0] as string);
     expect(await applied()).toEqual(replaced);
@@ -122,13 +128,13 @@ describe('a filled database of the build before the baseline', () => {
     await killAt('commit', numbered[last] as string);
     expect(await applied()).toEqual(sorted(replaced, baseline, numbered.slice(0, last)));
 
-    // 2. Started again: complete.
+    // 2. Start it again: the upgrade completes.
     const { ended } = await startMigrating();
     expect(await ended).toBe(0);
     expect(await applied()).toEqual(sorted(replaced, ownFiles));
     expect(await content.now()).toEqual(content.before);
 
-    // 3. Taken back to the build before: its migrations are the same, and its statements still fit.
+    // 3. Go back to the previous build: its migrations are the same, and its statements still work.
     const { folder, remove } = await earlierFolder();
     const back = checkAppliedMigrations(database.client, { folder });
     await expect(back).rejects.toThrow(/schema is newer than this release/);
@@ -136,7 +142,7 @@ describe('a filled database of the build before the baseline', () => {
     expect(await migrate(database.url, { folder })).toEqual([]);
     await remove();
 
-    // 4. Forward again.
+    // 4. Go forward again.
     expect(await migrate(database.url)).toEqual([]);
     expect(await content.now()).toEqual(content.before);
     expect(await fetchOffers()).not.toEqual([]);

@@ -140,7 +140,7 @@ describe('addresses that may not be called', () => {
 
 const hex = (value: number): string => value.toString(16);
 
-/** Every form in which IPv6 carries an IPv4 address, from its two halves in hex. */
+/** All IPv6 forms that contain an IPv4 address, built from its two halves in hex. */
 const embeddings: [string, (high: string, low: string) => string][] = [
   ['IPv4-mapped', (high, low) => `::ffff:${high}:${low}`],
   ['IPv4-compatible', (high, low) => `::${high}:${low}`],

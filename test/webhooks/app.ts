@@ -5,7 +5,7 @@ import type { Module } from '../../src/runtime/module.ts';
 import { conversionEvent } from '../../src/tracking/conversions/postback.ts';
 import { createTestModules, type TestModules, type TestModulesOptions } from '../support/test-modules.ts';
 
-/** Events of later modules, to which endpoints subscribe. */
+/** Module that registers the events of later modules, so that endpoints can subscribe to them. */
 const laterEvents: Module = {
   name: 'later events',
   rank: 1000,
@@ -14,6 +14,6 @@ const laterEvents: Module = {
 
 export type WebhooksApp = TestModules<'webhooks'>;
 
-/** The module `webhooks`, with the events of all modules and the erasure of users. */
+/** Creates an application with the module `webhooks`, the events of all modules and the erasure of users. */
 export const createWebhooksApp = (options: TestModulesOptions = {}): Promise<WebhooksApp> =>
   createTestModules(['webhooks', 'privacy'], { ...options, modules: [laterEvents] });

@@ -31,7 +31,7 @@ test('each entry is sent once, with number and hash, to its publisher alone', as
   await dispatcher();
   for (const name of ['One', 'Two']) await addTheme(me, name);
   await addTheme(other, 'Foreign');
-  // Two processes at once send nothing twice.
+  // Two processes that send concurrently send nothing twice.
   await Promise.all([send(), send()]);
   await addTheme(me, 'Three');
   await send();

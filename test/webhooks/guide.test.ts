@@ -20,7 +20,7 @@ function headersFor(secrets: readonly string[], timestampS = nowS): Record<strin
 const without = (headers: Record<string, string>, name: string): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([one]) => one !== name));
 
-/** Headers, bytes, and whether they are to be believed. */
+/** Headers, body bytes, and whether the webhook is authentic. */
 const cases: [string, Record<string, string>, Buffer, boolean][] = [
   ['ours', headersFor([secret]), body, true],
   ['ours during a rotation', headersFor([other, secret]), body, true],

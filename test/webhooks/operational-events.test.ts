@@ -37,7 +37,7 @@ async function add(me: Manager, settings: object): Promise<number> {
   return answer.json().data.id;
 }
 
-/** What an endpoint got: the payloads of its operational events in their order of arrival. */
+/** Returns the payloads of operational events that an endpoint received, in order of arrival. */
 const payloads = ({ taken }: Hook) =>
   taken.map(({ body }) => JSON.parse(body.toString())).filter(({ event }) => operationalEvents.includes(event));
 const names = (receiver: Hook): string[] => payloads(receiver).map(({ event }) => event);
@@ -64,7 +64,7 @@ test('of an endpoint that fails, recovers and is disabled, every other one hears
   const failed = await deliver('failed');
   await until(() => raised(me.id), { 'delivery.exhausted': 1, 'endpoint.failing': 1 });
   let nowMs = Date.now();
-  // Two processes at once.
+  // Two processes send concurrently.
   const sent = await Promise.all([sendOperationalEvents(t.pool, nowMs), sendOperationalEvents(t.pool, nowMs)]);
   expect(sent[0] + sent[1]).toBe(2);
   await until(() => names(ops).sort(), ['delivery.exhausted', 'endpoint.failing']);
@@ -162,7 +162,7 @@ async function activeCampaigns(): Promise<[TestCampaign, TestCampaign]> {
   return rows as [TestCampaign, TestCampaign];
 }
 
-/** @param publisherId 0: over all publishers */
+/** @param publisherId publisher id, or 0 for the total of all publishers */
 const setSpent = (campaignId: number, publisherId: number, micros: number) =>
   t.pool.query(
     `insert into campaign_usage (campaign_id, publisher_id, period, micros, spent_micros)
@@ -199,7 +199,7 @@ test('a budget that is used up and a campaign that ends are told once', async ()
   await sendOperationalEvents(t.pool, nowMs);
   await raise();
   expect(await raised(campaign.publisher_id)).toEqual({});
-  // Also long after what was sent is deleted: the budget is as it was.
+  // The event is not raised again long after the sent events were deleted, because the budget has not changed.
   await applyWebhookRetention(t.pool, t.deps.config, nowMs + 1000 * 24 * hourMs);
   await raiseCampaignEvents({ ...t.deps, now: () => nowMs + 1000 * 24 * hourMs });
   expect(await raised(campaign.publisher_id)).toEqual({});

@@ -50,7 +50,7 @@ const raw = (answer: string, end = false): Promise<Receiver> =>
     }),
   );
 
-/** Answers each request with these packets, one after the other on the wire. */
+/** Answers each request with these packets, sent one after another. */
 async function inPackets(packets: readonly string[]): Promise<Receiver & { calls: () => number }> {
   let calls = 0;
   const target = await keep(
@@ -82,7 +82,7 @@ const post = (url: string, more: Partial<SendRequest> = {}): SendRequest => ({
 const at = ({ port }: { port: number }, host = '127.0.0.1', scheme = 'http'): string =>
   `${scheme}://${host}:${port}/hook?x=1`;
 
-/** A resolver that answers each question with the next list, and the last one from then on. */
+/** Returns a resolver that answers each query with the next list, and repeats the last one. */
 function answering(...lists: string[][]): Lookup & { asked: string[] } {
   const asked: string[] = [];
   const lookup = async (hostname: string) => {

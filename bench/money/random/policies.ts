@@ -3,8 +3,8 @@ import { type Policy, topOf } from '../policies.ts';
 import type { World } from '../world.ts';
 
 /**
- * Thompson sampling by offer: Beta posteriors of clicks per impression, and of conversions per click. The prior is one
- * success at the pooled rate of all offers.
+ * Thompson sampling per offer, with Beta posteriors of clicks per impression and conversions per click. The prior is
+ * one success at the pooled rate of all offers.
  */
 export function plainThompson(world: World, seed: number): Policy {
   const counts = world.offers.map(() => ({ seen: 0, clicked: 0, converted: 0 }));

@@ -5,7 +5,7 @@ import { logisticPerOffer } from '../rivals.ts';
 import { plainThompson } from './policies.ts';
 import { type RandomWorld, randomWorld } from './worlds.ts';
 
-/** `npm run bench:money -- random COUNT SEED [RANKINGS]`: worlds drawn from broad priors. */
+/** Measures rankings in worlds drawn from broad priors: `npm run bench:money -- random COUNT SEED [RANKINGS]`. */
 const [count, firstSeed] = [Number(process.argv[3] ?? 200), Number(process.argv[4] ?? 1)];
 const only = process.argv[5] ?? '';
 

@@ -2,20 +2,20 @@ import { normalQuantile } from '../../../src/decision/random.ts';
 import { pays } from '../../../test/decision/support.ts';
 import { type Asker, logistic, paidOffers, uniforms, type World, worldOf } from '../world.ts';
 
-/** A world with its groups in the report. */
+/** A simulated world with the report groups that it belongs to. */
 export type RandomWorld = World & {
   groups: string[];
-  /** Number of attributes of users. */
+  /** Number of user attributes. */
   keys: number;
 };
 
-/** Maximum number of answers in a world: enough to see learning, few enough to play hundreds of worlds. */
+/** Maximum number of responses in a world: enough to see learning, and few enough to simulate hundreds of worlds. */
 const maxAnswers = 20_000;
 
-/** Delay, in milliseconds, with which a second process learns of events, because they are written and read again. */
+/** Delay until a second process learns of an event, in milliseconds. The event must be stored and read again. */
 const secondProcessMs = 3000;
 
-/** Draws a world from broad priors; equal seeds give equal worlds. */
+/** Generates a world from broad priors. The same seed always gives the same world. */
 export function randomWorld(seed: number): RandomWorld {
   const u = uniforms(seed + 1_000_003);
   const pick = (salt: number): number => u(salt, 0);

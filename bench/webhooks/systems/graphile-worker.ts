@@ -19,7 +19,10 @@ type Module = {
 
 const task = 'webhook';
 
-/** graphile-worker with its local queue and batched completion, the fastest options according to its documentation. */
+/**
+ * graphile-worker with its local queue and batched completion, which its documentation describes as the fastest
+ * options.
+ */
 export const graphileWorker: Rival = {
   name: 'graphile-worker 0.17.3',
   prepare: async (connectionString) => {

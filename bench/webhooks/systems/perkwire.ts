@@ -3,7 +3,7 @@ import { dayOfUuid7, newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { countMoves } from '../../../src/webhooks/deliveries/counts.ts';
 import type { System } from './types.ts';
 
-/** Queues deliveries like the outbox, many at once. The worker is the built server with the role `worker`. */
+/** Queues deliveries like the outbox, in batches. The worker is the built server with the role `worker`. */
 export const perkwire: System = {
   name: 'Perkwire',
   prepare: async () => {},

@@ -27,7 +27,7 @@ async function open(databaseUrl: string): Promise<Boss> {
   return boss;
 }
 
-/** It polls at most twice a second, and a poll takes one batch, so batches are large. */
+/** pg-boss with large batches, because it polls at most twice per second and reads one batch per poll. */
 export const pgBoss: Rival = {
   name: 'pg-boss 10.4.2',
   prepare: async (databaseUrl) => {

@@ -1,32 +1,31 @@
 /**
- * A font of the publisher, loaded by URL (docs/reference/themes-and-rendering.md#web-fonts). Its metrics are those of
- * the font file in thousandths of the font size; a fallback font of the device uses them to take the same space until
- * the font is loaded.
+ * Publisher's web font, loaded by URL (docs/reference/themes-and-rendering.md#web-fonts). Font metrics are in
+ * thousandths of the font size. They scale a device font to take up the same space until the web font is loaded.
  */
 export type WebFont = {
   family: string;
-  /** URL of a woff2 file. */
+  /** URL of the woff2 file. */
   url: string;
-  /** CSS `font-weight` of the file: `400`, or `100 900` of a variable font. */
+  /** `font-weight` range of the file: `400`, or `100 900` for a variable font. */
   weights: string;
   ascent: number;
   descent: number;
   line_gap: number;
-  /** Average width of the letters in English text. */
+  /** Average letter width in English text. */
   width: number;
-  /** URL of a woff2 file of the bold face with the same origin, or "". */
+  /** URL of the woff2 file for the bold face, which must have the same origin. "" if there is none. */
   bold_url: string;
   bold_width: number;
   /**
-   * Style sheet that loads the font and defines its fallback, for the document rather than a shadow root. Sent in
-   * responses.
+   * CSS that loads the web font and defines its fallback. It must be added to the document, not to a shadow root. Only
+   * sent in responses.
    */
   faces: string;
-  /** `font-family` with both fonts. Sent in responses. */
+  /** `font-family` value with the web font and its fallback. Only sent in responses. */
   families: string;
 };
 
-/** Behaviour of a unit. Every key is always sent. */
+/** Behaviour of an offer unit. Responses always contain every key. */
 export type OfferSettings = {
   ad_position: string;
   ad_animation: string;
@@ -34,18 +33,18 @@ export type OfferSettings = {
   progress_bar_type: string;
   privacy_policy: string;
   usp_cta_text: string;
-  /** Name of the DOM event that confirms the selected perks. */
+  /** Name of the DOM event that confirms the user's selected perks. */
   usp_confirmation_event: string;
   perkswallet_cta: string;
   saved_offer_text: string;
   offerwall_cta: string;
-  /** Milliseconds from the call that requests the offers to their display. */
+  /** Delay between the call that requests offers and their display, in milliseconds. */
   delay: number;
-  /** Margin in pixels. */
+  /** Margin between the unit and the screen edge, in pixels. */
   screen_margin: number;
-  /** Offset in pixels. */
+  /** Vertical offset on mobile devices, in pixels. */
   mobile_vertical_offset: number;
-  /** Delay in seconds. */
+  /** Delay before the unit can be closed, in seconds. */
   close_delay: number;
   darken_bg: boolean;
   darken_bg_non_centered: boolean;
@@ -86,7 +85,7 @@ export type OfferSettings = {
 
 export type ButtonStyle = { background: string; hover: string; stroke: string; color: string };
 
-/** Appearance of a unit. Every key is always sent. */
+/** Appearance of an offer unit. Responses always contain every key. */
 export type OfferStyles = {
   popup: {
     background: string;
@@ -94,7 +93,7 @@ export type OfferStyles = {
     lightBox: string;
     image_position: string;
     showImage: boolean;
-    /** Numbers of pixels as strings. */
+    /** Corner radii in pixels, as numeric strings. */
     borderRadius: { top_left: string; top_right: string; bottom_right: string; bottom_left: string };
   };
   header: {
@@ -150,7 +149,7 @@ export type OfferStyles = {
   };
 };
 
-/** Colours of a unit in dark mode, by their paths in {@link OfferStyles}. */
+/** Dark mode colours, keyed by their path in {@link OfferStyles}. */
 export type DarkStyles = {
   popup: Pick<OfferStyles['popup'], 'background' | 'shadow' | 'lightBox'>;
   header: Pick<OfferStyles['header'], 'background' | 'textColor' | 'lead_in_text_color'>;
@@ -162,15 +161,15 @@ export type DarkStyles = {
   };
 };
 
-/** Appearance of themes other than settings and styles. Sent with every key if a theme sets any of it. */
+/** Further theme options in addition to settings and styles. If a theme sets any of them, every key is sent. */
 export type OfferAppearance = {
-  /** `light`, `dark`, or `system` for the setting of the user's device. */
+  /** `light`, `dark`, or `system` to follow the user's device setting. */
   color_scheme: string;
-  /** `compact`, `normal` or `relaxed`. */
+  /** Spacing: `compact`, `normal` or `relaxed`. */
   spacing: string;
-  /** Maximum width in pixels, or 0 for that of the layout. */
+  /** Maximum width in pixels. 0 uses the default width of the layout. */
   width: number;
-  /** Font by URL; absent if the theme has none. */
+  /** Web font of the theme. Absent if the theme has none. */
   web_font?: WebFont;
   dark: DarkStyles;
 };

@@ -2,20 +2,20 @@ import { ServerError } from './errors.ts';
 import { exchange, type TransportOptions, userAgentHeader } from './http.ts';
 
 export type FireBeaconOptions = TransportOptions & {
-  /** End user's user agent, for a server that fires beacons on behalf of a user. */
+  /** User agent of the end user, for servers that fire beacons on a user's behalf. */
   userAgent?: string;
-  /** Returns a number from 0 to less than 1. Default `Math.random`. */
+  /** Random number generator that returns a number from 0 (inclusive) to 1 (exclusive). Default: `Math.random`. */
   random?: () => number;
 };
 
-/** Returns the URL with a random value for its `{cbuster}` tokens, percent-encoded or not. */
+/** Replaces the `{cbuster}` tokens in a URL with a random value. The tokens may be percent-encoded. */
 export const fillCacheBuster = (url: string, random: () => number = Math.random): string =>
   url.replace(/%7Bcbuster%7D|\{cbuster\}/gi, () => random().toString(36).slice(2, 14) || '0');
 
 /**
- * Fires a beacon of an offer (docs/reference/tracking-and-conversions.md#tracking-urls). Resolves when the server has
- * recorded it; "" (such as an absent `adv_pixel_url`) fires nothing. Repeating a call is harmless, because it counts
- * once.
+ * Fires an offer beacon (docs/reference/tracking-and-conversions.md#tracking-urls). Resolves once the server has
+ * recorded it. An empty URL, such as an absent `adv_pixel_url`, is ignored. Beacons can be fired repeatedly, because
+ * the server counts each one only once.
  * @throws ServerError, ConnectionError
  */
 export async function fireBeacon(

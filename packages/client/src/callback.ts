@@ -1,7 +1,7 @@
 import { isRecord, parseJson } from './payload.ts';
 import { splitUrl } from './url.ts';
 
-/** Events of the web SDK. Later versions may add some: ignore unknown ones. */
+/** Web SDK events. Later versions may add events, so ignore unknown ones. */
 export type AdEvent =
   | 'ads_found'
   | 'no_ads_found'
@@ -19,8 +19,8 @@ export type AdEvent =
 export type AdCallback = { event: AdEvent | (string & {}); payload: unknown };
 
 /**
- * Parses the arguments of the handler `adCallback` (docs/reference/web-sdk.md#web-views): the event name, and the
- * payload as an object or JSON text. Returns null if one of them is missing.
+ * Parses the arguments of the `adCallback` handler (docs/reference/web-sdk.md#web-views): the event name, and the
+ * payload as an object or JSON text. Returns null if either argument is missing.
  */
 export function parseAdCallback(args: readonly unknown[]): AdCallback | null {
   const [event, payload] = args;
@@ -29,8 +29,8 @@ export function parseAdCallback(args: readonly unknown[]): AdCallback | null {
 }
 
 /**
- * Parses a message of a bridge that passes one value (React Native, WebKit): `{ name, …payload }` as an object or JSON
- * text.
+ * Parses a message from a bridge that passes a single value (React Native, WebKit). The message is `{ name, …payload
+ * }`, as an object or JSON text.
  */
 export function parseAdMessage(message: unknown): AdCallback | null {
   const value = parseIfText(message);
@@ -39,15 +39,15 @@ export function parseAdMessage(message: unknown): AdCallback | null {
   return parseAdCallback([name, payload]);
 }
 
-/** Number of offers in the payload of `ads_found`. 0 means that the offer section can be skipped. */
+/** Returns the number of offers in an `ads_found` payload. If it is 0, the offer section can be skipped. */
 export function offerCountOf(payload: unknown): number {
   const count = isRecord(payload) ? Number(payload.offerCount ?? payload.total) : Number.NaN;
   return Number.isInteger(count) && count > 0 ? count : 0;
 }
 
 /**
- * URL in the payload of `url_clicked` (a string, or `url` or `target_url`); null unless it is http or https, the only
- * schemes that may be opened.
+ * Returns the URL in a `url_clicked` payload. The payload is a string, or an object with `url` or `target_url`. Returns
+ * null unless the URL is http or https, because no other scheme may be opened.
  */
 export function clickedUrlOf(payload: unknown): string | null {
   const url = isRecord(payload) ? (payload.url ?? payload.target_url) : payload;

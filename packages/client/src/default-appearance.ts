@@ -1,8 +1,8 @@
 import type { OfferAppearance, OfferSettings, OfferStyles } from './appearance.ts';
 
 /**
- * Defaults of `settings` (docs/reference/themes-and-rendering.md#settings-and-styles). Typed clients fail on a wrong
- * type.
+ * Default `settings` (docs/reference/themes-and-rendering.md#settings-and-styles). Every value needs the right type,
+ * because typed clients fail otherwise.
  */
 export const defaultSettings: OfferSettings = {
   ad_position: 'center',
@@ -55,7 +55,7 @@ export const defaultSettings: OfferSettings = {
   },
 };
 
-/** Defaults of `styles` (docs/reference/themes-and-rendering.md#settings-and-styles). */
+/** Default `styles` (docs/reference/themes-and-rendering.md#settings-and-styles). */
 export const defaultStyles: OfferStyles = {
   popup: {
     background: '#ffffff',
@@ -118,7 +118,7 @@ export const defaultStyles: OfferStyles = {
   },
 };
 
-/** Defaults of `appearance` (docs/reference/themes-and-rendering.md#settings-and-styles). */
+/** Default `appearance` (docs/reference/themes-and-rendering.md#settings-and-styles). */
 export const defaultAppearance: OfferAppearance = {
   color_scheme: 'light',
   spacing: 'normal',

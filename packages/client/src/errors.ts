@@ -1,7 +1,7 @@
-/** A parameter is invalid; nothing was sent (docs/reference/web-sdk.md#client-errors). */
+/** Thrown for an invalid parameter, before any request is sent (docs/reference/web-sdk.md#client-errors). */
 export class InvalidParameterError extends Error {
   readonly kind = 'invalid_parameter';
-  /** Name of the parameter, such as `loyaltyboost`. */
+  /** Parameter name, such as `loyaltyboost`. */
   readonly parameter: string;
 
   constructor(parameter: string, rule: string) {
@@ -12,13 +12,13 @@ export class InvalidParameterError extends Error {
 }
 
 /**
- * The server responded with a status outside 200–299, or with a body that is not a JSON object (`statusCode` is then
- * the 2xx status, and `code` is `invalid_body`).
+ * Thrown if the server responds with a status outside 200–299, or with a body that is not a JSON object. In the latter
+ * case, `statusCode` is the 2xx status and `code` is `invalid_body`.
  */
 export class ServerError extends Error {
   readonly kind = 'server_error';
   readonly statusCode: number;
-  /** Error code of the service, such as `unknown_key`; null if the body has none. */
+  /** Service error code, such as `unknown_key`. Null if the response body has none. */
   readonly code: string | null;
 
   constructor(statusCode: number, code: string | null, reason: string) {
@@ -29,7 +29,10 @@ export class ServerError extends Error {
   }
 }
 
-/** The request did not complete: no connection, a broken one, or a timeout. `cause` is the underlying error. */
+/**
+ * Thrown if a request does not complete because the connection fails, breaks or times out. `cause` is the underlying
+ * error.
+ */
 export class ConnectionError extends Error {
   readonly kind = 'connection_error';
   override readonly cause: unknown;

@@ -4,35 +4,37 @@ import { isRecord, parseJson, type UserPayload } from './payload.ts';
 import type { FetchOffersResponse, FetchPlacementsResponse } from './response.ts';
 import { splitUrl } from './url.ts';
 
-/** Options of a call for offers. */
+/** Options shared by all offer calls. */
 type CallOptions = TransportOptions &
   ({ sdkId: string; apiKey?: never } | { apiKey: string; sdkId?: never }) & {
     /** Base URL of the service, such as `https://offers.example`. */
     baseUrl: string;
-    /** Incentive offers: "0" for none, "1" to include them, "2" for only these. */
+    /** Incentive offers: "0" excludes them, "1" includes them, "2" returns only incentive offers. */
     loyaltyboost?: '0' | '1' | '2';
-    /** "1" for only offers with an image. */
+    /** "1" returns only offers that have an image. */
     creative?: '0' | '1';
-    /** Restricts the response to the offer of this campaign. */
+    /** Campaign id. If set, only this campaign's offer is returned. */
     campaignId?: string | number;
-    /** Development mode: test responses, and nothing is recorded. */
+    /** Development mode: returns test responses and records nothing. */
     dev?: boolean;
-    /** User agent of the device, sent if the payload has no `ua`. */
+    /** User agent of the device. Sent only if the payload has no `ua`. */
     userAgent?: string;
   };
 
 export type FetchOffersOptions = CallOptions & { payload: UserPayload & { placement: string } };
 
-/** One of several placements (docs/reference/fetch-offers.md#multiple-placements). */
+/** One placement in a call for several placements (docs/reference/fetch-offers.md#multiple-placements). */
 export type PlacementRequest = {
   name: string;
-  /** Maximum number of offers there, 1–10. Default: that of its settings. */
+  /** Maximum number of offers in this placement, 1–10. Defaults to the placement's settings. */
   count?: number;
-  /** Id or key of a theme. */
+  /** Theme id or key. */
   theme_id?: string | number;
 };
 
-/** `placements`: 1 to 10 placements, filled in this order. */
+/**
+ * Options for a call with several placements. `placements` contains 1 to 10 placements, which are filled in this order.
+ */
 export type FetchPlacementsOptions = CallOptions & { payload?: UserPayload; placements: PlacementRequest[] };
 
 /**
@@ -44,21 +46,21 @@ export const fetchOffers = (options: FetchOffersOptions): Promise<FetchOffersRes
   call<FetchOffersResponse>(options, options.payload);
 
 /**
- * Fetches offers for several placements of a page in one call, without repeating an offer
+ * Fetches offers for several placements on a page in one call. No offer is returned twice
  * (docs/reference/fetch-offers.md#multiple-placements).
- * @throws like `fetchOffers`
+ * @throws the same errors as `fetchOffers`
  */
 export const fetchPlacements = (options: FetchPlacementsOptions): Promise<FetchPlacementsResponse> =>
   call<FetchPlacementsResponse>(options, { ...options.payload, placements: options.placements });
 
 /**
  * Returns the number of offers that `fetchOffers` would return now (docs/reference/fetch-offers.md#count-offers).
- * @throws like `fetchOffers`
+ * @throws the same errors as `fetchOffers`
  */
 export const countOffers = async (options: FetchOffersOptions): Promise<number> =>
   (await call<{ data: { count: number } }>(options, options.payload, 'any.json')).data.count;
 
-/** Like `countOffers` for several placements: one number for each, in the same order. */
+/** Counts the available offers per placement, like `countOffers`. The counts are in the order of the placements. */
 export const countPlacements = async (options: FetchPlacementsOptions): Promise<number[]> =>
   (
     await call<{ data: { placements: { count: number }[] } }>(
@@ -79,7 +81,8 @@ async function call<Response>(
     accept: 'application/json',
     ...userAgentHeader(payload.ua || options.userAgent),
   };
-  // Following a redirect would turn the POST into a GET; without following, it becomes a ServerError with its status.
+  // Do not follow redirects, because a redirect would turn the POST into a GET. A redirect response results in a
+  // ServerError instead.
   const response = await exchange(
     url,
     { method: 'POST', headers, body: requestBody(options, payload), redirect: 'manual' },
@@ -121,7 +124,7 @@ function requireOneOf(parameter: string, value: unknown, allowed: readonly strin
 function requestBody({ dev }: CallOptions, payload: UserPayload): string {
   if (!isRecord(payload)) throw new InvalidParameterError('payload', 'must be an object');
   try {
-    // An undefined member counts as absent.
+    // Treat an undefined `dev` as absent.
     return JSON.stringify({ ...payload, ...(dev === true && payload.dev === undefined ? { dev: '1' } : {}) });
   } catch {
     throw new InvalidParameterError('payload', 'must be JSON');

@@ -1,6 +1,6 @@
 import { ConnectionError, InvalidParameterError } from './errors.ts';
 
-/** The used subset of `fetch`, so that any implementation fits. */
+/** Subset of the `fetch` signature that the client needs, so that any implementation can be used. */
 export type FetchLike = (url: string, init: FetchInit) => Promise<{ status: number; text: () => Promise<string> }>;
 
 export type FetchInit = {
@@ -12,19 +12,19 @@ export type FetchInit = {
 };
 
 export type TransportOptions = {
-  /** Deadline of the whole exchange, including connection and body, in milliseconds. Default 10,000. */
+  /** Timeout of the whole exchange, from connecting to reading the body, in milliseconds. Default: 10,000. */
   timeoutMs?: number;
-  /** `fetch` implementation. Default: that of the platform. */
+  /** `fetch` implementation. Defaults to the platform's `fetch`. */
   fetch?: FetchLike;
 };
 
 const defaultTimeoutMs = 10_000;
 
-/** Maximum duration of a timer, in milliseconds. */
+/** Maximum timer duration, in milliseconds. */
 const maxTimeoutMs = 2 ** 31 - 1;
 
 /**
- * Makes one exchange with a deadline.
+ * Sends a request and reads the response, within a timeout.
  * @throws InvalidParameterError for an invalid `timeoutMs`; ConnectionError if the exchange did not complete
  */
 export async function exchange(
@@ -41,7 +41,7 @@ export async function exchange(
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
   const timedOut = new Promise<never>((_, reject) => {
-    // Also rejects itself, because not every fetch implementation honours the signal.
+    // Reject here as well, because not every fetch implementation honours the abort signal.
     timer = setTimeout(() => {
       reject(new Error(`No complete response within ${timeoutMs} ms.`));
       controller.abort();
@@ -59,8 +59,8 @@ export async function exchange(
 const platformFetch: FetchLike = (url, init) => globalThis.fetch(url, init);
 
 /**
- * Returns the `User-Agent` header; none in browsers, which ignore it or send a preflight request first. Characters that
- * a header can't contain are sent as "?"; the body has the value unchanged.
+ * Returns the `User-Agent` header. Returns no header in browsers, which either ignore it or send a preflight request
+ * first. Characters that are not allowed in a header are replaced with "?". The body contains the original value.
  */
 export function userAgentHeader(userAgent: string | undefined): Record<string, string> {
   const value = userAgent?.replace(/[^\x20-\x7e]/g, '?').trim() ?? '';

@@ -1,4 +1,4 @@
-/** Client of the offer service, for servers, browsers and React Native: no DOM, no dependencies. */
+/** Client for the offer service. Runs on servers, in browsers and in React Native, without a DOM or dependencies. */
 export type {
   ButtonStyle,
   DarkStyles,

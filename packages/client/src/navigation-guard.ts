@@ -2,16 +2,17 @@ import { normaliseUrl } from './url.ts';
 
 export type NavigationGuardOptions = {
   /**
-   * Delay of each decision, in milliseconds, during which `url_clicked` of the same click can arrive. Default 1,000.
+   * Delay before each decision, in milliseconds. It gives the `url_clicked` event of the same click time to arrive.
+   * Default: 1,000.
    */
   waitMs?: number;
-  /** Waits for a time in milliseconds. Default: a timer. */
+  /** Waits for the given number of milliseconds. Defaults to a timer. */
   wait?: (ms: number) => Promise<void>;
 };
 
 /**
- * Keeps the checkout web view on its page: a URL that was opened in the external browser is not also opened in the web
- * view (docs/reference/web-sdk.md#web-views, clickouts).
+ * Prevents the checkout web view from opening a URL that was already opened in the external browser
+ * (docs/reference/web-sdk.md#web-views, clickouts).
  */
 export class NavigationGuard {
   readonly #openedUrls = new Set<string>();
@@ -23,12 +24,12 @@ export class NavigationGuard {
     this.#wait = wait;
   }
 
-  /** Records a URL that is opened externally. Call it before opening the URL. */
+  /** Records a URL as opened externally. Call it before opening the URL. */
   opened(url: string): void {
     this.#openedUrls.add(normaliseUrl(url));
   }
 
-  /** Whether the web view may navigate. Refuses a missing URL, and one that was opened externally. */
+  /** Decides whether the web view may navigate to a URL. Cancels if the URL is missing or was opened externally. */
   async decide(url: string | null | undefined): Promise<'cancel' | 'allow'> {
     if (url === null || url === undefined || url === '') return 'cancel';
     await this.#wait(this.#waitMs);

@@ -1,24 +1,24 @@
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 
-/** User data (docs/reference/fetch-offers.md#request-body), the same for requests and templates. */
+/** User data (docs/reference/fetch-offers.md#request-body). The same fields are used for requests and templates. */
 export type UserPayload = {
-  /** Page or section where the offers appear; required by the server. */
+  /** Page or section where the offers appear. Required by the server. */
   placement?: string;
-  /** End user's user agent. */
+  /** User agent of the end user. */
   ua?: string;
-  /** End user's IP address. */
+  /** IP address of the end user. */
   ip?: string;
-  /** Fingerprint of the end user, alphanumeric. */
+  /** Alphanumeric fingerprint of the end user. */
   ad_fp?: string;
-  /** Stable, non-PII id of the end user; required for the wallet and for User Selected Perks. */
+  /** Stable, non-PII id of the end user. Required for the wallet and for User Selected Perks. */
   pub_user_id?: string;
-  /** SHA-256 of the end user's email address in lower case, as 64 hex digits; finds the user in audiences. */
+  /** SHA-256 of the end user's lower-case email address, as 64 hex digits. Used to look up the user's audiences. */
   email_sha256?: string;
-  /** ISO 3166-1 alpha-2 code that overrides the country of the IP address. */
+  /** ISO 3166-1 alpha-2 country code. Overrides the country derived from the IP address. */
   country?: string;
-  /** Language of the end user, BCP 47, such as "pt-BR". Default: from Accept-Language. */
+  /** BCP 47 language of the end user, such as "pt-BR". Defaults to Accept-Language. */
   language?: string;
-  /** "1" for test responses; nothing is recorded. */
+  /** "1" returns test responses and records nothing. */
   dev?: string;
   themeId?: string | number;
   [custom: string]: JsonValue | undefined;
@@ -27,7 +27,7 @@ export type UserPayload = {
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Parses JSON text; undefined if it is not valid. */
+/** Parses JSON text. Returns undefined if it is invalid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

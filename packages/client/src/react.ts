@@ -22,50 +22,50 @@ import type {
   AdUser,
 } from './sdk.ts';
 
-/** The offer service. */
+/** Connection settings of the offer service. */
 export type PerkwireService = {
   /** Base URL of the service, such as `https://offers.example`. */
   baseUrl: string;
-  /** The publisher's SDK id. */
+  /** SDK id of the publisher. */
   sdkId: string;
-  /** Nonce of the page's content security policy, if it uses nonces. */
+  /** Nonce for the page's content security policy, if the policy uses nonces. */
   nonce?: string;
 };
 
 const ServiceContext = createContext<Partial<PerkwireService>>({});
 
-/** Provides the service to all units below it. */
+/** Provides the service settings to all offer units in its subtree. */
 export const PerkwireProvider = ({ children, ...service }: PerkwireService & { children?: ReactNode }): ReactElement =>
   createElement(ServiceContext.Provider, { value: service }, children);
 
 export type OfferUnitProps = Partial<PerkwireService> & {
-  /** Page or section of the unit, such as `checkout`. */
+  /** Page or section where the unit appears, such as `checkout`. */
   placement: string;
-  /** User data; perks and the wallet require its `pub_user_id`. */
+  /** User data. Perks and the wallet require `pub_user_id`. */
   user?: AdUser;
-  /** Id or key of a theme. Default: that of the placement. */
+  /** Theme id or key. Defaults to the placement's theme. */
   theme?: string | number;
-  /** Language of the unit's texts, such as `de`. Default: that of the page. */
+  /** Language of the unit's texts, such as `de`. Defaults to the page language. */
   language?: string;
-  /** Confirms the selected perks when it becomes true. Set it when the order is placed. */
+  /** Confirms the selected perks when it changes to true. Set it when the order is placed. */
   confirm?: boolean;
-  /** Further configuration of the SDK. */
+  /** Additional SDK configuration. */
   config?: Omit<AdConfig, 'accountId' | 'apiUrl' | 'callback' | 'placement' | 'targetElement' | 'themeId' | 'language'>;
-  /** Receives the campaign ids, once per session. */
+  /** Called once per session with the ids of the confirmed campaigns. */
   onPerksConfirmed?: (selected: number[]) => void;
-  /** Receives the number of offers; with 0, the unit shows nothing. */
+  /** Called with the number of offers. If it is 0, the unit shows nothing. */
   onOffersFound?: (count: number) => void;
   onClosed?: () => void;
   onError?: (error: AdEventPayloads['error']) => void;
-  /** Receives every event of the SDK. Return `false` for `url_clicked` to keep the SDK from opening the link. */
+  /** Called for every SDK event. Return `false` for `url_clicked` to prevent the SDK from opening the link. */
   onEvent?: AdEventCallback;
   className?: string;
   style?: CSSProperties;
 };
 
 /**
- * A unit of offers, embedded in place (docs/reference/web-sdk.md). It mounts again when its configuration changes;
- * event handlers may change at any time. Renders an empty `div` on a server.
+ * Renders an embedded offer unit (docs/reference/web-sdk.md). The unit is remounted when its configuration changes.
+ * Event handlers may change at any time. On a server, it renders an empty `div`.
  */
 export function OfferUnit(props: OfferUnitProps): ReactElement {
   const element = useRef<HTMLDivElement>(null);
@@ -74,14 +74,14 @@ export function OfferUnit(props: OfferUnitProps): ReactElement {
   const confirmation = useRef({ last: props.confirm === true, pending: false });
   const { baseUrl, sdkId, nonce } = { ...useContext(ServiceContext), ...definedOnly(props) };
   const { placement, user, theme, language, config, confirm = false } = props;
-  // Compare by content, because props contain new objects in each rendering.
+  // Compare props by content, because each render passes new objects.
   const configuration = JSON.stringify([placement, user, theme, language, config]);
 
   useEffect(() => {
     latest.current = props;
   });
 
-  /** Confirms the perks now, or when the unit is mounted. */
+  /** Confirms the perks immediately, or as soon as the unit is mounted. */
   const confirmPerks = (): void => {
     confirmation.current.pending = unit.current === null;
     void unit.current?.confirm();
@@ -131,7 +131,10 @@ export function OfferUnit(props: OfferUnitProps): ReactElement {
   return createElement('div', { ref: element, className: props.className, style: props.style });
 }
 
-/** Calls the handlers of an event. @returns the result of `onEvent` */
+/**
+ * Calls the handlers for an event.
+ * @returns the result of `onEvent`
+ */
 function dispatch(props: OfferUnitProps, event: AdEventArguments): unknown {
   const [name, payload] = event;
   if (name === 'usp_confirmed') props.onPerksConfirmed?.(payload.selected);
@@ -142,7 +145,7 @@ function dispatch(props: OfferUnitProps, event: AdEventArguments): unknown {
   return (props.onEvent as AdEventListener | undefined)?.(...event);
 }
 
-/** Service props that are set, so that an absent one does not hide the provider's. */
+/** Returns only the service props that are set, so that a missing prop does not override the provider's value. */
 const definedOnly = ({ baseUrl, sdkId, nonce }: OfferUnitProps): Partial<PerkwireService> => ({
   ...(baseUrl === undefined ? {} : { baseUrl }),
   ...(sdkId === undefined ? {} : { sdkId }),
@@ -152,9 +155,9 @@ const definedOnly = ({ baseUrl, sdkId, nonce }: OfferUnitProps): Partial<Perkwir
 const scripts = new Map<string, Promise<Ad>>();
 
 /**
- * Loads the launcher of a service once per page, for any number of units.
- * @param nonce of the page's content security policy
- * @throws ConnectionError if it can't be loaded; the next call tries again
+ * Loads the launcher script once per page and service, for any number of units.
+ * @param nonce nonce for the page's content security policy
+ * @throws ConnectionError if the script can't be loaded; the next call tries again
  */
 function loadLauncher(baseUrl: string, nonce: string | undefined): Promise<Ad> {
   const src = `${baseUrl.replace(/\/+$/, '')}/launcher.min.js`;

@@ -1,43 +1,44 @@
 import type { OfferAppearance, OfferSettings, OfferStyles } from './appearance.ts';
 
-/** Response of fetch-offers (docs/reference/fetch-offers.md#response). */
+/** fetch-offers response (docs/reference/fetch-offers.md#response). */
 export type FetchOffersResponse = { data: OfferData };
 
 /**
- * Response to a call for several placements, in the same order (docs/reference/fetch-offers.md#multiple-placements).
+ * Response to a call for several placements, in the order of the request
+ * (docs/reference/fetch-offers.md#multiple-placements).
  */
 export type FetchPlacementsResponse = { data: { placements: PlacementData[] } };
 
-/** `name`: placement name as in the call. */
+/** Offers for one placement. `name` is the placement name from the request. */
 export type PlacementData = OfferData & { name: string };
 
 export type OfferData = {
   offers: Offer[];
-  /** Number of offers; 0 means that the offer section can be skipped. */
+  /** Number of offers. If it is 0, the offer section can be skipped. */
   count: number;
-  /** BCP 47 tag of the texts in `settings` and `styles`. */
+  /** BCP 47 tag of the language used in `settings` and `styles`. */
   language: string;
   privacy_url: string;
-  /** Id of the session for the calls of User Selected Perks. */
+  /** Session id, required by the User Selected Perks calls. */
   session_id: string;
   settings: OfferSettings;
   styles: OfferStyles & { settings: OfferSettings };
-  /** Only for themes that set it; without it, the unit is light. */
+  /** Present only if the theme sets it. Without it, the unit uses the light colour scheme. */
   appearance?: OfferAppearance;
-  /** Experiments of the session with its arms; absent if there are none. */
+  /** Experiments that the session takes part in, with its arms. Absent if there are none. */
   experiments?: ExperimentArm[];
-  /** Texts of the web SDK that an experiment changes. */
+  /** Web SDK texts that an experiment overrides. */
   labels?: Record<string, string>;
 };
 
-/** An experiment and the arm of the session; `holdout` shows no offers. */
+/** Experiment and the arm that the session is assigned to. The `holdout` arm shows no offers. */
 export type ExperimentArm = { key: string; arm: string };
 
-/** One offer (docs/reference/fetch-offers.md#offer-object). Every field is always present; absent text is "". */
+/** Offer (docs/reference/fetch-offers.md#offer-object). Every field is always present. Missing texts are "". */
 export type Offer = {
   id: number;
   campaign_id: number;
-  /** BCP 47 tag of the texts. */
+  /** BCP 47 tag of the language of the texts. */
   language: string;
   title: string;
   advertiser_name: string;
@@ -45,26 +46,26 @@ export type Offer = {
   click_url: string;
   image: string;
   mini_text: string;
-  /** Sanitised HTML. */
+  /** Terms and conditions as sanitised HTML. */
   terms_and_conditions: string;
-  /** Impression beacon, for {@link fireBeacon}. */
+  /** Impression beacon URL, for {@link fireBeacon}. */
   pixel: string;
   cta_yes: string;
   cta_no: string;
   useraction_cta: string | null;
   useraction_url: string | null;
-  /** Impression URL of the advertiser, fired with `pixel`; may be "". */
+  /** Advertiser's impression URL, to fire together with `pixel`. May be "". */
   adv_pixel_url: string;
   beacons: Beacons;
-  /** Beacons of own events by name, for {@link fireBeacon}; absent if there are none. */
+  /** Beacon URLs for custom events, keyed by event name, for {@link fireBeacon}. Absent if there are none. */
   events?: Record<string, string>;
   creatives: Creative[];
   offerwall_enabled: boolean;
   wallet_enabled: boolean;
-  /** A POST saves the offer to the user's wallet; null without `pub_user_id` or wallet. */
+  /** URL that saves the offer to the user's wallet when called with POST. Null without a `pub_user_id` or a wallet. */
   save_for_later_url: string | null;
   offerwall_url: string;
-  /** PNG data URI, 228×228 pixels. */
+  /** QR code as a PNG data URI, 228×228 pixels. */
   qr_code_img: string;
   short_description: string;
   short_headline: string;
@@ -78,41 +79,43 @@ export type Offer = {
   loyaltyboost_requirements: string;
   /** @deprecated Alias of `wallet_enabled`. */
   perkswallet_enabled: boolean;
-  /** Shared code of all users; individual codes are issued with the wrap. */
+  /** Coupon code shared by all users. Individual codes are issued when the session is wrapped. */
   coupon?: Coupon;
 };
 
-/** Code of a user for an offer (docs/reference/perks-and-wallet.md#coupons). */
+/** Coupon code of a user for an offer (docs/reference/perks-and-wallet.md#coupons). */
 export type Coupon = {
   code: string;
-  /** Expiry in ISO 8601, or null. */
+  /** Expiry time in ISO 8601 format. Null if the code does not expire. */
   expires_at: string | null;
-  /** Plain text, or "". */
+  /** Terms as plain text, or "". */
   terms: string;
 };
 
-/** Beacon URLs to fire when the event happens (docs/reference/tracking-and-conversions.md#tracking-urls). */
+/**
+ * Beacon URLs, each to be fired when its event occurs (docs/reference/tracking-and-conversions.md#tracking-urls).
+ */
 export type Beacons = {
-  /** The unit was closed, or all offers were seen. */
+  /** Fired when the unit is closed or all offers have been seen. */
   close: string;
-  /** The user declined the offer. */
+  /** Fired when the user declines the offer. */
   no_thanks_click: string;
 };
 
 export type OfferCampaign = { is_product: boolean; offer_description: string; campaign_images: Creative[] };
 
-/** An image (docs/reference/fetch-offers.md#creative-object). `width` and `height` in pixels. */
+/** Offer image (docs/reference/fetch-offers.md#creative-object). `width` and `height` are in pixels. */
 export type Creative = {
   id: number;
   url: string;
   height: number;
   width: number;
-  /** File type, such as "png". */
+  /** Image file type, such as "png". */
   type: string;
   is_primary: boolean;
-  /** Ratio of width to height. */
+  /** Width-to-height ratio. */
   aspect_ratio: number;
   creative_type: 'icon_image' | 'offer_image' | 'hero_image';
-  /** Id of the user who uploaded the image. */
+  /** Id of the dashboard user who uploaded the image. */
   user_id: number;
 };

@@ -3,10 +3,10 @@ import type { AdEvent } from './callback.ts';
 import type { UserPayload } from './payload.ts';
 import type { Coupon, ExperimentArm, Offer } from './response.ts';
 
-/** Types of the web SDK (docs/reference/web-sdk.md): `window.Ad`, `window.AdConfig`, `window.AdUser` and its events. */
+/** Web SDK types (docs/reference/web-sdk.md): `window.Ad`, `window.AdConfig`, `window.AdUser`, and the events. */
 
 declare global {
-  // Empty without the DOM's types, as on a server; otherwise they are merged with the DOM's own.
+  // Placeholder for environments without DOM types, such as servers. Otherwise it is merged with the DOM's own type.
   interface Element {}
   interface HTMLElement {}
   interface HTMLTemplateElement {}
@@ -17,10 +17,10 @@ declare global {
   }
 }
 
-/** `window.AdUser`: the request body. */
+/** Type of `window.AdUser`, which has the fields of the request body. */
 export type AdUser = UserPayload;
 
-/** The first three are those of docs/reference/web-sdk.md#client-errors. */
+/** Error kinds. The first three are described in docs/reference/web-sdk.md#client-errors. */
 export type AdErrorKind =
   | 'invalid_parameter'
   | 'server_error'
@@ -35,12 +35,14 @@ export type AdErrorKind =
   | 'closed'
   | 'unexpected_error';
 
-/** Position of an offer; `current` starts at 1. */
+/** Position of the offer in the unit. `current` starts at 1. */
 export type AdPosition = { current: number; total: number };
 
-/** The payload of each event. */
+/** Payloads by event name. */
 export type AdEventPayloads = {
-  /** `total` equals `offerCount`; 0 means that the section can be skipped. `response` is set when prefetching. */
+  /**
+   * `total` equals `offerCount`. If it is 0, the offer section can be skipped. `response` is set only when prefetching.
+   */
   ads_found: { offerCount: number; total: number; response?: unknown; experiments?: ExperimentArm[] };
   no_ads_found: { offerCount: number; total: number; experiments?: ExperimentArm[] };
   ad_shown: AdPosition;
@@ -51,26 +53,30 @@ export type AdEventPayloads = {
   url_clicked: { target_url: string; url: string };
   usp_selected: { campaign_id: number };
   usp_unselected: { campaign_id: number };
-  /** Campaign ids; `campaigns`: the user's codes for offers with codes (null if none was left). */
+  /**
+   * `selected` contains campaign ids. `campaigns` contains the user's coupon codes, for offers that have codes.
+   * `coupon` is null if no code was left.
+   */
   usp_confirmed: { selected: number[]; campaigns?: { campaign_id: number; coupon: Coupon | null }[] };
   error: { kind: AdErrorKind; message: string };
 };
 
-/** Name and payload of an event. Comparing the name narrows the type of the payload. */
+/** Event name and payload. Comparing the name narrows the payload type. */
 export type AdEventArguments = { [Event in AdEvent]: [event: Event, payload: AdEventPayloads[Event]] }[AdEvent];
 
-/** Receives every event with its payload. */
+/** Handler that receives every event with its payload. */
 export type AdEventListener = (...event: AdEventArguments) => unknown;
 
 /**
- * Receives every event of the SDK, with or without its payload. The second signature, for functions without a payload,
- * keeps TypeScript from inferring the parameters of a callback from it: they get the type of `AdEventArguments`.
+ * Handler for every SDK event, with or without the payload parameter. The second signature allows functions without a
+ * payload parameter. It also keeps TypeScript from inferring callback parameters from it, so they are typed as
+ * `AdEventArguments`.
  */
 export type AdEventCallback =
   | AdEventListener
   | { (event: AdEvent): unknown; <Name extends AdEvent>(event: Name): unknown };
 
-/** An offer for pages that draw their own unit: all texts are plain, every URL is http(s) or "". */
+/** Offer as passed to pages that render their own unit. All texts are plain, and every URL is http(s) or "". */
 export type ShownOffer = Pick<
   Offer,
   | 'id'
@@ -101,7 +107,7 @@ export type ShownOffer = Pick<
   creatives: { url: string; creative_type: string }[];
 };
 
-/** Actions of the user. Without an offer, they apply to the current one. */
+/** User actions. Without an offer argument, an action applies to the current offer. */
 export type AdActions = {
   take: (offer?: ShownOffer) => void;
   reject: (offer?: ShownOffer) => void;
@@ -111,20 +117,20 @@ export type AdActions = {
   select: (campaignId: number, selected?: boolean) => void;
 };
 
-/** Element in which `AdConfig.render` draws, and actions of the page. */
+/** Element that `AdConfig.render` draws into, and the actions that the page can call. */
 export type AdRenderUnit = {
-  /** Element of the page (outside any shadow root) with the template's content, or empty. */
+  /** Page element outside any shadow root. Contains the template's content, or is empty. */
   element: HTMLElement;
-  /** Number of offers. */
+  /** Total number of offers. */
   total: number;
-  /** Campaign ids. */
+  /** Ids of the selected campaigns. */
   selected: number[];
   actions: AdActions;
 };
 
 /**
- * Draws the offer at `index` (from 0); such units show one offer after another. Returned HTML text or a node is shown;
- * after false, the SDK draws the unit.
+ * Renders the offer at `index`, which starts at 0. Custom units show one offer at a time. If it returns HTML text or a
+ * node, the SDK inserts it. If it returns false, the SDK renders its own unit.
  */
 export type AdRender = (
   data: ShownOffer,
@@ -134,95 +140,105 @@ export type AdRender = (
   unit: AdRenderUnit,
 ) => unknown;
 
-/** Texts of the unit that are not part of the response. */
+/** Unit texts that are not part of the response. */
 export type AdLabels = Record<'offers' | 'close' | 'done' | 'back' | 'terms' | 'progress' | 'saved' | 'newTab', string>;
 
-/** `window.AdConfig`. */
+/** Type of `window.AdConfig`. */
 export type AdConfig = {
-  /** The publisher's SDK id. */
+  /** SDK id of the publisher. */
   accountId?: string;
-  /** Fetches offers at once. Default true. */
+  /** Whether to fetch offers immediately. Default: true. */
   autoLoad?: boolean;
-  /** Shows offers as soon as they are loaded. Default true. */
+  /** Whether to show offers as soon as they are loaded. Default: true. */
   autoShow?: boolean;
-  /** Stores the response in the origin's storage for a later page, or shows the stored one. */
+  /** Whether to store the response in web storage for a later page, and to show a response that is already stored. */
   prefetch?: boolean;
-  /** Test responses; nothing is recorded. */
+  /** Whether to use test responses and record nothing. */
   dev?: boolean | string | number;
-  /** Id or key of a theme. */
+  /** Theme id or key. */
   themeId?: number | string;
-  /** The same as `themeId`. */
+  /** Alias of `themeId`. */
   theme_id?: number | string;
   placement?: string;
-  /**
-   * Embeds the unit in an element, given by itself, its id, or a selector. Without it, the unit is shown over the page.
-   */
+  /** Element to embed the unit in: an element, its id, or a selector. Without it, the unit is shown as an overlay. */
   targetElement?: string | Element;
-  /** The same as `targetElement`. */
+  /** Alias of `targetElement`. */
   containerId?: string | Element;
-  /** Lets the page draw the unit, by a template (HTML text, a selector, an element) or a function. */
+  /**
+   * Template for pages that render the unit themselves: HTML text, a selector, or an element. `render` does the same
+   * with a function.
+   */
   template?: string | Element;
   render?: AdRender;
-  /** Overrides of the theme's settings. */
+  /** Overrides for the theme's settings. */
   settings?: Record<string, unknown>;
   styles?: Record<string, unknown>;
-  /** Overrides of `appearance`; `color_scheme` is for pages with their own switch. */
+  /** Overrides for the theme's `appearance`. `color_scheme` is meant for pages with their own dark mode switch. */
   appearance?: { color_scheme?: 'light' | 'dark' | 'system'; spacing?: string; width?: number; dark?: object };
   callback?: AdEventCallback;
-  /** Base URL of the service. Default: the origin of the script. */
+  /** Base URL of the service. Defaults to the origin of the script. */
   apiUrl?: string;
-  /** BCP 47 tag of the unit's texts. Default: the page's `lang`, otherwise the browser's language. */
+  /** BCP 47 tag of the language of the unit's texts. Defaults to the page's `lang`, then to the browser language. */
   language?: string;
-  /** Replacements for texts of the language. */
+  /** Overrides for the unit's texts in the current language. */
   labels?: Partial<AdLabels>;
-  /** Query parameters of fetch-offers (docs/reference/fetch-offers.md#request). */
+  /** The following options are query parameters of fetch-offers (docs/reference/fetch-offers.md#request). */
   loyaltyboost?: string | number;
   creative?: string | number;
   campaignId?: string | number;
   country?: string;
-  /** false: no identifier of the user is sent or stored (like `consent` of `AdUser`, and Global Privacy Control). */
+  /**
+   * If false, no user identifier is sent or stored. `consent` in `AdUser` and Global Privacy Control have the same
+   * effect.
+   */
   consent?: boolean | string | number;
 };
 
-/** Configuration of `Ad.mount`. Missing members are taken from `window.AdConfig`. */
+/** Configuration for `Ad.mount`. Missing fields are taken from `window.AdConfig`. */
 export type AdMountConfig = AdConfig & {
-  /** Overrides members of `window.AdUser`. */
+  /** Overrides for fields of `window.AdUser`. */
   user?: AdUser;
 };
 
-/** `window.Ad`. Nothing throws and no promise rejects: failures are `error` events. */
+/** Type of `window.Ad`. Methods never throw and promises never reject. Failures are emitted as `error` events. */
 export type Ad = AdUnit & {
-  /** Mounts an additional unit with its own offers, events and perks. It starts by itself. */
+  /** Mounts an additional unit with its own offers, events and perks. The unit starts automatically. */
   mount: (config?: AdMountConfig) => AdUnit;
 };
 
-/** A unit. Nothing throws and no promise rejects: failures are `error` events. */
+/** Offer unit. Methods never throw and promises never reject. Failures are emitted as `error` events. */
 export type AdUnit = {
-  /** @returns whether there are offers */
+  /** Starts the unit. Resolves to whether there are offers. */
   init: (config?: AdConfig, callback?: AdEventCallback) => Promise<boolean>;
-  /** @returns whether there are offers */
+  /** Loads offers. Resolves to whether there are any. */
   load: () => Promise<boolean>;
-  /** Shows the offers; if an offer is shown already, shows the next one. */
+  /** Shows the offers. If the unit is already open, shows the next offer. */
   show: () => void;
   close: () => void;
-  /** "No thanks" to the current offer. */
+  /** Declines the current offer. */
   reject: () => void;
   /** Returns to the previous offer. */
   rewind: () => void;
   /** Whether there are offers to show. */
   isReady: () => boolean;
   /**
-   * Takes a response that was fetched elsewhere, as JSON text or object, and shows it with `autoShow`.
-   * @returns whether it has offers
+   * Uses a response that was fetched elsewhere, as JSON text or an object. Shows it immediately if `autoShow` is on.
+   * @returns whether the response has offers
    */
   setApiResponse: (json: unknown) => Promise<boolean>;
-  /** Shows the current response from its first offer. */
+  /** Shows the current response again, starting with its first offer. */
   reload: () => void;
-  /** Fetches and shows new offers. @returns whether there are offers */
+  /**
+   * Fetches and shows new offers.
+   * @returns whether there are offers
+   */
   refresh: () => Promise<boolean>;
   setPayload: (user: AdUser) => void;
-  /** Confirms the selected perks. @returns whether they are confirmed */
+  /**
+   * Confirms the selected perks.
+   * @returns whether they are confirmed
+   */
   confirm: () => Promise<boolean>;
-  /** Removes the unit and its listeners, without events and beacons. */
+  /** Removes the unit and its listeners without emitting events or firing beacons. */
   destroy: () => void;
 };

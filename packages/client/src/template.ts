@@ -2,11 +2,14 @@ import { InvalidParameterError } from './errors.ts';
 import { isRecord, parseJson, type UserPayload } from './payload.ts';
 import { splitUrl } from './url.ts';
 
-/** sdk: the web SDK fetches and caches; api: the app fetches and injects the response. */
+/**
+ * Prefetch mode. In `sdk` mode, the web SDK fetches and caches the offers. In `api` mode, the app fetches them and
+ * injects the response.
+ */
 export type PrefetchMode = 'sdk' | 'api';
 
 export type PrefetchHtmlOptions = {
-  /** The publisher's SDK id. */
+  /** SDK id of the publisher. */
   sdkId: string;
   /** URL of the launcher script, such as `https://offers.example/sdk/launcher.js`. */
   sdkCdnUrl: string;
@@ -14,25 +17,31 @@ export type PrefetchHtmlOptions = {
 };
 
 export type CheckoutHtmlOptions = Omit<PrefetchHtmlOptions, 'sdkCdnUrl'> & {
-  /** Default: the template loads the launcher of the service that it came from. */
+  /** URL of the launcher script. By default, the template loads the launcher from the service that delivered it. */
   sdkCdnUrl?: string;
   mode: PrefetchMode;
 };
 
-/** Value of `%%CONFIG%%` for each mode (docs/reference/web-sdk.md#web-views). */
+/** Value of the `%%CONFIG%%` placeholder in each mode (docs/reference/web-sdk.md#web-views). */
 export const configFragments: Readonly<Record<PrefetchMode, string>> = {
   sdk: 'autoLoad: true, prefetch: true',
   api: 'autoLoad: false, prefetch: false',
 };
 
-/** `prefetch.html` for the hidden web view of the SDK prefetch. @throws InvalidParameterError */
+/**
+ * Renders `prefetch.html` for the hidden web view that prefetches offers with the SDK.
+ * @throws InvalidParameterError
+ */
 export const renderPrefetchHtml = (template: string, options: PrefetchHtmlOptions): string =>
   render(template, { ...options, mode: 'sdk' });
 
-/** `checkout.html` for the web view that shows the offers. @throws InvalidParameterError */
+/**
+ * Renders `checkout.html` for the web view that shows the offers.
+ * @throws InvalidParameterError
+ */
 export const renderCheckoutHtml = (template: string, options: CheckoutHtmlOptions): string => render(template, options);
 
-/** Renders in one pass over the template, so that placeholders in values are not replaced. */
+/** Renders the template in a single pass, so that placeholders inside values are not replaced. */
 function render(template: string, { sdkId, sdkCdnUrl, mode, user = {} }: CheckoutHtmlOptions): string {
   if (mode !== 'sdk' && mode !== 'api') throw new InvalidParameterError('mode', 'must be "sdk" or "api"');
   const userLiteral = objectLiteral(user);
@@ -53,8 +62,8 @@ function render(template: string, { sdkId, sdkCdnUrl, mode, user = {} }: Checkou
 }
 
 /**
- * Object literal of the payload with string values: numbers and booleans as text, objects as JSON; null and undefined
- * are omitted.
+ * Returns the payload as a JavaScript object literal with string values. Numbers and booleans become text, and objects
+ * become JSON. Null and undefined values are omitted.
  */
 function objectLiteral(user: UserPayload): string {
   const properties = Object.entries(user)
@@ -66,7 +75,7 @@ function objectLiteral(user: UserPayload): string {
   return properties.length === 0 ? '{}' : `{ ${properties.join(', ')} }`;
 }
 
-/** `__proto__` needs a computed name, because a plain one would set the prototype. */
+/** `__proto__` must be a computed property name, because a plain one would set the prototype. */
 const propertyName = (key: string): string => (key === '__proto__' ? '["__proto__"]' : quote(key));
 
 function requireSdkId(sdkId: string): string {
@@ -75,7 +84,7 @@ function requireSdkId(sdkId: string): string {
   return sdkId;
 }
 
-/** Checks that a URL is safe within an attribute and within a string of a script. */
+/** Checks that a URL is safe inside an HTML attribute and inside a script string. */
 function scriptUrl(url: string): string {
   const scheme = splitUrl(url)?.scheme;
   if (scheme !== 'https' && scheme !== 'http')
@@ -86,9 +95,8 @@ function scriptUrl(url: string): string {
 }
 
 /**
- * Returns JavaScript to run in the checkout web view when the page has loaded: it passes a stored response of
- * fetch-offers (object or JSON text) to the SDK and shows the offers. Its last value is `true`, as web view bridges
- * require.
+ * Returns JavaScript to run in the checkout web view after the page has loaded. The script passes a stored fetch-offers
+ * response (object or JSON text) to the SDK and shows the offers. It evaluates to `true`, as web view bridges require.
  * @throws InvalidParameterError if the response is not a JSON object
  */
 export function injectApiResponse(json: object | string): string {
@@ -99,8 +107,8 @@ export function injectApiResponse(json: object | string): string {
 }
 
 /**
- * A JavaScript string literal for any place in an HTML script. Characters that could end the script, open a comment,
- * form a placeholder or depend on the page's encoding are written as \uXXXX.
+ * Returns a JavaScript string literal that is safe anywhere in an HTML script. Characters that could end the script,
+ * open a comment, form a placeholder or depend on the page encoding are escaped as \uXXXX.
  */
 const quote = (text: string): string =>
   JSON.stringify(text).replace(/[<>&'%`]|[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);

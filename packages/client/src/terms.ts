@@ -1,19 +1,25 @@
-/** Allowed HTML in `terms_and_conditions`, in addition to https links (docs/reference/fetch-offers.md#offer-object). */
+/**
+ * HTML that is allowed in `terms_and_conditions`, in addition to https links
+ * (docs/reference/fetch-offers.md#offer-object).
+ */
 export type TermsRules = {
-  /** Names of elements. */
+  /** Names of allowed elements. */
   tags: readonly string[];
   /**
-   * Names of elements that are removed with their content; other elements that are not allowed are replaced by their
+   * Names of elements that are removed together with their content. Other disallowed elements are replaced by their
    * content.
    */
   dropped: readonly string[];
-  /** Properties of inline styles, with the case-insensitive pattern of the whole value. */
+  /** Allowed inline style properties, each with a case-insensitive pattern that its whole value must match. */
   styles: Readonly<Record<string, string>>;
 };
 
 const colour = '#[\\da-f]{3,8}|[a-z]{3,30}|(rgb|hsl)a?\\([\\d.,%\\s/]{1,60}\\)';
 
-/** Allowed styles are colour, weight, alignment and size; nothing that loads, covers or moves. */
+/**
+ * Rules for terms and conditions. Styles may set colour, weight, alignment and size, but must not load, cover or move
+ * anything.
+ */
 export const termsRules: TermsRules = {
   tags: 'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '),
   dropped: 'script style noscript iframe noembed noframes textarea title select option xmp'.split(' '),

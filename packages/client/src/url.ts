@@ -1,18 +1,18 @@
 import { InvalidParameterError } from './errors.ts';
 
-/** Parts of a URL with an authority. Scheme and host in lower case, without the default port. */
+/** Parts of a URL that has a host. Scheme and host are in lower case, without the default port. */
 export type UrlParts = {
   scheme: string;
   authority: string;
   /** Path without trailing slashes. */
   path: string;
-  /** Query with its "?", or "" if it is missing or empty. */
+  /** Query string including the "?", or "" if it is missing or empty. */
   query: string;
 };
 
 const defaultPorts: Readonly<Record<string, string>> = { http: '80', https: '443' };
 
-/** Groups: scheme, user info with "@", host or IPv6 literal, port, path, query. */
+/** Capture groups: scheme, user info with "@", host or IPv6 literal, port, path, query. */
 const urlPattern = new RegExp(
   [
     /^([a-z][a-z0-9+.-]*):\/\//,
@@ -27,8 +27,8 @@ const urlPattern = new RegExp(
 );
 
 /**
- * Splits a URL; null if it has no host. Does not use `URL`, because it throws on `host` and `origin` in many React
- * Native versions.
+ * Splits a URL into its parts. Returns null if it has no host. It does not use `URL`, whose `host` and `origin` throw
+ * in many React Native versions.
  */
 export function splitUrl(url: unknown): UrlParts | null {
   if (typeof url !== 'string') return null;
@@ -45,8 +45,13 @@ export function splitUrl(url: unknown): UrlParts | null {
 }
 
 /**
- * Normalises a URL, so that equivalent URLs are equal: it ignores case of scheme and host, the default port, trailing
- * slashes of the path, an empty query, the fragment, and percent-encoding of characters that web views encode.
+ * Normalises a URL, so that equivalent URLs compare as equal. The following differences are ignored:
+ * - case of the scheme and host
+ * - default port
+ * - trailing slashes in the path
+ * - empty query
+ * - fragment
+ * - percent-encoding of characters that web views encode
  */
 export function normaliseUrl(url: string): string {
   const parts = splitUrl(url);
@@ -55,9 +60,9 @@ export function normaliseUrl(url: string): string {
 }
 
 /**
- * Checks the base URL of a web view's page, the origin of its web storage and its requests.
+ * Checks the base URL of a web view page. It determines the origin of the page's web storage and requests.
  * @returns the origin, such as `https://shop.example`
- * @throws InvalidParameterError unless it is an https origin; `about:blank` makes web views refuse storage and requests
+ * @throws InvalidParameterError unless it is an https origin; on `about:blank`, web views refuse storage and requests
  */
 export function requireBaseUrl(url: string): string {
   const parts = splitUrl(url);
@@ -77,12 +82,15 @@ function withoutTrailingSlashes(path: string): string {
   return path.slice(0, end);
 }
 
-/** Encodes characters, including those that only some browsers, or only some parts of a URL, encode. */
+/**
+ * Percent-encodes characters, including those that only some browsers encode, or that are encoded only in some URL
+ * parts.
+ */
 function percentEncode(text: string): string {
   return text.replace(/(?:[^\u0021-\u007e]|["'<>\\^`{|}])+/g, (run) =>
     encodeURIComponent(run.replace(loneSurrogates, '\ufffd')).replaceAll("'", '%27'),
   );
 }
 
-/** Lone surrogates can't be encoded; web views report U+FFFD in their place. */
+/** Lone surrogates can't be encoded. Web views replace them with U+FFFD. */
 const loneSurrogates = /[\ud800-\udfff]/gu;

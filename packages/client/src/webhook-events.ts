@@ -1,9 +1,9 @@
 import type { Beacons, Coupon, Creative, ExperimentArm, OfferCampaign } from './response.ts';
 
-/** A selected campaign of `usp.selection`. Every field is always present; absent text is "". */
+/** Selected campaign in a `usp.selection` event. Every field is always present. Missing texts are "". */
 export type SelectedCampaign = {
   campaign_id: number;
-  /** BCP 47 tag of the displayed texts; absent if the fetch requested no language. */
+  /** BCP 47 tag of the language of the displayed texts. Absent if the fetch did not request a language. */
   language?: string;
   advertiser_name: string;
   title: string;
@@ -11,7 +11,7 @@ export type SelectedCampaign = {
   short_description: string;
   offer_description: string;
   description: string;
-  /** Sanitised HTML. */
+  /** Terms and conditions as sanitised HTML. */
   terms_and_conditions: string;
   click_url: string;
   cta_yes: string;
@@ -20,7 +20,7 @@ export type SelectedCampaign = {
   image: string;
   pixel: string;
   adv_pixel_url: string;
-  /** "" if the wallet is disabled. */
+  /** URL that saves the offer to the wallet. "" if the wallet is disabled. */
   save_for_later_url: string;
   is_loyalty: boolean;
   loyalty_requirements: { text?: string };
@@ -28,7 +28,7 @@ export type SelectedCampaign = {
   wallet_enabled: boolean;
   tags: string[];
   beacons: Beacons;
-  /** Beacons of own events by name; absent if there are none. */
+  /** Beacon URLs for custom events, keyed by event name. Absent if there are none. */
   events?: Record<string, string>;
   creatives: Creative[];
   useraction_cta: string | null;
@@ -40,25 +40,28 @@ export type SelectedCampaign = {
   loyaltyboost_requirements: { text?: string };
   /** @deprecated Alias of `wallet_enabled`. */
   perkswallet_enabled: boolean;
-  /** Only for offers with codes; null if none was left. */
+  /** Coupon code of the user. Present only for offers with codes. Null if no code was left. */
   coupon?: Coupon | null;
 };
 
-/** Confirmed perks of a session (docs/reference/webhooks.md#usp-webhook-payload). */
+/** Perks that the user confirmed in a session (docs/reference/webhooks.md#usp-webhook-payload). */
 export type UspSelectionPayload = {
   body: {
     pub_user_id: string;
-    /** 0 if nothing was selected; `campaigns` is then empty. */
+    /** Whether any campaign was selected. If 0, `campaigns` is empty. */
     selected: 0 | 1;
     session_id: string;
-    /** Campaigns in display order. */
+    /** Selected campaigns in display order. */
     campaigns: SelectedCampaign[];
-    /** Experiments of the session; absent if there are none. */
+    /** Experiments that the session takes part in. Absent if there are none. */
     experiments?: ExperimentArm[];
   };
 };
 
-/** An offer was saved to, or removed from, a user's wallet (docs/reference/webhooks.md#flat-payloads). */
+/**
+ * Payload of the events for saving an offer to a user's wallet or removing it
+ * (docs/reference/webhooks.md#flat-payloads).
+ */
 export type WalletPayload<Event extends 'offer_saved' | 'offer_removed' = 'offer_saved' | 'offer_removed'> = {
   event: Event;
   pub_user_id: string;
@@ -73,20 +76,20 @@ export type WalletPayload<Event extends 'offer_saved' | 'offer_removed' = 'offer
   image: string;
   cta_yes: string;
   cta_no: string;
-  /** Terms and conditions, sanitised HTML. */
+  /** Terms and conditions as sanitised HTML. */
   tnc: string;
-  /** ISO 8601. */
+  /** Event time in ISO 8601 format. */
   timestamp: string;
-  /** Only for offers whose codes are issued when saved; null if none was left. */
+  /** Coupon code of the user. Present only for offers whose codes are issued when saved. Null if no code was left. */
   coupon?: Coupon | null;
 };
 
-/** An email that your own mailer sends to the user (docs/reference/perks-and-wallet.md#perk-messages). */
+/** Email that your own mailer should send to the user (docs/reference/perks-and-wallet.md#perk-messages). */
 export type PerkMessagePayload = {
   event: 'perk_message';
-  /** `Message-ID` of the email; the same on every attempt. */
+  /** `Message-ID` of the email. It stays the same across delivery attempts. */
   message_id: string;
-  /** `reminder`: a saved offer ends soon. */
+  /** Message kind: `perks` for confirmed perks, or `reminder` for a saved offer that ends soon. */
   kind: 'perks' | 'reminder';
   pub_user_id: string;
   session_id: string;
@@ -95,90 +98,95 @@ export type PerkMessagePayload = {
   subject: string;
   html: string;
   text: string;
-  /** Headers to send with the email. */
+  /** Email headers to set. */
   headers: Record<string, string>;
   perks: {
     title: string;
     description: string;
     advertiser_name: string;
-    /** "" if the perk is not used online. */
+    /** Click URL. "" if the perk is not redeemed online. */
     click_url: string;
-    /** Only for offers with codes; null if none was left. */
+    /** Coupon code of the user. Present only for offers with codes. Null if no code was left. */
     coupon?: Coupon | null;
-    /** ISO 8601; only for reminders. */
+    /** End time of the offer in ISO 8601 format. Present only in reminders. */
     ends_at?: string;
   }[];
 };
 
 /**
- * Postback of a conversion, a paid click or a paid impression (docs/reference/webhooks.md#flat-payloads). Times are ISO
- * 8601.
+ * Postback for a conversion, a paid click or a paid impression (docs/reference/webhooks.md#flat-payloads). Times are in
+ * ISO 8601 format.
  */
 export type ConversionPayload = {
   /** Id of the conversion, or of the paid click or impression. */
   conversion_id: string;
-  /** `void` reverses the conversion with the same id; its amounts are negative. */
+  /** Booking status. `void` reverses the conversion with the same id and has negative amounts. */
   status: 'recorded' | 'void';
-  /** `click`, `impression`, or the event name in the advertiser's report. */
+  /** `click`, `impression`, or the event name that the advertiser reported. */
   event: string;
   txn_id: string;
   offer_id: number;
   campaign_id: number;
   advertiser_name: string;
   payout: number;
-  /** Amount that was not booked; `payout` is then 0. */
+  /** Amount that was not booked. If it is not 0, `payout` is 0. */
   unbilled: number;
-  /** Why the payout was not booked: `budget`, or `currency` without an exchange rate. "" if `unbilled` is 0. */
+  /**
+   * Reason why the payout was not booked: `budget`, or `currency` if there is no exchange rate. "" if `unbilled` is 0.
+   */
   unbilled_reason: 'budget' | 'currency' | '';
   currency: string;
   is_loyalty: boolean;
   loyalty_amount: number;
-  /** "" for an impression. */
+  /** Click time. "" for an impression. */
   click_time: string;
-  /** "" for a click or an impression. */
+  /** Conversion time. "" for a click or an impression. */
   conversion_time: string;
-  /** "" if nothing was voided. */
+  /** Time when the conversion was voided, or "". */
   void_time: string;
-  /** Time of the booking. */
+  /** Booking time. */
   timestamp: string;
   session_id: string;
   pub_user_id: string;
-  /** Why it is excluded from money; "" for most. */
+  /** Reason why the event is excluded from billing. Usually "". */
   suspicious: string;
-  /** Custom attributes of the fetch. */
+  /** Custom attributes from the fetch. */
   payload: Record<string, unknown>;
 };
 
 type OperationalPayload<Event extends string, Fields> = {
   event: Event;
-  /** ISO 8601. */
+  /** Event time in ISO 8601 format. */
   timestamp: string;
-  /** Number of occurrences since the last event of the same subject. */
+  /** Number of occurrences since the last event for the same subject. */
   count: number;
 } & Fields;
 
 type EndpointFields = {
   endpoint_id: number;
-  /** URL without its query. */
+  /** URL without the query string. */
   url: string;
   description: string;
 };
 
 type LostPageFields = {
-  /** URL as stored, without its query. */
+  /** Stored URL without the query string. */
   url: string;
   reason: 'gone' | 'moved';
-  /** null if the host name is unknown. */
+  /** HTTP status, or null if the host name could not be resolved. */
   status: number | null;
-  /** Host that responds, after redirects. */
+  /** Host that responds after redirects. */
   leads_to: string;
-  /** Host that it led to before; null if it was never found. */
+  /** Host that the URL led to previously. Null if it was never reached. */
   led_to: string | null;
   since: string;
 };
 type CampaignFields = { campaign_id: number; name: string };
 
-/** Payloads of events about endpoints, deliveries and campaigns (docs/reference/webhooks.md#operational-events). */
+/**
+ * Payloads of operational events, which concern endpoints, deliveries and campaigns
+ * (docs/reference/webhooks.md#operational-events).
+ */
 export type OperationalPayloads = {
   'endpoint.failing': OperationalPayload<
     'endpoint.failing',
@@ -196,17 +204,17 @@ export type OperationalPayloads = {
   'campaign.budget_reached': OperationalPayload<
     'campaign.budget_reached',
     CampaignFields & {
-      /** `own:` and the name of an own event. */
+      /** Metric that the limit applies to. Custom events have the form `own:` plus the event name. */
       metric: 'budget' | 'impressions' | 'clicks' | `own:${string}`;
       per: 'hour' | 'day' | 'month' | 'lifetime';
-      /** Money in `currency` for `budget`, otherwise a count; the other amounts likewise. */
+      /** Limit. For `budget`, this and the other values are amounts in `currency`. Otherwise they are counts. */
       limit: number;
       spent: number;
       remaining: number;
-      /** Price of the next paid event; 1 for counts. */
+      /** Cost of the next paid event, or 1 if the limit is a count. */
       next_cost: number;
       next_event: 'impression' | 'click' | 'conversion' | `own:${string}`;
-      /** ISO 4217 code of the payout. */
+      /** ISO 4217 currency code of the payout. */
       currency: string;
     }
   >;
@@ -216,11 +224,11 @@ export type OperationalPayloads = {
       metric: 'impressions' | 'clicks' | 'conversions';
       goal: number;
       by: string;
-      /** Delivered percentage of what is expected by now. */
+      /** Actual delivery as a percentage of the delivery expected by now. */
       percent: number;
       expected: number;
       delivered: number;
-      /** Rules that excluded the campaign from decisions of the last day, with their share (0 to 1). */
+      /** Rules that excluded the campaign from decisions in the last day, each with its share of decisions (0 to 1). */
       held_back_by: { rule: string; share: number }[];
     }
   >;
@@ -235,10 +243,10 @@ export type OperationalPayloads = {
     'draft.decided',
     DraftFields & {
       campaign_id: number;
-      /** Id of the changed or created row, or null. */
+      /** Id of the created or changed row, or null. */
       row_id: number | null;
       state: 'scheduled' | 'live' | 'refused' | 'withdrawn' | 'undone';
-      /** Reason for the refusal. */
+      /** Reason why the draft was refused. */
       reason: string;
     }
   >;
@@ -246,26 +254,26 @@ export type OperationalPayloads = {
 
 type DraftFields = { draft_id: number; resource: 'offers' | 'creatives' | 'campaigns'; subject: string };
 
-/** An entry of the audit log. Times are ISO 8601. */
+/** Audit log entry. Times are in ISO 8601 format. */
 export type AuditPayload = {
   event: 'audit.recorded';
   timestamp: string;
-  /** Sequence number in the publisher's log, starting at 1 without gaps. */
+  /** Sequence number in the publisher's audit log. Starts at 1 and has no gaps. */
   number: number;
   at: string;
   actor_kind: 'key' | 'user' | 'system';
-  /** null for an operator. */
+  /** Id of the actor that made the change. Null if the actor is an operator. */
   actor_id: number | null;
   actor_label: string;
   action: string;
   resource: string;
   resource_id: string;
   changes: Record<string, { old: unknown; new: unknown }>;
-  /** Hexadecimal SHA-256 of the entry and the previous hash. */
+  /** Hexadecimal SHA-256 hash of the entry and the previous entry's hash. */
   hash: string;
 };
 
-/** Events whose payload contains their name in `event`. */
+/** Events whose payload contains the event name in the `event` field. */
 export const namedEvents: ReadonlySet<string> = new Set<keyof WebhookPayloads>([
   'offer_saved',
   'offer_removed',
@@ -284,7 +292,7 @@ export const namedEvents: ReadonlySet<string> = new Set<keyof WebhookPayloads>([
   'audit.recorded',
 ]);
 
-/** Payload of each webhook event. */
+/** Payload types by webhook event. */
 export type WebhookPayloads = OperationalPayloads & {
   'audit.recorded': AuditPayload;
   'usp.selection': UspSelectionPayload;

@@ -2,35 +2,40 @@ import { InvalidParameterError } from './errors.ts';
 import { isRecord, parseJson } from './payload.ts';
 import { namedEvents, type WebhookPayloads, type WebhookType } from './webhook-events.ts';
 
-/** Headers of `Request`, or of Node's `IncomingMessage`. */
+/** Request headers, as in `Request` or Node's `IncomingMessage`. */
 export type WebhookHeaders =
   | { get: (name: string) => string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export type VerifyWebhookOptions = {
-  /** Secret `whsec_…` of the endpoint; both secrets during a rotation. */
+  /** Endpoint secret (`whsec_…`). During a rotation, pass both secrets. */
   secret: string | readonly string[];
   headers: WebhookHeaders;
-  /** Raw body before it is parsed. For a GET: the decoded parameter `payload`. */
+  /** Raw request body, before parsing. For a GET request, the decoded `payload` parameter. */
   body: string | Uint8Array | ArrayBuffer;
-  /** Maximum difference between `webhook-timestamp` and now, in seconds. Default 300. */
+  /** Maximum difference between `webhook-timestamp` and the current time, in seconds. Default: 300. */
   toleranceS?: number;
-  /** Current time in epoch milliseconds. Default `Date.now`. */
+  /** Returns the current time in epoch milliseconds. Default: `Date.now`. */
   now?: () => number;
 };
 
-/** A webhook event; `type` determines the shape of `payload`. */
+/** Webhook event. `type` determines the type of `payload`. */
 export type WebhookEvent = {
   [Type in WebhookType]: {
     type: Type;
     payload: WebhookPayloads[Type];
-    /** Header `webhook-id`, the same for all attempts. Ignore ids that you have already handled. */
+    /**
+     * Value of the `webhook-id` header, which is the same for all attempts. Ignore ids that you have already processed.
+     */
     id: string;
-    /** Time of this attempt in epoch seconds. */
+    /** Time of this attempt, in epoch seconds. */
     timestampS: number;
-    /** Header `perkwire-test: 1`: sample content from an endpoint test. Not covered by the signature. */
+    /**
+     * Whether the webhook is sample content from an endpoint test (header `perkwire-test: 1`). Not covered by the
+     * signature.
+     */
     test: boolean;
-    /** Header `perkwire-dev: 1`: sent for a dev session. Not covered by the signature. */
+    /** Whether the webhook was sent for a dev session (header `perkwire-dev: 1`). Not covered by the signature. */
     dev: boolean;
   };
 }[WebhookType];
@@ -45,8 +50,8 @@ export type WebhookErrorReason =
   | 'unknown_event';
 
 /**
- * The request must not be trusted: respond with 4xx. The exception is `unknown_event`, which has a valid signature and
- * belongs to a later version of the service.
+ * Thrown if the request must not be trusted. Respond with a 4xx status. The exception is `unknown_event`: the signature
+ * is valid, but the event type belongs to a later version of the service.
  */
 export class WebhookVerificationError extends Error {
   readonly kind = 'webhook_verification_error';
@@ -60,13 +65,13 @@ export class WebhookVerificationError extends Error {
 }
 
 const defaultToleranceS = 300;
-/** Minimum of Standard Webhooks 1.0. */
+/** Minimum secret length required by Standard Webhooks 1.0. */
 const minSecretBytes = 24;
 
 /**
- * Verifies a webhook by Standard Webhooks 1.0 (docs/reference/webhooks.md#webhook-events): signature and age. Requires
- * WebCrypto: Node, Deno, Bun, edge runtimes.
- * @throws WebhookVerificationError if it must not be trusted; InvalidParameterError for a malformed secret
+ * Verifies the signature and the age of a webhook according to Standard Webhooks 1.0
+ * (docs/reference/webhooks.md#webhook-events). Requires WebCrypto, as in Node, Deno, Bun and edge runtimes.
+ * @throws WebhookVerificationError if the webhook must not be trusted; InvalidParameterError for a malformed secret
  */
 export async function verifyWebhook(options: VerifyWebhookOptions): Promise<WebhookEvent> {
   const { headers, toleranceS = defaultToleranceS, now = Date.now } = options;
@@ -91,10 +96,10 @@ export async function verifyWebhook(options: VerifyWebhookOptions): Promise<Webh
   return { type: typeOf(payload), payload, id, timestampS, ...flags } as unknown as WebhookEvent;
 }
 
-/** Determines the type from the signed payload; the header `perkwire-event` is not signed. */
+/** Determines the event type from the signed payload, because the `perkwire-event` header is not signed. */
 function typeOf(payload: Record<string, unknown>): WebhookType {
   if (isRecord(payload.body)) return 'usp.selection';
-  // Check first, because the `event` of a conversion is text of the advertiser.
+  // Check this first, because the advertiser chooses the `event` text of a conversion.
   if (typeof payload.conversion_id === 'string') return 'conversion';
   if (typeof payload.event === 'string' && namedEvents.has(payload.event)) return payload.event as WebhookType;
   throw new WebhookVerificationError('unknown_event', 'This version of the package does not know the event.');
@@ -117,21 +122,25 @@ function checkedTimestamp(text: string, nowS: number, toleranceS: number): numbe
   const timestampS = Number(text);
   if (!/^\d{1,15}$/.test(text))
     throw new WebhookVerificationError('invalid_timestamp', 'webhook-timestamp is not a number of seconds.');
-  // Negated, so that a tolerance that is not a number accepts nothing.
+  // The condition is negated so that a tolerance that is not a number rejects every webhook.
   if (!(nowS - timestampS <= toleranceS)) throw new WebhookVerificationError('too_old', 'The webhook is too old.');
   if (!(timestampS - nowS <= toleranceS))
     throw new WebhookVerificationError('too_new', 'webhook-timestamp is in the future. Check the clocks.');
   return timestampS;
 }
 
-/** @throws InvalidParameterError, which never contains the secret; also for an empty environment variable */
+/**
+ * Decodes a secret.
+ * @throws InvalidParameterError if the secret is malformed or not text, such as an unset environment variable; the
+ * error never contains the secret
+ */
 function secretBytes(secret: unknown): Uint8Array<ArrayBuffer> {
   const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(String(secret))?.[1] ?? '';
   let text = '';
   try {
     text = atob(encoded);
   } catch {
-    // The text is then too short.
+    // Malformed base64 leaves the secret empty, so the length check below rejects it.
   }
   if (text.length < minSecretBytes) throw new InvalidParameterError('secret', 'must have the form whsec_<base64>');
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
@@ -143,7 +152,7 @@ async function hmacBase64(key: Uint8Array<ArrayBuffer>, signed: Uint8Array<Array
   return btoa(String.fromCharCode(...new Uint8Array(await subtle.sign('HMAC', imported, signed))));
 }
 
-/** Compares in constant time; only the length is revealed. */
+/** Compares two strings in constant time. Only their length can be inferred. */
 function equalInConstantTime(actual: string, expected: string): boolean {
   if (actual.length !== expected.length) return false;
   let difference = 0;

@@ -25,24 +25,24 @@ export type PerkwireOffersProps = EventHandlers & {
   service: PerkwireService;
   user: PerkwireUser;
   /**
-   * Result of `fetchOffers` for this `user`, or its JSON. Absent: prefetched offers, or offers fetched now. A new
-   * response is shown in a new page.
+   * `fetchOffers` result for this `user`, as an object or JSON text. Without it, prefetched offers are shown, or offers
+   * are fetched now. A new response reloads the page.
    */
   response?: FetchOffersResponse | string;
-  /** Confirms the selected perks when it becomes true. Set it when the order is placed. */
+  /** Confirms the selected perks when it changes to true. Set it when the order is placed. */
   confirm?: boolean;
-  /** Receives the number of offers; with 0, nothing is shown. */
+  /** Called with the number of offers. If it is 0, nothing is shown. */
   onOffersFound?: (count: number) => void;
   onClosed?: () => void;
-  /** Opens a click-out outside of the app. Default: `Linking.openURL`. */
+  /** Opens a click-out outside the app. Default: `Linking.openURL`. */
   openUrl?: (url: string) => unknown;
   style?: WebViewProps['style'];
 };
 
-/** Confirms the selection; the last value of a script must be `true`. */
+/** Script that confirms the selection. Web view scripts must evaluate to `true`. */
 const confirmScript = 'Ad.confirm(); true;';
 
-/** Web view that shows offers at checkout (docs/reference/web-sdk.md#web-views). Click-outs open outside of the app. */
+/** Web view that shows offers at checkout (docs/reference/web-sdk.md#web-views). Click-outs open outside the app. */
 export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
   const { service, user, response, confirm = false, style } = props;
   const webView = useRef<WebView>(null);
@@ -50,7 +50,7 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
   useEffect(() => {
     latest.current = props;
   });
-  // Compare by content, because props contain new objects in each rendering.
+  // Compare by content, because each render passes new objects.
   const responseText = useMemo(() => (typeof response === 'object' ? JSON.stringify(response) : response), [response]);
   const key = JSON.stringify([service, user, responseText]);
   const guard = useNavigation(originOf(service), key);
@@ -83,7 +83,8 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
   };
 
   return createElement(WebView, {
-    // A web view does not reload an equal page, and a response is injected after loading.
+    // Use a new key for each response. A web view does not reload identical HTML, and the response is injected after
+    // the page has loaded.
     key: responseText ?? null,
     ref: webView,
     source: guard.visited === null ? page : { uri: guard.visited },
@@ -91,7 +92,7 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
     originWhitelist: ['*'],
     javaScriptEnabled: true,
     domStorageEnabled: true,
-    // Route links for a new window through the guard, like all others.
+    // Open links for new windows in this web view, so that they pass through the navigation guard like all others.
     setSupportMultipleWindows: false,
     onLoadEnd: () => {
       if (response !== undefined && guard.visited === null)
@@ -108,15 +109,16 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
 }
 
 type Navigation = {
-  /** URL that the web view opened in place of its page. */
+  /** URL that the web view navigated to from its page. */
   visited: string | null;
   opened: (url: string) => void;
   mayLoad: (request: { url: string; isTopFrame: boolean }) => boolean;
 };
 
 /**
- * A web view decides at once, but the guard after a second, because `url_clicked` may arrive after the navigation. So
- * each navigation is cancelled, and repeated if it is allowed.
+ * Handles navigation in the web view. A web view must decide immediately. The guard decides after a second, because
+ * `url_clicked` may arrive after the navigation. Every navigation is therefore cancelled first and repeated if it is
+ * allowed.
  */
 function useNavigation(origin: string, key: string): Navigation {
   const guard = useRef(new NavigationGuard()).current;
@@ -144,8 +146,8 @@ function useNavigation(origin: string, key: string): Navigation {
 }
 
 /**
- * Confirms when `confirm` becomes true and the offers are loaded. @returns a function that receives whether they are
- * loaded
+ * Confirms the perks once `confirm` is true and the offers are loaded.
+ * @returns a function to call with whether the offers are loaded
  */
 function useConfirmation(confirm: boolean, key: string, run: () => void): (isThere: boolean) => void {
   const state = useRef({ key, last: confirm, isThere: false, isPending: false });

@@ -15,9 +15,9 @@ import { prefetchTemplate } from './templates.ts';
 export type PerkwirePrefetchProps = Omit<EventHandlers, 'onPerksConfirmed'> & {
   service: PerkwireService;
   user: PerkwireUser;
-  /** Called once with the number of offers for the checkout. 0 means that the offer section can be skipped. */
+  /** Called once with the number of offers available at checkout. If it is 0, the offer section can be skipped. */
   onResult: (count: number) => void;
-  /** Time, in milliseconds, after which the result is 0 if nothing has arrived. Default 8,000. */
+  /** Timeout in milliseconds. If no result arrives in time, 0 is reported. Default: 8,000. */
   timeoutMs?: number;
 };
 
@@ -25,7 +25,7 @@ const hidden = { width: 0, height: 0, flex: 0 };
 
 /**
  * Hidden web view that loads offers before checkout and stores them for `PerkwireOffers`
- * (docs/reference/web-sdk.md#web-views). It stays while it is rendered.
+ * (docs/reference/web-sdk.md#web-views). It remains active as long as it is rendered.
  */
 export function PerkwirePrefetch(props: PerkwirePrefetchProps): ReactElement {
   const { service, user, timeoutMs = 8_000 } = props;
@@ -41,7 +41,7 @@ export function PerkwirePrefetch(props: PerkwirePrefetchProps): ReactElement {
     latest.current.onResult(count);
   };
 
-  // Compare by content, because props contain new objects in each rendering.
+  // Compare by content, because each render passes new objects.
   const key = JSON.stringify([service, user]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: `key` stands for what it holds
   const source = useMemo(() => {

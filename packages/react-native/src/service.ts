@@ -6,36 +6,42 @@ import {
   type UserPayload,
 } from '@perkwire/client';
 
-/** The offer service. */
+/** Connection settings of the offer service. */
 export type PerkwireService = {
   /** Base URL of the service, such as `https://offers.example`. */
   baseUrl: string;
-  /** The publisher's SDK id. */
+  /** SDK id of the publisher. */
   sdkId: string;
   /**
-   * Origin of the pages in the web views (https), in whose storage prefetched offers are kept; the same in all of them.
-   * Default: that of the service.
+   * https origin of the web view pages, whose web storage contains the prefetched offers. It must be the same in all
+   * web views. Defaults to the origin of the service.
    */
   origin?: string;
 };
 
-/** User data of the request. It must be the same before and at checkout; otherwise the offers are fetched again. */
+/**
+ * User data for the fetch. It must be the same during prefetching and at checkout. Otherwise the offers are fetched
+ * again.
+ */
 export type PerkwireUser = UserPayload & { placement: string };
 
 export type EventHandlers = {
-  /** Receives the campaign ids of confirmed perks, once per session. */
+  /** Called once per session with the ids of the confirmed campaigns. */
   onPerksConfirmed?: (selected: number[]) => void;
   onError?: (error: Pick<AdEventPayloads['error'], 'message'> & { kind: string }) => void;
-  /** Receives every event of the SDK; ignore unknown ones. */
+  /** Called for every SDK event. Ignore unknown events. */
   onEvent?: (event: AdCallback) => void;
 };
 
-/** @throws InvalidParameterError for an origin that is not https, because web views refuse storage there */
+/**
+ * Returns the origin of the web view pages.
+ * @throws InvalidParameterError if the origin is not https, because web views refuse storage there
+ */
 export const originOf = ({ origin, baseUrl }: PerkwireService): string => requireBaseUrl(origin ?? baseUrl);
 
 export const sdkUrlOf = ({ baseUrl }: PerkwireService): string => `${baseUrl.replace(/\/+$/, '')}/launcher.min.js`;
 
-/** Calls the handlers of an event. */
+/** Calls the handlers for an event. */
 export function dispatch(event: AdCallback, { onPerksConfirmed, onError, onEvent }: EventHandlers): void {
   const payload = (event.payload ?? {}) as { selected?: unknown; kind?: unknown; message?: unknown };
   if (event.event === 'usp_confirmed')
@@ -44,7 +50,7 @@ export function dispatch(event: AdCallback, { onPerksConfirmed, onError, onEvent
   onEvent?.(event);
 }
 
-/** Number of offers in an event, or null if it contains none. */
+/** Returns the offer count in an event, or null if the event contains no count. */
 export function offersIn({ event, payload }: AdCallback): number | null {
   if (event === 'ads_found') return offerCountOf(payload);
   return event === 'no_ads_found' ? 0 : null;

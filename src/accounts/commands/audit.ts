@@ -3,16 +3,17 @@ import { inDatabase } from '../../command-line/open-database.ts';
 import { jsonText } from '../../command-line/output.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 
-/** Number of entries read at once. */
+/** Number of entries per query. */
 const pageSize = 5000;
 
-/** An entry that was changed, or that follows a missing one. */
+/** Entry that was changed, or whose predecessor is missing. */
 type Broken = { publisher_id: number; number: string; problem: 'changed' | 'entries before it are lost' };
 type Last = { publisher_id: number; number: string; hash: string };
 
 /**
- * Checks the hash chain of each publisher's audit log (docs/operations.md#audit-log). It prints the last entry of each
- * log. Stored elsewhere, that entry proves later that no earlier one was changed or lost. Exits with 1 if one was.
+ * Verifies the hash chain of each publisher's audit log (docs/operations.md#audit-log). Prints the last entry of each
+ * log. If that entry is stored elsewhere, it can later prove that no earlier entry was changed or lost. Exits with
+ * status 1 if verification fails.
  */
 export const verifyAudit: Run = async (call) => {
   const { options, out } = call;
@@ -67,7 +68,7 @@ async function hasEntry(executor: Executor, { publisherId, number, hash }: Trust
   return rows.length > 0;
 }
 
-/** Prints entries as JSON lines (docs/operations.md#audit-log). */
+/** Prints audit log entries as JSON lines (docs/operations.md#audit-log). */
 export const exportAudit: Run = async (call) => {
   const { out } = call;
   const [publisher, after] = [idOption(call, 'publisher'), idOption(call, 'after')];

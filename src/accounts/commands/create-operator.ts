@@ -8,7 +8,7 @@ import { saveOperator } from '../operators.ts';
 import { hashPassword, passwordProblem } from '../passwords.ts';
 import { parseEmail } from '../users.ts';
 
-/** Creates an operator in DATABASE_URL, or in the embedded database of DATA_DIR. */
+/** Creates an operator in the DATABASE_URL database, or in the embedded database in DATA_DIR. */
 export const createOperator: Run = async (call) => {
   const { options, out, signal } = call;
   const email = parseEmail(textOption(call, 'email'));
@@ -32,8 +32,8 @@ export const createOperator: Run = async (call) => {
 };
 
 /**
- * Reads the password.
- * @returns null to generate one, also without a terminal
+ * Reads the password from standard input or a prompt.
+ * @returns null if a password must be generated, for example because there is no terminal
  */
 async function readPassword({ options, stdin, stderr }: Call): Promise<string | null> {
   if (options['password-stdin'] === true) return (await text(stdin)).replace(/\r?\n$/, '');
@@ -43,8 +43,8 @@ async function readPassword({ options, stdin, stderr }: Call): Promise<string | 
 type Terminal = { input: NodeJS.ReadableStream; output: NodeJS.WritableStream };
 
 /**
- * Asks for a password twice without showing it.
- * @returns null for an empty input, to generate one
+ * Prompts for a password twice, without echoing it.
+ * @returns null if the input is empty and a password must be generated
  * @throws Error if the passwords differ or the input ends
  */
 export async function askPassword({ input, output }: Terminal): Promise<string | null> {

@@ -6,7 +6,7 @@ const path = '/manage/v1/roles';
 
 type Api = ReturnType<typeof createApi>;
 
-/** Reads the roles of a publisher. The first hundred are all, because a publisher has only a few. */
+/** Reads a publisher's roles. The first page of 100 is always sufficient, because a publisher has only a few. */
 const readRoles = async (api: Api): Promise<CustomRole[]> =>
   ((await api.call('GET', path, { query: { limit: '100', sort: 'name' } })) as { data: CustomRole[] }).data;
 

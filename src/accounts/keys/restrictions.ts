@@ -12,10 +12,10 @@ import { noun, problem } from '../../platform/problem.ts';
 
 const maxNets = 100;
 
-/** Maximum number of list entries that are parsed, more than any list may have. */
+/** Maximum number of list entries to parse. No valid list is longer. */
 const maxListed = 1000;
 
-/** Fields that restrict a key beyond its permissions (docs/reference/access-and-errors.md#api-keys). */
+/** Fields that restrict a key in addition to its permissions (docs/reference/access-and-errors.md#api-keys). */
 export const restrictionFields = {
   read_only: flag(
     false,
@@ -50,14 +50,14 @@ export const restrictionFields = {
 };
 
 /**
- * Normalises addresses to networks and names of placements, without duplicates. Invalid values stay for validation to
- * report.
+ * Normalises client addresses to networks, normalises placement names, and removes duplicates. Invalid values are left
+ * for validation to report.
  */
 export function prepareRestrictions(values: Values): Values {
   const prepared = { ...values };
   for (const [name, prepare] of Object.entries(texts)) {
     const list = values[name];
-    // The schema rejects a longer list; each address takes 4 µs to parse.
+    // Longer lists are rejected by the schema. Parsing an address takes 4 µs.
     if (!Array.isArray(list) || list.length > maxListed) continue;
     prepared[name] = [...new Set(list.map((item: unknown) => (typeof item === 'string' ? prepare(item) : item)))];
   }
@@ -66,7 +66,7 @@ export function prepareRestrictions(values: Values): Values {
 
 const texts = { allowed_addresses: (text: string) => toNet(text.trim()), placements: normaliseName };
 
-/** Normalises a network to start at its first address, so that equal ones have the same text. */
+/** Normalises a network to its first address, so that equal networks have the same text. */
 function toNet(text: string): string {
   const net = readClientNet(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
   if (net === null) return text;
@@ -76,15 +76,15 @@ function toNet(text: string): string {
 }
 
 /**
- * Parses a network. Returns null for other text, and for IPv4-mapped networks, because clients never appear with such
- * an address.
+ * Parses a network. Returns null if the text is invalid. Also returns null for IPv4-mapped networks, because client
+ * addresses never have this form.
  */
 function readClientNet(text: string): Net | null {
   const net = readNet(text);
   return net?.[0] instanceof ipaddr.IPv6 && net[0].isIPv4MappedAddress() ? null : net;
 }
 
-/** Checks that a key created or changed by an actor is at least as restricted as the actor itself. */
+/** Checks that a key created or changed by an actor is at least as restricted as the actor. */
 export function checkRestrictions(
   values: Values,
   { restrictions }: { restrictions: KeyRestrictions | null },
@@ -102,7 +102,7 @@ export function checkRestrictions(
   ];
 }
 
-/** Checks that a limited key grants only its own resources. */
+/** Checks that a restricted key only grants access to its own resources. */
 function checkResources(values: Values, own: KeyResources | null): ErrorDetail[] {
   if (own === null) return [];
   return (['campaigns', 'placements'] as const).flatMap((name) => {

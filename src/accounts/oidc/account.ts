@@ -10,18 +10,20 @@ import { deleteLinksOf } from '../sign-in/one-time-links.ts';
 import { createUser, findByEmail, findByIdentity, linkIdentity, parseEmail } from '../users.ts';
 import type { Identity } from './provider.ts';
 
-/** Reason why a user identified by the provider is refused. */
+/** Reason why a user authenticated by the OpenID provider is refused. */
 export type Refusal = 'unverified email' | 'foreign domain' | 'no account' | 'no role' | 'disabled' | 'other identity';
 
-/** Grant of a configured claim value, with an existing role. */
+/** Role granted by a configured claim value. The role exists. */
 type Grant = { role: MemberRole; publisherId: number | null };
 
 type SignOn = { pool: pg.Pool; setting: OidcSetting; hasPublisher: (id: number) => boolean; now: () => number };
 
 /**
- * Returns the account of an identity: the one linked to it, else the one with its verified e-mail address, which is
- * then linked, else a new one if a role is configured for it. If a claim decides about roles, the account gets exactly
- * its roles.
+ * Returns the account for an identity. If a claim determines the roles, the account gets exactly those roles. The order
+ * of precedence is:
+ * - the account that is already linked to the identity
+ * - the account with the verified e-mail address, which is then linked
+ * - a new account, if a role is configured for the identity
  */
 export async function accountOf(deps: SignOn, identity: Identity): Promise<{ user: User } | { refused: Refusal }> {
   const email = parseEmail(identity.verifiedEmail ?? '');
@@ -36,7 +38,7 @@ export async function accountOf(deps: SignOn, identity: Identity): Promise<{ use
     if (account.disabled) return { refused: 'disabled' };
     if (linked === null && account.isLinked) return { refused: 'other identity' };
     const byClaim = deps.setting.roleClaim !== null;
-    // Groups do not apply to advertisers, whose accounts are invited.
+    // Claim roles do not apply to advertisers, whose accounts are invited.
     const isAdvertiser = account.role === 'advertiser';
     if (byClaim && grants.length === 0 && !isAdvertiser) return { refused: 'no role' };
     if (linked === null) await link(executor, deps, account, identity);
@@ -47,7 +49,7 @@ export async function accountOf(deps: SignOn, identity: Identity): Promise<{ use
   });
 }
 
-/** First configured value of the user for each publisher. Roles that do not exist grant nothing. */
+/** Returns the first matching configured grant for each publisher. Grants with roles that do not exist are ignored. */
 async function grantsOf(
   executor: Executor,
   { setting, hasPublisher }: SignOn,
@@ -89,7 +91,7 @@ async function create(
 ): Promise<{ user: User } | { refused: Refusal }> {
   const [first] = grants as [Grant];
   const user = await createUser(executor, { email, ...first, passwordHash: null, nowMs: deps.now() });
-  // A sign-in in another tab created it at the same time. The next sign-in finds it.
+  // A concurrent sign-in in another tab created the account. The next sign-in will find it.
   if (user === null) return { refused: 'no account' };
   await join(executor, user.membershipId, deps.now());
   await linkIdentity(executor, user.id, identity);
@@ -100,8 +102,8 @@ async function create(
 }
 
 /**
- * From now on only the provider signs this user in. Password, links and sessions end, because they may belong to
- * the person who created the account before its owner signed in.
+ * Links an account to an identity, so that the user can only sign in at the provider. The password, password links and
+ * sessions end, because they may belong to someone who created the account before its owner signed in.
  */
 async function link(executor: Executor, deps: SignOn, user: User, identity: Identity): Promise<void> {
   await linkIdentity(executor, user.id, identity);
@@ -111,13 +113,13 @@ async function link(executor: Executor, deps: SignOn, user: User, identity: Iden
   await auditAccount(executor, change, { single_sign_on: 'none' }, { single_sign_on: 'linked', password: 'removed' });
 }
 
-/** Accepts this membership. Other invitations are accepted in the dashboard. */
+/** Accepts the invitation of this membership. Other invitations are accepted in the dashboard. */
 async function accept(executor: Executor, deps: SignOn, user: User): Promise<void> {
   await join(executor, user.membershipId, deps.now());
   await auditAccount(executor, { ...changeOf(deps, user), action: 'update' }, null, { invitation: 'accepted' });
 }
 
-/** Makes the user a member with exactly the granted roles. */
+/** Sets the user's memberships to exactly the granted roles. */
 async function give(executor: Executor, deps: SignOn, { id, email }: User, grants: readonly Grant[]): Promise<void> {
   const before = (await listMemberships(executor, id)).filter(({ advertiserId }) => advertiserId === null);
   for (const { role, publisherId } of grants) {

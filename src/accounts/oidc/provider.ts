@@ -3,52 +3,53 @@ import * as oidc from 'openid-client';
 import { isLoopbackUrl, type OidcSetting } from '../../config/oidc.ts';
 import { hourMs } from '../../platform/lib/time.ts';
 
-/** State that the browser keeps during a sign-in. */
+/** State that the browser stores during a sign-in. */
 export type PendingSignIn = { state: string; nonce: string; verifier: string };
 
-/** A user identified by the provider. */
+/** User identity reported by the provider. */
 export type Identity = {
   issuer: string;
   subject: string;
-  /** Verified e-mail address; null if the provider sent none, or did not verify it. */
+  /** Verified e-mail address. Null if the provider did not send or verify one. */
   verifiedEmail: string | null;
-  /** Values of the claim that decides about roles. */
+  /** Values of the claim that determines the user's roles. */
   roleValues: readonly string[];
-  /** When the user authenticated at the provider (epoch milliseconds); null if unknown. */
+  /** Time when the user authenticated at the provider, in epoch milliseconds. Null if unknown. */
   authMs: number | null;
   idToken: string;
 };
 
-/** A logout at the provider: the session `sid`, or all sessions of `subject`. At least one of them is set. */
+/** Logout at the provider, of the session `sid` or of all sessions of `subject`. At least one of the two is set. */
 export type ProviderLogout = { issuer: string; subject: string | null; sid: string | null; atMs: number };
 
-/** Sign-in at an OpenID provider: authorization code with PKCE, state and nonce. */
+/** OpenID provider client. Uses the authorization code flow with PKCE, state and nonce. */
 export type OidcProvider = {
   /**
    * Starts a sign-in.
-   * @param maxAgeS maximum age of the authentication, after which the provider asks again (seconds)
+   * @param maxAgeS maximum age of the user's authentication in seconds; if it is older, the provider asks the user
+   * again
    * @throws Error if the provider cannot be reached
    */
   begin: (maxAgeS: number) => Promise<{ url: string; pending: PendingSignIn }>;
   /**
    * Completes a sign-in.
-   * @param query query of the callback, without a question mark
-   * @throws Error if the response does not match `pending`, or its token has another audience, an invalid signature or
-   * is expired
+   * @param query query string of the callback, without the question mark
+   * @throws Error if the response does not match `pending`, or if its token is expired, has another audience or has an
+   * invalid signature
    */
   finish: (query: string, pending: PendingSignIn) => Promise<Identity>;
-  /** URL that ends the session at the provider; null if it does not support that. */
+  /** Returns the URL that ends the session at the provider. Null if the provider does not support this. */
   endSessionUrl: (idToken: string) => Promise<string | null>;
   /**
-   * Reads the token with which the provider announces that a session has ended (OpenID Connect Back-Channel Logout).
-   * @throws Error if it is not a logout token, not signed by the provider, for another audience, or too old
+   * Verifies the logout token that the provider sends when a session has ended (OpenID Connect Back-Channel Logout).
+   * @throws Error if it is not a logout token, is not signed by the provider, has another audience or is too old
    */
   readLogoutToken: (token: string) => Promise<ProviderLogout>;
 };
 
-/** Interval after which the provider's metadata is read again (milliseconds). */
+/** Refresh interval for the provider metadata, in milliseconds. */
 const metadataLifetimeMs = hourMs;
-/** Timeout of each call (seconds). */
+/** Timeout of each call to the provider, in seconds. */
 const timeoutS = 10;
 
 type ProviderOptions = { setting: OidcSetting; callbackUrl: string; signedOutUrl: string; now: () => number };
@@ -92,7 +93,7 @@ export function createOidcProvider({ setting, callbackUrl, signedOutUrl, now }: 
       const isComplete = ['email', setting.emailVerifiedClaim, setting.roleClaim ?? 'sub'].every(
         (name) => name in claims,
       );
-      // Providers may return these claims only from the userinfo endpoint. Claims of the signed token take precedence.
+      // Some providers return these claims only from the userinfo endpoint. Claims in the signed token take precedence.
       const more =
         isComplete || config.serverMetadata().userinfo_endpoint === undefined
           ? {}
@@ -119,9 +120,9 @@ export function createOidcProvider({ setting, callbackUrl, signedOutUrl, now }: 
 }
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
-/** Maximum age of a logout token (seconds). */
+/** Maximum age of a logout token, in seconds. */
 const logoutTokenLifetimeS = 120;
-/** Tolerance for the provider's clock (seconds). */
+/** Tolerance for clock differences with the provider, in seconds. */
 const clockToleranceS = 30;
 
 /**
@@ -140,14 +141,17 @@ function discover(setting: OidcSetting): Promise<oidc.Configuration> {
   const issuer = new URL(setting.issuer);
   const { clientId, clientSecret } = setting;
   const execute = [
-    // The ID token's signature is checked although it comes directly from the provider over TLS.
+    // Verify the ID token's signature even though the token comes directly from the provider over TLS.
     oidc.enableNonRepudiationChecks,
     ...(issuer.protocol === 'http:' && isLoopbackUrl(issuer) ? [oidc.allowInsecureRequests] : []),
   ];
   return oidc.discovery(issuer, clientId, undefined, authentication(clientSecret), { timeout: timeoutS, execute });
 }
 
-/** Uses `client_secret_basic`, the default of the standard, unless the provider only supports `client_secret_post`. */
+/**
+ * Returns the client authentication method. This is `client_secret_basic`, the standard's default, unless the provider
+ * only supports `client_secret_post`.
+ */
 function authentication(secret: string | null): oidc.ClientAuth {
   if (secret === null) return oidc.None();
   const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)];
@@ -172,7 +176,7 @@ function identityOf(claims: Record<string, unknown>, setting: OidcSetting, idTok
   };
 }
 
-/** Caches a value for a time. Failures are not cached. */
+/** Caches the result of `make` for `lifetimeMs` milliseconds. Failures are not cached. */
 function cachedFor<T>(lifetimeMs: number, now: () => number, make: () => Promise<T>): () => Promise<T> {
   let cached: { value: Promise<T>; atMs: number } | null = null;
   return () => {

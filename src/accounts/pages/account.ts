@@ -30,7 +30,7 @@ import { passkeyPages, passkeysCard } from './passkeys.ts';
 import type { PageServices } from './services.ts';
 import { twoFactorCard, twoFactorPages } from './two-factor.ts';
 
-/** Page of the user's own account: password, second factor and sessions. */
+/** Registers the user's account page, with password, second factor and sessions. */
 export function accountPages(app: App, services: PageServices): void {
   const signIn = createSignIn(services.deps);
   const pages = commonPages(app, services);
@@ -52,7 +52,7 @@ async function changeLanguage({ deps }: PageServices, context: PageContext, fiel
   return { to: context.path('/account'), done: t('account.languageSaved') };
 }
 
-/** Name of each language in that language. */
+/** Languages to choose from, each named in its own language. */
 const languageNames = readerLanguages.map((language) => ({
   value: language,
   text: new Intl.DisplayNames([language], { type: 'language' }).of(language) ?? language,

@@ -8,7 +8,7 @@ import { auditAccount, singleSignOnLabel } from '../sign-in/account-audit.ts';
 import { describeClient } from '../sign-in/session-client.ts';
 import type { PageServices } from './services.ts';
 
-/** Path of the form for the second factor. */
+/** Path of the second-factor form. */
 export const codePath = `${signInPath}/code`;
 
 type BrowserSession = {
@@ -19,8 +19,8 @@ type BrowserSession = {
 };
 
 /**
- * Starts a session for the browser of a request, and ends its previous one.
- * @returns the value of the session cookie, to be set after the commit
+ * Starts a session for the requesting browser, and ends the browser's previous session.
+ * @returns the session cookie value, to be set after the commit
  */
 export const startBrowserSession = (
   { deps: { geo, now }, cookies }: PageServices,
@@ -37,15 +37,15 @@ export const startBrowserSession = (
 
 type SignedIn = {
   user: User;
-  /** Sealed ID token of a sign-in at the OpenID provider; null for a sign-in with a password. */
+  /** Sealed ID token from a sign-in at the OpenID provider. Null for a sign-in with a password. */
   idTokenSealed: Buffer | null;
-  /** When the provider last authenticated the user (epoch milliseconds); absent or null for now. */
+  /** Time when the provider last authenticated the user, in epoch milliseconds. Defaults to now if absent or null. */
   confirmedMs?: number | null;
 };
 
 /**
- * Starts a session, sets its cookie and writes the sign-in to the audit log.
- * @param by unusual method of the sign-in to log, or null
+ * Starts a session, sets its cookie and records the sign-in in the audit log.
+ * @param by sign-in method to log if it is not the usual one, or null
  */
 export async function openSession(
   services: PageServices,
@@ -63,7 +63,10 @@ export async function openSession(
   services.cookies.setSession(reply, token);
 }
 
-/** Continues after the first factor: signs in, or asks users with two-factor authentication for the code. */
+/**
+ * Continues a sign-in after the first factor. Users with two-factor authentication are asked for their code; others are
+ * signed in.
+ */
 export async function passFirstFactor(
   services: PageServices,
   request: FastifyRequest,

@@ -21,12 +21,15 @@ import { lockedMessage, singleSignOnPath } from './sign-in.ts';
 export const isConfirmed = ({ confirmedMs }: Viewer, nowMs: number): boolean =>
   nowMs - confirmedMs < confirmedMinutes * minuteMs;
 
-/** Fields of the proof. They are submitted with the sensitive form. */
+/** Form fields for the proof of identity. They are submitted together with the sensitive form. */
 const passwordField = '_password';
 const codeField = '_code';
 const ownFields: ReadonlySet<string> = new Set([csrfFieldName, passwordField, codeField, 'sealed', 'response']);
 
-/** Interrupts a sensitive form to ask for password, passkey or code, and runs the action once it is confirmed. */
+/**
+ * Interrupts a sensitive form submission to ask for a password, passkey or code. Runs the action once the user is
+ * confirmed.
+ */
 export function registerConfirmation(app: App, services: PageServices): void {
   const { deps, asset } = services;
   const headers = pageHeaders(deps.config.publicUrl);
@@ -48,12 +51,12 @@ export function registerConfirmation(app: App, services: PageServices): void {
   });
 }
 
-/** Result of a confirmation: it is valid, missing (null), or refused with a reason. */
+/** Outcome of a confirmation. Null means that no proof of identity was submitted. `refused` contains the reason. */
 type Proof = 'proved' | null | { refused: string };
 
 /**
- * Creates the check of proofs. It counts guesses like those at sign-in, so that a stolen session cannot try passwords
- * or codes.
+ * Creates the check for proofs of identity. Failed attempts count like failed sign-ins, so that passwords and codes
+ * cannot be guessed with a stolen session.
  */
 function createProof({ deps }: PageServices) {
   const signIn = createSignIn(deps);

@@ -14,7 +14,8 @@ export const currentPasswordField = (form: FormBuilder): Html =>
   });
 
 /**
- * Checks the current password. This counts as a sign-in attempt, so that a stolen session cannot guess the password.
+ * Checks the current password. Each check counts as a sign-in attempt, so that the password cannot be guessed with a
+ * stolen session.
  */
 export async function currentPasswordError(
   signIn: SignIn,

@@ -15,7 +15,7 @@ import { forgotPath, lockedMessage } from './sign-in.ts';
 
 const schema = { hide: true };
 
-/** Page that mails a link to set a new password. It exists only if e-mails can be sent. */
+/** Registers the page that mails a password reset link. It is only available if e-mail is configured. */
 export function forgotPasswordPages(app: App, services: PageServices, mailer: Mailer): void {
   const { deps, asset } = services;
   const headers = pageHeaders(deps.config.publicUrl);

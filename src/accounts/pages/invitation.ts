@@ -15,20 +15,23 @@ import { accountView, auditAccount } from '../sign-in/account-audit.ts';
 import { consumeLink, deletePasswordResets, type Link, linkPath } from '../sign-in/one-time-links.ts';
 import type { PageServices } from './services.ts';
 
-/** A link that invites a user. */
+/** One-time link that invites a user. */
 type Invitation = Link & { token: string };
 
-/** Whether a link invites a user who already has a sign-in. It then sets no password. */
+/** Returns whether a link invites a user who can already sign in. Such a user does not set a password. */
 export const isForSignedIn = ({ invites, user }: Link): boolean =>
   invites && user !== null && (user.hasPassword || user.isLinked);
 
 const answerOf = (request: FastifyRequest): string => fieldsIn(request).text('answer');
 
-/** Whether a form accepts or declines, and sets no password. Any other text is not an answer. */
+/**
+ * Returns whether the submitted form accepts or declines the invitation, rather than setting a password. Any other
+ * `answer` text is ignored.
+ */
 export const isAnswer = (link: Link, request: FastifyRequest): boolean =>
   link.invites && (answerOf(request) === 'decline' || (isForSignedIn(link) && answerOf(request) === 'accept'));
 
-/** Says who invites the user, and to what. */
+/** Renders the text that tells the user who invites them and with which role. */
 export async function invitedBy({ deps }: PageServices, { user }: Link): Promise<Html> {
   const { role, publisherId, advertiserId } = user as User;
   if (advertiserId !== null) {
@@ -48,7 +51,7 @@ const answerForm = (token: string, answer: 'accept' | 'decline', text: string, k
 
 export const declineForm = (token: string): Html => answerForm(token, 'decline', t('account.decline'), 'quiet');
 
-/** Page that asks a user with a sign-in whether to join. Only the invited user can, after signing in. */
+/** Renders the page that asks an existing user whether to join. Only the invited user can answer, after signing in. */
 export async function invitationPage(services: PageServices, link: Invitation, viewer: Viewer | null): Promise<string> {
   const { id, email } = link.user as User;
   const next = `${signInPath}?next=${encodeURIComponent(linkPath + link.token)}`;
@@ -68,7 +71,8 @@ export async function invitationPage(services: PageServices, link: Invitation, v
 
 /**
  * Handles the answer to an invitation.
- * @throws AppError `invalid_token` if the link was used meanwhile, `permission_denied` if it belongs to another user
+ * @throws AppError `invalid_token` if the link was used in the meantime, `permission_denied` if it belongs to another
+ * user
  */
 export async function answerInvitation(
   services: PageServices,
@@ -96,7 +100,7 @@ export async function answerInvitation(
 
 /**
  * Accepts an invitation.
- * @throws AppError `invalid_token` if it was withdrawn meanwhile
+ * @throws AppError `invalid_token` if the invitation was withdrawn in the meantime
  */
 export async function acceptInvitation(
   { deps, management }: PageServices,
@@ -106,8 +110,8 @@ export async function acceptInvitation(
   const nowMs = deps.now();
   if (!(await join(executor, user.membershipId, nowMs)))
     throw new AppError('invalid_token', { message: new Problem('account.linkUsed') });
-  // An admin may have created such a link while the user was a member nowhere else. It must not give access to the new
-  // membership.
+  // Delete earlier password links. An admin may have created one while the user had no other membership, and it must
+  // not give access to the new one.
   await deletePasswordResets(executor, user.id);
   const change = { actor: management.actorFor(user), user, action: 'update', nowMs } as const;
   await auditAccount(executor, change, null, { invitation: 'accepted' });

@@ -35,7 +35,7 @@ type State = { errors?: FieldErrors; typed?: TypedKey; secret?: string };
 
 const keysPerPage = 50;
 
-/** Pages of API keys. A key is shown once, when it is created. */
+/** Registers the API key pages. A key is shown only once, when it is created. */
 export function keyPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   pages.get('/settings/keys', 'admin', (context) => show(services, context));
@@ -86,7 +86,7 @@ const listOrNull = (text: string): string[] | null => {
   return items.length === 0 ? null : items;
 };
 
-/** Parses an id. Other text is left for validation to report. */
+/** Parses an id. Any other text is left for validation to report. */
 const idOf = (text: string): number | string => (/^\d{1,9}$/.test(text) ? Number(text) : text);
 
 async function show({ management }: PageServices, context: PublisherContext, state: State = {}): Promise<Page> {
@@ -164,7 +164,7 @@ function keyTable(context: PublisherContext, rows: readonly View[]): Html {
   return table(t('nav.keys'), keyColumns(), cells);
 }
 
-/** Restrictions of a key beyond its permissions. The title contains the addresses. */
+/** Renders the restrictions of a key in addition to its permissions. The cell's tooltip lists the client addresses. */
 function restrictionsCell(row: View): Html {
   const addresses = row.allowed_addresses as string[] | null;
   const campaigns = row.campaigns as number[] | null;
@@ -190,7 +190,7 @@ function restrictionsCell(row: View): Html {
 
 type FormData = {
   permissions: readonly PermissionEntry[];
-  /** Maximum lifetime of a new key (days); null for any. */
+  /** Maximum lifetime of a new key, in days. Null means no limit. */
   mostDays: number | null;
 };
 

@@ -23,7 +23,7 @@ import type { PageServices } from './services.ts';
 const path = '/account/memberships';
 const rowsPerPage = 50;
 
-/** Pages on which the user leaves publishers and answers invitations. */
+/** Registers the pages on which users leave publishers and answer invitations. */
 export function ownMembershipPages(app: App, services: PageServices): void {
   const pages = commonPages(app, services);
   pages.post(`${path}/:id/leave`, 'advertiser', (context) => leave(services, context));
@@ -32,15 +32,15 @@ export function ownMembershipPages(app: App, services: PageServices): void {
 }
 
 /**
- * Memberships that the user sees. Invitations appear only if the OpenID provider verified the address. Other users
- * answer by the link, which only the owner of the address gets.
+ * Returns the memberships to show to the user. Invitations are only included if the OpenID provider verified the user's
+ * e-mail address. Other users answer through the invitation link, which only the owner of the address receives.
  */
 const shownTo = ({ viewer }: PageContext, memberships: readonly User[]): User[] =>
   memberships.filter(({ hasJoined, disabled }) => !disabled && (hasJoined || viewer.byProvider));
 
 /**
  * Returns the membership in the URL.
- * @throws AppError `not_found`, also for memberships of other users
+ * @throws AppError `not_found` if it does not exist or belongs to another user
  */
 async function membershipIn({ deps }: PageServices, context: PageContext, hasJoined: boolean): Promise<User> {
   const own = shownTo(context, await listMemberships(deps.pool, context.viewer.user.id));
@@ -76,10 +76,10 @@ async function answer(
   return { to, done: t(apply === acceptInvitation ? 'account.accepted' : 'account.declined') };
 }
 
-/** Card with the viewer's memberships and invitations. */
+/** Renders the card with the viewer's memberships and invitations. */
 export async function membershipsCard({ deps }: PageServices, context: PageContext): Promise<Html> {
   const { publishers } = deps.catalog.current();
-  // Invitations come first.
+  // Sort invitations first.
   const all = shownTo(context, await listMemberships(deps.pool, context.viewer.user.id)).sort(
     (a, b) => Number(a.hasJoined) - Number(b.hasJoined),
   );

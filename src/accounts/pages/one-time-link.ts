@@ -33,8 +33,8 @@ type Link = FoundLink & { token: string };
 const schema = { hide: true };
 
 /**
- * Page of a one-time link. It sets a password and signs in; users who have a sign-in accept an invitation instead.
- * Opening the page does not use up the link.
+ * Registers the page for one-time links. It sets a password and signs the user in. Users who can already sign in accept
+ * an invitation instead. Opening the page does not use up the link.
  */
 export function oneTimeLinkPages(app: App, services: PageServices): void {
   const { deps, asset } = services;
@@ -64,8 +64,8 @@ export function oneTimeLinkPages(app: App, services: PageServices): void {
 }
 
 /**
- * Finds a link.
- * @throws AppError `invalid_token`, which counts against the client's address
+ * Finds a link by its token.
+ * @throws AppError `invalid_token`, which counts as a failure of the client's address
  */
 async function linkOf({ deps }: PageServices, token: string, address: string): Promise<Link> {
   const link = isToken(token) ? await findLink(deps.pool, token, deps.now()) : null;
@@ -74,7 +74,7 @@ async function linkOf({ deps }: PageServices, token: string, address: string): P
   throw deps.failures.charge(address) ?? new AppError('invalid_token', { message });
 }
 
-/** Sets the password and signs in. Users with two-factor authentication are asked for the code. */
+/** Sets the password and signs the user in. Users with two-factor authentication are asked for their code. */
 async function submit(
   services: PageServices,
   link: Link,
@@ -106,8 +106,8 @@ async function submit(
 }
 
 /**
- * Consumes the link, sets the password, accepts the invitation, and ends the user's sessions. Returns null if the
- * address of the first operator is taken; the link then stays valid.
+ * Consumes the link, sets the password, accepts the invitation and ends the user's sessions. Returns null if the first
+ * operator's address is already taken. In that case the link stays valid.
  */
 async function useLink(
   services: PageServices,
@@ -165,7 +165,7 @@ async function passwordForm(services: PageServices, link: Link, email: string, e
     ${link.invites && declineForm(token)}`;
 }
 
-/** Fields for a new password, entered twice. */
+/** Renders the two fields for entering a new password and repeating it. */
 export const newPasswordFields = (form: ReturnType<typeof createForm>): Html => html`
   ${form.input('password', {
     label: t('account.newPassword'),

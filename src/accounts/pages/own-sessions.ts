@@ -25,7 +25,7 @@ import type { PageServices } from './services.ts';
 
 const path = '/account/sessions';
 
-/** Pages that end this session, another one of the user, or all of them. */
+/** Registers the pages that end the current session, another session of the user, or all of them. */
 export function ownSessionPages(app: App, services: PageServices): void {
   const pages = commonPages(app, services);
   app.post('/dashboard/sign-out', { schema: { hide: true } }, async (request, reply) =>
@@ -35,7 +35,7 @@ export function ownSessionPages(app: App, services: PageServices): void {
   pages.post(`${path}/:id/end`, 'advertiser', (context) => signOutOne(services, context));
 }
 
-/** Ends the session, and the session at the OpenID provider that started it. */
+/** Ends the session, and the session at the OpenID provider if it was started there. */
 async function signOut(services: PageServices, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { deps, cookies, asset } = services;
   const sealed = await endSession(deps.pool, viewerOf(request).sessionToken);
@@ -43,14 +43,14 @@ async function signOut(services: PageServices, request: FastifyRequest, reply: F
   reply.headers(pageHeaders(deps.config.publicUrl));
   const elsewhere = sealed === null ? null : await providerSignOut(services, sealed).catch(() => null);
   if (elsewhere === null) return redirect(request, reply, signInPath);
-  // The redirect uses a header, because the content security policy forbids forms that lead to the provider.
+  // Redirect with a header, because the content security policy does not allow forms to redirect to the provider.
   reply.header('refresh', `0; url=${elsewhere}`);
   return reply.send(renderCard(t('account.signedOut'), asset, signedOut(elsewhere)));
 }
 
 /**
- * URL that ends the session at the provider.
- * @throws if the key that sealed the ID token is no longer configured, or the provider does not respond
+ * Returns the URL that ends the session at the provider.
+ * @throws if the ID token's encryption key is no longer configured, or the provider does not respond
  */
 const providerSignOut = async ({ deps, provider }: PageServices, sealed: Buffer): Promise<string | null> =>
   provider === null ? null : provider.endSessionUrl(deps.secretBox.open(sealed, idTokenContext));
@@ -80,7 +80,7 @@ async function signOutEverywhere(
 
 /**
  * Ends a session of the user.
- * @throws AppError `not_found`, also for sessions of other users
+ * @throws AppError `not_found` if it does not exist or belongs to another user
  */
 async function signOutOne({ deps, cookies, management }: PageServices, context: PageContext): Promise<PageResult> {
   const { user, sessionId } = context.viewer;
@@ -108,7 +108,7 @@ const columns = () => [
   { text: t('common.actions'), hidden: true },
 ];
 
-/** Card with the viewer's sessions, and buttons that end them. */
+/** Renders the card with the viewer's sessions, each with a button to end it. */
 export async function sessionsCard({ deps }: PageServices, context: PageContext): Promise<Html> {
   const { user, sessionId } = context.viewer;
   const sessions = await listSessions(deps.pool, user.id, deps.now());
@@ -126,7 +126,7 @@ export async function sessionsCard({ deps }: PageServices, context: PageContext)
   });
 }
 
-/** Translates a stored name, such as "Firefox on Linux", to the reader's language. */
+/** Translates a stored device name, such as "Firefox on Linux", to the reader's language. */
 function deviceText(device: string): string {
   const [name = '', os] = device.split(' on ');
   const browser = name === unknownBrowser ? t('account.unknownBrowser') : name;
@@ -149,7 +149,7 @@ const row = (context: PageContext, session: ListedSession, isCurrent: boolean): 
     </div>`,
 ];
 
-/** Country and network, such as "Germany, 203.0.113.0/24". */
+/** Formats the country and network, such as "Germany, 203.0.113.0/24". */
 function placeOf({ country, network }: SessionClient): string {
   const places = [country === null ? '' : countryName(country), network];
   return places.filter((place) => place !== '').join(', ') || t('account.unknownNetwork');

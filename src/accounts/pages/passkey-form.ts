@@ -3,15 +3,15 @@ import { t } from '../../platform/i18n/messages.ts';
 import { hiddenField } from '../../shell/components.ts';
 import type { Ceremony } from '../passkeys.ts';
 
-/** Label of a sign-in with a passkey in the audit log. */
+/** Audit log label for a sign-in with a passkey. */
 export const passkeyLabel = 'passkey';
 
-/** Fields of a passkey form. passkeys.js gets the device's response and submits it. */
+/** Renders the fields of a passkey form. passkeys.js requests the device's response and submits the form. */
 export const passkeyFields = ({ sealed }: Ceremony): Html => html`
   ${hiddenField('sealed', sealed)}${hiddenField('response', '')}
   <p class="hint" data-passkey-failed hidden>${t('account.passkeyFailed')}</p>`;
 
-/** Form that is answered by a passkey. Browsers without passkeys do not show it. */
+/** Renders a form that is submitted with a passkey. It is hidden in browsers without passkey support. */
 export const passkeyForm = (action: string, ceremony: Ceremony, text: string, fields: Html): Html => html`
   <form method="post" action="${action}" class="form" data-passkey="${ceremony.options}" data-call="get" hidden>
     ${fields}${passkeyFields(ceremony)}

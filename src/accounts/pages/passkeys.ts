@@ -23,7 +23,7 @@ import { recoveryCodesPage } from './two-factor-views.ts';
 const path = '/account/passkeys';
 const maxNameLength = 80;
 
-/** Pages on which the user adds and removes passkeys. */
+/** Registers the pages on which users add and remove passkeys. */
 export function passkeyPages(app: App, services: PageServices): void {
   const signIn = createSignIn(services.deps);
   const pages = commonPages(app, services);
@@ -32,7 +32,7 @@ export function passkeyPages(app: App, services: PageServices): void {
   pages.post(`${path}/:id/remove`, 'advertiser', (context) => remove(services, signIn, context));
 }
 
-/** Card of the account page with the number of passkeys. */
+/** Renders the account page's card with the number of passkeys. */
 export async function passkeysCard({ deps }: PageServices, context: PageContext): Promise<Html> {
   const count = (await listPasskeys(deps.pool, context.viewer.user.id)).length;
   return card(t('account.passkeys'), html`<p>${t('account.passkeyCount', { count })}</p>`, {
@@ -70,7 +70,7 @@ async function show({ deps }: PageServices, context: PageContext, errors: FieldE
   };
 }
 
-/** List in a single form, because removing a passkey requires the password. */
+/** Renders the passkeys in a single form, because removing one requires the password. */
 function listCard(context: PageContext, passkeys: readonly Passkey[]): Html {
   const columns = [
     { text: t('common.name') },
@@ -101,7 +101,7 @@ function listCard(context: PageContext, passkeys: readonly Passkey[]): Html {
 }
 
 /**
- * Checks the password. Users without a password, who sign in at a provider or by passkey only, need a recent
+ * Checks the password. Users who have none, because they sign in at a provider or with a passkey, need a recent
  * confirmation instead.
  */
 async function proofError(
@@ -137,7 +137,7 @@ async function add(services: PageServices, signIn: SignIn, context: PageContext,
 
 /**
  * Removes a passkey.
- * @throws AppError `not_found`, also for passkeys of other users
+ * @throws AppError `not_found` if it does not exist or belongs to another user
  */
 async function remove(services: PageServices, signIn: SignIn, context: PageContext): Promise<PageResult> {
   const { deps } = services;

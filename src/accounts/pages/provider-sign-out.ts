@@ -10,8 +10,8 @@ import { singleSignOnPath } from './sign-in.ts';
 const schema = { hide: true };
 
 /**
- * Route on which the OpenID provider reports ended sessions, so that they end here too (OpenID Connect Back-Channel
- * Logout 1.0).
+ * Registers the route on which the OpenID provider reports ended sessions, so that they also end here (OpenID Connect
+ * Back-Channel Logout 1.0).
  */
 export function providerSignOut(app: App, services: PageServices, provider: OidcProvider): void {
   const { deps } = services;
@@ -38,14 +38,14 @@ export function providerSignOut(app: App, services: PageServices, provider: Oidc
 }
 
 /**
- * Finds the sessions that a token refers to. Sessions that began after the token was created are excluded, so that an
- * old token cannot end them.
+ * Finds the sessions that a logout token refers to. Sessions that started after the token was issued are excluded, so
+ * that an old token cannot end them.
  */
 async function findEnded(
   { deps: { pool, secretBox } }: PageServices,
   { issuer, subject, sid, atMs }: ProviderLogout,
 ): Promise<string[]> {
-  /** Session id in an ID token; null if the key that sealed it is gone. */
+  /** Returns the session id in a sealed ID token. Returns null if the key that sealed it is no longer configured. */
   const sidOf = (sealed: Buffer): unknown => {
     try {
       return decodeJwt(secretBox.open(sealed, idTokenContext)).sid;
@@ -59,7 +59,7 @@ async function findEnded(
     .filter(({ idTokenSealed }) => {
       if (sid === null) return true;
       const own = sidOf(idTokenSealed);
-      // If a session cannot be identified, it ends if the token names the user.
+      // If the session id can't be read, end the session only if the token names the user.
       return own === sid || (typeof own !== 'string' && subject !== null);
     })
     .map(({ id }) => id);

@@ -11,7 +11,7 @@ import type { PageServices } from './services.ts';
 
 const path = '/settings/roles';
 
-/** Pages of a publisher's own roles. */
+/** Registers the pages for a publisher's custom roles. */
 export function rolePages(app: App, services: PageServices): void {
   const { management } = services;
   const pages = publisherPages(app, services);

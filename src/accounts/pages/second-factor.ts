@@ -18,7 +18,7 @@ import { lockedMessage } from './sign-in.ts';
 
 const schema = { hide: true };
 
-/** Pages of the second step of the sign-in: the code of the authenticator app, or a recovery code. */
+/** Registers the pages for the second sign-in step, which asks for an authenticator app code or a recovery code. */
 export function secondFactorPages(app: App, services: PageServices): void {
   const { deps, cookies, asset } = services;
   const headers = pageHeaders(deps.config.publicUrl);
@@ -61,7 +61,7 @@ export function secondFactorPages(app: App, services: PageServices): void {
 
 /**
  * Checks a code or a passkey response.
- * @returns what was accepted, or null
+ * @returns the accepted method, or null if it is invalid
  */
 async function accept({ deps }: PageServices, userId: number, fields: Fields): Promise<string | null> {
   const response = fields.text('response');

@@ -16,7 +16,7 @@ type PageDeps = {
   catalog: { current: () => Snapshot };
   config: Config;
   secretBox: SecretBox;
-  /** Mailer; null without SMTP_URL. */
+  /** Mailer, or null if SMTP_URL is not set. */
   mailer: Mailer | null;
   failures: FailureLimit;
   geo: Geo;
@@ -24,11 +24,11 @@ type PageDeps = {
   now: () => number;
 };
 
-/** Dependencies of the pages of accounts. */
+/** Dependencies of the account pages. */
 export type PageServices = Shell & {
   deps: PageDeps;
   management: ManagementClient;
-  /** OpenID provider; null without OIDC_ISSUER. */
+  /** OpenID provider, or null if OIDC_ISSUER is not set. */
   provider: OidcProvider | null;
   revert: Revert;
 };

@@ -16,7 +16,7 @@ import type { PageServices } from './services.ts';
 
 const schema = { hide: true };
 
-/** Sign-in form, the only page without a session apart from one-time links. */
+/** Registers the sign-in page. Together with one-time links, it is the only page that needs no session. */
 export function signInPages(app: App, services: PageServices): void {
   const { pool, config } = services.deps;
   const headers = pageHeaders(config.publicUrl);
@@ -72,15 +72,15 @@ export function signInPages(app: App, services: PageServices): void {
   });
 }
 
-/** Path for the response of a passkey, which signs in without a password. */
+/** Path to which passkey responses are submitted. A passkey signs in without a password. */
 const passkeyPath = `${signInPath}/passkey`;
 
 const passkeyEntry = async ({ deps }: PageServices, next: string): Promise<Html> =>
   passkeyForm(passkeyPath, await beginSignIn(deps), t('account.signInWithPasskey'), hiddenField('next', next));
 
 /**
- * User of a passkey; null if the passkey is unknown, or its user may not sign in, or must sign in at the OpenID
- * provider.
+ * Returns the user of a passkey. Returns null if the passkey is unknown, or if its user may not sign in or must sign in
+ * at the OpenID provider.
  */
 async function userOfPasskey({ deps }: PageServices, fields: Fields): Promise<User | null> {
   const answer = { userId: null, sealed: fields.text('sealed'), response: fields.text('response') };
@@ -89,14 +89,17 @@ async function userOfPasskey({ deps }: PageServices, fields: Fields): Promise<Us
   return user === null || user.disabled || !user.hasJoined || user.isLinked ? null : user;
 }
 
-/** Path that starts the sign-in at the OpenID provider. */
+/** Path that starts a sign-in at the OpenID provider. */
 export const singleSignOnPath = `${signInPath}/oidc`;
 
 export const forgotPath = `${signInPath}/forgot`;
 
 export const lockedMessage = (minutes: number): string => t('account.locked', { minutes });
 
-/** Link styled as a button, because the content security policy forbids forms that lead to the provider. */
+/**
+ * Renders a link styled as a button, because the content security policy does not allow forms to redirect to the
+ * provider.
+ */
 function singleSignOnButton(next: string, kind: 'main' | ''): Html {
   const href = `${singleSignOnPath}?next=${encodeURIComponent(next)}`;
   return html`<a class="button ${kind} wide" href="${href}">${t('account.signInWithSso')}</a>`;

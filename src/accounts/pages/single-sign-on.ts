@@ -19,12 +19,12 @@ export const callbackPath = `${singleSignOnPath}/callback`;
 
 const schema = { hide: true };
 
-/** Context of the sealed cookie. Data sealed for another purpose does not open. */
+/** Encryption context of the pending sign-in cookie. Data sealed with another context cannot be opened. */
 const pendingContext = 'oidc-pending';
 
 type Pending = PendingSignIn & { next: string; expiresMs: number };
 
-/** Pages that send the browser to the OpenID provider, and handle its callback. */
+/** Registers the pages that redirect to the OpenID provider and handle its callback. */
 export function singleSignOnPages(
   app: App,
   services: PageServices,
@@ -81,7 +81,7 @@ export function singleSignOnPages(
   });
 }
 
-/** Opens the cookie; null if it is absent, altered, or too old. */
+/** Opens the pending sign-in cookie. Returns null if it is missing, was altered or is too old. */
 function openPending({ deps: { secretBox, now } }: PageServices, value: string | null): Pending | null {
   if (value === null) return null;
   try {

@@ -23,13 +23,16 @@ const requiredNotice = (): Html => notice('info', html`<p>${t('account.twoFactor
 const codeField = (form: FormBuilder, hint: string) =>
   form.input('code', { label: t('account.code'), autocomplete: 'one-time-code', code: true, required: true, hint });
 
-/** Password field for users who have a password. */
+/** Renders the password field for users who have a password. */
 const passwordField = (form: FormBuilder, { viewer }: PageContext) =>
   viewer.user.hasPassword && currentPasswordField(form);
 
 type SetUp = FormState & { secret: string; sealed: string };
 
-/** Set-up page. `secret` is base32, shown as QR code and text; `sealed` is the same secret for the form. */
+/**
+ * Renders the set-up page. `secret` is in base32 and is shown as a QR code and as text. `sealed` is the same secret,
+ * encrypted for the form.
+ */
 export function setUpPage(context: PageContext, { errors, required, secret, sealed }: SetUp): Page {
   const form = createForm({}, errors);
   const code = trusted(encodeQR(keyUri(secret, context.viewer.user.email), 'svg', { ecc: 'medium', border: 4 }));
@@ -83,7 +86,7 @@ export function managePage(context: PageContext, { errors, required }: FormState
   };
 }
 
-/** Page with recovery codes, shown once. */
+/** Renders the page with the recovery codes, which are shown only once. */
 export const recoveryCodesPage = (codes: readonly string[]): Page => ({
   ...base([]),
   body: card(

@@ -28,14 +28,14 @@ import { lockedMessage } from './sign-in.ts';
 import { managePage, recoveryCodesPage, setUpPage } from './two-factor-views.ts';
 
 /**
- * Context of the sealed form field. The secret is sealed into the form, so that nothing is stored before the first code
- * proves that the app has it.
+ * Returns the encryption context of the set-up form's secret. The form contains the sealed secret, so that nothing is
+ * stored until the first code proves that the app has it.
  */
 const setUpContext = (userId: number): string => `totp-set-up:${userId}`;
 
 type Guards = { signIn: SignIn; attempts: Attempts };
 
-/** Pages on which the user turns the second factor on or off, and gets new recovery codes. */
+/** Registers the pages on which users turn the second factor on or off and generate new recovery codes. */
 export function twoFactorPages(app: App, services: PageServices): void {
   const guards = { signIn: createSignIn(services.deps), attempts: createAttempts(services.deps, 'code') };
   const pages = commonPages(app, services);
@@ -46,7 +46,7 @@ export function twoFactorPages(app: App, services: PageServices): void {
   pages.post(`${path}/off`, 'advertiser', (context, fields) => turnOff(services, guards, context, fields));
 }
 
-/** Card of the account page with the state of the second factor. */
+/** Renders the account page's card with the state of the second factor. */
 export async function twoFactorCard({ deps }: PageServices, context: PageContext): Promise<Html> {
   const { user } = context.viewer;
   const remainingCodes = user.hasTwoFactor ? await countRecoveryCodes(deps.pool, user.id) : 0;
@@ -72,7 +72,7 @@ function show(services: PageServices, context: PageContext, errors: FieldErrors 
   return setUpPage(context, { errors, required, secret, sealed: resealed });
 }
 
-/** Secret that a set-up form was created with, or a new one if the field was altered. */
+/** Returns the secret that the set-up form was created with. Returns a new secret if the field was altered. */
 function openSetUp({ deps: { secretBox } }: PageServices, userId: number, sealed: string): string {
   try {
     return secretBox.open(Buffer.from(sealed, 'base64url'), setUpContext(userId));
@@ -141,7 +141,7 @@ async function turnOff(
 
 const wrongCode = (): FieldErrors[number] => ({ path: '/code', message: t('account.wrongCode') });
 
-/** Checks the password. Users without a password, who sign in at a provider, are not asked for one. */
+/** Checks the password. Users who sign in at a provider have none and are not asked for it. */
 const passwordError = ({ signIn }: Guards, context: PageContext): Promise<FieldErrors[number] | null> | null =>
   context.viewer.user.hasPassword ? currentPasswordError(signIn, context) : null;
 

@@ -32,33 +32,33 @@ import { maxMailsPerHour } from '../sign-in/mail-limit.ts';
 import { linkPath } from '../sign-in/one-time-links.ts';
 import type { PageServices } from './services.ts';
 
-/** Users that a page manages: those of a publisher, by its admins, or the operators. */
+/** Users that a page manages: the users of a publisher or an advertiser, or the operators. */
 export type UserScope<C extends PageContext> = {
   pages: Pages<C>;
   path: string;
   nav: string;
   requires: Role;
   title: MessageKey;
-  /** Roles that users of the scope can have, lowest first. */
+  /** Roles available in this scope, lowest first. */
   roles: readonly { value: Role; text: MessageKey }[];
-  /** Whether its publisher can have its own roles. */
+  /** Whether the publisher can have custom roles. */
   hasOwnRoles?: true;
   publisherIdOf: (context: C) => number | null;
-  /** Set for the accounts of the advertiser in the URL. */
+  /** Set if the page manages the accounts of the advertiser in the URL. */
   isOfAdvertiser?: true;
 };
 
-/** Page of a scope; its path may contain the advertiser. */
+/** Returns the path of a user page. It may contain the advertiser's id. */
 export const pathOf = <C extends PageContext>({ path }: { path: string }, context: C): string =>
   context.path(path.replace(/:(\w+)/, (_, name: string) => pathText(context, name)));
 
-/** A role that the viewer may grant. `value` is used in forms; `text` describes its permissions. */
+/** Role that the viewer may grant. `value` is used in forms, and `text` describes the role's permissions. */
 export type RoleChoice = { role: MemberRole; value: string; text: string };
 
-/** Value of a role in forms. */
+/** Returns the form value of a role. */
 export const roleValue = (role: MemberRole): string => (typeof role === 'string' ? role : String(role.id));
 
-/** Roles of a scope that the viewer may grant: those without more permissions than the viewer. */
+/** Returns the roles that the viewer may grant. Roles with more permissions than the viewer's are excluded. */
 export async function choicesOf<C extends PageContext>(
   { deps, management }: PageServices,
   { roles, hasOwnRoles, publisherIdOf }: UserScope<C>,
@@ -83,21 +83,21 @@ export type UserListState = {
   email?: string;
   role?: string;
   errors?: FieldErrors;
-  /** A link that was just created. */
+  /** One-time link that was just created. */
   link?: { email: string; token: string; isNew: boolean; isUnsent?: boolean };
-  /** Address that a link was just sent to. */
+  /** Address to which a link was just sent. */
   mailedTo?: string;
-  /** Address of a user who was just added and needs no link. */
+  /** Address of a user who was just added and does not need a link. */
   addedEmail?: string;
-  /** Nothing was sent or created, because the limit of e-mails per hour is reached. */
+  /** Whether nothing was sent or created because the hourly e-mail limit is reached. */
   tooManyMails?: boolean;
-  /** Nothing was created, because the user also belongs to other publishers. */
+  /** Whether nothing was created because the user also belongs to other publishers. */
   belongsElsewhere?: boolean;
 };
 
 /**
- * A page of users, after an address and filtered by a part of it. `next` is the address after which the next page
- * begins.
+ * One page of users, filtered by part of the address. `next` is the last address of this page, after which the next
+ * page starts.
  */
 type UserList = {
   users: readonly User[];
@@ -107,7 +107,7 @@ type UserList = {
   next: string | null;
 };
 
-/** Search field. It is shown only if there is more than one page, because a small team fits on one. */
+/** Renders the search field. It is hidden if all users fit on one page. */
 const userSearch = <C extends PageContext>(
   context: C,
   scope: UserScope<C>,
@@ -210,7 +210,7 @@ function userTable<C extends PageContext>(
   return table(t(scope.title), tableColumns(), rows);
 }
 
-/** Whether the viewer may manage a user. Users with more permissions than the viewer are excluded. */
+/** Returns whether the viewer may manage a user. Users with more permissions than the viewer are excluded. */
 const mayGive = (roles: readonly RoleChoice[], { role }: User): boolean =>
   roles.some(({ value }) => value === roleValue(role));
 

@@ -21,7 +21,10 @@ import { createUser, findMember, parseEmail } from '../users.ts';
 import type { PageServices } from './services.ts';
 import { choicesOf, chosenIn, pathOf, roleValue, type UserListState, type UserScope, usersPage } from './user-list.ts';
 
-/** Pages of users. They are invited by a one-time link, which is mailed, or shown once if no e-mails are sent. */
+/**
+ * Registers the user pages. Users are invited with a one-time link. The link is mailed, or shown once if e-mail is not
+ * configured.
+ */
 export function userPages(app: App, services: PageServices): void {
   registerScope(services, {
     pages: publisherPages(app, services),
@@ -59,9 +62,9 @@ export function userPages(app: App, services: PageServices): void {
 }
 
 /**
- * Owner of the members that a page manages. Those of an advertiser belong to no publisher; their log is that of the
- * publisher.
- * @throws AppError `not_found`, also for advertisers of other publishers
+ * Returns the owner of the members that a page manages. Advertiser accounts do not belong to a publisher, but their
+ * changes are recorded in the publisher's audit log.
+ * @throws AppError `not_found`, including for advertisers of other publishers
  */
 async function ownerOf<C extends PageContext>(
   { deps }: PageServices,
@@ -76,7 +79,7 @@ async function ownerOf<C extends PageContext>(
   return { publisherId: null, advertiserId: advertiser.id };
 }
 
-/** Audit log entry of a change of a member, in the log of the page's publisher. */
+/** Returns the audit log entry for a member change, in the log of the page's publisher. */
 const changeOf = <C extends PageContext>(
   { management, deps }: PageServices,
   { publisherIdOf }: UserScope<C>,
@@ -145,13 +148,13 @@ async function invite<C extends PageContext>(
     await auditAccount(executor, change, null, accountView(user));
     return createInvitation(executor, user, now());
   });
-  // Users of other publishers are confidential. An address that has an account there is invited like any other, and
-  // only the user of the link learns of it.
+  // Do not reveal users of other publishers. An address that already has an account is invited like any other. Only the
+  // owner of the address sees the difference after opening the link.
   if (token === null) return refuse(t('account.inList'));
   return deliver(services, scope, context, { email, token, isNew: true, language: null });
 }
 
-/** Whether another e-mail may be sent in this hour. Without e-mails there is no limit. */
+/** Returns whether another e-mail may be sent this hour. Always true if e-mail is not configured. */
 async function mayMail<C extends PageContext>(
   { deps: { pool, mailer, config, now } }: PageServices,
   { publisherIdOf }: UserScope<C>,
@@ -163,7 +166,7 @@ async function mayMail<C extends PageContext>(
 
 type Link = { email: string; token: string; isNew: boolean; language: ReaderLanguage | null };
 
-/** Mails a link. Without SMTP, or if the server refuses, the page shows it instead. */
+/** Mails a link. If SMTP is not configured or the server refuses the e-mail, the page shows the link instead. */
 async function deliver<C extends PageContext>(
   services: PageServices,
   scope: UserScope<C>,
@@ -212,13 +215,13 @@ async function createLink<C extends PageContext>(
 }
 
 /**
- * Whether the viewer may reset the sign-in of a user. If the user has access to another publisher, only operators may,
- * so that the admins of one publisher cannot take over the sign-in.
+ * Returns whether the viewer may reset a user's sign-in. If the user has access to another publisher, only operators
+ * may. Otherwise, the admins of one publisher could take over the sign-in.
  */
 const mayHelpSigningIn = async ({ deps }: PageServices, { viewer }: PageContext, user: User): Promise<boolean> =>
   viewer.user.role === 'operator' || !(await belongsElsewhere(deps.pool, user));
 
-/** Removes the second factor of a user who lost phone and recovery codes. */
+/** Removes the second factor of a user who has lost both their phone and their recovery codes. */
 async function removeSecondFactor<C extends PageContext>(
   services: PageServices,
   scope: UserScope<C>,
@@ -288,9 +291,9 @@ async function remove<C extends PageContext>(
 }
 
 /**
- * Returns the member in the URL. The viewer cannot manage members with more permissions: a link that resets the
- * password would hand over more than the viewer has.
- * @throws AppError `not_found`, also for users of other publishers; `permission_denied`
+ * Returns the member in the URL. The viewer cannot manage members with more permissions than their own, because a
+ * password reset link would give the viewer those permissions.
+ * @throws AppError `not_found`, including for users of other publishers; `permission_denied`
  */
 async function userOf<C extends PageContext>(services: PageServices, scope: UserScope<C>, context: C): Promise<User> {
   const id = pathText(context, 'userId');

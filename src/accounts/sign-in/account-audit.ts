@@ -5,10 +5,10 @@ import type { Executor } from '../../platform/db/pool.ts';
 import type { User } from '../../shell/context.ts';
 import { roleLabel } from '../roles.ts';
 
-/** The audit log identifies users by e-mail address. */
+/** Audit log resource for users. Entries identify users by e-mail address. */
 const resource = { name: 'users', key: 'id' } as const;
 
-/** Publisher id of the operators' audit log; those of publishers start at 1. */
+/** Id of the operators' audit log. Publisher ids start at 1. */
 const operatorLogId = 0;
 
 export type AccountChange = {
@@ -19,8 +19,7 @@ export type AccountChange = {
 };
 
 /**
- * Writes a change of an account to the audit log of its publisher. Passwords and links are mentioned but never
- * included.
+ * Records an account change in the audit log of its publisher. Passwords and links are mentioned but never included.
  */
 export async function auditAccount(
   executor: Executor,
@@ -33,7 +32,7 @@ export async function auditAccount(
   await audit(work, { resource, action, before: before && withEmailAsId(before), after: withEmailAsId(after) });
 }
 
-/** A new account as the audit log shows it. */
+/** Returns the audit log representation of a new account. */
 export const accountView = ({ role, hasPassword }: User): View => ({
   role: roleLabel(role),
   password: passwordState({ hasPassword }),
@@ -42,9 +41,9 @@ export const accountView = ({ role, hasPassword }: User): View => ({
 export const passwordState = ({ hasPassword }: { hasPassword: boolean }): string => (hasPassword ? 'set' : 'none');
 
 /**
- * Actor for changes without a signed-in user.
- * @param label name of the actor, such as a command
- * @param publisherId publisher of the audit log; null for the operators' log
+ * Returns an actor for changes that are made without a signed-in user.
+ * @param label actor name, such as the name of a command
+ * @param publisherId publisher whose audit log is used, or null for the operators' log
  */
 export const systemActor = (label: string, publisherId: number | null = null): Actor => ({
   kind: 'system',
@@ -57,11 +56,11 @@ export const systemActor = (label: string, publisherId: number | null = null): A
   publisherId,
 });
 
-/** Actor label of lockouts. */
+/** Actor label for lockouts. */
 export const signInLabel = 'sign-in';
 
-/** Actor label of password resets that users request. */
+/** Actor label for password resets requested by users. */
 export const resetLabel = 'password reset';
 
-/** Actor label of changes by a sign-in at the OpenID provider. */
+/** Actor label for changes caused by a sign-in at the OpenID provider. */
 export const singleSignOnLabel = 'single sign-on';

@@ -13,14 +13,17 @@ const linkIn = ({ token, publicUrl }: Link) => ({
   link: `${publicUrl}${linkPath}${token}`,
 });
 
-/** E-mail with which an invited user sets a password, in the inviting user's language. */
+/** Returns the e-mail with the link for accepting an invitation, in the inviting user's language. */
 export const invitationMail = (link: Link): Mail => ({
   to: link.email,
   subject: t('mails.invitation'),
   text: t('mails.invitationText', { ...linkIn(link), days: invitationLifetimeMs / dayMs }),
 });
 
-/** E-mail with which a user sets a new password, in the user's language, or in the reader's if null. */
+/**
+ * Returns the e-mail with the password reset link. It is in the user's language, or in the reader's language if
+ * `language` is null.
+ */
 export const resetMail = (link: Link, language: ReaderLanguage | null): Mail =>
   inLanguage(language ?? reader().language, () => ({
     to: link.email,
@@ -29,8 +32,8 @@ export const resetMail = (link: Link, language: ReaderLanguage | null): Mail =>
   }));
 
 /**
- * Sends an e-mail and logs a failure without the address.
- * @returns whether the server accepted it
+ * Sends an e-mail. Failures are logged without the address.
+ * @returns whether the server accepted the e-mail
  */
 export async function sendMail({ logger }: { logger: Logger }, mailer: Mailer, mail: Mail): Promise<boolean> {
   try {

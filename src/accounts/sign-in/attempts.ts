@@ -10,14 +10,14 @@ export type AttemptDeps = { pool: pg.Pool; config: Config; logger: Logger; now: 
 
 export type Locked = { ok: false; reason: 'locked'; minutes: number };
 
-/** Limits guesses, and writes to the audit log when an account is locked. */
+/** Limits guessing attempts, and records lockouts in the audit log. */
 export type Attempts = {
   /**
    * Counts an attempt as failed before it is checked.
-   * @returns null to proceed with the check
+   * @returns null if the check may proceed
    */
   begin: (email: string, address: string) => Promise<Locked | null>;
-  /** Reports success: the attempt and the earlier failures of the account from this address no longer count. */
+  /** Records a success, which resets this attempt and the account's earlier failures from the same address. */
   succeed: (email: string, address: string) => Promise<void>;
 };
 
@@ -29,7 +29,7 @@ export function createAttempts(deps: AttemptDeps, purpose: Purpose): Attempts {
       const nowMs = now();
       const lock = await lockout.recordAttempt(pool, email, address, nowMs);
       if (lock === null) return null;
-      // Not awaited, because the response time must not reveal whether the account exists.
+      // Do not await this, because the response time must not reveal whether the account exists.
       if (lock.startedFor !== null)
         auditLock(deps, email, lock.startedFor).catch((err) =>
           logger.warn({ err }, 'lockout not written to audit log'),

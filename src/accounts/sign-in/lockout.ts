@@ -3,44 +3,45 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { clientSubnet } from '../../platform/http/failure-limit.ts';
 import { minuteMs } from '../../platform/lib/time.ts';
 
-/** Window in which failures are counted and sign-in is refused (milliseconds). */
+/** Time window in which failures are counted and sign-in is refused, in milliseconds. */
 export const lockoutWindowMs = 15 * minuteMs;
 
 /**
- * Maximum number of failed sign-ins within the window: for one account from one address, for all accounts from one
- * address, and for one account from all addresses. The last limit is high, so that an attacker cannot easily lock out
- * the owner of an account.
+ * Maximum number of failed sign-ins per window: `pair` for one account from one address, `address` for all accounts
+ * from one address, and `account` for one account from all addresses. The last limit is high, so that an attacker
+ * cannot easily lock out the owner of an account.
  */
 export const maxFailures = { pair: 5, address: 30, account: 100 };
 
 /**
- * Limits for codes of the second factor, for which the correct password was given. At most ten guesses in 15 minutes,
- * with three valid codes in a million, succeed with 0.3 % a day, and each lock is logged in the audit log.
+ * Limits for second-factor codes, which are entered after the correct password. With three valid codes in a million, at
+ * most ten guesses per 15 minutes succeed with a probability of 0.3 % per day. Every lockout is recorded in the audit
+ * log.
  */
 const maxCodeFailures: typeof maxFailures = { pair: 5, address: 30, account: 10 };
 
 /**
- * A lockout. `startedFor` is the scope that this attempt has locked; null if the account was locked before, or only the
- * address is locked.
+ * Lockout. `startedFor` is the scope that this attempt has locked. It is null if the account was already locked, or if
+ * only the address is locked.
  */
 export type Lock = { untilMs: number; startedFor: 'one address' | 'all addresses' | null };
 
 export type Lockout = {
   /**
    * Counts an attempt as failed before its password is checked.
-   * @returns null to proceed
+   * @returns null if the check may proceed
    */
   recordAttempt: (executor: Executor, email: string, address: string, nowMs: number) => Promise<Lock | null>;
-  /** Resets the attempt and the earlier failures of this account from this address after a correct password. */
+  /** Resets this attempt and the account's earlier failures from the same address, after a correct password. */
   recordSuccess: (executor: Executor, email: string, address: string) => Promise<void>;
 };
 
 type Subjects = Record<keyof typeof maxFailures, Buffer>;
 
-/** Limits for e-mails with a password link, each of which reaches a user. */
+/** Limits for password reset e-mails. They are low because each e-mail reaches a user. */
 const maxResets: typeof maxFailures = { pair: 3, address: 20, account: 5 };
 
-/** Purpose of a limit; each purpose has its own counts. */
+/** Purpose of a limit. Failures are counted separately for each purpose. */
 export type Purpose = 'sign-in' | 'code' | 'password-reset';
 
 const limitsOf: Record<Purpose, typeof maxFailures> = {
@@ -50,8 +51,8 @@ const limitsOf: Record<Purpose, typeof maxFailures> = {
 };
 
 /**
- * Creates a lockout. It is shared by all processes, and the same for unknown accounts. It stores keyed hashes instead
- * of addresses.
+ * Creates a lockout that is shared by all processes. It treats unknown accounts like existing ones, and stores keyed
+ * hashes instead of addresses.
  */
 export function createLockout(pepper: string, purpose: Purpose = 'sign-in'): Lockout {
   const limits = limitsOf[purpose];
@@ -107,7 +108,7 @@ async function uncountFailure(executor: Executor, { pair, ...others }: Subjects)
   );
 }
 
-/** An account that is locked for all addresses is not reported again for a single address. */
+/** A lock for one address is not reported if the account is already locked for all addresses. */
 function startedFor(rows: readonly Exceeded[]): Lock['startedFor'] {
   const excess = (kind: Exceeded['kind']): number => rows.find((row) => row.kind === kind)?.excess ?? 0;
   if (excess('account') > 0) return excess('account') === 1 ? 'all addresses' : null;

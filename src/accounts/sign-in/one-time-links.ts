@@ -4,17 +4,18 @@ import { createToken, hashToken } from '../../platform/security/random-token.ts'
 import type { User } from '../../shell/context.ts';
 import { joinMembership, type UserRow, userColumns, userOf } from '../users.ts';
 
-/** Lifetimes of links (milliseconds). */
+/** Lifetimes of one-time links, in milliseconds. */
 export const invitationLifetimeMs = 7 * dayMs;
 export const resetLifetimeMs = hourMs;
 const firstOperatorLifetimeMs = dayMs;
 
-/** Path of one-time links, followed by the token. */
+/** Path prefix of one-time links, followed by the token. */
 export const linkPath = '/dashboard/start/';
 
 /**
- * Creates the link of an invitation, and replaces earlier ones. Users with a sign-in accept it; others set a password.
- * @returns its token, which is not stored
+ * Creates an invitation link, which replaces earlier ones. Users who can already sign in accept it; others set a
+ * password.
+ * @returns the link token, which is not stored
  */
 export async function createInvitation(
   executor: Executor,
@@ -26,15 +27,15 @@ export async function createInvitation(
 }
 
 /**
- * Creates a short-lived link with which a user sets a new password. Earlier ones stay valid, so that requests by
- * another person cannot invalidate the user's own link.
+ * Creates a short-lived link for setting a new password. Earlier links stay valid, so that requests by someone else
+ * cannot invalidate the user's own link.
  */
 export async function createPasswordReset(executor: Executor, userId: number, nowMs: number): Promise<string> {
   await executor.query('delete from user_links where user_id = $1 and expires_at < $2', [userId, new Date(nowMs)]);
   return insert(executor, { userId, membershipId: null }, nowMs + resetLifetimeMs);
 }
 
-/** Deletes a user's links that set a password; invitations stay. */
+/** Deletes a user's password reset links. Invitation links are retained. */
 export async function deletePasswordResets(executor: Executor, userId: number): Promise<void> {
   await executor.query('delete from user_links where user_id = $1 and membership_id is null', [userId]);
 }
@@ -43,7 +44,7 @@ export async function deleteLinksOf(executor: Executor, userId: number): Promise
   await executor.query('delete from user_links where user_id = $1', [userId]);
 }
 
-/** Creates a link that creates the first operator. */
+/** Creates the link for creating the first operator. */
 export const createFirstOperatorLink = (executor: Executor, nowMs: number): Promise<string> =>
   insert(executor, { userId: null, membershipId: null }, nowMs + firstOperatorLifetimeMs);
 
@@ -59,12 +60,12 @@ async function insert(executor: Executor, { userId, membershipId }: Target, expi
 }
 
 /**
- * A one-time link. `user` is null if it creates the first operator. `invites` means that it accepts the invitation of
- * this membership.
+ * One-time link. `user` is null if the link creates the first operator. `invites` is true if the link accepts the
+ * user's invitation.
  */
 export type Link = { user: User | null; invites: boolean };
 
-/** Returns the purpose of a link, or null if it is used, withdrawn, expired or unknown. */
+/** Returns the link for a token. Returns null if it was used or withdrawn, has expired or is unknown. */
 export async function findLink(executor: Executor, token: string, nowMs: number): Promise<Link | null> {
   const { rows } = await executor.query<UserRow & { link_user: number | null; invites: boolean }>(
     `select l.user_id as link_user, l.membership_id is not null as invites, ${userColumns}
@@ -79,8 +80,8 @@ export async function findLink(executor: Executor, token: string, nowMs: number)
 }
 
 /**
- * Deletes a link, and with a password link all others of the same user.
- * @returns whether it was still valid; of concurrent uses, one succeeds
+ * Deletes a link. If it is a password reset link, the user's other ones are deleted too.
+ * @returns whether the link was still valid; only one of several concurrent calls succeeds
  */
 export async function consumeLink(executor: Executor, token: string, nowMs: number): Promise<boolean> {
   const { rows } = await executor.query<{ user_id: number | null; membership_id: number | null }>(

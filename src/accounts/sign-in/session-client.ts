@@ -2,17 +2,17 @@ import bowser from 'bowser';
 import ipaddr from 'ipaddr.js';
 import type { Geo } from '../../platform/geo.ts';
 
-/** Browser that signed in, for the list of sessions. Its address is not stored. */
+/** Browser that started a session, for the session list. Its full address is not stored. */
 export type SessionClient = {
   /** Browser and operating system, such as "Firefox on Linux". */
   device: string;
-  /** The client's /24 network, or /48 for IPv6; empty if unknown. */
+  /** The client's /24 network (IPv4) or /48 network (IPv6). Empty if unknown. */
   network: string;
-  /** ISO 3166-1 alpha-2 code; null if unknown. */
+  /** ISO 3166-1 alpha-2 country code, or null if unknown. */
   country: string | null;
 };
 
-/** Maximum length of a user agent that is parsed, and of a stored name (characters). */
+/** Maximum length of a parsed user agent, and of a stored device name, in characters. */
 const maxUserAgentLength = 512;
 const maxDeviceLength = 80;
 

@@ -7,19 +7,22 @@ import { sendSyslog } from './send.ts';
 /** Maximum number of entries per connection. */
 const maxBatch = 500;
 
-/** Lease of a batch, much longer than it takes (milliseconds). A process that dies blocks the others for that long. */
+/**
+ * Lease duration for a batch, in milliseconds. It is much longer than sending takes. If a process dies, the others
+ * cannot send until its lease expires.
+ */
 const leaseMs = 60_000;
 
-/** Maximum size of a message (bytes). A datagram can hold 65,507 bytes, and receivers accept no more by default. */
+/** Maximum message size, in bytes. A datagram can contain 65,507 bytes, and receivers do not accept more by default. */
 const maxBytes = 60_000;
 
-/** Facility 13 (log audit), severity 5 (notice). */
+/** Syslog priority: facility 13 (log audit), severity 5 (notice). */
 const priority = 13 * 8 + 5;
 
 /**
- * Encodes an entry as a message of RFC 5424. `host` names the installation, the message id is the action, and the text
- * is the entry in JSON. If it is too long, the changes are left out and marked by `cut`; the hash is still that of the
- * whole entry.
+ * Encodes an audit log entry as an RFC 5424 message. `host` identifies the installation, the message id is the action,
+ * and the text is the entry as JSON. If the message is too long, the changes are omitted and `cut` is set. The hash
+ * still covers the whole entry.
  */
 export function syslogMessageOf(entry: AuditEntry, host: string): Buffer {
   const id = entry.action.replace(/[^\x21-\x7e]/g, '_').slice(0, 32) || '-';
@@ -31,8 +34,8 @@ export function syslogMessageOf(entry: AuditEntry, host: string): Buffer {
 type Sender = { pool: pg.Pool; setting: SyslogSetting; host: string; send?: typeof sendSyslog };
 
 /**
- * Sends the unsent entries, in any process, without holding a lock meanwhile. Entries are sent again if it is unknown
- * whether they arrived; receivers can recognise them by publisher and number.
+ * Sends the unsent entries without holding a database lock meanwhile. Any process may send. Entries are sent again if
+ * it is unknown whether they arrived. Receivers can detect duplicates by publisher and number.
  * @returns the number of entries, or null if another process is sending
  * @throws Error if the receiver does not accept them
  */
@@ -57,8 +60,8 @@ export async function sendToSyslog({ pool, setting, host, send = sendSyslog }: S
 }
 
 /**
- * Job that sends the audit log.
- * @param host name of this installation in the messages
+ * Creates the job that sends the audit log to syslog.
+ * @param host host name of this installation in the messages
  */
 export const syslogJob = (sender: Sender): Job => ({
   name: 'audit log to syslog',

@@ -3,21 +3,21 @@ import net from 'node:net';
 import tls from 'node:tls';
 import type { SyslogSetting } from '../../config/outgoing.ts';
 
-/** Timeout from the name lookup until the receiver closes the connection (milliseconds). */
+/** Timeout from the DNS lookup until the receiver closes the connection, in milliseconds. */
 const defaultDeadlineMs = 10_000;
 
 /**
- * Extra time for a receiver that rejects everything to close the connection, in addition to the connection time
- * (milliseconds).
+ * Additional time, in milliseconds, to wait after sending before the client ends the connection. It gives a receiver
+ * that rejects everything time to close the connection first. The time taken to connect is added to it.
  */
 const graceMs = 100;
 
 /**
- * Sends messages to a syslog receiver over TCP or TLS with octet counting (RFC 6587, RFC 5425). A connection carries
- * only these messages. The client ends it after them, and the receiver closes its side once it has read everything.
- * Syslog has no other confirmation, and UDP has none at all.
- * @param options.ca trusted authorities; default: those of Node
- * @throws Error if they were not accepted, or it is unknown whether they were
+ * Sends messages to a syslog receiver over UDP, or over TCP or TLS with octet counting (RFC 6587, RFC 5425). Each
+ * connection carries only these messages. The client then half-closes the connection, and the receiver closes its side
+ * once it has read everything. Syslog has no other acknowledgement, and UDP has none at all.
+ * @param options.ca trusted certificate authorities; defaults to Node's
+ * @throws Error if the messages were not accepted, or if it is unknown whether they were
  */
 export function sendSyslog(
   setting: SyslogSetting,
@@ -62,7 +62,7 @@ export function sendSyslog(
 async function sendDatagrams({ host, port }: SyslogSetting, messages: readonly Buffer[]): Promise<void> {
   const socket = dgram.createSocket(net.isIPv6(host) ? 'udp6' : 'udp4');
   try {
-    // On a connected socket, an absent receiver makes the next message fail.
+    // Connect the UDP socket, so that the next message fails if there is no receiver.
     await new Promise<void>((resolve, reject) => {
       socket.once('error', reject);
       socket.connect(port, host, (err?: Error) => (err === undefined ? resolve() : reject(err)));

@@ -19,12 +19,14 @@ type Entry = {
   fields: string[];
 };
 
-/** Fields of the log that an advertiser sees; other fields are internal to the publisher. */
+/** Audit log fields that advertisers can see. Other fields are internal to the publisher. */
 const visibleFields = [
   ...new Set([...Object.values(materialFields).flat(), 'state', 'reason', 'active', 'name', 'stopped']),
 ];
 
-/** Page of changes of an advertiser's campaigns, offers and drafts. It names only the advertiser's own accounts. */
+/**
+ * Renders the changes to an advertiser's campaigns, offers and drafts. Only the advertiser's own accounts are named.
+ */
 export async function activityPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management } = services;
   const cursor = queryText(context, 'before');

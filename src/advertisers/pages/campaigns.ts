@@ -40,7 +40,7 @@ const offerBadge = (row: View): Html => {
   return row.active === true ? badge(t('campaigns.active'), 'good') : badge(t('campaigns.pausedState'));
 };
 
-/** Page of an advertiser's campaigns, with the publishers that show them. */
+/** Renders the page of an advertiser's campaigns, with the publishers that serve them. */
 export async function campaignsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, kinds, additions } = services;
   const own = ownRows(kinds, context.advertiser);
@@ -90,7 +90,7 @@ export async function campaignsPage(services: PageServices, context: AdvertiserC
   };
 }
 
-/** Page of a campaign: its budgets, its offers, and the changes that can be proposed. */
+/** Renders a campaign page with its budgets and offers, and the forms for proposing changes. */
 export async function campaignPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, kinds, additions } = services;
   const own = ownRows(kinds, context.advertiser);
@@ -126,7 +126,7 @@ const about = (view: View, carriers: readonly { name: string }[], zone: { timeZo
     [t('advertiser.until'), momentOr(zone, datesOf(view).end_at ?? null)],
   ]);
 
-/** Each budget and total cap, in its current period. */
+/** Renders the current-period usage of each budget and total cap. */
 function budgets(usage: readonly Usage[], currency: string): Html {
   const columns = [t('advertiser.limit'), t('advertiser.spent'), t('advertiser.reserved'), t('advertiser.unbilled')];
   return table(

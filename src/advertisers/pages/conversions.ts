@@ -12,12 +12,12 @@ import { readCampaigns } from '../scope.ts';
 import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
 const rowsPerPage = 50;
-/** Listed period, in milliseconds. */
+/** Period for which conversions are listed, in milliseconds. */
 const listedMs = 90 * dayMs;
 
 const amount = perLocale((locale, currency) => new Intl.NumberFormat(locale, { style: 'currency', currency }));
 
-/** Page of reported conversions with their billed amounts, or the reason why they are not billed. */
+/** Renders the reported conversions. Each has its billed amount, or the reason why it was not billed. */
 export async function conversionsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, catalog } = services;
   const nowMs = management.now();
@@ -80,7 +80,7 @@ function outcome({ isVoid, suspicious, unbilledMicros, currency }: AdvertiserCon
   return badge(t('advertiser.billed'), 'good');
 }
 
-/** Page of the conversion tag and the postback, with a test of a click id. */
+/** Renders the page for setting up the conversion tag and the postback, with a form to test a click id. */
 export async function trackingPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { publicUrl } = services;
   const clickId = queryText(context, 'click_id').trim();

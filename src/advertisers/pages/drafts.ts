@@ -12,7 +12,7 @@ import type { PageResult } from '../../shell/pages.ts';
 import { ownRows } from '../scope.ts';
 import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
-/** Page of an advertiser's drafts with their states. */
+/** Renders the page of an advertiser's drafts and their states. */
 export async function draftsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, kinds } = services;
   const cursor = queryText(context, 'cursor');
@@ -74,7 +74,7 @@ export async function draftPage(services: PageServices, context: AdvertiserConte
   };
 }
 
-/** Returns the uploaded picture of a draft. */
+/** Returns the image that was uploaded for a draft. */
 export const draftPicture = ({ management, kinds }: PageServices, context: AdvertiserContext): Promise<PageResult> => {
   const own = ownRows(kinds, context.advertiser);
   return management.read(context, async (work) => pictureFile(work, await getDraft(work, keyIn(context), own.drafts)));

@@ -31,7 +31,7 @@ const shortTexts = [
 const longTexts = [
   ...['description', 'short_description', 'mini_text', 'loyalty_requirements', 'terms_and_conditions'],
 ] as const;
-/** Fields whose empty value is null. */
+/** Fields that are null when left empty. */
 const nullable = new Set(['useraction_cta', 'useraction_url']);
 
 const noteField = (form: ReturnType<typeof createForm>): Html =>
@@ -74,7 +74,7 @@ export function campaignForm(context: AdvertiserContext, view: View, zone: Zone,
   );
 }
 
-/** Converts a typed date. */
+/** Converts an entered date to a time. Returns null if the date is empty. */
 const dateOf = (typed: string, stored: string, { timeZone }: Zone): string | null =>
   editedInstant(typed, stored, timeZone) || null;
 
@@ -84,7 +84,7 @@ const withErrorsOfForm = (errors: FieldErrors): FieldErrors =>
     message,
   }));
 
-/** Proposes changes of a campaign. */
+/** Proposes changes to a campaign. */
 export async function proposeCampaign(
   services: PageServices,
   context: AdvertiserContext,
@@ -126,7 +126,7 @@ export async function proposeCampaign(
 
 type OfferForm = { view: View | null; campaignId: unknown; typed?: FormValues; errors?: FieldErrors };
 
-/** Page with the form of an offer: a new one, or a live one. */
+/** Renders the page with the form for a new or live offer. */
 export async function offerPage(services: PageServices, context: AdvertiserContext, picture: Form = {}): Promise<Page> {
   const { management, kinds } = services;
   const own = ownRows(kinds, context.advertiser);
@@ -165,7 +165,7 @@ function formPage(context: AdvertiserContext, { view, campaignId, typed, errors 
   };
 }
 
-/** Proposes a new offer with its first picture, if any, or changes of an offer. */
+/** Proposes changes to an offer, or a new offer with its first image, if any. */
 export async function proposeOffer(
   services: PageServices,
   context: AdvertiserContext,
@@ -236,7 +236,7 @@ function pictureCard(
   );
 }
 
-/** Proposes a picture: an uploaded one or, without a file, one at a URL. */
+/** Proposes an image. Uses the uploaded file, or the image URL if there is no file. */
 export async function proposePicture(
   services: PageServices,
   context: AdvertiserContext,

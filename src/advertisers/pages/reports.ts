@@ -91,7 +91,7 @@ function reportTable({ by, lines }: Report): Html {
   );
 }
 
-/** Cell of a table that a spreadsheet may open: a value that looks like a formula is prefixed with an apostrophe. */
+/** Formats a CSV cell. Values that a spreadsheet would interpret as a formula are prefixed with an apostrophe. */
 const csvCell = (text: string): string => `"${/^[=+\-@\t\r]/.test(text) ? "'" : ''}${text.replaceAll('"', '""')}"`;
 
 export async function reportCsv(services: PageServices, context: AdvertiserContext): Promise<PageResult> {

@@ -11,7 +11,7 @@ import type { TestClick } from '../../tracking/test-click.ts';
 
 export type AdvertiserContext = PageContext & { advertiser: ViewedAdvertiser };
 
-/** Services of the advertiser pages. */
+/** Services for the advertiser pages. */
 export type PageServices = Shell & {
   management: ManagementClient;
   kinds: ReviewedKinds;
@@ -22,6 +22,6 @@ export type PageServices = Shell & {
   testClick: TestClick;
 };
 
-/** Time zone of the advertiser's publisher, in which campaigns start and end. */
+/** Returns the time zone of the advertiser's publisher. Campaign start and end times are in this time zone. */
 export const zoneOf = ({ catalog }: PageServices, { advertiser }: AdvertiserContext): { timeZone: string } =>
   catalog.current().publishers.get(advertiser.publisherId) ?? utc;

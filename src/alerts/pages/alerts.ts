@@ -31,21 +31,20 @@ type PageDeps = {
   config: Config;
   secretBox: SecretBox;
   sender: Sender;
-  /** null without SMTP_URL. */
+  /** Mailer, or null if SMTP_URL is not set. */
   mailer: Mailer | null;
   now: () => number;
 };
 
-/** Services of the alert pages. */
 type PageServices = Shell & { deps: PageDeps };
 
 type Scope = { deps: PageDeps; failFast: ReturnType<typeof createFailFast> };
 
-/** Time that an alert is muted, in days. */
+/** Duration of a mute, in days. */
 const muteDays = 7;
 
 /**
- * Pages of alerts: the inbox, the viewer's email settings, and the publisher's channels
+ * Registers the alert pages: the inbox, the viewer's email settings and the publisher's channels
  * (docs/reference/management.md#alerts).
  */
 export function alertPages(app: App, services: PageServices): void {
@@ -111,11 +110,14 @@ async function alertsPage(
   };
 }
 
-/** Test message in the language of later messages, which may differ from that of the user who adds the channel. */
+/**
+ * Returns the test message for a new channel. It is in the language of the channel's later messages, which may differ
+ * from the language of the user who adds the channel.
+ */
 const helloText = (publisher: string, links: Parameters<typeof slackText>[2]): string =>
   inLanguage(null, () => slackText(publisher, { title: t('alerts.hello'), reason: t('alerts.helloReason') }, links));
 
-/** Adds a channel. The first message is a test: a channel that does not accept it is not saved. */
+/** Adds a channel after sending a test message to it. The channel is not saved if it does not accept the message. */
 async function createChannel(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
   const { pool, secretBox, sender, config, now } = scope.deps;
   const typed = { name: fields.text('name'), url: fields.text('url'), kinds: fields.all('kinds').filter(isAlertKind) };

@@ -14,7 +14,7 @@ const kindBoxes = (form: FormBuilder, label: string): Html =>
     choices: Object.entries(alertKinds).map(([value, text]) => ({ value, text: t(text) })),
   });
 
-/** Card with the kinds of alerts that the viewer receives by email. */
+/** Renders the card with the alert kinds that the viewer receives by email. */
 export function mailCard(context: PublisherContext, kinds: readonly AlertKind[], hasMail: boolean): Html {
   const { path, viewer } = context;
   const body = hasMail
@@ -23,7 +23,7 @@ export function mailCard(context: PublisherContext, kinds: readonly AlertKind[],
   return card(t('alerts.mail'), body, { lead: t('alerts.mailLead', { email: viewer.user.email }) });
 }
 
-/** Card with the publisher's Slack-compatible webhooks. */
+/** Renders the card with the publisher's Slack-compatible webhooks. */
 export function channelsCard(
   context: PublisherContext,
   channels: readonly Channel[],

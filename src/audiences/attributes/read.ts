@@ -50,24 +50,30 @@ export const usersBody = Type.Union([usersList, Type.Object({ users: usersList }
 
 export type UserBody = Static<typeof userBody>;
 
-/** A change of a user's attributes; `path`: its place in the body. */
+/** Change to a user's attributes. `path` is its location in the request body. */
 export type AttributesChange = {
   pubUserId: string;
   set: ReadonlyMap<string, string | number | boolean>;
   remove: readonly string[];
-  /** Expiry of the attributes in epoch milliseconds, or null. */
+  /** Expiry time of the attributes in epoch milliseconds. Null if they do not expire. */
   untilMs: number | null;
   path: string;
 };
 
-/** @throws AppError pub_user_id_is_pii, invalid_request */
+/**
+ * Parses a user id.
+ * @throws AppError pub_user_id_is_pii, invalid_request
+ */
 export function readPubUserId(value: string | number, path = '/pub_user_id'): string {
   const { id, refusal } = refusalOfId(value);
   if (refusal !== null) throw new AppError(refusal.code, { details: [{ path, message: refusal.message }] });
   return id;
 }
 
-/** @throws AppError like `readPubUserId` */
+/**
+ * Parses the attribute changes of a user.
+ * @throws AppError pub_user_id_is_pii, invalid_request
+ */
 export function readChange(id: string | number, body: UserBody, nowMs: number): AttributesChange {
   const details: ErrorDetail[] = [];
   const change = changeOf(readPubUserId(id), body, { path: '', nowMs, details });
@@ -75,9 +81,9 @@ export function readChange(id: string | number, body: UserBody, nowMs: number): 
 }
 
 /**
- * Reads the changes of a body described by `usersBody`, one user at a time, so that 50,000 attributes don't block other
- * requests.
- * @throws AppError like `readPubUserId`
+ * Parses the changes in a body described by `usersBody`. It yields between users, so that 50,000 attributes do not
+ * block other requests.
+ * @throws AppError pub_user_id_is_pii, invalid_request
  */
 export async function readChanges(body: unknown, nowMs: number): Promise<AttributesChange[]> {
   const input = withoutApiKey(body ?? {});
@@ -101,7 +107,10 @@ export async function readChanges(body: unknown, nowMs: number): Promise<Attribu
   return orThrow(changes, details);
 }
 
-/** Returns the users of a body, which are checked one by one later. @throws AppError invalid_request */
+/**
+ * Returns the users in a body. They are validated later, one at a time.
+ * @throws AppError invalid_request
+ */
 function usersIn(input: unknown): unknown[] {
   const isList = Array.isArray(input);
   const { users } = (isList ? { users: input } : input) as { users?: unknown };
@@ -145,7 +154,7 @@ function changeOf(
   return { pubUserId, set, remove, untilMs, path };
 }
 
-/** Reason why an attribute can't be stored, or null. */
+/** Returns the reason why an attribute can't be stored, or null. */
 export function refusalOf(name: string, value: unknown): Problem | null {
   if (refusedAttributeNames.has(name)) return problem('attributeRefused');
   if (!attributeNamePattern.test(name)) return problem('attributeLetters');

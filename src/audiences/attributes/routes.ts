@@ -44,11 +44,11 @@ const usersAnswer = Type.Object(
   { title: 'UserAttributesBatchAnswer' },
 );
 
-/** Maximum size of a body with 1,000 users, in bytes. */
+/** Maximum body size for 1,000 users, in bytes. */
 const batchBytes = 4 * 1024 * 1024;
 const batchLimits = { rows: 1100, rowBytes: () => 64 * 1024, otherwise: problem('sendSeveralCalls') };
 
-/** The body is checked while it is read, one user at a time. */
+/** Skips schema validation of the body, because it is validated one user at a time while it is parsed. */
 const uncheckedBody: typeof strictBody = {
   validatorCompiler: (part) =>
     part.httpPart === 'body' ? (value: unknown) => ({ value }) : strictBody.validatorCompiler(part),
@@ -58,7 +58,7 @@ type UserRoute = { Params: Static<typeof params> };
 type Awaitable<Value> = Value | Promise<Value>;
 type AttributeRoutes = { http: ManagementHttp; userKeys: UserKeys };
 
-/** Routes of user attributes (docs/reference/users-and-privacy.md#user-attributes). */
+/** Registers the user attribute routes (docs/reference/users-and-privacy.md#user-attributes). */
 export async function attributeRoutes(app: App, { http, userKeys }: AttributeRoutes): Promise<void> {
   const { management } = http;
   const hooks = { ...requirePermission(http, 'configurations'), ...strictBody };

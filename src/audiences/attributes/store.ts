@@ -31,19 +31,25 @@ type Saving = {
   publisherId: number;
   userKeys: UserKeys;
   nowMs: number;
-  /** Called for each change that can't be saved, which is then skipped. Without it, nothing is saved in that case. */
+  /**
+   * Called for each change that can't be saved. The change is then skipped. Without this callback, such a change
+   * prevents all changes from being saved.
+   */
   refuse?: Refuse;
 };
 
-/** `name`: of the attribute, or null for the whole change, which would exceed the limit. */
+/**
+ * Reports a change that can't be saved. `name` is the attribute name, or null if the whole change would exceed the
+ * limit.
+ */
 type Refuse = (change: AttributesChange, name: string | null, message: Problem) => void;
 
 /**
- * Changes attributes of users, one after the other. Attributes stored under keys of earlier peppers move to the current
+ * Applies attribute changes one after the other. Attributes stored under earlier pepper keys are moved to the current
  * key.
  * @returns the resulting attributes of each user, in the order of the changes
- * @throws AppError invalid_request if an attribute changes its type, or there are too many; nothing is written then.
- * With `refuse`, it calls that instead
+ * @throws AppError invalid_request if an attribute changes its type or there are too many attributes. Nothing is saved
+ * then. If `refuse` is set, it is called instead.
  */
 export async function saveAttributes(
   executor: Executor,
@@ -119,14 +125,17 @@ function changedBy(current: StoredAttributes, change: AttributesChange, refuse: 
   return current;
 }
 
-/** Time when the last attribute ends, or null if one has no end. */
+/** Returns the time when the last attribute expires. Null if any attribute has no expiry. */
 function endOf(attributes: StoredAttributes): Date | null {
   const ends = Object.values(attributes).map(({ until }) => until ?? Number.POSITIVE_INFINITY);
   const last = Math.max(...ends);
   return Number.isFinite(last) ? new Date(last) : null;
 }
 
-/** Attributes of a user, those of the first key taking precedence; null if there are none. */
+/**
+ * Returns the attributes of a user. If several keys have the same attribute, the first key takes precedence. Returns
+ * null if there are none.
+ */
 export async function findAttributes(
   executor: Executor,
   keys: readonly string[],
@@ -141,7 +150,10 @@ export async function findAttributes(
   return Object.keys(open).length === 0 ? null : open;
 }
 
-/** Deletes users whose attributes have all ended. @returns number of users */
+/**
+ * Deletes the records of users whose attributes have all expired.
+ * @returns number of users
+ */
 export async function deleteEndedAttributes(executor: Executor, nowMs: number): Promise<number> {
   const { rowCount } = await executor.query('delete from user_attributes where expires_at <= $1', [new Date(nowMs)]);
   return rowCount ?? 0;

@@ -2,10 +2,10 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { minuteMs } from '../../platform/lib/time.ts';
 import type { ImportProgress } from './load.ts';
 
-/** Time, in milliseconds, after which an import without progress counts as failed. */
+/** Timeout in milliseconds after which an import without progress is considered failed. */
 const timeoutMs = 10 * minuteMs;
 
-/** Time that imports are listed, in days. */
+/** Period for which imports are listed, in days. */
 const keptDays = 30;
 
 export type Import = ImportProgress & { id: string; startedAt: Date };
@@ -30,7 +30,7 @@ export async function noteImport(
   );
 }
 
-/** Latest imports of an audience, newest first. */
+/** Lists the latest imports into an audience, newest first. */
 export async function listImports(executor: Executor, audienceId: number, nowMs: number): Promise<Import[]> {
   const { rows } = await executor.query<Import>(
     `select id, started_at as "startedAt", rows::float8 as rows, bad::float8 as bad, added::float8 as added, errors,

@@ -7,17 +7,20 @@ import type { Problem } from '../../platform/problem.ts';
 import { changeSizes } from '../members/members.ts';
 import type { MemberRow } from './member-rows.ts';
 
-/** Number of rows that one statement stages. */
+/** Number of rows staged per statement. */
 const batchRows = 20_000;
 
-/** Number of rows between two turns of the event loop: about 2 ms. */
+/** Number of rows processed before yielding to the event loop. They take about 2 ms. */
 const rowsPerTurn = 500;
 
-/** A turn that takes longer (milliseconds) has other work, so the pause before the next rows is this multiple of it. */
+/**
+ * Time that yielding to the event loop may take, in milliseconds. If it takes longer, there is other work, so the
+ * import pauses for a multiple of that time.
+ */
 const busyMs = 0.5;
 const pausePerTurn = 4;
 
-/** Timeout, in milliseconds, of the statement that adds all members. */
+/** Timeout of the statement that adds all members, in milliseconds. */
 const addTimeoutMs = 10 * 60_000;
 
 export type ImportProgress = {
@@ -25,7 +28,7 @@ export type ImportProgress = {
   rows: number;
   bad: number;
   added: number;
-  /** Imports that are read from the database have their problems in English. */
+  /** Row errors. Imports that were read from the database have their messages in English. */
   errors: { line: number; column: string | null; message: Problem | string }[];
 };
 
@@ -34,15 +37,15 @@ type Loading = {
   audienceId: number;
   batches: AsyncIterable<FileRow[]>;
   readRow: (row: FileRow) => MemberRow | null;
-  /** Called after all rows are read; throws if they must not be added. */
+  /** Called after all rows have been read. Throws if they must not be added. */
   checkRows: () => void;
-  /** Called after each change that others should see. */
+  /** Called after each progress update. */
   report: (state: ImportProgress['state']) => Promise<void>;
 };
 
 /**
- * Adds the members in a file: all readable rows in one transaction, or none. They are staged in a temporary table of a
- * connection that is kept until the end, because the pool may close an idle connection, and the table with it.
+ * Adds the members in a file. Either all valid rows are added in one transaction, or none. The rows are staged in a
+ * temporary table on a dedicated connection, because the pool may close an idle connection, which would drop the table.
  * @returns number of new members
  */
 export async function loadMembers(loading: Loading): Promise<number> {
@@ -75,7 +78,7 @@ async function addStaged(client: Executor, audienceId: number): Promise<number> 
   return added;
 }
 
-/** Reads all rows without writing, for a dry run. */
+/** Reads all rows without storing them, for a dry run. */
 export async function checkMembers({
   batches,
   readRow,
@@ -94,11 +97,14 @@ export async function checkMembers({
 
 type Staging = { batches: Loading['batches']; readRow: Loading['readRow']; report: Loading['report'] };
 
-/** @returns number of staged rows */
+/**
+ * Stages the rows in the temporary table.
+ * @returns number of staged rows
+ */
 async function stage(executor: Executor, { batches, readRow, report }: Staging): Promise<number> {
   let [rows, count] = [0, 0];
   let batch: MemberRow[] = [];
-  /** The next rows are read while staging. */
+  /** Statement in progress. The next rows are read while it runs. */
   let staging: Promise<unknown> = Promise.resolve();
   for await (const records of batches) {
     for (const record of records) {

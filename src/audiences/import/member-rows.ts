@@ -9,12 +9,12 @@ import type { UserKeys } from '../../platform/security/user-key.ts';
 import { emailHashOf, emailKeys } from '../profile-keys.ts';
 import { refusalOfId } from '../user-ids.ts';
 
-/** A member in a row of a file. */
+/** Member parsed from a file row. */
 export type MemberRow = { userKey: string; expiresAtMs: number | null };
 
 type Role = 'id' | 'sha256_email' | 'expires_at';
 
-/** Columns of a member file, as systems export them (docs/reading-input.md#columns). */
+/** Columns of a member file, with the names that exporting systems use (docs/reading-input.md#columns). */
 export const memberFile: FileFormat<Role> = {
   columns: {
     id: [
@@ -32,8 +32,8 @@ export const memberFile: FileFormat<Role> = {
 type Reading = { layout: Layout; counter: FileCounter; userKeys: UserKeys; publisherId: number; nowMs: number };
 
 /**
- * Creates a reader that converts rows to members and counts them.
- * @returns null for a row without a user; the counter has the reason
+ * Creates a reader that converts file rows to members and counts them.
+ * @returns null for a row without a user; the counter records the reason
  */
 export function createMemberReader({ layout, counter, userKeys, publisherId, nowMs }: Reading) {
   const { columns } = layout;

@@ -51,7 +51,7 @@ const importsAnswer = Type.Object(
   { title: 'AudienceImportsAnswer' },
 );
 
-/** Routes of member imports from files (docs/reference/users-and-privacy.md#audiences). */
+/** Registers the routes that import members from files (docs/reference/users-and-privacy.md#audiences). */
 export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { http: ManagementHttp }): Promise<void> {
   const { management } = http;
   const hooks = requirePermission(http, 'configurations');

@@ -18,21 +18,21 @@ import { type Import, noteImport, startImport } from './imports.ts';
 import { checkMembers, type ImportProgress, loadMembers } from './load.ts';
 import { createMemberReader, type MemberRow, memberFile } from './member-rows.ts';
 
-/** Maximum file size, in bytes: 10 million hashes. */
+/** Maximum file size in bytes, enough for 10 million hashes. */
 export const maxImportBytes = 1024 ** 3;
 
 export type ImportDeps = { pool: pg.Pool; url: ServerUrl; userKeys: UserKeys; now: () => number; alone: Alone };
 
 type Target = { publisherId: number; audienceId: number };
 
-/** Result of an import. `duplicates` is the number of rows whose user occurs in an earlier row. */
+/** Import result. `duplicates` is the number of rows whose user already appeared in an earlier row. */
 export type ImportResult = Import & { duplicates: number; warnings: FileWarning[] };
 
 /**
- * Imports members from a file, or checks it. The file is received completely before it is read, without blocking other
- * requests.
+ * Imports members from a file, or only validates the file. The upload is received completely before it is parsed. Other
+ * requests are not blocked.
  * @throws AppError body_too_large; ambiguous_header, unknown_header; invalid_request if more than 1 % of the rows are
- * bad
+ * invalid
  */
 export async function importMembers(
   deps: ImportDeps,
@@ -68,7 +68,7 @@ async function* limited(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, v
   }
 }
 
-/** Creates a row reader that counts rows and repeated users. */
+/** Creates a row reader that counts rows and duplicate users. */
 function createReader(deps: ImportDeps, { publisherId }: Target, { layout }: DelimitedFile, nowMs: number) {
   const counter = createFileCounter(layout);
   const read = createMemberReader({ layout, counter, userKeys: deps.userKeys, publisherId, nowMs });

@@ -1,6 +1,9 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
-/** Membership of a user in an audience. `facts`: times of the actions that its rule counts, newest first. */
+/**
+ * Membership of a user in an audience. `facts` contains the times of the user's actions that the audience rule counts,
+ * newest first.
+ */
 export type Membership = { isMember: boolean; expiresAt: Date | null; facts: Date[] };
 
 export async function findMembership(
@@ -22,7 +25,7 @@ export async function findMembership(
   return { isMember: rows.length > 0, expiresAt: rows[0]?.expires_at ?? null, facts: facts.map(({ at }) => at) };
 }
 
-/** Number of users in both audiences. */
+/** Returns the number of users who are in both audiences. */
 export async function countOverlap(executor: Executor, a: number, b: number, nowMs: number): Promise<number> {
   const isOpen = (alias: string): string => `(${alias}.expires_at is null or ${alias}.expires_at > $3)`;
   const { rows } = await executor.query<{ count: number }>(
@@ -33,7 +36,7 @@ export async function countOverlap(executor: Executor, a: number, b: number, now
   return rows[0]?.count ?? 0;
 }
 
-/** Number of members of an audience by UTC day, oldest first. */
+/** Returns the number of members of an audience per UTC day, oldest first. */
 export async function readGrowth(executor: Executor, audienceId: number): Promise<{ atMs: number; members: number }[]> {
   const { rows } = await executor.query<{ atMs: number; members: number }>(
     `select (extract(epoch from day) * 1000)::float8 as "atMs", members::float8 as members from (

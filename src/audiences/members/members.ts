@@ -12,7 +12,10 @@ with added as (
 )
 select count(*) filter (where is_new)::int as count from added`;
 
-/** Adds members, and sets the new expiry of existing ones. @returns number of new members */
+/**
+ * Adds members, and updates the expiry of existing ones.
+ * @returns number of new members
+ */
 export async function addMembers(
   executor: Executor,
   audienceId: number,
@@ -46,7 +49,11 @@ delete from audience_members where (user_key, audience_id) in (
   order by user_key, audience_id for update
 ) returning audience_id`;
 
-/** Removes members. @param audienceId null for all audiences @returns number of removed memberships */
+/**
+ * Removes members.
+ * @param audienceId audience id, or null for all audiences
+ * @returns number of removed memberships
+ */
 export async function removeMembers(
   executor: Executor,
   audienceId: number | null,
@@ -57,7 +64,10 @@ export async function removeMembers(
   return removed.length;
 }
 
-/** @returns the audience of each removed membership */
+/**
+ * Deletes memberships.
+ * @returns the audience id of each removed membership
+ */
 async function deleteMembers(
   executor: Executor,
   audienceId: number | null,
@@ -80,23 +90,23 @@ delete from audience_members where (user_key, audience_id) in (
   order by m.user_key, m.audience_id for update of m
 ) returning audience_id`;
 
-/** Removes memberships by rules for which the actions since a time do not suffice. */
+/** Removes rule-based memberships that depend on actions up to the given time. */
 export async function removeFollowed(executor: Executor, userKeys: readonly string[], since: Date): Promise<void> {
   const { rows } = await executor.query<{ audience_id: number }>(removeFollowedSql, [userKeys, since]);
   await changeSizes(executor, countsOf(rows.map(({ audience_id: id }) => id)));
 }
 
-/** Changes of audience sizes after removed memberships. */
+/** Returns the changes in audience sizes for the removed memberships. */
 function countsOf(audienceIds: readonly number[]): Map<number, number> {
   const changes = new Map<number, number>();
   for (const id of audienceIds) changes.set(id, (changes.get(id) ?? 0) - 1);
   return changes;
 }
 
-/** Keys of users who join or leave an audience; of a joining user, the current key comes first. */
+/** User keys that join or leave an audience. For each joining user, the current key comes first. */
 export type MemberChange = { join: readonly (readonly string[])[]; leave: readonly (readonly string[])[] };
 
-/** Changes the members of several lists, in one transaction. */
+/** Changes the members of several audiences in one transaction. */
 export async function changeMembers(executor: Executor, changes: ReadonlyMap<number, MemberChange>): Promise<void> {
   const sizes = new Map<number, number>();
   for (const [id, { join, leave }] of [...changes].sort(([a], [b]) => a - b)) {
@@ -112,7 +122,10 @@ export async function changeMembers(executor: Executor, changes: ReadonlyMap<num
   await changeSizes(executor, sizes);
 }
 
-/** Must come last in a transaction, because changes of one audience wait for each other here. */
+/**
+ * Updates audience sizes. Call it last in a transaction, because it locks the audience rows and blocks concurrent
+ * changes.
+ */
 export async function changeSizes(executor: Executor, changes: ReadonlyMap<number, number>): Promise<void> {
   const nonZero = [...changes].filter(([, change]) => change !== 0).sort(([a], [b]) => a - b);
   if (nonZero.length === 0) return;
@@ -126,7 +139,7 @@ export async function changeSizes(executor: Executor, changes: ReadonlyMap<numbe
   });
 }
 
-/** Number of memberships deleted by one statement. */
+/** Number of memberships deleted per statement. */
 const sliceSize = 5000;
 
 const endedSql = `
@@ -135,7 +148,10 @@ delete from audience_members where (user_key, audience_id) in (
   order by user_key, audience_id limit ${sliceSize} for update skip locked
 ) returning audience_id`;
 
-/** Deletes ended memberships. @returns whether there may be more */
+/**
+ * Deletes expired memberships.
+ * @returns whether there may be more
+ */
 export const deleteEndedMembers = (pool: pg.Pool, nowMs: number): Promise<boolean> =>
   transaction(pool, async (executor) => {
     const { rows } = await executor.query<{ audience_id: number }>(endedSql, [new Date(nowMs)]);
@@ -157,13 +173,16 @@ delete from audience_members where ctid = any(array(
   select m.ctid from audience_members m join gone using (audience_id) limit ${sliceSize}
 ))`;
 
-/** Deletes members of removed audiences. @returns whether there may be more */
+/**
+ * Deletes the members of removed audiences.
+ * @returns whether there may be more
+ */
 export async function deleteOrphanedMembers(executor: Executor): Promise<boolean> {
   const { rowCount } = await executor.query(orphanedSql);
   return rowCount === sliceSize;
 }
 
-/** Records the number of members of audiences for a day. */
+/** Records the current number of members of each audience for the day. */
 export async function noteGrowth(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
     `insert into audience_growth (audience_id, day, members)

@@ -55,7 +55,7 @@ const answer = (title: string, field: string, description: string) =>
 type MembersRoute = { Params: Static<typeof params>; Body: Static<typeof addBody> };
 type Members = { http: ManagementHttp; userKeys: UserKeys };
 
-/** Routes of audience members (docs/reference/users-and-privacy.md#audiences). */
+/** Registers the audience member routes (docs/reference/users-and-privacy.md#audiences). */
 export async function memberRoutes(app: App, { http, userKeys }: Members): Promise<void> {
   const { management } = http;
   const hooks = { ...requirePermission(http, 'configurations'), ...strictBody, bodyLimit: 2 * 1024 * 1024 };
@@ -129,8 +129,8 @@ const presentOf = (keys: readonly string[]): string => keys[0] as string;
 const maxDetails = 20;
 
 /**
- * Returns the keys of each user in a body, the current one first.
- * @throws AppError invalid_request; pub_user_id_is_pii if all errors are such ids
+ * Returns the keys of each user in a body. The current key comes first.
+ * @throws AppError invalid_request; pub_user_id_is_pii if every error concerns a PII id
  */
 function readUsers(
   { ids = [], sha256_emails: hashes = [] }: Static<typeof removeBody>,

@@ -11,16 +11,19 @@ import type { UserKeys } from '../../platform/security/user-key.ts';
 import { findAudience } from '../audiences.ts';
 import { profileKeysOf } from '../profile-keys.ts';
 
-/** Number of sessions in a sample, and how far back they go, in milliseconds. */
+/** Number of sampled sessions, and maximum session age in milliseconds. */
 const maxSessions = 10_000;
 const lookBackMs = 7 * dayMs;
 
-/** Part of a publisher's sessions whose users are in an audience now, or null without sessions. */
+/** Share of a publisher's sessions whose users are currently in an audience. Null if there are no sessions. */
 export type Traffic = { share: number | null; sessions: number };
 
 type TrafficQuery = { publisherId: number; audienceId: number; userKeys: UserKeys; nowMs: number };
 
-/** Traffic in the last 7 days, from all sessions or a random sample, without tests. */
+/**
+ * Measures an audience's share of the traffic in the last 7 days, excluding test sessions. Uses all sessions or a
+ * random sample.
+ */
 export async function findTraffic(
   executor: Executor,
   { publisherId, audienceId, userKeys, nowMs }: TrafficQuery,
@@ -67,7 +70,7 @@ const answer = Type.Object(
 
 type Members = { http: ManagementHttp; userKeys: UserKeys };
 
-/** Route of an audience's part of the traffic (docs/reference/users-and-privacy.md#audiences). */
+/** Registers the route for an audience's share of the traffic (docs/reference/users-and-privacy.md#audiences). */
 export async function trafficRoutes(app: App, { http, userKeys }: Members): Promise<void> {
   const schema = {
     operationId: 'getAudienceTraffic',

@@ -18,7 +18,7 @@ import { type MemberServices, memberCards, memberPages } from './members.ts';
 
 export type AudienceServices = Shell & MemberServices & { management: ManagementClient };
 
-/** Pages of audiences: a list, a form, members, and questions about them. */
+/** Registers the audience pages: the list, the form, the members and the lookups. */
 export function audiencePages(app: App, services: AudienceServices): void {
   const pages = publisherPages(app, services);
   memberPages(pages, services);
@@ -100,7 +100,10 @@ function readAudience(fields: Fields): Values {
 const optional = <Value>(name: string, value: Value | null): [string, Value][] =>
   value === null ? [] : [[name, value]];
 
-/** Own events of the publisher, and the event of the rule, which may be an advertiser's. */
+/**
+ * Returns the custom events to choose from: the publisher's own, and the event in the rule, which may belong to an
+ * advertiser.
+ */
 const eventChoices = ({ ownEvents }: Publisher, rule: Rule | null) =>
   [...new Set([...askedKinds, ...ownEvents.map(ownKind), ...(rule === null ? [] : [rule.event])])].map((event) => ({
     value: event,

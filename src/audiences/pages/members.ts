@@ -21,7 +21,7 @@ export type MemberServices = { importDeps: ImportDeps; management: ManagementCli
 
 const pathOf = ({ path }: PublisherContext, key: string): string => path(`/audiences/${encodeURIComponent(key)}`);
 
-/** Actions on the members of an audience. */
+/** Registers the actions on the members of an audience. */
 export function memberPages(pages: Pages<PublisherContext>, services: MemberServices): void {
   const { management } = services;
   pages.post('/audiences/:key/members', 'admin', (context, fields, upload) =>
@@ -114,7 +114,7 @@ const importedText = ({ added, bad, errors }: Import): string =>
           .join(', '),
       });
 
-/** Cards below the form of an audience: growth, adding members, and questions about them. */
+/** Renders the cards below the form of an audience: growth, adding members, and lookups. */
 export async function memberCards(
   { management, importDeps: { userKeys } }: MemberServices,
   context: PublisherContext,

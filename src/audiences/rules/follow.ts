@@ -30,7 +30,7 @@ select pg_snapshot_xmin(pg_current_snapshot())::text as until,
 type FollowDeps = { pool: pg.Pool; url: ServerUrl; now: () => number };
 type IsStopped = () => boolean;
 
-/** Adds recent actions to every audience with a rule, exactly once. */
+/** Updates every audience that has a rule. Each new user action is counted exactly once. */
 export async function followRules({ pool, url, now }: FollowDeps, isStopped: IsStopped = () => false): Promise<void> {
   for (let after: number | null = 0; after !== null && !isStopped(); ) {
     const last: number = after;
@@ -41,13 +41,15 @@ export async function followRules({ pool, url, now }: FollowDeps, isStopped: IsS
   }
 }
 
-/** Timeout, in milliseconds, of the statement that reads all stored actions to fill an audience. */
+/** Timeout of the statement that fills an audience from all stored actions, in milliseconds. */
 const fillTimeoutMs = 10 * minuteMs;
 
-/** Interval, in milliseconds, of checks whether the process is stopping. */
+/** Interval for checking whether the process is stopping, in milliseconds. */
 const stopCheckMs = 500;
 
-/** Works on a dedicated connection, whose statements may take long and which is closed when the process stops. */
+/**
+ * Runs `work` on a dedicated connection with a long statement timeout. The connection is closed when the process stops.
+ */
 async function withPatience<T>(url: ServerUrl, isStopped: IsStopped, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
   const options = { size: 1, applicationName: 'perkwire-audiences', queryTimeoutMs: fillTimeoutMs };
   const pool = createPool({ url, ...options, onError: () => {} });
@@ -66,8 +68,9 @@ async function withPatience<T>(url: ServerUrl, isStopped: IsStopped, work: (pool
 }
 
 /**
- * Follows the next audience. @param fills whether to include audiences that must be filled first, which may take long
- * @returns its id, and whether it still has to be filled; null if there is none
+ * Updates the next audience that has a rule.
+ * @param fills whether to fill new audiences too, which may take long
+ * @returns the audience id and whether it still has to be filled; null if there are no more audiences
  */
 const followNext = (
   pool: pg.Pool,
@@ -104,17 +107,23 @@ async function follow(executor: Executor, followed: Followed, range: Range): Pro
   await changeSizes(executor, new Map([[id, joined - gone]]));
 }
 
-/** Deletes facts found by another rule, or before a restore. @returns number of members removed */
+/**
+ * Deletes the facts and members of an audience, which another rule found or which date from before a restore.
+ * @returns number of members removed
+ */
 async function forget(executor: Executor, id: number): Promise<number> {
   await executor.query('delete from audience_facts where audience_id = $1', [id]);
   const { rowCount } = await executor.query('delete from audience_members where audience_id = $1', [id]);
   return rowCount ?? 0;
 }
 
-/** `from` null: from the first stored row. */
+/** Range of transaction ids to read. If `from` is null, reading starts at the first stored row. */
 type Range = { from: string | null; until: string; nowMs: number };
 
-/** @returns the users with new facts; null for all users with facts */
+/**
+ * Stores new facts.
+ * @returns the users with new facts, or null for all users with facts
+ */
 async function takeFacts(
   executor: Executor,
   { id, publisherId, rule }: Followed,
@@ -157,7 +166,10 @@ with joined as (
 )
 select count(*) filter (where is_new)::int as count from joined`;
 
-/** @returns number of new members */
+/**
+ * Adds the users who have enough facts.
+ * @returns number of new members
+ */
 async function join(executor: Executor, id: number, rule: Rule, users: readonly string[] | null): Promise<number> {
   const { times = 1, within_days: days } = rule;
   const keys = users === null ? null : uuids(users, (key) => key);
@@ -165,7 +177,7 @@ async function join(executor: Executor, id: number, rule: Rule, users: readonly 
   return rows[0]?.count ?? 0;
 }
 
-/** Deletes facts that are too old for every rule. */
+/** Deletes facts that are too old to count for their rule. */
 export async function deleteOldFacts(executor: Executor, nowMs: number): Promise<number> {
   const { rowCount } = await executor.query(
     `delete from audience_facts f using audiences a

@@ -6,16 +6,16 @@ import { problem } from '../../platform/problem.ts';
 
 type NamedKind = Exclude<EventKind, 'own'>;
 
-/** Actions of users that rules can count, in addition to own events; `outcome`: reported by the publisher. */
+/** User actions that rules can count, in addition to custom events. `outcome` is reported by the publisher. */
 export const askedKinds = [
   ...(Object.keys(eventKinds) as EventKind[]).filter((kind): kind is NamedKind => kind !== 'own'),
   ...(['conversion', 'outcome'] as const),
 ];
 
-/** Maximum time that a rule looks back, in days. */
+/** Maximum lookback period of a rule, in days. */
 const maxDays = 180;
 
-/** Schema of a rule that determines the members of an audience (docs/reference/users-and-privacy.md#audiences). */
+/** Schema of an audience rule, which determines the members (docs/reference/users-and-privacy.md#audiences). */
 export const ruleSchema = Type.Object(
   {
     event: orOwnKind(
@@ -58,7 +58,7 @@ export type Rule = Static<typeof ruleSchema>;
 
 const campaignFields = ['campaign_id', 'advertiser_id', 'category'] as const;
 
-/** Checks what the schema of a rule does not cover. */
+/** Validates constraints of a rule that its schema does not cover. */
 export const checkRule = (rule: Rule): ErrorDetail[] =>
   rule.event !== 'outcome'
     ? []
@@ -67,9 +67,9 @@ export const checkRule = (rule: Rule): ErrorDetail[] =>
       );
 
 /**
- * SQL of the actions of a publisher's users that a rule counts: rows of user_key and at. Voids are not subtracted.
+ * Returns the SQL query for the user actions that a rule counts, as rows of user_key and at. Voids are not subtracted.
  * @param parameter adds a value and returns its placeholder
- * @param written SQL condition on the transactions of rows
+ * @param written returns an SQL condition that selects rows by their transaction
  */
 export function factsSql(
   rule: Rule,

@@ -19,48 +19,48 @@ export type AdOptions = {
   source: Source;
   scriptBase: string;
   emitter: Emitter;
-  /** Whether it is an additional unit, which keeps its own answers in web storage. */
+  /** Whether the unit is an additional unit, which stores its responses separately in web storage. */
   mounted: boolean;
-  /** Whether the page draws the unit itself and shows it by `show()`, unless configured otherwise. */
+  /** Whether the page renders the unit itself and shows it with `show()`, unless configured otherwise. */
   hostShows: boolean;
 };
 
-/** A load of offers in progress. */
+/** Load operation in progress. */
 export type Loading = {
-  /** Equal for equal requests, or for equal responses passed by the page. */
+  /** Key that is equal for equal requests, or for equal responses passed by the page. */
   key: string;
-  /** Whether the page passed the response. */
+  /** Whether the page supplied the response, instead of the SDK fetching it. */
   given: boolean;
   result: Promise<boolean>;
   /** Whether to show the offers as soon as they are loaded. */
   show: boolean;
-  /** Whether the unit was closed meanwhile. */
+  /** Whether the unit was closed while the offers were loading. */
   closed: boolean;
 };
 
-/** State that the methods of a unit share. */
+/** State shared by the methods of a unit. */
 export type AdState = AdOptions & {
   session: OfferSession | null;
   loading: Loading | null;
-  /** Whether the unit starts by itself, but has not started yet. */
+  /** Whether the unit will start automatically but has not started yet. */
   startPending: boolean;
-  /** Whether `ads_found` was emitted for the offers of this page, and none of their units has ended. */
+  /** Whether `ads_found` was emitted for the current offers. Reset when their unit ends. */
   announced: boolean;
-  /** Whether the next `reload()` is ignored, because `setApiResponse` shows the offers itself. */
+  /** Whether to ignore the next `reload()` call, because `setApiResponse` already shows the offers. */
   ignoreReload: boolean;
-  /** Whether the last fetch failed and the failure was reported. */
+  /** Whether the last fetch failed and its error was reported. */
   failed: boolean;
-  /** Problems that were emitted already. */
+  /** Messages of errors that were already emitted. */
   reported: Set<string>;
-  /** Reserved space; null if the unit reserves none, has ended, or is not embedded. */
+  /** Space reserved in the page. Null if the unit reserves none, has ended, or is not embedded. */
   space: Space | null;
-  /** Perks of earlier pages' sessions whose confirmation was requested, by session id. */
+  /** Perks of earlier pages' sessions for which a confirmation was requested, by session id. */
   earlier: Record<string, UspState>;
-  /** Cancels the pending show; null if none is pending. */
+  /** Cancels the pending display of the unit. Null if none is pending. */
   cancelAutoShow: (() => void) | null;
-  /** Whether the page removed the unit, and no other was shown since then. */
+  /** Whether the page removed the unit and no other unit has been shown since. */
   lost: boolean;
-  /** Events of the page before the offers were loaded; null afterwards. */
+  /** Page events from before the offers were loaded. Null once they are loaded. */
   early: EarlyEvents | null;
 };
 
@@ -85,19 +85,22 @@ export const showsItself = ({ hostShows }: AdState, config: AdConfig): boolean =
 
 export const isReady = ({ session }: AdState): boolean => (session?.answer.offers.length ?? 0) > 0;
 
-/** Emits an error, for methods that never throw. */
+/** Emits an error event, for methods that never throw. */
 export function reportError({ emitter }: AdState, err: unknown): false {
   emitter.emit('error', describeError(err));
   return false;
 }
 
-/** Emits an error unless it was emitted before. */
+/** Emits an error event unless the same error was already emitted. */
 export function reportOnce(ad: AdState, err: SdkError): void {
   if (!ad.reported.has(err.message)) reportError(ad, err);
   ad.reported.add(err.message);
 }
 
-/** Reads the configuration and emits its problems as one event. @throws SdkError invalid_parameter */
+/**
+ * Reads the configuration and reports all problems in one event.
+ * @throws SdkError invalid_parameter
+ */
 export function setupOf(ad: AdState): Setup {
   const { problems, ...setup } = readSetup(ad.source, ad.scriptBase);
   if (problems.length > 0) reportOnce(ad, new SdkError('invalid_parameter', problems.join(' ')));
@@ -105,7 +108,11 @@ export function setupOf(ad: AdState): Setup {
   return { ...setup, storageKey: ad.mounted ? `${accountId}:${placement}` : String(accountId) };
 }
 
-/** Replaces the session by one with this response. @returns whether it has offers. @throws SdkError */
+/**
+ * Replaces the current session with a new one for a response.
+ * @returns whether the response has offers
+ * @throws SdkError
+ */
 export function startSession(
   ad: AdState,
   setup: Setup,
@@ -141,7 +148,7 @@ export function startSession(
   });
   confirmEarly(ad);
   const count = answer.offers.length;
-  // Offers for another user or placement must be announced again.
+  // Announce offers for another user or placement again.
   if (before !== null && !looks.given && requesterOf(before.user) !== requesterOf(ad.session.user))
     ad.announced = false;
   announce(ad, count, config.prefetch === true ? { response: raw } : null, answer.experiments);
@@ -152,7 +159,7 @@ export function startSession(
   return count > 0;
 }
 
-/** Confirms the perks if their confirmation was requested before the offers were loaded. */
+/** Confirms the perks if the page requested it before the offers were loaded. */
 function confirmEarly(ad: AdState): void {
   const { early, session } = ad;
   ad.early = null;
@@ -160,7 +167,10 @@ function confirmEarly(ad: AdState): void {
   if (session?.usp && early?.has(session.usp.confirmationEvent)) void confirm(session.usp);
 }
 
-/** Announces the offers. A host app that prefetches (`extra`) also reads a count of 0 (docs/reference/web-sdk.md). */
+/**
+ * Emits `ads_found` once. Host apps that prefetch (`extra` is set) are also notified of a count of 0
+ * (docs/reference/web-sdk.md).
+ */
 export function announce(
   ad: AdState,
   count: number,
@@ -178,8 +188,8 @@ export function stopAutoShow(ad: AdState): void {
 }
 
 /**
- * Shows the session by itself unless it was shown before. The theme's delay starts with the call that requested the
- * offers (`calledAtMs`), so that it runs while they are fetched.
+ * Schedules the automatic display of the session's offers, unless they were already shown. The theme's delay starts
+ * with the call that requested the offers (`calledAtMs`), so that it overlaps with the fetch.
  */
 export function scheduleShow(ad: AdState, config: AdConfig, calledAtMs: number): void {
   const { session } = ad;
@@ -194,12 +204,15 @@ export function scheduleShow(ad: AdState, config: AdConfig, calledAtMs: number):
   });
 }
 
-/** @throws SdkError */
+/**
+ * Opens the unit.
+ * @throws SdkError
+ */
 export function open(ad: AdState): void {
   stopAutoShow(ad);
   if (ad.session === null || !isReady(ad)) return;
   removePrefetched(ad.session.storageKey);
-  // The page may have changed the placement of the unit meanwhile.
+  // The page may have changed the unit's target element since the offers were loaded.
   const { config } = checkConfig(ad.source.config);
   const target = embeddedOf(config, ad.session.answer.settings.embedded);
   if (target && !findElement(target)) {
@@ -217,7 +230,7 @@ export function open(ad: AdState): void {
   }
 }
 
-/** Opens the unit when its element is in the page. */
+/** Opens the unit as soon as its target element is in the page. */
 function openWhenDrawn(ad: AdState, target: string | Element, report = true): void {
   const openAgain = (): void => {
     try {
@@ -234,7 +247,7 @@ function openWhenDrawn(ad: AdState, target: string | Element, report = true): vo
   });
 }
 
-/** Shows a unit that the page removed in the element's successor, as after Turbo and htmx have replaced the body. */
+/** Shows a unit again after the page replaced its target element, as Turbo and htmx do when they replace the body. */
 function remount(ad: AdState): void {
   const { session } = ad;
   ad.lost = true;
@@ -251,7 +264,7 @@ function remount(ad: AdState): void {
   }
 }
 
-/** Reserves space for a unit that is embedded in an element and shows by itself. */
+/** Reserves space in the page for an embedded unit that is shown automatically. */
 export function reserveSpace(ad: AdState): void {
   const { config } = checkConfig(ad.source.config);
   const target = embeddedOf(config, config.settings?.embedded as Embedded);
@@ -265,7 +278,10 @@ export function releaseSpace(ad: AdState): void {
   ad.space = null;
 }
 
-/** Moves the unit to the element that the page currently names. @throws SdkError */
+/**
+ * Moves the unit to the target element in the page's current configuration.
+ * @throws SdkError
+ */
 export function moveUnit(ad: AdState): void {
   if (!ad.session?.unit) return;
   const { answer, config } = ad.session;

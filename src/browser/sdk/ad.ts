@@ -27,11 +27,11 @@ import { rememberEvents } from './usp/early-events.ts';
 import { isOpen, type UspState } from './usp/state.ts';
 import { createUsp } from './usp/usp.ts';
 
-/** Creates a unit: that of the page (`window.Ad`), or one of `Ad.mount` (docs/reference/web-sdk.md). */
+/** Creates a unit, either the page's own (`window.Ad`) or one for `Ad.mount` (docs/reference/web-sdk.md). */
 export function createUnit(options: AdOptions): AdUnit & {
   startWhen: (scheduled: (start: () => void) => void) => void;
   start: (isLate?: boolean) => void;
-  /** Starts again if the page has been replaced since. */
+  /** Restarts the unit if the page has been replaced since it started. */
   restart: (isReplaced?: boolean) => void;
 } {
   const ad: AdState = createAdState(options);
@@ -39,7 +39,7 @@ export function createUnit(options: AdOptions): AdUnit & {
   ad.early = rememberEvents(['ad:confirm', source.config.settings?.usp_confirmation_event]);
   let { body } = document;
   const reported = (err: unknown): false => reportError(ad, err);
-  /** Runs a method and turns exceptions into events. */
+  /** Runs a method and converts exceptions to error events. */
   const guarded = <Value>(work: () => Value): Value | false => {
     try {
       return work();
@@ -47,7 +47,7 @@ export function createUnit(options: AdOptions): AdUnit & {
       return reported(err);
     }
   };
-  /** Starts the unit unless a method of it was called before. */
+  /** Starts the unit unless one of its methods was already called. */
   const start = (isLate = false): void => {
     if (ad.startPending && isConfigured(source.config, isLate)) init().catch(reported);
   };
@@ -107,7 +107,7 @@ export function createUnit(options: AdOptions): AdUnit & {
   };
 }
 
-/** Shows the offers of the session again, or the next ones if there are none. */
+/** Shows the session's offers again, or the next offer if the unit is not open. */
 function showAgain(ad: AdState): void {
   const isIgnored = ad.ignoreReload;
   ad.ignoreReload = false;
@@ -116,7 +116,7 @@ function showAgain(ad: AdState): void {
   else show(ad);
 }
 
-/** Loads new offers and shows them. */
+/** Fetches new offers and shows them. */
 async function refresh(ad: AdState): Promise<boolean> {
   ad.startPending = false;
   const loading = load(ad, true);
@@ -124,11 +124,14 @@ async function refresh(ad: AdState): Promise<boolean> {
   return loading;
 }
 
-/** `isLate`: the page has configured the unit after it was loaded, so it is told what is missing. */
+/**
+ * Returns whether the unit can start. `isLate` is true if the page configured it after the page was loaded. In that
+ * case, missing configuration is reported.
+ */
 const isConfigured = (config: AdConfig, isLate: boolean): boolean =>
   isLate ? Object.keys(config).length > 0 : config.accountId !== undefined;
 
-/** Cancels pending shows and loads. */
+/** Cancels the pending display and the load in progress. */
 function cancel(ad: AdState): void {
   stopAutoShow(ad);
   releaseSpace(ad);
@@ -136,7 +139,10 @@ function cancel(ad: AdState): void {
   if (ad.loading !== null) Object.assign(ad.loading, { show: false, closed: true });
 }
 
-/** Applies the page's configuration, and loads offers. @returns whether there are offers */
+/**
+ * Applies the page's configuration and loads offers.
+ * @returns whether there are offers
+ */
 async function initialise(ad: AdState, newConfig?: AdConfig, callback?: Callback): Promise<boolean> {
   const { source, emitter } = ad;
   const calledAtMs = performance.now();
@@ -156,14 +162,14 @@ async function initialise(ad: AdState, newConfig?: AdConfig, callback?: Callback
   return hasOffers;
 }
 
-/** Removes the unit without events and beacons. */
+/** Removes the unit without emitting events or firing beacons. */
 function destroy(ad: AdState): void {
   stopAutoShow(ad);
   ad.startPending = false;
   ad.loading = null; // its response will be ignored
   if (ad.session !== null) disposeSession(ad.session);
   ad.session = null;
-  // A confirmation in progress is still sent when the page is left.
+  // Keep the listeners of a confirmation in progress, so that it is still sent when the user leaves the page.
   for (const usp of Object.values(ad.earlier)) if (isOpen(usp)) usp.removeListeners();
   ad.earlier = {};
   releaseSpace(ad);
@@ -171,7 +177,7 @@ function destroy(ad: AdState): void {
   ad.early = null;
 }
 
-/** Creates an additional unit, which inherits missing settings from that of the page. */
+/** Creates an additional unit. Missing settings are inherited from the page's unit. */
 export function mountUnit(page: Source, mountConfig: AdMountConfig, bridge: Bridge, scriptBase: string): AdUnit {
   const { user: ownUser, ...own } = Object(mountConfig) as AdMountConfig;
   const { autoLoad: _load, autoShow: _show, targetElement: _target, containerId: _id, ...shared } = Object(page.config);
@@ -204,7 +210,10 @@ export function mountUnit(page: Source, mountConfig: AdMountConfig, bridge: Brid
   return unit;
 }
 
-/** Confirms the shown perks, and those stored by earlier pages of the tab. @throws SdkError */
+/**
+ * Confirms the displayed perks, and those that earlier pages of the tab stored.
+ * @throws SdkError
+ */
 async function confirmAll(ad: AdState): Promise<boolean> {
   const usp = ad.session?.usp;
   const stored = storedPerks(ad, setupOf(ad));
@@ -214,7 +223,7 @@ async function confirmAll(ad: AdState): Promise<boolean> {
 }
 
 /**
- * Listens for the DOM event that confirms stored sessions, because later pages, such as the order status, may show no
+ * Listens for the DOM event that confirms stored sessions. Later pages, such as the order status page, may not show a
  * unit.
  */
 function listenForStoredSessions(ad: AdState): void {
@@ -228,7 +237,7 @@ function listenForStoredSessions(ad: AdState): void {
   }
 }
 
-/** Perks of this tab's stored sessions: the shown one, and those of earlier pages. */
+/** Returns the perks of the tab's stored sessions, of both the displayed one and those of earlier pages. */
 const storedPerks = (ad: AdState, { api, storageKey, user }: Setup): UspState[] =>
   findStoredSessions(storageKey, user).map((stored) => {
     const { sessionId } = stored;

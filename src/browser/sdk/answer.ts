@@ -6,16 +6,17 @@ import type { AdConfig, Answer, Creative, Defaults, Offer } from './types.ts';
 
 type Fields = Record<string, unknown>;
 
-/** English texts, inserted by the build (scripts/build-sdk.ts). */
+/** English texts, inserted at build time (scripts/build-sdk.ts). */
 declare const UNIT_OFFER: { cta_yes: string; cta_no: string };
 
-/** Default texts of an offer's answers. */
+/** Default texts of the accept and decline buttons. */
 export const defaultAnswers = UNIT_OFFER;
 
 /**
- * Makes a response of fetch-offers safe to show: every field has its type, every URL is http(s), texts are plain.
- * Accepts the JSON text, the whole response, or its `data`. Drops offers without a usable click URL.
- * @throws SdkError server_error if it is not such a response
+ * Validates and sanitises a fetch-offers response, so that it is safe to display. Every field gets its type, every URL
+ * is http(s), and texts are plain. Accepts JSON text, the whole response, or its `data`. Offers without a usable click
+ * URL are dropped.
+ * @throws SdkError server_error if it is not a fetch-offers response
  */
 export function readAnswer(response: unknown, config: AdConfig, defaults: Defaults): Answer {
   const raw = typeof response === 'string' ? parse(response) : response;
@@ -31,7 +32,7 @@ export function readAnswer(response: unknown, config: AdConfig, defaults: Defaul
     offers: data.offers.map(readOffer).filter((offer) => offer !== null),
     sessionId: textOf(data.session_id),
     privacyUrl: urlOf(data.privacy_url),
-    // Only the service can allow User Selected Perks.
+    // The page cannot enable User Selected Perks. Only the service can.
     settings: { ...settings, enable_usp: sent.enable_usp && settings.enable_usp },
     allSelected: sent.usp_all_offers_checked,
     styles: overlay(styles, config.styles),
@@ -116,7 +117,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
 
-/** Reverts the server's HTML escaping of macro values once, because everything becomes text nodes here. */
+/** Unescapes the HTML entities in the server's macro values once, because the SDK inserts every text as a text node. */
 const plain = (value: unknown): string =>
   textOf(value).replace(/&(amp|lt|gt|quot|#39);/g, (_all, name: string) => entities[name] ?? '');
 
@@ -126,7 +127,10 @@ export function urlOf(value: unknown): string {
   return /^https?:\/\//i.test(text) && parseUrl(text) ? text : '';
 }
 
-/** Returns a sentence for each member of `given` that is missing in `known` or has another type. `path`: of `given`. */
+/**
+ * Returns an error message for each member of `given` that is missing in `known` or has a different type. `path` is the
+ * path of `given` in the messages.
+ */
 export const strangersIn = (known: object, given: unknown, path: string): string[] =>
   flatMap(Object.entries(fieldsOf(given)), ([name, value]) => {
     const base = (known as Fields)[name];
@@ -135,7 +139,7 @@ export const strangersIn = (known: object, given: unknown, path: string): string
     return typeof base === 'object' ? strangersIn(base as object, value, `${path}.${name}`) : [];
   });
 
-/** Deep copy of `base` with the values of `over` that have the same type. */
+/** Returns a deep copy of `base` with the values of `over` that have the same type. */
 function overlay<Base extends object>(base: Base, over: unknown): Base {
   const overrides = fieldsOf(over);
   const entries = Object.entries(base).map(([key, value]): [string, unknown] => {

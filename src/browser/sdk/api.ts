@@ -5,13 +5,16 @@ import { toJson } from './json.ts';
 import { callError } from './policy.ts';
 import { tryCall } from './try-call.ts';
 
-/** Deadline of a call, including the response body. */
+/** Timeout of a call, including reading the response body, in milliseconds. */
 export const callTimeoutMs = 10_000;
 
-/** `selected`: campaign ids; `campaigns`: campaigns of a wrapped session with coupon codes. */
+/**
+ * State of a session. `selected` contains campaign ids. `campaigns` contains the campaigns with coupon codes, once the
+ * session is wrapped.
+ */
 export type SessionView = { status: string } & AdEventPayloads['usp_confirmed'];
 
-/** Campaign ids. */
+/** Selection change, as campaign ids. */
 export type SelectionChange = { selected: number[]; unselected: number[] };
 
 export type Api = {
@@ -19,14 +22,14 @@ export type Api = {
   select: (sessionId: string, campaignId: number, selected: boolean, pubUserId: string) => Promise<unknown>;
   updateSelection: (sessionId: string, change: SelectionChange, pubUserId: string) => Promise<unknown>;
   session: (sessionId: string, pubUserId: string) => Promise<SessionView>;
-  /** `change`: selection to send before. */
+  /** Wraps a session. `change` is a selection change to apply first. */
   wrap: (sessionId: string, pubUserId: string, change?: SelectionChange) => Promise<SessionView>;
 };
 
 /**
- * Creates the client of the service (docs/reference/fetch-offers.md#request,
- * docs/reference/perks-and-wallet.md#user-selected-perks). Errors: SdkError server_error, connection_error,
- * invalid_parameter.
+ * Creates the API client (docs/reference/fetch-offers.md#request,
+ * docs/reference/perks-and-wallet.md#user-selected-perks). Its methods reject with SdkError server_error,
+ * connection_error or invalid_parameter.
  */
 export function createApi(base: string, accountId: string): Api {
   const url = (path: string, query: Record<string, unknown> = {}): string => {
@@ -56,7 +59,7 @@ export function createApi(base: string, accountId: string): Api {
 }
 
 /**
- * Makes a call that continues when the page unloads.
+ * Sends a request that continues even if the page unloads.
  * @throws SdkError
  */
 export async function callJson(method: string, url: string, body?: unknown): Promise<unknown> {
@@ -75,7 +78,7 @@ export async function callJson(method: string, url: string, body?: unknown): Pro
   throw new SdkError('server_error', `The service responded with ${status}${reason}.`, status);
 }
 
-/** `content`: the parsed body; undefined if it is not JSON. */
+/** Sends a request and reads the response. `content` is the parsed body, or undefined if it is not JSON. */
 async function exchange(url: string, init: RequestInit): Promise<{ status: number; ok: boolean; content: unknown }> {
   try {
     const response = await fetch(url, init);

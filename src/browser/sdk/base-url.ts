@@ -1,12 +1,12 @@
-/** The service's own URL, inserted when the script is served (src/browser/script.ts). */
+/** Public URL of the service, inserted when the script is served (src/browser/script.ts). */
 declare const PUBLIC_URL: string;
 
-/** End of a launcher's URL: `/launcher.js`, `/sdk/launcher.min.js`, `/sdk/launcher.<hash>.js` … */
+/** Matches the end of a launcher URL: `/launcher.js`, `/sdk/launcher.min.js`, `/sdk/launcher.<hash>.js` … */
 const launcherPath = /(\/sdk)?\/launcher(\.\w+)*\.js([?#].*)?$/;
 
 /**
- * Base URL of the service: the origin from which this script was loaded (its element, any launcher's element, or the
- * import), otherwise the service's own `PUBLIC_URL`.
+ * Returns the base URL of the service. This is the origin from which the script was loaded: by its script element, by
+ * any launcher's element, or by an import. If the origin is unknown, the service's `PUBLIC_URL` is used.
  */
 export function findBaseUrl(page: Document): string {
   const scripts = [page.currentScript as HTMLScriptElement | null, ...page.scripts];

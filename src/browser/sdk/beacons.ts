@@ -4,17 +4,17 @@ import { withRetries } from './retry.ts';
 import type { Offer } from './types.ts';
 
 export type Beacons = {
-  /** Sends `pixel` and `adv_pixel_url`, once for each offer. */
+  /** Fires `pixel` and `adv_pixel_url` once per offer. */
   impression: (offer: Offer) => void;
-  /** Sends one of the offer's `beacons`, once; a response passed by the page may lack it. */
+  /** Fires one of the offer's `beacons` once. The beacon may be missing in a response that the page passed. */
   send: (name: keyof Offer['beacons'], offer: Offer) => void;
-  /** Ids of the offers whose impression was sent. */
+  /** Ids of the offers whose impression beacon was fired. */
   seenOfferIds: ReadonlySet<number>;
 };
 
 /**
- * Sends the beacons of one response (docs/reference/tracking-and-conversions.md#tracking-urls); `onFailure` receives
- * errors of beacons that are given up.
+ * Creates the beacon sender for a response (docs/reference/tracking-and-conversions.md#tracking-urls). `onFailure` is
+ * called with the error of each beacon that is given up.
  */
 export function createBeacons(
   origin: string,
@@ -28,11 +28,11 @@ export function createBeacons(
     sentUrls.add(url);
     withRetries(() => sendOnce(url, origin)).catch(onFailure);
   };
-  /** Loads an image, which its host counts with its own cookies; the response does not matter. */
+  /** Fires a beacon by loading an image, so that its host receives its own cookies. The response is ignored. */
   const loadPixel = (url: string): void => {
     if (url === '') return;
     const image = new Image();
-    // A blocked image fails like any other.
+    // An image that the content security policy blocks fails like any other.
     image.onerror = () => void blockedError(url, 'img-src').then((err) => err && onFailure(err));
     image.src = withCacheBuster(url);
   };
@@ -48,7 +48,10 @@ export function createBeacons(
   };
 }
 
-/** Sends a beacon. The status is readable only for the service; for other hosts only a network failure is. */
+/**
+ * Sends a beacon once. The response status can only be read for the service itself. For other hosts, only network
+ * failures can be detected.
+ */
 async function sendOnce(url: string, origin: string): Promise<void> {
   const mode = new URL(url).origin === origin ? 'cors' : 'no-cors';
   let response: Response;

@@ -3,7 +3,7 @@ import { dismiss, handlerNames, isDialogApp } from './legacy-names.ts';
 import { tryCall } from './try-call.ts';
 import type { EventName } from './types.ts';
 
-/** Interfaces by which a host app can receive events from its web view (docs/reference/web-sdk.md). */
+/** Interfaces through which a host app can receive events from its web view (docs/reference/web-sdk.md). */
 type HostWindow = Window & {
   flutter_inappwebview?: { callHandler?: (name: string, event: string, payload: object) => unknown };
   ReactNativeWebView?: { postMessage: (message: string) => void };
@@ -12,21 +12,28 @@ type HostWindow = Window & {
 };
 
 export type Bridge = {
-  /** Posts to React Native, whose apps receive every event. @returns whether it exists */
+  /**
+   * Posts an event to React Native, whose apps receive every event.
+   * @returns whether React Native is present
+   */
   message: (event: EventName, payload: object) => boolean;
-  /** Posts to React Native, and to the first other host. @returns whether there is any */
+  /**
+   * Posts an event to React Native, and to the first other host app interface.
+   * @returns whether any host app is present
+   */
   post: (event: EventName, payload: object) => boolean;
-  /** Whether there is a host. */
+  /** Returns whether a host app is present. */
   isThere: () => boolean;
-  /** Runs when a host becomes ready that did not exist at the start. */
+  /** Calls `work` when a host app that was missing at startup becomes ready. */
   onReady: (work: () => void) => void;
 };
 
 const readyEvent = 'flutterInAppWebViewPlatformReady';
 
 /**
- * Creates a bridge. Calls are wrapped in `tryCall`, because a failing host app must not stop the unit. Flutter does not
- * reveal which handlers an app registered: `oldPage`, a page with the old names, means that its app uses them, too.
+ * Creates a bridge to the host app. Calls are wrapped in `tryCall`, because a failing host app must not stop the unit.
+ * Flutter does not reveal which handlers an app registered. `oldPage` is true if the page uses the legacy names, so the
+ * app is assumed to use them too.
  */
 export function createBridge(host: HostWindow, oldPage = false): Bridge {
   const [name, otherName] = oldPage ? [handlerNames[1], handlerNames[0]] : handlerNames;
@@ -36,7 +43,7 @@ export function createBridge(host: HostWindow, oldPage = false): Bridge {
     const call = async (handler = ''): Promise<unknown> => flutter()?.callHandler?.(handler, event, payload);
     call(name)
       .catch(() => call(otherName))
-      // The host is not ready yet, so the call was not received.
+      // The host app is not ready yet and did not receive the call, so call it again when it is.
       .catch(() => host.addEventListener(readyEvent, () => void call(name).catch(() => {}), { once: true }));
   }
 
@@ -72,5 +79,5 @@ const webkitOf = (host: HostWindow) => {
   return handlers && handlerNames.map((name) => handlers[name]).find((handler) => handler !== undefined);
 };
 
-/** Name of the method; methods of a Java object must be called on that object. */
+/** Returns the name of the Android handler method. It must be called on its Java object. */
 const androidOf = (host: HostWindow) => handlerNames.find((name) => typeof host.Android?.[name] === 'function');

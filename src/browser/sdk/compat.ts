@@ -3,15 +3,21 @@
  * 60 (docs/guides/web.md#browsers). The check of the built scripts (test/browser/sdk/engines) lists them.
  */
 
-/** A style sheet: constructed, which strict policies of pages allow, or its text if that is impossible. */
+/**
+ * Style sheet. It is constructed if possible, because strict content security policies allow this. Otherwise it is CSS
+ * text.
+ */
 export type Style = CSSStyleSheet | string;
 
-/** Nonce of the tag that loaded this script, so that style elements pass the page's policy. */
+/** Nonce of this script's element, so that style elements comply with the page's content security policy. */
 const nonce = (document.currentScript as HTMLScriptElement | null)?.nonce;
 
 export const canConstructStyles = 'adoptedStyleSheets' in document;
 
-/** Chromium before 81 fails requests with `keepalive` and a JSON body; this member exists since 86. */
+/**
+ * Whether `keepalive` can be used. Chromium before 81 fails requests with `keepalive` and a JSON body.
+ * `replaceChildren` is a proxy for a newer version, because it exists since 86.
+ */
 export const canKeepAlive = 'replaceChildren' in document;
 
 export const createStyle = async (css: string): Promise<Style> =>
@@ -29,18 +35,18 @@ export function adoptStyle(root: ShadowRoot | Document, style: Style): void {
   ('head' in root ? root.head : root).appendChild(element);
 }
 
-/** Object.fromEntries */
+/** Replacement for `Object.fromEntries`. */
 export function objectOf<Value>(entries: readonly (readonly [string, Value])[]): Record<string, Value> {
   const result: Record<string, Value> = {};
   for (const [name, value] of entries) result[name] = value;
   return result;
 }
 
-/** Array.prototype.flatMap */
+/** Replacement for `Array.prototype.flatMap`. */
 export const flatMap = <From, To>(values: readonly From[], work: (value: From) => readonly To[]): To[] =>
   ([] as To[]).concat(...values.map(work));
 
-/** URL.parse */
+/** Replacement for `URL.parse`. */
 export function parseUrl(text: string): URL | null {
   try {
     return new URL(text);
@@ -49,11 +55,14 @@ export function parseUrl(text: string): URL | null {
   }
 }
 
-/** Query string of names and values. */
+/** Returns the query string for a list of names and values. */
 export const queryText = (entries: readonly (readonly [string, unknown])[]): string =>
   entries.map((entry) => entry.map((part) => encodeURIComponent(String(part))).join('=')).join('&');
 
-/** AbortSignal.timeout as the member `signal` of a request; without AbortController a request has no limit. */
+/**
+ * Replacement for `AbortSignal.timeout`, as the `signal` option of a request. Without AbortController, the request has
+ * no timeout.
+ */
 export function timeLimit(limitMs: number): { signal?: AbortSignal } {
   if (typeof AbortController !== 'function') return {};
   if ('timeout' in AbortSignal) return { signal: AbortSignal.timeout(limitMs) };
@@ -62,13 +71,16 @@ export function timeLimit(limitMs: number): { signal?: AbortSignal } {
   return { signal: controller.signal };
 }
 
-/** Element.prototype.replaceChildren */
+/** Replacement for `Element.prototype.replaceChildren`. */
 export function setChildren(element: Element, ...children: (Node | string)[]): void {
   element.textContent = '';
   element.append(...children);
 }
 
-/** Adds an event listener. @returns a function that removes it */
+/**
+ * Adds an event listener.
+ * @returns a function that removes it
+ */
 export function on(
   target: EventTarget,
   name: string,
@@ -79,12 +91,15 @@ export function on(
   return () => target.removeEventListener(name, work, options);
 }
 
-/** Combines functions into one. */
+/** Combines several functions into one that calls them all. */
 export const all = (works: readonly (() => void)[]) => (): void => {
   for (const work of works) work();
 };
 
-/** Opens a dialog. Web views before iOS 15.4 get a box that looks the same, over a backdrop that blocks the page. */
+/**
+ * Opens a dialog. Web views before iOS 15.4 have no dialog element, so they get a box that looks the same, over a
+ * backdrop that blocks the page.
+ */
 export function openDialog(dialog: HTMLDialogElement, isModal: boolean, shadeClass = ''): void {
   if (typeof dialog.showModal === 'function') {
     if (isModal) dialog.showModal();
@@ -101,7 +116,7 @@ export function openDialog(dialog: HTMLDialogElement, isModal: boolean, shadeCla
   dialog.parentNode?.insertBefore(shade, dialog);
 }
 
-/** Closes a dialog that `openDialog` opened, and notifies its listeners. */
+/** Closes a dialog opened with `openDialog`, and notifies its listeners. */
 export function closeDialog(dialog: HTMLDialogElement): void {
   if (typeof dialog.close === 'function') {
     dialog.close();

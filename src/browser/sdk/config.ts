@@ -2,13 +2,16 @@ import { objectOf } from './compat.ts';
 import { tryCall } from './try-call.ts';
 import type { AdConfig, UserPayload } from './types.ts';
 
-/** Configuration of a unit, read again for each load, because pages change their globals. */
+/** Configuration source of a unit. It is read again for each load, because pages change their globals. */
 export type Source = { config: AdConfig; user: UserPayload };
 
-/** Globals of the page that belong to the SDK. */
+/** Global variables of the page that configure the SDK. */
 export type Page = { AdConfig?: AdConfig; AdUser?: UserPayload };
 
-/** Globals of the page, created if it has no usable ones. `onConfig`: called when `AdConfig` was assigned. */
+/**
+ * Returns the page's globals as a configuration source. Missing or unusable globals are created. `onConfig` is called
+ * when the page assigns `AdConfig`.
+ */
 export function pageSource(page: Page, onConfig: () => void): Source {
   let assigned = page.AdConfig;
   const get = (): AdConfig | undefined => assigned;
@@ -16,7 +19,7 @@ export function pageSource(page: Page, onConfig: () => void): Source {
     assigned = value;
     onConfig();
   };
-  // Impossible if the page declared it with `var`.
+  // Fails if the page declared `AdConfig` with `var`.
   tryCall(() => Object.defineProperty(page, 'AdConfig', { configurable: true, enumerable: true, get, set }));
   return {
     get config() {
@@ -33,7 +36,7 @@ export function pageSource(page: Page, onConfig: () => void): Source {
   };
 }
 
-/** Type of each member of `AdConfig`. */
+/** Allowed types for each member of `AdConfig`. */
 const memberTypes: Record<keyof AdConfig, string> = {
   accountId: 'string',
   autoLoad: 'boolean',
@@ -61,7 +64,7 @@ const memberTypes: Record<keyof AdConfig, string> = {
   consent: 'boolean string number',
 };
 
-/** Returns the valid members, and a sentence for each invalid one. */
+/** Returns the valid members, and an error message for each invalid one. */
 export function checkConfig(config: AdConfig): { config: AdConfig; problems: string[] } {
   const problems: string[] = [];
   const entries = Object.entries(Object(config)).filter(([name, value]) => {

@@ -2,7 +2,7 @@ import type { AdErrorKind as ErrorKind } from '../../../packages/client/src/sdk.
 
 export class SdkError extends Error {
   readonly kind: ErrorKind;
-  /** HTTP status of a server_error, otherwise 0. */
+  /** HTTP status if the error kind is server_error, otherwise 0. */
   readonly status: number;
 
   constructor(kind: ErrorKind, message: string, status = 0) {
@@ -12,7 +12,7 @@ export class SdkError extends Error {
   }
 }
 
-/** Payload of the `error` event for any exception. */
+/** Converts any exception to the payload of an `error` event. */
 export function describeError(
   err: unknown,
   kind: ErrorKind = 'unexpected_error',

@@ -5,20 +5,21 @@ import type { Callback, Emit, Listener } from './types.ts';
 
 export type Emitter = {
   emit: Emit;
-  /** Delivers events that found neither a callback nor a host app so far. */
+  /** Delivers queued events, for which there was neither a callback nor a host app before. */
   flush: () => void;
 };
 
-/** Maximum number of waiting events. */
+/** Maximum number of queued events. */
 const maxWaitingEvents = 50;
 
-/** Interval and maximum number of checks for a host app. */
+/** Polling interval for a host app in milliseconds, and maximum number of polls. */
 const lookMs = 250;
 const maxLooks = 60;
 
 /**
- * Delivers each event once: to the page's callback, or without one to the host app by its bridge. An exception of the
- * callback becomes an `error` event, once. `extra`: further members of every payload.
+ * Creates an emitter that delivers each event once: to the page's callback, or to the host app through the bridge if
+ * there is no callback. An exception in the callback is emitted once, as an `error` event. `extra` is added to every
+ * payload.
  */
 export function createEmitter(callbackOf: () => Callback | undefined, bridge: Bridge, extra: object = {}): Emitter {
   const waiting: AdEventArguments[] = [];
@@ -26,7 +27,7 @@ export function createEmitter(callbackOf: () => Callback | undefined, bridge: Br
   let timer: ReturnType<typeof setInterval> | undefined;
   let looks = 0;
 
-  /** Keeps an event, because a host app may become ready later, with or without an event that announces it. */
+  /** Queues an event, because a host app may become ready later, with or without an event that announces it. */
   const wait = (event: AdEventArguments): void => {
     if (waiting.length < maxWaitingEvents) waiting.push(event);
     if (timer === undefined) timer = setInterval(look, lookMs);
@@ -45,7 +46,7 @@ export function createEmitter(callbackOf: () => Callback | undefined, bridge: Br
 
   const emit: Emit = (event, members) => {
     const payload = { ...members, ...extra };
-    // A policy blocks all images and beacons of an origin, so report it once.
+    // Report a blocked origin only once. The policy blocks all of its images and beacons.
     const { kind, message = '' } = payload as Partial<AdEventPayloads['error']>;
     if (kind === 'blocked' && blocked.size === blocked.add(message).size) return undefined;
     const callback = callbackOf();

@@ -1,6 +1,7 @@
 /**
- * JSON text of a value. Ignores the `toJSON` that libraries such as Prototype.js add to arrays, strings and numbers,
- * and that `JSON.stringify` would call. @throws if the value is cyclic
+ * Returns the JSON text of a value. Ignores the `toJSON` methods that libraries such as Prototype.js add to arrays,
+ * strings and numbers, because `JSON.stringify` would call them.
+ * @throws if the value is cyclic
  */
 export const toJson = (value: unknown): string =>
   JSON.stringify(value, function (this: Record<string, unknown>, key, converted: unknown) {

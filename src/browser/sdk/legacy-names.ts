@@ -1,7 +1,7 @@
 import { tryCall } from './try-call.ts';
 import type { EventName } from './types.ts';
 
-/** Old spellings of the web SDK's names, all in this file; each refers to the same object as the new name. */
+/** Legacy names of the web SDK, all in this file. Each one is an alias of the new name. */
 
 const oldGlobals = [
   ['Adpx', 'Ad'],
@@ -9,12 +9,12 @@ const oldGlobals = [
   ['AdpxUser', 'AdUser'],
 ] as const;
 
-/** Names under which a host app may have registered its handler, the new name first. */
+/** Names under which a host app may have registered its event handler. The new name comes first. */
 export const handlerNames = ['adCallback', 'adpxCallback'] as const;
 
 /**
- * Dismisses the dialog of an Android app that contains the page, when the unit has ended or there is nothing to show.
- * @returns whether the app is one
+ * Dismisses the dialog of an Android app that contains the page, once the unit has ended or there is nothing to show.
+ * @returns whether the page is in such an app
  */
 export function dismiss(app: Partial<Record<string, unknown>> | undefined, event: EventName): boolean {
   if (event === 'closed_ads' || event === 'no_ads_found') tryCall(() => (app as DialogApp).dialogDismiss());
@@ -26,21 +26,21 @@ export const isDialogApp = (app: Partial<Record<string, unknown>> | undefined): 
 
 type DialogApp = { dialogDismiss: () => void };
 
-/** Whether the script is the launcher for pages that draw their unit themselves, by its name. */
+/** Returns whether the script is the launcher for pages that render the unit themselves, judging by its file name. */
 export const isNativeScript = (script: Document['currentScript']): boolean =>
   /\/launcher\.native\b/.test((script as HTMLScriptElement | null)?.src ?? '');
 
-/** Parameters of a landing page's URL that may hold the click id. */
+/** URL parameters of a landing page that may contain the click id. */
 export const clickParams = ['click_id', 'adpx_click_id'];
 
-/** Fingerprint in a user payload, under any of its names. */
+/** Returns the fingerprint in a user payload, under any of its names. */
 export const fingerprintOf = (user: Record<string, unknown>): unknown => user.ad_fp ?? user.adpx_fp ?? user.fingerprint;
 
-/** Theme in a user payload or a configuration. */
+/** Returns the theme in a user payload or a configuration. */
 export const themeIdOf = ({ themeId, theme_id }: { themeId?: unknown; theme_id?: unknown }): unknown =>
   themeId ?? theme_id;
 
-/** Adds the new names to an offer with old field names. */
+/** Adds the new field names to an offer that has legacy field names. */
 export const withNewOfferNames = (offer: Record<string, unknown>): Record<string, unknown> => ({
   wallet_enabled: offer.perkswallet_enabled,
   is_loyalty: offer.is_loyaltyboost,
@@ -49,8 +49,8 @@ export const withNewOfferNames = (offer: Record<string, unknown>): Record<string
 });
 
 /**
- * Makes each old global an alias of the new one, for reading and for assignment.
- * @returns whether the page uses the old names
+ * Makes each legacy global variable an alias of the new one, for reading and assignment.
+ * @returns whether the page uses legacy names
  */
 export function installOldNames(page: Record<string, unknown>): boolean {
   const usesOld = page.AdConfig === undefined && page.AdpxConfig !== undefined;
@@ -65,7 +65,7 @@ export function installOldNames(page: Record<string, unknown>): boolean {
         },
       });
     } catch {
-      // The page declared it with `var`, so that it can't become an accessor.
+      // Copy the value instead. The page declared the variable with `var`, so it can't be turned into an accessor.
       page[old] = page[name];
     }
   }

@@ -21,8 +21,8 @@ import { loadUnitFile } from './unit/unit-file.ts';
 import { loadWords } from './words.ts';
 
 /**
- * Fetches offers unless those of the same request, or those passed by the page, are loaded or being loaded. `fresh`:
- * always fetches.
+ * Fetches offers. Does nothing if the offers for the same request, or offers passed by the page, are already loaded or
+ * loading. `fresh` forces a fetch.
  * @returns whether there are offers
  */
 export async function load(ad: AdState, fresh = false): Promise<boolean> {
@@ -39,7 +39,10 @@ export async function load(ad: AdState, fresh = false): Promise<boolean> {
   });
 }
 
-/** Shows the offers, fetching them if necessary; if one is shown already, shows the next. @throws SdkError */
+/**
+ * Shows the offers, and fetches them if necessary. If the unit is already open, shows the next offer.
+ * @throws SdkError
+ */
 export function show(ad: AdState): void {
   if (ad.loading === null && ad.session === null && !ad.failed) void load(ad);
   if (ad.loading !== null) ad.loading.show = true;
@@ -47,7 +50,10 @@ export function show(ad: AdState): void {
   else if (ad.session !== null) open(ad);
 }
 
-/** Takes a response that was fetched elsewhere; a running fetch is ignored. @returns whether it has offers */
+/**
+ * Uses a response that was fetched elsewhere. A fetch in progress is discarded.
+ * @returns whether the response has offers
+ */
 export async function takeResponse(ad: AdState, raw: unknown): Promise<boolean> {
   return begin(ad, (setup) => {
     const key = keyOf(raw);
@@ -58,7 +64,7 @@ export async function takeResponse(ad: AdState, raw: unknown): Promise<boolean> 
   });
 }
 
-/** Starts a load, which simultaneous calls share. `choose` returns null if the current offers are sufficient. */
+/** Starts a load that concurrent calls share. `choose` returns null if the current offers can be used. */
 async function begin(ad: AdState, choose: (setup: Setup) => Loading | null): Promise<boolean> {
   try {
     const loading = choose(setupOf(ad));
@@ -82,12 +88,12 @@ function start(ad: AdState, setup: Setup, request: Request): Loading {
   return loading;
 }
 
-/** Starts the session when its offers and the unit file are loaded, unless a later load has replaced it. */
+/** Starts the session once its offers and the unit file are loaded, unless a later load has replaced this one. */
 async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: Request): Promise<boolean> {
   const { config, base } = setup;
   const { key, given } = loading;
   const calledAtMs = performance.now();
-  /** Value of `ad.loading` until another load replaces it, or the unit is destroyed. */
+  /** Value that `ad.loading` has until another load replaces this one or the unit is destroyed. */
   let expected: Loading | null = loading;
   try {
     const activated = activation();
@@ -115,7 +121,7 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
   }
 }
 
-/** Returns equal text for equal values. */
+/** Returns a key that is equal for equal values. */
 function keyOf(value: unknown): string {
   try {
     return `${toJson(value)}`;
@@ -124,6 +130,6 @@ function keyOf(value: unknown): string {
   }
 }
 
-/** Whether the session's offers are still to be shown, or are on display. */
+/** Returns whether the session's offers can still be used, because they were not shown yet or are on display. */
 const isCurrent = (session: OfferSession | null, key: string): boolean =>
   session !== null && (session.key === key || session.given) && (!session.opened || session.unit !== null);

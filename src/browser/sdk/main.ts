@@ -6,13 +6,13 @@ import { createEmitter } from './events.ts';
 import { installOldNames, isNativeScript } from './legacy-names.ts';
 import { whenParsed } from './page.ts';
 
-/** Event that tells the running script that the page has loaded it again. */
+/** DOM event that notifies the running script that the page loaded the script again. */
 const restartEvent = 'perkwire:restart';
 
-/** Sets `window.Ad`, which starts by itself if `window.AdConfig` names an account. */
+/** Sets `window.Ad`. It starts automatically if `window.AdConfig` contains an account id. */
 function install(page: Window): void {
   if (typeof page.Ad?.setApiResponse === 'function') {
-    // The page was replaced, and loads the script again.
+    // The page content was replaced and loads the script again.
     document.dispatchEvent(new Event(restartEvent));
     return;
   }

@@ -5,19 +5,19 @@ import { SdkError } from './errors.ts';
 import { allowStorage } from './storage.ts';
 import type { AdConfig, UserPayload } from './types.ts';
 
-/** The checked configuration of a unit. */
+/** Validated configuration of a unit. */
 export type Setup = {
   config: AdConfig;
   user: UserPayload;
   api: Api;
   base: string;
-  /** Key of the unit's answers in web storage. */
+  /** Key of the unit's responses in web storage. */
   storageKey: string;
 };
 
 /**
- * Reads the configuration of a unit. `problems`: a sentence for each wrong member, which is ignored. `user`: without
- * data that must not be sent. Stored data that is not allowed is removed.
+ * Reads the configuration of a unit. `problems` contains an error message for each invalid member, which is ignored.
+ * `user` excludes data that must not be sent. Stored data that is no longer allowed is removed.
  * @throws SdkError invalid_parameter
  */
 export function readSetup(source: Source, scriptBase: string): Omit<Setup, 'storageKey'> & { problems: string[] } {
@@ -38,7 +38,7 @@ export function readSetup(source: Source, scriptBase: string): Omit<Setup, 'stor
   return { config, user, api: createApi(base, accountId as string), base, problems };
 }
 
-/** Resolves when a prerendered page is shown; null if it is shown already. */
+/** Returns a promise that resolves when a prerendered page is shown. Returns null if the page is already shown. */
 export const activation = (): Promise<unknown> | null =>
   (document as { prerendering?: boolean }).prerendering === true
     ? new Promise((resolve) => document.addEventListener('prerenderingchange', resolve, { once: true }))
@@ -46,27 +46,29 @@ export const activation = (): Promise<unknown> | null =>
 
 export function whenParsed(work: () => void): void {
   if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', work, { once: true });
-  // Run after the page's own handler of the script's load event, which may call init().
+  // Run after the page's own load handler of the script, which may call init().
   else setTimeout(work);
 }
 
 /**
- * Members of a request body that don't identify a user. Custom attributes are excluded, because any may, such as a
- * customer number.
+ * Body fields that do not identify a user. Custom attributes are excluded, because any of them may identify a user,
+ * such as a customer number.
  */
 const harmless = ['placement', 'country', 'themeId', 'theme_id', 'timeout_ms', 'dev'];
 
-/** Whether consent is refused, with the rules of the service (docs/reference/fetch-offers.md#request-body). */
+/**
+ * Returns whether consent is refused, by the same rules as the service (docs/reference/fetch-offers.md#request-body).
+ */
 const isRefused = (consent: unknown): boolean =>
   ![undefined, null, '', true, 1, 'true', '1', 'yes', 'granted'].includes(consent as null);
 
-/** Whether the user, the page or the browser (Global Privacy Control) refuses identification. */
+/** Returns whether the user, the page or the browser (through Global Privacy Control) refuses identification. */
 const refusesIdentity = (config: AdConfig, user: UserPayload): boolean =>
   isRefused(config.consent) ||
   isRefused(user.consent) ||
   (navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl === true;
 
-/** Data that may be sent for a user who refuses identification. */
+/** Returns the data that may be sent for a user who refuses identification. */
 const withoutIdentity = (user: UserPayload): UserPayload => ({
   ...objectOf(Object.entries(user).filter(([name]) => harmless.includes(name))),
   consent: false,

@@ -2,7 +2,7 @@ import type { AdErrorKind } from '../../../packages/client/src/sdk.ts';
 import { parseUrl } from './compat.ts';
 import { SdkError } from './errors.ts';
 
-/** Resources blocked by the page's content security policy: directives with origins. */
+/** Resources that the page's content security policy has blocked, as directives with origins. */
 const blocked = new Set<string>();
 
 document.addEventListener('securitypolicyviolation', ({ disposition, effectiveDirective, blockedURI }) => {
@@ -10,8 +10,8 @@ document.addEventListener('securitypolicyviolation', ({ disposition, effectiveDi
 });
 
 /**
- * Calls `report` for other resources of the service that the policy blocks, such as images. @returns a function that
- * stops it
+ * Calls `report` when the policy blocks a resource of the service other than an API call, such as an image.
+ * @returns a function that stops watching
  */
 export function watchPolicy(base: string, report: (err: SdkError) => void): () => void {
   const watch = ({ disposition, effectiveDirective, blockedURI }: SecurityPolicyViolationEvent): void => {
@@ -23,13 +23,16 @@ export function watchPolicy(base: string, report: (err: SdkError) => void): () =
   return () => document.removeEventListener('securitypolicyviolation', watch);
 }
 
-/** Error for a failed call of a URL: that of the policy if it was the cause, otherwise the given one. */
+/**
+ * Returns the error for a failed call. If the policy blocked the URL, it is the policy error. Otherwise it has the
+ * given kind and message.
+ */
 export const callError = async (url: string, kind: AdErrorKind, message: string): Promise<SdkError> =>
   (await blockedError(url, 'connect-src')) ?? new SdkError(kind, message);
 
-/** Error if the policy blocks this URL. */
+/** Returns an error if the policy blocks this URL. */
 export async function blockedError(url: string, directive: string): Promise<SdkError | undefined> {
-  // The violation event is dispatched in a separate task.
+  // The browser dispatches the violation event in a separate task.
   await new Promise((resolve) => setTimeout(resolve));
   return blocked.has(directive + originOf(url)) ? errorOf(originOf(url), directive) : undefined;
 }

@@ -1,18 +1,21 @@
 import { SdkError } from './errors.ts';
 
-/** Delays between the attempts of a call with transient failures. */
+/** Delays before retries of a call that failed temporarily, in milliseconds. */
 const retryDelaysMs = [500, 2000, 6000];
 
-/** Whether a later attempt may succeed: no response (status 0), too many requests, or a server error. */
+/**
+ * Returns whether a retry may succeed. This is the case if there was no response (status 0), for too many requests, and
+ * for server errors.
+ */
 export const isTransient = (err: unknown): boolean =>
   err instanceof SdkError && err.kind !== 'blocked' && (err.status === 0 || err.status === 429 || err.status >= 500);
 
-/** Whether the session has ended. */
+/** Returns whether an error means that the session has ended. */
 export const isConflict = (err: unknown): boolean => err instanceof SdkError && err.status === 409;
 
 /**
- * Runs `work` and repeats it after transient failures, at most four times in total. @throws the error of the last
- * attempt
+ * Runs `work` and retries it after temporary failures, with at most four attempts in total.
+ * @throws the error of the last attempt
  */
 export async function withRetries<Value>(work: () => Promise<Value>): Promise<Value> {
   for (const delayMs of retryDelaysMs) {

@@ -2,7 +2,7 @@ import type { TermsRules } from '../../../packages/client/src/terms.ts';
 import { parseUrl } from './compat.ts';
 import { tryCall } from './try-call.ts';
 
-/** Maximum nesting depth of elements. */
+/** Maximum nesting depth of HTML elements. */
 const maxDepth = 40;
 
 type TrustedTypes = {
@@ -12,7 +12,10 @@ type TrustedTypes = {
   ) => { createHTML: (html: string) => string };
 };
 
-/** Converts the terms of an offer to safe nodes: allowed tags and styles, and https links that open in a new tab. */
+/**
+ * Converts an offer's terms to safe nodes. Only allowed tags and styles are retained, and https links, which open in a
+ * new tab.
+ */
 export function sanitise(html: string, rules: TermsRules): DocumentFragment {
   const clean = document.createDocumentFragment();
   const parsed = parse(html);
@@ -22,7 +25,8 @@ export function sanitise(html: string, rules: TermsRules): DocumentFragment {
 }
 
 /**
- * Parses HTML that the page itself wrote, such as its template. @throws if the page's Trusted Types policy forbids it
+ * Parses HTML from the page itself, such as its template.
+ * @throws if the page's Trusted Types policy does not allow it
  */
 export function parseHtml(html: string): DocumentFragment {
   const fragment = document.createDocumentFragment();
@@ -33,20 +37,21 @@ export function parseHtml(html: string): DocumentFragment {
 const parseDocument = (html: string): Document => new DOMParser().parseFromString(trusted(html), 'text/html');
 
 /**
- * Parses an inert document: nothing in it runs or loads. undefined if the page's Trusted Types policy forbids parsing.
+ * Parses HTML into an inert document, in which nothing runs or loads. Returns undefined if the page's Trusted Types
+ * policy does not allow parsing.
  */
 const parse = (html: string): Document | undefined => tryCall(() => parseDocument(html));
 
 let policy: ReturnType<TrustedTypes['createPolicy']> | undefined;
 
-/** Pages with Trusted Types can allow the policy `perkwire`. */
+/** Creates trusted HTML with the `perkwire` policy, which pages with Trusted Types can allow. */
 function trusted(html: string): string {
   const types = (window as { trustedTypes?: TrustedTypes }).trustedTypes;
   policy ??= types?.createPolicy('perkwire', { createHTML: (text) => text });
   return policy?.createHTML(html) ?? html;
 }
 
-/** Copies only HTML elements, without the contents of SVG or MathML. */
+/** Copies only HTML elements. SVG and MathML content is skipped. */
 function copyInto(target: Element | DocumentFragment, source: Node, rules: TermsRules, depth: number): void {
   for (const node of source.childNodes) {
     if (node instanceof Text) target.append(node.data);

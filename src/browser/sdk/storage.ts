@@ -1,10 +1,13 @@
 import { toJson } from './json.ts';
 import { tryCall } from './try-call.ts';
 
-/** Web storage of JSON values. If it is blocked, full or contains other text, reads return nothing. */
+/** Web storage for JSON values. Reads return nothing if the storage is blocked or contains other text. */
 type JsonStorage = {
   read: (key: string) => unknown;
-  /** @returns false on failure */
+  /**
+   * Writes a value.
+   * @returns false on failure
+   */
   write: (key: string, value: unknown) => boolean;
 };
 
@@ -12,7 +15,7 @@ const prefix = 'perkwire:';
 
 let allowed = true;
 
-/** Enables or disables storage. If users refuse storage, stored data is removed. */
+/** Enables or disables storage. Disabling it, because the user refuses storage, removes the stored data. */
 export function allowStorage(isAllowed: boolean): void {
   allowed = isAllowed;
   if (isAllowed) return;
@@ -24,7 +27,7 @@ export function allowStorage(isAllowed: boolean): void {
 
 const areas = [() => localStorage, () => sessionStorage] as const;
 
-/** `area` is a function, because the access itself throws if storage is blocked. */
+/** `area` is a function, because merely accessing the storage throws if it is blocked. */
 const storageOf = (area: () => Storage): JsonStorage => ({
   read: (key) => tryCall(() => JSON.parse(area().getItem(prefix + key) ?? 'null') as unknown),
   write: (key, value) =>
@@ -34,7 +37,7 @@ const storageOf = (area: () => Storage): JsonStorage => ({
     }) === true,
 });
 
-/** Storage that the web views of an origin share. */
+/** Storage shared by all web views of an origin. */
 export const originStorage = storageOf(areas[0]);
-/** Storage of one tab, which survives a reload. */
+/** Storage of a single tab, which survives a reload. */
 export const tabStorage = storageOf(areas[1]);

@@ -5,11 +5,10 @@ import type { AdEventPayloads, AdLabels, ShownOffer } from '../../../packages/cl
 import type { TermsRules } from '../../../packages/client/src/terms.ts';
 
 /**
- * The types that pages use are those of the client package, so that both stay consistent.
- *
- * offer     field names as on the wire (docs/reference/fetch-offers.md#offer-object)
- * answer    one response of fetch-offers, made safe to show
- * unit      the display of offers: `single` shows one after another, `multi` a grid
+ * Types of the web SDK. Types that pages use come from the client package, so that both stay consistent.
+ * - offer: an offer with the field names of the API (docs/reference/fetch-offers.md#offer-object)
+ * - answer: a fetch-offers response that was made safe to show
+ * - unit: the element that shows offers, one at a time (`single`) or as a grid (`multi`)
  */
 export type {
   AdActions as Actions,
@@ -21,7 +20,7 @@ export type {
   ShownOffer as Offer,
 } from '../../../packages/client/src/sdk.ts';
 
-/** Default behavior and appearance, and the elements allowed in terms. */
+/** Default behavior and appearance, and the HTML elements allowed in terms. */
 export type Defaults = { settings: OfferSettings; styles: OfferStyles; terms: TermsRules };
 
 export type Creative = ShownOffer['creatives'][number];
@@ -33,24 +32,27 @@ export type Answer = {
   settings: OfferSettings;
   styles: OfferStyles;
   terms: TermsRules;
-  /** Whether the perks of the session were selected initially on the server. */
+  /** Whether the server selected all perks of the session initially. */
   allSelected: boolean;
-  /** `styles` in dark mode, or null for always light. */
+  /** `styles` for dark mode, or null if the unit is always light. */
   dark: OfferStyles | null;
   appearance: Pick<OfferAppearance, 'color_scheme' | 'spacing' | 'width'> & {
     web_font: OfferAppearance['web_font'] | undefined;
   };
-  /** Experiments as in the response. */
+  /** Experiments from the response, or null if there are none. */
   experiments: { experiments: ExperimentArm[] } | null;
   labels: Partial<AdLabels>;
-  /** The response as received, to be stored for a later page. */
+  /** Response as received, to be stored for a later page. */
   raw: unknown;
 };
 
-/** Values of the page for the request body (docs/reference/fetch-offers.md#request-body). */
+/** Values that the page adds to the request body (docs/reference/fetch-offers.md#request-body). */
 export type UserPayload = Record<string, unknown>;
 
 export type EventName = AdEvent;
 
-/** @returns what the page's callback returned */
+/**
+ * Emits an event.
+ * @returns the return value of the page's callback
+ */
 export type Emit = <Name extends EventName>(event: Name, payload: AdEventPayloads[Name]) => unknown;

@@ -2,13 +2,19 @@ import { all, on } from './compat.ts';
 import { onExit } from './exit/intent.ts';
 import type { Answer } from './types.ts';
 
-/** Visible fraction of an element, or of the window for taller elements, from which it counts as viewable. */
+/**
+ * Minimum visible share for an element to be viewable. For elements taller than the window, it is a share of the
+ * window.
+ */
 const viewableShare = 0.5;
 
-/** Time that it must be viewable to count as seen. */
+/** Minimum time for which an element must be viewable to count as seen, in milliseconds. */
 const viewableMs = 1000;
 
-/** Calls `onSeen` once for each element that was viewable long enough. @returns a function that stops watching */
+/**
+ * Calls `onSeen` once for each element that was viewable for long enough.
+ * @returns a function that stops watching
+ */
 export function watchVisibility(elements: Iterable<Element>, onSeen: (element: Element) => void): () => void {
   if (typeof IntersectionObserver !== 'function') return pollVisibility(elements, onSeen);
   const timers = new Map<Element, ReturnType<typeof setTimeout>>();
@@ -41,7 +47,7 @@ export function watchVisibility(elements: Iterable<Element>, onSeen: (element: E
 /** Polling interval in milliseconds. */
 const pollMs = 250;
 
-/** Polls without IntersectionObserver, which iOS has since 12.2. */
+/** Polls the visibility in browsers without IntersectionObserver, which iOS supports since 12.2. */
 function pollVisibility(elements: Iterable<Element>, onSeen: (element: Element) => void): () => void {
   const visibleMs = new Map([...elements].map((element) => [element, 0]));
   const timer = setInterval(() => {
@@ -60,7 +66,7 @@ function pollVisibility(elements: Iterable<Element>, onSeen: (element: Element) 
 }
 
 /**
- * Runs `work` when the page is visible: not in a background tab, nor in a web view of size 0×0.
+ * Calls `work` once the page is visible, which excludes background tabs and web views with a size of 0×0.
  * @returns a function that cancels
  */
 export function whenVisible(work: () => void): () => void {
@@ -77,8 +83,8 @@ export function whenVisible(work: () => void): () => void {
 }
 
 /**
- * Calls `show` once: after the theme's delay when the page is visible, or when the user is about to leave. `sinceMs`:
- * start of the delay (`performance.now()`).
+ * Calls `show` once. This happens after the theme's delay when the page is visible, or when the user is about to leave.
+ * `sinceMs` is the start of the delay, as in `performance.now()`.
  * @returns a function that cancels
  */
 export function autoShow(settings: Answer['settings'], sinceMs: number, show: () => void): () => void {

@@ -5,23 +5,23 @@ import type { AdConfig, Answer, Defaults, Labels } from './types.ts';
 
 type Texts = { [key: string]: string | Texts };
 
-/** Texts of a language (src/platform/i18n): labels, and replacements of the English defaults. */
+/** Texts in one language (src/platform/i18n): the labels, and replacements for the English defaults. */
 export type Words = {
   language: string;
   unit: { labels?: Labels; settings?: Texts; styles?: Texts; offer?: Texts };
 };
 
-/** Available languages, inserted by the build (scripts/build-sdk.ts). */
+/** Available languages, inserted at build time (scripts/build-sdk.ts). */
 declare const LANGUAGES: readonly string[];
 
-/** Timeout for a language's texts, in milliseconds. */
+/** Timeout for loading the texts of a language, in milliseconds. */
 const timeoutMs = 1500;
 
-/** Empty, because the defaults are English. */
+/** English texts. No replacements are needed, because the defaults are English. */
 const english: Words = { language: 'en', unit: {} };
 const loading: Record<string, Promise<Words>> = { en: Promise.resolve(english) };
 
-/** Languages requested by the page, each with its usual script, the most preferred first. */
+/** Returns the preferred languages of the page and the browser, each with its usual script, most preferred first. */
 const wantedLanguages = ({ language }: AdConfig): Locale[] =>
   flatMap([language, document.documentElement.lang, ...navigator.languages], (tag) => {
     const locale = tag && readLocale(`${tag}`.replace(/_/g, '-'));
@@ -31,8 +31,8 @@ const wantedLanguages = ({ language }: AdConfig): Locale[] =>
 type Locale = { language: string; script?: string | undefined };
 
 /**
- * Parses a locale. Without Intl.Locale (before iOS 14 and Chromium 74), it uses the script in the tag, or that of its
- * language.
+ * Parses a locale. Without Intl.Locale (before iOS 14 and Chromium 74), uses the script in the tag, or else the default
+ * script of its language.
  */
 function readLocale(tag: string): Locale | undefined {
   if (typeof Intl.Locale === 'function') return tryCall(() => new Intl.Locale(tag).maximize());
@@ -41,17 +41,17 @@ function readLocale(tag: string): Locale | undefined {
   return language === '' ? undefined : { language: language.toLowerCase(), script: script ?? usual };
 }
 
-/** Whether the preferred language is written from right to left, even if its texts are not available. */
+/** Returns whether the preferred language is written from right to left, even if its texts are not available. */
 export const wantsRightToLeft = (config: AdConfig): boolean =>
   /Adlm|Ara[bn]|Hebr|Mand|Nkoo|Rohg|Samr|Syrc|Thaa|Yezi/.test(`${wantedLanguages(config)[0]?.script}`);
 
-/** First available language of `AdConfig.language`, the page's and the browser's, otherwise English. */
+/** Returns the first available language from `AdConfig.language`, the page and the browser. Defaults to English. */
 const languageOf = (config: AdConfig): string =>
   flatMap(wantedLanguages(config), ({ language, script }) => [language, `${language}-${script}`]).find((name) =>
     LANGUAGES.includes(name),
   ) ?? 'en';
 
-/** Loads the texts in the page's language; English if they can't be loaded. */
+/** Loads the texts in the page's language. Falls back to English if they can't be loaded. */
 export function loadWords(config: AdConfig, base: string): Promise<Words> {
   const language = languageOf(config);
   loading[language] ??= fetch(`${base}/sdk/messages.${language}.json`, timeLimit(timeoutMs))
@@ -60,7 +60,7 @@ export function loadWords(config: AdConfig, base: string): Promise<Words> {
   return loading[language];
 }
 
-/** Translates an answer, except for texts that the theme, the page or an offer define. */
+/** Translates the default texts in a response. Texts defined by the theme, the page or an offer are not changed. */
 export const translateAnswer = (answer: Answer, { unit }: Words, defaults: Defaults): Answer => ({
   ...answer,
   settings: translated(answer.settings, defaults.settings, unit.settings),
@@ -68,7 +68,7 @@ export const translateAnswer = (answer: Answer, { unit }: Words, defaults: Defau
   offers: answer.offers.map((offer) => translated(offer, defaultAnswers, unit.offer)),
 });
 
-/** Replaces each text of `given` that is the English default. */
+/** Translates each text in `given` that equals the English default. */
 function translated<Given extends object>(texts: Given, from: object, to: Texts = {}): Given {
   const result = { ...texts } as Record<string, unknown>;
   for (const [key, text] of Object.entries(to)) {

@@ -8,24 +8,24 @@ import { languages } from '../../platform/i18n/languages.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { type BrowserFile, loadScript, loadUnitFile, type ScriptName } from '../script.ts';
 
-/** Time within which a release reaches pages, in seconds. */
+/** Cache lifetime of URLs without a content hash, in seconds. A new release reaches pages within this time. */
 const plainMaxAgeS = 300;
 const plainCaching = `public, max-age=${plainMaxAgeS}, stale-while-revalidate=86400`;
 
 type ScriptRoutes = {
   name: ScriptName;
-  /** URLs without a content hash. */
+  /** URL paths without a content hash. */
   plainUrls: readonly string[];
-  /** Redirect for the URL of another release's content hash, or null to serve the current script. */
+  /** Redirect target for URLs with the content hash of another release. Null serves the current script instead. */
   redirectTo: string | null;
 };
 
 const launcherUrl = '/sdk/launcher.js';
 
-/** URLs of the files: under /sdk and, for older programs, at the root. */
+/** Returns the URL paths of files under /sdk and, for older integrations, at the root. */
 const bothUrls = (...files: string[]): string[] => files.flatMap((file) => [`/sdk/${file}`, `/${file}`]);
 
-/** The hosted offerwall is loaded only by its own page, which contains the hash. */
+/** Browser scripts. The hosted offerwall script has no plain URL, because only its own page loads it, with the hash. */
 const scripts: readonly ScriptRoutes[] = [
   {
     name: 'launcher',
@@ -42,7 +42,9 @@ const scripts: readonly ScriptRoutes[] = [
 
 const schema = { hide: true };
 
-/** Routes of the browser scripts (docs/reference/web-sdk.md), each by its name and by its content hash. */
+/**
+ * Registers the browser script routes (docs/reference/web-sdk.md). Each script is served by name and by content hash.
+ */
 export async function sdkRoutes(app: App, { config, logger }: { config: Config; logger: Logger }): Promise<void> {
   for (const { name, plainUrls, redirectTo } of scripts) {
     const script = await loadScript(name, config.publicUrl);
@@ -66,7 +68,10 @@ export async function sdkRoutes(app: App, { config, logger }: { config: Config; 
   await wordsRoutes(app);
 }
 
-/** Texts of one language (src/platform/i18n), which the scripts load if the page is not English. */
+/**
+ * Registers a route per language for the end-user texts (src/platform/i18n), which the scripts load if the page is not
+ * in English.
+ */
 async function wordsRoutes(app: App): Promise<void> {
   for (const [language, { texts }] of Object.entries(languages)) {
     const { unit, offerwall } = texts.endUser;
@@ -90,16 +95,16 @@ async function sendFile(
   return sendStaticText(request, reply, file, { type, caching });
 }
 
-/** Works from `src` and from `dist`. */
+/** Template directory. The relative path is the same from `src` and from `dist`. */
 const folder = new URL('../../../assets/html/', import.meta.url);
 
-/** Assumption of a template if an app does not configure the SDK. */
+/** Template line with the default service URL, used if an app does not configure the SDK. */
 const serviceStatement = 'var service = location.origin;';
 
-/** Escapes a string of a script, so that it can't end the script. */
+/** Serialises a string for an inline script so that it cannot close the script element. */
 const quoted = (text: string): string => JSON.stringify(text).replaceAll('<', '\\u003c');
 
-/** Pages for web views, by file. */
+/** URLs of the web view pages, by template file. */
 const pageUrls = {
   'checkout.html': ['/sdk/html/checkout.html'],
   'prefetch.html': ['/sdk/html/prefetch.html'],
@@ -107,9 +112,9 @@ const pageUrls = {
 };
 
 /**
- * Routes of ready-made pages for web views: templates in which an app only fills in the placeholders of the
- * specification, and one that takes everything from its URL. The SDK is loaded from `PUBLIC_URL`
- * (docs/reference/web-sdk.md#web-views).
+ * Registers the routes of the ready-made pages for web views (docs/reference/web-sdk.md#web-views). In most templates,
+ * an app only fills in the specified placeholders; one takes all parameters from its URL. The SDK is loaded from
+ * `PUBLIC_URL`.
  */
 export async function templateRoutes(app: App, { config }: { config: Config }): Promise<void> {
   for (const [name, urls] of Object.entries(pageUrls)) {

@@ -9,7 +9,7 @@ import { activeCapsOfBatch, type CommitDeps, commitLocked, reserveImpressions } 
 const nothingUsed: StoredUsage = { history: noHistory, totals: noTotals };
 const noReservations: readonly Reservation[] = [];
 
-/** Commits fetches with caps and budgets. */
+/** Creates the functions that decide and commit fetches within caps and budgets. */
 export function createFetchCommits(deps: CommitDeps): FetchCommits {
   const { pool, usage, slices, eventsStoredUntil, now } = deps;
   return {
@@ -90,7 +90,7 @@ export function createFetchCommits(deps: CommitDeps): FetchCommits {
   };
 }
 
-/** The user of a fetch that needs a history. */
+/** User key of a fetch that needs a history. */
 const keyOf = ({ userKey }: LimitedFetch): string => userKey as string;
 
 const everything: Refusals = { has: () => true, optOutsOf: () => null };

@@ -33,22 +33,22 @@ export type CommitDeps = {
   pool: pg.Pool;
   usage: LiveUsage;
   slices: SliceGrants;
-  /** All events acknowledged before this time are stored (epoch milliseconds). */
+  /** Returns a time, in epoch milliseconds, before which all acknowledged events are stored. */
   eventsStoredUntil: () => number;
   now: () => number;
 };
 
-/** Number of attempts after which a batch is decided without the totals that other processes used up. */
+/** Number of attempts after which campaign totals that other processes used up are treated as exhausted. */
 const maxAttempts = 3;
 
 /**
- * Totals were exceeded because other processes used them up meanwhile, or returned slices of them. The transaction is
- * rolled back.
+ * Thrown to roll back a transaction when other processes used up a campaign total, or returned a leased slice of it, in
+ * the meantime.
  */
 class CapOverrun extends Error {
-  /** Exceeded totals by `totalsKey`. */
+  /** Keys of the exceeded campaign totals (`totalsKey`). */
   readonly totals: ReadonlySet<string>;
-  /** Usage by other processes. */
+  /** Usage that other processes have recorded. */
   readonly used: readonly CampaignUsage[];
   constructor(totals: ReadonlySet<string>, used: readonly CampaignUsage[]) {
     super('totals were used up meanwhile');
@@ -58,8 +58,8 @@ class CapOverrun extends Error {
 }
 
 /**
- * Decides and commits a batch so that no cap is exceeded by concurrent processes. If they used up a total meanwhile,
- * everything is rolled back and decided again with the current usage.
+ * Decides and commits a batch so that concurrent processes cannot exceed a cap together. If another process used up a
+ * campaign total in the meantime, the batch is rolled back and decided again with the current usage.
  */
 export async function commitLocked<Fetch extends LimitedFetch, Decision extends LimitedDecision>(
   deps: CommitDeps,
@@ -82,10 +82,12 @@ export async function commitLocked<Fetch extends LimitedFetch, Decision extends 
 }
 
 /**
- * Decides and commits a batch in one transaction. It locks the users' histories, decides, reserves the shown offers,
- * from slices if possible, and before the commit compares the totals with those that the decisions assumed.
- * @param exhausted totals to treat as used up, by `totalsKey`
- * @throws CapOverrun
+ * Decides and commits a batch in one transaction:
+ * - It locks the users' histories and decides the fetches.
+ * - It reserves usage of campaign totals for the shown offers, from leased slices if possible.
+ * - Before the commit, it compares the totals with those that the decisions assumed.
+ * @param exhausted campaign totals to treat as used up, by `totalsKey`
+ * @throws CapOverrun if other processes used up a total in the meantime
  */
 async function tryCommit<Fetch extends LimitedFetch, Decision extends LimitedDecision>(
   { pool, usage, slices, eventsStoredUntil, now }: CommitDeps,
@@ -114,7 +116,7 @@ async function tryCommit<Fetch extends LimitedFetch, Decision extends LimitedDec
     const granted = ledger.reservations.filter(({ sliceId }) => sliceId !== null);
     if (!(await spendSlices(executor, granted))) throw new CapOverrun(new Set(granted.map(totalOf)), []);
     const used = await addUsage(executor, ledger.deltas);
-    // If an exhausted total is still used, an older catalogue without its cap used it.
+    // An older catalogue without the cap may still have used an exhausted total, so this is not an overrun.
     const overruns = [...findOverruns(activeCaps, ledger.deltas, used, assumed, nowMs, slices.isHeld)].filter(
       (key) => !exhausted.has(key),
     );
@@ -137,14 +139,14 @@ async function tryCommit<Fetch extends LimitedFetch, Decision extends LimitedDec
 
 const totalOf = ({ campaignId, publisherId }: Reservation): string => totalsKey(campaignId, publisherId);
 
-/** Users of a batch: locked histories of users with caps, and opt-outs of the others. */
+/** Users of a batch: locked histories for users with frequency caps, and opt-outs for all others. */
 type BatchUsers = {
   locked: ReadonlyMap<string, OpenHistory>;
   profileRows: readonly ProfileRow[] | null;
   historyOf: (fetch: LimitedFetch) => UserHistory;
 };
 
-/** Times as of `lockHistories`. */
+/** Times as in `lockHistories`, and the profiles to read. */
 type OpenOptions = { nowMs: number; storedUntilMs: number; profiles: ProfileQuery | null };
 
 async function openUsers(
@@ -175,12 +177,12 @@ async function openUsers(
 }
 
 /**
- * Usage of campaigns' totals by a batch. `table` shows following decisions of the batch what was not granted from
- * slices.
+ * Usage of campaign totals by a batch. `table` includes the reservations that were not granted from a leased slice, so
+ * that later decisions of the batch take them into account.
  */
 type Ledger = { table: UsageTable; deltas: UsageDelta[]; reservations: Reservation[] };
 
-/** Reserves totals of campaigns for the offers of a session. */
+/** Reserves usage of campaign totals for the offers of a session, from leased slices if possible. */
 function reserveTotals(
   decision: LimitedDecision,
   { activeCaps, slices, ledger }: { activeCaps: ActiveCaps; slices: SliceGrants; ledger: Ledger },
@@ -196,11 +198,11 @@ function reserveTotals(
   }
 }
 
-/** Caps of the newest catalogue of a batch. */
+/** Returns the active caps of the newest catalogue in a batch. */
 export const activeCapsOfBatch = (batch: readonly LimitedFetch[]): ActiveCaps =>
   activeCapsOf(batch.reduce((a, b) => (b.snapshot.version > a.snapshot.version ? b : a)).snapshot);
 
-/** Reserves a user's impressions for the offers of a session, for caps that count them. */
+/** Reserves impressions in a user's history for the offers of a session, if a frequency cap counts them. */
 export function reserveImpressions(
   { session: { id, publisherId, createdAtMs }, decided }: LimitedDecision,
   history: OpenHistory,

@@ -6,19 +6,24 @@ import { totalsAt } from '../usage/totals.ts';
 import { createUsageTable, periodsOf } from '../usage/usage.ts';
 import type { CommitDeps } from './locked.ts';
 
-/** A user by all keys, the current one first. */
+/** User with all current and earlier keys, the current key first. */
 type PreviewedUser = { keys: readonly string[]; publisherId: number };
 
-/** Data for decisions that are not committed. Nothing is locked or reserved. */
+/** Reads usage data for decisions that are not committed. It locks and reserves nothing. */
 export type UsagePreview = {
-  /** Combined histories of users, as a fetch would read them after moving them (move-histories.ts), with profiles. */
+  /**
+   * Returns the merged history of each user, as a fetch would read it after the move to the current key
+   * (move-histories.ts), with profiles.
+   */
   histories: (
     users: readonly PreviewedUser[],
     profiles?: ProfileQuery | null,
   ) => Promise<{ histories: UserHistory[]; profileRows: readonly ProfileRow[] | null }>;
-  /** Usage of totals that a fetch would be decided with in this process. */
+  /** Returns the campaign totals that this process would use to decide the fetch. */
   totals: (fetch: LimitedFetch) => Promise<Totals>;
-  /** Stored usage of all totals of a catalogue, without the slices that processes hold. */
+  /**
+   * Returns the stored usage of all campaign totals in a catalogue, excluding the slices that processes have leased.
+   */
   storedTotals: (snapshot: Snapshot) => Promise<Totals>;
 };
 
@@ -49,7 +54,7 @@ export function createUsagePreview(deps: CommitDeps): UsagePreview {
   };
 }
 
-/** Combines histories. For the same campaign, earlier entries of the list take precedence. */
+/** Merges histories. If several have an opt-out from the same campaign, the first one takes precedence. */
 const joinHistories = (histories: readonly UserHistory[]): UserHistory => ({
   optOuts: Object.assign({}, ...histories.map(({ optOuts }) => optOuts).toReversed()),
   exposures: histories.flatMap(({ exposures }) => exposures),

@@ -4,42 +4,45 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { type Exposure, noHistory, type OptOuts, type UserHistory } from '../caps.ts';
 import { exposureRecord, type Reserved, readRecords, reservedRecord } from './records.ts';
 
-/** The longest window of a cap (milliseconds); older exposures count for caps without a window only. */
+/** Maximum cap window, in milliseconds. Older exposures count only towards caps without a window. */
 const longestWindowMs = 180 * dayMs;
 
-/** Exposures stored one by one (count). Older ones are merged with the time of the newest, so no cap is exceeded. */
+/**
+ * Maximum number of exposures stored individually. Older ones are merged under the time of the newest of them, so that
+ * no cap can be exceeded.
+ */
 const maxSingle = 256;
 
-/** Records of reservations that are over (count): beyond these a history is written anew, without them. */
+/** Maximum number of settled or expired reservation records before a history is rewritten without them. */
 const maxStale = 24;
 
 type HistoryRow = { user_key: string; opt_outs: OptOuts; exposures: Buffer; version: string };
 
-/** A history while a batch is decided; it includes the reservations the batch has made so far. */
+/** History while a batch is being decided, including the reservations that the batch has made so far. */
 export type OpenHistory = {
   userKey: string;
   publisherId: number;
   optOuts: OptOuts;
   exposures: Exposure[];
   reserved: Reserved[];
-  /** Records of the reservations that the batch has made. */
+  /** Reservation records added by the batch. */
   added: Buffer[];
-  /** The transaction that wrote the row; 0: there was none. */
+  /** Id of the transaction that last wrote the row, or 0 if there was no row. */
   version: number;
-  /** Whether it should be written anew, which needs a lock. */
+  /** Whether the history should be rewritten, which requires a lock. */
   isBloated: boolean;
 };
 
-/** Profiles to read in the statement that reads histories, by the keys of their users. */
+/** Profiles to read in the same statement as the histories, by user key. */
 export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly number[]; nowMs: number };
 
-/** Attributes of a user by name, or ids of audiences. */
+/** Profile of a user: attributes by name, or the ids of the user's audiences. */
 export type ProfileRow = {
   user_key: string;
   profile: Record<string, { value: string | number | boolean; until?: number }> | readonly number[];
 };
 
-/** Histories by user key. `profileRows`: rows of the profiles, or null if none were queried. */
+/** Histories by user key, and profile rows. `profileRows` is null if no profiles were requested. */
 type OpenHistories = { histories: Map<string, OpenHistory>; profileRows: readonly ProfileRow[] | null };
 
 /*
@@ -75,7 +78,7 @@ with histories as (
 select user_key, opt_outs, exposures, version, null::jsonb as profile from histories
 union all select user_key, null, null, null, profile from profiles`;
 
-/** Reads the histories of users without locking them, with profiles. New users have empty histories. */
+/** Reads users' histories without locking them, with profiles if requested. New users get empty histories. */
 export async function readHistories(
   executor: Executor,
   users: ReadonlyMap<string, number>,
@@ -124,10 +127,13 @@ with histories as (
 select user_key, opt_outs, exposures, version, null::jsonb as profile from histories
 union all select user_key, null, null, null, profile from profiles`;
 
-/** `storedUntilMs`: reservations expire a minute before it; with an event log, its events are stored up to here. */
+/**
+ * Times for reading histories, in epoch milliseconds. With an event log, its events are stored up to `storedUntilMs`.
+ * Reservations made more than a minute before that time have expired.
+ */
 type HistoryTimes = { nowMs: number; storedUntilMs: number };
 
-/** Reads the histories of users, with profiles, and locks the histories until the transaction ends. */
+/** Reads users' histories, with profiles if requested, and locks the histories until the transaction ends. */
 export async function lockHistories(
   executor: Executor,
   users: ReadonlyMap<string, number>,
@@ -161,7 +167,7 @@ const queryHistories = async (executor: Executor, statement: Statement): Promise
   profileRows: null,
 });
 
-/** A history, or a profile, which has no version. */
+/** History row, or a profile row, which has no version. */
 type MixedRow = (HistoryRow & { profile: null }) | (ProfileRow & { version: null });
 
 async function queryWithProfiles(executor: Executor, statement: Statement): Promise<QueriedRows> {
@@ -172,7 +178,7 @@ async function queryWithProfiles(executor: Executor, statement: Statement): Prom
   };
 }
 
-/** Opt-outs of users, by user key. */
+/** Loads the opt-outs of users, by user key. */
 export async function loadOptOuts(executor: Executor, userKeys: readonly string[]): Promise<Map<string, OptOuts>> {
   if (userKeys.length === 0) return new Map();
   const { rows } = await executor.query<{ user_key: string; opt_outs: OptOuts }>({
@@ -204,13 +210,13 @@ function openHistory(row: HistoryRow, publisherId: number, storedUntilMs: number
   };
 }
 
-/** The history as a decision sees it: a reserved impression counts like one that was seen. */
+/** Returns a history for a decision. A reserved impression counts like a recorded one. */
 export const historyOf = ({ optOuts, exposures, reserved }: OpenHistory): UserHistory => ({
   optOuts,
   exposures: reserved.length === 0 ? [...exposures] : [...exposures, ...reserved.map(({ exposure }) => exposure)],
 });
 
-/** Reserves the impression of an offer that is about to be shown. */
+/** Adds a reservation to a history for the impression of an offer that is about to be shown. */
 export function reserveImpression(history: OpenHistory, sessionId: string, shown: Omit<Exposure, 'event'>): void {
   const exposure: Exposure = { event: 'impression', ...shown };
   const record = reservedRecord(exposure, sessionId);
@@ -223,7 +229,7 @@ update user_history set exposures = given.exposures
 from unnest($1::uuid[], $2::bytea[]) as given (user_key, exposures)
 where user_history.user_key = given.user_key`;
 
-/** Writes the histories that changed anew; they must be locked. */
+/** Rewrites the changed histories. Their rows must be locked. */
 export async function saveHistories(
   executor: Executor,
   histories: Iterable<OpenHistory>,
@@ -242,7 +248,7 @@ export async function saveHistories(
   });
 }
 
-/** Bounds a history: exposures that are old, or too many, are merged by offer and event. Pure. */
+/** Limits the size of a history: old or surplus exposures are merged by offer and event. Pure function. */
 export function trimExposures(exposures: readonly Exposure[], nowMs: number): readonly Exposure[] {
   const oldMs = nowMs - longestWindowMs;
   const sorted = exposures.toSorted((a, b) => b.atMs - a.atMs);

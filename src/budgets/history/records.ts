@@ -12,10 +12,10 @@ import type { Exposure, ExposureEvent } from '../caps.ts';
  * settles nothing, has there the first 8 bytes of a hash of its name.
  */
 
-/** How long an answer reserves its impressions, unless they come before (milliseconds). */
+/** Lifetime of an impression reservation, in milliseconds. A reservation ends earlier if the impression is recorded. */
 export const reservationMs = 60_000;
 
-/** Stored: a code is never given another meaning. 0: an impression that an answer reserves. */
+/** Stored event codes, which must never be reassigned. Code 0 is an impression reserved for a served offer. */
 const codes: Record<Exclude<CapEvent, OwnKind>, number> = { impression: 1, click: 2, no_thanks: 3, conversion: 4 };
 const reservedCode = 0;
 const ownCode = 5;
@@ -39,17 +39,17 @@ function writeRecord(code: number, exposure: Exposure, session: Uint8Array): Buf
   return bytes;
 }
 
-/** Overwritten by the next call. */
+/** Returns the last 8 bytes of a session id. The buffer is overwritten by the next call. */
 function tailOf(sessionId: string): Uint8Array {
   writeUuid(sessionId, uuid, 0);
   return uuid.subarray(-noSession.length);
 }
 
-/** Hashes of own events that caps count; a few for each campaign that has such caps. */
+/** Cached hashes of the own events that caps count. Only a few exist per campaign with such caps. */
 const knownOwn = new Map<OwnKind, ExposureEvent>();
 const maxKnownOwn = 10_000;
 
-/** An event as histories know it. */
+/** Returns the name of an event in user histories. */
 export function exposureEvent(event: CapEvent): ExposureEvent {
   if (!isOwnKind(event)) return event;
   let known = knownOwn.get(event);
@@ -64,30 +64,36 @@ export function exposureEvent(event: CapEvent): ExposureEvent {
 const ownPrefix = 'own#';
 const isOwn = (event: ExposureEvent): event is `own#${string}` => event.startsWith(ownPrefix);
 
-/** The record of an event. @param sessionId null: whatever it could settle is settled */
+/**
+ * Encodes an event as a history record.
+ * @param sessionId session whose reservation the event settles, or null if there is nothing to settle
+ */
 export const exposureRecord = (exposure: Exposure, sessionId: string | null): Buffer =>
   isOwn(exposure.event)
     ? writeRecord(ownCode, exposure, Buffer.from(exposure.event.slice(ownPrefix.length), 'hex'))
     : writeRecord(codes[exposure.event], exposure, sessionId === null ? noSession : tailOf(sessionId));
 
-/** What a record begins with, whether its session was settled or not. */
+/** Start of a record, which is the same whether or not its session was settled. */
 export const withoutSession = (record: Buffer): Buffer => record.subarray(0, offsets.session);
 
-/** The record of an impression that an answer reserves. */
+/** Encodes the reservation of an impression as a history record. */
 export const reservedRecord = (exposure: Exposure, sessionId: string): Buffer =>
   writeRecord(reservedCode, exposure, tailOf(sessionId));
 
-/** A reserved impression that is still to come, with its record. */
+/** Reserved impression that has not been recorded yet, with its record. */
 export type Reserved = { exposure: Exposure; record: Buffer };
 
 export type StoredHistory = {
   exposures: Exposure[];
   reserved: Reserved[];
-  /** Records of reservations that are settled or have expired (count). */
+  /** Number of settled or expired reservation records. */
   stale: number;
 };
 
-/** @param storedUntilMs reservations expire a minute before it (epoch milliseconds) */
+/**
+ * Decodes the records of a history.
+ * @param storedUntilMs time in epoch milliseconds; reservations made more than a minute before it have expired
+ */
 export function readRecords(bytes: Buffer, storedUntilMs: number): StoredHistory {
   const exposures: Exposure[] = [];
   const open: Reserved[] = [];

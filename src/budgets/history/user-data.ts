@@ -3,20 +3,20 @@ import type { EraseOfUser, EraseWithSessions, ErasureSweep, ExportRows } from '.
 import type { Exposure } from '../caps.ts';
 import { readRecords } from './records.ts';
 
-/** Deletes the user's history of exposures and opt-outs. */
+/** Deletes a user's exposure history and opt-outs. */
 export const eraseHistoryOfUser: EraseOfUser = async (pool, sweep, onErased) => {
   await onErased({ histories: await deleteHistories(pool, sweep.subject.userKeys, sweep) });
 };
 
-/** Deletes the histories that these sessions added to. */
+/** Deletes the histories of the users of these sessions. */
 export const eraseHistoriesOfSessions: EraseWithSessions = async (executor, sessions, sweep) => {
   const userKeys = [...new Set(sessions.flatMap(({ userKey }) => userKey ?? []))];
   return { histories: await deleteHistories(executor, userKeys, sweep) };
 };
 
 /**
- * The second sweep keeps a history that a new session may have begun. Rows are locked in the order of their keys, as
- * everywhere, which avoids deadlocks.
+ * Deletes histories. The second sweep retains a history if the user has had a new session since the first. Rows are
+ * locked in key order, as everywhere, to avoid deadlocks.
  */
 async function deleteHistories(
   executor: Executor,
@@ -34,7 +34,7 @@ async function deleteHistories(
   return rowCount ?? 0;
 }
 
-/** Exposures, reservations and opt-outs under the keys of the user's sessions. */
+/** Exports the exposures, reservations and opt-outs of a user. */
 export const exportHistory: ExportRows = async function* (executor, { userKeys }) {
   const slices = readSlices<{ exposures: Buffer; entry: Record<string, unknown> }>(
     executor,

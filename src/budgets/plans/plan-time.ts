@@ -4,25 +4,30 @@ import { hourMs } from '../../platform/lib/time.ts';
 import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
 import type { Hours } from '../caps.ts';
 
-/** What the time of a plan depends on; times in epoch milliseconds. */
+/** Rules that determine which times count for a plan. */
 export type PlanRules = {
   hours: Hours | null;
-  /** Whose requests the campaign is shown to. */
+  /** Publishers whose requests the campaign is shown to. */
   publisherIds: readonly number[];
 };
 
 /**
- * How much of a plan lies between two times: the requests that are expected while the campaign's hours are open, where
- * the traffic is known (docs/guides/how-a-decision-is-made.md#pacing), else open milliseconds. Only ratios of it count.
+ * Measures the part of a plan between two times, in epoch milliseconds. If the traffic is known, the result is the
+ * number of requests expected during the campaign's hours (docs/guides/how-a-decision-is-made.md#pacing). Otherwise it
+ * is the open time in milliseconds. Only ratios of results are meaningful.
  */
 export type PlanTime = (fromMs: number, toMs: number) => number;
 
 type Weekly = { profile: TrafficProfile; offset: number; sums: Float64Array };
 
-/** The week of a campaign, as long as neither the model's version nor the offset of its time zone changes. */
+/** Cached weekly sums of each campaign, valid until the model version or the offset of the time zone changes. */
 const weeks = new WeakMap<PlanRules, Weekly>();
 
-/** @param zone that of the cap: hours of each user's own time zone are taken in it, for there is one plan for all */
+/**
+ * Creates the time measure for a plan.
+ * @param zone time zone of the cap; hours in the user's own time zone are also evaluated in it, because all users share
+ * one plan
+ */
 export function planTimeOf(rules: PlanRules, zone: string, model: Model, nowMs: number): PlanTime {
   const profile = trafficOf(model, rules.publisherIds);
   if (profile === null) return (fromMs, toMs) => openMs(rules, zone, fromMs, toMs);
@@ -55,7 +60,10 @@ function weekOf(rules: PlanRules, profile: TrafficProfile, zone: string, nowMs: 
 
 const weekMinutes = 10_080;
 
-/** The part of a time within the campaign's hours (milliseconds); a clock change shifts them by an hour. */
+/**
+ * Time within the campaign's hours, in milliseconds. A daylight saving change within the period shifts the hours by one
+ * hour.
+ */
 export function openMs({ hours }: PlanRules, zone: string, fromMs: number, toMs: number): number {
   if (hours === null || toMs <= fromMs) return toMs - fromMs;
   const minutes = (toMs - fromMs) / 60_000;
@@ -65,7 +73,7 @@ export function openMs({ hours }: PlanRules, zone: string, fromMs: number, toMs:
   return (open + openMinutes(hours, start, minutes - whole * weekMinutes)) * 60_000;
 }
 
-/** Open minutes from a minute of the week on; they may extend into the next week. */
+/** Open minutes in a period that starts at a minute of the week and may extend into the next week. */
 function openMinutes({ windows }: Hours, start: number, minutes: number): number {
   let open = 0;
   for (const window of windows)

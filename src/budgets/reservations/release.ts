@@ -9,13 +9,13 @@ import { reservationMs } from '../history/records.ts';
 import { addUsage } from '../usage/usage.ts';
 import { releaseStep } from './reservations.ts';
 
-/** Clicks that have not come by this age are not foreseen (milliseconds). */
+/** Session age, in milliseconds, after which no further clicks are expected. */
 const clickMs = 75_000;
 
 /**
- * The releases of a reservation by the age of its session, and which share of the events comes later, as long as no
- * delays are known (docs/guides/how-a-decision-is-made.md#reservations). Impressions that have not come by
- * `reservationMs` do not come; for clicks after `clickMs`, nothing is reserved.
+ * Release steps of a reservation, by session age. Each step states the share of events that are still to come, used
+ * until actual delays are known (docs/guides/how-a-decision-is-made.md#reservations). Impressions are not expected
+ * after `reservationMs`, and nothing is reserved for clicks after `clickMs`.
  */
 const steps: readonly ({ ageMs: number } & Record<PayingEvent, number>)[] = [
   { ageMs: 10_000, impression: 1, click: 0.9, conversion: 1 },
@@ -30,13 +30,13 @@ const steps: readonly ({ ageMs: number } & Record<PayingEvent, number>)[] = [
   { ageMs: 72 * hourMs, impression: 0, click: 0, conversion: 0 },
 ];
 
-/** The step by which clicks have come: money for the conversions of those that have not is let go. */
+/** Step at which no more clicks are expected. The amounts reserved for conversions of unclicked offers are released. */
 const clickStep = steps.findIndex(({ ageMs }) => ageMs === clickMs);
 
-/** Less is let go as a whole (share). */
+/** Share of a reservation below which the entire remainder is released. */
 const leastShare = 0.05;
 
-/** The share of events that comes after a step. */
+/** Share of events that occur after a step. */
 function laterShare(step: number, paidBy: PayingEvent, delays: DelayCounts | null): number {
   const at = steps[step];
   if (at === undefined) return 1;
@@ -47,11 +47,11 @@ function laterShare(step: number, paidBy: PayingEvent, delays: DelayCounts | nul
 
 export const stepAgesMs: readonly number[] = steps.map(({ ageMs }) => ageMs);
 
-/** What is known when reservations are released. */
+/** Data for releasing reservations. */
 export type Known = {
-  /** How long events take; null: not known. */
+  /** Observed event delays, or null if unknown. */
   delays: DelayCounts | null;
-  /** What the rates of an offer may be at most. */
+  /** Returns upper bounds for the rates of an offer. */
   ratesOf: (offerId: number) => HighRates;
 };
 
@@ -64,8 +64,9 @@ type Reserved = {
 };
 
 /**
- * What a step leaves of a reservation that has been through the steps before it: itself, another one, or null.
- * @param isClicked asked at `clickStep` only
+ * Returns the remainder of a reservation after a step: the same object if unchanged, a smaller reservation, or null.
+ * All earlier steps must have been applied.
+ * @param isClicked whether the offer was clicked; used at `clickStep` only
  */
 export function afterStep<One extends Reserved>(
   step: number,
@@ -81,7 +82,7 @@ export function afterStep<One extends Reserved>(
   return impressions === 0 && micros <= 0 ? null : { ...reservation, impressions, micros, chance };
 }
 
-/** The chance after a step that the event still comes, taken high. */
+/** Upper estimate of the probability, after a step, that the event will still occur. */
 function chanceAfter(step: number, { offerId, paidBy, chance }: Reserved, known: Known, isClicked: boolean): number {
   const { delays, ratesOf } = known;
   const [later, laterBefore] = [laterShare(step, paidBy, delays), laterShare(step - 1, paidBy, delays)];
@@ -94,17 +95,23 @@ function chanceAfter(step: number, { offerId, paidBy, chance }: Reserved, known:
   }
   if (step < clickStep) return Math.min(chance, rates.click * rates.conversion);
   if (step === clickStep) return isClicked ? rates.conversion : 0;
-  // Conversions may take days: their money is let go with the delays alone, or little known offers would wait for long.
+  // Conversions can take days, so their amounts are released by the delays only. Otherwise offers with little data
+  // would hold their reservations for too long.
   return later < leastShare ? 0 : Math.min(chance * part, rates.conversion * later);
 }
 
-/** The chance of an event that has not come yet. @param later the share of events that comes later than now */
+/**
+ * Probability that an event which has not occurred yet will still occur.
+ * @param later share of events that occur later than now
+ */
 const chanceLeft = (chance: number, later: number): number => (chance * later) / (1 - chance * (1 - later) || 1);
 
-/** Sessions whose reservations are released in one transaction (count). */
+/** Maximum number of sessions whose reservations are released in one transaction. */
 const maxSessions = 500;
 
-/** Releases cap reservations, step by step, as the time goes by without an event: the rest goes back to campaigns. */
+/**
+ * Releases cap reservations step by step as sessions age without an event, and returns the amounts to the campaigns.
+ */
 export async function releaseDueReservations(pool: pg.Pool, nowMs: number, ratesOf: Known['ratesOf']): Promise<void> {
   const known = { delays: await readDelays(pool), ratesOf };
   for (const [step, ageMs] of stepAgesMs.entries()) {

@@ -8,36 +8,38 @@ import type { ActiveCaps, LimitedTotal } from '../caps.ts';
 import { periodNames, takenDeltas, type UsageDelta } from '../usage/usage.ts';
 
 /**
- * The part of a campaign's totals that is reserved for an answer until the paying event; it shrinks with the age of the
- * session (`release.ts`).
+ * Part of a campaign total that is reserved for a served offer until its paying event. It decreases with the session's
+ * age (`release.ts`).
  */
 export type Reservation = {
   sessionId: string;
   offerId: number;
   campaignId: number;
-  /** null: the campaign's own total. */
+  /** Publisher that the campaign total is counted at, or null for the total over all publishers. */
   publisherId: number | null;
-  /** With the time of the session it gives the periods. */
+  /** Time zone of the campaign total. Together with the session time, it determines the periods. */
   timeZone: string;
-  /** The periods it is counted in. */
+  /** Periods in which the reservation is counted. */
   periods: readonly string[];
   impressions: number;
   micros: number;
-  /** What its money waits for. */
+  /** Event that the reserved amount is waiting for. */
   paidBy: PayingEvent;
-  /** What `micros` is of all that would be paid: the chance that it is, taken high. */
+  /**
+   * Upper estimate of the probability that the event will be paid. `micros` is the full price times this probability.
+   */
   chance: number;
-  /** The slice that granted it; null: it was added to the usage of the campaign. Not stored. */
+  /** Leased slice that granted the reservation. Null if it was added to the campaign's usage instead. Not stored. */
   sliceId: string | null;
 };
 
-/** A session and the offers that it shows. */
+/** Session with the offers that it shows. */
 type ShowingSession = {
   session: { id: string; publisherId: number; createdAtMs: number };
   decided: readonly { offer: Offer; reserveMicros: number; reserveChance: number }[];
 };
 
-/** What the offers of a session reserve of the totals of their campaigns; not granted yet. */
+/** Returns the reservations of campaign totals that the offers of a session need. They are not granted yet. */
 export const reservationsOf = (
   activeCaps: ActiveCaps,
   { session: { id: sessionId, publisherId, createdAtMs }, decided }: ShowingSession,
@@ -69,16 +71,22 @@ export const reservationsOf = (
  * cost the database three times one without caps (docs/adr/0005-caps-by-reservation.md#figures).
  */
 
-/** As stored, by time zone: [offer, campaign, publisher or 0, impressions, micros, place in `payingEvents`, chance]. */
+/**
+ * Stored reservations by time zone: [offer, campaign, publisher or 0, impressions, micros, index in `payingEvents`,
+ * chance].
+ */
 type Stored = [timeZone: string, [number, number, number, number, number, number, number?][]][];
 
-/** Chances are stored in parts of this, and those of the release before this one, which stored none, taken for low. */
+/**
+ * Chances are stored as integer multiples of 1/100,000. The previous release stored none, so a low chance is assumed
+ * for its rows.
+ */
 const chanceParts = 100_000;
 const unknownChance = 0.1;
 
 type Row = { session_id: string; reserved: string };
 
-/** What a session reserves, as its row has it. */
+/** Serialises the reservations of a session for its row. */
 function writeReserved(reservations: readonly Reservation[]): string {
   const byZone = new Map<string, Stored[number][1]>();
   for (const { timeZone, offerId, campaignId, publisherId, impressions, micros, paidBy, chance } of reservations) {
@@ -116,7 +124,7 @@ function readReserved({ session_id: sessionId, reserved }: Row): Reservation[] {
   });
 }
 
-/** Rows of `cap_reservations`, by session. */
+/** Builds the rows of `cap_reservations`, by session. */
 export function reservedBySession(reservations: readonly Reservation[]): Map<string, string> {
   const bySession = new Map<string, Reservation[]>();
   for (const each of reservations) getOrInsert(bySession, each.sessionId, () => []).push(each);
@@ -126,7 +134,7 @@ export function reservedBySession(reservations: readonly Reservation[]): Map<str
 const insertSql = `
 insert into cap_reservations (session_id, reserved) select unnest($1::uuid[]), unnest($2::text[])`;
 
-/** Stores all that sessions reserve. */
+/** Inserts the reservations of sessions. */
 export async function insertReservations(executor: Executor, reservations: readonly Reservation[]): Promise<void> {
   if (reservations.length === 0) return;
   const rows = [...reservedBySession(reservations)];
@@ -144,14 +152,16 @@ update cap_reservations set reserved = given.reserved
 from unnest($2::uuid[], $3::text[]) as given (session_id, reserved)
 where cap_reservations.session_id = given.session_id`;
 
-/** What stays of a reservation: itself, another one, or null. */
+/** Returns the remainder of a reservation: the same object if unchanged, a smaller reservation, or null. */
 type RemainderOf = (reservation: Reservation) => Reservation | null;
 
 type Session = { id: string; reservations: readonly Reservation[] };
 
 const readSession = (row: Row): Session => ({ id: row.session_id, reservations: readReserved(row) });
 
-/** Sessions after they were settled: those that ended, those that stay, and the usage that is released. */
+/**
+ * Splits settled sessions into those without reservations and those with some left, and computes the released usage.
+ */
 function settleSessions(sessions: readonly Session[], remainderOf: RemainderOf) {
   const released: UsageDelta[] = [];
   const ended: string[] = [];
@@ -175,7 +185,10 @@ function settleSessions(sessions: readonly Session[], remainderOf: RemainderOf) 
   return { released, values };
 }
 
-/** Settles reservations of sessions. @returns the usage that this releases */
+/**
+ * Settles the reservations of sessions.
+ * @returns the released usage
+ */
 export async function settleReservations(
   executor: Executor,
   sessionIds: readonly string[],
@@ -219,12 +232,14 @@ async function clicksOf(executor: Executor, sessions: readonly Session[]): Promi
   return new Set(rows.map(({ session_id: sessionId, offer_id: offerId }) => `${sessionId} ${offerId}`));
 }
 
-/** A step of sessions that began before `beforeMs`, at most `limit` of them; `seesClicks`: clicks are looked up. */
+/**
+ * Release step for at most `limit` sessions that started before `beforeMs`. `seesClicks` makes it look up their clicks.
+ */
 type Step = { step: number; beforeMs: number; limit: number; seesClicks: boolean };
 
 /**
- * Takes reservations through a step of their release, except those that another process is changing.
- * @returns the usage that this releases, and of how many sessions
+ * Applies one release step to due reservations, skipping those that another process has locked.
+ * @returns the released usage and the number of sessions
  */
 export async function releaseStep(
   executor: Executor,

@@ -5,60 +5,72 @@ import type { Reservation } from '../reservations/reservations.ts';
 import { type Amounts, periodNames, type UsageReader } from '../usage/usage.ts';
 import type { SliceAmounts, SliceRow, WantedSlice } from './rows.ts';
 
-/** Impressions a second of one total that are worth a slice (count); rarer ones are granted row by row. */
+/**
+ * Minimum impressions per second for leasing a slice of a campaign total. At lower rates, reservations are granted row
+ * by row.
+ */
 const minRatePerS = 16;
-/** What a slice is meant to last (milliseconds). */
+/** Time for which a leased slice should last, in milliseconds. */
 const sliceMs = 1000;
-/** A rate is not estimated from less (milliseconds). */
+/** Minimum period for estimating the impression rate, in milliseconds. */
 const minSampleMs = 100;
-/** Money is spread unevenly over impressions: a slice takes this times the average. */
+/** Safety factor on the average budget amount when sizing a slice, because amounts vary between impressions. */
 const moneyMargin = 1.25;
-/** A slice that granted nothing for so long is returned; one that old is replaced (milliseconds). */
+/** Idle time after which a leased slice is returned, in milliseconds. A slice older than `maxAgeMs` is replaced. */
 const idleMs = 5000;
 const maxAgeMs = 15_000;
 
-/** A leased slice as far as this process knows; its row has at least as much left. */
+/** Leased slice as known to this process. Its database row has at least as much left. */
 export type Slice = SliceRow & { size: SliceAmounts; takenAtMs: number; usedAtMs: number };
 
-/** What the process has of one total. */
+/** Slices of one campaign total that this process has leased, and the demand for them. */
 export type Holding = {
   total: LimitedTotal;
   current: Slice | null;
   next: Slice | null;
-  /** What was asked for since a slice was last taken. */
+  /** Demand since the last slice was leased. */
   demand: SliceAmounts & { sinceMs: number };
   isAsked: boolean;
-  /** No slice is asked for before. */
+  /** Time before which no new slice is requested, in epoch milliseconds. */
   refusedUntilMs: number;
 };
 
-/** Grants from the slices that this process has leased. */
+/** Grants reservations from the slices that this process has leased. */
 export type SliceGrants = {
-  /** Grants a reservation from the slice of its total. @returns the slice's id; null: it must be granted row by row */
+  /**
+   * Grants a reservation from the leased slice of its campaign total.
+   * @returns the slice id, or null if the reservation must be granted row by row
+   */
   grant: (total: LimitedTotal, wanted: WantedGrant) => string | null;
-  /** Takes back grants of which it is certain that they are not and will not be committed. */
+  /** Revokes grants that are known not to be committed, now or later. */
   revoke: (granted: readonly Reservation[]) => void;
-  /** Grants nothing more from the slices of these totals (by `totalsKey`), as when another process returned them. */
+  /**
+   * Stops granting from the slices of these campaign totals (by `totalsKey`), for example because another process
+   * returned them.
+   */
   drop: (keys: Iterable<string>) => void;
-  /** Whether there is a slice of a total (by `totalsKey`). */
+  /** Whether this process has leased a slice of a campaign total (by `totalsKey`). */
   isHeld: (key: string) => boolean;
-  /** The usage without what the own slices have left, which this process may still grant. */
+  /** Returns the usage minus the remainder of this process's leased slices, which it may still grant. */
   without: (table: UsageReader) => UsageReader;
 };
 
-/** `micros`: money in the periods, in millionths. */
+/** Reservation to grant. `micros` is the amount to reserve in each of the periods, in millionths. */
 type WantedGrant = { periods: readonly string[]; micros: number };
 
-/** Slices in memory; pure but for the clock. `slices.ts` takes and returns them. */
+/** Leased slices in memory. The only external dependency is the clock; `slices.ts` leases and returns the slices. */
 export type Holdings = SliceGrants & {
-  /** Retires slices that are idle, too old, or of a cap that has changed. */
+  /** Retires slices that are idle, too old, or whose cap has changed. */
   retireDue: (activeCaps: ActiveCaps) => void;
   retireAll: () => void;
-  /** Slices that came out of use since the last call; batches under way may still spend them. */
+  /** Returns the slices retired since the last call. Batches in progress may still spend them. */
   takeRetired: () => Slice[];
 };
 
-/** @param onWanted a slice of the total would pay */
+/**
+ * Creates the in-memory state of the leased slices.
+ * @param onWanted called when leasing a slice of a campaign total is worthwhile
+ */
 export function createHoldings(now: () => number, onWanted: (holding: Holding, nowMs: number) => void): Holdings {
   const holdings = new Map<string, Holding>();
   let retired: Slice[] = [];
@@ -178,7 +190,7 @@ const isOf = (slice: Slice, periods: readonly string[]): boolean =>
 const fits = ({ impressions, micros }: Slice, total: LimitedTotal, neededMicros: number): boolean =>
   (impressions >= 1 || !limits(total, 'impressions')) && (micros >= neededMicros || !limits(total, 'budget'));
 
-/** Half used: the next one is taken meanwhile. */
+/** Whether at least half of a leased slice is used, so that the next one should be leased. */
 const isLow = ({ impressions, micros, size }: Slice, total: LimitedTotal): boolean =>
   (impressions < size.impressions / 2 && limits(total, 'impressions')) ||
   (micros < size.micros / 2 && limits(total, 'budget'));
@@ -186,7 +198,10 @@ const isLow = ({ impressions, micros, size }: Slice, total: LimitedTotal): boole
 const isDue = ({ usedAtMs, takenAtMs }: Slice, nowMs: number): boolean =>
   nowMs - usedAtMs > idleMs || nowMs - takenAtMs > maxAgeMs;
 
-/** Whether a total is asked for so often that a slice pays; counts anew where it is not. */
+/**
+ * Whether the demand for a campaign total justifies leasing a slice. If not, the measurement is restarted after a
+ * second.
+ */
 function isDemandHigh(holding: Holding, nowMs: number): boolean {
   const { impressions, sinceMs } = holding.demand;
   const elapsedS = (nowMs - sinceMs) / 1000;
@@ -195,7 +210,7 @@ function isDemandHigh(holding: Holding, nowMs: number): boolean {
   return false;
 }
 
-/** As much as is asked for in the time a slice is meant to last. */
+/** Computes the slice to request: the expected demand for its intended duration. */
 export function wantedSlice(id: string, { total, demand }: Holding, nowMs: number): WantedSlice {
   const impressions = Math.max(
     minRatePerS,

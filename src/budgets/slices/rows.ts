@@ -20,27 +20,27 @@ import {
  * Lock order: users, slices by id, totals by key.
  */
 
-/** How long a slice stays when its process does not return it (seconds, by the clock of the database). */
+/** Duration of a slice's lease, in seconds by the database clock. Afterwards, an unreturned slice is released. */
 const sliceLeaseS = 30;
 
-/** The last part of a limit (share), which is not leased but granted row by row. */
+/** Final share of a cap that is never leased in slices. Its reservations are granted row by row. */
 const exactShare = 0.01;
 
-/** A slice takes at most this part of what is left before the exact part, so that slices shrink towards the end. */
+/** Maximum share of the leasable remainder that one slice can take, so that slices become smaller towards the limit. */
 const remainderShare = 0.25;
 
-/** An amount that no cap limits may be used beyond what was taken, and is negative then. */
+/** Remaining amounts of a slice. An amount without a cap may be overdrawn and then becomes negative. */
 export type SliceAmounts = { impressions: number; micros: number };
 
 export type SliceRow = SliceAmounts & {
   id: string;
   campaignId: number;
-  /** null: the campaign's own total. */
+  /** Publisher that the campaign total is counted at, or null for the total over all publishers. */
   publisherId: number | null;
   periods: readonly string[];
 };
 
-/** A slice to take: `wanted` at most, nothing if less than `least` is left of a limit. */
+/** Slice to lease: at most `wanted`, and nothing if less than `least` is available under a limit. */
 export type WantedSlice = {
   id: string;
   total: LimitedTotal;
@@ -49,10 +49,10 @@ export type WantedSlice = {
   least: SliceAmounts;
 };
 
-/** Taken slices, without those that were refused, and the usage afterwards. */
+/** Leased slices, without the refused ones, and the resulting usage. */
 export type TakenSlices = { slices: SliceRow[]; used: CampaignUsage[] };
 
-/** Takes slices of totals, smaller ones where little is left, in one transaction. */
+/** Leases slices of campaign totals in one transaction. Slices are smaller if little is left. */
 export const takeSlices = (pool: pg.Pool, wanted: readonly WantedSlice[]): Promise<TakenSlices> =>
   transaction(pool, async (executor) => {
     const asked = wanted.flatMap(({ total, periods, wanted: amounts }) => deltasOf(total, periods, amounts));
@@ -71,7 +71,10 @@ export const takeSlices = (pool: pg.Pool, wanted: readonly WantedSlice[]): Promi
     return { slices, used: [...reached, ...trimmed] };
   });
 
-/** What of a slice may be taken. @param reached the usage with all that is wanted */
+/**
+ * Reduces a requested slice to the available amounts, or returns null if the request is refused.
+ * @param reached usage including all requested slices
+ */
 function fitSlice(
   { id, total, periods, wanted, least }: WantedSlice,
   reached: readonly CampaignUsage[],
@@ -80,7 +83,7 @@ function fitSlice(
   const amounts: SliceAmounts = { impressions, micros };
   for (const cap of total.caps) {
     const field = fieldOf(cap.metric);
-    // Answers hold nothing of own events, which are counted in periods of their own.
+    // Nothing is reserved for own events, which are counted in separate periods.
     if (field === 'ownEvents') continue;
     const period = periods.find((name) => name.split(' ')[0] === cap.per);
     const after = reached.find(
@@ -120,7 +123,10 @@ async function insertSlices(executor: Executor, slices: readonly SliceRow[]): Pr
   });
 }
 
-/** Gives what is left of slices back to their totals. @returns the usage afterwards */
+/**
+ * Returns leased slices by subtracting their remainders from the usage of the campaign totals.
+ * @returns the resulting usage
+ */
 export const returnSlices = (pool: pg.Pool, ids: readonly string[]): Promise<CampaignUsage[]> =>
   transaction(pool, async (executor) => {
     const { rows } = await executor.query<Row>({
@@ -136,10 +142,10 @@ export const returnSlices = (pool: pg.Pool, ids: readonly string[]): Promise<Cam
     );
   });
 
-/** Slices returned in one transaction (count). */
+/** Maximum number of expired slices returned in one transaction. */
 const maxExpired = 1000;
 
-/** Gives back the slices of processes that ended without it. */
+/** Returns the expired slices of processes that ended without returning them. */
 export const releaseExpiredSlices = (pool: pg.Pool): Promise<void> =>
   transaction(pool, async (executor) => {
     const { rows } = await executor.query<Row>({
@@ -166,7 +172,10 @@ left join (
 ) held using (campaign_id, publisher_id, period)
 where period = any($1::text[]) and ($2::integer[] is null or campaign_id = any($2))`;
 
-/** What is truly used in any of the periods: without the slices that processes hold. `campaignIds` null: of all. */
+/**
+ * Loads the actual usage in any of the periods, excluding slices that processes have leased. A null `campaignIds` means
+ * all campaigns.
+ */
 export async function loadTrueUsage(
   executor: Executor,
   periods: readonly string[],
@@ -188,8 +197,9 @@ where slice.id = spent.id and (select count(*) from held) = cardinality($1::uuid
 returning slice.id`;
 
 /**
- * Subtracts reservations from the slices that granted them, in the transaction that stores them.
- * @returns whether all of these slices still exist; nothing is subtracted otherwise
+ * Subtracts reservations from the slices that granted them. It must run in the transaction that stores the
+ * reservations.
+ * @returns whether all these slices still exist; if not, nothing is subtracted
  */
 export async function spendSlices(executor: Executor, granted: readonly Reservation[]): Promise<boolean> {
   const sums = new Map<string, { id: string; impressions: number; micros: number }>();

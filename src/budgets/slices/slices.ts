@@ -8,18 +8,19 @@ import { createHoldings, type Holding, noDemand, type Slice, type SliceGrants, w
 import { returnSlices, takeSlices } from './rows.ts';
 
 /**
- * The slices of totals that this process has leased, and grants from in memory: fetches that show a campaign with a
- * total cap then need no lock that other processes hold (docs/adr/0012-slices-of-totals.md). Memory is only a guess of
- * what is left, never more than the row of the slice has: a grant counts once the row was reduced in its transaction.
+ * Slices of campaign totals that this process has leased and grants from memory. Fetches that show a campaign with a
+ * total cap then need no lock shared with other processes (docs/adr/0012-slices-of-totals.md). The remainder in memory
+ * is an estimate that never exceeds the database row of the slice. A grant is final only when its transaction has
+ * reduced that row.
  */
 export type Slices = SliceGrants & {
-  /** Returns what is out of use; a job of every second. */
+  /** Returns unused slices. Called every second by a job. */
   returnUnused: () => Promise<void>;
-  /** Returns everything and takes no more. */
+  /** Returns all slices and leases no more. */
   close: () => Promise<void>;
 };
 
-/** After a refusal the database is asked again after this time (milliseconds). */
+/** Pause after a refusal before the next lease request, in milliseconds. */
 const retryMs = 500;
 
 type SlicesOptions = {

@@ -2,16 +2,16 @@ import type { Campaign } from '../../catalog/types.ts';
 import { type ActiveCaps, type LimitedTotal, totalsKey } from '../caps.ts';
 import { type CampaignUsage, limitOf, periodKey, periodName } from './usage.ts';
 
-/** An event, and what it pays in the currency of its campaign (millionths); 0: nothing. */
+/** Event with its revenue in millionths of the campaign's currency, or 0 if it is not paid. */
 export type PaidEvent = { campaign: Campaign; publisherId: number; atMs: number; revenueMicros: number };
 
-/** A budget in one of its periods: the key of its row of usage, and what may be booked there (millionths). */
+/** Budget in one period: the key of its usage row, and the maximum amount that may be booked there, in millionths. */
 type Budget = { key: string; limitMicros: number };
 
-/** What an event pays (millionths), and the budgets it must fit into. */
+/** Price of an event, in millionths, and the budgets that it must fit into. */
 export type Bill = { micros: number; budgets: readonly Budget[] };
 
-/** The bill of an event; without budgets where it pays nothing. */
+/** Returns the bill of an event. The bill lists no budgets if the event is not paid. */
 export function billOf(activeCaps: ActiveCaps, { campaign, publisherId, atMs, revenueMicros }: PaidEvent): Bill {
   const totals = revenueMicros > 0 ? activeCaps.totalsOf(campaign, publisherId) : [];
   return { micros: revenueMicros, budgets: totals.flatMap((total) => budgetsOf(total, atMs)) };
@@ -26,8 +26,9 @@ const budgetsOf = (total: LimitedTotal, atMs: number): Budget[] =>
     }));
 
 /**
- * Which events are booked, one after the other: those that fit whole into what each of their budgets has left. Pure.
- * @param spentOf what was booked before, by the key of a budget
+ * Decides, one event after another, which events are booked. An event is booked only if it fits completely into the
+ * remainder of each of its budgets. Pure function.
+ * @param spentOf returns the amount that was already booked, by budget key
  */
 export function fitBills(bills: readonly Bill[], spentOf: (key: string) => number): boolean[] {
   const spent = new Map<string, number>();
@@ -40,8 +41,8 @@ export function fitBills(bills: readonly Bill[], spentOf: (key: string) => numbe
 }
 
 /**
- * What was booked before these bills.
- * @param after the usage with those of them that were assumed to fit
+ * Computes the amounts that were booked before these bills.
+ * @param after usage that already includes the bills assumed to fit
  */
 export function spentBefore(
   after: readonly CampaignUsage[],

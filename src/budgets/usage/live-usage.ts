@@ -4,17 +4,17 @@ import { type ActiveCaps, activeCapsOf, totalsKey } from '../caps.ts';
 import { type CampaignUsage, createUsageTable, loadUsage, periodsOf, type UsageTable } from './usage.ts';
 
 /**
- * The usage of campaigns with total caps, in memory, up to a second behind other processes; slices count as used
- * (`slices.ts`). Decisions are made with it and compared with the database before they are committed, so that its delay
- * never exceeds a cap.
+ * In-memory usage of campaigns with total caps, up to a second behind other processes. Leased slices count as used
+ * (`slices.ts`). Decisions based on it are checked against the database before they are committed, so the delay never
+ * causes a cap to be exceeded.
  */
 export type LiveUsage = {
-  /** The usage known now, for a catalogue with these caps. */
+  /** Returns the current usage for a catalogue with these caps, loading it if necessary. */
   known: (caps: ActiveCaps) => Promise<UsageTable>;
-  /** The same where nothing has to be read first; else null. */
+  /** Returns the current usage, or null if it would have to be loaded first. */
   knownNow: (caps: ActiveCaps) => UsageTable | null;
   learn: (used: readonly CampaignUsage[]) => void;
-  /** Reads what other processes used. */
+  /** Loads the usage that other processes have recorded. */
   refresh: () => Promise<void>;
 };
 
@@ -35,7 +35,7 @@ export function createLiveUsage({ pool, catalog, now }: LiveUsageOptions): LiveU
     complete = activeCaps;
   }
 
-  /** Caps whose totals are all in the table: usually those of the last catalogue. */
+  /** Active caps whose campaign totals are all in the table, usually those of the latest catalogue. */
   let complete: ActiveCaps | null = null;
 
   function isComplete(activeCaps: ActiveCaps): boolean {

@@ -10,7 +10,7 @@ import { findStandings } from '../standing.ts';
 
 type Sources = { pool: pg.Pool; catalog: { current: () => Snapshot }; now: () => number };
 
-/** How old shown figures may be (milliseconds). */
+/** Maximum age of reported figures, in milliseconds. */
 const maxAgeMs = 15_000;
 
 const amounts = [
@@ -21,7 +21,7 @@ const amounts = [
 
 type Money = Record<(typeof amounts)[number]['name'], number>;
 
-/** Gauges of budgets; the same in all processes. */
+/** Registers the budget gauges. Their values are the same in all processes. */
 export function registerBudgetMetrics(registry: Registry, sources: Sources): void {
   for (const { name, help } of amounts)
     registerGauge(registry, {
@@ -42,7 +42,7 @@ export function registerBudgetMetrics(registry: Registry, sources: Sources): voi
   });
 }
 
-/** By currency: over the whole lives of the campaigns, each once. */
+/** Sums the lifetime amounts of campaigns by currency. Each campaign is counted once. */
 async function readMoney({ pool, catalog }: Sources): Promise<Map<string, Money>> {
   const campaigns = new Map([...catalog.current().offers.values()].map(({ campaign }) => [campaign.id, campaign]));
   const usages = await loadTrueUsage(pool, ['lifetime']);
@@ -50,7 +50,7 @@ async function readMoney({ pool, catalog }: Sources): Promise<Map<string, Money>
   const sums = new Map<string, Money>();
   for (const { campaignId, publisherId, micros, spentMicros, unbilledMicros } of usages) {
     const campaign = campaigns.get(campaignId);
-    // What is counted at a publisher is counted over all publishers as well, where the campaign has caps of its own.
+    // If a campaign has caps of its own, its usage over all publishers already includes the usage at each publisher.
     if (campaign === undefined || (publisherId !== null && counted.has(campaignId))) continue;
     const { currency } = campaign.payout;
     const sum = sums.get(currency) ?? { spent: 0, reserved: 0, unbilled: 0 };

@@ -15,10 +15,10 @@ import {
 } from './usage.ts';
 
 /**
- * The totals that were exceeded because others used them meanwhile: the usage is beyond a cap now, and was not what the
- * decisions assumed.
- * @param assumed the usage the decisions were made with
- * @param isHeld whether the process has a slice of a total, which the decisions took for unused
+ * Finds campaign totals that were exceeded because other processes used them in the meantime. The usage is now over a
+ * cap, and it differed from the usage that the decisions assumed.
+ * @param assumed usage that the decisions were based on
+ * @param isHeld whether this process has leased a slice of a total; the decisions treated the slice as unused
  */
 export function findOverruns(
   activeCaps: ActiveCaps,
@@ -50,7 +50,7 @@ const byPeriod = (deltas: readonly UsageDelta[]): Map<string, UsageDelta> =>
 const isIn = (cap: TotalCap, { period }: CampaignUsage, timeZone: string, atMs: number): boolean =>
   capPeriod(cap, timeZone, atMs) === period;
 
-/** The usage without the process's own deltas, after they were rolled back. */
+/** Returns the usage without this process's own changes, which were rolled back. */
 export const withoutOwnDeltas = (deltas: readonly UsageDelta[], used: readonly CampaignUsage[]): CampaignUsage[] => {
   const own = byPeriod(deltas);
   return used.map((now) => {
@@ -60,7 +60,7 @@ export const withoutOwnDeltas = (deltas: readonly UsageDelta[], used: readonly C
   });
 };
 
-/** A usage table in which these totals are used up. */
+/** Returns a copy of a usage table in which the given campaign totals are used up. */
 export function withExhausted(
   table: UsageTable,
   keys: ReadonlySet<string>,

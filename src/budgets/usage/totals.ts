@@ -3,8 +3,9 @@ import { type CapUsage, isHeld, type LimitedTotal, type Totals } from '../caps.t
 import { type Amounts, capPeriod, fieldOf, goalUsageOf, type UsageReader } from './usage.ts';
 
 /**
- * Totals that are computed when a decision asks for them; afterwards the map has those that were asked for.
- * @param findTotal total by `totalsKey`
+ * Returns the campaign totals as a map that computes them on access. Iterating over the map yields only the totals that
+ * were read.
+ * @param findTotal returns a total by `totalsKey`
  */
 export function totalsAt(
   table: UsageReader,
@@ -25,7 +26,10 @@ export function totalsAt(
   });
 }
 
-/** What is used of the caps of a total in their current periods; of a lifetime, today too, by which it is paced. */
+/**
+ * Computes the cap usage of a campaign total in the current periods. For lifetime caps, it includes the usage of the
+ * current day, which pacing needs.
+ */
 function capUsageOf(table: UsageReader, total: LimitedTotal, atMs: number): CapUsage {
   const { campaignId, publisherId, timeZone, caps } = total;
   const usage: CapUsage = {};
@@ -46,6 +50,6 @@ function capUsageOf(table: UsageReader, total: LimitedTotal, atMs: number): CapU
   return usage;
 }
 
-/** What of an amount is only held. */
+/** Part of the usage that is only reserved. */
 const heldOf = (metric: 'impressions' | 'budget', used: Amounts): number =>
   metric === 'budget' ? used.micros - used.spentMicros : used.impressions - used.countedImpressions;

@@ -9,13 +9,14 @@ import { toMicros } from '../../platform/money.ts';
 import { type GoalTotal, type LimitedTotal, totalsKey } from '../caps.ts';
 
 /**
- * Amounts of one total; money in millionths. `impressions` and `micros` include what slices and reservations hold;
- * `countedImpressions`, `clicks`, `conversions`, `ownEvents` and `spentMicros` are what happened; `unbilledMicros` is
- * what events would have paid that no longer fitted into a budget.
+ * Usage amounts of a campaign total. Budget amounts are in millionths.
+ * - `impressions` and `micros` include the amounts held by slices and reservations.
+ * - `countedImpressions`, `clicks`, `conversions`, `ownEvents` and `spentMicros` are actual usage.
+ * - `unbilledMicros` is the revenue of events that no longer fitted into a budget.
  */
 export type Amounts = Record<AmountName, number>;
 
-/** The column of each amount. */
+/** Database column of each amount. */
 const columnOf = {
   impressions: 'impressions',
   clicks: 'clicks',
@@ -32,11 +33,11 @@ type AmountColumn = (typeof columnOf)[AmountName];
 
 const amountNames = Object.keys(columnOf) as AmountName[];
 
-/** Amounts made of one for each name. */
+/** Builds amounts by calling a function for each name. */
 const eachAmount = (of: (name: AmountName) => number): Amounts =>
   Object.fromEntries(amountNames.map((name) => [name, of(name)])) as Amounts;
 
-/** The sum of two amounts, or their difference (`sign` -1). */
+/** Adds two sets of amounts, or subtracts the second one (`sign` -1). */
 export const addAmounts = (a: Amounts, b: Amounts, sign: 1 | -1 = 1): Amounts => ({
   impressions: a.impressions + sign * b.impressions,
   clicks: a.clicks + sign * b.clicks,
@@ -48,27 +49,27 @@ export const addAmounts = (a: Amounts, b: Amounts, sign: 1 | -1 = 1): Amounts =>
   ownEvents: a.ownEvents + sign * b.ownEvents,
 });
 
-/** A change of a campaign's usage in one period. */
+/** Change to a campaign's usage in one period. */
 export type UsageDelta = Amounts & { campaignId: number; publisherId: number | null; period: string };
 
-/** The usage of a campaign in one period. */
+/** Usage of a campaign in one period. */
 export type CampaignUsage = UsageDelta;
 
 const quarterMs = 15 * 60_000;
 
 export const noAmounts: Amounts = eachAmount(() => 0);
 
-/** The same amount of everything. */
+/** Sets all amounts to the same value. */
 export const allAmounts = (amount: number): Amounts => eachAmount(() => amount);
 
-/** Memory is bounded: time zones × the quarters of an hour lately asked for. */
+/** Maximum number of cached entries: one per time zone and recently used quarter of an hour. */
 const maxKnownNames = 1000;
 const knownNames = new Map<string, readonly string[]>();
 
 /**
- * The four periods that contain an instant, in the order of `capPeriods`: `lifetime`, or the kind of a period with its
- * start, such as `hour 2026-11-21T10:00:00.000Z`. The same array for the whole quarter of an hour: offsets of time
- * zones are multiples of it.
+ * Returns the four periods that contain a time, in the order of `capPeriods`. A period is `lifetime`, or a unit and a
+ * start such as `hour 2026-11-21T10:00:00.000Z`. The same array is returned for a whole quarter of an hour, because
+ * time zone offsets are multiples of it.
  */
 export function periodNames(timeZone: string, atMs: number): readonly string[] {
   const key = `${timeZone} ${Math.floor(atMs / quarterMs)}`;
@@ -83,14 +84,14 @@ export function periodNames(timeZone: string, atMs: number): readonly string[] {
   return names;
 }
 
-/** The period of one kind that contains an instant. */
+/** Returns the period of one unit that contains a time. */
 export const periodName = (per: CapPeriod, timeZone: string, atMs: number): string =>
   periodNames(timeZone, atMs)[capPeriods.indexOf(per)] as string;
 
-/** Each own event is counted in periods of its own. */
+/** Period key of an own event. Each own event is counted in separate periods. */
 const ownPeriod = (kind: OwnKind, period: string): string => `${period} ${kind}`;
 
-/** The period that a cap counts in at an instant. */
+/** Returns the period of a cap that contains a time. */
 export function capPeriod(
   { metric, per }: { metric: CapMetric; per: CapPeriod },
   timeZone: string,
@@ -100,19 +101,19 @@ export function capPeriod(
   return isOwnKind(metric) ? ownPeriod(metric, period) : period;
 }
 
-/** All periods in which an event of an instant counts for a total. */
+/** Returns all periods in which an event at a given time counts towards a campaign total. */
 export function countedPeriods({ timeZone, goal }: LimitedTotal, kind: CapEvent, atMs: number): readonly string[] {
   const periods = periodNames(timeZone, atMs);
   if (isOwnKind(kind)) return periods.map((period) => ownPeriod(kind, period));
   return goal === null ? periods : [...periods, ...goalPeriodsAt(goal, atMs)];
 }
 
-/** Own events that caps of a total count. */
+/** Returns the own events that are limited by the caps of a campaign total. */
 const ownKindsOf = ({ caps }: LimitedTotal): OwnKind[] => [
   ...new Set(caps.map(({ metric }) => metric).filter(isOwnKind)),
 ];
 
-/** The current periods of totals, each once, with those of goals. */
+/** Returns the distinct current periods of campaign totals, including goal periods. */
 export const periodsOf = (totals: readonly LimitedTotal[], nowMs: number): string[] => [
   ...new Set(
     totals.flatMap((total) => [
@@ -123,13 +124,13 @@ export const periodsOf = (totals: readonly LimitedTotal[], nowMs: number): strin
   ),
 ];
 
-/** Counts only what happens from when the goal was set, until its end. */
+/** Returns the goal period if the time is between the setting of the goal and its end. */
 const goalPeriodsAt = ({ sinceMs, byMs, period }: GoalTotal, atMs: number): string[] =>
   sinceMs <= atMs && atMs < byMs ? [period] : [];
 
 type TotalRef = { campaignId: number; publisherId: number | null };
 
-/** One change of a total, in each of the periods. */
+/** Builds the same usage change of a campaign total for each of the periods. */
 export const deltasOf = (
   { campaignId, publisherId }: TotalRef,
   periods: readonly string[],
@@ -138,19 +139,19 @@ export const deltasOf = (
 
 type Taken = TotalRef & { periods: readonly string[]; impressions: number; micros: number };
 
-/** What a slice or a reservation takes of a total (1), or gives back (-1). */
+/** Builds the usage changes when a slice or reservation is taken from a campaign total (1) or returned to it (-1). */
 export const takenDeltas = (taken: Taken, sign: 1 | -1): UsageDelta[] =>
   deltasOf(taken, taken.periods, { impressions: sign * taken.impressions, micros: sign * taken.micros });
 
 type PeriodRef = TotalRef & { period: string };
 
-/** Names a total in one of its periods. */
+/** Builds the key of a campaign total in one period. */
 export const periodKey = ({ campaignId, publisherId, period }: PeriodRef): string =>
   `${totalsKey(campaignId, publisherId)} ${period}`;
 
 /**
- * Changes of the same total in the same period become one.
- * @param locked periods (by `periodKey`) that stay in the list where nothing of them changes
+ * Merges changes to the same campaign total in the same period.
+ * @param locked period keys (`periodKey`) whose entries are retained even if nothing changes
  */
 export function sumDeltas(deltas: readonly UsageDelta[], locked: ReadonlySet<string> = noKeys): UsageDelta[] {
   const sums = new Map<string, UsageDelta>();
@@ -192,8 +193,9 @@ returning campaign_id, publisher_id, period, impressions, clicks, micros,
   counted_impressions, conversions, spent_micros, unbilled_micros, own_events`;
 
 /**
- * Adds to the usage of campaigns; the rows stay locked until the transaction ends. @returns the usage after it
- * @param locked rows (by `periodKey`) that are locked and returned also where nothing of them changes
+ * Adds changes to the usage of campaigns. The rows stay locked until the transaction ends.
+ * @param locked period keys (`periodKey`) whose rows are locked and returned even if nothing changes
+ * @returns the resulting usage
  */
 export async function addUsage(
   executor: Executor,
@@ -222,7 +224,7 @@ export async function addUsage(
   return rows.map(toUsage);
 }
 
-/** The usage in any of the periods. */
+/** Loads the usage in any of the periods. */
 export async function loadUsage(executor: Executor, periods: readonly string[]): Promise<CampaignUsage[]> {
   const { rows } = await executor.query<UsageRow>({
     name: 'load_use',
@@ -235,10 +237,10 @@ export async function loadUsage(executor: Executor, periods: readonly string[]):
   return rows.map(toUsage);
 }
 
-/** How long the usage of a period is kept after its begin (milliseconds). */
+/** Retention of usage after the start of its period, in milliseconds. */
 const keptMs = { hour: 3 * dayMs, day: 70 * dayMs, month: 800 * dayMs, goal: 800 * dayMs };
 
-/** Retention: deletes the usage of periods that are long over. */
+/** Deletes usage whose retention has expired. */
 export async function deleteOldUsage(executor: Executor, nowMs: number): Promise<void> {
   for (const [per, ms] of Object.entries(keptMs)) {
     await executor.query("delete from campaign_usage where period like $1 || ' %' and period < $1 || ' ' || $2", [
@@ -248,7 +250,7 @@ export async function deleteOldUsage(executor: Executor, nowMs: number): Promise
   }
 }
 
-/** As stored; 64-bit numbers come as text. */
+/** Row of `campaign_usage` as stored. 64-bit numbers are strings. */
 export type UsageRow = { campaign_id: number; publisher_id: number; period: string } & Record<AmountColumn, string>;
 
 export const toUsage = (row: UsageRow): CampaignUsage => ({
@@ -262,11 +264,11 @@ export type UsageReader = {
   get: (campaignId: number, publisherId: number | null, period: string) => Amounts;
 };
 
-/** Usage by total and period. */
+/** Usage by campaign total and period. */
 export type UsageTable = UsageReader & {
   set: (used: CampaignUsage) => void;
   add: (delta: UsageDelta) => void;
-  /** A copy on read: each entry stays as it was when it was first read. */
+  /** Returns a copy-on-read copy: each entry keeps the value that it had when it was first read. */
   fork: () => UsageTable;
 };
 
@@ -298,7 +300,7 @@ const fields = {
   budget: 'micros',
 } as const satisfies Record<Exclude<CapMetric, OwnKind>, AmountName>;
 
-/** What a cap limits, and to how much: money in millionths. */
+/** Returns the usage field that a cap limits. */
 export const fieldOf = (metric: CapMetric): 'impressions' | 'clicks' | 'micros' | 'ownEvents' =>
   isOwnKind(metric) ? 'ownEvents' : fields[metric];
 export const limitOf = ({ metric, limit }: TotalCap): number => (metric === 'budget' ? toMicros(limit) : limit);
@@ -309,7 +311,7 @@ const goalFields = {
   conversions: 'conversions',
 } as const satisfies Record<GoalMetric, AmountName>;
 
-/** Delivered count for the goal of a total. */
+/** Returns the number of delivered events for the goal of a campaign total. */
 export const goalUsageOf = (
   table: UsageReader,
   { campaignId, publisherId }: TotalRef,

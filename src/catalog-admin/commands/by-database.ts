@@ -26,7 +26,7 @@ const actor: Actor = {
   publisherId: null,
 };
 
-/** Thrown to roll back a dry run. */
+/** Error that is thrown to roll back a dry run. */
 const undo = new Error('dry run');
 
 export type CatalogueDatabase = {
@@ -37,8 +37,8 @@ export type CatalogueDatabase = {
 };
 
 /**
- * Runs `work` with a pool of its own.
- * @param writes whether to apply missing migrations first; read-only work requires that they are applied
+ * Runs `work` with a separate connection pool, and closes the pool afterwards.
+ * @param writes whether to apply pending migrations first; read-only work requires that they are applied
  */
 async function withPool<T>(
   { databaseUrl, signal }: CatalogueDatabase,
@@ -57,8 +57,8 @@ async function withPool<T>(
 }
 
 /**
- * Passes the pieces of a catalogue file to `write`.
- * @param publisherId null for the only publisher
+ * Exports a catalogue by passing the chunks of the file to `write`.
+ * @param publisherId publisher to export, or null if there is only one publisher
  * @returns the publisher's id
  */
 export const exportByDatabase = (
@@ -77,8 +77,8 @@ export const exportByDatabase = (
   });
 
 /**
- * Returns the id of the publisher, checked.
- * @param id null for the only publisher
+ * Returns the id of an existing publisher.
+ * @param id requested publisher, or null if there is only one publisher
  */
 async function findPublisher(pool: pg.Pool, id: number | null): Promise<number> {
   const { rows } = await pool.query<{ id: number }>(
@@ -92,19 +92,19 @@ async function findPublisher(pool: pg.Pool, id: number | null): Promise<number> 
 }
 
 type ImportOptions = {
-  /** Publisher to import into; null creates a new one. */
+  /** Publisher to import into, or null to create a new one. */
   publisherId: number | null;
   dryRun: boolean;
-  /** Name of the file in error messages. */
+  /** File name for error messages. */
   name: string;
 };
 
-/** Result of an import; `publisherId` is null after a dry run into a new publisher. */
+/** Import result. `publisherId` is null after a dry run into a new publisher. */
 type ImportResult = { publisherId: number | null; warnings: readonly Warning[] };
 
 /**
  * Imports a catalogue file.
- * @throws AppError with all problems of the file
+ * @throws AppError with all problems in the file
  */
 export const importByDatabase = (
   database: CatalogueDatabase,
@@ -136,19 +136,19 @@ export const importByDatabase = (
   });
 
 type ApplyOptions = {
-  /** Publisher to apply to; null for the only publisher. */
+  /** Publisher to apply the file to, or null if there is only one publisher. */
   publisherId: number | null;
-  /** Name of the file in error messages. */
+  /** File name for error messages. */
   name: string;
   prune: boolean;
-  /** Digest of the confirmed plan; null applies any plan. */
+  /** Digest of the confirmed plan, or null to apply any plan. */
   expected: string | null;
   dryRun: boolean;
 };
 
 /**
  * Applies a catalogue file.
- * @throws AppError with all problems of the file
+ * @throws AppError with all problems in the file
  */
 export const applyByDatabase = (
   database: CatalogueDatabase,

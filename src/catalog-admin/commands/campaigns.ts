@@ -9,7 +9,7 @@ type CampaignRow = {
   usage: { metric: string; per: string; remaining: number; next_cost: number; exhausted: boolean }[];
 };
 
-/** Lists campaigns with their delivery states and exhausted limits. */
+/** Prints the campaigns with their delivery states and exhausted limits. */
 export const listCampaigns: Run = async (call) => {
   if (call.args.length > 0) throw usageError('This command takes no arguments.');
   const state = textOption(call, 'state');

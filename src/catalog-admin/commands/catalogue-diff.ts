@@ -6,7 +6,7 @@ import { readCatalogue } from './catalogue.ts';
 type CatalogueRow = Readonly<Record<string, unknown>>;
 type Catalogue = Readonly<Record<string, unknown>>;
 
-/** A row that differs. `fields` names the fields that differ if the row was changed. */
+/** Difference in one row. If the row was changed, `fields` lists the changed fields. */
 export type Difference = {
   kind: string;
   row: string;
@@ -15,8 +15,8 @@ export type Difference = {
 };
 
 /**
- * Compares two catalogue files, or the current catalogue with a file. The output lists the steps from the first to the
- * second.
+ * Compares two catalogue files, or the current catalogue with a file. The output lists the changes that lead from the
+ * first to the second.
  */
 export const diff: Run = async (call) => {
   const [file, other, ...rest] = call.args;
@@ -60,8 +60,8 @@ export function short(value: unknown): string {
 }
 
 /**
- * Compares two catalogues. Rows match by id, or by name if they have no id. Ids differ between publishers, so compare
- * files of the same publisher.
+ * Compares two catalogues. Rows are matched by id, or by name if they have no id. Ids differ between publishers, so
+ * both files should come from the same publisher.
  */
 export function compareCatalogues(from: Catalogue, to: Catalogue): Difference[] {
   const kinds = [...new Set([...Object.keys(from), ...Object.keys(to)])];

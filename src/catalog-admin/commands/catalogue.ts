@@ -16,7 +16,10 @@ export function fileOf({ args }: Call): string {
   return file;
 }
 
-/** Returns the database to use if there is no API key but a database URL, or null to call the service. */
+/**
+ * Returns the database to use, or null to call the service. By default, the database is used if a database URL but no
+ * API key is configured.
+ */
 export function databaseOf({ options, env, out, signal }: Call): CatalogueDatabase | null {
   const databaseUrl = env.DATABASE_URL ?? '';
   const hasKey = options.key !== undefined || (env.PERKWIRE_KEY ?? '') !== '';
@@ -33,7 +36,7 @@ export function databaseOf({ options, env, out, signal }: Call): CatalogueDataba
   return { databaseUrl, store: createImageStore(setting), progress, signal };
 }
 
-/** Returns the publisher's catalogue as text, held in memory. */
+/** Returns the publisher's catalogue as a single string. */
 export async function readCatalogue(call: Call): Promise<string> {
   const database = databaseOf(call);
   if (database === null) return JSON.stringify(await createApi(call).call('GET', exportPath));

@@ -5,7 +5,7 @@ import { jsonText } from '../../command-line/output.ts';
 type ControlsResponse = { message: string; data: object; warnings: { path: string; message: string }[] };
 
 /**
- * Path of the publisher's block rules.
+ * Returns the API path of a publisher's block rules.
  * @throws CommandError if the publisher id is missing or malformed
  */
 function pathOf(publisher: string): string {
@@ -51,7 +51,7 @@ type Cost = {
   }[];
 };
 
-/** Prints what each block rule changed and cost. */
+/** Prints the effect and cost of each block rule. */
 export const costOfControls: Run = async (call) => {
   const [publisher = '', ...rest] = call.args;
   if (rest.length > 0) throw usageError('Expected one publisher id.');
@@ -83,6 +83,6 @@ async function run(call: Call, action: 'stop' | 'resume'): Promise<number> {
   return say(call, await createApi(call).call('POST', `${path}/${id}/${action}`));
 }
 
-/** Stops an offer, a campaign or an advertiser with the kill switch. */
+/** Activates the kill switch for an offer, campaign or advertiser. */
 export const stop: Run = (call) => run(call, 'stop');
 export const resume: Run = (call) => run(call, 'resume');

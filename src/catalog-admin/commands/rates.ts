@@ -9,7 +9,7 @@ const path = '/manage/v1/exchange-rates';
 type Rates = { base: string | null; rates: { currency: string; rate: number; valid_from: string }[] };
 
 /**
- * Query parameters that select the publisher.
+ * Returns the query parameters that select a publisher.
  * @throws CommandError if the publisher id is missing or malformed
  */
 function queryOf(publisher: string): Record<string, string> {
@@ -28,7 +28,7 @@ export const showRates: Run = async (call) => {
   return exitCodes.ok;
 };
 
-/** Replaces the exchange rates of a publisher with those of a JSON file. */
+/** Replaces a publisher's exchange rates with the rates in a JSON file. */
 export const setRates: Run = async (call: Call) => {
   const [publisher = '', file = '', ...rest] = call.args;
   if (file === '' || rest.length > 0) throw usageError('Expected a publisher id and one file.');
@@ -39,7 +39,9 @@ export const setRates: Run = async (call: Call) => {
 
 type Imported = { data: DryRunView & { base: string; changed: number; removed: number } };
 
-/** Adds exchange rates from a delimited file to a publisher, or replaces the existing rates. */
+/**
+ * Imports a publisher's exchange rates from a delimited file. The rates are added to the existing ones or replace them.
+ */
 export const importRates: Run = async (call) => {
   const [publisher = '', name = '', ...rest] = call.args;
   if (name === '' || rest.length > 0) throw usageError('Expected a publisher id and one file.');

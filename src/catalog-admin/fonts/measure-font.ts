@@ -3,14 +3,14 @@ import { averageText } from '../../catalog/themes.ts';
 import { readWoff2 } from './read-woff2.ts';
 
 /**
- * Family, weights and metrics of a font file, in thousandths of the font size
+ * Family, weights and metrics of a font file. Metrics are in thousandths of the font size
  * (docs/reference/themes-and-rendering.md#web-fonts).
  */
 export type FontMeasures = Pick<WebFont, 'family' | 'weights' | 'ascent' | 'descent' | 'line_gap' | 'width'>;
 
 /**
  * Measures a font.
- * @returns null unless the file is a complete woff2 font with the letters of English
+ * @returns null unless the file is a complete WOFF2 font that contains the English letters
  */
 export async function measureFont(file: Buffer): Promise<FontMeasures | null> {
   try {
@@ -48,8 +48,8 @@ function measured(tables: ReadonlyMap<string, Buffer>): FontMeasures | null {
 }
 
 /**
- * Returns a function that maps a letter to its glyph, or 0 if there is no glyph. It reads the two cmap formats that web
- * fonts use.
+ * Returns a function that maps a letter to its glyph id, or to 0 if the font has no glyph for it. It supports the two
+ * cmap formats that web fonts use.
  */
 function glyphsOf(cmap: Buffer): (letter: string) => number {
   const offsets = Array.from({ length: cmap.readUInt16BE(2) }, (_, index) => cmap.readUInt32BE(8 + index * 8));
@@ -78,7 +78,8 @@ function glyphInSegments(table: Buffer, code: number): number {
 
 function glyphInGroups(table: Buffer, code: number): number {
   const count = table.readUInt32BE(12);
-  // Groups are sorted and each has at least one code, so at most `code + 1` groups begin at or before the code.
+  // Groups are sorted, and each contains at least one code. Therefore at most `code + 1` groups start at or before the
+  // code.
   for (let index = 0; index < Math.min(count, code + 1); index++) {
     const at = 16 + index * 12;
     const start = table.readUInt32BE(at);
@@ -88,7 +89,7 @@ function glyphInGroups(table: Buffer, code: number): number {
   return 0;
 }
 
-/** Family name for Windows, preferably that of all weights. Empty if the font has no name. */
+/** Returns the family name for Windows, preferably the typographic family. Empty if the font has no name. */
 function familyOf(name: Buffer): string {
   const texts = name.readUInt16BE(4);
   const familyNames = new Map<number, string>();
@@ -106,7 +107,7 @@ function familyOf(name: Buffer): string {
     .slice(0, 60);
 }
 
-/** Weight of the font, or the range of weights of a variable font. */
+/** Returns the font weight, or the weight range of a variable font. */
 function weightsOf(fvar: Buffer | undefined, os2: Buffer | undefined): string {
   const clamp = (weight: number): number => Math.min(Math.max(Math.round(weight), 1), 1000);
   if (fvar !== undefined) {

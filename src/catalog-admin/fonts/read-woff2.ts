@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 
-/** Tables of a font by their tags (OpenType specification). */
+/** Font tables by tag (OpenType specification). */
 type Tables = ReadonlyMap<string, Buffer>;
 
 const knownTags = (
@@ -10,13 +10,13 @@ const knownTags = (
   'bsln cvar fdsc feat fmtx fvar gvar hsty just lcar mort morx opbd prop trak Zapf Silf Glat Gloc Feat Sill'
 ).match(/.{4}(?= |$)/g) as string[];
 
-/** Maximum unpacked size (bytes). Small files that decompress to huge sizes are rejected. */
+/** Maximum decompressed size, in bytes. It protects against small files that decompress to a huge size. */
 const maxUnpackedBytes = 16 * 1024 * 1024;
 const unpack = promisify(brotliDecompress);
 
 /**
- * Reads numbers one after the other.
- * @throws RangeError at the end of the bytes
+ * Reads consecutive numbers from a buffer.
+ * @throws RangeError at the end of the buffer
  */
 class Cursor {
   readonly bytes: Buffer;
@@ -30,7 +30,7 @@ class Cursor {
     this.at += 4;
     return this.bytes.toString('latin1', this.at - 4, this.at);
   }
-  /** Reads a UIntBase128 of WOFF2. */
+  /** Reads a WOFF2 `UIntBase128`. */
   base128(): number {
     let value = 0;
     for (let count = 0; count < 5; count++) {
@@ -44,7 +44,7 @@ class Cursor {
 
 /**
  * Reads the tables of a WOFF2 file.
- * @throws RangeError, or a zlib error with a `code`, if the file is broken
+ * @throws RangeError, or a zlib error with a `code`, if the file is corrupt
  */
 export async function readWoff2(file: Buffer): Promise<Tables> {
   if (file.toString('latin1', 0, 4) !== 'wOF2') throw new RangeError('no woff2');
@@ -67,7 +67,7 @@ export async function readWoff2(file: Buffer): Promise<Tables> {
   const tables = new Map<string, Buffer>();
   let at = 0;
   for (const { tag, length, isTransformed } of entries) {
-    // A transformed `hmtx` begins with a byte of flags. The advance widths follow unchanged.
+    // A transformed `hmtx` table starts with a flag byte. The advance widths that follow are unchanged.
     const start = tag === 'hmtx' && isTransformed ? 1 : 0;
     tables.set(tag, data.subarray(at + start, at + length));
     at += length;

@@ -12,10 +12,10 @@ import { themes } from '../resources/themes.ts';
 import { fontMeasures, fontUrlProblem } from '../theme-overrides.ts';
 import { type FontMeasures, measureFont } from './measure-font.ts';
 
-/** Timeout of the whole call (milliseconds). */
+/** Timeout of the whole call, in milliseconds. */
 const deadlineMs = 10_000;
 
-/** Limits calls per publisher, so that slow hosts delay only the publisher that uses them. */
+/** Limits concurrent calls per publisher, so that a slow font host delays only the publisher that uses it. */
 const inTurn = createLimiter({
   maxConcurrent: 8,
   maxConcurrentPerClient: 1,
@@ -48,7 +48,7 @@ function required({ ascent, descent, line_gap, width }: typeof fontMeasures) {
 }
 
 /**
- * Route that measures a font for a theme. The theme takes the response unchanged
+ * Registers the route that measures a font. The response can be stored in a theme unchanged
  * (docs/reference/themes-and-rendering.md#web-fonts).
  */
 export function fontRoutes(
@@ -78,7 +78,7 @@ export function fontRoutes(
 
 /**
  * Fetches and measures a font.
- * @throws AppError invalid_font with the reason; unavailable if too many calls are waiting
+ * @throws AppError invalid_font with the reason; unavailable if too many calls are queued
  */
 export async function readFont(
   url: string,
@@ -89,7 +89,7 @@ export async function readFont(
   const wrong = fontUrlProblem(url);
   if (wrong !== null) throw refused(wrong);
   if (fetchFont === undefined) throw new AppError('unavailable');
-  // The same headers as those of a browser on a shop's page.
+  // Headers that a browser would send from a shop's page.
   const headers = { accept: 'font/woff2,*/*;q=0.1', origin: new URL(publicUrl).origin };
   const read = await inTurn(() => fetchFont(url, { headers, deadlineMs }), { client: publisherId });
   if ('problem' in read) throw refused(read.problem);

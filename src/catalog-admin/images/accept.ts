@@ -1,4 +1,4 @@
-/** Content types that a picture can be stored and sent in. */
+/** Content types that images can be stored and served in. */
 export const contentTypes = {
   avif: 'image/avif',
   webp: 'image/webp',
@@ -12,11 +12,14 @@ export type ImageType = keyof typeof contentTypes;
 export const isImageType = (text: string): text is ImageType => Object.hasOwn(contentTypes, text);
 
 /**
- * Chooses the image type of a response: AVIF or WebP if `Accept` lists it, by weight, AVIF first among equals;
- * otherwise the type of the original. If the header excludes that type, including by wildcards, PNG or JPEG is sent if
- * listed. If no type is acceptable, the original is sent.
- * @param animated whether it is an animation, which is never sent as AVIF, PNG or JPEG, because it would stand still
- * @param betterTypes types that are preferred to the original's type, the best last
+ * Chooses the image type of a response:
+ * - AVIF or WebP if `Accept` lists it, by weight. AVIF is preferred if the weights are equal.
+ * - Otherwise the original type, unless the header excludes it.
+ * - If it is excluded (wildcards are taken into account), PNG or JPEG if listed.
+ * - If no type is acceptable, the original type.
+ * @param animated whether the image is animated; animations are never sent as AVIF, PNG or JPEG, which would show a
+ * still image
+ * @param betterTypes types to prefer to the original type, in ascending order of preference
  */
 export function chooseType(
   accept: string | undefined,
@@ -40,10 +43,10 @@ export function chooseType(
   return (['png', 'jpg'] as const).find((type) => weightOf(type) > 0) ?? original;
 }
 
-/** Maximum length of the header (characters). */
+/** Maximum length of the `Accept` header, in characters. */
 const maxAcceptLength = 2048;
 
-/** Parses the weight of each media range. A malformed weight counts as 0. */
+/** Parses the weight of each media range. A malformed weight is treated as 0. */
 function parseAccept(accept: string): Map<string, number> {
   const weights = new Map<string, number>();
   for (const part of accept.slice(0, maxAcceptLength).toLowerCase().split(',')) {

@@ -5,7 +5,10 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from '../../platform/logger.ts';
 import { pathOf, readIfThere, writeWhole } from './files.ts';
 
-/** Cache on disk for transformed pictures that no longer fit into memory. It never fails: an error counts as a miss. */
+/**
+ * Disk cache for transformed images that do not fit into the memory cache. Its functions never fail: an error is
+ * treated as a miss.
+ */
 export type DiskCache = {
   get: (key: string) => Promise<Buffer | null>;
   set: (key: string, bytes: Buffer) => Promise<void>;
@@ -14,10 +17,10 @@ export type DiskCache = {
 type Options = { folder: string; maxBytes: number; logger: Logger };
 
 /**
- * Opens a cache of at most `maxBytes` in `folder` that evicts the least recently used file first. Files of earlier
- * processes are reused and evicted oldest first. Each process should have its own folder; sharing one only causes
- * misses.
- * @returns null if the cache is disabled, or the folder cannot be used, which is logged once
+ * Opens a disk cache of at most `maxBytes` in `folder`, with least-recently-used eviction. Files left by earlier
+ * processes are reused, and evicted oldest first. Each process should use a separate folder; a shared folder only
+ * causes additional misses.
+ * @returns null if the cache is disabled, or if the folder cannot be used, which is logged once
  */
 export async function openDiskCache({ folder, maxBytes, logger }: Options): Promise<DiskCache | null> {
   if (maxBytes === 0) return null;
@@ -56,7 +59,7 @@ export async function openDiskCache({ folder, maxBytes, logger }: Options): Prom
 
 const nameOf = (key: string): string => hash('sha256', key, 'hex');
 
-/** Lists the files of the cache, oldest first, and removes the temporary files of killed processes. */
+/** Lists the cached files, oldest first, and deletes temporary files left by killed processes. */
 async function filesOf(folder: string): Promise<{ name: string; size: number }[]> {
   const files: { name: string; size: number; atMs: number }[] = [];
   for (const part of await readdir(folder)) {

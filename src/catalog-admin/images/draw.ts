@@ -2,26 +2,26 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Size } from './parameters.ts';
 
-/** Result of drawing an SVG: the picture, its size if that is too large, or another problem. */
+/** Result of rendering an SVG: the image, its dimensions if they are too large, or another problem. */
 export type Drawn = { png: Buffer } | { tooLarge: Size } | { problem: 'broken' | 'slow' | 'heavy' };
 
 export type DrawingLimits = {
-  /** Maximum width or height (pixels). */
+  /** Maximum width or height, in pixels. */
   maxSide: number;
-  /** Maximum number of pixels. */
+  /** Maximum number of pixels in the rendered image. */
   maxPixels: number;
-  /** Maximum size of the PNG (bytes). */
+  /** Maximum file size of the PNG, in bytes. */
   maxBytes: number;
-  /** Timeout from the start of the process to the picture (milliseconds). */
+  /** Timeout from the start of the process until the image is ready, in milliseconds. */
   timeoutMs: number;
 };
 
 const program = fileURLToPath(new URL('../../../assets/draw-svg.mjs', import.meta.url));
-/** Exit codes of the drawing program. */
+/** Exit codes of the rendering process. */
 const tooLargeCode = 3;
 const brokenCode = 4;
 
-/** Environment of the process. It excludes the configuration, which holds secrets. */
+/** Returns the environment of the rendering process. The configuration is excluded because it contains secrets. */
 const environment = (): NodeJS.ProcessEnv => {
   const names = ['PATH', 'HOME', 'LD_LIBRARY_PATH', 'FONTCONFIG_PATH', 'FONTCONFIG_FILE'];
   return Object.fromEntries(
@@ -30,8 +30,8 @@ const environment = (): NodeJS.ProcessEnv => {
 };
 
 /**
- * Draws an SVG as a PNG in a separate process. A few hundred bytes of filters can keep the renderer busy for minutes,
- * and only a process can be stopped in the middle of that.
+ * Renders an SVG as a PNG in a separate process. A few hundred bytes of filters can keep the renderer busy for minutes,
+ * and only a process can be killed while rendering.
  */
 export function drawSvg(svg: Buffer, { maxSide, maxPixels, maxBytes, timeoutMs }: DrawingLimits): Promise<Drawn> {
   const args = [program, ...[maxSide, maxPixels, timeoutMs].map(String)];

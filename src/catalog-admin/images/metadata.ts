@@ -2,9 +2,9 @@ import { crc32 } from 'node:zlib';
 import type { ImageType } from './accept.ts';
 
 /**
- * Removes metadata of cameras and editors from a picture, such as location, device and author, without encoding it
- * again. It keeps what affects the display: colours, transparency, animation and rotation (EXIF orientation). Data
- * after the end of the picture is cut off. The result is deterministic.
+ * Removes camera and editor metadata from an image, such as location, device and author, without re-encoding. Data that
+ * affects the display is preserved: colours, transparency, animation and rotation (EXIF orientation). Trailing data
+ * after the end of the image is removed. The result is deterministic.
  * @param orientation EXIF orientation, 1 to 8
  * @returns null if the file is malformed
  */
@@ -18,11 +18,14 @@ export function stripMetadata(bytes: Buffer, type: ImageType, orientation: numbe
   }
 }
 
-/** Maximum number of segments or chunks, far beyond what encoders write. Other requests wait while they are read. */
+/**
+ * Maximum number of segments or chunks, far more than encoders write. It limits how long parsing can block other
+ * requests.
+ */
 const maxParts = 10_000;
 
 /**
- * Checks the number of parts.
+ * Validates the number of parts.
  * @throws RangeError if there are more than `maxParts`
  */
 const refuseBeyondParts = (count: number): void => {
@@ -33,7 +36,7 @@ type Stripper = (bytes: Buffer, turn: Buffer | null) => Buffer | null;
 
 const strippers: Partial<Record<ImageType, Stripper>> = { jpg: stripJpeg, png: stripPng, webp: stripWebp };
 
-/** EXIF data (TIFF, big endian) with only the orientation. */
+/** Builds EXIF data (TIFF, big endian) that contains only the orientation. */
 const turn = (orientation: number): Buffer =>
   Buffer.concat([
     Buffer.from('MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0', 'latin1'),
@@ -42,7 +45,7 @@ const turn = (orientation: number): Buffer =>
 
 const exifHead = Buffer.from('Exif\0\0', 'latin1');
 
-/** Application segments that affect the colours: JFIF, ICC profile, Adobe. */
+/** Application segments that affect colours: JFIF, ICC profile and Adobe. */
 const keptSegments: ReadonlyMap<number, string> = new Map([
   [0xe0, 'JFIF\0'],
   [0xe2, 'ICC_PROFILE\0'],
@@ -73,14 +76,14 @@ function stripJpeg(bytes: Buffer, turned: Buffer | null): Buffer | null {
     const isKept = isForApplications
       ? sign !== undefined && bytes.toString('latin1', at + 4, at + 4 + sign.length) === sign
       : marker !== 0xfe; // a comment
-    // The header of a scan is followed by its pixels, up to the next marker.
+    // A scan header is followed by the image data, up to the next marker.
     const next = marker === 0xda ? endOfScan(bytes, end) : end;
     if (isKept) retained.push(bytes.subarray(at, next));
     at = next;
   }
 }
 
-/** Offset of the marker that ends a scan, skipping stuffed zeros and restart markers. */
+/** Returns the offset of the marker that ends a scan, skipping stuffed zeros and restart markers. */
 function endOfScan(bytes: Buffer, from: number): number {
   for (let at = bytes.indexOf(0xff, from); at !== -1; at = bytes.indexOf(0xff, at + 1)) {
     const marker = bytes.readUInt8(at + 1);
@@ -95,7 +98,7 @@ function segment(marker: number, content: Buffer): Buffer {
   return Buffer.concat([head, content]);
 }
 
-/** Ancillary chunks that affect the display, and chunks of animations. */
+/** Ancillary chunks that affect the display, and animation chunks. */
 const keptChunks: ReadonlySet<string> = new Set(
   'tRNS gAMA cHRM sRGB iCCP cICP mDCV cLLI sBIT bKGD pHYs acTL fcTL fdAT'.split(' '),
 );
@@ -128,7 +131,7 @@ function pngChunk(name: string, content: Buffer): Buffer {
 }
 
 const webpChunks: ReadonlySet<string> = new Set(['VP8 ', 'VP8L', 'VP8X', 'ALPH', 'ANIM', 'ANMF', 'ICCP']);
-/** Flags in the first byte of `VP8X` for EXIF and XMP data. */
+/** Flags for EXIF and XMP data in the first byte of `VP8X`. */
 const hasExif = 0x08;
 const hasXmp = 0x04;
 

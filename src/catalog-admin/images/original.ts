@@ -6,22 +6,22 @@ import type { ImageType } from './accept.ts';
 import type { ImageStore } from './image-store.ts';
 import type { Size } from './parameters.ts';
 
-/** A picture as uploaded. The bytes of an id never change. */
+/** Image as uploaded. The bytes of an id never change. */
 export type Original = {
   bytes: Buffer;
-  /** SHA-256 of the bytes (hex). */
+  /** SHA-256 of the image bytes (hex). */
   sha256: string;
   type: ImageType;
-  /** Size as displayed, after the rotation of its EXIF data. Null if the bytes are not a readable picture. */
+  /** Displayed size, after EXIF rotation. Null if the bytes are not a readable image. */
   size: Size | null;
-  /** Number of frames; 1 for a still picture. */
+  /** Number of frames, or 1 for a still image. */
   frames: number;
 };
 
-/** Row of a picture; `bytes` is null if the image store has them. */
+/** Database row of an image. `bytes` is null if the bytes are in the image store. */
 export type StoredPicture = { bytes: Buffer | null; sha256: string };
 
-/** Returns the stored picture of a creative, or null if there is none with that id and type. */
+/** Returns the stored image of a creative, or null if there is no image with that id and type. */
 export async function findPicture(executor: Executor, id: number, type: ImageType): Promise<StoredPicture | null> {
   const { rows } = await executor.query<StoredPicture>({
     name: 'load_image',
@@ -33,8 +33,8 @@ from creative_images i join creatives c on c.id = i.creative_id where c.id = $1 
 }
 
 /**
- * Loads the bytes of a picture and measures it. Bytes from the image store are checked against their digest.
- * @throws AppError unavailable if the image store does not return them
+ * Loads the bytes of an image and measures it. Bytes from the image store are verified against their digest.
+ * @throws AppError unavailable if the image store does not return the bytes
  */
 export async function completeOriginal(
   { bytes, sha256 }: StoredPicture,
@@ -59,12 +59,12 @@ async function fetchBytes(sha256: string, store: ImageStore | null): Promise<Buf
 }
 
 /**
- * Names in libvips of the types that a creative can have. Other formats that it reads, such as drawings and documents,
- * are not transformed.
+ * libvips names of the image types that a creative can have. Other formats that libvips reads, such as SVG and PDF, are
+ * not transformed.
  */
 const rasterFormats: ReadonlySet<string> = new Set(['heif', 'webp', 'png', 'jpeg', 'gif']);
 
-/** Reads the dimensions from the header, without decoding the pixels. */
+/** Reads the dimensions from the image header, without decoding the pixels. */
 async function measure(bytes: Buffer): Promise<{ size: Size | null; frames: number }> {
   try {
     const { autoOrient, format, pages = 1 } = await sharp(bytes, { limitInputPixels: false }).metadata();

@@ -3,7 +3,7 @@ import { AppError } from '../../platform/errors.ts';
 import { integerParameter } from '../../platform/http/schemas.ts';
 import { problem } from '../../platform/problem.ts';
 
-/** Maximum requested width or height (pixels). */
+/** Maximum width or height that can be requested, in pixels. */
 const maxSide = 4096;
 
 const side = (name: string) =>
@@ -13,8 +13,8 @@ const side = (name: string) =>
   );
 
 /**
- * Query parameters of a picture (docs/reference/themes-and-rendering.md#images). All values are text; a repeated
- * parameter is invalid.
+ * Query parameters of an image request (docs/reference/themes-and-rendering.md#images). All values are strings. A
+ * repeated parameter is invalid.
  */
 export const imageQuery = Type.Object({
   width: side('Width'),
@@ -33,12 +33,12 @@ export type ImageQuery = Static<typeof imageQuery>;
 
 export type Size = { width: number; height: number };
 
-/** Requested dimensions; null if not specified. */
+/** Requested dimensions. Null means not specified. */
 export type RequestedImage = { width: number | null; height: number | null; aspectRatio: Size | null };
 
 /**
  * Parses the query parameters.
- * @throws AppError invalid_request for a side over 4096; the schema rejects all other errors
+ * @throws AppError invalid_request if the width or height exceeds 4096; the schema rejects all other errors
  */
 export function readImageQuery({ width, height, aspect_ratio }: ImageQuery): RequestedImage {
   const [x, y] = aspect_ratio?.split(':').map(Number) ?? [];
@@ -59,9 +59,10 @@ function readSide(name: string, text: string | undefined): number | null {
 }
 
 /**
- * Computes the size of the response in whole pixels, at least 1×1. If both sides are requested, the size is exactly
- * that, enlarged if necessary, and `aspect_ratio` is ignored. Otherwise it is the largest frame with the requested
- * ratio inside the original, reduced to the requested side and never enlarged.
+ * Computes the dimensions of the response, in whole pixels and at least 1×1. If both width and height are requested,
+ * the result has exactly these dimensions, enlarged if necessary, and `aspect_ratio` is ignored. Otherwise it is the
+ * largest frame with the requested ratio inside the original, reduced to the requested width or height and never
+ * enlarged.
  */
 export function planSize(original: Size, { width, height, aspectRatio }: RequestedImage): Size {
   if (width !== null && height !== null) return { width, height };
@@ -73,7 +74,7 @@ export function planSize(original: Size, { width, height, aspectRatio }: Request
   return frame;
 }
 
-/** Largest frame with a ratio inside a picture. */
+/** Returns the largest frame with the given aspect ratio that fits into an image. */
 function frameInside(picture: Size, ratio: Size): Size {
   return picture.width * ratio.height > picture.height * ratio.width
     ? { width: atLeastOne((picture.height * ratio.width) / ratio.height), height: picture.height }

@@ -16,7 +16,7 @@ const headers = {
   'x-content-type-options': 'nosniff',
 };
 
-/** Values of the `Cache-Status` header (RFC 9211). */
+/** Values of the `Cache-Status` header (RFC 9211), by source. */
 const cacheStatus: Record<Source, string> = {
   hit: 'perkwire; hit',
   made: 'perkwire; fwd=miss; stored',
@@ -33,7 +33,7 @@ const answers = {
 };
 
 /**
- * `GET /images/{id}.{ext}`: the picture of a creative, resized and cropped as requested
+ * Registers `GET /images/{id}.{ext}`, which serves the image of a creative, resized and cropped as requested
  * (docs/reference/themes-and-rendering.md#images).
  */
 export async function imageRoutes(app: App, deps: ImageDeps): Promise<void> {

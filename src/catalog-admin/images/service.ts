@@ -16,15 +16,16 @@ import { encoderVersion, isAnimated, isProcessable } from './transform.ts';
 import { createTransforms, type ImageClient, type Plan, type Source, waitLimits } from './transforms.ts';
 
 /**
- * A picture to send. Its ETag is computed without the bytes, so that a conditional request can be answered without
- * work.
+ * Image to send. The ETag is computed without the bytes, so that a conditional request can be answered without loading
+ * or transforming the image.
  */
 type Picture = { etag: string; type: ImageType; bytes: () => Promise<{ bytes: Buffer; source: Source }> };
 
 export type Images = {
   /**
-   * Returns the picture of a creative in the requested size and type, or null if the creative has no picture.
-   * @throws AppError unavailable (database or image store down, or too many requests waiting), image_not_processable
+   * Returns the image of a creative in the requested size and type, or null if the creative has no image.
+   * @throws AppError unavailable if the database or image store is down or too many requests are queued;
+   * image_not_processable
    */
   find: (
     id: number,
@@ -33,11 +34,11 @@ export type Images = {
     accept: string | undefined,
     client?: ImageClient,
   ) => Promise<Picture | null>;
-  /** Numbers of transforms and loads since the start. */
+  /** Returns the number of transforms and loads since startup. */
   counts: () => { transforms: number; loads: number };
 };
 
-/** Uses only a few connections of the pool, so that pictures do not delay beacons. */
+/** Limits concurrent loads, so that image requests use only a few pooled connections and do not delay beacons. */
 const loadLimits = {
   maxConcurrent: 3,
   maxWaitingPerClient: 256,
@@ -45,14 +46,14 @@ const loadLimits = {
   ...waitLimits,
 };
 
-/** How long an original is served before the service checks again that it exists (milliseconds). */
+/** Period after which the service checks again that an original still exists, in milliseconds. */
 const originalLifeMs = 60_000;
 
 export type ImageDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; config: Config; logger: Logger };
 
 /**
- * Creates the image service. It resizes pictures on the fly and caches them in memory up to `IMAGE_CACHE_MB` and on
- * disk up to `IMAGE_CACHE_DISK_MB`. Concurrent requests for the same picture share the work.
+ * Creates the image service. It resizes images on the fly and caches them in memory (up to `IMAGE_CACHE_MB`) and on
+ * disk (up to `IMAGE_CACHE_DISK_MB`). Concurrent requests for the same image share the work.
  */
 export async function createImages({ pool, dbHealth, config, logger }: ImageDeps): Promise<Images> {
   const store = createImageStore(config.imageStore);
@@ -85,7 +86,8 @@ export async function createImages({ pool, dbHealth, config, logger }: ImageDeps
   }
 
   /**
-   * Chooses the transform. Under load, WebP replaces AVIF because it is encoded faster, unless the AVIF already exists.
+   * Chooses the transform. Under load, WebP replaces AVIF because it is faster to encode, unless the AVIF is already
+   * cached.
    */
   function choosePlan(original: Original, requested: RequestedImage, accept: string | undefined): Plan | null {
     const best = planOf(original, requested, accept);
@@ -112,7 +114,10 @@ export async function createImages({ pool, dbHealth, config, logger }: ImageDeps
   };
 }
 
-/** Returns the required transform, or null if the original can be sent unchanged. */
+/**
+ * Returns the required transform, or null if the original can be sent unchanged.
+ * @throws AppError image_not_processable if the original cannot be transformed
+ */
 function planOf(
   original: Original,
   requested: RequestedImage,

@@ -4,31 +4,34 @@ import type { ImageType } from './accept.ts';
 import type { Original } from './original.ts';
 import type { Size } from './parameters.ts';
 
-/** Maximum number of pixels over all frames; larger pictures are not transformed. */
+/** Maximum number of pixels, summed over all frames. Larger images are not transformed. */
 const maxPixels = 50_000_000;
 
-/** Timeout of a transform (seconds). */
+/** Timeout of a transform, in seconds. */
 const timeoutS = 20;
 
 /**
- * Small pictures are encoded with more effort: at 640×427, AVIF effort 2 takes 390 ms for 9.6 KB, and effort 0 takes 90
- * ms for 14.1 KB (2 cores).
+ * Maximum number of pixels for encoding with more effort. At 640×427, AVIF effort 2 takes 390 ms for 9.6 KB, and effort
+ * 0 takes 90 ms for 14.1 KB (2 cores).
  */
 const smallPixels = 300_000;
 
-/** Part of the ETag of every transformed picture, because another encoder may write other bytes. */
+/**
+ * Encoder version. It is part of the ETag of every transformed image, because another encoder may produce different
+ * bytes.
+ */
 export const encoderVersion = `1-${sharp.versions.sharp}-${sharp.versions.vips}`;
 
 export const isProcessable = (size: Size): boolean => pixelsOf(size) <= maxPixels;
 
-/** Whether the response is animated. For an animation that is too large to transform, only the first frame is sent. */
+/** Whether the response is animated. If an animation is too large to transform, only its first frame is sent. */
 export const isAnimated = ({ frames, size }: Original, target: Size): boolean =>
   frames > 1 && size !== null && frames * Math.max(pixelsOf(size), pixelsOf(target)) <= maxPixels;
 
 /**
- * Scales a picture to cover exactly `size`, crops it to the centre, and converts it to `type`. It applies the rotation
- * of the EXIF data and removes all metadata.
- * @throws AppError image_not_processable if the original is broken; unavailable if it takes too long
+ * Scales an image to cover exactly `size`, crops it around the centre, and converts it to `type`. The EXIF rotation is
+ * applied, and all metadata is removed.
+ * @throws AppError image_not_processable if the original is corrupt; unavailable if the transform times out
  */
 export async function transform(original: Original, size: Size, type: ImageType): Promise<Buffer> {
   const animated = isAnimated(original, size);
@@ -39,7 +42,7 @@ export async function transform(original: Original, size: Size, type: ImageType)
   try {
     return await encode(picture, type, size).toBuffer();
   } catch (cause) {
-    // A timeout is caused by a busy machine, not by the picture.
+    // A timeout means that the machine is busy, not that the image is invalid.
     if (/timeout/i.test((cause as Error).message)) throw new AppError('unavailable', { retryAfterS: 5, cause });
     throw new AppError('image_not_processable', { cause });
   }

@@ -9,27 +9,27 @@ import type { Size } from './parameters.ts';
 import { transform } from './transform.ts';
 
 /**
- * Source of the bytes: memory (`hit`), the database, image store or encoder (`made`), or a concurrent request for the
- * same picture (`collapsed`).
+ * Source of the bytes: the memory cache (`hit`); the database, image store or encoder (`made`); or a concurrent request
+ * for the same image (`collapsed`).
  */
 export type Source = 'hit' | 'made' | 'collapsed';
 
-/** Client that the work is done for. */
+/** Client that requested the image. */
 export type ImageClient = {
-  /** Client address; each address has a fair share of the work. */
+  /** Client address. Each address gets a fair share of the capacity. */
   address: string;
-  /** Aborts when the client disconnects. Work without a client is not started. */
+  /** Aborts when the client disconnects. Queued work that no client is waiting for is not started. */
   signal?: AbortSignal | undefined;
 };
 
-/** Size and type of a transform. */
+/** Target size and type of a transform, with its cache key. */
 export type Plan = { key: string; size: Size; type: ImageType };
 
 const message = problem('imagesWaiting');
-/** Limits of waiting loads and transforms. */
+/** Limits for queued loads and transforms. */
 export const waitLimits = { maxWaitMs: 30_000, message };
 
-/** Maximum number of running and waiting transforms, in total and for each address. */
+/** Maximum number of running and queued transforms, in total and per address. */
 const addressLimits = {
   maxConcurrent: 512,
   maxConcurrentPerClient: 32,
@@ -38,34 +38,33 @@ const addressLimits = {
 };
 
 /**
- * Limits of running transforms. Originals take turns, so that many sizes of one do not delay the others. libuv has four
- * threads; two stay free for other work.
+ * Limits for running transforms. Originals are scheduled round-robin, so that many sizes of one original do not delay
+ * others. libuv has four threads; two are left for other work.
  */
 const transformLimits = { maxConcurrent: 2, maxWaitingPerClient: 512, ...waitLimits };
 
 /**
- * Number of running and waiting transforms from which on AVIF is no longer encoded, because it takes several times as
- * long.
+ * Number of running and queued transforms at which AVIF is no longer encoded, because it takes several times as long.
  */
 const busyTransforms = 6;
 
 export type Transforms = {
   /**
-   * Returns the transformed picture.
-   * @throws AppError unavailable if too many transforms are waiting; image_not_processable
+   * Returns the transformed image.
+   * @throws AppError unavailable if too many transforms are queued; image_not_processable
    */
   bytesOf: (original: Original, plan: Plan, client: ImageClient) => Promise<{ bytes: Buffer; source: Source }>;
-  /** Whether the transform is cached or under way. */
+  /** Whether the transform is cached or in progress. */
   has: (plan: Plan) => boolean;
-  /** Whether so many transforms are queued that a client would wait long. */
+  /** Whether so many transforms are queued that a client would have to wait long. */
   isBusy: () => boolean;
-  /** Number of transforms since the start. */
+  /** Returns the number of transforms since startup. */
   transformCount: () => number;
 };
 
 /**
- * Creates the transforms of originals, cached in memory up to `maxSize` (bytes) and on disk. Concurrent requests share
- * the work.
+ * Creates the transform service. Results are cached in memory, up to `maxSize` bytes, and on disk. Concurrent requests
+ * share the work.
  */
 export function createTransforms({ disk, maxSize }: { disk: DiskCache | null; maxSize: number }): Transforms {
   const limitAddresses = createLimiter(addressLimits);

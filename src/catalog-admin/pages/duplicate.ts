@@ -11,7 +11,7 @@ import type { PageServices } from './services.ts';
 
 const writes = 'manager';
 
-/** Adds copying to the pages of a resource. */
+/** Adds the duplicate action to the pages of a resource. */
 export function registerDuplicate(
   pages: Pages<PublisherContext>,
   { management }: PageServices,
@@ -25,13 +25,13 @@ export function registerDuplicate(
       return { to: context.path(`/${name}/${view.id}`), done: t('crud.copied') };
     } catch (err) {
       if (!(err instanceof ApprovalRequired)) throw err;
-      // A draft contains one row, but a copy may have many.
+      // A draft holds a single row, but a copy may consist of several.
       return { to: context.path(`/${name}/${encodeURIComponent(key)}`), failed: t('crud.copyNeedsApproval') };
     }
   });
 }
 
-/** Button that copies a row. */
+/** Renders a button that duplicates a row. */
 export const duplicateButton = (context: PublisherContext, { name }: Resource, view: View): Html =>
   hasRole(context.viewer.user.role, writes)
     ? actionButton(context, {

@@ -6,7 +6,7 @@ import type { Figures } from '../../management/crud-definition.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { Shell } from '../../shell/layout.ts';
 
-/** Dependencies of the catalogue's pages. */
+/** Dependencies of the catalogue pages. */
 export type PageServices = Shell & {
   deps: { catalog: CatalogStore; config: Config };
   management: ManagementClient;
@@ -14,10 +14,10 @@ export type PageServices = Shell & {
   additions: AllAdditions;
 };
 
-/** Path, below the publisher's pages, at which the form of a campaign requests its reach. */
+/** Path from which the campaign form requests the reach, relative to the publisher's pages. */
 export const reachPath = '/campaigns/estimate';
 
-/** The member `figures` of a resource's pages; absent without reports. */
+/** Returns the `figures` option for a resource's pages, or no option if the reports module is absent. */
 export const figuresOf = (
   { extensions }: { extensions: PageExtensions },
   by: Parameters<NonNullable<PageExtensions['figures']>>[0],

@@ -26,7 +26,7 @@ export function registerStop(
     });
 }
 
-/** Button that stops or resumes a row, with confirmation. */
+/** Renders a button that stops or resumes a row after confirmation. */
 export function stopButton(context: PublisherContext, { name }: Resource, view: View, shownName: string): Html {
   if (!hasRole(context.viewer.user.role, writes) || view.deleted_at !== null) return nothing;
   const path = context.path(`/${name}/${view.id}`);
@@ -44,8 +44,8 @@ export const stoppedBadge = (by: Offer['stopped'] = null): Html =>
   badge(t(by === 'codes' ? 'stop.noCodes' : 'stop.stopped'), 'bad');
 
 /**
- * Notice with the user who stopped a row, and when. For an offer, `within` says whether its campaign or advertiser is
- * stopped.
+ * Renders a notice that shows when and by whom a row was stopped. For an offer, `within` states whether its campaign or
+ * advertiser is stopped.
  */
 export function stopNotice({ publisher }: PublisherContext, view: View, within: Offer['stopped'] = null): Html {
   if (view.stopped === true) {

@@ -4,7 +4,7 @@ import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { type Problem, problem } from '../../platform/problem.ts';
 
-/** Checks `payout_amount` of a campaign, or of a publisher that it is served to. */
+/** Validates the `payout_amount` of a campaign, or of a publisher that the campaign is served to. */
 export const checkPayout = (kind: unknown, values: Values): ErrorDetail[] => [
   ...checkDecimals(values, 'payout_amount', 6),
   ...(kind === 'cps' && typeof values.payout_amount === 'number' && values.payout_amount > 100
@@ -12,7 +12,7 @@ export const checkPayout = (kind: unknown, values: Values): ErrorDetail[] => [
     : []),
 ];
 
-/** Checks a change of a campaign's payout against its history and the publishers' payouts. */
+/** Validates a payout change against the campaign's history and the publishers' overrides. */
 export async function checkPayoutChange(values: Values, work: Work, current: View): Promise<ErrorDetail[]> {
   const becomesShare = values.payout_kind === 'cps' && current.payout_kind !== 'cps';
   return [
@@ -22,8 +22,8 @@ export async function checkPayoutChange(values: Values, work: Work, current: Vie
 }
 
 /**
- * Rejects a change to a share of the sale while publishers override the payout: their amounts of money would become
- * percentages.
+ * Rejects a change to a share of the sale while publishers override the payout, because their amounts would be
+ * interpreted as percentages.
  */
 async function checkOwnPayouts({ id }: View, { executor }: Work): Promise<ErrorDetail[]> {
   const { rows } = await executor.query<{ ids: string | null }>(
@@ -35,12 +35,12 @@ async function checkOwnPayouts({ id }: View, { executor }: Work): Promise<ErrorD
   return ids === null ? [] : [{ path: '/payout_kind', message: problem('payoutsAbove', { ids }) }];
 }
 
-/** Grain of `rollup_money` with a row for each offer, day and currency (`reports/rollup/grains.ts`). */
+/** Grain of the `rollup_money` rows by offer, day and currency (`reports/rollup/grains.ts`). */
 const offerDays = 18;
 
 /**
- * Rejects a change of currency after money was booked. Budgets, usage and the average sale of a campaign are amounts
- * without a currency, and would mix both.
+ * Rejects a change of currency after amounts have been booked. A campaign's budgets, usage and average sale are stored
+ * without a currency, so the change would mix amounts in two currencies.
  */
 async function checkCurrencyChange(
   { id, payout_currency: currency }: View,

@@ -38,7 +38,7 @@ import { advertisers } from './advertisers.ts';
 import { checkPayout, checkPayoutChange } from './campaign-payout.ts';
 import { offers } from './offers.ts';
 
-/** Campaigns of advertisers: landing page, payout and targeting rules. */
+/** Campaign resource: landing page, payout and targeting rules. */
 export const campaigns: Resource = {
   name: 'campaigns',
   noun: 'campaign',
@@ -188,11 +188,14 @@ function warnOfUrls({ landing_url: url }: Values): Warning[] {
 
 const zoneOf = ({ rules }: Values): string | undefined => (rules as CampaignRules | null)?.schedule?.time_zone;
 
-/** Rejects an unknown time zone of a schedule only if it changes, so that other fields can still be saved. */
+/**
+ * Rejects an unknown schedule time zone only if it has changed, so that other fields of the campaign can still be
+ * saved.
+ */
 const zoneRule = (current: View | null) => (zone: string) =>
   isKnownZone(zone) || (current !== null && zone === zoneOf(current));
 
-/** Pauses or resumes the offers of a campaign that match a condition. */
+/** Pauses or resumes those offers of a campaign that match a condition. */
 async function setOffersActive(
   work: Work,
   campaignId: unknown,
@@ -211,13 +214,16 @@ async function setOffersActive(
   }
 }
 
-/** Checks a goal. One whose time is over may stay unchanged. */
+/** Validates a goal. A goal whose deadline has passed is accepted if it is unchanged. */
 function checkGoal(goal: unknown): ErrorDetail[] {
   if (typeof goal !== 'object' || goal === null || !('by' in goal) || typeof goal.by !== 'string') return [];
   return Number.isNaN(timeOf(goal.by)) ? [{ path: '/goal/by', message: timeProblem }] : [];
 }
 
-/** Warns about missing exchange rates. Offers are ranked by their payouts, converted by the publisher's rates. */
+/**
+ * Returns warnings about missing exchange rates. Offers are ranked by their payouts, converted with the publisher's
+ * rates.
+ */
 async function warnOfCurrencies(
   { id, payout_currency: currency }: View,
   { executor, publisherId, nowMs }: Work,
@@ -241,7 +247,7 @@ async function warnOfCurrencies(
   return [{ path: '/payout_currency', message }];
 }
 
-/** Warns about placements that no request has named yet, because they may be typing errors. */
+/** Returns warnings about placements that no request has used yet, because they may be misspelt. */
 async function warnOfPlacements({ id, rules }: View, { executor, publisherId }: Work): Promise<Warning[]> {
   const { include = [], exclude = [] } = (rules as CampaignRules).targeting?.placements ?? {};
   const targetedPlacements = [
@@ -260,7 +266,7 @@ async function warnOfPlacements({ id, rules }: View, { executor, publisherId }: 
     .map(({ name, path }) => ({ path, message: problem('neverSeen', { name }) }));
 }
 
-/** Rejects unknown audiences. They must exist before campaigns refer to them. */
+/** Rejects unknown audiences. An audience must exist before a campaign refers to it. */
 async function checkAudiences(rules: unknown, { executor, publisherId }: Work): Promise<ErrorDetail[]> {
   const { include, exclude } = (rules as CampaignRules | null)?.targeting?.audiences ?? {};
   const targetedAudiences = Object.entries({ include, exclude }).flatMap(([side, keys]) =>

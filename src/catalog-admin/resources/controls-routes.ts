@@ -71,7 +71,10 @@ const answer = Type.Object(
 );
 type ControlsRoute = { Params: Static<typeof params>; Querystring: { dry_run?: unknown } };
 
-/** Routes of block rules: what a publisher never shows, keeps apart, and shows only above a floor. */
+/**
+ * Registers the routes for block rules: offers that a publisher never shows, keeps apart, or shows only above a minimum
+ * revenue.
+ */
 export function controlsRoutes(
   app: App,
   http: ManagementHttp,

@@ -5,7 +5,7 @@ import { publicSuffixes } from '../../platform/lib/domains.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
 import { type Problem, problem } from '../../platform/problem.ts';
 
-/** Number of offers or domains that are checked between two pauses. */
+/** Number of offers or domains to check before yielding to other requests. */
 const sliceSize = 100;
 
 export const countBlocked = (offers: readonly Offer[], blockOf: FindBlock): Promise<number> =>
@@ -21,7 +21,7 @@ export const countBlocked = (offers: readonly Offer[], blockOf: FindBlock): Prom
   );
 
 /**
- * Warns about rules that block every offer, at all placements or at some.
+ * Returns warnings about rules that block every offer, at all placements or at certain placements.
  * @param blocked number of offers that are blocked at all placements
  */
 export async function warnOfNothingShown(
@@ -47,7 +47,7 @@ const domainsOf = (path: string, { blocked, allowed }: OfferLists): Named[] =>
     domains.map((domain, at) => ({ path: `${path}/${side}/domains/${at}`, domain })),
   );
 
-/** Warns about public suffixes: a rule for `co.uk` applies to all domains below it. */
+/** Returns warnings about public suffixes, because a rule for `co.uk` applies to all domains below it. */
 export async function warnOfSuffixes({ placements, separate, ...lists }: StoredControls): Promise<Warning[]> {
   const listedDomains = [
     ...domainsOf('', lists),

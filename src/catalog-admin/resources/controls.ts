@@ -14,10 +14,10 @@ import { problem } from '../../platform/problem.ts';
 import { countBlocked, warnOfNothingShown, warnOfSuffixes } from './controls-warnings.ts';
 import { publishers } from './publishers.ts';
 
-/** Maximum number of entries in a list, and of floors. */
+/** Maximum number of entries per list, and maximum number of floors. */
 const maxEntries = 1000;
 const maxLength = 200;
-/** Maximum number of placements with rules of their own. */
+/** Maximum number of placements with additional rules. */
 const maxPlacements = 200;
 
 const list = <Item extends TSchema>(item: Item, description: string) =>
@@ -90,7 +90,7 @@ const floorsInput = Type.Record(Type.String(), Type.Number({ minimum: 0, maximum
   description: 'Minimum expected revenue per 1,000 impressions, by placement. Offers below it are not shown.',
 });
 
-/** Input schema of the rules. Every part is optional at any depth and empty if left out. */
+/** Input schema of the block rules. All parts are optional, at any level, and default to empty. */
 export const controlsInput = Type.Object(
   {
     blocked: someBlocked,
@@ -129,17 +129,18 @@ export const controlsView = Type.Object(
 
 export type ControlsView = StoredControls & { publisher_id: number; offers: { total: number; blocked: number } };
 
-/** Returns the rules of a view without its other fields. */
+/** Returns the stored rules in a view, without its other fields. */
 export const storedOf = ({ publisher_id: _id, offers: _offers, ...stored }: ControlsView): StoredControls => stored;
 
 /**
- * Rules of a publisher with warnings. `etag` covers the rules only, because what they block changes with the catalogue.
+ * Block rules of a publisher, with warnings. `etag` covers only the rules, because the number of blocked offers changes
+ * with the catalogue.
  */
 type ControlsResult = { view: ControlsView; warnings: Warning[]; etag: string };
 type Find = (publisherId: number) => Publisher | undefined;
 
 /**
- * Returns the rules of a publisher.
+ * Returns a publisher's block rules.
  * @throws AppError resource_not_found
  */
 export async function getControls(work: Work, key: string, find: Find): Promise<ControlsResult> {
@@ -150,9 +151,9 @@ export async function getControls(work: Work, key: string, find: Find): Promise<
 export type ControlsMode = { ifMatch: string | null; dryRun: boolean };
 
 /**
- * Replaces the rules of a publisher; missing parts become empty. `dryRun` validates them and reports what they would
- * block.
- * @throws AppError resource_not_found; invalid_request naming every invalid field; PreconditionFailed
+ * Replaces a publisher's block rules. Missing parts become empty. With `dryRun`, the rules are only validated, and
+ * their effect is reported.
+ * @throws AppError resource_not_found; invalid_request with every invalid field; PreconditionFailed
  */
 export async function setControls(
   work: Work,
@@ -186,7 +187,7 @@ async function read(work: Work, key: string, lock: '' | 'for update') {
   return { id: id as number, stored: wholeControls(rows[0]?.controls ?? {}) };
 }
 
-/** Parses rules, fills in missing parts, and removes duplicates. */
+/** Parses block rules, fills in missing parts, and removes duplicates. */
 function parse(body: unknown): StoredControls {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new AppError('invalid_request', { details: [{ path: '/', message: problem('isObject') }] });
@@ -266,7 +267,10 @@ const blank = (lists: Values, path: string): ErrorDetail[] =>
 
 const rulesOf = (id: number, stored: StoredControls): Values => ({ publisher_id: id, ...stored });
 
-/** Builds the result with the number of the publisher's offers that the rules block, by this process's snapshot. */
+/**
+ * Builds the result, including the number of the publisher's offers that the rules block according to this process's
+ * snapshot.
+ */
 async function answerOf(id: number, stored: StoredControls, find: Find): Promise<ControlsResult> {
   const publisher = find(id);
   const controls = controlsOf(stored, publisher?.controls ?? null);

@@ -25,7 +25,8 @@ const created = Type.Object({
 const removed = Type.Object({ message: Type.String(), data: Type.Object({ advertiser_id: Type.Integer() }) });
 
 /**
- * Routes for the secret that an advertiser signs its conversion reports with. Without a secret, a click id is enough.
+ * Registers the routes for the secret with which an advertiser signs its conversion reports. Without a secret, a click
+ * id is sufficient.
  */
 export async function conversionSecretRoutes(app: App, http: ManagementHttp): Promise<void> {
   const hooks = { ...requirePermission(http, 'offers/management'), preHandler: refuseFields };
@@ -68,8 +69,8 @@ export async function conversionSecretRoutes(app: App, http: ManagementHttp): Pr
 }
 
 /**
- * Sets or clears the secret of one of the caller's advertisers. The audit log records whether there is a secret, never
- * its value.
+ * Sets or clears the secret of one of the caller's advertisers. The audit log records whether a secret is set, but
+ * never its value.
  * @returns the advertiser's id
  * @throws AppError `advertiser_not_found`
  */

@@ -16,10 +16,13 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import { createImageStore, pictureLimits, readImageForm, takeImageForms } from '../images.ts';
 import { createUploadedCreative, creatives } from './creatives.ts';
 
-/** Maximum size of a form field (bytes). */
+/** Maximum size of a form field, in bytes. */
 const maxFieldBytes = 1000;
 
-/** `POST /manage/v1/creatives`: a picture as a form with a file, or its URL as JSON. */
+/**
+ * Registers `POST /manage/v1/creatives`, which accepts an image as a multipart form with a file, or the URL of an image
+ * as JSON.
+ */
 export async function creativeRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): Promise<void> {
   const store = createImageStore(imageStore);
   const forms = await takeImageForms(app, maxFieldBytes);

@@ -21,7 +21,10 @@ import { saveOriginal, type Upload } from '../images.ts';
 const ofPicture = ['url', 'type', 'width', 'height'] as const;
 const side = Type.Integer({ minimum: 1, maximum: 20_000, description: 'Size in pixels.' });
 
-/** Pictures of offers: uploaded and measured here, or the URL of an external picture with its stated size. */
+/**
+ * Creative resource: an uploaded image, which the service measures, or the URL of an external image with its stated
+ * size.
+ */
 export const creatives: Resource = {
   name: 'creatives',
   noun: 'creative',
@@ -91,7 +94,7 @@ export const creatives: Resource = {
   },
   prepare: withCanonicalLanguage,
   initial: ({ actor }) => ({ user_id: actor.kind === 'user' ? actor.id : 0 }),
-  // Serialises writers of one offer's pictures.
+  // Serialises changes to the creatives of one offer.
   beforeLock: async ({ executor, publisherId }, id) => {
     await executor.query(
       `select 1 from offers where id = (select offer_id from creatives where id = $1) and publisher_id = $2
@@ -121,13 +124,13 @@ export const creatives: Resource = {
   },
 };
 
-/** Creatives with uploaded pictures. Type and size come from the bytes, and no URL is needed. */
+/** Creatives with uploaded images. Their type and size are derived from the bytes, and they need no URL. */
 export const uploadedCreatives: Resource = { ...creatives, check: checkLanguage };
 
 /** Fields of an upload that cannot be derived from its bytes. */
 const uploadFields = ['offer_id', 'creative_type', 'is_primary', 'language'] as const;
 
-/** Stores an uploaded picture as a creative of an offer. */
+/** Stores an uploaded image as a creative of an offer. */
 export async function createUploadedCreative(
   work: Work,
   fields: Values,
@@ -154,7 +157,10 @@ async function hasPrimary({ executor }: Work, offerId: unknown): Promise<boolean
   return rowCount !== 0;
 }
 
-/** Unmarks the primary creative, including a removed one, because the index allows one per offer. */
+/**
+ * Unmarks the primary creative of an offer, even if the creative was removed, because the unique index allows only one
+ * per offer.
+ */
 const unmarkPrimary = (work: Work, offerId: unknown): Promise<void> =>
   markPrimary(work, 'offer_id = $1 and is_primary', offerId, false);
 

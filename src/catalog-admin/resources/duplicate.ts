@@ -7,17 +7,17 @@ import { campaigns } from './campaigns.ts';
 import { creatives } from './creatives.ts';
 import { offers } from './offers.ts';
 
-/** Maximum length of a campaign's name (characters). */
+/** Maximum length of a campaign name, in characters. */
 const maxNameLength = 200;
 
-/** Name of a copy, in the reader's language. */
+/** Returns the name of a copy, in the reader's language. */
 function copyNameOf(name: unknown, maxLength: number): string {
   const suffix = ` ${t('crud.copySuffix')}`;
   return [...String(name)].slice(0, maxLength - suffix.length).join('') + suffix;
 }
 
 /**
- * Copies a campaign with its offers and their creatives. The copy is paused and served only to its owner.
+ * Duplicates a campaign with its offers and their creatives. The copy is paused, and served only to its owner.
  * @throws AppError resource_not_found
  */
 export async function duplicateCampaign(work: Work, id: string): Promise<View> {
@@ -30,7 +30,8 @@ export async function duplicateCampaign(work: Work, id: string): Promise<View> {
 }
 
 /**
- * Copies an offer with its creatives within its campaign. The copy is paused, and its headline is marked as a copy.
+ * Duplicates an offer with its creatives within the same campaign. The copy is paused, and its headline marks it as a
+ * copy.
  * @throws AppError resource_not_found
  */
 export async function duplicateOffer(work: Work, id: string): Promise<View> {
@@ -44,7 +45,7 @@ async function copyOffer(work: Work, offer: View, changes: Values): Promise<View
   const copy = await createRow(offers, work, { ...inputOf(offers, offer), ...changes });
   for (const creative of await rowsOf(creatives, work, 'offer_id', offer.id)) {
     const values = { ...inputOf(creatives, creative), offer_id: copy.id };
-    // Pictures of a creative were already checked when they were uploaded.
+    // The image was already validated when it was uploaded.
     const { id } = await createRow({ ...creatives, check: () => [] }, work, values);
     await work.executor.query(
       `insert into creative_images (creative_id, bytes, sha256)

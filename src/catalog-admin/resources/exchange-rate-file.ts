@@ -19,8 +19,8 @@ import {
 } from './exchange-rates.ts';
 
 /**
- * Columns of a file with one row per rate, with the names that central banks and spreadsheets use. A file may instead
- * have one row per day and one column per currency.
+ * Columns of a file with one row per rate, under the names used by central banks and spreadsheets. Alternatively, a
+ * file can have one row per day and one column per currency.
  */
 const rateFormat: FileFormat<'currency' | 'rate' | 'valid_from' | 'base'> = {
   columns: {
@@ -34,32 +34,36 @@ const rateFormat: FileFormat<'currency' | 'rate' | 'valid_from' | 'base'> = {
 };
 const ownColumns: readonly string[] = Object.keys(rateFormat.columns);
 
-/** Whether a cell means that there is no rate for the day: markets were closed, or the currency did not exist. */
+/**
+ * Whether a cell means that there is no rate for the day, for example because markets were closed or the currency did
+ * not exist.
+ */
 const isAbsent = (text: string): boolean => /^(|-|n\/?a|\.)$/i.test(text);
 
 export type RateFileOptions = {
   isDryRun: boolean;
   isPartial: boolean;
-  /** Base currency of the rates; null to use the file's column, else the stored base. */
+  /** Base currency of the rates. Null uses the column in the file, or else the stored base currency. */
   base: string | null;
   /** Whether the decimal separator is a comma. */
   hasDecimalComma: boolean;
-  /** Whether to remove stored rates that the file lacks. */
+  /** Whether to remove stored rates that the file does not contain. */
   replaces: boolean;
 };
 
 export type ImportedRates = {
   base: string;
-  /** Number of rates that are new or differ from the stored ones, and of stored rates that are removed. */
+  /** Number of rates that are new or differ from the stored rates. `removed` is the number of removed rates. */
   changed: number;
   removed: number;
   file: DryRunView;
 };
 
 /**
- * Adds the rates of a file to the stored ones, or replaces them. It imports all readable rows, or none if more than 1 %
- * are unreadable.
- * @throws AppError unknown_header; invalid_request naming lines and columns, or a missing or different base
+ * Adds the rates in a file to the stored rates, or replaces the stored rates. It imports all readable rows, or none if
+ * more than 1 % are unreadable.
+ * @throws AppError unknown_header; invalid_request with lines and columns, or if the base currency is missing or
+ * different
  */
 export async function importRates(work: Work, bytes: Buffer, options: RateFileOptions): Promise<ImportedRates> {
   const before = await readExchangeRates(work, options.isDryRun ? '' : 'for update');
@@ -119,8 +123,8 @@ type RateRow = { rates: NewRate[]; isRepeated: boolean; sample: Record<string, s
 type RowProblem = { column?: string; message: Problem };
 
 /**
- * Returns a reader that converts rows to rates. Of two different rates for the same currency and day, the second is
- * rejected.
+ * Returns a function that converts rows to rates. If there are two different rates for the same currency and day, the
+ * second one is rejected.
  */
 function createRateReader({ columns }: Layout, options: RateFileOptions, storedBase: string | null) {
   const at = (role: string): number => columns.findIndex((column) => column.role === role);
@@ -175,8 +179,9 @@ function createRateReader({ columns }: Layout, options: RateFileOptions, storedB
   return {
     read,
     /**
-     * Base currency.
-     * @throws AppError invalid_request if neither the call nor the file nor the stored rates specify it
+     * Returns the base currency.
+     * @throws AppError invalid_request if it is specified neither in the call, nor in the file, nor with the stored
+     * rates
      */
     base: (): string => {
       const currency = base ?? storedBase;
@@ -208,7 +213,7 @@ const notADay = problem('rateDay');
 const notACurrency = problem('currencyIso');
 const months = 'january february march april may june july august september october november december'.split(' ');
 
-/** Parses an unambiguous date; `01/02/2026` is ambiguous. */
+/** Parses a date and returns null if it is ambiguous, such as `01/02/2026`. */
 function dayOfText(text: string): string | null {
   const iso = /^(\d{4})-(\d\d)-(\d\d)(?:[T ]00:00(?::00(?:\.0+)?)?Z?)?$/.exec(text);
   if (iso !== null) return `${iso[1]}-${iso[2]}-${iso[3]}`;
@@ -221,7 +226,9 @@ function dayOfText(text: string): string | null {
   return `${parts[3]}-${String(month + 1).padStart(2, '0')}-${parts[1]?.padStart(2, '0')}`;
 }
 
-/** Parses a rate. It never guesses whether a separator is for thousands. */
+/**
+ * Parses a rate with the given decimal separator. The other separator is rejected, not taken for a thousands separator.
+ */
 function decimalOf(cell: string, hasDecimalComma: boolean): string | { message: Problem } {
   const clean = cleanValue(cell);
   if ('problem' in clean) return { message: clean.problem };
@@ -232,8 +239,8 @@ function decimalOf(cell: string, hasDecimalComma: boolean): string | { message: 
 }
 
 /**
- * Warns about rates that change by more than half from one day to the next, because they are often inverted or in
- * another unit.
+ * Adds warnings about rates that change by more than half from one day to the next, because such rates are often
+ * inverted or in a different unit.
  */
 async function warnOfJumps(counter: FileCounter, rates: Iterable<NewRate>): Promise<void> {
   const byCurrency = new Map<string, NewRate[]>();
@@ -254,5 +261,5 @@ async function warnOfJumps(counter: FileCounter, rates: Iterable<NewRate>): Prom
   counter.addWarning({ code: 'rate_jumps', message, count: jumps.length });
 }
 
-/** Maximum size of a file (bytes). A file of 20,000 rates with a row each is smaller. */
+/** Maximum file size, in bytes. A file with 20,000 rates, one per row, is smaller. */
 export const maxRateFileBytes = 4 * 1024 * 1024;

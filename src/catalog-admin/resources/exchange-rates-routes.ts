@@ -50,7 +50,10 @@ const importAnswer = Type.Object({
   ),
 });
 
-/** Routes of a publisher's exchange rates. Converted totals, payouts in other currencies and ranking use them. */
+/**
+ * Registers the routes for a publisher's exchange rates, which are used for converted totals, payouts in other
+ * currencies, and ranking.
+ */
 export function exchangeRatesRoutes(app: App, http: ManagementHttp): void {
   const hooks = requirePermission(http, publishers.permission);
   const getSchema = {
@@ -122,7 +125,7 @@ export function exchangeRatesRoutes(app: App, http: ManagementHttp): void {
 }
 
 /**
- * Parses the query of an import.
+ * Parses the query parameters of an import.
  * @throws AppError invalid_request
  */
 function readRateFileOptions(query: Static<typeof importQuery>): RateFileOptions {

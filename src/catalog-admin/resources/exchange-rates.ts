@@ -9,11 +9,11 @@ import { parseRate } from '../../platform/exchange-rates.ts';
 import { isCurrency } from '../../platform/money.ts';
 import { type Problem, problem } from '../../platform/problem.ts';
 
-/** Maximum number of rates in one call, which fit into a JSON body. */
+/** Maximum number of rates per call. This many fit into a JSON body. */
 const maxRates = 3000;
-/** Maximum number of rates of a publisher, because reports read them all. */
+/** Maximum number of rates per publisher, because reports read all of them. */
 export const maxStoredRates = 20_000;
-/** Maximum number of changed rates in an entry of the audit log. */
+/** Maximum number of changed rates listed in an audit log entry. */
 const maxLogged = 200;
 
 const currencyCode = (description: string) => Type.String({ minLength: 3, maxLength: 3, description });
@@ -66,18 +66,18 @@ export const exchangeRatesView = Type.Object(
 
 export type ExchangeRatesView = Static<typeof exchangeRatesView>;
 
-/** Rate of a currency that is valid from a day on; `rate` is a decimal. */
+/** Exchange rate of a currency, valid from a given day. `rate` is a decimal string. */
 export type NewRate = { currency: string; rate: string; valid_from: string };
 
 type ExchangeRatesAnswer = { view: ExchangeRatesView; etag: string };
 
-/** Returns the stored rates of the work's publisher. */
+/** Returns the stored exchange rates of the current publisher. */
 export const getExchangeRates = async (work: Work): Promise<ExchangeRatesAnswer> =>
   answerOf(await readExchangeRates(work, ''));
 
 /**
- * Replaces all rates of a publisher.
- * @throws AppError invalid_request naming every invalid field; PreconditionFailed
+ * Replaces all exchange rates of a publisher.
+ * @throws AppError invalid_request with every invalid field; PreconditionFailed
  */
 export async function setExchangeRates(
   work: Work,
@@ -92,7 +92,7 @@ export async function setExchangeRates(
 }
 
 /**
- * Reads the stored rates.
+ * Reads the stored exchange rates.
  * @throws AppError resource_not_found
  */
 export async function readExchangeRates(
@@ -118,7 +118,7 @@ export async function readExchangeRates(
   };
 }
 
-/** Replaces the rates of `before`, and logs the changes. */
+/** Replaces the stored rates (`before`) with new ones, and records the changes in the audit log. */
 export async function saveExchangeRates(
   work: Work,
   before: ExchangeRatesView,
@@ -162,7 +162,8 @@ type Change = {
 };
 
 /**
- * Writes an entry of the audit log whose fields are named by currency and day. It lists only the first of many changes.
+ * Inserts an audit log entry whose fields are named after currency and day. If there are many changes, it lists only
+ * the first ones.
  */
 async function logChange(work: Work, before: ExchangeRatesView, { base, changed, removed }: Change): Promise<void> {
   const id = work.publisherId;
@@ -182,11 +183,11 @@ async function logChange(work: Work, before: ExchangeRatesView, { base, changed,
   });
 }
 
-/** Name of a rate in the audit log. */
+/** Returns the name of a rate in the audit log. */
 export const keyOf = ({ currency, valid_from }: { currency: string; valid_from: string }): string =>
   `${currency} ${valid_from}`;
 
-/** Parses rates: upper case, without duplicates. */
+/** Parses and normalises rates: upper-case currencies, no duplicates. */
 function parse(input: unknown): { base: string; rates: NewRate[] } {
   const details = checkValue(exchangeRatesInput, input);
   if (details.length > 0) throw new AppError('invalid_request', { details });
@@ -202,14 +203,17 @@ function parse(input: unknown): { base: string; rates: NewRate[] } {
   return { base, rates };
 }
 
-/** Converts a number to the decimal that was sent: at most 12 digits are exact, and small numbers have no exponent. */
+/**
+ * Converts a number to the decimal string that was sent: at most 12 significant digits are exact, and small numbers
+ * have no exponent.
+ */
 const decimalOf = (rate: string | number): string => {
   if (typeof rate === 'string') return rate.trim();
   const text = String(rate);
   return /^\d(\.\d+)?e-\d+$/.test(text) ? rate.toFixed(20).replace(/0+$/, '') : text;
 };
 
-/** Maximum number of problems in a response. */
+/** Maximum number of errors in a response. */
 const maxDetails = 50;
 
 function checkRates(base: string, rates: readonly NewRate[]): ErrorDetail[] {
@@ -227,7 +231,7 @@ function checkRates(base: string, rates: readonly NewRate[]): ErrorDetail[] {
 const notACurrency = problem('currencyIso');
 const repeated = problem('rateTwice');
 
-/** Returns the problem of a rate, or null. */
+/** Returns the problem with a rate, or null if the rate is valid. */
 export function rateProblem(
   { currency, rate, valid_from }: NewRate,
   base: string,

@@ -40,7 +40,7 @@ const copy = (name: LimitedText, description?: string) => {
   });
 };
 
-/** Offers: copy variants of a campaign. Limits: docs/reference/themes-and-rendering.md#text-limits. */
+/** Offer resource: copy variants of a campaign. Limits: docs/reference/themes-and-rendering.md#text-limits. */
 export const offers: Resource = {
   name: 'offers',
   noun: 'offer',
@@ -107,7 +107,7 @@ export const offers: Resource = {
   beforeSave: (work, values, current) => requireApproval('offers', work, values, current),
 };
 
-/** Warns about macros in the offer's URLs that are not filled. */
+/** Returns warnings about macros in the offer's URLs that will not be replaced. */
 export function warnOfUrls(offer: Values): Warning[] {
   return [
     ...warnOfMacros('/useraction_url', offer.useraction_url, { names: [], others: 'sent' }),

@@ -22,7 +22,10 @@ const view = Type.Object(
   { title: 'Provision' },
 );
 
-/** Routes for the publishers that a campaign is served to. Only operators may serve it to others than its owner. */
+/**
+ * Registers the routes for the publishers that a campaign is served to. Only operators may serve a campaign to
+ * publishers other than its owner.
+ */
 export function provisionRoutes(app: App, http: ManagementHttp): void {
   const hooks = { ...requirePermission(http, 'offers/management'), ...forLimitedKeys };
 

@@ -11,7 +11,7 @@ import { problem } from '../../platform/problem.ts';
 import { checkPayout } from './campaign-payout.ts';
 import { campaigns } from './campaigns.ts';
 
-/** Overrides of a campaign for one publisher; null uses the campaign's value. */
+/** Campaign overrides for one publisher. Null means that the campaign's value applies. */
 export const provisionInput = Type.Object(
   {
     active: flag(true, 'Whether the campaign is served to this publisher.'),
@@ -32,7 +32,7 @@ export const provisionInput = Type.Object(
 const defaults = { active: true, payout_amount: null, priority: null, frequency_caps: null, total_caps: null };
 const columns = 'campaign_id, publisher_id, active, payout_amount::float8, priority, frequency_caps, total_caps';
 
-/** Reads the campaign and its provisions. A campaign of another publisher counts as not found. */
+/** Reads the campaign and its provisions. A campaign of another publisher is treated as not found. */
 async function find(
   work: Work,
   campaignId: string,
@@ -47,12 +47,12 @@ async function find(
   return { campaign, provisions: rows };
 }
 
-/** Lists the publishers that a campaign is served to. Operators see all publishers, others only themselves. */
+/** Lists the publishers that a campaign is served to. Operators see all publishers; other users see only their own. */
 export const listProvisions = async (work: Work, campaignId: string): Promise<View[]> =>
   (await find(work, campaignId)).provisions;
 
 /**
- * Serves a campaign to a publisher, changes the overrides, or ends the provision (`active` false).
+ * Serves a campaign to a publisher, changes its overrides, or ends the provision (`active` false).
  * @throws AppError permission_denied unless the actor is an operator; resource_not_found; invalid_request;
  * PreconditionFailed
  */
@@ -71,7 +71,7 @@ export async function setProvision(
   if (rowCount === 0) throw notFound('publisher');
   const current = provisions.find(({ publisher_id }) => publisher_id === target) ?? null;
   const { campaign_id: _campaign, publisher_id: _publisher, ...fields } = input;
-  // Validation below rejects anything but objects.
+  // Pass on anything but an object unchanged, so that the validation below rejects it.
   const values: Values = typeof input !== 'object' || Array.isArray(input) ? input : { ...defaults, ...fields };
   if (current !== null) requireMatch(ifMatch, current, values);
   const details = checkValue(provisionInput, values);
@@ -107,5 +107,5 @@ export async function setProvision(
   return after;
 }
 
-/** Serialises to JSON, because pg would convert a list to a PostgreSQL array. */
+/** Serialises to JSON explicitly, because pg would convert a list to a PostgreSQL array. */
 const jsonOf = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));

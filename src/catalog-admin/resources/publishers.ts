@@ -29,7 +29,7 @@ const currencyProblem = problem('currencyIso');
 /** Columns that only operators can change. */
 export const operatorSettings: readonly string[] = ['usp_enabled', 'wallet_enabled', 'offerwall_enabled'];
 
-/** Publishers. Operators create and see all of them; other users see and edit their own. */
+/** Publisher resource. Operators can create and view all publishers; other users can view and edit their own. */
 export const publishers: Resource = {
   name: 'publishers',
   noun: 'publisher',
@@ -164,7 +164,7 @@ export const publishers: Resource = {
 function checkPublisher(values: Values, work: Work, current: View | null): ErrorDetail[] {
   requireOperator(values, work, current);
   return [
-    // A time zone of an earlier release may stay, so that other fields can be saved.
+    // Accept an unchanged time zone from an earlier release, so that other fields can be saved.
     ...(values.time_zone === current?.time_zone ? [] : checkZone(values.time_zone as string)),
     ...checkDecimals(values, 'currency_multiplier', 4),
     ...(values.reporting_currency === null || isCurrency(values.reporting_currency as string)
@@ -178,7 +178,10 @@ function checkPublisher(values: Values, work: Work, current: View | null): Error
   ];
 }
 
-/** @throws AppError permission_denied for changes of settings that only operators can change */
+/**
+ * Checks that settings reserved for operators are changed only by operators.
+ * @throws AppError permission_denied
+ */
 function requireOperator(values: Values, { actor }: Work, current: View | null): void {
   if (isOperator(actor)) return;
   const before = current ?? defaultsOf(publishers);

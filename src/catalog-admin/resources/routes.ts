@@ -28,7 +28,7 @@ import { translationRoutes } from './translation-routes.ts';
 
 const all = ['list', 'create', 'get', 'update', 'remove'] as const;
 
-/** REST API of the configuration: `/manage/v1`. */
+/** Registers the REST API for the configuration, `/manage/v1`. */
 export async function managementRoutes(
   app: App,
   {
@@ -67,7 +67,7 @@ export async function managementRoutes(
   catalogueRoutes(app, http, imageStore);
 }
 
-/** Deletes responses to idempotent requests after one day. */
+/** Deletes stored responses to idempotent requests after one day. */
 export const applyCatalogRetention: RetentionStep = async (pool, _days, nowMs) => ({
   idempotencyKeys: await deleteOldIdempotencyKeys(pool, nowMs),
 });

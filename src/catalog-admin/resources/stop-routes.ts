@@ -22,7 +22,7 @@ const texts: Record<StopAction, { verb: string; done: string; description: strin
   resume: { verb: 'Resume', done: 'resumed', description: 'Ends the kill switch and restores the previous state.' },
 };
 
-/** Routes `POST …/{id}/stop` and `/resume` of a kind with a kill switch. */
+/** Registers the routes `POST …/{id}/stop` and `/resume` for a resource with a kill switch. */
 export function stopRoutes(app: App, http: ManagementHttp, resource: Resource): void {
   const noun = `${/^[aeio]/.test(resource.noun) ? 'an' : 'a'} ${resource.noun}`;
   for (const action of ['stop', 'resume'] as const) {

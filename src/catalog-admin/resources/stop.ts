@@ -6,7 +6,8 @@ import type { Work } from '../../management/unit-of-work.ts';
 export type StopAction = Extract<AuditAction, 'stop' | 'resume'>;
 
 /**
- * Stops or resumes a row without changing its other fields. A row that already has this state is not changed or logged.
+ * Stops or resumes a row without changing its other fields. If the row is already in the requested state, it is neither
+ * changed nor logged.
  * @throws AppError resource_not_found
  */
 export async function setStopped(resource: Resource, work: Work, key: string, action: StopAction): Promise<View> {

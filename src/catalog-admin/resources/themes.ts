@@ -18,7 +18,7 @@ import {
 
 type Overrides = Parameters<typeof checkOverrides>[0];
 
-/** Themes: appearance and behaviour of a publisher's units. */
+/** Theme resource: appearance and behaviour of a publisher's offer units. */
 export const themes: Resource = {
   name: 'themes',
   noun: 'theme',
@@ -103,13 +103,13 @@ export const themes: Resource = {
   },
 };
 
-/** Checks a key. An empty key is generated from the name. */
+/** Validates a theme key. An empty key is valid and will be generated from the name. */
 function checkKey(key: string): ErrorDetail[] {
   const message = key === '' ? null : themeKeyProblem(key);
   return message === null ? [] : [{ path: '/key', message }];
 }
 
-/** Generates a free key. The lock on the publisher's row serialises themes that are created concurrently. */
+/** Generates an unused key. The lock on the publisher's row serialises concurrent creation of themes. */
 async function freeKey({ executor, publisherId }: Work, name: string): Promise<string> {
   await executor.query('select 1 from publishers where id = $1 for no key update', [publisherId]);
   const { rows } = await executor.query<{ key: string }>(

@@ -2,10 +2,10 @@ import { type TranslatedText, translatedTexts } from '../../catalog/types.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { idealLengthIn } from './translations.ts';
 
-/** Translation progress of offers in a language. `missing` counts texts that an offer has and the language lacks. */
+/** Translation progress in one language. `missing` is the number of original texts without a translation. */
 export type TranslationCounts = { tag: string; offers: number; missing: number; tooLong: number };
 
-/** SQL for the original text of an offer. */
+/** Returns the SQL expression for an original offer text. */
 const originalOf = (name: TranslatedText): string =>
   name === 'offer_description' ? 'c.offer_description' : `coalesce(o.${name}, '')`;
 
@@ -26,7 +26,7 @@ const tooLong = sumOf(
 const keptOffers = `offers o join campaigns c on c.id = o.campaign_id and c.deleted_at is null
 where o.publisher_id = $1 and o.deleted_at is null`;
 
-/** Counts translations by language tag. */
+/** Counts offers, missing texts and overlong texts by language tag. */
 export async function countTranslations({ executor, publisherId }: Work): Promise<TranslationCounts[]> {
   const { rows } = await executor.query<TranslationCounts>(
     `select tag, count(*)::int as offers, sum(missing)::int as missing, sum(too_long)::int as "tooLong"
@@ -42,13 +42,13 @@ export async function countTranslations({ executor, publisherId }: Work): Promis
   return rows;
 }
 
-/** An offer that lacks texts in a language. */
+/** Offer with missing translations in a language. */
 export type Untranslated = { id: number; title: string; missing: number };
 
-/** Maximum number of listed offers. */
+/** Maximum number of offers in the list. */
 const maxListed = 100;
 
-/** Returns offers that lack texts in a language, those with most missing texts first. */
+/** Returns the offers with missing translations in a language, sorted by the number of missing texts, highest first. */
 export async function findUntranslated({ executor, publisherId }: Work, tag: string): Promise<Untranslated[]> {
   const { rows } = await executor.query<Untranslated>(
     `select id, title, missing from (

@@ -16,7 +16,7 @@ import { type Problem, problem } from '../../platform/problem.ts';
 import { offers } from './offers.ts';
 import { maxLengthOf } from './translations.ts';
 
-/** Columns in addition to the languages; `limit` and `original` are for translators. */
+/** Columns in addition to the language columns. `limit` and `original` are for the translators' information. */
 const [idColumn, textColumn, limitColumn, originalColumn] = ['offer_id', 'text', 'limit', 'original'] as const;
 
 const translationFormat: FileFormat<typeof idColumn | typeof textColumn | typeof limitColumn | typeof originalColumn> =
@@ -34,7 +34,10 @@ type OfferTextsRow = Record<Exclude<TranslatedText, 'offer_description'> | 'offe
   translations: Record<string, Translation>;
 };
 
-/** Offers in a file; null for all. `languages` are its columns; if empty, those that its offers have. */
+/**
+ * Filter for an export. Null ids mean all offers. `languages` are the columns of the file; if empty, the languages that
+ * the offers have are used.
+ */
 export type FileFilter = { campaignId: number | null; offerId: number | null; languages: readonly string[] };
 
 async function readOfferTexts(
@@ -54,8 +57,8 @@ async function readOfferTexts(
 }
 
 /**
- * Exports the texts of offers as a file for translators: one row per text, one column per language.
- * @throws AppError invalid_request if there are too many offers for a file
+ * Exports offer texts as a file for translators, with one row per text and one column per language.
+ * @throws AppError invalid_request if there are too many offers for one file
  */
 export async function exportTranslations(work: Work, filter: FileFilter): Promise<string> {
   const rows = await readOfferTexts(work, filter);
@@ -77,11 +80,11 @@ export async function exportTranslations(work: Work, filter: FileFilter): Promis
   return [byteOrderMark, csvLine(head), ...lines].join('');
 }
 
-/** A text of a file, with its offer, language and name. */
+/** Text in a file, with its offer, language and field name. */
 type Cell = { line: number; offerId: number; tag: string; name: TranslatedText; text: string };
 
 export type ImportedTranslations = {
-  /** Number of offers and texts that changed. */
+  /** Number of changed offers. `texts` is the number of changed texts. */
   offers: number;
   texts: number;
   languages: string[];
@@ -89,8 +92,8 @@ export type ImportedTranslations = {
 };
 
 /**
- * Imports the texts of a file: all readable rows, or none if more than 1 % are unreadable. Empty cells change nothing.
- * @throws AppError unknown_header, invalid_request naming lines and columns
+ * Imports the texts in a file: all readable rows, or none if more than 1 % are unreadable. Empty cells change nothing.
+ * @throws AppError unknown_header; invalid_request with lines and columns
  */
 async function importTranslations(work: Work, bytes: Buffer, options: FileOptions): Promise<ImportedTranslations> {
   const { cells, languages, counter } = await readFile(bytes);
@@ -106,7 +109,7 @@ async function importTranslations(work: Work, bytes: Buffer, options: FileOption
   return { ...result, file: counter.view() };
 }
 
-/** Thrown to roll back a dry run. */
+/** Error that is thrown to roll back a dry run. */
 class DryRunEnd extends Error {
   readonly result: ImportedTranslations;
   constructor(result: ImportedTranslations) {
@@ -115,7 +118,7 @@ class DryRunEnd extends Error {
   }
 }
 
-/** Imports a file in the transaction of `write`, which a dry run rolls back. */
+/** Imports a file in the transaction of `write`. A dry run rolls the transaction back. */
 export async function runImport(
   options: FileOptions,
   write: (run: (work: Work) => Promise<ImportedTranslations>) => Promise<ImportedTranslations>,
@@ -134,7 +137,7 @@ export async function runImport(
 }
 
 /**
- * Updates an offer with its valid cells and counts the others as bad.
+ * Updates an offer with its valid cells, and counts the other cells as invalid.
  * @returns the number of changed texts
  */
 async function changeReadable(
@@ -201,7 +204,7 @@ function requireLanguages({ columns }: Layout): string[] {
   return languages;
 }
 
-/** Reads a file in slices, so that a file of 4 MB does not block other requests. */
+/** Reads a file in slices, so that a 4 MB file does not block other requests. */
 async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: string[]; counter: FileCounter }> {
   const { layout, batches } = await openDelimitedFile(bytes, translationFormat);
   const languages = requireLanguages(layout);
@@ -232,7 +235,9 @@ async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: stri
   return { cells, languages, counter };
 }
 
-/** Returns a reader that converts rows to texts. Of two rows for the same text, the second is rejected. */
+/**
+ * Returns a function that converts rows to texts. If there are two rows for the same text, the second one is rejected.
+ */
 function createRowReader({ columns }: Layout, languages: readonly string[]) {
   const [idAt, textAt] = [idColumn, textColumn].map((role) => columns.findIndex((column) => column.role === role));
   const lineOf = new Map<string, number>();

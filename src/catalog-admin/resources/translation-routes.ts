@@ -14,7 +14,7 @@ import { exportTranslations, type ImportedTranslations, runImport } from './tran
 
 const path = '/manage/v1/translations';
 
-/** Maximum size of a file (bytes). */
+/** Maximum file size, in bytes. */
 export const maxTranslationBytes = 4 * 1024 * 1024;
 
 const tags = ['Offers'];
@@ -49,7 +49,10 @@ const importAnswer = Type.Object({
   ),
 });
 
-/** Routes for texts of offers as files for translators (docs/reference/themes-and-rendering.md#translations). */
+/**
+ * Registers the routes that export and import offer texts as files for translators
+ * (docs/reference/themes-and-rendering.md#translations).
+ */
 export function translationRoutes(app: App, http: ManagementHttp): void {
   const { management } = http;
   const hooks = requirePermission(http, offers.permission);
@@ -123,7 +126,7 @@ async function importFile(
 }
 
 /**
- * Parses an id.
+ * Parses an id from a query parameter.
  * @throws AppError invalid_request
  */
 export function idOf(name: string, text: string | undefined): number | null {

@@ -8,14 +8,17 @@ import { canonicalTag } from '../../platform/lib/language-tags.ts';
 import { sanitiseTerms } from '../../platform/lib/sanitise-terms.ts';
 import { problem } from '../../platform/problem.ts';
 
-/** Maximum number of languages of an offer, in addition to its own. */
+/** Maximum number of translations per offer. */
 const maxLanguages = 200;
 
-/** Maximum length of a text in any language (characters): docs/reference/themes-and-rendering.md#text-limits. */
+/**
+ * Returns the maximum length of a text in any language, in characters
+ * (docs/reference/themes-and-rendering.md#text-limits).
+ */
 export const maxLengthOf = (name: TranslatedText): number =>
   name === 'offer_description' ? campaignLimits.offer_description : offerLimits[name].maxLength;
 
-/** Ideal length of a text, or null if it has none. */
+/** Returns the ideal length of a text in characters, or null if it has none. */
 export const idealLengthIn = (name: TranslatedText): number | null =>
   name === 'offer_description' ? null : idealLengthOf(name as LimitedText);
 
@@ -34,7 +37,7 @@ export const translationsSchema = Type.Record(Type.String(), translation, {
     "falls back to the parent language (`pt`), and then to the offer's own text.",
 });
 
-/** Sanitises the terms. Terms that are too long are rejected later. */
+/** Sanitises the HTML of the terms and conditions. Overlong terms are left for validation to reject. */
 export const withCleanTerms = (values: Values): Values =>
   typeof values.terms_and_conditions === 'string' &&
   values.terms_and_conditions.length <= offerLimits.terms_and_conditions.maxLength
@@ -44,9 +47,12 @@ export const withCleanTerms = (values: Values): Values =>
 const isObject = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Normalises translations: canonical tags, sanitised terms, no empty texts. A language may end up without texts. */
+/**
+ * Normalises translations: language tags are canonical, terms are sanitised, and empty texts are removed. A language
+ * can end up without texts.
+ */
 export function prepareTranslations(values: Values): Values {
-  // The schema rejects more languages; each takes 10 to 100 µs to prepare.
+  // Leave it to the schema to reject too many languages: preparing each one takes 10 to 100 µs.
   if (!isObject(values.translations) || Object.keys(values.translations).length > maxLanguages) return values;
   const translations = Object.entries(values.translations).map(([tag, texts]): [string, unknown] => [
     canonicalTag(tag) ?? tag,
@@ -67,7 +73,7 @@ export function checkTranslations({ translations, language }: Values): ErrorDeta
   });
 }
 
-/** Warns about texts that a language lacks, and about texts over the ideal length. */
+/** Returns warnings about missing translations, and about texts that exceed the ideal length. */
 export function warnOfTranslations(offer: Values): Warning[] {
   return Object.entries((offer.translations ?? {}) as Record<string, Translation>).flatMap(([tag, texts]) =>
     translatedTexts.flatMap((name) => {

@@ -42,7 +42,8 @@ import type {
 } from './rows.ts';
 
 /**
- * Converts a publisher without the parts that depend on other rows: its index, sequence rules and experiments.
+ * Converts a publisher row. The parts that depend on other rows are left out: the index, sequence rules and
+ * experiments.
  * @param earlier the same publisher in an earlier snapshot
  */
 export function toPublisher(
@@ -64,7 +65,8 @@ export function toPublisher(
     deliveryPercentage: row.delivery_percentage,
     testMode: row.test_mode,
     timeZone: row.time_zone,
-    // Absent in catalogues of decisions by earlier releases, as are `ranking` and all fields read with `??`.
+    // Absent in catalogues stored with decisions of earlier releases, as are `ranking` and all other fields read with
+    // `??`.
     language: wantedOf(row.language ?? 'en'),
     currencyName: row.currency_name,
     currencyMultiplier: Number(row.currency_multiplier),
@@ -73,7 +75,7 @@ export function toPublisher(
     uspEnabled: row.usp_enabled,
     walletEnabled: row.wallet_enabled,
     offerwallEnabled: row.offerwall_enabled,
-    // Reuse the same list object while it is unchanged, because rendered offers are cached with it.
+    // Reuse the same list object if it is unchanged, because rendered offers are cached by it.
     ownEvents: isDeepStrictEqual(earlier?.ownEvents, row.own_events)
       ? (earlier?.ownEvents ?? [])
       : (row.own_events ?? []),
@@ -169,7 +171,7 @@ export function toKey(row: KeyRow): ApiKey {
   };
 }
 
-/** Restrictions of a key, or null if there are none, so that a request needs a single check. */
+/** Returns the restrictions of a key, or null if there are none, so that requests need only one check. */
 function restrictionsOf(row: KeyRow): KeyRestrictions | null {
   const { read_only: readOnly, allowed_addresses: addresses, campaigns, placements } = row;
   if (!readOnly && addresses === null && campaigns === null && placements === null) return null;
@@ -226,7 +228,7 @@ function toProvision(row: ProvisionRow): Provision {
   };
 }
 
-/** Converts a `numeric` with at most six decimals to millionths, the unit of all money here. */
+/** Converts a `numeric` value with up to six decimals to millionths, the unit of all amounts in this module. */
 const microsOf = (amount: string): number => toMicros(Number(amount));
 
 export function toOffer(row: OfferRow, campaign: Campaign, creativeRows: CreativeRow[]): Offer {

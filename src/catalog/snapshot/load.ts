@@ -1,16 +1,16 @@
 import { type Executor, readSlices } from '../../platform/db/pool.ts';
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
 
-/** Rows at one instant, with the source they were read from. */
+/** Consistent set of rows, with the database source that they were read from. */
 export type Stored = { rows: CatalogRows; source: string };
 
-/** Loaded rows, with the campaigns that may differ from the base; null for all campaigns. */
+/** Loaded rows, with the campaigns that may differ from the base. Null means all campaigns. */
 export type Loaded = Stored & { changed: ReadonlySet<number> | null };
 
 /**
- * Reads the version of the configuration, which grows with every change.
- * @returns also its `source`, which changes with each start of a server and each restore: a promoted or restored server
- * may have lost versions and used their numbers for other changes
+ * Reads the configuration version, which increases with every change.
+ * @returns the version and its `source`, which changes with every start and restore of a database server; a promoted or
+ * restored server may have lost versions and reused their numbers for other changes
  */
 export async function loadVersion(executor: Executor): Promise<{ version: number; source: string }> {
   const { rows } = await executor.query<{ version: string; source: string }>({
@@ -24,14 +24,15 @@ export async function loadVersion(executor: Executor): Promise<{ version: number
 }
 
 /**
- * Rows that are not removed, or removed so recently that valid tokens may refer to them (a click token is valid for 30
- * days).
+ * SQL condition for rows that valid tokens may refer to: rows that are not removed, or were removed recently. A click
+ * token is valid for 30 days.
  */
 const isReferable = (table: string): string =>
   `(${table}.deleted_at is null or ${table}.deleted_at > now() - interval '31 days')`;
 
 /**
- * Lists the columns of a large table that a snapshot uses, because rows stay in memory. The type requires all of them.
+ * Builds the list of columns to load from a large table. Only the necessary columns are loaded, because rows stay in
+ * memory. The type requires all of them.
  */
 const columns =
   <Row>(names: Record<keyof Row, true>) =>
@@ -99,8 +100,8 @@ const couponOf = (pool: string): string => `case when ${pool}.offer_id is not nu
           'drained', ${pool}.drained_at is not null) end`;
 
 /**
- * Number of past days whose rates are still needed: it may be yesterday in some time zone, and decisions are made
- * again.
+ * Number of past days whose exchange rates are loaded. Past rates are needed because it may still be yesterday in some
+ * time zones, and because decisions are repeated.
  */
 const rateDays = 10;
 
@@ -118,7 +119,7 @@ const creativeColumns = columns<CreativeRow>({
 });
 
 /**
- * Reads the configuration. Must run in one repeatable-read transaction.
+ * Reads the configuration. It must run in a single repeatable-read transaction.
  * @param earlier rows to reuse for campaigns that have not changed since
  */
 export async function loadRows(executor: Executor, earlier: Stored | null = null): Promise<Loaded> {
@@ -186,8 +187,8 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
 }
 
 /**
- * Campaigns that changed since `base`, or that lost a removed row. Null if unknown, because the list of changes does
- * not reach back that far, or the database has lost it.
+ * Returns the campaigns that have changed since `base`, or lost a removed row. Returns null if they are unknown,
+ * because the list of changes does not go back that far or was lost.
  */
 async function loadChanged(executor: Executor, base: CatalogRows): Promise<Set<number> | null> {
   const { rows } = await executor.query<{ listed: boolean; removed_before: Date; campaign_ids: number[] }>({
@@ -216,7 +217,7 @@ async function readInSlices<Row extends object>(
   return loadedRows;
 }
 
-/** Merges the rows of unchanged campaigns in `base` into the fresh rows. */
+/** Merges the rows of unchanged campaigns in `base` into the newly loaded rows. */
 function reuseUnchanged(fresh: CatalogRows, base: CatalogRows, changed: ReadonlySet<number>): CatalogRows {
   const changedOffers = new Set(base.offers.filter((row) => changed.has(row.campaign_id)).map(({ id }) => id));
   return {
@@ -244,7 +245,7 @@ function reuseUnchanged(fresh: CatalogRows, base: CatalogRows, changed: Readonly
   };
 }
 
-/** Merges two lists that are sorted by a key and share no key. */
+/** Merges two lists that are sorted by a key and have no keys in common. */
 function mergeBy<Row>(keyOf: (row: Row) => number, base: readonly Row[], right: readonly Row[]): Row[] {
   const merged: Row[] = [];
   let at = 0;

@@ -8,22 +8,24 @@ import type { Publisher } from '../types.ts';
 const overflowPlacement = 'other';
 
 export type Placements = {
-  /** Returns the name that a placement is counted under, and creates unknown placements. */
+  /** Returns the name under which a placement is counted. Unknown placements are created. */
   resolve: (publisher: Publisher, name: string) => string | Promise<string>;
 };
 
-/** Names that the next transaction of a publisher creates. `done` resolves to the names that exist afterwards. */
+/**
+ * Placement names to create in the publisher's next transaction. `done` resolves to the names that exist afterwards.
+ */
 type Batch = { names: Set<string>; done: Promise<ReadonlySet<string>> };
 
 /**
- * Creates placements as requests name them. Each publisher has one transaction at a time, so that its maximum holds;
- * names that arrive meanwhile share the next one. With a transaction for each name, hundreds of new names would take
- * all connections.
+ * Creates placements on first use in a request. Each publisher has only one transaction at a time, which enforces the
+ * maximum number of placements. Names that arrive in the meantime share the next transaction. With one transaction per
+ * name, hundreds of new names would use up the connection pool.
  */
 export function createPlacements(pool: pg.Pool, failFast: FailFast): Placements {
-  /** Results for placements that are not in the snapshot yet. */
+  /** Pending and completed creations of placements that are not in the snapshot yet. */
   const created = new WeakMap<Publisher, Map<string, Promise<string>>>();
-  /** The waiting batch and the last started batch, by publisher. */
+  /** Pending batch and last started batch, by publisher. */
   const [waiting, running] = [new Map<number, Batch>(), new Map<number, Promise<unknown>>()];
 
   const create = (publisherId: number, names: readonly string[]): Promise<ReadonlySet<string>> =>

@@ -13,7 +13,7 @@ import type {
   Unit,
 } from '../types.ts';
 
-/** Rows of the configuration tables as `pg` returns them (`numeric` and `bigint` are strings). */
+/** Rows of the configuration tables as returned by `pg` (`numeric` and `bigint` as strings). */
 export type PublisherRow = {
   id: number;
   name: string;
@@ -36,7 +36,7 @@ export type PublisherRow = {
   allowed_user_agents?: string[];
   postback_events?: PostbackEvent[];
   has_postbacks?: boolean;
-  /** Absent in rows that were stored before block rules existed. */
+  /** Block rules. Absent in rows stored before block rules existed. */
   controls?: StoredControls | null;
   keeps_attributes?: boolean;
   language?: string;
@@ -46,7 +46,7 @@ export type PublisherRow = {
   rates_base?: string | null;
 };
 
-/** Exchange rate that is valid today or later. Only reports read past rates. */
+/** Exchange rate that is valid today or later. Only reports read earlier rates. */
 export type ExchangeRateRow = RateRow & { publisher_id: number };
 
 export type KeyRow = {
@@ -56,7 +56,7 @@ export type KeyRow = {
   key_hash: string;
   permissions: Permission[];
   rate_limit_per_s: number | null;
-  /** Limits of the keys that created the key, including revoked ones. */
+  /** Rate limits of the keys that created this key, including revoked ones. */
   maker_limits: { id: number; perS: number }[];
   expires_at: Date | null;
   read_only: boolean;
@@ -113,14 +113,14 @@ export type CampaignRow = {
   overspend_percent: number;
   goal?: CampaignGoal | null;
   goal_since?: Date | string | null;
-  /** A text if it comes from a stored catalogue. */
+  /** Time of the first activation. A string in rows from a stored catalogue. */
   activated_at: Date | string | null;
-  /** Rules as stored; direct writes to the database are not validated. */
+  /** Rules as stored. Rules written directly to the database are not validated. */
   rules: CampaignRules;
   payout_kind: PayoutKind;
   payout_amount: string;
   payout_currency: string;
-  /** Whether the kill switch is on. Absent in rows that were stored before the kill switch existed. */
+  /** Whether the campaign is stopped by the kill switch. Absent in rows stored before the kill switch existed. */
   stopped?: boolean;
   advertiser_stopped?: boolean;
   deleted_at: Date | null;
@@ -168,12 +168,12 @@ export type OfferRow = {
   adv_pixel_url: string;
   wallet_enabled: boolean;
   offerwall_enabled: boolean;
-  /** Absent, like the translations, in rows that were stored before translations existed. */
+  /** Language of the offer's texts. Like the translations, it is absent in rows stored before translations existed. */
   language?: string | null;
   translations?: Readonly<Record<string, Translation>>;
-  /** Whether the kill switch is on, as in a campaign. */
+  /** Whether the offer is stopped by the kill switch. Absent in rows stored before the kill switch existed. */
   stopped?: boolean;
-  /** Coupon pool of an offer with codes. */
+  /** Coupon pool of the offer. Null or absent if the offer has no coupon codes. */
   coupon?: CouponRow | null;
   deleted_at: Date | null;
 };
@@ -212,7 +212,7 @@ export type ExperimentRow = {
   holdout: number;
   arms: { key: string; share: number; changes: ArmChanges }[];
   allocation: Slots[];
-  /** Start and end (epoch milliseconds). No start means a draft; the end may be open. */
+  /** Start of the experiment, in epoch milliseconds. No start means a draft. The end may be open. */
   start_ms: number | null;
   end_ms: number | null;
   ramp: { after_hours: number; share: number }[] | null;
@@ -224,15 +224,15 @@ export type CatalogRows = {
   keys: KeyRow[];
   themes: ThemeRow[];
   placements: PlacementRow[];
-  /** Absent in catalogues that were stored before audiences existed. */
+  /** Audiences. Absent in catalogues stored before audiences existed. */
   audiences?: AudienceRow[];
   campaigns: CampaignRow[];
   provisions: ProvisionRow[];
   sequenceRules: SequenceRuleRow[];
   offers: OfferRow[];
   creatives: CreativeRow[];
-  /** Absent in catalogues that were stored before experiments existed. */
+  /** Experiments. Absent in catalogues stored before experiments existed. */
   experiments?: ExperimentRow[];
-  /** Absent in the same way as `experiments`. */
+  /** Exchange rates. Absent in catalogues stored before exchange rates existed. */
   exchangeRates?: ExchangeRateRow[];
 };

@@ -16,20 +16,23 @@ type Added = Stock &
     duplicates: { line: number; code: string }[];
   };
 
-/** Maximum file size for one call, and number of codes per call for larger files. */
+/** Maximum file size for a single API call, in bytes. Larger files are sent in parts of `codesPerPart` codes. */
 const maxCallBytes = 60 * 1024 * 1024;
 const codesPerPart = 500_000;
 
 const codesPath = (offer: string): string => `/manage/v1/offers/${offer}/coupon-codes`;
 
-/** @throws CommandError */
+/**
+ * Returns the offer id from the command arguments.
+ * @throws CommandError if the arguments are invalid
+ */
 function offerOf({ args }: Call, most: number): string {
   const [offer = '', ...rest] = args;
   if (!/^[1-9]\d{0,8}$/.test(offer) || rest.length > most) throw usageError('Expected one offer id.');
   return offer;
 }
 
-/** Adds codes. A file that is too large for one call is parsed here and sent in parts. */
+/** Adds coupon codes. A file that is too large for a single API call is parsed locally and uploaded in parts. */
 export const addCoupons: Run = async (call) => {
   const offer = offerOf(call, 1);
   const [, file] = call.args;
@@ -83,7 +86,7 @@ function requireFewBad(counter: FileCounter, isPartial: boolean): void {
   }
 }
 
-/** Splits the codes of a file into files with one column. */
+/** Splits the codes of a file into smaller files with a single column. */
 async function* partsOf(file: string, layout: LayoutOptions): AsyncGenerator<Buffer> {
   let codes: string[] = [];
   const part = (): Buffer => Buffer.from(['code', ...codes, ''].join('\n'));

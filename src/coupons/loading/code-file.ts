@@ -8,7 +8,7 @@ import { problem } from '../../platform/problem.ts';
 import { refuseCode } from '../code-text.ts';
 import type { Line } from './lines.ts';
 
-/** Columns of a code file, as shops export them (docs/reading-input.md#columns). */
+/** Accepted columns of a code file, as exported by shop systems (docs/reading-input.md#columns). */
 const codeFormat: FileFormat<'code'> = {
   columns: {
     code: [
@@ -21,17 +21,23 @@ const codeFormat: FileFormat<'code'> = {
   identifiers: ['code'],
 };
 
-/** Codes of a file, and the counts of its rows. */
+/** The codes in a file, with a counter of its rows. */
 export type CodeFile = { lines: AsyncGenerator<Line | null, void>; counter: FileCounter };
 
-/** @throws AppError ambiguous_header, unknown_header, invalid_request */
+/**
+ * Opens a code file.
+ * @throws AppError ambiguous_header, unknown_header, invalid_request
+ */
 export async function openCodeFile(source: FileSource, options: LayoutOptions): Promise<CodeFile> {
   const file = await openDelimitedFile(source, codeFormat, options);
   const counter = createFileCounter(file.layout);
   return { lines: readCodes(file, counter), counter };
 }
 
-/** Yields the same object for every code, so read it before the next. null: a point to pause. */
+/**
+ * Yields the codes of a file, or null at points where the caller may pause. The same object is reused for every code,
+ * so read it before requesting the next one.
+ */
 async function* readCodes({ layout, batches }: DelimitedFile, counter: FileCounter): AsyncGenerator<Line | null, void> {
   const at = layout.columns.findIndex(({ role }) => role === 'code');
   const line: Line = { bytes: Buffer.alloc(0), start: 0, end: 0, line: 0, problem: null };

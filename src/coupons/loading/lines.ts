@@ -2,10 +2,13 @@ import { randomBytes } from 'node:crypto';
 import type { Problem } from '../../platform/problem.ts';
 import { refuseCode } from '../code-text.ts';
 
-/** A code within a buffer, and its line number from 1. `problem`: why it is invalid. */
+/**
+ * A code as a byte range in a buffer, with its line number (from 1). `problem` is the reason why the code is invalid,
+ * or null.
+ */
 export type Line = { bytes: Buffer; start: number; end: number; line: number; problem: Problem | null };
 
-/** Converts a list of codes to lines. */
+/** Converts a list of codes to `Line` objects. */
 export function* linesOf(codes: readonly string[]): Generator<Line> {
   for (const [index, code] of codes.entries()) {
     const bytes = Buffer.from(code.trim());
@@ -13,21 +16,21 @@ export function* linesOf(codes: readonly string[]): Generator<Line> {
   }
 }
 
-/** Alphabets of pattern characters, without characters that are easily confused. */
+/** Character set of each pattern character, excluding characters that are easily confused. */
 const alphabets: Readonly<Record<string, string>> = {
   '#': '0123456789',
   '?': 'ABCDEFGHJKLMNPQRSTUVWXYZ',
   '*': 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789',
 };
 
-/** Required odds against guessing one of the codes of a pool. */
+/** Minimum number of possible codes per valid code that makes a pattern safe from guessing. */
 export const safeOdds = 1_000_000;
 
-/** Number of different codes of a pattern. */
+/** Returns the number of distinct codes that a pattern can produce. */
 export const codesOf = (pattern: string): number =>
   [...pattern].reduce((product, character) => product * (alphabets[character]?.length ?? 1), 1);
 
-/** Generates random codes of a pattern without end; duplicates are possible. */
+/** Yields an endless sequence of random codes for a pattern. Codes may repeat. */
 export function* makeCodes(pattern: string): Generator<Line> {
   const places = [...pattern];
   const draws = places.filter((character) => alphabets[character] !== undefined).length;
@@ -36,7 +39,7 @@ export function* makeCodes(pattern: string): Generator<Line> {
     let drawn = 0;
     const characters = places.map((character) => {
       const alphabet = alphabets[character];
-      // The remainder of 32 random bits divided by at most 32 is uniform to within 1e-8.
+      // The modulo bias is below 1e-8, because 32 random bits are divided by at most 32.
       return alphabet === undefined ? character : alphabet[random.readUInt32LE(4 * drawn++) % alphabet.length];
     });
     const bytes = Buffer.from(characters.join(''));

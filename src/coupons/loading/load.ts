@@ -10,31 +10,34 @@ import { maxCodeLength } from '../code-text.ts';
 import { markStock } from '../pools.ts';
 import type { Line } from './lines.ts';
 
-/** Result of a load, in codes. `named`: the first codes that the pool already had. */
+/** Result of a load, as numbers of codes. `named` lists the first codes that the pool already contained. */
 export type Loaded = { added: number; duplicates: number; named: { line: number; code: string }[] };
 
-/** Maximum number of codes of a pool, including issued ones: the set of them takes 16 bytes of memory each. */
+/** Maximum number of codes per pool, including issued ones. Duplicate detection uses 16 bytes of memory per code. */
 const maxPoolCodes = 20_000_000;
 
-/** Maximum number of duplicates and refused lines in a response. */
+/** Maximum number of duplicates and rejected lines that a response lists. */
 const maxNamed = 100;
 const blocksAtOnce = 25;
-/** Maximum number of redraws per requested code. */
+/** Maximum number of duplicates to redraw per requested code. */
 const maxMisses = 20;
-/** Lines between two progress reports, and between two checks of the clock. */
+/** Number of lines between progress reports. `lookEvery` is the number of lines between checks of the clock. */
 const reportEvery = 250_000;
 const lookEvery = 256;
 
 export type LoadDeps = { pool: pg.Pool; secretBox: SecretBox; now: () => number };
 
 /**
- * `lines`: null is a point to pause. `wanted`: number of codes after which to stop. `path`: path of a line in errors,
- * such as `/lines/4`. `total`: approximate number of lines.
+ * Source of the codes to load:
+ * - `lines`: the codes; null marks a point where the load may pause.
+ * - `total`: approximate number of lines.
+ * - `wanted`: number of codes after which to stop.
+ * - `path`: returns the path of a line in error details, such as `/lines/4`.
  */
 export type CodeSource = {
   offerId: number;
   lines: Iterable<Line | null> | AsyncIterable<Line | null>;
-  /** Called after all lines are read; throws if none may be added. */
+  /** Called after all lines were read. Throws if the codes must not be added. */
   check?: () => void;
   total: number;
   wanted?: number;
@@ -42,10 +45,10 @@ export type CodeSource = {
 };
 
 /**
- * Adds codes to a pool: all of them, or none if a line is invalid. Codes that the pool has or had are skipped and
- * reported. They are stored in blocks beyond the end of the stock, which is moved in the same transaction. A pool
- * allows one load at a time; users receive codes meanwhile.
- * @throws AppError invalid_request with the lines; conflict while another load runs; resource_not_found
+ * Adds codes to a pool: all of them, or none if a line is invalid. Codes that the pool contains or contained earlier
+ * are skipped and reported. New codes are stored in blocks after the end of the stock, and the end is moved in the same
+ * transaction. Only one load per pool can run at a time. Codes can be issued to users meanwhile.
+ * @throws AppError invalid_request with the invalid lines; conflict while another load runs; resource_not_found
  */
 export async function loadCodes(deps: LoadDeps, source: CodeSource): Promise<Loaded> {
   const { offerId } = source;
@@ -67,10 +70,13 @@ export async function loadCodes(deps: LoadDeps, source: CodeSource): Promise<Loa
   }
 }
 
-/** Lock that is required to move the end of a pool's stock. */
+/** SQL that tries to acquire the lock required to move the end of a pool's stock. */
 export const loadLockSql = "pg_try_advisory_xact_lock(hashtext('perkwire_coupons'), offer_id)";
 
-/** @returns position of the first new code */
+/**
+ * Acquires the load lock of a pool.
+ * @returns position of the first new code
+ */
 async function beginLoad(executor: Executor, offerId: number): Promise<number> {
   const { rows } = await executor.query<{ is_free: boolean }>(
     `select ${loadLockSql} as is_free from coupon_stock where offer_id = $1`,
@@ -126,7 +132,10 @@ async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource,
   return { result, refused };
 }
 
-/** Maximum time without a statement, in milliseconds: PostgreSQL ends transactions that are idle for five seconds. */
+/**
+ * Maximum time between two statements, in milliseconds. PostgreSQL terminates transactions that are idle for five
+ * seconds.
+ */
 const heartbeatMs = 1000;
 
 function createHeartbeat(executor: Executor): () => Promise<void> {
@@ -138,7 +147,7 @@ function createHeartbeat(executor: Executor): () => Promise<void> {
   };
 }
 
-/** Counts the codes of a file that occur twice in it, or that the pool has or had. */
+/** Counts the codes in a file that are duplicates: repeated in the file, or used by the pool now or earlier. */
 export async function countDuplicates(
   deps: LoadDeps,
   offerId: number,
@@ -174,7 +183,7 @@ async function knownCodes(
   return knownSet;
 }
 
-/** Collects codes into blocks. `add` returns whether some should be stored. */
+/** Creates a writer that collects codes into blocks. `add` returns whether there are enough blocks to store. */
 function createBlockWriter(
   { secretBox }: LoadDeps,
   executor: Executor,
@@ -211,7 +220,7 @@ function createBlockWriter(
   };
 }
 
-/** Reports progress outside of the load's transaction, so that others see it. */
+/** Records the load's progress outside of its transaction, so that other connections can see it. */
 async function report({ pool, now }: LoadDeps, { offerId, received, total }: Record<string, number>): Promise<void> {
   await pool.query(
     `insert into coupon_loads (offer_id, received, total, seen_at) values ($1, $2, $3, $4)

@@ -9,22 +9,25 @@ import { columns, createForm } from '../../shell/forms.ts';
 import type { PoolView } from '../pools.ts';
 import type { StockView } from '../stock.ts';
 
-/** State of an offer's codes; `pool` is null without codes. */
+/** Coupon settings and stock of an offer. `pool` is null if the offer has no codes. */
 type OfferCoupons = { offerId: number; pool: PoolView | null; stock: StockView };
 
 export const cardId = 'coupons';
 export const fileField = 'codes_file';
 
-/** A refused form with the typed values. `check`: the result of a dry run, which is not a refusal. */
+/**
+ * A rejected form with the submitted values. `check` is the result of a dry run, for which the form is also shown
+ * again.
+ */
 export type Refused = { form: 'add' | 'settings'; typed: FormValues; errors: FieldErrors; check?: Html };
 
-/** Name of the field with the stored expiry, to the second. */
+/** Name of the hidden field that contains the stored expiry, accurate to the second. */
 export const expiresWas = 'expires_at.was';
 
-/** Day of an instant in a time zone, or ''. */
+/** Returns the calendar day of an instant in a time zone, or an empty string. */
 export const dayIn = (timeZone: string, at: string): string => instantToLocal(at, timeZone).slice(0, 10);
 
-/** Card with the codes of an offer: their number, forms to add some, and the settings of the pool. */
+/** Renders the card for an offer's codes: the stock, forms to add codes, and the pool settings. */
 export function couponCard(context: PublisherContext, coupons: OfferCoupons, refused: Refused | null = null): Html {
   const { pool, stock, offerId } = coupons;
   const canEdit = hasRole(context.viewer.user.role, 'manager');

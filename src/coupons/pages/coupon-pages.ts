@@ -20,11 +20,13 @@ type Services = Shell & {
   card: (context: PublisherContext, offerId: number, refused: Refused) => Promise<Html>;
 };
 
-/** Routes for the forms of the coupon card. */
+/** Registers the routes that handle the forms of the coupon card. */
 export function couponPages(app: App, services: Services): void {
   const { management, service } = services;
   const pages = publisherPages(app, services);
-  /** Redirects to the card with the result. A refused form is shown again as typed. */
+  /**
+   * Runs the form's action and redirects to the card with the result. A rejected form is shown again with its values.
+   */
   const act =
     (
       work: (context: PublisherContext, fields: Fields, upload: Upload | null) => Promise<string>,
@@ -97,7 +99,7 @@ export function couponPages(app: App, services: Services): void {
   );
 }
 
-/** Card with a submitted form: refused, or with the dry run of its file. */
+/** Renders the card with a submitted form that was rejected, or with the dry-run result of its file. */
 async function formPage(
   { card }: Services,
   context: PublisherContext,
@@ -122,7 +124,7 @@ async function formPage(
   };
 }
 
-/** Assigns errors of a line to the file field. */
+/** Maps errors of single lines to the file field. */
 function inFile({ path, message }: FieldErrors[number]): FieldErrors[number] {
   const [, line] = /^\/lines\/(\d+)$/.exec(path) ?? [];
   return line === undefined
@@ -130,7 +132,10 @@ function inFile({ path, message }: FieldErrors[number]): FieldErrors[number] {
     : { path: `/${fileField}`, message: t('forms.line', { line, message }) };
 }
 
-/** @throws AppError invalid_request if none or several of the three ways are used */
+/**
+ * Returns the codes of the form: an uploaded file, a shared code, or a pattern.
+ * @throws AppError invalid_request unless exactly one of them is used
+ */
 function givenIn(fields: Fields, upload: Upload | null): unknown {
   const [shared, pattern] = [fields.text('shared'), fields.text('pattern')];
   if ([upload !== null, shared !== '', pattern !== ''].filter(Boolean).length !== 1)
@@ -141,7 +146,7 @@ function givenIn(fields: Fields, upload: Upload | null): unknown {
   return pattern === '' ? { shared } : { pattern, count: fields.number('count') };
 }
 
-/** Codes are valid until the end of the day; an unchanged day keeps its stored time. */
+/** Returns the submitted expiry: the end of the selected day. If the day is unchanged, the stored time is returned. */
 function expiresIn(fields: Fields, timeZone: string): string | null {
   const [day, stored] = [fields.text('expires_at'), fields.text(expiresWas)];
   if (day === dayIn(timeZone, stored)) return stored || null;

@@ -29,7 +29,7 @@ import { checklistPages, setupChecklist } from './setup/checklist.ts';
 const ranges = ['7', '14', '30'] as const;
 const liveMinutes = 30;
 
-/** SDK id of the embedded demo, and the attribute of its made-up sessions. */
+/** SDK id of the embedded demo, and the custom attribute that marks its generated sessions. */
 export type DemoMark = { sdkId: string; mark: { name: string; value: string } };
 
 type OverviewServices = PageServices & {
@@ -40,7 +40,10 @@ type OverviewServices = PageServices & {
 
 type Scope = OverviewServices & { failFast: FailFast };
 
-/** Overview page: live counters, today compared with last week, and metrics over time, by placement and by offer. */
+/**
+ * Registers the overview page: live counters, today compared with last week, and metrics over time, by placement and by
+ * offer.
+ */
 export function overviewPages(app: App, services: OverviewServices): void {
   const pages = publisherPages(app, services);
   const scope: Scope = { ...services, failFast: createFailFast(services.deps.dbHealth) };
@@ -106,10 +109,10 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   };
 }
 
-/** Local time of the publisher in milliseconds, in which each day has 24 hours despite clock changes. */
+/** Returns the publisher's local time in milliseconds. Each local day has 24 hours, even on days of clock changes. */
 const localMsOf = ({ timeZone }: Publisher, atMs: number): number => atMs + offsetMs(timeZone, atMs);
 
-/** Day of a local time, as yyyy-mm-dd. */
+/** Returns the day of a local time, as yyyy-mm-dd. */
 const dayOf = (localMs: number): string => new Date(localMs).toISOString().slice(0, 10);
 
 const alertsNotice = ({ path }: PublisherContext, alerts: number): Html =>
@@ -159,7 +162,7 @@ async function liveCounters({ deps, failFast }: Scope, { publisher, path }: Publ
     </p>`;
 }
 
-/** Metrics of today so far, and of the same hours of the same weekday last week. */
+/** Returns the metrics of today so far, and of the same hours on the same weekday last week. */
 async function todayAndLastWeek(
   { deps, reports }: Scope,
   publisher: Publisher,

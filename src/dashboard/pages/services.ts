@@ -13,5 +13,5 @@ type PageDeps = {
   now: () => number;
 };
 
-/** Services of the dashboard's own pages. */
+/** Services used by the dashboard's own pages. */
 export type PageServices = Shell & { deps: PageDeps; management: ManagementClient };

@@ -18,10 +18,10 @@ import type { Offer, Payout, Provision } from '../../catalog/types.ts';
 import { isTimeZone, minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
 import { toMicros } from '../../platform/money.ts';
 
-/** An offer as one publisher may show it, with its compiled rules. */
+/** An offer as a candidate for one publisher's decisions, with its compiled rules. */
 export type Candidate = {
   offer: Offer;
-  /** Index in catalogue order, and of its bit. */
+  /** Index in catalogue order, which is also the candidate's bit number in bit sets. */
   index: number;
   forced: boolean;
   priority: number;
@@ -31,7 +31,7 @@ export type Candidate = {
 
 export type CompiledRules = {
   targeting: Targeting;
-  /** Start and end (epoch milliseconds); the end is exclusive. */
+  /** Start of the campaign (inclusive), in epoch milliseconds. `endMs` is its end (exclusive). */
   startMs: number;
   endMs: number;
   hours: Hours | null;
@@ -41,22 +41,22 @@ export type CompiledRules = {
   frequencyCaps: readonly FrequencyCap[];
   totalCaps: readonly CompiledTotalCap[];
   pacing: Pacing;
-  /** Publishers that the campaign is served to. */
+  /** Ids of the publishers to which the campaign is served. */
   publisherIds: readonly number[];
   goal: CompiledGoal | null;
-  /** Start of pacing plans (epoch milliseconds): the campaign's start, else its first activation. */
+  /** Start of pacing plans, in epoch milliseconds: the campaign's start, or else its first activation. */
   planStartMs: number;
-  /** Whether the campaign is withheld from unknown users. */
+  /** Whether the campaign is withheld from unidentified users. */
   needsIdentity: boolean;
   groups: readonly string[];
-  /** Whether the index filters cover all rules except opt-outs. */
+  /** Whether the index filters cover all rules of the campaign except opt-outs. */
   indexed: boolean;
 };
 
 export type Matcher = { list: TargetList; include: readonly Pattern[] | null; exclude: readonly Pattern[] };
 type Pattern = { text: string; isPrefix: boolean };
 
-/** Parts of a campaign that its rules are compiled from. */
+/** Parts of a campaign that are needed to compile its rules. */
 export type RuledCampaign = {
   id: number;
   rules: CampaignRules;
@@ -65,12 +65,12 @@ export type RuledCampaign = {
   provisions: ReadonlyMap<number, Provision>;
 };
 
-/** Schedules of earlier releases may have a time zone that cannot be set any more. */
+/** Schedules stored by earlier releases may contain a time zone that is no longer accepted. */
 const checkStoredRules = (rules: unknown) => checkRules(rules, isTimeZone);
 
 /**
- * Compiles the rules of a campaign, which its offers share.
- * @throws Error if they are invalid, which only direct writes to the database can cause
+ * Compiles the rules of a campaign, which all its offers share.
+ * @throws Error if the rules are invalid, which only direct database writes can cause
  */
 export function compileRules(
   { id: campaignId, rules, goal, activatedAtMs, provisions }: RuledCampaign,
@@ -95,7 +95,7 @@ export function compileRules(
     needsIdentity: rules.without_identity === 'withhold',
     groups: rules.exclusion_groups ?? [],
   };
-  // Spread last: see docs/adr/0022-spread-first.md.
+  // Keep the spread last for performance; see docs/adr/0022-spread-first.md.
   return { indexed: isIndexed(compiled), ...compiled };
 }
 
@@ -116,7 +116,7 @@ function withCaps(
 }
 
 /**
- * Creates the candidate of an offer at a publisher. Its `index` is set when the order is known.
+ * Creates the candidate for an offer at a publisher. Its `index` is assigned later, after sorting.
  * @throws Error if the caps of the provisioning are invalid
  */
 export function toCandidate(offer: Offer, publisherId: number, base: CompiledRules, capZone: string): Candidate {
@@ -143,7 +143,10 @@ export function toCandidate(offer: Offer, publisherId: number, base: CompiledRul
   };
 }
 
-/** Results by the rules' JSON. The catalogue is rebuilt with each change, but few rules differ. */
+/**
+ * Validation results, keyed by the JSON of the rules. The index is rebuilt after every catalogue change, but few rules
+ * differ.
+ */
 const validityByJson = new Map<string, boolean>();
 const maxCached = 50_000;
 
@@ -183,7 +186,7 @@ const patternOf = (value: string): Pattern => {
   return { text: (isPrefix ? value.slice(0, -1) : value).toLowerCase(), isPrefix };
 };
 
-/** Whether a value satisfies `include` and `exclude`. An unknown value is in no list. */
+/** Whether a value satisfies the `include` and `exclude` lists. An unknown value matches no list. */
 export function matchesValue({ include, exclude }: Matcher, value: string | null): boolean {
   const matches = ({ text, isPrefix }: Pattern): boolean =>
     isPrefix ? value?.startsWith(text) === true : value === text;

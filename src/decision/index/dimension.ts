@@ -4,7 +4,7 @@ import { bitsWith, fullBits, setBit, subtract } from './index-filters.ts';
 
 export type DimensionBuilder = {
   add: (index: number, list: Readonly<TargetList>) => void;
-  /** Builds the dimension, or returns null if no candidate targets this property. */
+  /** Builds the dimension. Returns null if no candidate targets this property. */
   build: () => Dimension | null;
 };
 
@@ -12,8 +12,8 @@ type Named = { included: number[]; excluded: number[] };
 
 /**
  * Creates the builder of a dimension.
- * @param normalise applied to the values of lists; those of requests are already normalised
- * @param isNested whether values are hierarchical, such as `pt-br` in `pt`
+ * @param normalise normalises the values in targeting lists; request values are already normalised
+ * @param isNested whether values are hierarchical, such as `pt-br` within `pt`
  */
 export function createDimension(
   size: number,
@@ -56,6 +56,6 @@ export function createDimension(
   };
 }
 
-/** Splits `zh-hant-tw` into `zh-hant-tw`, `zh-hant`, `zh`. */
+/** Splits a tag such as `zh-hant-tw` into `zh-hant-tw`, `zh-hant` and `zh`. */
 const partsOf = (value: string): string[] =>
   value.split('-').map((_part, index, all) => all.slice(0, all.length - index).join('-'));

@@ -4,18 +4,21 @@ import type { AudienceIndex, Bits, Dimension, EligibilityIndex, Exclusion, Index
 import type { DecisionContext } from '../types.ts';
 import type { Candidate } from './compile.ts';
 
-/** The user's time zone if it is known, else the publisher's. */
+/** Returns the user's time zone, or the publisher's if it is unknown. */
 export const userTimeZone = ({ timeZone }: EligibilityIndex, { geo }: DecisionContext): string =>
   geo.timeZone ?? timeZone;
 
 const hourOfWeek = (timeZone: string, nowMs: number): string => String(Math.floor(minuteOfWeek(timeZone, nowMs) / 60));
 
-/** A set that a request's candidates must be in, or with `negated` must not be in, and the exclusion of the others. */
+/**
+ * A set that candidates must belong to (or must not belong to, if `negated`), and the exclusion of all other
+ * candidates.
+ */
 type IndexFilter = { bits: Bits; negated: boolean; exclusion: (candidate: Candidate) => Exclusion };
 
 /**
- * Filters that apply to a request, in the order of the rules.
- * @param relaxed whether it is dev or test mode, in which only the request's own restrictions apply
+ * Returns the filters that apply to a request, in rule order.
+ * @param relaxed whether the request is in dev or test mode, in which only its own restrictions apply
  */
 function filtersOf(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): IndexFilter[] {
   const filters: IndexFilter[] = [];
@@ -52,7 +55,7 @@ function filtersOf(index: EligibilityIndex, context: DecisionContext, relaxed: b
   return filters;
 }
 
-/** Candidates that pass all index filters. Only the post-filters remain. */
+/** Returns the candidates that pass all index filters. Only post-filters remain to be checked. */
 export function passIndexFilters(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): Bits {
   const passing = index.all.slice();
   for (const { bits, negated } of filtersOf(index, context, relaxed)) {
@@ -62,7 +65,7 @@ export function passIndexFilters(index: EligibilityIndex, context: DecisionConte
   return passing;
 }
 
-/** All index filters that exclude a candidate, in the order of the rules. */
+/** Returns the exclusions of a candidate by all index filters, in rule order. */
 export const indexExclusions = (
   candidate: Candidate,
   index: EligibilityIndex,
@@ -73,7 +76,10 @@ export const indexExclusions = (
     .filter(({ bits, negated }) => hasBit(bits, candidate.index) === negated)
     .map(({ exclusion }) => exclusion(candidate));
 
-/** First index filter that excludes a candidate, or null. Gives the same result as `passIndexFilters`, one by one. */
+/**
+ * Returns the exclusion by the first index filter that a candidate fails, or null. It is equivalent to
+ * `passIndexFilters`, for a single candidate.
+ */
 export function indexExclusionOf(
   index: EligibilityIndex,
   context: DecisionContext,
@@ -84,7 +90,7 @@ export function indexExclusionOf(
     filters.find(({ bits, negated }) => hasBit(bits, candidate.index) === negated)?.exclusion(candidate) ?? null;
 }
 
-/** Value of an indexed property in a request. */
+/** Returns the request's value of an indexed property. */
 function requestValue(key: IndexedKey, context: DecisionContext, index: EligibilityIndex): string | null {
   switch (key) {
     case 'countries':
@@ -109,7 +115,10 @@ function requestValue(key: IndexedKey, context: DecisionContext, index: Eligibil
 const acceptedBy = ({ byValue, otherwise }: Dimension, value: string | null): Bits =>
   (value === null ? undefined : byValue.get(value)) ?? otherwise;
 
-/** Candidates that include no audience or one of the user's, and exclude none of them. */
+/**
+ * Returns the candidates whose audience rules accept the user: they include no audience or one of the user's, and
+ * exclude none of the user's.
+ */
 function acceptedByAudiences({ withoutInclude, byKey }: AudienceIndex, audiences: readonly string[]): Bits {
   if (audiences.length === 0) return withoutInclude;
   const bits = withoutInclude.slice();
@@ -119,7 +128,10 @@ function acceptedByAudiences({ withoutInclude, byKey }: AudienceIndex, audiences
   return bits;
 }
 
-/** Candidates that accept the most specific tag in any list: `pt-BR` if lists have it, else `pt`. */
+/**
+ * Returns the candidates that accept a language. The most specific tag that occurs in any list is used: `pt-BR`, or
+ * else `pt`.
+ */
 function acceptedByLanguage({ byValue, otherwise }: Dimension, value: string | null): Bits {
   for (let tag = value?.toLowerCase() ?? ''; tag !== ''; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
     const bits = byValue.get(tag);
@@ -153,22 +165,25 @@ export const clearBit = (bits: Bits, index: number): void => {
 export const hasBit = (bits: Bits, index: number): boolean =>
   (((bits[index >>> 5] as number) >>> (index & 31)) & 1) === 1;
 
-/** Removes from `bits` everything that is not in `other`. */
+/** Removes all members from `bits` that are not in `other`. */
 function intersect(bits: Bits, other: Bits): void {
   for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & (other[word] as number);
 }
 
-/** Adds everything in `other` to `bits`. */
+/** Adds all members of `other` to `bits`. */
 function unite(bits: Bits, other: Bits): void {
   for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) | (other[word] as number);
 }
 
-/** Removes everything in `other` from `bits`. */
+/** Removes all members of `other` from `bits`. */
 export function subtract(bits: Bits, other: Bits): void {
   for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & ~(other[word] as number);
 }
 
-/** First member from `from` to before `to`, after skipping `skipped` members, or -1 if absent. */
+/**
+ * Returns the first member in the range from `from` (inclusive) to `to` (exclusive), after skipping `skipped` members.
+ * Returns -1 if there is none.
+ */
 export function nextBit(bits: Bits, from: number, to: number, skipped = 0): number {
   if (from >= to) return -1;
   let word = from >>> 5;
@@ -185,7 +200,7 @@ export function nextBit(bits: Bits, from: number, to: number, skipped = 0): numb
   return member < to ? member : -1;
 }
 
-/** Number of members from `from` to before `to`. */
+/** Counts the members in the range from `from` (inclusive) to `to` (exclusive). */
 export function countBits(bits: Bits, from: number, to: number): number {
   if (from >= to) return 0;
   const last = (to - 1) >>> 5;
@@ -194,7 +209,7 @@ export function countBits(bits: Bits, from: number, to: number): number {
   return (to & 31) === 0 ? count : count - countOnes((bits[last] as number) & (-1 << (to & 31)));
 }
 
-/** Counts the ones of a word in parallel (Hacker's Delight 5-1). */
+/** Counts the one bits of a 32-bit word in parallel (Hacker's Delight 5-1). */
 function countOnes(word: number): number {
   let ones = word - ((word >>> 1) & 0x55555555);
   ones = (ones & 0x33333333) + ((ones >>> 2) & 0x33333333);

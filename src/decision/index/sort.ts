@@ -1,7 +1,7 @@
-/** Number of entries sorted between two pauses. */
+/** Number of entries to sort between two pauses. */
 const runLength = 1000;
 
-/** Sorts stably. The caller may do other work at each `yield`. */
+/** Sorts a list stably, in slices. The caller may do other work at each `yield`. */
 export function* sortInSlices<T>(list: readonly T[], compare: (a: T, b: T) => number): Generator<void, T[]> {
   let runs: T[][] = [];
   for (let at = 0; at < list.length; at += runLength) {

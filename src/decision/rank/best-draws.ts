@@ -13,21 +13,21 @@ import {
 
 type DrawOptions = {
   model: RevenueModel;
-  /** Candidates that passed the index filters. */
+  /** Candidates that passed the index filters, as a bit set. */
   bits: Bits;
-  /** Number of them in the class. */
+  /** Number of these candidates in the priority class. */
   count: number;
   input: DecisionInput;
 };
 
 /**
- * Adds the best draws of a class. If there are few candidates, all are drawn. If there are many, draws are made layer
- * by layer of the normal distribution: unless it is in a higher layer, each candidate's draw is in a layer with the
- * same probability, independently of the others. The gaps between successes of such trials have a geometric
- * distribution, so the candidates in the layer are found by drawing gaps, without a trial for each. Candidates whose
- * draws in the remaining layers could not be among the best are skipped. The result has the same distribution as if
- * each candidate were drawn, and its time hardly grows with their number. Draws do not depend on the number of
- * requested results.
+ * Adds the candidates with the best draws of a priority class to `top`. A small class is drawn completely. For a large
+ * class, draws are made layer by layer, from the top of the normal distribution. Given that a candidate's draw is in no
+ * higher layer, it is in the current layer with a fixed probability, independently of other candidates. The gaps
+ * between such candidates have a geometric distribution. Drawing gaps finds them without a trial per candidate.
+ * Candidates whose draws in the remaining layers could not be among the best are skipped. The result has the same
+ * distribution as if every candidate were drawn, but the time hardly grows with their number. Draws do not depend on
+ * the number of requested results.
  */
 export function bestDraws(options: DrawOptions, top: Top): Top {
   const [highest, ...lower] = layersFor(options.count);
@@ -77,7 +77,7 @@ function drawLayers({ model, bits, input }: DrawOptions, highest: Layer, lower: 
   }
 }
 
-/** The best draws, at most `limit`, highest score first. Equal scores are ordered by member. */
+/** The best draws found so far, at most `limit`, highest score first. Equal scores are sorted by member. */
 export type Top = {
   readonly limit: number;
   readonly after: Draw;
@@ -89,11 +89,11 @@ type Draw = { score: number; member: number };
 
 /**
  * Creates an empty list.
- * @param after only draws that rank after this one are added
+ * @param after only draws that rank after this draw are added
  */
 export const createTop = (limit: number, after: Draw): Top => ({ limit, after, scores: [], members: [] });
 
-/** Whether the list is full, and all of it ranks before a draw. */
+/** Whether the list is full and all its draws rank before the given draw. */
 function isFullAbove({ limit, scores, members }: Top, score: number, member: number): boolean {
   if (scores.length < limit) return false;
   const lowest = scores[limit - 1] as number;

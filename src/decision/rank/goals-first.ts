@@ -11,7 +11,10 @@ import type { RankedCandidate } from './sampled-ranking.ts';
 
 type Options = { index: EligibilityIndex; bits: Bits; input: DecisionInput; priorityClass: PriorityClass };
 
-/** Yields the candidates of a class. Those whose campaigns are behind their goals come first, as far as needed. */
+/**
+ * Yields the candidates of a priority class. Candidates whose campaigns are behind their goals come first, as often as
+ * the goals require.
+ */
 export function* goalsFirst(ranking: Iterable<RankedCandidate>, options: Options): Generator<RankedCandidate, void> {
   const first = behindGoals(options);
   yield* first;
@@ -20,8 +23,9 @@ export function* goalsFirst(ranking: Iterable<RankedCandidate>, options: Options
 }
 
 /**
- * Candidates of campaigns behind their goals. Goals that need the smallest share of the remaining time come first, so
- * that an unreachable goal takes no delivery from a reachable one. Equal needs are ordered by sampled revenue.
+ * Returns the candidates whose campaigns are behind their goals. Goals that need the smallest share of the remaining
+ * time come first, so that an unreachable goal does not displace a reachable one. Equal shares are sorted by sampled
+ * revenue.
  */
 function behindGoals({ index, bits, input, priorityClass }: Options): RankedCandidate[] {
   const { totals, model, seed } = input;
@@ -38,7 +42,9 @@ function behindGoals({ index, bits, input, priorityClass }: Options): RankedCand
   return behind.sort((a, b) => a.need - b.need || b.score - a.score).map(({ need: _, ...ranked }) => ranked);
 }
 
-/** Expected count of a goal's metric for one impression at the first position. */
+/**
+ * Returns the expected number of goal events (impressions, clicks or conversions) per impression at the first position.
+ */
 function countOf(
   { offer, rules }: Candidate,
   index: EligibilityIndex,

@@ -1,33 +1,36 @@
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { mix, normalQuantile, uniform } from '../random.ts';
 
-/** Part of the standard normal distribution from `floor` up to the layer above. */
+/** Part of the standard normal distribution, from `floor` up to the next higher layer. */
 export type Layer = {
-  /** Depth from 0, the highest layer. */
+  /** Depth of the layer; 0 is the highest layer. */
   depth: number;
-  /** Logarithm of the probability that a draw in no higher layer is not in this one either. */
+  /** Logarithm of the probability that a draw is not in this layer, given that it is in no higher layer. */
   logOfMiss: number;
   floor: number;
-  /** Whether it is the lowest layer, which contains every draw that is in no higher one. */
+  /** Whether this is the lowest layer, which contains every draw that is in no higher layer. */
   isLowest: boolean;
-  /** Quantiles of the layer; a draw picks one of them. */
+  /** Quantiles of the layer. A draw picks one of them uniformly. */
   quantiles: Float64Array;
 };
 
 const quantileBits = 12;
 
-/** Number of candidates from which on there are several layers. */
+/** Minimum number of candidates for using several layers. */
 const minLayered = 256;
 
-/** Expected number of draws in the highest of several layers: from this to twice as many. */
+/** Minimum expected number of draws in the highest of several layers. The maximum is twice as many. */
 const topDraws = 16;
 
-/** Ratio of a layer's probability to that of all layers above it. */
+/** Ratio of a layer's probability to the total probability of all higher layers. */
 const growth = 8;
 
 const layersByShare = new Map<number, readonly Layer[]>();
 
-/** Layers for a number of candidates, highest first. Empty if they are few and drawn from the whole distribution. */
+/**
+ * Returns the layers for a number of candidates, highest first. Empty if there are so few that they are drawn from the
+ * whole distribution.
+ */
 export function layersFor(count: number): readonly Layer[] {
   if (count < minLayered) return noLayers;
   const share = 2 ** (Math.clz32(count) - Math.clz32(topDraws));
@@ -43,26 +46,27 @@ const noLayers: readonly Layer[] = [];
 
 /**
  * Creates a layer.
- * @param above probability of all layers above; `below` includes this one
+ * @param above total probability of all higher layers
+ * @param below total probability of this layer and all higher layers
  */
 const layerOf = (depth: number, above: number, below: number): Layer => ({
   depth,
   logOfMiss: Math.log1p((above - below) / (1 - above)),
   floor: -normalQuantile(below),
   isLowest: below === 1,
-  // Computed from the upper end, where small probabilities are exact.
+  // Computed from the upper tail, where small probabilities are exact.
   quantiles: Float64Array.from({ length: 2 ** quantileBits }, (_, at) => {
     return -normalQuantile(above + ((below - above) * (at + 0.5)) / 2 ** quantileBits);
   }),
 });
 
-/** The whole distribution. */
+/** Single layer that covers the whole normal distribution. */
 export const wholeNormal = layerOf(0, 0, 1);
 
-/** Draws from a layer. */
+/** Draws a number from a layer. */
 export const drawNormal = ({ quantiles }: Layer, seed: number, salt: number): number =>
   quantiles[mix(seed, salt) >>> (32 - quantileBits)] as number;
 
-/** Draws the number of consecutive misses before a draw is in a layer, from a geometric distribution. */
+/** Draws the number of consecutive candidates whose draws are not in a layer, from a geometric distribution. */
 export const drawMisses = ({ logOfMiss }: Layer, seed: number, salt: number): number =>
   Math.floor(Math.log(uniform(seed, salt) + 2 ** -33) / logOfMiss);

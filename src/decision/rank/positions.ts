@@ -6,33 +6,33 @@ import type { Candidate } from '../index/compile.ts';
 import type { RankedCandidate } from './sampled-ranking.ts';
 
 type FillRules = {
-  /** Eligible candidates, best first. */
+  /** Iterator over eligible candidates, best first. */
   stream: Iterator<RankedCandidate, void>;
   /** Maximum number of positions to fill. */
   count: number;
   onOfferwall: boolean;
   sequence: Sequence | null;
-  /** If set, called for every candidate of the stream that is not chosen. */
+  /** If set, called for each candidate of the stream that is not chosen. */
   onExcluded: ((candidate: Candidate, exclusion: Exclusion) => void) | undefined;
 };
 
 type FillOptions = FillRules & {
-  /** One offer of each campaign that the same call shows at other placements. */
+  /** One candidate of each campaign that the same call shows at other placements. */
   elsewhere: readonly Candidate[];
-  /** Whether at most one offer of a category may be chosen. */
+  /** Whether at most one offer per category may be chosen. */
   separateCategories: boolean;
 };
 
 type Filling = FillRules & {
   conflicts: Conflicts;
-  /** Candidates read from the stream and not chosen yet, best first. */
+  /** Candidates that were read from the stream but not chosen yet, best first. */
   pending: RankedCandidate[];
 };
 
 /**
- * Fills the positions in order, each with the best candidate that sequence rules allow there and that has no conflict
- * with the offers chosen before.
- * @returns `blocked` is the number of candidates that were excluded only by sequence rules
+ * Fills the positions in order. Each position gets the best candidate that sequence rules allow there and that does not
+ * conflict with offers chosen before.
+ * @returns `offers`, and in `blocked` the number of candidates that were excluded only by sequence rules
  */
 export function fillPositions(options: FillOptions): { offers: RankedCandidate[]; blocked: number } {
   const { stream, count, onOfferwall, sequence, onExcluded } = options;
@@ -50,7 +50,7 @@ export function fillPositions(options: FillOptions): { offers: RankedCandidate[]
   return { offers, blocked };
 }
 
-/** Takes the candidate for a position out of the pending ones, reading the stream as far as needed. */
+/** Removes the best candidate for a position from the pending candidates, reading the stream as far as needed. */
 function takeBest(filling: Filling, position: number): RankedCandidate | null {
   const { pending, sequence, onOfferwall } = filling;
   const isReserved = sequence !== null && !onOfferwall && sequence.isReserved(position);
@@ -73,7 +73,7 @@ function takeBest(filling: Filling, position: number): RankedCandidate | null {
   return bestAt === -1 ? null : (pending.splice(bestAt, 1)[0] as RankedCandidate);
 }
 
-/** Moves the next candidate of the stream to the pending ones. */
+/** Moves the next candidate from the stream to the pending candidates. */
 function pull({ stream, pending }: Filling): RankedCandidate | null {
   const { value, done } = stream.next();
   if (done) return null;
@@ -81,11 +81,11 @@ function pull({ stream, pending }: Filling): RankedCandidate | null {
   return value as RankedCandidate;
 }
 
-/** Grade of a candidate for a position: 0 excludes it, higher comes first. */
+/** Returns the grade of a candidate for a position. 0 excludes the candidate, and higher grades are preferred. */
 function gradeOf(filling: Filling, { candidate }: RankedCandidate, position: number, isReserved: boolean): number {
   const { sequence, onOfferwall, onExcluded } = filling;
   if (sequence === null) return 1;
-  // Positions of an offerwall are unlimited, so only rules for all positions apply.
+  // Offerwall positions are unlimited, so only sequence rules for all positions apply.
   const denying = sequence.deniedBy(candidate.offer, onOfferwall ? null : position);
   if (denying !== null) {
     onExcluded?.(candidate, { rule: 'sequence_denied', ruleId: denying.id });
@@ -103,15 +103,17 @@ function reportRest(filling: Filling, onExcluded: (candidate: Candidate, exclusi
 }
 
 type Conflicts = {
-  /** Conflict of a candidate with those added before, or null. */
+  /** Returns the conflict of a candidate with previously added candidates, or null. */
   find: (candidate: Candidate) => Exclusion | null;
   add: (candidate: Candidate) => void;
 };
 
 /**
- * Tracks conflicts. A response has one offer per campaign, in units also one campaign per exclusion group, whatever the
- * number of its placements, and one offer per category if the publisher separates them. Each unit has one offer per
- * advertiser.
+ * Tracks conflicts between offers of a response. The limits are:
+ * - One offer per campaign in the response. This is the only limit for offerwalls.
+ * - One campaign per exclusion group, across all placements of the response.
+ * - One offer per category, across all placements, if the publisher separates categories.
+ * - One offer per advertiser in each unit.
  */
 function createConflicts(
   onOfferwall: boolean,
@@ -161,18 +163,18 @@ function createConflicts(
   };
 }
 
-/** Sequence rules of a placement. */
+/** Compiled sequence rules of a placement. */
 type Sequence = {
   /**
-   * Deny rule that excludes an offer from a position, or null. If the position is null, only rules for all positions
-   * apply.
+   * Returns the deny rule that excludes an offer from a position, or null. If the position is null, only rules for all
+   * positions are considered.
    */
   deniedBy: (offer: Offer, position: number | null) => SequenceRule | null;
-  /** Whether allow rules apply to a position, so that it is reserved for the offers they match. */
+  /** Whether allow rules apply to a position. It is then reserved for the offers that they match. */
   isReserved: (position: number) => boolean;
-  /** Grade of an offer at a reserved position: 0 is not allowed, higher comes first. */
+  /** Returns the grade of an offer at a reserved position. 0 means not allowed, and higher grades are preferred. */
   grade: (offer: Offer, position: number) => number;
-  /** Highest grade of a reserved position. */
+  /** Returns the highest possible grade at a reserved position. */
   topGrade: (position: number) => number;
 };
 
@@ -186,13 +188,14 @@ type Compiled = {
 const noRules: readonly Compiled[] = [];
 const compiledRules = new WeakMap<Publisher, Map<string, readonly Compiled[]>>();
 
-/** Maximum number of placements with cached rules, for each publisher. */
+/** Maximum number of placements whose sequence rules are cached, per publisher. */
 const maxPlacements = 500;
 
 /**
- * Sequence rules of a placement, or null if it has none. Deny rules come first. If allow rules apply to a position,
- * only offers they match may be shown there, ordered by the breadth of the rule (all positions, several, one), then by
- * its weight, then as usual (docs/guides/how-a-decision-is-made.md#sequence-rules).
+ * Returns the compiled sequence rules of a placement, or null if it has none. Deny rules are checked first. If allow
+ * rules apply to a position, only offers that they match may be shown there. Such offers are sorted by the breadth of
+ * the rule (all positions, several, one), then by its weight, then by the usual ranking
+ * (docs/guides/how-a-decision-is-made.md#sequence-rules).
  */
 export function sequenceOf(publisher: Publisher, placement: string): Sequence | null {
   const rules = rulesOf(publisher, placement);
@@ -224,7 +227,7 @@ function rulesOf(publisher: Publisher, placement: string): readonly Compiled[] {
   return rules;
 }
 
-/** More than any weight, so that the breadth of a rule takes precedence. */
+/** Greater than any rule weight, so that the breadth of a rule takes precedence over its weight. */
 const breadthUnit = 10_000_000;
 
 function compile(rule: SequenceRule): Compiled {

@@ -17,57 +17,64 @@ import type { DecisionInput } from '../types.ts';
 import { drawNormal, type Layer, wholeNormal } from './layers.ts';
 
 /**
- * Distributions of the expected revenue of an impression at the first position, in millionths of the payout's currency,
- * for requests of one scope and the candidates of a priority class, by their index in it. It uses parallel arrays,
- * because a ranking may draw hundreds, and following object references would cost more than the arithmetic.
+ * Distributions of the expected revenue per impression at the first position, in millionths of the payout's currency.
+ * It covers requests of one scope and the candidates of one priority class, by their index in the class. Values are
+ * stored in parallel arrays. A ranking may draw from hundreds of candidates, and object references would cost more than
+ * the arithmetic.
  */
 export type RevenueModel = {
   scope: Scope;
   candidates: readonly Candidate[];
-  /** Range of the class in the index, as in `PriorityClass`. */
+  /** Start of the class in the candidate list, as in `PriorityClass`. */
   from: number;
   to: number;
-  /** Offer ids, used as salts of the draws. */
+  /** Offer ids, which salt the random draws. */
   offerIds: Int32Array;
   /**
-   * Rows of `rowLength` numbers: the mean (NaN until the candidate is estimated); mean and standard deviation of the
-   * cube root of a draw, in units of the cube root of the mean; the amount to reserve; and its share of the maximum
-   * payment. Rows are used because drawing one of thousands waits for its memory.
+   * Rows of `rowLength` numbers, one row per candidate, so that a draw needs few memory accesses:
+   * - mean (NaN until the candidate is estimated)
+   * - mean of the cube root of a draw, in units of the cube root of the mean
+   * - standard deviation of the cube root of a draw, in the same units
+   * - amount to reserve
+   * - that amount as a share of the full payment
    */
   rows: Float64Array;
   /**
-   * Factors to the currency of the comparison; NaN without an exchange rate. Null if all payouts have the same
-   * currency.
+   * Conversion factors to the comparison currency. NaN means that there is no exchange rate. Null if all payouts have
+   * the same currency.
    */
   factors: Float64Array | null;
-  /** Order by revenue; null until it is needed. */
+  /** Candidates ordered by revenue, or null until first needed. */
   order: RevenueOrder | null;
 };
 
-/** All candidates of a class, those of high revenue first. */
+/** All candidates of a priority class, highest revenue first. */
 export type RevenueOrder = {
   members: Int32Array;
-  /** The lowest of each member and those after it. */
+  /** Lowest member from each index to the end of the order. */
   lowestMembers: Int32Array;
-  /** Results of `revenueBoundsBelow` by layer. */
+  /** Cached results of `revenueBoundsBelow`, keyed by layer. */
   bounds: Map<Layer, Float64Array>;
 };
 
-/** Assumed value of a sale while none is known, in millionths. */
+/** Assumed sale value until a sale is known, in millionths. */
 const defaultSaleMicros = 50_000_000;
 
-/** Maximum relative variance. Up to it, the cube of a normal draw is close to a Gamma distribution. */
+/** Maximum relative variance. Up to this value, the cube of a normal draw approximates a Gamma distribution well. */
 const maxVariance = 2;
 
 const rowLength = 5;
 
-/** Maximum number of cached rows of 40 bytes, for one index and one version of the model. */
+/** Maximum number of cached rows (40 bytes each) per eligibility index and model version. */
 const maxRows = 500_000;
 
 type ByScope = { rows: number; models: Map<string, Map<PriorityClass, RevenueModel>> };
 const cachedModels = new WeakMap<Model, WeakMap<EligibilityIndex, ByScope>>();
 
-/** Model of a class for a request, created on first use and cached as long as the version of the ranking model. */
+/**
+ * Returns the revenue model of a priority class for a request. It is created on first use and cached as long as the
+ * ranking model has the same version.
+ */
 export function revenueModelOf(
   index: EligibilityIndex,
   priorityClass: PriorityClass,
@@ -116,10 +123,10 @@ const emptyModel = (
 });
 
 /**
- * Expected revenue of an impression sampled for a seed (Thompson sampling), in millionths. The posterior is
- * approximated by a Gamma distribution with the same mean and variance, and its draw by the cube of a normal draw
+ * Samples the expected revenue of an impression for a seed (Thompson sampling), in millionths. The posterior is
+ * approximated by a Gamma distribution with the same mean and variance. It is sampled as the cube of a normal draw
  * (Wilson and Hilferty). The candidate must have been estimated.
- * @param layer part of the distribution to draw from
+ * @param layer part of the normal distribution to draw from
  */
 export function drawRevenue(model: RevenueModel, at: number, seed: number, layer: Layer = wholeNormal): number {
   return revenueAt(model, at, drawNormal(layer, seed, salts.revenue + (model.offerIds[at] as number)));
@@ -133,8 +140,8 @@ function revenueAt({ rows, factors }: RevenueModel, at: number, z: number): numb
 }
 
 /**
- * Converts an amount for comparison. An incomparable amount ranks below all others and keeps its order among its like:
- * from -1 to 0.
+ * Converts an amount for comparison. Amounts without an exchange rate are mapped to the range from -1 to 0, so that
+ * they rank below all others and retain their relative order.
  */
 const compared = (micros: number, factor: number): number =>
   Number.isNaN(factor) ? -1 / (1 + micros) : micros * factor;
@@ -142,8 +149,8 @@ const compared = (micros: number, factor: number): number =>
 export const meanRevenueOf = ({ rows }: RevenueModel, at: number): number => rows[at * rowLength] as number;
 
 /**
- * Possible cost of an impression, in millionths, and its probability. The cost is higher the less is known about the
- * rates.
+ * Amount to reserve for an impression, in millionths, and its share of the full payment, which is an upper estimate of
+ * the payment's probability. The less is known about the rates, the higher both are.
  */
 export type Reserve = { reserveMicros: number; reserveChance: number };
 
@@ -152,7 +159,7 @@ export const reserveOf = ({ rows }: RevenueModel, at: number): Reserve => ({
   reserveChance: rows[at * rowLength + 4] as number,
 });
 
-/** Estimates the candidate at an index, unless that was done before. */
+/** Estimates the candidate at an index of the class, unless it is already estimated. */
 export function ensureEstimated(model: RevenueModel, at: number, input: DecisionInput): void {
   if (!Number.isNaN(meanRevenueOf(model, at))) return;
   const { mean, relativeVariance, value, chance } = estimate(
@@ -166,7 +173,7 @@ export function ensureEstimated(model: RevenueModel, at: number, input: Decision
   );
 }
 
-/** Mean expected revenue of a candidate of a class, and its possible cost. Zero if it does not pay. */
+/** Returns a candidate's mean expected revenue and possible cost. Both are zero if the candidate does not pay. */
 export function expectedRevenueOf(
   index: EligibilityIndex,
   priorityClass: PriorityClass,
@@ -180,10 +187,13 @@ export function expectedRevenueOf(
   return { meanMicros: meanRevenueOf(model, at), ...reserveOf(model, at) };
 }
 
-/** Draw (standard deviations) by whose revenue candidates are ordered; few candidates are among the best at it. */
+/**
+ * Number of standard deviations above the mean at which candidates are ordered by revenue. Few candidates of a class
+ * have draws as high as this.
+ */
 const highNormal = 2;
 
-/** Order of a class, created on first use, which estimates all its candidates. */
+/** Returns the revenue order of a class. It is created on first use, after estimating all candidates of the class. */
 export function revenueOrderOf(model: RevenueModel, input: DecisionInput): RevenueOrder {
   if (model.order === null) {
     const high = Float64Array.from(model.offerIds, (_, at) => {
@@ -197,7 +207,10 @@ export function revenueOrderOf(model: RevenueModel, input: DecisionInput): Reven
   return model.order;
 }
 
-/** Upper bounds, by index in an order, of draws below a layer for this candidate and those after it. */
+/**
+ * Returns upper bounds for draws below a layer. The bound at an index covers this candidate and all later ones in the
+ * order.
+ */
 export function revenueBoundsBelow(model: RevenueModel, { members, bounds }: RevenueOrder, layer: Layer): Float64Array {
   return getOrInsert(bounds, layer, () => {
     return fromEnd(
@@ -207,7 +220,7 @@ export function revenueBoundsBelow(model: RevenueModel, { members, bounds }: Rev
   });
 }
 
-/** Combines each value with all after it. */
+/** Combines each value with all values after it. */
 function fromEnd<T extends Int32Array | Float64Array>(values: T, combine: (a: number, b: number) => number): T {
   const combined = values.slice() as T;
   for (let at = combined.length - 2; at >= 0; at--)
@@ -216,8 +229,8 @@ function fromEnd<T extends Int32Array | Float64Array>(values: T, combine: (a: nu
 }
 
 /**
- * Mean of the expected revenue, its variance divided by the squared mean, the payment, and an upper estimate of its
- * probability.
+ * Estimates a candidate: the mean and relative variance (variance divided by the squared mean) of its expected revenue,
+ * the payment per paid event, and an upper estimate of the payment's probability.
  */
 function estimate(
   { payout, offer }: Candidate,
@@ -239,7 +252,7 @@ function estimate(
 
 const certain = { mean: 1, shape: Number.POSITIVE_INFINITY, high: 1 };
 
-/** Revenue of a paid event; of an impression for `cpm`. */
+/** Returns the revenue of a paid event. For `cpm`, that is the revenue per impression. */
 function payoutValue({ kind, amountMicros }: Payout, sales: Sales | undefined): number {
   if (kind === 'cpm') return amountMicros / 1000;
   const saleMicros = sales === undefined || sales.count <= 0 ? defaultSaleMicros : sales.micros / sales.count;

@@ -13,33 +13,36 @@ import {
   revenueModelOf,
 } from './revenue-model.ts';
 
-/** Share of decisions in which one eligible offer, picked uniformly, ranks first whatever its revenue. */
+/**
+ * Share of decisions that explore: a uniformly chosen eligible offer ranks first in its class, regardless of its
+ * revenue.
+ */
 export const explorationShare = 0.01;
 
 export type RankedCandidate = Reserve & {
   candidate: Candidate;
-  /** The ranking score: sampled expected revenue of an impression, in millionths of the payout's currency. */
+  /** Ranking score: sampled expected revenue per impression, in millionths of the payout's currency. */
   score: number;
-  /** Expected revenue without sampling. */
+  /** Mean expected revenue per impression, in millionths. */
   meanMicros: number;
-  /** Whether it precedes others because its campaign is behind its goal. */
+  /** Whether the candidate ranks before others because its campaign is behind its goal. */
   isForGoal?: true;
 };
 
 type Options = {
   index: EligibilityIndex;
-  /** Candidates that passed the index filters. */
+  /** Candidates that passed the index filters, as a bit set. */
   bits: Bits;
   input: DecisionInput;
   priorityClass: PriorityClass;
-  /** Whether the decision may explore in this class. */
+  /** Whether the decision may explore in this priority class. */
   mayExplore: boolean;
 };
 
-/** Number of candidates ranked at first. Few decisions need more; then the number is multiplied by four. */
+/** Number of candidates to rank initially. Few decisions need more; each extension multiplies the number by four. */
 const firstLimit = 8;
 
-/** Yields the candidates of a paying class by sampled expected revenue, highest first. */
+/** Yields the candidates of a paying priority class by sampled expected revenue, highest first. */
 export function* sampledRanking(options: Options): Generator<RankedCandidate, void> {
   const { index, bits, input, priorityClass } = options;
   const model = revenueModelOf(index, priorityClass, input);
@@ -63,10 +66,10 @@ export function* sampledRanking(options: Options): Generator<RankedCandidate, vo
   }
 }
 
-/** Whether a decision with a seed explores. */
+/** Whether a decision with this seed explores. */
 export const isExploring = (seed: number): boolean => uniform(seed, salts.isExploration) < explorationShare;
 
-/** Index in the class of the candidate that this decision explores; -1 if it does not explore. */
+/** Returns the index in the class of the candidate to explore, or -1 if the decision does not explore. */
 function exploredOf({ bits, input: { seed }, priorityClass: { from, to } }: Options, count: number): number {
   if (count === 0 || !isExploring(seed)) return -1;
   return nextBit(bits, from, to, Math.floor(uniform(seed, salts.exploredOffer) * count)) - from;

@@ -10,7 +10,7 @@ import type { DecisionInput } from '../types.ts';
 
 type Rule = (candidate: Candidate, index: EligibilityIndex, input: DecisionInput) => Exclusion | null;
 
-/** Rules beyond the index, from the schedule to frequency caps and pacing, in the order in which they apply. */
+/** Rules that the index does not cover, in evaluation order: from the schedule to frequency caps and pacing. */
 const rulesInOrder: readonly Rule[] = [
   scheduleExclusion,
   ({ rules }, _index, { context }) => placeExclusion('cities', rules.cities, context.geo.city),
@@ -24,7 +24,7 @@ const rulesInOrder: readonly Rule[] = [
   pacingExclusion,
 ];
 
-/** First rule beyond the index that excludes a candidate, or null. */
+/** Returns the exclusion by the first post-filter that a candidate fails, or null. */
 export function postFilter(candidate: Candidate, index: EligibilityIndex, input: DecisionInput): Exclusion | null {
   if (candidate.rules.indexed) return optOutExclusion(candidate, index, input);
   for (const rule of rulesInOrder) {
@@ -34,13 +34,13 @@ export function postFilter(candidate: Candidate, index: EligibilityIndex, input:
   return null;
 }
 
-/** All rules beyond the index that exclude a candidate, in the order of `postFilter`. */
+/** Returns the exclusions by all post-filters that a candidate fails, in the order of `postFilter`. */
 export const postExclusions = (candidate: Candidate, index: EligibilityIndex, input: DecisionInput): Exclusion[] =>
   rulesInOrder.flatMap((rule) =>
     withOneCapEach(rule, candidate).flatMap((variant) => rule(variant, index, input) ?? []),
   );
 
-/** For rules of caps, returns the candidate once with each of its caps, so that every reached cap is reported. */
+/** For cap rules, returns one copy of the candidate per cap, so that every reached cap is reported. */
 function withOneCapEach(rule: Rule, candidate: Candidate): Candidate[] {
   const { rules } = candidate;
   if (rule === frequencyCapExclusion)
@@ -104,12 +104,14 @@ function pacingExclusion(
   return uniform(seed, salts.pacing + offer.campaign.id) < probability ? null : { rule: 'pacing', probability };
 }
 
-/** Text of a list or an object, which conditions do not see (docs/reference/fetch-offers.md#request-body). */
+/**
+ * Matches attributes that are lists or objects, which conditions ignore (docs/reference/fetch-offers.md#request-body).
+ */
 const structured = /^(\[.*\]|\{.*\})$/s;
 
 /**
- * Whether the custom attributes of a request satisfy a condition. A missing attribute differs from every value, and is
- * in no list and no range. A list or an object counts as missing.
+ * Whether the request's custom attributes satisfy a condition. A missing attribute is not equal to any value, and is in
+ * no list or range. Lists and objects count as missing.
  */
 export function matchesCondition(condition: Condition, custom: ReadonlyMap<string, string>): boolean {
   if ('all' in condition) return condition.all.every((part) => matchesCondition(part, custom));

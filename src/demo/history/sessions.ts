@@ -6,16 +6,19 @@ import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { madeUpMark } from '../catalogue.ts';
 
-/** Length of the made-up history, in days. */
+/** Length of the generated demo history, in days. */
 export const historyDays = 14;
 
-/** Number of sessions of an average day. */
+/** Number of generated sessions on an average day. */
 const sessionsPerDay = 170;
 
-/** The last hour has no made-up activity, so that live figures are correct from the start (milliseconds). */
+/**
+ * Length of the period before now without generated activity, so that live figures are correct from the start. In
+ * milliseconds.
+ */
 const quietMs = hourMs;
 
-/** Shares of an average day, by weekday from Sunday on, and by hour (UTC). */
+/** Relative traffic by weekday, starting on Sunday. `hourShares` is the relative traffic by hour (UTC). */
 const weekdayShares = [1.25, 0.9, 0.85, 0.9, 0.95, 1.05, 1.2];
 const hourShares = [2, 1, 1, 1, 1, 2, 3, 5, 7, 9, 10, 10, 11, 12, 11, 10, 10, 11, 13, 15, 16, 14, 9, 5];
 
@@ -49,18 +52,21 @@ const plans = [
 const visitors = 900;
 const emptyShare = 0.06;
 
-/** Decision with only the request, from which reach is estimated: no catalogue version, because nothing was decided. */
+/**
+ * Decision record that contains only the request, which is sufficient for estimating reach. It has no catalogue
+ * version, because no decision was made.
+ */
 const requestOnly = writeDecisionRecord({ catalogVersion: 0, scores: [], inputs: {} });
 
 type SessionSource = { publisher: Publisher; offers: readonly Offer[]; userKeys: UserKeys; random: Random };
 
-/** Sessions of the last 14 days without the last hour, oldest first. */
+/** Generates the sessions of the last 14 days, except for the last hour, oldest first. */
 export function makeUpSessions(source: SessionSource, nowMs: number): SessionRecord[] {
   const endMs = nowMs - quietMs;
   return timesOf(source.random, endMs).map((atMs) => makeUpSession(source, atMs));
 }
 
-/** Generates session times: more on weekends and in the evening, growing by 2 % per day. */
+/** Generates session times. There are more sessions on weekends and in the evening, and 2 % more each day. */
 function timesOf(random: Random, endMs: number): number[] {
   const times: number[] = [];
   const averageHour = hourShares.reduce((sum, share) => sum + share, 0) / hourShares.length;
@@ -103,7 +109,7 @@ function makeUpSession({ publisher, offers, userKeys, random }: SessionSource, a
   };
 }
 
-/** Picks offers of different advertisers by the weight of their campaigns. */
+/** Picks offers from different advertisers, weighted by their campaigns' weights. */
 function pickOffers(offers: readonly Offer[], count: number, random: Random): Offer[] {
   const picked: Offer[] = [];
   while (picked.length < count) {
@@ -120,7 +126,7 @@ function pickOffers(offers: readonly Offer[], count: number, random: Random): Of
   return picked;
 }
 
-/** Picks one of the values, with a probability proportional to its weight. */
+/** Picks a random value, with a probability proportional to its weight. */
 function pick<Value>(random: Random, values: readonly (readonly [Value, weight: number])[]): Value {
   let remaining = random() * values.reduce((sum, [, weight]) => sum + weight, 0);
   for (const [value, weight] of values) {

@@ -5,7 +5,7 @@ import type { Received } from '../received.ts';
 
 export type Beacon = { at: string; kind: string; offer_id: number; title: string; suspicious: string | null };
 
-/** `verified`: see {@link Received}. */
+/** A received webhook as shown in the demo shop. For `verified`, see {@link Received}. */
 export type SeenWebhook = {
   id: string;
   received_at: string;
@@ -18,10 +18,13 @@ export type SeenWebhook = {
 
 const maxShown = 20;
 const recentMs = 60 * 60_000;
-/** A session's beacons are stored under its day, and are valid for 24 hours. */
+/**
+ * Maximum age of the day under which beacons are stored, in milliseconds. Beacons are stored under the day of their
+ * session, and are valid for 24 hours.
+ */
 const daysBackMs = 2 * dayMs;
 
-/** Beacons of the last hour, newest first, at most 20. */
+/** Returns the beacons of the last hour, newest first, at most 20. */
 export async function recentBeacons(executor: Executor, publisherId: number, nowMs: number): Promise<Beacon[]> {
   const { rows } = await executor.query<Omit<Beacon, 'at'> & { at: Date; macros: MacroValues | null }>(
     `select e.at, e.kind, e.offer_id, o.title, e.suspicious, s.macros
@@ -37,7 +40,7 @@ export async function recentBeacons(executor: Executor, publisherId: number, now
   }));
 }
 
-/** Newest webhooks with their selection. */
+/** Returns the latest received webhooks, with the offers that the user selected. */
 export const recentWebhooks = (received: readonly Received[]): SeenWebhook[] =>
   received.slice(0, maxShown).map(seenWebhook);
 
@@ -56,7 +59,7 @@ export function seenWebhook({ headers, body, received_at, verified }: Received):
 
 type Body = { pub_user_id?: string; selected?: number; campaigns?: { title?: unknown }[] };
 
-/** The receiver accepts posts without authentication, so the body may have any form. */
+/** The receiver accepts unauthenticated requests, so the body may have any structure. */
 function bodyOf(text: string): Body {
   try {
     const { body } = JSON.parse(text) as { body?: Record<string, unknown> };

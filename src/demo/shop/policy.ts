@@ -1,6 +1,6 @@
 /**
- * Content security policy of the demo's pages: their own files, and the service at its public URL. Images and beacons
- * may be on advertisers' servers. Only the demo's own pages may frame them.
+ * Returns the content security policy of the demo pages. They may load their own files and call the service at its
+ * public URL. Images and beacons may be on advertisers' servers. Only the demo's own pages may frame them.
  */
 export const policy = (
   publicUrl: string,
@@ -18,7 +18,7 @@ export const policy = (
     "frame-ancestors 'self'",
   ].join('; ');
 
-/** Headers of all demo responses. */
+/** Returns the HTTP headers of all demo responses. */
 export const demoHeaders = (csp: string): Record<string, string> => ({
   'content-security-policy': csp,
   'cache-control': 'no-store',

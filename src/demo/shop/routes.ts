@@ -12,7 +12,7 @@ import { createWebViews, type WebViewPage, type WebViewQuery } from './web-view.
 
 const folder = new URL('../../../demo/shop/', import.meta.url);
 
-/** Files of demo/shop by path. */
+/** Files in demo/shop, keyed by URL path. */
 const files = {
   '/demo': 'shop.html',
   '/demo/shop.css': 'shop.css',
@@ -27,7 +27,7 @@ const files = {
 
 const types: Record<string, string> = { html: 'text/html', css: 'text/css', js: 'text/javascript' };
 
-/** Pages are not part of the OpenAPI description. */
+/** Demo pages are hidden from the OpenAPI description. */
 const schema = { hide: true };
 
 type ShopDeps = {
@@ -39,8 +39,8 @@ type ShopDeps = {
 };
 
 /**
- * Routes of the demo shop with the real SDK, a simulated phone app, and a view of recorded data. Only in the embedded
- * demo.
+ * Registers the demo shop with the real SDK, a simulated phone app, and a view of the recorded data. Available only in
+ * the embedded demo.
  */
 export async function demoShopRoutes(app: App, { config, pool, catalog, received, now }: ShopDeps): Promise<void> {
   const pagePolicy = policy(config.publicUrl);
@@ -73,7 +73,7 @@ export async function demoShopRoutes(app: App, { config, pool, catalog, received
 
 const withHeaders = (reply: FastifyReply, csp: string): FastifyReply => reply.headers(demoHeaders(csp));
 
-/** Reads the query; unknown parameters are ignored. */
+/** Parses the query string. Unknown parameters are ignored. */
 function viewQuery(query: unknown): WebViewQuery {
   const { user, placement, mode, dev } = query as Record<string, unknown>;
   const name = (value: unknown, otherwise: string): string =>

@@ -6,15 +6,21 @@ import { policy } from './policy.ts';
 
 const templates = new URL('../../../assets/html/', import.meta.url);
 
-/** Simulates what an app adds to its web view before the page runs, such as Android's `addJavascriptInterface`. */
+/**
+ * Simulates the bridge that an app adds to its web view before the page runs, such as Android's
+ * `addJavascriptInterface`.
+ */
 const bridge = '<script src="/demo/bridge.js"></script>';
 
 export type WebViewPage = { html: string; csp: string };
 
-/** Options for the app's web views. */
+/** Query options of the simulated app's web views. */
 export type WebViewQuery = { user: string; placement: string; mode: PrefetchMode; dev: boolean };
 
-/** The two pages that an app shows in its web views, created from the shipped templates in the same way. */
+/**
+ * Creates the two pages that an app shows in its web views. They are created from the shipped templates in the same way
+ * as in an app.
+ */
 export async function createWebViews(publicUrl: string) {
   const [prefetch, checkout] = await Promise.all(
     ['prefetch.html', 'checkout.html'].map((name) => readFile(new URL(name, templates), 'utf8')),

@@ -14,7 +14,10 @@ function showWarnings({ out }: Call, warnings: DraftAnswer['warnings']): void {
   for (const { path: at, message } of warnings) out.line(`! ${at} ${message}`);
 }
 
-/** @throws CommandError */
+/**
+ * Returns the draft ids from the command arguments.
+ * @throws CommandError if the arguments are invalid
+ */
 function idsOf({ args }: Call): number[] {
   if (args.length === 0 || !args.every((id) => /^[1-9]\d{0,8}$/.test(id))) throw usageError('Expected draft ids.');
   return args.map(Number);

@@ -17,16 +17,16 @@ import { draftNotice, kindText, stateBadge } from '../views.ts';
 
 export type DraftView = {
   draft: Draft;
-  /** The current row; null if it does not exist yet, or any more. */
+  /** Current row, or null if it does not exist yet or was deleted. */
   current: View | null;
   actor: Actor;
-  /** Differences of a refused approval. */
+  /** Fields that were changed since the draft was created, for which an approval was rejected. */
   differences?: readonly Difference[];
   errors?: FieldErrors;
   typed?: Readonly<Record<string, string>>;
 };
 
-/** Page of a draft: its changes, a preview, and its actions. */
+/** Renders the page of a draft: its changes, a preview, and the available actions. */
 export function draftPage(context: PublisherContext, view: DraftView): Page {
   const { draft, differences = [], errors = [] } = view;
   const path = context.path(`/drafts/${draft.id}`);

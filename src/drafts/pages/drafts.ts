@@ -21,7 +21,7 @@ type Services = Shell & { management: ManagementClient; kinds: ReviewedKinds };
 const path = '/drafts';
 const rowsPerPage = 50;
 
-/** Pages of a publisher's drafts: list, approval and refusal. */
+/** Registers the pages for a publisher's drafts: the list, and a page per draft for approving and rejecting it. */
 export function draftPages(app: App, services: Services): void {
   const pages = publisherPages(app, services);
   const { management, kinds } = services;
@@ -115,7 +115,7 @@ async function approveOne(services: Services, context: PublisherContext, fields:
   }
 }
 
-/** Shows the draft with the reason why it could not be decided. */
+/** Shows the draft page again with the reason why the decision failed. */
 async function shownAgain(
   services: Services,
   context: PublisherContext,

@@ -14,7 +14,7 @@ type DraftListOptions = {
   path: string;
   state: DraftState;
   rows: readonly Draft[];
-  /** Previous and next page, or null. */
+  /** URL of the previous page, or null. `next` is that of the next page. */
   previous: string | null;
   next: string | null;
   /** Whether the viewer may decide drafts. */

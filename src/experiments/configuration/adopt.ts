@@ -11,10 +11,11 @@ import { saveState } from './state.ts';
 import type { ExperimentView } from './view.ts';
 
 /**
- * Makes an arm permanent: writes its changes into placements, themes and floors, and stops the experiment. The control
- * writes nothing; the hold-out turns the unit off.
- * @throws AppError resource_not_found; invalid_request: there is no such arm, or a theme of it was removed; conflict:
- * it has not run, an arm is permanent already, or a change of the arm has no place outside of experiments
+ * Makes an arm permanent: writes its changes to placements, themes and floors, and stops the experiment. The control
+ * arm changes nothing, and the hold-out arm turns the unit off.
+ * @throws AppError resource_not_found; invalid_request if the arm does not exist or one of its themes was removed;
+ * conflict if the experiment has not run, an arm is already permanent, or a change of the arm can't be stored outside
+ * of experiments
  */
 export async function adoptArm(work: Work, key: string, arm: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
@@ -35,8 +36,8 @@ export async function adoptArm(work: Work, key: string, arm: string): Promise<Vi
 }
 
 /**
- * Reverts an adoption. The experiment stays stopped; if it is started again, each arm has the same users.
- * @throws AppError resource_not_found; conflict: nothing is permanent, or what was written has been changed since
+ * Reverts the adoption of an arm. The experiment remains stopped. If it is started again, each arm has the same users.
+ * @throws AppError resource_not_found; conflict if no arm is permanent, or the adopted changes have been modified since
  */
 export async function undoAdoption(work: Work, key: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
@@ -65,7 +66,10 @@ function unitChangesOf({ arms, holdout, campaign_id: campaignId }: ExperimentVie
   return rest;
 }
 
-/** Arms that can be made permanent in one call. */
+/**
+ * Returns the arms that can be made permanent, the control first. Their changes can also be stored outside of
+ * experiments.
+ */
 export const adoptableArms = (experiment: ExperimentView): string[] => {
   const { arms, holdout, campaign_id: campaignId } = experiment;
   const control = controlOf(arms);

@@ -1,19 +1,20 @@
 import { experimentSlots, type Slots } from '../../catalog/types.ts';
 
-/** An arm with its share of the traffic, from 0 to 1. */
+/** An arm and its share of the traffic, from 0 to 1. */
 type ArmShare = { key: string; share: number };
 
 type Wanted = {
   arms: readonly ArmShare[];
-  /** Receives the users of removed arms; null: they are outside. */
+  /** Arm that receives the users of removed arms. If null, they leave the experiment. */
   control: string | null;
-  /** Slots of other experiments in the layer. */
+  /** Slots that are used by other experiments in the layer. */
   taken: readonly Slots[];
 };
 
 /**
- * Assigns slots to arms and moves as few users as possible: an arm that grows takes users from outside, and one that
- * shrinks gives users back. Users of a removed arm go to the control; new arms take them only if no others are left.
+ * Assigns slots to arms so that as few users as possible change arms. A growing arm takes users from outside of the
+ * experiment, and a shrinking arm releases users. Users of a removed arm move to the control. New arms take users from
+ * the control only if no free slots are left.
  * @returns null if the layer has too few free slots
  */
 export function allocate(before: readonly Slots[], { arms, control, taken: blockedSlots }: Wanted): Slots[] | null {
@@ -44,7 +45,9 @@ export function allocate(before: readonly Slots[], { arms, control, taken: block
   return rangesOf(owners);
 }
 
-/** Rounding of shares such as thirds may require a few slots more than there are. */
+/**
+ * Tolerated number of missing slots, because rounding shares such as thirds may require a few more slots than exist.
+ */
 const roundingSlots = 5;
 
 const slotsIn = ({ from, to }: Slots): number[] => Array.from({ length: to - from }, (_, at) => from + at);

@@ -6,10 +6,10 @@ import { patternProblem } from '../../management/schema-errors.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { problem } from '../../platform/problem.ts';
 
-/** Labels of the web SDK (docs/guides/web.md#languages). */
+/** Labels of the web SDK that arms can change (docs/guides/web.md#languages). */
 export const labelNames = ['offers', 'close', 'done', 'back', 'terms', 'progress', 'saved', 'newTab'] as const;
 
-/** Settings derived from the publisher and from other fields of the theme, which an arm can't change. */
+/** Settings that an arm can't change, because they are derived from the publisher or from other theme fields. */
 const derived = new Set([
   ...['multi_offer_unit', 'enable_usp', 'usp_all_offers_checked', 'enable_wallet', 'enable_perkswallet'],
   'enable_offerwall',
@@ -53,13 +53,13 @@ const changesSchema = Type.Partial(
 
 export const share = Type.Number({ minimum: 0, maximum: 1 });
 
-/** Converts a share to percent, rounded to 0.01 %. */
+/** Converts a share to a percentage, rounded to 0.01 %. */
 export const percentOf = (part: number): number => Math.round(part * 1e4) / 100;
 
 /** Maximum number of arms in addition to the control. */
 export const maxArms = 4;
 
-/** Keys of experiments and arms. */
+/** Schema of experiment keys and arm keys. */
 export const keySchema = Type.String({
   pattern: '^[A-Za-z0-9_.-]{1,64}$',
   [patternProblem]: problem('attributeLetters'),
@@ -76,14 +76,14 @@ export const armSchema = Type.Object(
 
 export type ArmInput = Static<typeof armSchema>;
 
-/** Checks what the schema does not cover. */
+/** Checks an arm's changes beyond what its schema covers. */
 export const checkChanges = ({ changes }: ArmInput, path: string): ErrorDetail[] =>
   checkOverrides({ settings: changes.settings ?? {}, styles: {}, appearance: {} }).map((detail) => ({
     ...detail,
     path: `${path}${detail.path}`,
   }));
 
-/** Settings that arms change, such as `settings/delay`. */
+/** Returns the paths of the settings that arms change, such as `settings/delay`. */
 export const touchedBy = (arms: readonly ArmInput[]): string[] => [
   ...new Set(
     arms.flatMap(({ changes }) =>

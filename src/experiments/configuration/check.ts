@@ -6,7 +6,7 @@ import { noun, problem } from '../../platform/problem.ts';
 import { type ArmInput, checkChanges, maxArms, percentOf } from './changes.ts';
 import type { ExperimentValues } from './view.ts';
 
-/** Checks of an experiment that its schema does not cover. */
+/** Validates an experiment beyond what its schema covers. */
 export async function check(
   { arms, holdout, start_at, end_at, campaign_id, ramp }: ExperimentValues,
   work: Work,
@@ -41,7 +41,9 @@ export async function check(
   return [...details, ...(await unknownRows({ arms, campaign_id }, work))];
 }
 
-/** Errors for themes and campaigns that the publisher does not have. Locks the themes against removal. */
+/**
+ * Returns errors for themes and campaigns that the publisher does not have. Locks the themes to prevent their removal.
+ */
 async function unknownRows(
   { arms, campaign_id: campaignId }: { arms: ArmInput[]; campaign_id: number | null },
   { executor, publisherId }: Work,

@@ -4,7 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import { problem } from '../../platform/problem.ts';
 import { type ArmInput, touchedBy } from './changes.ts';
 
-/** Fields of an experiment that decide whether another one may run at the same time. */
+/** Fields that determine whether two experiments may run at the same time. */
 type Scope = {
   key: string;
   placements: readonly string[] | null;
@@ -16,7 +16,10 @@ type Scope = {
 
 export type LiveExperiment = Scope & { allocation: Slots[] };
 
-/** Experiments that run or are scheduled. Concurrent changes wait for each other until the transaction ends. */
+/**
+ * Returns the running and scheduled experiments of the publisher. Concurrent changes are serialized until the
+ * transaction ends.
+ */
 export async function liveExperiments({ executor, publisherId, nowMs }: Work): Promise<LiveExperiment[]> {
   await executor.query('select 1 from publishers where id = $1 for no key update', [publisherId]);
   const { rows } = await executor.query<LiveExperiment>(
@@ -29,7 +32,8 @@ export async function liveExperiments({ executor, publisherId, nowMs }: Work): P
 }
 
 /**
- * @throws AppError conflict: another experiment changes the same setting at the same placement, and is not in the same
+ * Requires that no other experiment conflicts with a scope.
+ * @throws AppError conflict if another experiment changes the same setting at the same placement and is not in the same
  * layer
  */
 export function requireNoConflict(scope: Scope, others: readonly LiveExperiment[]): void {

@@ -19,7 +19,10 @@ import { type ExperimentValues, type ExperimentView, states } from './view.ts';
 
 const timeOrNull = (description: string) => orNull(text(40), { default: null, description });
 
-/** Resource of experiments: which of a publisher's users see what (docs/reference/experiments-and-outcomes.md). */
+/**
+ * Resource of experiments, which show different variants to different users of a publisher
+ * (docs/reference/experiments-and-outcomes.md).
+ */
 export const experiments: Resource = {
   name: 'experiments',
   noun: 'experiment',
@@ -131,7 +134,7 @@ export const experiments: Resource = {
   complete: (values, work, current) => complete(values as ExperimentValues, work, current as ExperimentView | null),
 };
 
-/** Normalizes names and times for storage. */
+/** Normalizes names and times before they are stored. */
 function prepare(values: Values): Values {
   const prepared = { ...values };
   if (Array.isArray(values.placements))
@@ -155,7 +158,8 @@ const stateSql = (nowMs: number): string => {
 const slotsOf = (part: number): number => Math.round(part * experimentSlots);
 
 /**
- * Fields whose change begins a new version: shares in slots, as forms round them, and arms and placements in any order.
+ * Returns the fields whose change starts a new version, in comparable form. Shares are rounded to slots, as in forms.
+ * The order of arms and placements is irrelevant.
  */
 const design = ({ arms, holdout, placements, campaign_id, layer }: ExperimentValues) => ({
   arms: new Map(arms.map(({ key, share: part, changes }) => [key, [slotsOf(part), changes]])),
@@ -167,7 +171,8 @@ const design = ({ arms, holdout, placements, campaign_id, layer }: ExperimentVal
 });
 
 /**
- * Completes a change of arms, shares or times with slots and a new version. Refuses it if other experiments conflict.
+ * Completes a change of arms, shares or times with new slots and a new version. Rejects the change if it conflicts with
+ * other experiments.
  */
 async function complete(values: ExperimentValues, work: Work, current: ExperimentView | null): Promise<Values> {
   if (current === null) {
@@ -190,7 +195,10 @@ async function complete(values: ExperimentValues, work: Work, current: Experimen
 
 const isAfter = (time: string, nowMs: number): boolean => Date.parse(time) > nowMs;
 
-/** Restarts an experiment whose end is moved after it has passed, now or at its start time. A draft stays a draft. */
+/**
+ * Restarts an ended experiment when its end time is moved: immediately, or at its start time if that is in the future.
+ * A draft remains a draft.
+ */
 async function startAgain(values: ExperimentValues, work: Work, current: ExperimentView): Promise<Values> {
   if (current.started_at === null && values.start_at === null) return values;
   const isLater = values.start_at !== null && isAfter(values.start_at, work.nowMs);
@@ -199,8 +207,8 @@ async function startAgain(values: ExperimentValues, work: Work, current: Experim
 }
 
 /**
- * Columns of a running or scheduled experiment: its slots and the new version.
- * @throws AppError conflict, naming the conflicting experiments
+ * Returns the columns of a running or scheduled experiment: its slots and the new version.
+ * @throws AppError conflict, with the conflicting experiments
  */
 export async function arrange(
   values: ExperimentValues,
@@ -227,15 +235,15 @@ export async function arrange(
     allocation: JSON.stringify(allocation),
     version,
     versions: JSON.stringify([...before, { version, at, holdout, arms }]),
-    // Of a layer: its experiments divide the same users among them.
+    // The salt is shared by all experiments of a layer, which divide the same users among them.
     ...(layer === null ? {} : { salt: `${work.publisherId} ${layer}` }),
     history: withEntry(current ?? {}, work, { action, version }),
   };
 }
 
 /**
- * Maximum number of running experiments of a publisher, and of versions of one, because each fetch checks all running
- * ones.
+ * Maximum number of running experiments per publisher, because each fetch checks all of them. `maxVersions` is the
+ * maximum number of versions per experiment.
  */
 const maxLive = 50;
 const maxVersions = 200;

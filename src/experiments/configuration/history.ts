@@ -5,7 +5,7 @@ import type { Actor } from '../../management/unit-of-work.ts';
 const actions = ['schedule', 'start', 'change', 'stop', 'adopt', 'undo'] as const;
 type HistoryAction = (typeof actions)[number];
 
-/** An action on an experiment. `arm`: for adoptions. */
+/** An action in the history of an experiment. `arm` is set for adoptions. */
 export type HistoryEntry = { at: string; by: string; action: HistoryAction; version: number; arm?: string };
 
 export const historySchema = Type.Array(
@@ -21,7 +21,7 @@ export const historySchema = Type.Array(
 
 const maxEntries = 500;
 
-/** Adds an entry to the history, as JSON for its column. */
+/** Appends an entry to an experiment's history. Returns the history as JSON for its column. */
 export function withEntry(
   { history = [] }: { history?: readonly HistoryEntry[] },
   { actor, nowMs }: { actor: Actor; nowMs: number },

@@ -23,7 +23,10 @@ export const rampSchema = orNull(Type.Array(step, { minItems: 1, maxItems: 20 })
 
 type Running = { state: string; start_at: string | null; started_at: string | null; ramp: RampStep[] | null };
 
-/** @throws AppError conflict: users in the experiment would leave it */
+/**
+ * Requires that a new ramp does not remove users from a running experiment.
+ * @throws AppError conflict if users would leave the experiment
+ */
 export function requireNoneLeave(current: Running, ramp: RampStep[] | null, nowMs: number): void {
   const startMs = Date.parse(current.started_at ?? current.start_at ?? '');
   if (current.state !== 'running' || Number.isNaN(startMs)) return;

@@ -61,7 +61,7 @@ const actions: Readonly<Record<string, Action>> = {
   },
 };
 
-/** REST routes of experiments: `/manage/v1/experiments`. */
+/** Registers the REST routes for experiments: `/manage/v1/experiments`. */
 export async function experimentRoutes(app: App, http: ExperimentHttp): Promise<void> {
   openManagementScope(app);
   resourceRoutes(app, http, experiments, ['list', 'create']);

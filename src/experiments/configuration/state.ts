@@ -10,10 +10,11 @@ import { withEntry } from './history.ts';
 import type { ExperimentView } from './view.ts';
 
 /**
- * Starts an experiment now, whatever its `start_at`. A running one is unchanged. One that has ended continues as a new
- * version, with the same users in each arm. An adopted arm can then no longer be undone.
- * @throws AppError resource_not_found; conflict, naming the conflicting experiments; invalid_request: its end has
- * passed, or a theme of it was removed
+ * Starts an experiment immediately, regardless of its `start_at`. A running experiment is unchanged. An ended
+ * experiment continues as a new version, with the same users in each arm. If an arm was adopted, the adoption can no
+ * longer be undone.
+ * @throws AppError resource_not_found; conflict, with the conflicting experiments; invalid_request if its end has
+ * passed or one of its themes was removed
  */
 export async function startExperiment(work: Work, key: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
@@ -27,7 +28,7 @@ export async function startExperiment(work: Work, key: string): Promise<View> {
   return saveState(work, current, { ...arranged, salt, ...started });
 }
 
-/** Stops an experiment: it changes nothing from then on, and counts no users. Its results stay. */
+/** Stops an experiment. It no longer changes responses or counts users, but its results remain available. */
 export async function stopExperiment(work: Work, key: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
   if (current.state === 'stopped') return current;
@@ -35,7 +36,7 @@ export async function stopExperiment(work: Work, key: string): Promise<View> {
   return saveState(work, current, { stopped_at: new Date(work.nowMs), history });
 }
 
-/** Saves columns that clients can't write. */
+/** Saves columns that API clients can't write. */
 export async function saveState(work: Work, current: ExperimentView, columns: Values): Promise<View> {
   const { rows } = await work.executor.query(
     `update experiments set ${Object.keys(columns).map((name, at) => `${name} = $${at + 4}`)}, updated_at = $3

@@ -4,7 +4,7 @@ import type { ArmInput } from './changes.ts';
 import type { HistoryEntry } from './history.ts';
 import type { RampStep } from './ramp.ts';
 
-/** Fields of an experiment that clients write. */
+/** Fields of an experiment that API clients can write. */
 export type ExperimentValues = {
   key: string;
   name: string;
@@ -22,7 +22,7 @@ export type ExperimentValues = {
 export const states = ['draft', 'scheduled', 'running', 'stopped', 'ended'] as const;
 type ExperimentState = (typeof states)[number];
 
-/** An experiment in a response. */
+/** An experiment in API responses. */
 export type ExperimentView = ExperimentValues & {
   state: ExperimentState;
   version: number;
@@ -34,7 +34,7 @@ export type ExperimentView = ExperimentValues & {
   history: HistoryEntry[];
 };
 
-/** Permanent arm, and what was written for it. */
+/** The adopted arm, and the rows that its adoption changed. */
 type Adopted = { arm: string; at: string; by: string; written: WrittenRow[] };
 
 type Version = { version: number; at: string; holdout: number; arms: ArmInput[] };

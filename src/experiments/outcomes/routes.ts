@@ -48,7 +48,7 @@ type Deps = {
   now: () => number;
 };
 
-/** `POST /manage/v1/outcomes`: what users did later, including users of hold-outs. */
+/** Registers `POST /manage/v1/outcomes`, which accepts later actions of users, including users in hold-outs. */
 export async function outcomeRoutes(app: App, { http, outcomes, userKeys, isUp, now }: Deps): Promise<void> {
   app.addHook('onClose', outcomes.drain);
   const schema = {
@@ -72,7 +72,10 @@ export async function outcomeRoutes(app: App, { http, outcomes, userKeys, isUp, 
   });
 }
 
-/** @throws AppError invalid_request, pub_user_id_is_pii */
+/**
+ * Parses the request body.
+ * @throws AppError invalid_request, pub_user_id_is_pii
+ */
 function read(
   { pub_user_id, name, value = 1, currency, at, id }: Static<typeof body>,
   publisherId: number,

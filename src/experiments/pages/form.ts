@@ -9,20 +9,20 @@ import { columns, type FormBuilder, fieldGroup, moreFields } from '../../shell/f
 import { type ArmInput, labelNames, maxArms, percentOf } from '../configuration/changes.ts';
 import type { RampStep } from '../configuration/ramp.ts';
 
-/** Field prefixes of arms. The control has its own fields. */
+/** Field name prefixes of the arms. The control has separate fields. */
 const armNames = Array.from({ length: maxArms }, (_, at) => `arm${at + 1}`);
 
 const percentIn = (fields: Fields, name: string): number => Number(fields.text(name).replace(',', '.') || 0);
 const shareOf = (fields: Fields, name: string): number => percentIn(fields, name) / 100;
 const hasControl = (fields: Fields): boolean => shareOf(fields, 'control') !== 0;
 
-/** Bounds of fields in percent, which the API takes as fractions of 1. */
+/** Bounds of percentage fields. The API uses fractions of 1 instead. */
 const shareBounds = { min: 0, max: 100 };
 const liftBounds = { min: 0.1, max: 1000 };
 
 const isControl = ({ changes }: ArmInput): boolean => Object.keys(changes).length === 0;
 
-/** Start and end times. A field with the suffix `.was` holds the stored instant. */
+/** Fields for the start and end times. A field with the suffix `.was` contains the stored time. */
 const times = ['start_at', 'end_at'] as const;
 
 export function toForm(
@@ -75,7 +75,7 @@ export function readForm(fields: Fields, { publisher }: PublisherContext): Value
   const placements = fields.all('placements');
   const key = fields.text('key');
   return {
-    // The key of an existing experiment can't be changed, so the form does not have it.
+    // The form of an existing experiment has no key field, because the key can't be changed.
     ...(key !== '' && { key }),
     name: fields.text('name'),
     placements: placements.length === 0 ? null : placements,
@@ -89,7 +89,7 @@ export function readForm(fields: Fields, { publisher }: PublisherContext): Value
   };
 }
 
-/** Reads lines such as `24 50`: hours and percent. */
+/** Parses a ramp from lines such as `24 50`: hours and percentage. */
 function readRamp(text: string): Values[] | null {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const steps = lines.map((line) => line.replaceAll(',', '.').replaceAll('%', '').trim().split(/\s+/));
@@ -101,7 +101,7 @@ function readRamp(text: string): Values[] | null {
       }));
 }
 
-/** Arms with a key or a share. A share without a key is an error of its field. */
+/** Returns the arms with a key or a share. A share without a key is reported as an error of the key field. */
 const usedArms = (fields: Fields): string[] =>
   armNames.filter((name) => fields.text(`${name}.key`) !== '' || fields.text(`${name}.share`) !== '');
 
@@ -120,7 +120,7 @@ function readArm(fields: Fields, name: string): Values {
   return { key: fields.text(`${name}.key`), share: shareOf(fields, `${name}.share`), changes };
 }
 
-/** Text that is not a JSON object is refused by its field. */
+/** Text that is not a JSON object is rejected by the field's validation. */
 function readTexts(text: string): Values {
   if (text === '') return {};
   try {
@@ -132,7 +132,7 @@ function readTexts(text: string): Values {
 
 type FieldError = FieldErrors[number];
 
-/** Maps errors of arms to the fields of their block, with shares in percent. */
+/** Maps errors of arms to the form fields of the arm. Shares in messages are converted to percentages. */
 export function errorsToForm(errors: FieldErrors, fields: Fields): FieldErrors {
   const arms = [...(hasControl(fields) ? ['control'] : []), ...usedArms(fields)];
   return errors.map((error) => inPercent(inBlock(error, arms), fields));
@@ -214,7 +214,7 @@ export function formFields(form: FormBuilder, context: PublisherContext, isNew: 
     })}`;
 }
 
-/** Fields for the lift to detect, for start and end, and for the ramp. */
+/** Renders the fields for the smallest lift to detect, the start and end, and the ramp. */
 const planFields = (form: FormBuilder, zone: string): Html =>
   fieldGroup(
     t('experiments.plan'),

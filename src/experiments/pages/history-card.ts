@@ -9,7 +9,7 @@ import type { ExperimentView } from '../configuration/view.ts';
 
 type OfExperiment = { experiment: ExperimentView; href: string };
 
-/** Card of the actions on an experiment, newest first, with a button to undo an adoption. */
+/** Renders the history of an experiment, newest action first, with a button to undo an adoption. */
 export function historyCard(context: PublisherContext, { experiment, href }: OfExperiment): Html {
   const { history, adopted } = experiment;
   const rows = history.toReversed().map((entry) => [moment(context.publisher, entry.at), entry.by, inWords(entry)]);
@@ -47,6 +47,6 @@ const writtenList = ({ written }: NonNullable<ExperimentView['adopted']>): Html 
           }</li>`,
       )}</ul>`;
 
-/** Text such as `Offers per response: 3 → 1`. */
+/** Returns text such as `Offers per response: 3 → 1`. */
 const changeText = ([name, { old, new: now }]: [string, { old: unknown; new: unknown }]): string =>
   typeof now === 'object' && now !== null ? fieldName(name) : `${fieldName(name)}: ${old ?? '–'} → ${now ?? '–'}`;

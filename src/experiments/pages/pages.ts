@@ -37,7 +37,7 @@ const tones: Record<ExperimentView['state'], Tone> = {
   ended: 'plain',
 };
 
-/** Pages of experiments: the list, a form, and the report of each with its actions. */
+/** Registers the experiment pages: the list, the form, and a report page per experiment with its actions. */
 export function experimentPages(app: App, shell: Shell, deps: PlanDeps): void {
   const { management } = deps;
   const pages = publisherPages(app, shell);
@@ -88,7 +88,7 @@ export function experimentPages(app: App, shell: Shell, deps: PlanDeps): void {
   registerActions(pages, management);
 }
 
-/** Results so far, shown above the form; empty for a draft. */
+/** Renders the results so far, which are shown above the form. Empty for a draft. */
 async function findings(management: ManagementClient, context: PublisherContext, experiment: ExperimentView) {
   if (experiment.versions.length === 0) return nothing;
   const options = readOptions(context.request.query as Record<string, unknown>, experiment);
@@ -98,7 +98,7 @@ async function findings(management: ManagementClient, context: PublisherContext,
     ${reportCard(context, report, { experiment, href })} ${overTimeCard(report)} ${segmentsCard(report, href)}`;
 }
 
-/** Reads the report options in the query of the page. Invalid ones are ignored. */
+/** Parses the report options in the query string. Invalid options are ignored. */
 function readOptions(query: Record<string, unknown>, { versions }: ExperimentView): ReportOptions {
   return {
     version: versions.find(({ version }) => String(version) === query.version)?.version ?? null,
@@ -107,7 +107,10 @@ function readOptions(query: Record<string, unknown>, { versions }: ExperimentVie
   };
 }
 
-/** Registers the start, stop and decision actions. Refusals are shown on the page of the experiment. */
+/**
+ * Registers the start, stop and adoption actions. If an action is rejected, the reason is shown on the experiment's
+ * page.
+ */
 function registerActions(pages: Pages<PublisherContext>, management: ManagementClient): void {
   const act = (action: string, run: (work: Work, key: string, fields: Fields) => Promise<unknown>, done: Done): void =>
     pages.post(`${path}/:key/${action}`, 'admin', async (context, fields) => {
@@ -132,7 +135,10 @@ function registerActions(pages: Pages<PublisherContext>, management: ManagementC
 
 type Done = (to: string, fields: Fields) => { done: string; undo?: { to: string } };
 
-/** Message of a refused action. @throws the error if it is not a refusal */
+/**
+ * Returns the message of a rejected action.
+ * @throws the error itself if it is not a rejection
+ */
 function refusalOf(err: unknown): string {
   const details = fieldErrorsOf(err).map(({ path: at, message }) => {
     const name = at.split('/').at(-1) ?? '';

@@ -12,8 +12,9 @@ import { readForm } from './form.ts';
 import { inWords } from './words.ts';
 
 /**
- * Panel next to the form with the duration of the typed experiment, updated with each edit. `isPlanned`: shown at once;
- * a running experiment has its own progress, so that its plan appears only after an edit.
+ * Renders a panel next to the form with the estimated duration of the experiment, updated with each edit. If
+ * `isPlanned`, it is shown immediately. A running experiment displays its actual progress, so its panel appears only
+ * after an edit.
  */
 export const planPanel = ({ path, viewer }: PublisherContext, isPlanned: boolean): Html =>
   hasRole(viewer.user.role, 'admin')
@@ -29,10 +30,10 @@ export const planPanel = ({ path, viewer }: PublisherContext, isPlanned: boolean
         )}</div>`
     : nothing;
 
-/** `userKeyMark`: prefix of user keys (`pepperMark`). */
+/** Dependencies of the plan. `userKeyMark` is the prefix of user keys (`pepperMark`). */
 export type PlanDeps = { management: ManagementClient; userKeyMark: string };
 
-/** Plan of the typed experiment, which may be incomplete. */
+/** Estimates the plan for the form's current values, which may be incomplete. */
 export async function typedPlan(
   { management, userKeyMark }: PlanDeps,
   context: PublisherContext,

@@ -13,7 +13,7 @@ import { daysText, liftText, sentenceOf, warningsOf } from './words.ts';
 
 type OfExperiment = { experiment: ExperimentView; href: string };
 
-/** Card with the results of each arm, and for admins with the button to make it permanent. */
+/** Renders the results of each arm. Admins also get a button to make an arm permanent. */
 export function reportCard(context: PublisherContext, report: ExperimentReport, of: OfExperiment): Html {
   return card(
     t('experiments.report'),
@@ -35,7 +35,7 @@ export function reportCard(context: PublisherContext, report: ExperimentReport, 
   );
 }
 
-/** Tiles of the progress. */
+/** Renders tiles with the progress of the experiment. */
 function tiles(report: ExperimentReport): Html {
   const { users_counted: users, users_needed: needed, smallest_lift: lift, explained_by_history: explained } = report;
   const tile = (label: string, value: string, hint: string): Html =>
@@ -50,7 +50,7 @@ function tiles(report: ExperimentReport): Html {
     </div>`;
 }
 
-/** Tabs of versions, each of which has its own results. */
+/** Renders tabs for the versions of the experiment, which have separate results. */
 function versionTabs({ version, population }: ExperimentReport, { experiment, href }: OfExperiment): Html {
   if (experiment.versions.length < 2) return nothing;
   const entries = experiment.versions.slice(-maxVersionTabs).map((entry) => ({
@@ -101,7 +101,9 @@ function armsTable(report: ExperimentReport): Html {
   );
 }
 
-/** Note on the currency in which revenue is compared, if there are several, and what was booked in each. */
+/**
+ * Renders a note if revenue is in several currencies: the currency for the comparison, and the amounts booked in each.
+ */
 function currencyNote({ currency, arms }: ExperimentReport): Html {
   const booked = new Set(arms.flatMap((arm) => arm.revenue_by_currency.map((sum) => sum.currency)));
   if (currency === null || [...booked].every((code) => code === currency)) return nothing;
@@ -115,7 +117,7 @@ function currencyNote({ currency, arms }: ExperimentReport): Html {
 const canAdopt = ({ viewer }: PublisherContext, { adopted, versions, state }: ExperimentView): boolean =>
   hasRole(viewer.user.role, 'admin') && adopted === null && versions.length > 0 && state !== 'scheduled';
 
-/** Forms that end the experiment with an arm for all users. */
+/** Renders forms that end the experiment by showing one arm to all users. */
 function decisions(context: PublisherContext, of: OfExperiment): Html {
   if (!canAdopt(context, of.experiment)) return nothing;
   return html`
@@ -133,7 +135,7 @@ const adoptButton = (context: PublisherContext, arm: string, { href }: OfExperim
     confirm: t('experiments.confirmPermanent', { arm }),
   });
 
-/** Daily lift in revenue of each arm, with its interval. */
+/** Renders the revenue lift of each arm by day, with confidence intervals. */
 export function overTimeCard({ over_time: days, arms }: ExperimentReport): Html {
   const charts = arms.slice(1).flatMap(({ arm }) => chartOf(arm, days));
   return charts.length === 0
@@ -146,7 +148,7 @@ function chartOf(arm: string, days: ExperimentReport['over_time']): Html[] {
     const lift = arms.find((armLift) => armLift.arm === arm)?.lift ?? null;
     return lift === null ? [] : [{ day, lift }];
   });
-  // A line needs two points.
+  // A line chart needs at least two points.
   if (points.length < 2) return [];
   const chart = drawnChart({
     caption: t('experiments.overTimeOf', { arm }),
@@ -163,7 +165,7 @@ function chartOf(arm: string, days: ExperimentReport['over_time']): Html[] {
   return [html`<h3>${arm}</h3>${chart}`];
 }
 
-/** Table of all metrics and the publisher's own outcomes, with all arms. */
+/** Renders a table of all metrics and the publisher's own outcomes, by arm. */
 function metricsTable({ arms, control, currency }: ExperimentReport): Html {
   const names = [...new Set(arms.flatMap(({ metrics, outcomes }) => Object.keys({ ...metrics, ...outcomes })))];
   const rows = names.flatMap((name) =>

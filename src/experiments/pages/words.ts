@@ -5,7 +5,7 @@ import type { ExperimentValues } from '../configuration/view.ts';
 import type { ExperimentReport } from '../report/report.ts';
 import type { Estimate } from '../statistics/compare.ts';
 
-/** Describes the changes of an experiment in words. */
+/** Describes the changes of an experiment as text. */
 export function inWords({ arms, holdout, campaign_id: campaignId }: ExperimentValues): string {
   const parts = arms.map((arm) => {
     const changes = changesInWords(arm);
@@ -36,13 +36,13 @@ function changesInWords({ changes }: ArmInput): string {
     .join(', ');
 }
 
-/** Text such as `+4.1 %, between +1.2 % and +7 %`. */
+/** Returns text such as `+4.1 %, between +1.2 % and +7 %`. */
 export const liftText = (lift: Estimate | null): string =>
   lift === null
     ? '–'
     : t('experiments.between', { lift: change(lift.estimate), low: change(lift.low), high: change(lift.high) });
 
-/** Text that says whether there is enough data, or when there will be. */
+/** Returns text that states whether there is enough data, or when there will be. */
 export function daysText({ is_enough: isEnough, days_left: days, enough_since: since }: ExperimentReport): string {
   if (isEnough) {
     const day = since === null ? '' : momentText(utc, Date.parse(since), 'day');
@@ -51,9 +51,9 @@ export function daysText({ is_enough: isEnough, days_left: days, enough_since: s
   return days === null ? t('experiments.notEnough') : t('experiments.notEnoughDays', { days });
 }
 
-/** Names of the texts and settings that an arm changes, as the form shows them. */
+/** Returns the names of the texts and settings that an arm changes, as displayed in the form. */
 const textNames = ({ settings, labels }: Pick<ArmInput['changes'], 'settings' | 'labels'>): string[] => [
-  // Settings that are being typed may not be an object yet.
+  // While the user is typing, the settings may not be an object yet.
   ...(typeof settings === 'object' ? Object.keys(settings ?? {}) : []).map(fieldName),
   ...labelNames.filter((name) => labels?.[name] !== undefined).map((name) => t(`experiments.label_${name}`)),
 ];
@@ -61,7 +61,7 @@ const textNames = ({ settings, labels }: Pick<ArmInput['changes'], 'settings' | 
 const isTrusted = ({ sample_ratio: shares, before_exposure: before }: ExperimentReport): boolean =>
   !shares.is_wrong && !before.is_wrong;
 
-/** Currencies whose amounts are missing in the metrics, because there was no exchange rate. */
+/** Returns the currencies whose amounts are missing in the metrics because there was no exchange rate. */
 const unconvertedOf = ({ arms }: ExperimentReport): string[] =>
   [
     ...new Set(
@@ -71,11 +71,11 @@ const unconvertedOf = ({ arms }: ExperimentReport): string[] =>
     ),
   ].sort();
 
-/** Whether an earlier release added up revenue in several currencies. */
+/** Whether the revenue was summed across several currencies by an earlier release. */
 const isMixed = ({ arms }: ExperimentReport): boolean =>
   arms.some(({ metrics }) => metrics.revenue_per_1000_sessions === undefined);
 
-/** Warnings about the results of a report. */
+/** Returns warnings about the results of a report. */
 export function warningsOf(report: ExperimentReport): string[] {
   const { sample_ratio: shares, seen_ratio: seenShares, before_exposure: before } = report;
   const unconverted = unconvertedOf(report);
@@ -90,7 +90,7 @@ export function warningsOf(report: ExperimentReport): string[] {
   ];
 }
 
-/** Summary sentence at the top of a report. */
+/** Returns the summary sentence of a report. */
 export function sentenceOf(report: ExperimentReport): string {
   const { arms, control } = report;
   if (!isTrusted(report)) return t('experiments.notTrusted');
@@ -98,7 +98,7 @@ export function sentenceOf(report: ExperimentReport): string {
     const lift = revenue?.lift ?? null;
     return lift === null ? [] : [{ arm, lift, isCertain: revenue?.is_significant === true }];
   });
-  // Best arm: significant differences first, then the highest lift.
+  // Pick the best arm: significant lifts first, then the highest lift.
   const [best] = candidates.sort(
     (a, b) => Number(b.isCertain) - Number(a.isCertain) || b.lift.estimate - a.lift.estimate,
   );

@@ -7,7 +7,7 @@ import { armSums, type Population, readRows, type Segment } from './sums.ts';
 /** Revenue per 1,000 sessions, by a property of the users' first sessions. */
 export type SegmentsReport = {
   by: Segment;
-  /** Number of intervals that hold together with a probability of 95 %. More intervals make each one wider. */
+  /** Number of confidence intervals that jointly have a coverage of 95 %. More intervals make each of them wider. */
   comparisons: number;
   values: { value: string; arms: { arm: string; users: number; value: number; lift: Estimate | null }[] }[];
 };
@@ -17,12 +17,12 @@ type SegmentsQuery = {
   version: number;
   segment: Segment;
   population: Population;
-  /** Arms, the control first. */
+  /** Arm names, the control first. */
   names: readonly string[];
   alpha: number;
 };
 
-/** Maximum number of values of a segment to compare: those with the most users. */
+/** Maximum number of segment values to compare. Those with the most users are selected. */
 const maxValues = 12;
 
 export async function readSegments(executor: Executor, query: SegmentsQuery): Promise<SegmentsReport> {
@@ -58,5 +58,5 @@ export async function readSegments(executor: Executor, query: SegmentsQuery): Pr
   };
 }
 
-/** Name of users outside, if they are the control. */
+/** Arm name of the users outside of the experiment, if they are its control. */
 export const outside = 'outside';

@@ -7,7 +7,10 @@ import type { ExperimentView } from '../configuration/view.ts';
 import { type ExperimentPlan, planOf } from './plan.ts';
 import { type ExperimentReport, type ReportOptions, reportOf } from './report.ts';
 
-/** Report of a publisher's experiment. @throws AppError resource_not_found */
+/**
+ * Returns the report of a publisher's experiment.
+ * @throws AppError resource_not_found
+ */
 export async function reportFor(work: Work, key: string, options: ReportOptions): Promise<ExperimentReport> {
   const view = (await getRow(experiments, work, key)) as ExperimentView;
   const { rows } = await work.executor.query<{ id: number; erased_users: number }>(
@@ -19,7 +22,10 @@ export async function reportFor(work: Work, key: string, options: ReportOptions)
 
 export type PlannedDesign = Pick<ExperimentView, 'arms' | 'holdout' | 'placements' | 'smallest_lift'>;
 
-/** Shares of all arms, the control first. Without a control arm, it is the share outside. */
+/**
+ * Returns the shares of all arms, the control first. Without a control arm, the first share is that of users outside of
+ * the experiment.
+ */
 export function plannedShares({ arms, holdout }: { arms: ArmInput[]; holdout: number }): number[] {
   const control = controlOf(arms);
   const others = [
@@ -30,7 +36,7 @@ export function plannedShares({ arms, holdout }: { arms: ArmInput[]; holdout: nu
   return [arms.find(({ key }) => key === control)?.share ?? rest, ...others];
 }
 
-/** Estimates how long a stored or typed experiment takes. `userKeyMark`: prefix of user keys. */
+/** Estimates the duration of an experiment, stored or not. `userKeyMark` is the prefix of user keys. */
 export const planFor = (
   { executor, publisherId, nowMs }: Work,
   design: PlannedDesign,

@@ -8,7 +8,7 @@ import { type ArmSums, readRows, type SumsRow } from './sums.ts';
 /** Sums of an experiment at the end of a day. */
 type Point = { day: string; rows: SumsRow[] };
 
-/** Records the current results of running experiments, and replaces earlier records of the day. */
+/** Records the current results of running experiments, replacing earlier records of the same day. */
 export async function recordPoints(pool: pg.Pool, nowMs: number): Promise<void> {
   const { rows } = await pool.query<{ id: number; version: number }>(
     `select id, version from experiments where stopped_at is null and coalesce(started_at, start_at) <= $1
@@ -21,7 +21,7 @@ export async function recordPoints(pool: pg.Pool, nowMs: number): Promise<void> 
   }
 }
 
-/** Writes nothing for an experiment that was removed meanwhile. */
+/** Stores the results of an experiment, unless it was removed meanwhile. */
 const writePoint = (
   executor: Executor,
   id: number,
@@ -35,9 +35,9 @@ const writePoint = (
   );
 
 /**
- * Deletes the sums of users of experiments that ended before a time. The final results of each version are recorded as
- * its last day, so that reports remain available.
- * @returns number of users
+ * Deletes the sums of users of experiments that ended before a time. The final results of each version are first
+ * recorded for its last day, so that reports remain available.
+ * @returns number of users whose sums were deleted
  */
 export async function deleteSumsOfUsers(pool: pg.Pool, endedBefore: Date): Promise<number> {
   const { rows } = await pool.query<{ id: number; ended: string; versions: number[] }>(
@@ -62,7 +62,7 @@ export async function deleteSumsOfUsers(pool: pg.Pool, endedBefore: Date): Promi
   return users;
 }
 
-/** Days of a version, oldest first; only the last ones of many. */
+/** Reads the daily results of a version, oldest first. If there are too many days, only the latest are returned. */
 export async function readPoints(
   executor: Executor,
   { experimentId, version }: { experimentId: number; version: number },
@@ -78,10 +78,10 @@ export async function readPoints(
 
 const maxDays = 120;
 
-/** Effect of an arm on revenue, with its interval; null if there are too few users. */
+/** Revenue lift of an arm with its confidence interval. `lift` is null if there are too few users. */
 export type ArmLift = { arm: string; lift: Estimate | null; isSignificant: boolean };
 
-/** Lifts in revenue of all arms except the control, which comes first. `alpha`: of each arm. */
+/** Returns the revenue lifts of all arms except the control, which is the first name. `alpha` applies to each arm. */
 export function revenueLifts(names: readonly string[], sums: readonly ArmSums[], alpha: number): ArmLift[] {
   const revenueOf = (name: string) => sums.find(({ arm }) => arm === name)?.metrics.revenue ?? noMoments;
   const [control = '', ...others] = names;
@@ -91,7 +91,10 @@ export function revenueLifts(names: readonly string[], sums: readonly ArmSums[],
   });
 }
 
-/** Whether the data show that the revenue differs, or that it differs by less than the lift to detect. */
+/**
+ * Whether the data answer the question: the revenue differs significantly, or the difference is smaller than the lift
+ * to detect.
+ */
 export function isAnswered({ lift, isSignificant }: Omit<ArmLift, 'arm'>, smallestLift: number): boolean {
   if (lift === null) return false;
   return isSignificant || Math.max(Math.abs(lift.low), Math.abs(lift.high)) < smallestLift;

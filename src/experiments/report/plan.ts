@@ -5,44 +5,47 @@ import { usersNeeded } from '../statistics/checks.ts';
 import { linearised, type Moments, ratioOf } from '../statistics/moments.ts';
 import { paidSql } from '../sums/statements.ts';
 
-/** Probability that an interval of a report misses the true value, over all looks and all arms together. */
+/**
+ * Probability that at least one confidence interval in a report misses the true value, across all interim analyses and
+ * arms.
+ */
 export const alpha = 0.05;
 
-/** Required size of an experiment, estimated from recent traffic. */
+/** Required size and duration of an experiment, estimated from recent traffic. */
 export type ExperimentPlan = {
-  /** Difference in revenue to detect: 0.05 is 5 %. */
+  /** Relative difference in revenue to detect; 0.05 is 5 %. */
   lift: number;
-  /** Users per day at its placements, from all traffic. */
+  /** Users per day at the experiment's placements, including users outside of the experiment. */
   users_per_day: number;
-  /** Users of all arms, or null without revenue to plan with. */
+  /** Required number of users in all arms, or null if there is no revenue to base the estimate on. */
   users_needed: number | null;
-  /** Days until then, at the recent traffic, or null without traffic. */
+  /** Days until `users_needed` is reached at the recent traffic, or null without traffic. */
   days: number | null;
 };
 
 type PlanQuery = {
   publisherId: number;
-  /** Prefix of user keys (`pepperMark`). Keys of an earlier pepper don't occur any more. */
+  /** Prefix of user keys (`pepperMark`). Keys of earlier peppers do not occur any more. */
   userKeyMark: string;
-  /** Normalized names, or null for all. */
+  /** Normalized placement names, or null for all placements. */
   placements: readonly string[] | null;
-  /** Shares of all arms, the control first, without the traffic outside. */
+  /** Traffic shares of all arms, the control first. They exclude users outside of the experiment. */
   shares: readonly number[];
   lift: number;
   nowMs: number;
 };
 
-/** Number of days of traffic to read, and a sufficient number of sessions. */
+/** Number of days of traffic to read. `enoughSessions` is the number of sessions that is sufficient for an estimate. */
 const windowDays = 7;
 const enoughSessions = 5_000;
 
-/** Maximum number of samples of the usual size (`sampleShare`): about 160,000 sessions. */
+/** Maximum number of samples of the default size (`sampleShare`): about 160,000 sessions. */
 const mostSamples = 16;
 
-/** Part of all pages to read first; it is quadrupled until there are enough sessions. */
+/** Initial fraction of table pages to read. It is quadrupled until there are enough sessions. */
 const smallestPart = 1 / 4096;
 
-/** Plans with a sample of users of the last week. */
+/** Estimates the size of an experiment from a sample of the last week's users. */
 export async function planOf(executor: Executor, query: PlanQuery): Promise<ExperimentPlan> {
   const { shares, lift } = query;
   const { moments, usersPerDay } = await sampleUsers(executor, query);
@@ -55,11 +58,15 @@ export async function planOf(executor: Executor, query: PlanQuery): Promise<Expe
 
 type Design = { mean: number; variance: number; lift: number; shares: readonly number[] };
 
-/** Users of all arms that are needed to detect the lift of each. `shares`: the control first. @returns null: never */
+/**
+ * Returns the number of users in all arms that is required to detect the lift of each arm.
+ * @param shares traffic shares, the control first
+ * @returns null if the lift can never be detected
+ */
 export function usersOfAllArms({ mean, variance, lift, shares }: Design): number | null {
   const [control = 0, ...others] = shares.filter((share) => share > 0);
   if (others.length === 0 || mean <= 0) return null;
-  // The smallest arm takes longest.
+  // The smallest arm takes the longest time.
   const arm = Math.min(...others);
   const users = usersNeeded({
     mean,
@@ -75,8 +82,9 @@ export function usersOfAllArms({ mean, variance, lift, shares }: Design): number
 type Sample = { moments: Moments; usersPerDay: number };
 
 /**
- * Samples users. Random pages show which part of all sessions contains enough of the publisher's; then that part of all
- * users is read. The number of rows read is limited, so that a small publisher among large ones has a smaller sample.
+ * Samples users. First, random pages show which fraction of all sessions contains enough sessions of the publisher.
+ * Then that fraction of all users is read. The number of rows is limited, so a small publisher among large ones gets a
+ * smaller sample.
  */
 async function sampleUsers(executor: Executor, query: PlanQuery): Promise<Sample> {
   const most = Math.min(1, mostSamples * (await sampleShare(executor, 'sessions', query.nowMs - windowDays * dayMs)));
@@ -86,11 +94,11 @@ async function sampleUsers(executor: Executor, query: PlanQuery): Promise<Sample
     part = Math.min(most, part * 4);
     sessions = await readSample(executor, query, pages(part));
   }
-  // No session has a user, so each counts as one.
+  // If no session has a user, each session counts as a user.
   return sampleOf(sessions.identified === 0 ? sessions : await readSample(executor, query, users(part, query)), part);
 }
 
-/** Sessions to read; `$1` to `$3` are used already. */
+/** SQL of the sessions to read. `$1` to `$3` are already in use. */
 type Source = { from: string; where: string; values: readonly unknown[] };
 
 const pages = (part: number): Source => ({
@@ -99,7 +107,7 @@ const pages = (part: number): Source => ({
   values: [100 * part],
 });
 
-/** User keys are random after their prefix, so a part of the users is the range of the lowest keys. */
+/** Selects users by key range. User keys are random after their prefix, so the lowest keys are a random sample. */
 const users = (part: number, { userKeyMark: mark }: PlanQuery): Source => {
   const last = Math.floor(part * 16 ** 12) - 1;
   return {
@@ -109,7 +117,7 @@ const users = (part: number, { userKeyMark: mark }: PlanQuery): Source => {
   };
 };
 
-/** `part`: fraction of all users in the sample, 0 to 1. */
+/** Converts a sample row. `part` is the sampled fraction of all users, from 0 to 1. */
 const sampleOf = ({ days, ...sums }: SampleRow, part: number): Sample => ({
   moments: { ...sums, b: 0, bb: 0, xb: 0, yb: 0 },
   usersPerDay: sums.n / part / Math.max(1, days),
@@ -117,7 +125,7 @@ const sampleOf = ({ days, ...sums }: SampleRow, part: number): Sample => ({
 
 type SampleRow = Pick<Moments, 'n' | 'x' | 'y' | 'xx' | 'yy' | 'xy'> & {
   days: number;
-  /** Sessions with a user. */
+  /** Number of sessions with a known user. */
   identified: number;
 };
 

@@ -7,20 +7,23 @@ import type { ArmSums } from './sums.ts';
 type Design = { shares: readonly number[]; lift: number; sinceMs: number; nowMs: number };
 
 type Progress = {
-  /** Users of all arms that are needed, or null if unknown. */
+  /** Required number of users in all arms, or null if unknown. */
   needed: number | null;
-  /** Users counted so far. */
+  /** Number of users so far. */
   users: number;
-  /** Days left at the pace since the version began, at least 1; null if unknown. */
+  /** Days left at the average pace since the version started, at least 1, or null if unknown. */
   daysLeft: number | null;
-  /** Part of the variance that the users' history explains, in the arm where it is smallest. */
+  /** Share of the variance that is explained by the users' history. Minimum of all arms. */
   explained: number;
 };
 
-/** Minimum number of users of the control for an estimate of the variance. */
+/** Minimum number of control users for estimating the variance. */
 const fewestUsers = 100;
 
-/** Progress of an experiment towards detecting the smallest lift in revenue. @param arms the control first */
+/**
+ * Returns an experiment's progress towards detecting the smallest lift in revenue.
+ * @param arms sums of each arm, the control first
+ */
 export function progressOf(arms: readonly (ArmSums | null)[], { shares, lift, sinceMs, nowMs }: Design): Progress {
   const [control = noMoments, ...others] = arms.map((arm) => arm?.metrics.revenue ?? noMoments);
   const users = others.reduce((sum, { n }) => sum + n, control.n);

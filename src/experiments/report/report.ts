@@ -26,9 +26,9 @@ import {
 } from './sums.ts';
 
 type MetricReport = {
-  /** Value per 1,000 sessions; own outcomes per user. */
+  /** Metric value per 1,000 sessions. Own outcomes are per user. */
   value: number;
-  /** Difference from the control; null for the control itself, or with too few users. */
+  /** Difference from the control. Null for the control itself, or if there are too few users. */
   difference: Estimate | null;
   lift: Estimate | null;
   is_significant: boolean;
@@ -40,10 +40,13 @@ type ArmReport = {
   users: number;
   sessions: number;
   would_have_seen: { users: number; sessions: number };
-  /** Booked revenue by currency; `not_converted`: the part that is missing in the metrics. */
+  /**
+   * Booked revenue by currency. `not_converted` is the part that is missing in the metrics because there was no
+   * exchange rate.
+   */
   revenue_by_currency: { currency: string; revenue: number; not_converted: number }[];
   metrics: Record<string, MetricReport>;
-  /** The publisher's own outcomes, per user. */
+  /** The publisher's own outcomes per user, keyed by name. */
   outcomes: Record<string, MetricReport>;
 };
 
@@ -54,34 +57,41 @@ export type ExperimentReport = Validity & {
   from: string | null;
   control: string;
   population: Population;
-  /** Currency of the revenue; null without revenue, or if an earlier release added several currencies. */
+  /** Currency of the revenue. Null if there is no revenue, or if an earlier release summed several currencies. */
   currency: string | null;
   /**
-   * Whether the data answer the question: the difference in revenue is not 0, or it is smaller than the lift to detect.
+   * Whether the data answer the question: the revenue differs significantly, or the difference is smaller than the lift
+   * to detect.
    */
   is_enough: boolean;
-  /** Users of all arms that are needed to detect the smallest lift, or null if unknown. */
+  /** Number of users in all arms required to detect the smallest lift, or null if unknown. */
   users_needed: number | null;
-  /** Users counted so far. */
+  /** Number of users so far. */
   users_counted: number;
-  /** Part of the variance of revenue that the users' history explains, 0 to 1. */
+  /** Share of the revenue variance that is explained by the users' history, from 0 to 1. */
   explained_by_history: number;
   smallest_lift: number;
-  /** Days until then for a running experiment, at the pace so far; 0 with enough data; null if unknown. */
+  /**
+   * Days until a running experiment has enough data, at the pace so far. 0 if it already has enough, or null if
+   * unknown.
+   */
   days_left: number | null;
   erased_users: number;
   arms: ArmReport[];
-  /** Lift in revenue at the end of each day, and now. */
+  /** Revenue lift at the end of each day, and now. */
   over_time: { day: string; is_enough: boolean; arms: { arm: string; lift: Estimate | null }[] }[];
-  /** First day since which there has been enough data on every day, or null. */
+  /** First day of the current period with enough data on every day, or null if there is currently not enough data. */
   enough_since: string | null;
-  /** Segments, if requested. */
+  /** Results by segment, or null if not requested. */
   segments: SegmentsReport | null;
 };
 
 export type ReportOptions = { version: number | null; population: Population | null; segment: Segment | null };
 
-/** @throws AppError resource_not_found if there is no such version */
+/**
+ * Creates the report of an experiment version.
+ * @throws AppError resource_not_found if the version does not exist
+ */
 export async function reportOf(
   { executor, nowMs }: { executor: Executor; nowMs: number },
   experiment: ExperimentView & { id: number; erased_users: number },
@@ -101,7 +111,8 @@ export async function reportOf(
     rows: comparable(rows, money),
   }));
   const live = comparable(await readRows(executor, { ...versionKey, segment: null }), money);
-  // Long after its end an experiment has no sums of users; the results are those of its last day.
+  // Sums of users are deleted some time after an experiment ends. The recorded results of its last day are used
+  // instead.
   const isOver = points.length > 0 && !live.some(({ moments }) => moments.n > 0);
   const rows = isOver ? (points.at(-1)?.rows ?? []) : live;
   const sums = armSums(rows, population);
@@ -160,10 +171,10 @@ export async function reportOf(
   };
 }
 
-/** Whether an earlier release added up revenue in several currencies. */
+/** Whether the revenue was summed across several currencies by an earlier release. */
 const isMixed = ({ currency }: VersionMoney): boolean => currency === unknownCurrency;
 
-/** Sums without those that can't be compared. */
+/** Returns the sums without those that can't be compared. */
 const comparable = (rows: readonly SumsRow[], money: VersionMoney): SumsRow[] =>
   rows.filter(({ name, isOwn }) => isOwn || !isMixed(money) || (name !== 'revenue' && name !== 'paying'));
 
@@ -174,7 +185,7 @@ type Design = {
   isCurrent: boolean;
 };
 
-/** Share of the traffic of each arm. */
+/** Returns the traffic share of each arm. */
 function sharesOf(names: readonly string[], { arms, holdout, allocation, isCurrent }: Design): Map<string, number> {
   const stated = new Map([[holdoutArm, holdout], ...arms.map(({ key, share }): [string, number] => [key, share])]);
   const shares = new Map(
@@ -189,7 +200,7 @@ function sharesOf(names: readonly string[], { arms, holdout, allocation, isCurre
   return shares;
 }
 
-/** A metric by arm. */
+/** Name of a metric, with its values by arm. */
 type Series = [name: string, MetricReport[]];
 
 async function armReports(
@@ -198,7 +209,8 @@ async function armReports(
   money: VersionMoney,
 ): Promise<ArmReport[]> {
   const letOthersRun = createPacer();
-  // Each arm is compared with the control; divide alpha, so that all together miss as often as one (Bonferroni).
+  // Divide alpha by the number of comparisons with the control, so that the overall error probability is alpha
+  // (Bonferroni).
   const alphaPerArm = alpha / Math.max(1, names.length - 1);
   const metric = async (pick: (arm: ArmSums) => Moments | undefined, factor: number): Promise<MetricReport[]> => {
     await letOthersRun();
@@ -245,26 +257,30 @@ const scaled = ({ estimate, low, high }: Estimate, factor: number): Estimate => 
   high: high * factor,
 });
 
-/** Whether the results of a report can be trusted. */
+/** Checks of whether the results of a report can be trusted. */
 type Validity = {
-  /** Whether users were lost or counted twice in some arms. */
+  /** Whether users were lost or counted twice in some arms (sample ratio mismatch). */
   sample_ratio: { is_wrong: boolean; odds: number };
   /**
-   * Whether an arm changes who sees an offer, so that users who do can't be compared; null if all users are compared.
+   * Whether an arm affects which users see an offer, so that those users can't be compared between arms. Null if all
+   * users are compared.
    */
   seen_ratio: { is_wrong: boolean; odds: number } | null;
-  /** Arms whose users differed from the control's before they joined the experiment. */
+  /** Arms whose users already differed from the control's before they joined the experiment. */
   before_exposure: { is_wrong: boolean; arms: string[] };
 };
 
 type ValidityQuery = {
-  /** Arms, the control first, and the share of each. */
+  /** Arm names, the control first. `shares` contains the traffic share of each. */
   names: readonly string[];
   shares: readonly number[];
   population: Population;
 };
 
-/** @param sums of all users, whatever they saw, because a check must not depend on what arms change */
+/**
+ * Runs the validity checks.
+ * @param sums sums of all users, whatever they saw, because a check must not depend on what arms change
+ */
 function validityOf(sums: readonly ArmSums[], { names, shares, population }: ValidityQuery): Validity {
   const arms = names.map((name) => sums.find(({ arm }) => arm === name));
   const ratio = (of: (arm: ArmSums) => number): { is_wrong: boolean; odds: number } => {

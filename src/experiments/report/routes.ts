@@ -201,10 +201,10 @@ const plan = Type.Object(
   { title: 'ExperimentPlan' },
 );
 
-/** `userKeyMark`: prefix of user keys (`pepperMark`). */
+/** Dependencies of the experiment routes. `userKeyMark` is the prefix of user keys (`pepperMark`). */
 export type ExperimentHttp = ManagementHttp & { userKeyMark: string };
 
-/** `GET /manage/v1/experiments/{key}/report` and `/plan`. */
+/** Registers `GET /manage/v1/experiments/{key}/report` and `/plan`. */
 export function reportRoutes(app: App, { management, auth, userKeyMark }: ExperimentHttp): void {
   const schema = {
     operationId: 'reportExperiment',

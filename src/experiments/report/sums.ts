@@ -2,56 +2,62 @@ import { isOwnKind } from '../../catalog/event-kinds.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { addMoments, type Moments, momentNames, noMoments } from '../statistics/moments.ts';
 
-/** Users to include: all, or those who saw an offer, or would have seen one. */
+/** Users to include: all users, or only those who saw an offer or would have seen one. */
 export type Population = 'all' | 'would_have_seen';
 
-/** Metrics by session. */
+/** Metrics that are measured per session. */
 export const sessionMetrics = ['revenue', 'perks', 'clicks', 'conversions'] as const;
 type SessionMetric = (typeof sessionMetrics)[number];
 
 export type ArmSums = {
-  /** Arm, or empty for users outside. */
+  /** Arm key, or empty for users outside of the experiment. */
   arm: string;
   users: number;
   usersWhoWouldSee: number;
   sessions: number;
   sessionsThatWouldShow: number;
   metrics: Record<SessionMetric, Moments>;
-  /** Own outcomes by name. */
+  /** Sums of own outcomes, keyed by name. */
   outcomes: Map<string, Moments>;
 };
 
-/** Properties of users' first sessions by which they can be compared. */
+/** User properties by which results can be broken down. They are taken from the user's first session. */
 export const segments = ['device', 'country'] as const;
 export type Segment = (typeof segments)[number];
 
 type SumsQuery = { experimentId: number; version: number; segment: Segment | null };
 
-/** Sums of the users of an arm who saw an offer, or would have seen one; or of the others. */
+/**
+ * Sums over the users of an arm. If `sees` is true, these are the users who saw an offer or would have seen one;
+ * otherwise, the remaining users.
+ */
 export type SumsRow = {
   arm: string;
   sees: boolean;
-  /** Value of the segment; empty for all users, or if unknown. */
+  /** Segment value; empty for all users, or if unknown. */
   value: string;
-  /** Metric, or name of an own outcome; `shown`: sessions that showed an offer; `paying`: users with revenue. */
+  /**
+   * Name of the metric or own outcome. `shown` is the number of sessions with an offer, and `paying` the number of
+   * users with revenue.
+   */
   name: string;
   isOwn: boolean;
   moments: Moments;
 };
 
 /**
- * Users above this quantile, among those with a value, count with its value: a single order of a reseller would
- * otherwise outweigh thousands (winsorizing).
+ * Quantile at which revenue per user is capped, among users with revenue (winsorizing). Without the cap, a single order
+ * by a reseller could outweigh thousands of others.
  */
 const cappedAt = 0.999;
 
-/** Number of users, of `count`, at or above the quantile, whose values are read one by one. */
+/** Returns how many of `count` users are at or above the quantile. Their values are read individually. */
 const cappedCount = (count: number): number => (count === 0 ? 0 : count - Math.ceil(cappedAt * count) + 1);
 
-/** Maximum number of names of own outcomes in a report, and of own events. */
+/** Maximum number of own outcomes in a report. The same maximum applies to own events. */
 const maxOutcomes = 20;
 
-/** Sums of a version in the units of reports: money rather than micros. */
+/** Reads the sums of a version, converted to report units: currency units instead of micros. */
 export async function readRows(executor: Executor, query: SumsQuery): Promise<SumsRow[]> {
   const { experimentId, version, segment } = query;
   const { rows } = await executor.query<Omit<SumsRow, 'moments'> & Moments>({
@@ -100,7 +106,7 @@ export async function readRows(executor: Executor, query: SumsQuery): Promise<Su
   });
 }
 
-/** `isMicros`: whether y and b are micros. */
+/** Converts sums to report units. `isMicros` indicates whether y and b are in micros. */
 function inUnits(moments: Moments, isMicros: boolean): Moments {
   if (!isMicros) return moments;
   const { y, b, yy, bb, xy, xb, yb } = moments;
@@ -121,17 +127,17 @@ type Excess = { arm: string; sees: boolean; value: string; name: string; isOwn: 
   number
 >;
 
-/** Revenue of the arms in one currency, in units. */
+/** Revenue of an arm in one currency, in currency units. */
 type ArmMoney = { arm: string; currency: string; revenue: number; not_converted: number };
 
-/** Revenue of a version. */
+/** Revenue of a version, by arm and currency. */
 export type VersionMoney = {
-  /** Currency of the sums by user; `XXX` if unknown; null without revenue. */
+  /** Currency of the revenue sums by user. `XXX` if unknown, or null without revenue. */
   currency: string | null;
   arms: ArmMoney[];
 };
 
-/** Currency of the revenue of a version, and the booked amounts in each currency. */
+/** Reads the currency of a version's revenue, and the booked amounts by currency. */
 export async function readMoney(
   executor: Executor,
   { experimentId, version }: { experimentId: number; version: number },
@@ -148,7 +154,10 @@ export async function readMoney(
   return { currency: summed.rows[0]?.currency ?? null, arms: booked.rows };
 }
 
-/** Excess of users above the quantile. @param count number of users at or above it */
+/**
+ * Reads the revenue above the cap of users at or above the quantile.
+ * @param count number of users at or above the quantile
+ */
 async function revenueExcess(executor: Executor, query: SumsQuery, count: number): Promise<Excess[]> {
   const { experimentId, version, segment } = query;
   if (count <= 1) return [];
@@ -192,7 +201,7 @@ async function outcomeExcess(
   return rows;
 }
 
-/** Sums of each arm in a population. */
+/** Returns the sums of each arm for a population. */
 export function armSums(rows: readonly SumsRow[], population: Population): ArmSums[] {
   const arms = new Map<string, ArmSums>();
   for (const { arm, sees, name, isOwn, moments } of rows) {
@@ -210,7 +219,7 @@ export function armSums(rows: readonly SumsRow[], population: Population): ArmSu
   }
   const names = new Set([...arms.values()].flatMap(({ outcomes }) => [...outcomes.keys()]));
   for (const sums of arms.values()) {
-    // Values per user: users without any count as 0.
+    // Use all users as the denominator. Users without an outcome have the value 0.
     const n = sums.metrics.clicks.n;
     for (const name of names) sums.outcomes.set(name, { ...(sums.outcomes.get(name) ?? noMoments), n, x: n, xx: n });
   }

@@ -1,11 +1,12 @@
 import { linearised, type Moments, ratioOf } from './moments.ts';
 
-/** Estimate of a ratio as if the users of all arms had the same history, and its variance. */
+/** A ratio, estimated as if the users of all arms had the same history, and its variance. */
 export type Adjusted = { mean: number; variance: number };
 
 /**
- * Adjusts for the users' history (CUPED): the experiment can't have changed it, so the part of a difference that it
- * explains is chance, and is subtracted. The slope is pooled over the arms, because it must not depend on an arm.
+ * Adjusts results for the users' history (CUPED). The experiment can't have affected the history, so the part of a
+ * difference that the history explains is due to chance and is subtracted. The slope is pooled over all arms, because
+ * it must not depend on the arm.
  */
 export function adjust(arms: readonly Moments[]): { arms: Adjusted[]; explained: number } {
   const counted = arms.filter(({ n }) => n > 0);

@@ -3,20 +3,21 @@ import { adjust } from './adjust.ts';
 import { alwaysValidWidth, compare } from './compare.ts';
 import type { Moments } from './moments.ts';
 
-/** Probability of a false alarm of a check, over all looks. */
+/** False alarm probability of a check, across all interim analyses. */
 const falseAlarms = 0.001;
 
 /** Odds against the planned shares above which users must have been lost. */
 const alarmOdds = 1 / falseAlarms;
 
-/** Weight of the priors, in users: for shares that are wrong by about 2 %, and by about 0.2 %. */
+/** Weights of the priors, in users. They detect deviations of about 2 % and 0.2 % from the planned shares. */
 const priors = [600, 60_000];
 
 /**
- * Whether users were lost or counted twice in some arms: a sequential test of the shares (Lindon and Malek, "Anytime
- * valid inference for multinomial count data", 2022). The odds of the counts under shares near the planned ones,
- * relative to the odds under the planned ones, exceed 1,000 with probability below 0.001, however often one looks.
- * @param arms counted users, and the planned share of each arm
+ * Detects whether users were lost or counted twice in some arms, with a sequential test of the shares (Lindon and
+ * Malek, "Anytime valid inference for multinomial count data", 2022). It compares the likelihood of the counts under
+ * shares near the planned ones with that under the planned shares. If the planned shares are correct, these odds exceed
+ * 1,000 with a probability below 0.001, no matter how often the test is repeated.
+ * @param arms number of users and planned share of each arm
  */
 export function sampleRatio(arms: readonly { users: number; share: number }[]): { odds: number; isWrong: boolean } {
   const planned = arms.filter(({ share }) => share > 0);
@@ -36,10 +37,11 @@ export function sampleRatio(arms: readonly { users: number; share: number }[]): 
 }
 
 /**
- * Whether users of an arm differed from the control's before they joined the experiment. Chance alone distributes them
- * evenly; otherwise the selection was biased, or an earlier experiment still has an effect.
+ * Detects whether the users of an arm already differed from the control's before they joined the experiment. A random
+ * assignment balances the history of users. Otherwise, the selection was biased, or an earlier experiment still has an
+ * effect.
  * @param measures for each arm, the control first, the sums of each property of the history
- * @returns indexes of such arms
+ * @returns indexes of the arms that differ
  */
 export function differBefore(measures: readonly (readonly Moments[])[]): number[] {
   const [control = [], ...others] = measures;
@@ -54,7 +56,7 @@ export function differBefore(measures: readonly (readonly Moments[])[]): number[
   );
 }
 
-/** History of the users as the measured value, per user. */
+/** Returns the sums with the users' history as the measured value, per user. */
 const historyOf = ({ n, b, bb }: Moments): Moments => ({
   n,
   x: n,
@@ -68,7 +70,10 @@ const historyOf = ({ n, b, bb }: Moments): Moments => ({
   yb: 0,
 });
 
-/** Logarithm of the gamma function (Stirling's series, error below 1e-10 from 10 on; smaller values are shifted up). */
+/**
+ * Returns the logarithm of the gamma function (Stirling's series, with an error below 1e-10 from 10 on; smaller
+ * arguments are shifted up).
+ */
 function logGamma(value: number): number {
   let x = value;
   let shift = 0;
@@ -79,38 +84,41 @@ function logGamma(value: number): number {
 }
 
 type Plan = {
-  /** Mean of the metric of a user, and its variance divided by that for a share of 1. */
+  /** Mean metric value per user. `variance` is relative to a traffic share of 1. */
   mean: number;
   variance: number;
-  /** Smallest lift to detect: 0.03 is 3 %. */
+  /** Smallest relative lift to detect; 0.03 is 3 %. */
   lift: number;
-  /** Shares of control and arm among all users. */
+  /** Shares of the control and the arm among all users. */
   shares: readonly [control: number, arm: number];
   alpha: number;
 };
 
-/** Quantile of the normal distribution at 0.8, the probability of detecting a true lift. */
+/** Quantile of the normal distribution at 0.8, which is the power: the probability of detecting a true lift. */
 const power80 = 0.8416;
 
-/** Users of control and arm together that are needed to detect a lift with a probability of 80 %; Infinity: never. */
+/**
+ * Returns the number of users in the control and the arm together that is required to detect a lift with 80 % power.
+ * Returns Infinity if it can never be detected.
+ */
 export function usersNeeded({ mean, variance, lift, shares: [control, arm], alpha }: Plan): number {
   const delta = Math.abs(mean * lift);
   if (delta === 0 || control <= 0 || arm <= 0) return Number.POSITIVE_INFINITY;
   const all = control + arm;
   const byUser = variance * (all / control + all / arm);
-  // The width hardly depends on the number of users, so a few iterations converge.
+  // The interval width hardly depends on the number of users, so a few iterations are sufficient.
   let users = byUser / delta ** 2;
   for (let turn = 0; turn < 20; turn += 1)
     users = (byUser * (alwaysValidWidth(Math.max(users, 1), alpha) + power80) ** 2) / delta ** 2;
   return Math.ceil(users);
 }
 
-/** Number of draws per arm: an error of about 0.005. */
+/** Number of random draws per arm. The resulting error is about 0.005. */
 const draws = 10_000;
 
 const normalsByPlace: Float64Array[] = [];
 
-/** Standard normal draws for the arm at an index: the same in each call, generated in the first one. */
+/** Returns standard normal draws for the arm at an index. They are generated once and are the same in each call. */
 function normalsOf(place: number): Float64Array {
   normalsByPlace[place] ??= Float64Array.from({ length: draws }, (_, draw) =>
     normalQuantile(Math.min(1 - 1e-9, Math.max(1e-9, uniform(draw * 64 + place, 0x5eed)))),
@@ -119,13 +127,14 @@ function normalsOf(place: number): Float64Array {
 }
 
 /**
- * Probability of each arm to have the highest ratio, without prior knowledge: each ratio is normal around its estimate.
+ * Returns each arm's probability of having the highest ratio, under a flat prior. Each ratio is assumed to be normally
+ * distributed around its estimate.
  */
 export function probabilitiesToBeBest(arms: readonly Moments[]): number[] {
   const highest = new Float64Array(draws).fill(Number.NEGATIVE_INFINITY);
   const best = new Uint8Array(draws);
   for (const [at, { mean, variance }] of adjust(arms).arms.entries()) {
-    // Arms without data are equally likely to be the best: a minimal deviation breaks their ties by chance.
+    // Arms without data are equally likely to be the best. A tiny standard deviation breaks their ties at random.
     const sd = Math.sqrt(variance) || 1e-300;
     const normals = normalsOf(at);
     for (let draw = 0; draw < draws; draw += 1) {

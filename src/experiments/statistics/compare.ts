@@ -1,29 +1,36 @@
 import { type Adjusted, adjust } from './adjust.ts';
 import type { Moments } from './moments.ts';
 
-/** An estimate with its interval. */
+/** An estimate with its confidence interval. */
 export type Estimate = { estimate: number; low: number; high: number };
 
 export type Comparison = {
   difference: Estimate;
-  /** Ratio of the arm to the control, minus 1: 0.04 is 4 % more. null if the control is 0. */
+  /** Relative difference of the arm from the control; 0.04 is 4 % more. Null if the value of the control is 0. */
   lift: Estimate | null;
-  /** Whether the intervals of difference and lift exclude 0. */
+  /** Whether the confidence intervals of both the difference and the lift exclude 0. */
   isSignificant: boolean;
-  /** Part of the variance that the users' history explains, 0 to 1. */
+  /** Share of the variance that is explained by the users' history, from 0 to 1. */
   explained: number;
 };
 
-/** Number of users for which intervals are narrowest; at ten times as many they are 7 % wider than the optimum. */
+/**
+ * Number of users for which confidence intervals are narrowest. With ten times as many users, they are 7 % wider than
+ * the optimum.
+ */
 const narrowestAt = 10_000;
 
-/** Minimum number of users of each arm for the asymptotics, and of users in both arms with any value. */
+/**
+ * Minimum number of users per arm for the asymptotic approximation. It also applies to the number of users in both arms
+ * with a value.
+ */
 const fewestUsers = 100;
 
 /**
- * Half the width of an asymptotic confidence sequence, in standard errors (Waudby-Smith, Arbour, Sinha, Kennedy and
- * Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences", 2024). The true value stays inside
- * at all times with probability 1 - alpha, so the results may be checked as often as desired. `n`: users of both arms.
+ * Returns half the width of an asymptotic confidence sequence, in standard errors (Waudby-Smith, Arbour, Sinha, Kennedy
+ * and Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences", 2024). It contains the true
+ * value at all times with probability 1 - alpha, so the results may be checked as often as desired.
+ * @param n number of users in both arms
  */
 export function alwaysValidWidth(n: number, alpha: number): number {
   const rho2 = (-2 * Math.log(alpha) + Math.log(1 - 2 * Math.log(alpha))) / narrowestAt;
@@ -32,16 +39,16 @@ export function alwaysValidWidth(n: number, alpha: number): number {
 }
 
 type Options = {
-  /** Probability that an interval misses the true value, over all looks. */
+  /** Probability that a confidence interval misses the true value, across all interim analyses. */
   alpha: number;
-  /** Half the width of an interval, in standard errors. */
+  /** Returns half the width of a confidence interval, in standard errors. */
   width?: (n: number, alpha: number) => number;
 };
 
 /**
- * Compares an arm with the control: the difference of their ratios, and the lift. The users' history, which the
- * experiment can't have changed, reduces the variance (CUPED).
- * @returns null with too few users
+ * Compares an arm with the control: the difference of their ratios, and the lift. The variance is reduced by the users'
+ * history, which the experiment can't have affected (CUPED).
+ * @returns null if there are too few users
  */
 export function compare(
   control: Moments,
@@ -63,12 +70,15 @@ export function compare(
   return { difference, lift, isSignificant, explained };
 }
 
-/** Lift on the logarithmic scale, where a ratio is closer to normal; by the delta method if the arm may be 0. */
+/**
+ * Computes the lift on a logarithmic scale, on which a ratio is closer to normal. If the arm's value may be 0, the
+ * delta method is used instead.
+ */
 function liftOf(control: Adjusted, arm: Adjusted, factor: number): Estimate | null {
   const [base, value] = [control.mean, arm.mean];
   if (base <= 0) return null;
   const estimate = value / base - 1;
-  // If the ratio may be 0, as for a hold-out, its logarithm is unbounded.
+  // If the ratio may be 0, for example in a hold-out, its logarithm is unbounded.
   if (value <= factor * Math.sqrt(arm.variance)) {
     const half = (factor * Math.sqrt(arm.variance + (value / base) ** 2 * control.variance)) / base;
     return { estimate, low: estimate - half, high: estimate + half };

@@ -1,6 +1,8 @@
 /**
- * Sums over the users of an arm: the measured value (`y`), its denominator (`x`: their sessions, or 1), and their value
- * before the experiment (`b`).
+ * Sums over the users of an arm. `n` is the number of users; the other names are products of these values per user:
+ * - `y`: the measured value
+ * - `x`: its denominator (the user's number of sessions, or 1)
+ * - `b`: the value before the experiment
  */
 export type Moments = Readonly<Record<'n' | 'x' | 'y' | 'b' | 'xx' | 'yy' | 'bb' | 'xy' | 'xb' | 'yb', number>>;
 
@@ -8,11 +10,11 @@ export const momentNames = ['n', 'x', 'y', 'b', 'xx', 'yy', 'bb', 'xy', 'xb', 'y
 
 export const noMoments: Moments = { n: 0, x: 0, y: 0, b: 0, xx: 0, yy: 0, bb: 0, xy: 0, xb: 0, yb: 0 };
 
-/** Combines two groups of users. */
+/** Combines the sums of two groups of users. */
 export const addMoments = (a: Moments, b: Moments): Moments =>
   Object.fromEntries(momentNames.map((name) => [name, a[name] + b[name]])) as Moments;
 
-/** Moments of one user. */
+/** Returns the sums for a single user. */
 export const momentsOf = (x: number, y: number, b: number): Moments => ({
   n: 1,
   x,
@@ -26,12 +28,12 @@ export const momentsOf = (x: number, y: number, b: number): Moments => ({
   yb: y * b,
 });
 
-/** Ratio of `y` to `x`, over all users. */
+/** Returns the ratio of `y` to `x` over all users. */
 export const ratioOf = ({ x, y }: Moments): number => (x === 0 ? 0 : y / x);
 
 /**
- * Delta method: the ratio varies like the mean of `z = (y - ratio x) / mean(x)` over users. Returns the variance of
- * `z`, that of `b`, and their covariance.
+ * Linearises the ratio with the delta method: it varies like the mean of `z = (y - ratio x) / mean(x)` over users.
+ * Returns the variance of `z`, the variance of `b`, and their covariance.
  */
 export function linearised(moments: Moments): { z: number; b: number; zb: number } {
   const { n, x, b, xx, yy, bb, xy, xb, yb } = moments;

@@ -1,12 +1,20 @@
-/** SQL condition for rows of transactions from `$1` until before `$2`, which the index of new rows serves. */
+/**
+ * SQL condition for rows of transactions from `$1` (inclusive) to `$2` (exclusive). It can use the index of new rows.
+ */
 const isNew = `xid8send(t.written_by) >= (select xid8send($1::xid8))
   and xid8send(t.written_by) < (select xid8send($2::xid8))`;
 
-/** SQL of a stored decision's experiments. Sessions without any are skipped before their JSON is parsed. */
+/**
+ * SQL condition for sessions in an experiment, checked on the decision text. Other sessions are skipped before their
+ * JSON is parsed.
+ */
 const isIn = (session: string): string => `not ${session}.dev and strpos(${session}.decision, '"experiments":') > 0`;
 const inputs = (session: string): string => `${session}.decision::json -> 3`;
 
-/** SQL of the arms of a session, as `arm`, with its unit. `session`: SQL of its inputs and id. */
+/**
+ * SQL join that yields the experiment arms of a session and its unit key, as `arm`. `session` is the SQL alias of a row
+ * with the session's inputs and id.
+ */
 const members = (session: string): string => `cross join lateral (
   select (m ->> 0)::int as experiment_id, (m ->> 1)::int as version, coalesce(m ->> 3, '') as arm,
     coalesce((${session}.inputs #>> '{experiments,unit}')::uuid, ${session}.session_id) as unit_key
@@ -16,7 +24,7 @@ const members = (session: string): string => `cross join lateral (
 const key = 'experiment_id, version, arm, unit_key';
 const keyOf = (row: string): string => key.replace(/\w+/g, `${row}.$&`);
 
-/** Sets the currency in which the revenue of a version is summed, when the first of its sessions may be added. */
+/** SQL that sets the currency in which a version's revenue is summed, before its first session is added. */
 export const setCurrenciesSql = `
 insert into experiment_currencies (experiment_id, version, currency)
 select m.id, m.number, currency from (
@@ -26,23 +34,30 @@ select m.id, m.number, currency from (
 ) m cross join lateral main_currency(m.publisher_id) as currency where currency is not null
 on conflict do nothing`;
 
-/** SQL of the currency of an amount; earlier releases stored events without one. `t`: an event or a booking. */
+/**
+ * SQL expression for the currency of an amount. Earlier releases stored events without a currency. `t` is an event or a
+ * booking.
+ */
 const currencyOfRow = `case when t.revenue_micros <> 0 then
   coalesce(t.currency, (select k.payout_currency from campaigns k where k.id = t.campaign_id), 'XXX') end`;
 
 type Amount = { publisherId: string; micros: string; from: string; to: string; at: string };
 
-/** SQL of an amount in another currency; null without an exchange rate. */
+/** SQL expression that converts an amount to another currency, or null if there is no exchange rate. */
 const exchangeSql = ({ publisherId, micros, from, to, at }: Amount): string =>
   `case when ${from} = ${to} then ${micros}
     when ${micros} <> 0 then exchange_micros(${publisherId}, ${micros}, ${from}, ${to}, ${at}) end`;
 
 /**
- * SQL of an outcome's name with its currency, because values of two currencies are never added up. `t`: the outcome.
+ * SQL expression for an outcome's name with its currency, because values in different currencies must not be summed.
+ * `t` is the outcome.
  */
 const outcomeName = "concat_ws(' ', t.name, t.currency)";
 
-/** SQL of the revenue of an event or a booking, `t`, in the currency of `m`; null without an exchange rate. */
+/**
+ * SQL expression for the revenue of an event or booking `t` in the currency of `m`, or null if there is no exchange
+ * rate.
+ */
 export const paidSql = exchangeSql({
   publisherId: 't.publisher_id',
   micros: 't.revenue_micros',
@@ -52,8 +67,8 @@ export const paidSql = exchangeSql({
 });
 
 /**
- * Adds users who joined an experiment, and their sessions in it. For new users it reads what they did in the two weeks
- * before, including own outcomes, because no version of the experiment can have changed it.
+ * SQL that adds users who joined an experiment, and their sessions in it. For new users, it also reads their activity
+ * and own outcomes of the two weeks before, because no version of the experiment can have affected them.
  */
 export const addSessionsSql = `
 with given as (
@@ -111,7 +126,9 @@ left join lateral (
     and s.day between (n.entered_at - interval '14 days')::date and n.entered_at::date
 ) b on true`;
 
-/** Moves sums of returning users to their new keys during a rotation of peppers. Runs before the sessions are added. */
+/**
+ * SQL that moves sums of returning users to their new keys during a pepper rotation. It runs before sessions are added.
+ */
 export const moveUnitsSql = `
 with moved as (
   select distinct (${inputs('t')} #>> '{experiments,unit}')::uuid as unit_key, earlier.value::uuid as earlier_key
@@ -125,15 +142,15 @@ with moved as (
 update experiment_units u set unit_key = m.unit_key from moved m where u.unit_key = m.earlier_key
   and not exists (select from experiment_units p where p.unit_key = m.unit_key)`;
 
-/** One index lookup for each row: `offset 0` prevents a join that would read whole partitions. */
+/** Force one index lookup per row: `offset 0` prevents a join that would read whole partitions. */
 const sessionOf = `cross join lateral (
   select s.id as session_id, ${inputs('s')} as inputs from sessions s
   where s.day = t.day and s.id = t.session_id and ${isIn('s')} offset 0
 ) g`;
 
 /**
- * Adds counts and revenue to users. Revenue is converted to the currency of the version; booked amounts are also stored
- * by arm and currency. `rows`: with `publisher_id`, `at`, `paid_micros` and `currency`.
+ * Returns SQL that adds counts and revenue to users. Revenue is converted to the currency of the version, and booked
+ * amounts are also stored by arm and currency. `rows` must have `publisher_id`, `at`, `paid_micros` and `currency`.
  */
 const addSql = (rows: string, counts: readonly string[]): string => `
 with booked as materialized (
@@ -167,7 +184,7 @@ set ${[...counts, 'revenue_micros'].map((name) => `${name} = u.${name} + c.${nam
 from counted c
 where u.experiment_id = c.experiment_id and u.version = c.version and u.arm = c.arm and u.unit_key = c.unit_key`;
 
-/** Adds clicks, confirmed perks and revenue of events. */
+/** SQL that adds clicks, confirmed perks and event revenue. */
 export const addEventsSql = addSql(
   `select g.*, (t.kind = 'click')::int as clicks, (t.kind = 'selection')::int as perks,
     t.publisher_id, t.at, coalesce(t.revenue_micros, 0) as paid_micros, ${currencyOfRow} as currency
@@ -176,7 +193,7 @@ export const addEventsSql = addSql(
   ['clicks', 'perks'],
 );
 
-/** Adds conversions and their revenue; voids count as -1. */
+/** SQL that adds conversions and their revenue. Voided conversions count as -1. */
 export const addBookingsSql = addSql(
   `select g.*, t.conversions::int as conversions, t.publisher_id, t.at, t.revenue_micros as paid_micros,
     ${currencyOfRow} as currency
@@ -185,8 +202,8 @@ export const addBookingsSql = addSql(
 );
 
 /**
- * Adds the publishers' own outcomes of users who were in an experiment at that time, to the version that was running,
- * whenever the outcome is reported.
+ * SQL that adds the publishers' own outcomes of users who were in an experiment at the time of the outcome. They are
+ * added to the version that was running then, even if the outcome is reported later.
  */
 export const addOutcomesSql = `
 insert into experiment_outcomes as o (${key}, sees, name, occurrences, value_micros)
@@ -201,7 +218,7 @@ group by 1, 2, 3, 4, 5, 6
 on conflict (experiment_id, version, name, arm, unit_key) do update
 set occurrences = o.occurrences + excluded.occurrences, value_micros = o.value_micros + excluded.value_micros`;
 
-/** Adds own events of sessions in an experiment, as outcomes with the value 1, named as events store them. */
+/** SQL that adds own events of sessions in an experiment, as outcomes with the value 1 and the name of the event. */
 export const addOwnEventsSql = `
 insert into experiment_outcomes as o (${key}, sees, name, occurrences, value_micros)
 select u.experiment_id, u.version, u.arm, u.unit_key, u.would_see > 0, g.kind, count(*), 1000000 * count(*)
@@ -219,8 +236,9 @@ const momentKey = 'experiment_id, version, arm, sees, segment, segment_value, na
 const sums = ['n', 'x', 'y', 'b', 'xx', 'yy', 'bb', 'xy', 'xb', 'yb'];
 
 /**
- * Combines all rows of a sum into one if rows were added. Users of an own outcome count from their first one in the
- * experiment, when the sum already contains what they had before; it has no users and is kept.
+ * SQL that merges the rows of each sum into one if rows were added. Users are included in the sum of an own outcome
+ * from their first such outcome in the experiment. Their values from before are already stored in a row without users,
+ * which is retained.
  */
 export const addUpMomentsSql = `
 with touched as (

@@ -1,7 +1,7 @@
 import { type Executor, readSlices } from '../../platform/db/pool.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows } from '../../platform/user-data.ts';
 
-/** Deletes the sums and outcomes of users, and records for each experiment how many it lost. */
+/** Deletes the sums and outcomes of users, and records the number of deleted users per experiment. */
 const eraseUnits = (executor: Executor, keys: readonly string[]): Promise<unknown> =>
   executor.query(
     `with units as (
@@ -21,7 +21,7 @@ export const eraseSumsOfUser: EraseOfUser = async (pool, { subject }) => {
   await eraseUnits(pool, subject.userKeys);
 };
 
-/** Erases sums of the users of the sessions, and of sessions without a user. */
+/** Erases the sums of users of the sessions, and of sessions without a user. */
 export const eraseSumsOfSessions: EraseWithSessions = async (executor, sessions) => {
   await eraseUnits(
     executor,
@@ -30,7 +30,7 @@ export const eraseSumsOfSessions: EraseWithSessions = async (executor, sessions)
   return {};
 };
 
-/** Exports what experiments count of the user, and the outcomes that the publisher sent. */
+/** Exports the user's sums in experiments, and the outcomes that the publisher reported. */
 export const exportSums: ExportRows = (executor, { userKeys, pubUserKeys, sessionIds }) =>
   readSlices(
     executor,

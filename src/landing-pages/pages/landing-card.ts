@@ -8,7 +8,7 @@ import { moment, momentText } from '../../shell/format.ts';
 import { findLandingPages, type LandingPageOf, type LandingPageView } from '../view.ts';
 import { looksToPause } from '../watch.ts';
 
-/** Cards with the latest landing-page checks, for campaign and offer pages. */
+/** Renders cards with the latest landing page checks, for campaign and offer pages. */
 export function landingCards(
   pool: pg.Pool,
   failFast: ReturnType<typeof createFailFast>,
@@ -36,7 +36,7 @@ export function landingCards(
   return { campaignCards: [campaignCard], offerCards: [offerCard] };
 }
 
-/** Card with the latest check of a page and its result. `page` null: it was not checked yet. */
+/** Renders a card with the latest check of a landing page. `page` is null if it has not been checked yet. */
 function landingCard(
   { publisher }: PublisherContext,
   kind: LandingPageOf,

@@ -11,20 +11,23 @@ import {
   readRequests,
 } from '../reading/observations.ts';
 
-/** Events and requests that one run learns from, read in one short transaction. */
+/** Events and requests to learn from in one run, which are read in a single short transaction. */
 export type Batch = {
   observations: readonly Observation[];
   requests: readonly RequestCount[];
-  /** End of the range that was read. */
+  /** End of the range that was read, as a transaction id (exclusive). */
   to: string;
-  /** Whether there are no further rows. */
+  /** Whether the batch contains all available rows. */
   isComplete: boolean;
 };
 
-/** Limits of a batch: number of rows, and numbers of transactions that contain at most that many. */
+/**
+ * Limits of a batch. A batch has at most `rows` rows. It spans at most `mostTransactions` transactions, and fewer, down
+ * to `leastTransactions`, if they contain more rows than that.
+ */
 export type BatchLimits = { rows: number; leastTransactions: number; mostTransactions: number };
 
-/** Limits of a run, and the bounds within which they adapt (counts). */
+/** Initial limits of a batch, and the bounds within which they adapt. All are row or transaction counts. */
 const limits = { rows: 5000, leastRows: 100, transactions: 20_000, leastTransactions: 100, most: 100_000_000 };
 
 export const firstLimits: BatchLimits = {
@@ -33,7 +36,7 @@ export const firstLimits: BatchLimits = {
   mostTransactions: limits.transactions,
 };
 
-/** Limits after a failure: a quarter of the work, for a slow database. */
+/** Returns the limits after a failure: a quarter of the work, in case the database is slow. */
 export const smaller = ({ rows, leastTransactions }: BatchLimits): BatchLimits => {
   const transactions = Math.max(limits.leastTransactions, Math.floor(leastTransactions / 4));
   return {
@@ -44,7 +47,7 @@ export const smaller = ({ rows, leastTransactions }: BatchLimits): BatchLimits =
 };
 
 /**
- * Limits after a success.
+ * Returns the limits after a success.
  * @param isSparse whether the transactions of the batch contained few rows
  */
 export function afterSuccess(before: BatchLimits, isSparse: boolean): BatchLimits {
@@ -56,7 +59,7 @@ export function afterSuccess(before: BatchLimits, isSparse: boolean): BatchLimit
   };
 }
 
-/** Reads the rows of a range, or of its first part if it has many. */
+/** Reads the rows of a range, or only those of its first part if there are many. */
 export async function readBatch(
   executor: Executor,
   { from, to: end }: Range,
@@ -79,7 +82,10 @@ export async function readBatch(
 /** Maximum number of rows that a learner reads again after its start. */
 const maxReread = 60_000;
 
-/** Returns the transaction from which a starting learner reads rows again, at most `maxReread` of them. */
+/**
+ * Returns the id of the transaction from which a starting learner reads rows again. There are at most `maxReread` of
+ * them.
+ */
 export async function rereadFrom(executor: Executor, { xid, marks }: Progress): Promise<string> {
   for (const from of ['0', ...marks.map(([, mark]) => mark)])
     if (BigInt(from) < BigInt(xid) && !(await hasMoreEvents(executor, { from, to: xid }, maxReread))) return from;

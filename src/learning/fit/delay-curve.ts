@@ -1,25 +1,25 @@
 import type { Rows } from './rows.ts';
 
-/** Share of successes that have come by an age, as a step function over bins of a logarithmic scale. */
+/** Cumulative share of successes by age, as a step function over logarithmic bins. */
 export type DelayCurve = Float64Array;
 
-/** Bins grow by this factor, starting with the first upper bound (milliseconds). */
+/** Upper bound of the first bin in milliseconds, growth factor of the bins, and number of bins. */
 const [firstMs, factor, binCount] = [50, 1.25, 80];
 const logFactor = Math.log(factor);
 
 const binOf = (ms: number): number =>
   ms <= firstMs ? 0 : Math.min(binCount - 1, Math.ceil(Math.log(ms / firstMs) / logFactor));
 
-/** Number of newest successes that the curve is computed from. */
+/** Maximum number of recent successes from which the curve is computed. */
 const maxSuccesses = 4000;
 
-/** Assumed delays before any success is known (milliseconds), each with the weight of one success. */
+/** Assumed delays before any success is known, in milliseconds. Each has the weight of one success. */
 export type AssumedDelays = readonly number[];
 
 /**
- * Estimates the curve from the delays of successes. A delay is observable only if its row is older than it. So the
- * shares are computed from the longest delay downward, each among the successes that could have shown it (Lynden-Bell
- * 1971). The share of successes later than the age of the oldest row is extrapolated.
+ * Estimates the delay curve. A delay can be observed only if it is shorter than the age of its row. The shares are
+ * therefore computed from the longest delay downward, each among the rows that are old enough to show that delay
+ * (Lynden-Bell 1971). The share of successes that arrive later than the age of the oldest row is extrapolated.
  */
 export function delayCurve(rows: Rows, nowMs: number, assumed: AssumedDelays): DelayCurve {
   const { size, atMs, delaysMs } = rows;
@@ -53,17 +53,18 @@ export function delayCurve(rows: Rows, nowMs: number, assumed: AssumedDelays): D
   return curve;
 }
 
-/** Part of the oldest row's age in which the decrease of successes is measured, in two halves. */
+/** Fraction of the oldest row's age in which the decline of successes is measured. It is divided into two halves. */
 const measuredPart = 0.75;
 
 /**
- * Maximum ratio of the successes of a half to the half before, because few successes may suggest that none are lost.
+ * Maximum ratio of successes in the second half to those in the first. Without it, a few successes could suggest that
+ * they never decline.
  */
 const mostOfHalf = 0.7;
 
 /**
- * Share of successes that come later than the age of the oldest row, assuming that successes decrease by the same ratio
- * in each half of the time.
+ * Returns the share of successes that arrive later than the age of the oldest row. It is assumed that successes
+ * continue to decline by the same ratio per half.
  */
 function laterShare({ size, atMs, delaysMs }: Rows, nowMs: number, oldestMs: number): number {
   const measuredMs = oldestMs * measuredPart;
@@ -77,7 +78,7 @@ function laterShare({ size, atMs, delaysMs }: Rows, nowMs: number, oldestMs: num
   return Math.min(mostOfHalf, (second + 1) / (first + 2)) ** 2;
 }
 
-/** Share of successes that have come by an age, interpolated within its bin. */
+/** Returns the share of successes that have arrived by an age, interpolated within its bin. */
 export function shareBy(curve: DelayCurve, ageMs: number): number {
   if (ageMs <= 0) return 0;
   if (ageMs <= firstMs) return ((curve[0] as number) * ageMs) / firstMs;

@@ -5,30 +5,32 @@ import { publish } from './publish.ts';
 import { addRow, createRows, type RowInput, type Rows, succeed } from './rows.ts';
 import { thinRows } from './thinning.ts';
 
-/** An event that ranking learns from. */
+/** An event from which the ranking learns. */
 export type LearnEvent = {
   what: 'seen' | 'clicked' | 'converted';
-  /** Offer in its session, at the time of the event. */
+  /** Offer and its session at the time of the event. */
   row: RowInput;
-  /** Time from the impression to the click, or from the click to the conversion (milliseconds); null if unknown. */
+  /**
+   * Time from the impression to the click, or from the click to the conversion, in milliseconds, or null if unknown.
+   */
   delayMs: number | null;
-  /** Sale of a conversion that pays a share of it. */
+  /** Sale of a conversion whose payout is a share of the sale, or null. */
   sale: { campaignId: number; micros: number } | null;
 };
 
 type Kind = 'click' | 'conversion';
 type Learner = { rows: Rows; fit: Fit; delays: Delays };
 
-/** Rows of both rates with their fits. */
+/** Rows and fits of the click rate and of the conversion rate. */
 export type Fits = Record<Kind, Learner>;
 
-/** Maximum number of rows of each rate. */
+/** Maximum number of rows per rate. */
 const capacity = 100_000;
 
-/** Assumed delays before any success (milliseconds). */
+/** Assumed delays before any success is known, in milliseconds. */
 const assumedMs = { click: [1000, 3000, 8000, 20_000], conversion: [30_000, 300_000, 3_600_000, 20_000_000] };
 
-/** Age up to which thinning assumes that a row may still have a success (milliseconds). */
+/** Age up to which thinning assumes that a row may still get a success, in milliseconds. */
 const youngMs = { click: 120_000, conversion: 7_200_000 };
 
 export function createFits(): Fits {
@@ -41,7 +43,7 @@ export function createFits(): Fits {
   return { click: learner('click'), conversion: learner('conversion') };
 }
 
-/** Adds an event. Adding it again only changes the delays and sales that it contributes to. */
+/** Adds an event. If it was already added, only the statistics of delays and sales change. */
 export function takeEvent(fits: Fits, sales: Map<number, Sales>, { what, row, delayMs, sale }: LearnEvent): void {
   const { click, conversion } = fits;
   const delay = Math.max(0, delayMs ?? 0);
@@ -67,7 +69,7 @@ function addTo({ rows }: Learner, kind: Kind, row: RowInput): void {
 }
 
 /**
- * Fits both rates to the events, and writes them into the model.
+ * Fits both rates to the events, and publishes the results in the model.
  * @returns whether anything was learned
  */
 export function fitAndPublish(fits: Fits, model: Model, nowMs: number): boolean {
@@ -83,7 +85,7 @@ export function fitAndPublish(fits: Fits, model: Model, nowMs: number): boolean 
   return hasLearned;
 }
 
-/** Time of the newest event. */
+/** Returns the time of the newest event. */
 function newestOf({ size, atMs, delaysMs }: Rows): number {
   let newestMs = Number.NEGATIVE_INFINITY;
   for (let row = 0; row < size; row++)
@@ -92,14 +94,14 @@ function newestOf({ size, atMs, delaysMs }: Rows): number {
 }
 
 /**
- * Number of newest rows that are used to measure the density of events, and number of gaps between them that may pass
+ * Number of recent rows from which the event density is measured, and number of average gaps between rows that may pass
  * without an event.
  */
 const [measuredRows, possibleGaps] = [200, 20];
 
 /**
- * Time up to which events are known. It follows the newest event: if a long transaction or a backlog delays rows,
- * missing successes are not known yet, and are not an outage.
+ * Returns the time up to which events are known, which follows the newest event. If rows are delayed by a long
+ * transaction or a backlog, missing successes are only unknown, and do not indicate an outage.
  */
 function knownMs({ size, atMs }: Rows, newestMs: number, nowMs: number): number {
   const from = Math.max(0, size - measuredRows);

@@ -7,35 +7,35 @@ import { type HourCount, learnTraffic } from '../traffic.ts';
 import { isRepeated, type NewVersion } from '../versions.ts';
 import { createFits, type Fits, fitAndPublish, type LearnEvent, takeEvent } from './fit-rates.ts';
 
-/** Model and delays at the start of a session. */
+/** Model and delays at the start of a fit session. */
 export type SessionStart = {
-  /** The newest version as a whole model, or null if absent. */
+  /** Latest version as a complete model, or null if there is none. */
   body: Uint8Array | null;
   delays: DelayCounts | null;
 };
 
-/** Request to fit all rows. */
+/** Request to the fit session to add requests and fit all rows. */
 export type FitRequest = {
   requests: readonly RequestCount[];
   traffic: Progress['traffic'];
   nowMs: number;
-  /** Whether to fit, or only to add the requests. */
+  /** Whether to fit the rows, or only to add the requests. */
   isDue: boolean;
-  /** Number of the next version, and whether it is stored as a whole model. */
+  /** Number of the next version. `isFull` indicates whether it is stored as a complete model. */
   version: number;
   isFull: boolean;
 };
 
 export type FitResult = {
-  /** Versions to store; empty if nothing was learned. */
+  /** Model versions to store. Empty if nothing was learned. */
   versions: readonly NewVersion[];
   traffic: Progress['traffic'];
   delays: DelayCounts;
-  /** Duration of the fit (milliseconds). */
+  /** Duration of the fit, in milliseconds. */
   tookMs: number;
 };
 
-/** Memory of the learner, without I/O: rows with their fits, and the model as last stored. */
+/** In-memory state of the learner, without I/O: the rows and their fits, and the model as last stored. */
 export type FitSession = {
   take: (events: readonly LearnEvent[]) => void;
   fit: (request: FitRequest) => Promise<FitResult>;
@@ -66,7 +66,7 @@ export async function createFitSession({ body, delays }: SessionStart): Promise<
   };
 }
 
-/** Closes the keys that are closed in the stored model. */
+/** Marks the property keys as closed that are closed in the stored model. */
 function closeKeys(fits: Fits, { click, conversion }: Model): void {
   for (const { effects } of [click, conversion])
     for (const [group, prior] of effects.priors) if (prior === 0) fits.click.rows.closedKeys.add(keyOf(group));
@@ -79,7 +79,7 @@ function takeRequests(model: Model, { requests, traffic }: FitRequest): Progress
   return next;
 }
 
-/** Packs the next version, and from time to time also the whole model. */
+/** Encodes the next version, and from time to time also the complete model. */
 async function pack(model: Model, { version, isFull }: FitRequest): Promise<NewVersion[]> {
   const versions: NewVersion[] = [{ version, isFull, body: await (isFull ? packModel : packChanges)(model) }];
   if (isRepeated(version + 1)) versions.push({ version: version + 1, isFull: true, body: await packModel(model) });

@@ -3,17 +3,17 @@ import type { LearnEvent } from './fit-rates.ts';
 import { createFitSession, type FitRequest, type FitSession, type SessionStart } from './fit-session.ts';
 
 /**
- * Thread of the learner. It computes fits, so that the event loop of the process never waits for one. It has no I/O:
- * rows come in messages, and versions are sent back.
+ * Worker thread of the learner. It computes fits, so that they never block the event loop of the process. The thread
+ * does no I/O: it receives rows as messages and sends back model versions.
  */
 
-/** Messages to the thread, which are answered in order. */
+/** Message to the thread. Messages are answered in order. */
 export type FitMessage =
   | { what: 'start'; start: SessionStart }
   | { what: 'take'; events: readonly LearnEvent[] }
   | { what: 'fit'; request: FitRequest };
 
-/** Result of a message, or its error. */
+/** Reply to a message: its result, or an error. */
 export type FitReply = { result: unknown } | { err: unknown };
 
 let session: FitSession | null = null;
@@ -29,7 +29,7 @@ async function handle(message: FitMessage): Promise<unknown> {
   return null;
 }
 
-/** Completion of the previous message. */
+/** Resolves when the previous message has been processed. */
 let last: Promise<void> = Promise.resolve();
 
 async function reply(message: FitMessage): Promise<void> {

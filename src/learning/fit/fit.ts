@@ -4,16 +4,16 @@ import { checkOutage, knownShare, type OutageState } from './outage.ts';
 import { type Block, type Column, grown, type Rows } from './rows.ts';
 
 /**
- * Mixed-effects logistic regression of the rows of one kind:
- * logit p = intercept + offer + recency of the offer + position + Σ shared effect of an attribute + Σ its effect on the
- * offer. Each sum of effects is a block of independent normal cells with one prior variance.
+ * Mixed-effects logistic regression over the rows of one kind (impressions or clicks). Its formula is logit p =
+ * intercept + offer + offer recency + position + Σ shared effect of an attribute + Σ its effect on the offer. Each
+ * group of effects is a block of independent, normally distributed cells with a common prior variance.
  */
 export type Fit = {
   startLogit: number;
   assumed: AssumedDelays;
   intercept: Block;
   offers: Block;
-  /** Cells by offer and age bucket. The newest bucket is the offer's current state. */
+  /** Cells by offer and age bucket. The newest bucket represents the offer's current state. */
   recency: Block;
   places: Block;
 } & OutageState;
@@ -22,7 +22,8 @@ const blockOf = (variance: number): Block => ({ variance, means: new Float64Arra
 
 /**
  * Creates a fit without rows.
- * @param startRate assumed success rate while none is known
+ * @param startRate assumed success rate until one is known
+ * @param assumed assumed delays, in milliseconds
  */
 export function createFit(startRate: number, assumed: AssumedDelays): Fit {
   const startLogit = Math.log(startRate / (1 - startRate));
@@ -40,22 +41,22 @@ export function createFit(startRate: number, assumed: AssumedDelays): Fit {
   };
 }
 
-/** Number of age buckets of recency. */
+/** Number of age buckets of an offer's recency effect. */
 export const bucketCount = 8;
-/** Number of successes in the newest bucket; each next one has four times as many. */
+/** Number of successes in the newest age bucket. Each older bucket has four times as many as the next newer one. */
 const bucketSuccesses = 50;
 
-/** Prior variances that are tried for a block, and the log evidence that an effect must gain. */
+/** Candidate prior variances of a block. `noisePenalty` is the log evidence that an effect must exceed to be used. */
 const grid = [0, 0.01, 0.03, 0.1, 0.3, 1, 3];
 const offerGrid = [0.3, 1, 3];
-/** Never 0, because the current state of an offer is uncertain if it was not shown recently. */
+/** Recency variances never include 0, because an offer's current state is uncertain if it was not shown recently. */
 const recencyGrid = [0.003, ...grid.slice(1)];
 const noisePenalty = { alone: 2, among: -1 };
 
 /**
- * Fits the model to the rows, starting from the last fit.
- * @param nowMs time up to which successes are known
- * @returns false if all successes are missing; the last fit then stays
+ * Fits the model to the rows, starting from the previous fit.
+ * @param nowMs time up to which successes are known, in epoch milliseconds
+ * @returns false if no successes are arriving; the previous fit is then retained
  */
 export function refit(rows: Rows, fit: Fit, nowMs: number, sweeps = 2): boolean {
   const { size } = rows;
@@ -77,11 +78,14 @@ export function refit(rows: Rows, fit: Fit, nowMs: number, sweeps = 2): boolean 
   return true;
 }
 
-/** Prior variance of recency from which on rates count as changed abruptly, and the remaining weight of older rows. */
+/**
+ * Prior variance of the recency effect from which rates count as having changed abruptly. `leftOfOld` is the remaining
+ * weight of rows from before the change.
+ */
 const changedVariance = 0.3;
 const leftOfOld = 0.1;
 
-/** Reduces the weight of rows from before a change, because their rates were different. */
+/** Reduces the weight of rows from before a change, when rates were different. */
 function fadeOldRows({ size, weights }: Rows, { buckets }: Work): void {
   for (let row = 0; row < size; row++)
     if ((buckets[row] as number) > 0) weights[row] = Math.max(leftOfOld ** 2, (weights[row] as number) * leftOfOld);
@@ -94,14 +98,14 @@ function sweepBlocks(rows: Rows, fit: Fit, work: Work): void {
   step(rows, work, { ...all, cells: rows.offers }, fit.offers, offerGrid);
   step(rows, work, { ...all, cells: rows.places }, fit.places, null);
   const evidences = [...rows.columns.values()].map(({ evidence }) => evidence);
-  // Excludes the strongest, which is evidence only for itself.
+  // Exclude the strongest evidence, because it supports only its own attribute.
   const together = evidences.reduce((a, b) => a + b, 0) - Math.max(0, ...evidences);
   const penalty = together > noisePenalty.alone ? noisePenalty.among : noisePenalty.alone;
   for (const column of rows.columns.values()) {
     const isNoise = column.shared.variance === 0 && column.own.variance === 0;
     if (isNoise && column.size < 1.2 * column.checkedSize) continue;
     column.checkedSize = column.size;
-    // Effects on single offers come first. Otherwise a shared effect would absorb that of an offer with most of the
+    // Fit the effects on single offers first. Otherwise, a shared effect would absorb that of an offer with most of the
     // rows.
     column.evidence = step(rows, work, { ...column, cells: column.cells }, column.own, grid, penalty);
     step(rows, work, { ...column, cells: column.values }, column.shared, grid, noisePenalty.alone);
@@ -115,7 +119,10 @@ function recencyCells({ size, offers }: Rows, { buckets }: Work): Int32Array {
   return cells;
 }
 
-/** Initial position effect: half of the logarithm of the position is lost. */
+/**
+ * Initial position effect on the logit, before anything is learned: half of the logarithm of the position is
+ * subtracted.
+ */
 const positionOffset = (position: number): number => -0.5 * Math.log(position);
 
 function addLogits(rows: Rows, fit: Fit, { logits, buckets }: Work): void {
@@ -144,7 +151,7 @@ function addEffects({ size, rows, values, cells, shared, own }: Column, logits: 
   }
 }
 
-/** Gives each block as many cells as the rows have. */
+/** Extends each block to the number of cells that the rows use. */
 function ensureCells(rows: Rows, fit: Fit): void {
   const offers = rows.offerIds.length;
   resize(fit.offers, offers);
@@ -162,8 +169,8 @@ function resize(block: Block, length: number): void {
 }
 
 /**
- * Age bucket of each row, by the usual number of successes in newer rows. If successes become rare, the newest bucket
- * covers no more time than before. Rows are approximately in the order of their times.
+ * Returns the age bucket of each row, based on the usual number of successes in newer rows. If successes become rare,
+ * the newest bucket therefore doesn't cover a longer time. The rows must be approximately in chronological order.
  */
 function bucketsOf({ size, delaysMs, weights }: Rows): Int32Array {
   const buckets = new Int32Array(size);

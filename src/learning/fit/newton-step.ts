@@ -1,25 +1,28 @@
 import type { Block, Rows } from './rows.ts';
 
-/** Working arrays of a fit, by row. */
+/** Working arrays of a fit, indexed by row. */
 export type Work = {
   logits: Float64Array;
-  /** Derivative of the log likelihood with respect to the logit, and its information. */
+  /** First derivative of the log likelihood with respect to the logit. `infos` is the Fisher information. */
   residuals: Float64Array;
   infos: Float64Array;
-  /** Share of the successes of a row that would be known by now. */
+  /** Share of a row's successes that would be known by now. */
   shares: Float64Array;
   buckets: Int32Array;
 };
 
-/** Variance at which the evidence of all attributes together is computed. */
+/** Variance at which the combined evidence of all attributes is computed. */
 const usualVariance = 0.03;
 
-/** Rows of a block (null for all) with the cell of each; null if all are in one cell. */
+/**
+ * Rows of a block and their cells. `rows` is null if the block has all rows, and `cells` is null if all rows are in one
+ * cell.
+ */
 export type Members = { size: number; rows: Int32Array | null; cells: Int32Array | null };
 
 /**
- * One Newton step of all cells of a block at once, after choosing its prior variance by evidence.
- * @returns log evidence of the usual variance compared with none
+ * Makes one Newton step for all cells of a block, after choosing its prior variance by evidence.
+ * @returns log evidence of the usual variance compared with no effect
  */
 export function step(
   rows: Rows,
@@ -58,7 +61,7 @@ export function step(
   return evidence;
 }
 
-/** Applies the moves of cells to their rows. After long moves, the residuals are recomputed. */
+/** Adds the steps of cells to the logits of their rows. After long steps, residuals are recomputed exactly. */
 function moveRows(rows: Rows, work: Work, members: Members, moves: Float64Array, isLong: boolean): void {
   const { logits, residuals, infos } = work;
   for (let at = 0; at < members.size; at++) {
@@ -70,7 +73,7 @@ function moveRows(rows: Rows, work: Work, members: Members, moves: Float64Array,
   }
 }
 
-/** The variance with the highest evidence (MacKay). */
+/** Returns the variance with the highest evidence (MacKay). */
 function bestVariance(block: Block, gradients: Float64Array, variances: readonly number[], penalty: number): number {
   let [best, highest] = [block.variance, Number.NEGATIVE_INFINITY];
   for (const tried of variances) {
@@ -80,7 +83,10 @@ function bestVariance(block: Block, gradients: Float64Array, variances: readonly
   return best;
 }
 
-/** Log evidence of a variance compared with none, by the quadratic approximation around the current means. */
+/**
+ * Returns the log evidence of a variance compared with no effect, in a quadratic approximation around the current
+ * means.
+ */
 function evidenceOf({ means, infos }: Block, gradients: Float64Array, variance: number): number {
   let evidence = 0;
   for (let cell = 0; cell < means.length; cell++) {

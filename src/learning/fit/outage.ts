@@ -2,16 +2,16 @@ import { type DelayCurve, shareBy } from './delay-curve.ts';
 import type { Work } from './newton-step.ts';
 import type { Rows } from './rows.ts';
 
-/** State of the detection of lost successes. */
+/** State of outage detection. In an outage, successes are lost. */
 export type OutageState = {
   curve: DelayCurve;
-  /** Current outage, or null. */
+  /** Current outage, or null if there is none. */
   outage: { fromMs: number } | null;
-  /** Times in which successes were lost. Missing successes of these times are ignored. */
+  /** Periods in which successes were lost. Rows are not expected to have successes in these periods. */
   lostTimes: { fromMs: number; toMs: number }[];
 };
 
-/** Share of the successes of a row that would be known by now, without lost ones. */
+/** Returns the share of a row's successes that would be known by now, excluding lost ones. */
 export function knownShare({ curve, lostTimes }: OutageState, atMs: number, nowMs: number): number {
   let share = shareBy(curve, nowMs - atMs);
   for (const { fromMs, toMs } of lostTimes)
@@ -20,16 +20,18 @@ export function knownShare({ curve, lostTimes }: OutageState, atMs: number, nowM
 }
 
 /**
- * Expected successes whose absence distinguishes an outage from chance, and the maximum for which a fit waits for its
- * end.
+ * Thresholds for the number of expected successes that are missing:
+ * - `least`: minimum for an outage. Fewer may be missing by chance.
+ * - `most`: number up to which fits are always postponed until the outage ends.
+ * - `ofOthers`: above `most`, fits continue if fewer than this are missing for offers other than the most affected one.
  */
 const outageExpected = { least: 12, most: 40, ofOthers: 5 };
-/** Minimum number of successes to detect an outage, and maximum number of remembered lost times. */
+/** Minimum number of successes for detecting outages, and maximum number of stored outage periods. */
 const [minSuccesses, maxLostTimes] = [30, 20];
 
 /**
  * Detects outages.
- * @returns whether the rows may be learned from
+ * @returns whether the rows may be learned from now
  */
 export function checkOutage(rows: Rows, fit: OutageState, { logits }: Work, nowMs: number): boolean {
   const { size, atMs, delaysMs, offers } = rows;

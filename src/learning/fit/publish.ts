@@ -7,13 +7,13 @@ import { sampledPart } from '../score.ts';
 import { bucketCount, type Fit } from './fit.ts';
 import type { Block, Column, Rows } from './rows.ts';
 
-/** Minimum changes that are published: of a mean, and, relative, of a variance or count. */
+/** Minimum changes to be published: the absolute change of a mean, and the relative change of a variance or count. */
 const [leastMove, leastPart] = [0.01, 0.05];
 
-/** Prior of a group without an effect in stored models, because 0 marks a closed group. */
+/** Prior variance stored for a group without an effect. It is not 0, because 0 marks a closed group. */
 const noisePrior = Math.fround(1e-5);
 
-/** Writes the changed pairs of a fit into the model that decisions use. */
+/** Publishes the changed values of a fit to the model that decisions use. */
 export function publish(model: RateModel, rows: Rows, fit: Fit, provenSinceMs: number): void {
   const { rates, effects } = model;
   const base = fit.startLogit + (fit.intercept.means[0] as number);
@@ -39,9 +39,9 @@ export function publish(model: RateModel, rows: Rows, fit: Fit, provenSinceMs: n
 }
 
 /**
- * Mean and variance of a logit such that the Gamma distribution that decisions sample is as wide as the log-normal
- * distribution of the rate. An uncertain offer is worth more than the rate of its mean logit; otherwise one with a bad
- * start would hardly be tried again.
+ * Adjusts the mean and variance of a logit. The Gamma distribution that decisions sample is then as wide as the
+ * log-normal distribution of the rate. The mean is increased for uncertain offers; otherwise, an offer with a bad start
+ * would hardly be tried again.
  */
 function widened(mean: number, variance: number): [number, number] {
   const rate = 1 / (1 + Math.exp(-mean));
@@ -49,7 +49,7 @@ function widened(mean: number, variance: number): [number, number] {
   return [mean + (sampledPart * variance * (1 - 2 * rate)) / 2, Math.expm1(ofLogarithm * variance) / ofLogarithm];
 }
 
-/** Mean and variance of a cell. */
+/** Returns the posterior mean and variance of a cell. */
 const posteriorOf = ({ means, infos, variance }: Block, cell: number): [number, number] =>
   variance === 0
     ? [0, 0]
@@ -57,7 +57,9 @@ const posteriorOf = ({ means, infos, variance }: Block, cell: number): [number, 
       ? [0, variance]
       : [means[cell] as number, 1 / ((infos[cell] as number) + 1 / variance)];
 
-/** Publishes successes, and trials that are old enough for most successes to have come, by offer. */
+/**
+ * Publishes the number of successes per offer, and of trials that are old enough for most successes to have arrived.
+ */
 function publishAged(rates: Table, { size, offers, offerIds, atMs, delaysMs, weights }: Rows, sinceMs: number): void {
   const successes = new Float64Array(offerIds.length);
   const trials = new Float64Array(offerIds.length);
@@ -109,7 +111,7 @@ function setAt(table: Table, slot: number, [mean, variance]: [number, number]): 
 
 function setCounts(table: Table, slot: number, successes: number, trials: number): void {
   const [before, beforeTrials] = [table.first[slot] as number, table.second[slot] as number];
-  // Small counts are published exactly.
+  // Small counts are always published exactly.
   const isSame = (count: number, last: number): boolean =>
     count === last || Math.abs(count - last) <= leastPart * last - 1;
   if (!isSame(successes, before) || !isSame(trials, beforeTrials)) setPair(table, slot, successes, trials);

@@ -1,28 +1,28 @@
 import { isCustom, type Property, publisherPart } from '../properties.ts';
 
-/** An impression or a click that a fit learns from. */
+/** An impression or click from which a fit learns. */
 export type RowInput = {
-  /** Identifies the row for `succeed`: an integer below 2⁵³. */
+  /** Row id for `succeed`: an integer below 2⁵³. */
   id: number;
   offerId: number;
-  /** Placement of a publisher; positions are compared within it. */
+  /** Placement of a publisher. Positions are compared only within a placement. */
   place: string;
-  /** Counted from 1. */
+  /** Position of the offer, from 1. */
   position: number;
   properties: readonly Property[];
   atMs: number;
 };
 
-/** Parameters of a block of cells. Each row of the block belongs to exactly one cell. */
+/** Parameters of a block of effects. Each row of the block belongs to exactly one cell. */
 export type Block = {
-  /** Prior variance of the cells; 0 means that the block has no effect. */
+  /** Prior variance of the cells. 0 means that the block has no effect. */
   variance: number;
   means: Float64Array;
-  /** Information that the rows carry about each cell. */
+  /** Fisher information of the rows about each cell. */
   infos: Float64Array;
 };
 
-/** Rows with one property key, and the cells of its values: shared by all offers, and per offer. */
+/** Rows with a property key. Its values have cells that all offers share, and cells per offer. */
 export type Column = {
   key: string;
   size: number;
@@ -30,15 +30,15 @@ export type Column = {
   values: Int32Array;
   cells: Int32Array;
   valueIds: Map<string, number>;
-  /** Cells by value id and offer index. */
+  /** Cell indexes, keyed by value id and offer index. */
   cellIds: Map<number, number>;
   cellValues: number[];
   cellOffers: number[];
   shared: Block;
   own: Block;
-  /** Size at which the evidence was last computed while the column had no effect. */
+  /** Number of rows when the evidence was last computed without finding an effect. */
   checkedSize: number;
-  /** Log evidence of the last fit that the values have effects of their own on offers. */
+  /** Log evidence from the last fit for separate effects of the values on each offer. */
   evidence: number;
 };
 
@@ -49,9 +49,9 @@ export type Rows = {
   offers: Int32Array;
   places: Int32Array;
   atMs: Float64Array;
-  /** Time from the row to its success in milliseconds; negative where there is no success yet. */
+  /** Time from the row to its success, in milliseconds. Negative if there is no success yet. */
   delaysMs: Float64Array;
-  /** Number of rows that this one represents. */
+  /** Number of original rows that a row represents. */
   weights: Float64Array;
   ids: Float64Array;
   indexOf: Map<number, number>;
@@ -61,23 +61,23 @@ export type Rows = {
   /** Position of each place index. */
   positions: number[];
   columns: Map<string, Column>;
-  /** Keys with too many values, which may identify users: nothing is learned from them again. */
+  /** Property keys with too many values. They may identify users, so they are permanently excluded from learning. */
   closedKeys: Set<string>;
-  /** Number of custom attributes of each publisher, by the prefix of its keys. */
+  /** Number of custom attributes per publisher, keyed by the publisher's prefix. */
   keyCounts: Map<string, number>;
 };
 
-/** Maximum number of values of a custom attribute, and of custom attributes of a publisher. */
+/** Maximum number of values per custom attribute, and of custom attributes per publisher. */
 export const [maxValues, maxKeys] = [50, 50];
-/** Maximum length of a value (characters). */
+/** Maximum length of a value, in characters. */
 const maxValueLength = 100;
 
 const emptyBlock = (): Block => ({ variance: 0, means: new Float64Array(0), infos: new Float64Array(0) });
 
 /**
- * Creates an empty set.
+ * Creates an empty set of rows.
  * @param capacity maximum number of rows
- * @param closedKeys shared with other sets
+ * @param closedKeys closed keys, shared with other sets
  */
 export const createRows = (capacity: number, closedKeys: Set<string>): Rows => ({
   capacity,
@@ -98,7 +98,7 @@ export const createRows = (capacity: number, closedKeys: Set<string>): Rows => (
   keyCounts: new Map(),
 });
 
-/** Returns an array with at least this length and the same initial values. */
+/** Returns an array with at least the given length that starts with the same values. */
 export function grown<T extends Int32Array | Float64Array>(array: T, length: number): T {
   if (array.length >= length) return array;
   const longer = new (array.constructor as new (length: number) => T)(Math.max(length, Math.ceil(array.length * 1.5)));
@@ -107,8 +107,8 @@ export function grown<T extends Int32Array | Float64Array>(array: T, length: num
 }
 
 /**
- * Adds a row, unless its id exists.
- * @returns its index
+ * Adds a row unless its id already exists.
+ * @returns index of the row
  */
 export function addRow(rows: Rows, { id, offerId, place, position, properties, atMs }: RowInput): number {
   const existing = rows.indexOf.get(id);
@@ -132,8 +132,8 @@ export function addRow(rows: Rows, { id, offerId, place, position, properties, a
 }
 
 /**
- * Records the success of a row, such as the click of an impression.
- * @param delayMs time since the row
+ * Records the success of a row, for example the click after an impression.
+ * @param delayMs time from the row to its success, in milliseconds
  */
 export function succeed(rows: Rows, row: RowInput, delayMs: number): void {
   rows.delaysMs[addRow(rows, row)] = Math.max(0, delayMs);
@@ -146,7 +146,7 @@ function indexIn<Key>(index: Map<Key, number>, key: Key): number {
   return index.size - 1;
 }
 
-/** Cell ids combine a value id with an offer index below this bound. */
+/** Upper bound of offer indexes. A cell id combines a value id with an offer index. */
 const offerBound = 2 ** 22;
 
 function addToColumn(rows: Rows, row: number, offer: number, { key, value }: Property): void {
@@ -176,7 +176,7 @@ function addToColumn(rows: Rows, row: number, offer: number, { key, value }: Pro
 }
 
 /**
- * Creates a column.
+ * Creates a column for a property key.
  * @returns null if the publisher already has too many attributes
  */
 function newColumn(rows: Rows, key: string): Column | null {

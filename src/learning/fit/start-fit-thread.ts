@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import type { FitResult, FitSession, SessionStart } from './fit-session.ts';
 import type { FitMessage, FitReply } from './fit-thread.ts';
 
-/** A session in a separate thread. */
+/** A fit session that runs in a separate thread. */
 export type FitThread = {
   take: (...input: Parameters<FitSession['take']>) => Promise<void>;
   fit: FitSession['fit'];
@@ -13,14 +13,14 @@ type Waiting = { resolve: (result: unknown) => void; reject: (err: unknown) => v
 
 function createWorker(): Worker {
   if (!import.meta.url.endsWith('.ts')) return new Worker(new URL('./fit-thread.js', import.meta.url));
-  // In development, threads do not inherit the TypeScript loader.
+  // In development, threads don't inherit the TypeScript loader, so the thread must register it first.
   const file = JSON.stringify(new URL('./fit-thread.ts', import.meta.url).href);
   return new Worker(`import('tsx/esm/api').then(({ register }) => { register(); return import(${file}); })`, {
     eval: true,
   });
 }
 
-/** Starts the thread that computes fits, so that requests never wait for one. */
+/** Starts the thread that computes fits, so that fits never block requests. */
 export async function startFitThread(start: SessionStart): Promise<FitThread> {
   const worker = createWorker();
   worker.unref();
@@ -64,7 +64,7 @@ export async function startFitThread(start: SessionStart): Promise<FitThread> {
   return thread;
 }
 
-/** Converts byte arrays of the thread's messages back to buffers. */
+/** Converts byte arrays in the thread's replies to buffers. */
 const withBuffers = (result: FitResult): FitResult => ({
   ...result,
   versions: result.versions.map((version) => ({ ...version, body: Buffer.from(version.body) })),

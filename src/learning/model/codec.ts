@@ -6,7 +6,10 @@ import { createModel, type Model, type RateModel } from '../model.ts';
 import { type Effects, groupOf, readWeightName } from './effects.ts';
 import { addFeature, findSlot, setPair, slotOf, type Table } from './table.ts';
 
-/** Pairs of a table by feature: the number of each feature, then their entities and values, as base64. */
+/**
+ * A table's pairs, grouped by feature: the number of pairs per feature, and the entities and values of all pairs in
+ * base64.
+ */
 type StoredTable = { features: string[]; counts: number[]; entities: string; first: string; second: string };
 
 type StoredRate = {
@@ -14,37 +17,40 @@ type StoredRate = {
   weights: StoredTable;
   priors: [string, number][];
   delays: number[];
-  /** Absent in versions of earlier releases. */
+  /** Link function of the model. Absent in versions stored by earlier releases. */
   link?: 'logit';
 };
 
-/** Changes since the previous version, or a whole model. Small parts are always complete. */
+/** A stored version: the changes since the previous version, or the complete model. Small parts are always complete. */
 type StoredVersion = {
   layout: 1;
   click: StoredRate;
   conversion: StoredRate;
   sales: [number, number, number][];
-  /** Absent in versions of earlier releases. */
+  /** Requests by hour of the week. Absent in versions stored by earlier releases. */
   traffic?: StoredTable;
 };
 
-/** Selects the pairs of a table for a version. `isClosed` marks features of keys that are not learned from. */
+/**
+ * Selects the pairs of a table to include in a version. `isClosed` indicates whether a feature belongs to a closed key,
+ * which is excluded from learning.
+ */
 type Selection = (table: Table, isClosed: (feature: string) => boolean) => Iterable<number>;
 
 const changedSlots: Selection = ({ changed }) => changed ?? [];
 
-/** A whole model excludes the values of closed keys, because they may identify users. */
+/** Excludes the values of closed keys from complete models, because they may identify users. */
 function* openSlots({ size, features, featureOf }: Table, isClosed: (feature: string) => boolean): Iterable<number> {
   const closed = features.map(isClosed);
   for (let slot = 0; slot < size; slot++) if (closed[featureOf[slot] as number] === false) yield slot;
 }
 
-/** Packs the whole model. */
+/** Encodes the complete model. */
 export const packModel = (model: Model): Promise<Buffer> => pack(model, openSlots);
-/** Packs the changes since `trackChanges`. */
+/** Encodes the changes since `trackChanges` was called. */
 export const packChanges = (model: Model): Promise<Buffer> => pack(model, changedSlots);
 
-/** Starts recording changes. */
+/** Starts tracking changes of a model. */
 export function trackChanges(model: Model): void {
   for (const table of tablesOf(model)) table.changed = new Set();
 }
@@ -99,7 +105,7 @@ function isClosed({ priors }: Effects, feature: string): boolean {
   return read !== null && priors.get(groupOf(read.level, read.key)) === 0;
 }
 
-/** Number of pairs between two pauses: about a millisecond of work. */
+/** Number of pairs to process between two pauses: about a millisecond of work. */
 const sliceSize = 10_000;
 
 function* storedTable(table: Table, slots: Iterable<number>): Generator<void, StoredTable> {
@@ -136,15 +142,15 @@ function* storedTable(table: Table, slots: Iterable<number>): Generator<void, St
 
 const toBase64 = ({ buffer }: Int32Array | Float32Array): string => Buffer.from(buffer).toString('base64');
 
-/** Bytes of a base64 text at the beginning of a separate buffer, as typed arrays require. */
+/** Decodes base64 text to a separate buffer at offset 0, as typed arrays require. */
 const bytesOf = (text: string): ArrayBuffer => new Uint8Array(Buffer.from(text, 'base64')).buffer;
 
-/** A version that was read but not applied yet. */
+/** A decoded version that has not been applied yet. */
 export type ReadVersion = StoredVersion;
 
 /**
- * Unpacks a version.
- * @throws Error if it is broken, or has another layout
+ * Decodes a version.
+ * @throws Error if it is corrupt or has an unknown layout
  */
 export async function unpackVersion(packed: Buffer): Promise<ReadVersion> {
   const text = (await promisify(gunzip)(packed)).toString();
@@ -157,7 +163,7 @@ export async function unpackVersion(packed: Buffer): Promise<ReadVersion> {
   return stored;
 }
 
-/** Checks a table completely before any of it is applied. */
+/** Validates a table completely before any part of it is applied. */
 function check({ features, counts, entities, first, second }: StoredTable): void {
   const bytes = 4 * counts.reduce((sum, count) => sum + count, 0);
   const isWhole = [entities, first, second].every((text) => Buffer.byteLength(text, 'base64') === bytes);
@@ -165,8 +171,8 @@ function check({ features, counts, entities, first, second }: StoredTable): void
 }
 
 /**
- * Prepares to apply a version. `model` has the previous version and is not changed.
- * @returns a function that applies it without a pause, so that no decision sees a part of a version
+ * Prepares to apply a version. `model` must have the previous version, and is not changed.
+ * @returns a function that applies the version synchronously, so that no decision sees a partial version
  */
 export async function prepare(model: Model, version: number, stored: ReadVersion): Promise<() => Model> {
   const tables = await runInSlices(findTables(model, stored));
@@ -176,14 +182,14 @@ export async function prepare(model: Model, version: number, stored: ReadVersion
   };
 }
 
-/** Model of a single whole version. */
+/** Creates a model from a single complete version. */
 export async function modelOf(version: number, stored: ReadVersion): Promise<Model> {
   const model = createModel();
   for (const table of await runInSlices(findTables(model, stored))) await runInSlices(write(table));
   return withRest(model, version, stored);
 }
 
-/** Model fields that are stored outside the weight tables. */
+/** Updates the model fields that are stored outside of the weight tables. */
 function withRest(model: Model, version: number, stored: ReadVersion): Model {
   for (const kind of ['click', 'conversion'] as const) {
     for (const [group, prior] of stored[kind].priors) model[kind].effects.priors.set(group, prior);
@@ -197,7 +203,7 @@ function withRest(model: Model, version: number, stored: ReadVersion): Model {
   };
 }
 
-/** Pairs of a version with their slots; -1 for new ones. */
+/** Pairs of a version with their slots in the table, or -1 for new pairs. */
 type FoundTable = {
   table: Table;
   features: number[];
@@ -218,7 +224,7 @@ function* findTables({ click, conversion, traffic }: Model, stored: ReadVersion)
   ];
 }
 
-/** Adds features. Without pairs they have no effect on decisions. */
+/** Looks up the pairs of a version, and adds missing features. A feature without pairs does not affect decisions. */
 function* find(table: Table, { features: names, counts, ...stored }: StoredTable): Generator<void, FoundTable> {
   const features = names.map((name) => addFeature(table, name));
   const entities = new Int32Array(bytesOf(stored.entities));

@@ -3,36 +3,39 @@ import type { Property } from '../properties.ts';
 import type { Table } from './table.ts';
 
 /**
- * Effects of a request's properties on the rate of an offer: a log-linear regression. The effect of a property, such as
- * `device=mobile`, on an offer is a weight minus the average of the offer's weights for that key over its traffic. So
- * effects do not contain the rate itself: a property that all users of an offer share has no effect. Weights have
- * independent normal distributions; the table contains their means, and the expected successes of their trials.
+ * Effects of request properties on an offer's rate, as a log-linear regression. The effect of a property, such as
+ * `device=mobile`, is its weight minus the average of the offer's weights for that key, averaged over the offer's
+ * traffic. The effects therefore exclude the base rate: a property that all users of an offer share has no effect.
+ * Weights have independent normal distributions. The table contains their means, and the expected successes of their
+ * trials.
  */
 export type Effects = {
   weights: Table;
   /**
-   * Prior variance of a weight by group, estimated from the group's weights; 0 marks a closed group, which is not
-   * learned.
+   * Prior variance of weights, keyed by group and estimated from the group's weights. 0 marks a closed group, which is
+   * excluded from learning.
    */
   priors: Map<string, number>;
 };
 
-/** A weight that applies to a request, the average to compare it with, and its prior variance. */
+/** A weight that applies to a request, the average with which it is compared, and its prior variance. */
 export type Term = { weight: number; average: number; prior: number };
 
 type Level = { name: string; part: (offer: Offer) => string; entity: (offer: Offer) => number };
 
-/** Levels of effects: one shared by the offers of a category, and one of each offer. */
+/** Levels of effects: shared by the offers of a category, or specific to an offer. */
 export const effectLevels: readonly Level[] = [
   { name: 'category', part: ({ campaign }) => campaign.category, entity: () => 0 },
   { name: 'offer', part: () => '', entity: ({ id }) => id },
 ];
 
-/** Group of the weights of a level for a key. */
+/** Returns the name of the group that contains a level's weights for a key. */
 export const groupOf = (level: string, key: string): string => `${level} ${key}`;
 export const keyOf = (group: string): string => group.slice(group.indexOf(' ') + 1);
 
-/** Names of features. Lengths separate their parts, which may be any text. */
+/**
+ * Returns the prefix of a feature name. Its parts may contain any characters, so each part is preceded by its length.
+ */
 const familyName = (level: string, part: string, key: string): string =>
   `${level} ${part.length} ${part} ${key.length} ${key}`;
 export const averageName = (level: string, part: string, key: string): string =>
@@ -40,7 +43,7 @@ export const averageName = (level: string, part: string, key: string): string =>
 export const weightName = (level: string, part: string, { key, value }: Property): string =>
   `${familyName(level, part, key)} ${value}`;
 
-/** Parses a feature; null for an average. */
+/** Parses the feature name of a weight. Returns null if it is the name of an average. */
 export function readWeightName(name: string): { level: string; key: string; value: string; average: string } | null {
   const level = name.slice(0, name.indexOf(' '));
   if (level === 'average') return null;
@@ -55,21 +58,23 @@ export function readWeightName(name: string): { level: string; key: string; valu
   };
 }
 
-/** End of a text that begins with its length. */
+/** Returns the end of a text that is preceded by its length. */
 function endOfText(name: string, from: number): number {
   const start = name.indexOf(' ', from) + 1;
   return start + Number(name.slice(from, start - 1));
 }
 
-/** Maximum combined effect of properties on a rate, up and down (logarithm): a factor of 150. */
+/** Maximum combined effect of properties on a rate in either direction, as a logarithm. This is a factor of 150. */
 const maxEffect = 5;
 
 export const bounded = (effect: number): number => Math.min(maxEffect, Math.max(-maxEffect, effect));
 
-/** Number of expected successes that a weight of an earlier release remembers. */
+/** Maximum number of expected successes that determine the certainty of a weight in models of earlier releases. */
 const remembered = 300;
 
-/** Mean and variance of a term's effect, and its input: the share of the offer's traffic with another value. */
+/**
+ * Returns the mean and variance of a term's effect, and its input: the share of the offer's traffic with other values.
+ */
 export function effectOf({ first, second }: Table, { weight, average, prior }: Term) {
   const all = second[average] as number;
   const own = second[weight] as number;

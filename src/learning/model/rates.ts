@@ -2,20 +2,20 @@ import type { Offer } from '../../catalog/types.ts';
 import { findSlot, type Table } from './table.ts';
 
 /**
- * Rate of an offer at a placement in models of earlier releases, for making decisions of the last week again. Tables
- * contain pairs of successes and exposure (trials, weighted by position and user). Each level is the prior of the next
- * one, without the counts of that one.
+ * Rates of offers at placements in models of earlier releases, which are needed to repeat decisions of the last week.
+ * The tables contain pairs of successes and exposure (trials, weighted by position and user). Each level serves as the
+ * prior of the next narrower level, whose own counts are excluded from it.
  */
 
-/** A Gamma distribution: its mean, and its shape, which is its weight in successes. */
+/** A Gamma distribution, given by its mean and its shape. The shape is its weight as a number of successes. */
 export type Rate = { mean: number; shape: number };
 
 type Level = {
   feature: (offer: Offer, place: string) => string;
   entity: (offer: Offer) => number;
   /**
-   * Maximum weight, in successes, that a level below gives it. It expresses how much the offers of a category differ,
-   * for example.
+   * Maximum weight, as a number of successes, that this level has as a prior of the next one. It expresses, for
+   * example, how much the offers of a category differ.
    */
   maxShape: number;
 };
@@ -24,7 +24,7 @@ const noEntity = (): number => 0;
 
 const offerAt = (place: string): string => `offer at ${place}`;
 
-/** Levels, widest first. */
+/** Levels of aggregation, widest first. */
 const levels: readonly Level[] = [
   { feature: () => 'all', entity: noEntity, maxShape: 2 },
   { feature: ({ campaign }) => `category ${campaign.category}`, entity: noEntity, maxShape: 3 },
@@ -38,15 +38,15 @@ const levels: readonly Level[] = [
   },
 ];
 
-/** Index of the level with the offer's counts at all placements. */
+/** Index of the level with the offer's counts across all placements. */
 const ofOffer = levels.length - 2;
 
-/** Slots of an offer at a placement, widest level first; -1 if there are no counts. */
+/** Returns the table slots of an offer at a placement, widest level first. A slot is -1 if there are no counts. */
 export const rateSlots = (table: Table, offer: Offer, place: string): number[] =>
   levels.map(({ feature, entity }) => findSlot(table, table.indexOf.get(feature(offer, place)) ?? -1, entity(offer)));
 
 /**
- * Rate from the counts in slots of `rateSlots`.
+ * Computes the rate from the counts in the slots that `rateSlots` returns.
  * @param startRate rate if nothing is known
  */
 export function rateOf({ first, second }: Table, slots: readonly number[], startRate: number): Rate {
@@ -65,22 +65,22 @@ export function rateOf({ first, second }: Table, slots: readonly number[], start
   return { mean, shape };
 }
 
-/** Feature with the successes of an offer, and its trials that are old enough for most successes to have come. */
+/** Feature with an offer's successes, and its trials that are old enough for most successes to have arrived. */
 export const agedFeature = 'aged';
 
-/** Minimum number of aged trials for an offer to be proven. With fewer, even a rate of 1 is possible. */
+/** Minimum number of aged trials for an offer to count as proven. With fewer trials, even a rate of 1 is possible. */
 const provingTrials = 20;
 
-/** Number of standard deviations for a high estimate: above the mean, and above the offer's own events. */
+/** Number of standard deviations for high estimates: above the mean rate, and above the offer's own count of events. */
 const highDeviations = { mean: 2, own: 3 };
 
-/** High estimate of the expected successes where `count` were observed. */
+/** Returns a high estimate of the expected number of successes, given that `count` were observed. */
 const highCount = (count: number): number => count + 1 + highDeviations.own * Math.sqrt(count + 1);
 
 /**
- * Highest plausible rate of an offer, from its aged trials and the distribution of its rate; 1 until it is proven. It
- * is used to reserve money.
- * @param mostTrials maximum number of the offer's trials that count
+ * Returns the highest plausible rate of an offer, based on its aged trials and the distribution of its rate. It is 1
+ * until the offer is proven. Budget reservations use this rate.
+ * @param mostTrials maximum number of the offer's trials to consider
  */
 export function highRateOf(table: Table, { id }: Offer, mostTrials: number, { mean, shape }: Rate): number {
   const aged = findSlot(table, table.indexOf.get(agedFeature) ?? -1, id);
@@ -89,6 +89,9 @@ export function highRateOf(table: Table, { id }: Offer, mostTrials: number, { me
   return Math.min(1, Math.max(mean * (1 + highDeviations.mean / Math.sqrt(shape)), possible));
 }
 
-/** Trials of an offer in a model of an earlier release, weighted by the probability that they were seen. */
+/**
+ * Returns the number of an offer's trials in a model of an earlier release, weighted by the probability that they were
+ * seen. Null if there are no counts.
+ */
 export const exposureOf = ({ second }: Table, slots: readonly number[]): number | null =>
   (slots[ofOffer] as number) === -1 ? null : (second[slots[ofOffer] as number] as number);

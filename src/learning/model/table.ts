@@ -1,25 +1,25 @@
 /**
- * Pairs of numbers by feature and entity, such as `offer device=mobile` and an offer's id: the learned data of a model.
- * They are in arrays, because there may be a million, and have single precision, so that a stored model is the same bit
- * for bit.
+ * Learned data of a model: pairs of numbers by feature and entity, such as `offer device=mobile` and an offer id. They
+ * are stored in arrays, because there may be a million pairs. Numbers have single precision, so that a stored model is
+ * identical bit for bit.
  */
 export type Table = {
-  /** Features by index. New ones are appended, and none is removed. */
+  /** Feature names by index. New features are appended, and features are never removed. */
   readonly features: string[];
   readonly indexOf: Map<string, number>;
-  /** Slots by entity, for each feature. */
+  /** Slots by entity id, for each feature index. */
   readonly slots: Map<number, number>[];
   size: number;
   featureOf: Int32Array;
   entityOf: Int32Array;
   first: Float32Array;
   second: Float32Array;
-  /** Slots that changed since the set was last emptied; null if changes are not recorded. */
+  /** Slots that changed since the set was last cleared, or null if changes are not tracked. */
   changed: Set<number> | null;
 };
 
 const firstLength = 64;
-/** Growth factor of full arrays. */
+/** Growth factor for full arrays. */
 const growth = 1.25;
 
 export const createTable = (): Table => ({
@@ -34,7 +34,7 @@ export const createTable = (): Table => ({
   changed: null,
 });
 
-/** Returns the index of a feature, and adds the feature if it is new. */
+/** Returns the index of a feature, adding the feature if it is new. */
 export function addFeature({ features, indexOf, slots }: Table, name: string): number {
   const existing = indexOf.get(name);
   if (existing !== undefined) return existing;
@@ -43,11 +43,11 @@ export function addFeature({ features, indexOf, slots }: Table, name: string): n
   return features.push(name) - 1;
 }
 
-/** Slot of a pair, or -1 if absent. */
+/** Returns the slot of a pair, or -1 if it does not exist. */
 export const findSlot = ({ slots }: Table, feature: number, entity: number): number =>
   slots[feature]?.get(entity) ?? -1;
 
-/** Returns the slot of a pair, and adds the pair if it is new. */
+/** Returns the slot of a pair, adding the pair if it is new. */
 export function slotOf(table: Table, feature: number, entity: number): number {
   const existing = findSlot(table, feature, entity);
   if (existing !== -1) return existing;

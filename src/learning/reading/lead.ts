@@ -3,12 +3,12 @@ import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { learningLock, type Progress, readProgress, writeProgress } from '../progress.ts';
 import { insertVersion, type NewVersion, newestVersion } from '../versions.ts';
 
-/** Time without a heartbeat after which a learner no longer leads (milliseconds). */
+/** Time without a heartbeat after which a learner loses the lead, in milliseconds. */
 const leadMs = 30_000;
 
 const lock = (executor: Executor): Promise<unknown> => executor.query(`select pg_advisory_xact_lock(${learningLock})`);
 
-/** Time of the database (epoch milliseconds), because the clocks of processes may differ. */
+/** Returns the database time in epoch milliseconds. The clocks of processes may differ. */
 export async function databaseNow(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ now_ms: number }>(
     'select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms',
@@ -18,26 +18,26 @@ export async function databaseNow(executor: Executor): Promise<number> {
 
 /**
  * Takes the lead unless another learner has it.
- * @returns whether it leads
+ * @returns whether this learner now leads
  */
 export const takeLead = (pool: pg.Pool, id: string): Promise<boolean> =>
   transaction(pool, async (executor) => {
     await lock(executor);
     const [progress, nowMs] = [await readProgress(executor), await databaseNow(executor)];
     const { lead } = progress;
-    // The clock of the database may have been set back, so a time far in the future is no more valid than an old one.
+    // The database clock may have been set back, so a heartbeat far in the future is as invalid as an old one.
     if (lead !== null && lead.id !== id && Math.abs(nowMs - lead.atMs) <= leadMs) return false;
     await writeProgress(executor, { ...progress, lead: { id, atMs: nowMs } });
     return true;
   });
 
-/** Whether a learner still leads, and no other one stored a version. */
+/** Whether the learner still leads, and no other learner has stored a version. */
 export async function isLeading(executor: Executor, id: string, version: number): Promise<boolean> {
   const { lead } = await readProgress(executor);
   return lead?.id === id && (await newestVersion(executor)) === version;
 }
 
-/** Lets another learner take over at once. */
+/** Gives up the lead, so that another learner can take over immediately. */
 export const endLead = (pool: pg.Pool, id: string): Promise<void> =>
   transaction(pool, async (executor) => {
     await lock(executor);
@@ -54,7 +54,7 @@ type Next = {
 };
 
 /**
- * Stores versions and progress, unless another process changed the progress.
+ * Stores versions and progress, unless another process has changed the progress.
  * @returns whether they were stored
  */
 export const storeNext = (pool: pg.Pool, { versions, next, before, nowMs }: Next): Promise<boolean> =>

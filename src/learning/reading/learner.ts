@@ -16,25 +16,25 @@ import { createEventReader, type LearningCatalog } from './read-events.ts';
 
 type LearnerDeps = { pool: pg.Pool; catalog: LearningCatalog; now: () => number };
 
-/** Result of a run: the number of rows, and whether no more are waiting. Null if another process learns. */
+/** Result of a run: the number of rows, and whether all available rows were read. Null if another process leads. */
 type Learned = { rows: number; complete: boolean } | null;
 
 export type Learner = { learn: () => Promise<Learned>; stop: () => Promise<void> };
 
-/** Number of rows below which the transactions of a batch count as sparse. */
+/** Number of rows below which a batch counts as sparse. */
 const fewRows = 5000;
 
-/** Minimum pause after a fit as a multiple of its duration, and maximum pause (milliseconds). */
+/** Minimum pause after a fit, as a multiple of the fit's duration, and maximum pause in milliseconds. */
 const [pausePerFit, maxPauseMs] = [10, 10_000];
 
-/** Number of rows processed between two pauses of the event loop: about a millisecond of work. */
+/** Number of rows to process before yielding to the event loop: about a millisecond of work. */
 const sliceSize = 50;
 
-/** Session of this process while it leads, with the state that was last stored. */
+/** State of this process while it leads, as last stored. */
 type Leading = {
   thread: FitThread;
   version: number;
-  /** Whether the next version must be stored as a whole model. */
+  /** Whether the next version must be stored as a complete model. */
   isFirst: boolean;
   /** Number of rows added since the last fit. */
   unfitted: number;
@@ -42,10 +42,10 @@ type Leading = {
 };
 
 /**
- * Learns from committed rows. One of several processes leads; another one takes over when its heartbeat stops. The
- * leader reads rows in short transactions and passes them to a thread, which keeps the newest ones and fits the model
- * to them. A version is stored in a separate transaction together with the progress. After a failure, the learner
- * discards its memory, reads the newest rows again, and uses smaller batches.
+ * Creates the learner, which learns from committed rows. Only one process leads at a time. Another process takes over
+ * when the leader's heartbeat stops. The leader reads rows in short transactions and passes them to a thread, which
+ * retains the latest rows and fits the model to them. Each version is stored together with the progress in a separate
+ * transaction. After a failure, the learner discards its state, reads the latest rows again, and uses smaller batches.
  */
 export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
   const id = randomUUID();
@@ -59,14 +59,14 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
   }
 
   async function learn(): Promise<Learned> {
-    // 1. Lead, or leave it to another process.
+    // 1. Take the lead, or leave it to another process.
     if (leading !== null && !(await isLeading(pool, id, leading.version))) await drop();
     if (leading === null) {
       if (!(await takeLead(pool, id))) return null;
       leading = await begin(pool, catalog, limits);
     }
     const own = leading;
-    // 2. Read.
+    // 2. Read the next rows.
     const readAtMs = now();
     const input = await transaction(pool, async (executor) => {
       await executor.query('set transaction isolation level repeatable read');
@@ -86,9 +86,9 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
     await takeAll(own.thread, catalog, batch.observations);
     const rows = batch.observations.length;
     own.unfitted += rows + batch.requests.length;
-    // 3. Compute, in the thread.
+    // 3. Fit the model in the thread.
     const fit = await fitNext(own, progress, batch, readAtMs);
-    // 4. Store.
+    // 4. Store the new versions and the progress.
     const versions = fit?.versions ?? [];
     const next = nextProgress(input, fit, { id, nowMs: now() });
     const isNoted = next.xid !== input.stored.xid || versions.length > 0 || isOld(input.stored, input.databaseMs);
@@ -120,10 +120,10 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
   };
 }
 
-/** Starts a thread with the newest version, and feeds it the newest rows that were read before. */
+/** Starts a thread with the latest version, and passes it the latest rows that were already read earlier. */
 async function begin(pool: pg.Pool, catalog: LearningCatalog, limits: typeof firstLimits): Promise<Leading> {
   const version = await newestVersion(pool);
-  // If a version is missing or broken, the model is learned again.
+  // If a version is missing or corrupt, learn the model from scratch.
   const model = await loadVersion(pool, version).catch(() => null);
   const progress = await readProgress(pool);
   const body = model === null || version === 0 ? null : await packModel(model);
@@ -146,7 +146,7 @@ async function begin(pool: pg.Pool, catalog: LearningCatalog, limits: typeof fir
 
 /**
  * Passes rows to the thread.
- * @param isKnown whether the model already includes their sales
+ * @param isKnown whether the model already includes the sales of these rows
  */
 async function takeAll(
   thread: FitThread,
@@ -170,7 +170,7 @@ async function takeAll(
 }
 
 /**
- * Fits, unless the last fit was a short time ago.
+ * Fits the model, unless the last fit was too recent.
  * @returns null if there is nothing to learn
  */
 async function fitNext(
@@ -190,7 +190,7 @@ async function fitNext(
   return result;
 }
 
-/** Retention of marks (milliseconds). A starting learner reads rows again from one of them. */
+/** Retention of marks, in milliseconds. A starting learner reads rows again from one of the marks. */
 const marksMs = 8 * dayMs;
 
 type Input = { progress: Progress; end: string; databaseMs: number; batch: Batch };
@@ -211,12 +211,12 @@ function nextProgress(
   };
 }
 
-/** Interval of the leader's heartbeat (milliseconds). */
+/** Interval of the leader's heartbeat, in milliseconds. */
 const renewMs = 10_000;
 
 const isOld = ({ lead }: Progress, nowMs: number): boolean => lead === null || Math.abs(nowMs - lead.atMs) > renewMs;
 
-/** The transaction before which all transactions have ended. */
+/** Returns the id of the oldest transaction that may still be running. All earlier transactions have ended. */
 async function oldestOpen(executor: Executor): Promise<string> {
   const { rows } = await executor.query<{ xid: string }>('select pg_snapshot_xmin(pg_current_snapshot())::text as xid');
   return (rows[0] as { xid: string }).xid;

@@ -1,6 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
-/** An event with the request of its session. */
+/** An event with data of the request that started its session. */
 export type Observation = {
   session_id: string;
   kind: 'impression' | 'click' | 'conversion';
@@ -16,22 +16,25 @@ export type Observation = {
   loyalty: string | null;
   revenue_micros: number;
   /**
-   * Currency of `revenue_micros`; null without revenue, or for the campaign's currency if an earlier release stored it.
+   * Currency of `revenue_micros`. Null without revenue, or if an earlier release stored the event; the campaign's
+   * currency then applies.
    */
   currency: string | null;
   session_ms: number;
   at_ms: number;
-  /** Time from the impression to the click, or from the click to the conversion; null if there is no such event. */
+  /**
+   * Time from the impression to the click, or from the click to the conversion, in milliseconds. Null for other events.
+   */
   delay_ms: number | null;
 };
 
-/** Rows of transactions from `from` to before `to`. */
+/** Range of transaction ids from `from` (inclusive) to `to` (exclusive), whose rows are read. */
 export type Range = { from: string; to: string };
 
 const writtenIn = `xid8send(t.written_by) >= (select xid8send($1::xid8))
   and xid8send(t.written_by) < (select xid8send($2::xid8))`;
 
-/** One index probe per row: `offset 0` prevents a join that reads whole partitions. */
+/** Force one index lookup per row: `offset 0` prevents a join that reads whole partitions. */
 const sessionOf = `cross join lateral (
   select placement, device, os, country, custom, decision, offer_ids, created_at from sessions
   where day = t.day and id = t.session_id and not dev offset 0
@@ -48,17 +51,21 @@ const columns = `t.session_id::text as session_id, t.publisher_id, t.offer_id,
   s.decision::json -> 3 ->> 'timeZone' as time_zone, s.decision::json -> 3 ->> 'loyalty' as loyalty,
   (extract(epoch from s.created_at) * 1000)::float8 as session_ms`;
 
-/** Uses the index of new rows, never a sequential scan. */
+/** Forces the use of the index of new rows, never a sequential scan. */
 const settingsSql = 'set local enable_seqscan = off; set local jit = off';
 
 const lowest = (a: string, b: string): string => (BigInt(a) < BigInt(b) ? a : b);
 
 /**
- * Number of transactions in a part of a range: `most`, or fewer, but not below `least`, if they contain more events.
+ * Limits of a partial range. It spans `most` transactions. If they contain more than `rows` events, it spans fewer, but
+ * at least `least`.
  */
 type Part = { rows: number; least: number; most: number };
 
-/** End of the part of a range to read at once, because many transactions may contain few or many rows. */
+/**
+ * Returns the end of the partial range to read in one batch. Ranges are split because the number of rows per
+ * transaction varies.
+ */
 export async function endOfRange(
   executor: Executor,
   { from, to }: Range,
@@ -70,14 +77,14 @@ export async function endOfRange(
   }
 }
 
-/** Whether a range has more events than a number. */
+/** Whether a range contains more than `count` events. */
 export async function hasMoreEvents(executor: Executor, { from, to }: Range, count: number): Promise<boolean> {
   await executor.query(settingsSql);
   const text = `select from events t where ${writtenIn} offset $3 limit 1`;
   return (await executor.query({ name: 'learn_more_events', text, values: [from, to, count] })).rowCount === 1;
 }
 
-/** Reads counted events of a kind in the order of their sessions. */
+/** Reads the counted events of one kind, ordered by session. */
 export async function readEvents(
   executor: Executor,
   kind: 'impression' | 'click',
@@ -95,7 +102,9 @@ export async function readEvents(
   return rows;
 }
 
-/** Reads booked conversions. A conversion that is voided later is not unlearned, because the user wanted the offer. */
+/**
+ * Reads booked conversions. Conversions that are voided later are not unlearned, because the user did want the offer.
+ */
 export async function readConversions(executor: Executor, { from, to }: Range): Promise<Observation[]> {
   await executor.query(settingsSql);
   const { rows } = await executor.query<Observation>({
@@ -108,10 +117,10 @@ export async function readConversions(executor: Executor, { from, to }: Range): 
   return rows;
 }
 
-/** Requests of a publisher in an hour (hours since the epoch). */
+/** Number of requests of a publisher in an hour, which is counted in hours since the epoch. */
 export type RequestCount = { publisher_id: number; hour: number; requests: number };
 
-/** Reads answered requests in the order of their hours. */
+/** Reads answered requests, ordered by hour. */
 export async function readRequests(executor: Executor, { from, to }: Range): Promise<RequestCount[]> {
   if (from === to) return [];
   await executor.query(settingsSql);
@@ -125,10 +134,13 @@ export async function readRequests(executor: Executor, { from, to }: Range): Pro
   return rows;
 }
 
-/** Maximum number of events that are searched for publishers. */
+/** Maximum number of unprocessed events that are searched for their publishers. */
 const maxWaiting = 1000;
 
-/** Publishers of counted events that were written since a transaction, and are older than a time. */
+/**
+ * Returns the ids of publishers with counted events that were stored since a transaction and are older than a given
+ * time.
+ */
 export async function findWaiting(executor: Executor, from: string, beforeMs: number): Promise<number[]> {
   await executor.query(settingsSql);
   const { rows } = await executor.query<{ publisher_id: number }>(

@@ -15,15 +15,15 @@ import type { Work } from '../unit-of-work.ts';
 const formId = 'bulk';
 const removeAction = 'remove';
 const restoreAction = 'restore';
-/** Name of the text field next to a button. */
+/** Name of the text field next to a bulk action button. */
 const typedField = 'typed';
 
-/** Checkbox that selects a row of the list. It belongs to the form of {@link bulkForm}. */
+/** Checkbox that selects a list row. It belongs to the form rendered by {@link bulkForm}. */
 export const selectBox = (key: unknown, name: string): Cell => html`
   <input type="checkbox" name="key" value="${String(key)}" form="${formId}"
     aria-label="${t('common.selectLabel', { name })}">`;
 
-/** Buttons for the selected rows of a list. */
+/** Renders the bulk action buttons for the selected list rows. */
 export function bulkForm<C extends PageContext>(crud: Crud<C>, context: C): Html {
   const button = ({ name, text, field }: BulkAction): Html => {
     const press = html`<button class="button small" name="action" value="${name}">${t(text)}</button>`;
@@ -42,11 +42,12 @@ export function bulkForm<C extends PageContext>(crud: Crud<C>, context: C): Html
 }
 
 /**
- * Action on each selected row. `failing` receives the row before the action runs. Resolves to whether the row changed.
+ * Bulk action on each selected row. `run` passes the row to `failing` first, so that an error message can name the row.
+ * It resolves to whether the row changed.
  */
 type Step = {
   done: MessageKey;
-  /** Name of the action that undoes it, or null if absent. */
+  /** Name of the action that reverses this one, or null if there is none. */
   undoneBy: string | null;
   run: (work: Work, key: string, failing: (row: View) => void) => Promise<boolean>;
 };
@@ -86,7 +87,7 @@ function stepOf<C extends PageContext>(crud: Crud<C>, name: string, typed: strin
   };
 }
 
-/** Applies an action to all selected rows, or to none if one of them cannot be changed. */
+/** Applies an action to all selected rows in one transaction. If one row cannot be changed, no row is changed. */
 export async function changeSelected<C extends PageContext>(
   { crud, management }: CrudPages<C>,
   context: C,

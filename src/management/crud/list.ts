@@ -10,7 +10,7 @@ import { bulkForm, selectBox } from './bulk.ts';
 
 const rowsPerPage = 50;
 
-/** List page with search, filters and pagination. */
+/** Renders the list page with search, filters and pagination. */
 export async function listPage<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<Page> {
   const { resource } = crud;
   const title = t(crud.title);
@@ -63,7 +63,10 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
   };
 }
 
-/** Columns with their cells. Figures come before a last column without a heading, such as the row's buttons. */
+/**
+ * Returns the list columns with their cells. Columns with figures come before a last column without a heading, such as
+ * the row's buttons.
+ */
 async function columnsOf<C extends PageContext>(
   crud: Crud<C>,
   context: C,

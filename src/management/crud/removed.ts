@@ -11,7 +11,7 @@ import { isRestorable, restorableDays } from '../restore.ts';
 
 const rowsPerPage = 50;
 
-/** Page of removed rows, latest first, with buttons that restore them. */
+/** Renders the page of removed rows, most recently removed first, with restore buttons. */
 export async function removedPage<C extends PageContext>(
   { crud, management }: CrudPages<C>,
   context: C,

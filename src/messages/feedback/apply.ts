@@ -10,20 +10,25 @@ type ApplyDeps = { pool: pg.Pool; readerKeys: ReaderKeys; now: () => number };
 export type FeedbackCall = {
   provider: string;
   reports: readonly AddressReport[];
-  /** Signed content of the call, so that it is applied once; null if the provider does not sign calls. */
+  /**
+   * Signed content of the call. It identifies the call, so that the call is applied only once. Null if the provider
+   * does not sign calls.
+   */
   signed: string | null;
 };
 
-/** Maximum number of readers in one statement. */
+/** Maximum number of readers per statement. */
 const maxReaders = 1000;
 
-/** Only one call at a time changes suppressions, so that calls can't deadlock. */
+/** Only one call at a time changes suppressions, which prevents deadlocks between calls. */
 const lockSql = "select pg_advisory_xact_lock(hashtext('perkwire_message_feedback'))";
 
 /**
- * Applies the reports of a provider in order. Bounces and complaints apply to all publishers: such an address works for
- * none, and a complaint is about the sender. An unsubscription applies to the publisher of the message; if the message
- * is unknown, to each publisher that sends messages, which can revert it for itself.
+ * Applies a provider's reports in order.
+ * - Bounces and complaints apply to all publishers: a bounced address works for none of them, and a complaint concerns
+ *   the sender.
+ * - An unsubscription applies to the publisher of the message. If the message is unknown, it applies to each publisher
+ *   that sends messages. Each of them can revert it.
  */
 export async function applyFeedback({ pool, readerKeys, now }: ApplyDeps, call: FeedbackCall): Promise<void> {
   const { provider, reports, signed } = call;
@@ -40,7 +45,10 @@ export async function applyFeedback({ pool, readerKeys, now }: ApplyDeps, call: 
   });
 }
 
-/** @returns false if the call was applied before */
+/**
+ * Records a call as applied.
+ * @returns false if the call was already applied
+ */
 async function claimCall(executor: Executor, signed: string, nowMs: number): Promise<boolean> {
   const id = createHash('sha256').update(signed).digest('hex').slice(0, 32);
   const { rowCount } = await executor.query(
@@ -51,9 +59,9 @@ async function claimCall(executor: Executor, signed: string, nowMs: number): Pro
 }
 
 type Scopes = {
-  /** Publishers by message. */
+  /** Publisher ids by message id. */
   publisherOf: ReadonlyMap<string, number>;
-  /** All publishers that send messages, or have sent some. */
+  /** Ids of all publishers that send messages or have sent messages before. */
   senders: readonly number[];
 };
 
@@ -74,7 +82,10 @@ async function loadScopes(executor: Executor, reports: readonly AddressReport[])
 
 const ofOnePublisher: readonly AddressChange[] = ['unsubscribed', 'resubscribed'];
 
-/** Readers of a report. One key is enough to suppress an address; to end a suppression, all keys are searched. */
+/**
+ * Returns the readers that a report applies to. One address key is enough to suppress an address. To lift a
+ * suppression, all address keys are used.
+ */
 function readersOf(readerKeys: ReaderKeys, scopes: Scopes, { email, change, messageId }: AddressReport): Reader[] {
   const { publisherOf, senders } = scopes;
   const publisher = messageId === null ? undefined : publisherOf.get(messageId);
@@ -92,7 +103,7 @@ function readersOf(readerKeys: ReaderKeys, scopes: Scopes, { email, change, mess
   });
 }
 
-/** Groups consecutive reports with the same change. */
+/** Groups consecutive reports of the same change. */
 function runsOf(reports: readonly AddressReport[]): { change: AddressChange; part: AddressReport[] }[] {
   const runs: { change: AddressChange; part: AddressReport[] }[] = [];
   for (const report of reports) {

@@ -2,15 +2,15 @@ import { parseEmail } from '../../accounts/users.ts';
 import { readReply } from '../replies.ts';
 
 /**
- * Change of an address reported by a provider: a reason to suppress it, or the end of one. `reactivated` ends bounces
- * and suppressions by the provider, `resubscribed` an unsubscription.
+ * Change of an address's status reported by a provider: a reason to suppress the address, or the end of a suppression.
+ * `reactivated` ends bounces and the provider's own suppressions. `resubscribed` ends an unsubscription.
  */
 export type AddressChange = 'bounced' | 'complained' | 'unsubscribed' | 'added' | 'reactivated' | 'resubscribed';
 
 export type AddressReport = {
   email: string;
   change: AddressChange;
-  /** Id of the perk message of the report, or null. */
+  /** Id of the reported perk message, or null if it is unknown. */
   messageId: string | null;
 };
 
@@ -31,9 +31,9 @@ function report(email: unknown, change: AddressChange | undefined, messageId: un
 }
 
 /**
- * Reads a permanent failure. The reply of the mail server decides; without a reply, the provider's classification does.
- * `isInvalid`: the provider says that the address does not exist, which is accepted unless the reply blames something
- * else.
+ * Classifies a permanent failure. The mail server's reply takes precedence. Without a reply, the provider's
+ * classification applies. `isInvalid` means that the provider reports a nonexistent address. It is accepted unless the
+ * reply gives another reason.
  */
 function permanent(texts: readonly unknown[], isInvalid = false): 'bounced' | undefined {
   const text = texts.map(textOf).join(' ').trim();
@@ -60,12 +60,12 @@ function sendGridChange({ event, type, status, reason, bounce_classification: cl
   const name = textOf(event);
   if (name === 'dropped') return sendGridDrops.get(textOf(reason).trim().toLowerCase());
   if (name !== 'bounce') return sendGridEvents.get(name);
-  // Ignore `blocked` and `expired`: the sender was refused, or no server answered in time.
+  // Ignore `blocked` and `expired`: the sender was refused, or no server responded in time.
   if (type !== undefined && type !== 'bounce') return undefined;
   return permanent([reason, status], textOf(classified).toLowerCase() === 'invalid address');
 }
 
-/** Reads a list of events (https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event). */
+/** Reads a list of SendGrid events (https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event). */
 export const readSendGrid = (body: unknown): AddressReport[] =>
   listOf(body).flatMap((event) => report(event.email, sendGridChange(event), event['smtp-id']));
 
@@ -77,7 +77,7 @@ const mailgunReasons = new Map<string, AddressChange | undefined>([
   ['old', undefined],
   ['greylisted', undefined],
 ]);
-/** Mailgun's codes for addresses that it suppresses itself. */
+/** Mailgun codes for addresses on its own suppression list. */
 const mailgunCodes = new Map<string, AddressChange>([
   ['605', 'bounced'],
   ['606', 'unsubscribed'],
@@ -93,7 +93,7 @@ function mailgunChange({ event, severity, reason, 'delivery-status': status }: J
   return own ?? permanent([code, enhanced, message, description]);
 }
 
-/** Reads an event (https://documentation.mailgun.com/docs/mailgun/user-manual/events/webhooks). */
+/** Reads a Mailgun event (https://documentation.mailgun.com/docs/mailgun/user-manual/events/webhooks). */
 export function readMailgun(body: unknown): AddressReport[] {
   const data = jsonOf(jsonOf(body)['event-data']);
   const headers = jsonOf(jsonOf(data.message).headers);
@@ -113,7 +113,7 @@ const postmarkSuppressions = new Map<string, AddressChange>([
   ['SpamComplaint', 'complained'],
 ]);
 
-/** Postmark metadata with the perk message, set by the header `X-PM-Metadata-…`. */
+/** Postmark metadata key of the perk message id, set with the header `X-PM-Metadata-…`. */
 export const postmarkMetadata = 'perkwire-message';
 
 function postmarkChange(body: Json): AddressChange | undefined {
@@ -129,19 +129,19 @@ function postmarkChange(body: Json): AddressChange | undefined {
   return postmarkSuppressions.get(textOf(SuppressionReason)) ?? (Origin === 'Recipient' ? 'unsubscribed' : 'added');
 }
 
-/** Reads an event (https://postmarkapp.com/developer/webhooks/webhooks-overview). */
+/** Reads a Postmark event (https://postmarkapp.com/developer/webhooks/webhooks-overview). */
 export function readPostmark(body: unknown): AddressReport[] {
   const event = jsonOf(body);
   const address = event.RecordType === 'SubscriptionChange' ? event.Recipient : event.Email;
   return report(address, postmarkChange(event), jsonOf(event.Metadata)[postmarkMetadata]);
 }
 
-/** Bounces of addresses to which SES did not send, because they bounced before. */
+/** Bounce subtypes for addresses that SES did not send to because of an earlier bounce. */
 const sesListed = ['Suppressed', 'OnAccountSuppressionList'];
-/** Feedback types that are not a reader's complaint about unwanted mail. */
+/** Feedback types that are not complaints from a reader about unwanted mail. */
 const sesNoComplaints = ['not-spam', 'auth-failure', 'virus'];
 
-/** Reads the message of a notification (https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html). */
+/** Reads the message of an SES notification (https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html). */
 export function readSes(message: unknown): AddressReport[] {
   const { notificationType, eventType, bounce, complaint, subscription, mail } = jsonOf(message);
   const messageId = sesMessageId(jsonOf(mail));
@@ -182,7 +182,7 @@ function sesSubscription({ unsubscribeAll, topicSubscriptionStatus, topicPrefere
   return unsubscribeAll === false || states.includes('optin') ? 'resubscribed' : undefined;
 }
 
-/** `Message-ID` as sent: `mail.messageId` is the id of SES. */
+/** Returns the `Message-ID` header as sent. `mail.messageId` is a different id, assigned by SES. */
 function sesMessageId({ commonHeaders, headers }: Json): unknown {
   const header = listOf(headers).find(({ name }) => textOf(name).toLowerCase() === 'message-id');
   return jsonOf(commonHeaders).messageId ?? header?.value;

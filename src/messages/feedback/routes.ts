@@ -15,7 +15,7 @@ type FeedbackDeps = {
   config: { mailFeedback: MailFeedback };
   readerKeys: ReaderKeys;
   now: () => number;
-  /** Fetches certificates of Amazon. */
+  /** Fetches signing certificates and subscription confirmations from Amazon. */
   fetchText?: FetchText;
 };
 
@@ -23,21 +23,26 @@ type Received = { body: Buffer; headers: FastifyRequest['headers'] };
 
 type Feedback = {
   reports: AddressReport[];
-  /** Signed content of the call; null if the provider does not sign calls. */
+  /** Signed content of the call, or null if the provider does not sign calls. */
   signed: string | null;
 };
 
-/** @returns null if the call is not from the provider, or is too old. @throws SyntaxError if the body is not JSON */
+/**
+ * Authenticates and parses a call.
+ * @returns null if the call is not from the provider, or is too old
+ * @throws SyntaxError if the body is not JSON
+ */
 type ReadCall = (received: Received) => Promise<Feedback | null>;
 
 const feedbackPath = '/messages/feedback';
 
-/** Maximum size of a call, in bytes: hundreds of events. */
+/** Maximum body size of a call, in bytes. It is enough for hundreds of events. */
 const bodyLimit = 1024 * 1024;
 
 /**
- * Routes for reports of mail providers about addresses (docs/reference/perks-and-wallet.md#bounces-and-complaints).
- * Providers without a secret in MAIL_FEEDBACK have no route.
+ * Registers the routes that receive address reports from mail providers
+ * (docs/reference/perks-and-wallet.md#bounces-and-complaints). A provider without a secret in MAIL_FEEDBACK has no
+ * route.
  */
 export async function feedbackRoutes(app: App, deps: FeedbackDeps): Promise<void> {
   app.removeAllContentTypeParsers();
@@ -94,15 +99,18 @@ function readersOf({ config: { mailFeedback: secrets }, now, fetchText }: Feedba
   return readers;
 }
 
-/** Maximum age of a signature, in seconds. Within that time a call is identified by its signed content. */
+/** Maximum age of a signature, in seconds. During that time, the signed content identifies the call. */
 const maxAgeS = 900;
-/** SNS retries for an hour, with the time of the first attempt. */
+/** Maximum age of an SNS message, in seconds. SNS retries for an hour with the timestamp of the first attempt. */
 const snsMaxAgeS = 75 * 60;
 
 const isFresh = (timestampS: number, nowMs: number, maxS: number): boolean =>
   Math.abs(nowMs / 1000 - timestampS) <= maxS;
 
-/** Parses JSON; the first text of a topic, "Successfully validated SNS topic …", is not JSON. */
+/**
+ * Parses JSON, or returns null if the text is not JSON. The first message of a topic, "Successfully validated SNS topic
+ * …", is plain text.
+ */
 function jsonOrNull(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -120,7 +128,7 @@ const isEqual = (actual: string, expected: string): boolean => {
 
 const sendGridTimestamp = 'x-twilio-email-event-webhook-timestamp';
 
-/** Whether an ECDSA signature over timestamp and body is valid. */
+/** Whether the ECDSA signature of the timestamp and body is valid. */
 export function isFromSendGrid(key: KeyObject, headers: Headers, body: Buffer): boolean {
   const signature = headers['x-twilio-email-event-webhook-signature'];
   const timestamp = headers[sendGridTimestamp];
@@ -131,8 +139,8 @@ export function isFromSendGrid(key: KeyObject, headers: Headers, body: Buffer): 
 const isTimestamp = (text: string): boolean => /^\d{1,12}$/.test(text);
 
 /**
- * Verifies the HMAC-SHA256 over timestamp and token of the body's `signature`. @returns the signed content, or null if
- * it is invalid
+ * Verifies the HMAC-SHA256 of the timestamp and token in the body's `signature`.
+ * @returns the signed content, or null if the signature is invalid
  */
 function signedByMailgun(key: string, body: unknown, nowMs: number): string | null {
   const { signature } = (typeof body === 'object' && body !== null ? body : {}) as { signature?: unknown };
@@ -146,7 +154,7 @@ function signedByMailgun(key: string, body: unknown, nowMs: number): string | nu
 }
 
 /**
- * Whether the password is correct. Postmark does not sign calls, so the password in the webhook's URL authenticates it.
+ * Whether the password is correct. Postmark does not sign calls, so the password in the webhook URL authenticates them.
  */
 function isFromPostmark(password: string, headers: Headers): boolean {
   const [scheme, encoded = ''] = String(headers.authorization ?? '').split(' ');

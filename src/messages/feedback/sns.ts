@@ -3,23 +3,26 @@ import { LRUCache } from 'lru-cache';
 import { AppError } from '../../platform/errors.ts';
 import { hourMs, minuteMs } from '../../platform/lib/time.ts';
 
-/** A verified message of the topic. `text` is empty if there is nothing to read. */
+/** Verified message of the topic. `text` is empty if the message contains no report. */
 type SnsMessage = { id: string; timestamp: string; text: string };
 
-/** Fetches the text at a URL of Amazon. */
+/** Fetches text from an Amazon URL. */
 export type FetchText = (url: string) => Promise<string>;
 
-/** Signed fields by type, in order. */
+/** Signed fields by message type, in signing order. */
 const signedFields = new Map<unknown, readonly string[]>([
   ['Notification', ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type']],
   ['SubscriptionConfirmation', ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']],
   ['UnsubscribeConfirmation', ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']],
 ]);
 
-/** Maximum size, in bytes, of a certificate, or of the response to a confirmation. */
+/** Maximum size of a certificate or of the response to a subscription confirmation, in bytes. */
 const maxBytes = 64 * 1024;
 
-/** @throws Error if Amazon does not respond with a short text */
+/**
+ * Fetches text from an Amazon URL.
+ * @throws Error if Amazon does not respond with a short text
+ */
 export async function fetchFromAmazon(url: string): Promise<string> {
   const answer = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(5000) });
   const { hostname } = new URL(url);
@@ -34,18 +37,22 @@ export async function fetchFromAmazon(url: string): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-/** Maximum number of fetches from Amazon in ten minutes, because anyone can make up the URL of a certificate. */
+/**
+ * Maximum number of fetches from Amazon in ten minutes. The limit is necessary because anyone can send a made-up
+ * certificate URL.
+ */
 const maxFetches = 5;
 const fetchWindowMs = 10 * minuteMs;
-/** Cache duration, in milliseconds, of a certificate, and of a URL without one. */
+/** Cache durations in milliseconds: for a certificate, and for a URL that returned no certificate. */
 const certificateMs = 24 * hourMs;
 const failureMs = 10 * minuteMs;
 
 /**
- * Verifies messages of one topic with Amazon's certificate, and confirms the subscription to the topic
- * (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html). Certificates are fetched only from
- * the region of the topic, a few in ten minutes.
- * @returns null if the message is not from this topic. @throws AppError unavailable
+ * Creates a reader that verifies messages of one SNS topic with Amazon's certificate and confirms the topic
+ * subscription (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html). Certificates are
+ * fetched only from the topic's region, a few in ten minutes.
+ * @returns null if the message is not from this topic
+ * @throws AppError unavailable
  */
 export function createSnsReader(topicArn: string, fetchText: FetchText, now: () => number = Date.now) {
   const [, partition = '', , region = ''] = topicArn.split(':');
@@ -62,7 +69,10 @@ export function createSnsReader(topicArn: string, fetchText: FetchText, now: () 
     fetches.push(now());
     return fetchText(url);
   };
-  /** @returns null if there is none at this URL, or there was none some minutes ago */
+  /**
+   * Fetches a certificate.
+   * @returns null if the URL has no certificate, or had none a few minutes ago
+   */
   const certificateAt = async (url: string): Promise<string | null> => {
     const cached = certificates.get(url);
     if (cached !== undefined) return cached;
@@ -107,7 +117,7 @@ export function createSnsReader(topicArn: string, fetchText: FetchText, now: () 
   };
 }
 
-/** Fields with text values; others count as absent. */
+/** Returns the fields with string values. Fields with other values are treated as absent. */
 function textsOf(body: unknown): Readonly<Record<string, string | undefined>> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return {};
   return Object.fromEntries(Object.entries(body).filter(([, value]) => typeof value === 'string'));
@@ -115,7 +125,7 @@ function textsOf(body: unknown): Readonly<Record<string, string | undefined>> {
 
 type Signed = { certificate: string; signature: string };
 
-/** @returns false also for an invalid certificate */
+/** Whether the signature of a text is valid. Returns false for an invalid certificate, too. */
 function isSigned(algorithm: string, text: string, { certificate, signature }: Signed): boolean {
   try {
     return verify(algorithm, Buffer.from(text), certificate, Buffer.from(signature, 'base64'));

@@ -17,7 +17,7 @@ import { logCard, messagesPath, previewCard, settingsCard, suppressionCard } fro
 
 type Services = Shell & { management: ManagementClient; deps: Omit<SendDeps, 'findSavedPerk'> };
 
-/** Pages of perk messages: settings, preview and test, log, and suppressions. */
+/** Registers the perk message pages: settings, preview and test, message log, and suppressions. */
 export function messagePages(app: App, services: Services): void {
   const { management, deps } = services;
   const pages = publisherPages(app, services);
@@ -77,7 +77,7 @@ const settingsIn = (fields: Fields) => ({
   reply_to: fields.text('reply_to').trim() || null,
 });
 
-/** Refused input: settings with their errors, or an invalid address. */
+/** Rejected input: settings with validation errors, or an invalid address. */
 type Refused = { typed?: FormValues; errors?: FieldErrors; address?: string | null };
 
 async function messagesPage(

@@ -14,9 +14,9 @@ import { offerSchema } from '../answer-schemas.ts';
 import { offerAt } from '../offer-view.ts';
 import { buildCatalogueView, type CatalogueQuery, etagOf, pageOf } from './service.ts';
 
-/** Maximum number of offers on a page. */
+/** Maximum number of offers per page. */
 const maxLimit = 1000;
-/** Maximum number of entries in a filter. */
+/** Maximum number of values per filter. */
 const maxListed = 1000;
 
 const list = (description: string) => Type.Optional(Type.String({ maxLength: 10_000, description }));
@@ -68,8 +68,8 @@ type CatalogueFeed = {
 };
 
 /**
- * `GET /native/v3/catalog.json`: all offers a publisher may show (docs/reference/fetch-offers.md#catalogue-feed),
- * without a session.
+ * Registers `GET /native/v3/catalog.json`, which returns all offers that a publisher may show, without a session
+ * (docs/reference/fetch-offers.md#catalogue-feed).
  */
 export async function catalogueRoutes(app: App, { auth, tokens, config, now }: CatalogueFeed): Promise<void> {
   const schema = {
@@ -108,7 +108,7 @@ export async function catalogueRoutes(app: App, { auth, tokens, config, now }: C
 
 type AskedOffers = Omit<CatalogueQuery, 'nowMs'>;
 
-/** Restricts a query to the campaigns of a limited key. A key limited to placements only gets no offers. */
+/** Restricts a query to the campaigns of a limited key. A key that is limited only to placements gets no offers. */
 function keptTo({ key }: Caller, query: AskedOffers): AskedOffers {
   const resources = key?.restrictions?.resources ?? null;
   if (resources === null) return query;
@@ -117,7 +117,7 @@ function keptTo({ key }: Caller, query: AskedOffers): AskedOffers {
 }
 
 /**
- * Parses the query.
+ * Parses the query parameters.
  * @throws AppError invalid_request
  */
 function readQuery({ offer_id, campaign_id, countries, os, limit, cursor }: Static<typeof querystring>): AskedOffers {
@@ -146,7 +146,7 @@ function readQuery({ offer_id, campaign_id, countries, os, limit, cursor }: Stat
   };
 }
 
-/** Entries of a comma-separated list; an empty list counts as absent. */
+/** Parses a comma-separated list. Returns null for an empty or absent list. */
 function itemsOf(text: string | undefined, path: string, pattern: RegExp, message: Problem): string[] | null {
   const items = (text ?? '')
     .split(',')

@@ -5,24 +5,24 @@ import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import { platformOf } from '../../platform/user-agent/client-device.ts';
 import { buildOfferView, fillCopy } from '../offer-view.ts';
 
-/** Filters of the catalogue; null for all offers. */
+/** Filters of the catalogue feed. Null means no filter. */
 export type CatalogueQuery = {
   offerIds: ReadonlySet<number> | null;
   campaignIds: ReadonlySet<number> | null;
-  /** Countries in upper case. Offers match if they may be shown in any of them. */
+  /** Upper-case country codes. An offer matches if it can be shown in any of these countries. */
   countries: readonly string[] | null;
-  /** Operating systems in lower case. Offers match if they may be shown on any of them. */
+  /** Lower-case operating system names. An offer matches if it can be shown on any of them. */
   systems: readonly string[] | null;
-  /** Returns only offers with a higher id. */
+  /** Exclusive lower bound of offer ids. */
   after: number;
   limit: number;
-  /** Current time (epoch milliseconds). Campaigns that are over or have not started are left out. */
+  /** Current time, in epoch milliseconds. Campaigns that have ended or not yet started are excluded. */
   nowMs: number;
 };
 
 const servedOffers = new WeakMap<Publisher, readonly Offer[]>();
 
-/** Offers that a publisher may show, by id; computed once for each snapshot. */
+/** Returns the offers that a publisher may show, ordered by id. Computed once per snapshot. */
 function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
   let offers = servedOffers.get(publisher);
   if (offers === undefined) {
@@ -33,8 +33,8 @@ function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
 }
 
 /**
- * Page of the offers that a publisher may show now, by id. `next` is the `after` of the following page, or null on the
- * last one.
+ * Returns a page of the offers that a publisher may show now, ordered by id. `next` is the `after` value of the
+ * following page, or null on the last page.
  */
 export function pageOf(
   { publisher, snapshot }: { publisher: Publisher; snapshot: Snapshot },
@@ -62,13 +62,16 @@ function admits({ include, exclude }: TargetList, value: string): boolean {
 
 const isShownIn = ({ rules }: Campaign, country: string): boolean => admits(rules.targeting?.countries ?? {}, country);
 
-/** Targeting a platform means targeting its operating systems. */
+/** A campaign that targets a platform also targets the operating systems of that platform. */
 const isShownOn = ({ rules }: Campaign, os: string): boolean =>
   admits(rules.targeting?.os ?? {}, os) && admits(rules.targeting?.platforms ?? {}, platformOf(os));
 
 type ViewDeps = { tokens: TokenCodec; publicUrl: string };
 
-/** An offer without a session: no beacons and no save URL. Its click URL is that of its QR code. */
+/**
+ * Builds the view of an offer without a session. It has no beacons and no save URL, and its click URL is the one in its
+ * QR code.
+ */
 export function buildCatalogueView(publisher: Publisher, offer: Offer, { tokens, publicUrl }: ViewDeps) {
   const { campaign } = offer;
   const token = tokens.mint({
@@ -90,5 +93,5 @@ export function buildCatalogueView(publisher: Publisher, offer: Offer, { tokens,
   };
 }
 
-/** Strong ETag of a response's text. */
+/** Returns the strong ETag of a response text. */
 export const etagOf = (text: string): string => `"${hash('sha256', text, 'base64url').slice(0, 27)}"`;

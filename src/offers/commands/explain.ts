@@ -12,7 +12,7 @@ type Decision = Outcome & {
 };
 type Explained = { offer_id: number; title: string; position: number | null; reason: string };
 
-/** Explains why each offer is shown or not. Exits with 1 if the offer of --offer is not shown. */
+/** Explains why each offer is or is not shown. Exits with code 1 if the offer given by --offer is not shown. */
 export const explain: Run = async (call) => {
   const { args, out } = call;
   const [session, ...rest] = call.args;
@@ -38,7 +38,7 @@ export const explain: Run = async (call) => {
   return matches[0]?.position == null ? exitCodes.problem : exitCodes.ok;
 };
 
-/** Describes a session's decision as text. */
+/** Yields the lines that describe a session's decision. */
 function* decisionText(decision: Decision, message: string): Generator<string> {
   const { session_id: id, created_at: at, snapshot_version: version, identical, replayed } = decision;
   yield `Session ${id}, decided at ${at} with catalogue version ${version}:`;
@@ -76,7 +76,7 @@ function parse(text: string): object {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   } catch {
-    // The error below covers this.
+    // Ignored, because the error below reports the problem.
   }
   throw usageError('--body must be a JSON object.');
 }

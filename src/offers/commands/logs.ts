@@ -16,10 +16,10 @@ type LiveCall = {
 };
 type Note = { path: string; message: string };
 
-/** Number of remembered calls, which a reconnect may send again. */
+/** Maximum number of printed calls to remember, because a reconnect may return them again. */
 const maxRemembered = 1000;
 
-/** Prints calls as they arrive, until it is stopped. */
+/** Prints calls as they arrive, until the command is stopped. */
 export const tailCalls: Run = async (call) => {
   const { out } = call;
   const status = textOption(call, 'status');
@@ -29,7 +29,7 @@ export const tailCalls: Run = async (call) => {
   if (!/^\d{1,3}$/.test(last) || Number(last) > 200) throw usageError('--last must be a whole number from 0 to 200.');
   const placement = textOption(call, 'placement');
   const filter = { ...(status !== '' && { status }), ...(placement !== '' && { placement }) };
-  // After a reconnect, the missed calls are among the last ones.
+  // After a reconnect, the most recent calls include the missed ones.
   const pathOf = (isFirst: boolean): string =>
     `/manage/v1/live-calls/stream?${new URLSearchParams({ last: isFirst ? last : '200', ...filter })}`;
   const printedIds = new Set<string>();

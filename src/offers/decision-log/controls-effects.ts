@@ -15,19 +15,22 @@ import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
 import type { DecisionSample, SampledDecision } from './decision-sample.ts';
 
-/** Maximum number of rules that are evaluated. Each needs an index, and all decisions again. */
+/** Maximum number of rules to evaluate. For each rule, the index is rebuilt and all decisions are repeated. */
 const maxRules = 100;
 
 type Change = (stored: StoredControls) => StoredControls;
 const asItWas: Change = (stored) => stored;
 
-/** Minimum number of decisions for an estimate of revenue. */
+/** Minimum number of decisions required for a revenue estimate. */
 const minDecisions = 20;
 
-/** Booked revenue in the days of a sample, by currency (millionths). */
+/** Booked revenue over the sample period by currency, in millionths of the currency unit. */
 export type BookedRevenue = ReadonlyMap<string, number>;
 
-/** Cost of the current rules. For each rule, decisions are made again without it if it was in force then. */
+/**
+ * Estimates the cost of each current rule by re-deciding the sample without it. Only rules that were in force at the
+ * time of a decision change its outcome.
+ */
 export async function costOf(
   sample: DecisionSample,
   stored: StoredControls,
@@ -44,7 +47,7 @@ export async function costOf(
   return { days, sessions, sampled: decisions.length, rules: costs, rest: Math.max(0, rules.length - maxRules) };
 }
 
-/** Effect that other rules would have had on decisions if they had replaced the current ones. */
+/** Estimates how other rules would have changed decisions if they had replaced the current ones. */
 export async function effectOf(
   sample: DecisionSample,
   present: StoredControls,
@@ -55,12 +58,12 @@ export async function effectOf(
   return differenceOf(sample, before, await decideAll(sample, () => other), booked);
 }
 
-/** Shown offers by decision of the sample. */
+/** Shown offers of each decision in the sample. */
 type ShownOffers = (readonly DecidedOffer[])[];
 
 /**
- * Makes all decisions again with changed rules.
- * @param same decisions to reuse if the change has no effect; null decides in any case
+ * Re-decides the whole sample with changed rules.
+ * @param same decisions to reuse if the change has no effect; null always re-decides
  */
 async function decideAll(
   { decisions }: DecisionSample,
@@ -91,7 +94,7 @@ function* decideEach(
   return decided;
 }
 
-/** Publisher with other rules, or the same object if the rules have the same effect. */
+/** Returns the publisher with changed rules, or the same object if the change has no effect. */
 async function variantOf(
   publisher: Publisher,
   change: Change,
@@ -104,7 +107,7 @@ async function variantOf(
   const timeZoneOf = (id: number): string => publishers.get(id)?.timeZone ?? 'UTC';
   const { offers } = publisher.index;
   const isBlocked = ({ controls }: Publisher, offer: Offer): boolean => (controls?.blockOf(offer) ?? null) !== null;
-  // Rules of placements are part of the index.
+  // Placement rules are part of the index.
   const isSameThere = isDeepStrictEqual(changed.placements, stored.placements);
   const blocksSame = isSameThere && offers.every((offer) => isBlocked(variant, offer) === isBlocked(publisher, offer));
   if (
@@ -135,7 +138,7 @@ function differenceOf(
   return { days, sessions, sampled, changed: share(changed), emptied: share(emptied), ...money };
 }
 
-/** Expected revenue of the shown offers, by currency (millionths). */
+/** Returns the expected revenue of the shown offers by currency, in millionths of the currency unit. */
 function expectedOf(offers: ShownOffers): Map<string, number> {
   const expected = new Map<string, number>();
   for (const { payout, meanMicros } of offers.flat())
@@ -144,9 +147,9 @@ function expectedOf(offers: ShownOffers): Map<string, number> {
 }
 
 /**
- * Booked revenue times the relative change of expected revenue, by currency. The model may expect other amounts than
- * those booked, but its errors are the same before and after. There is too little data for a currency without booked or
- * expected revenue, or with a larger gain than its booked revenue.
+ * Estimates the revenue change by currency: booked revenue times the relative change of expected revenue. The model may
+ * expect other amounts than those booked, but its error is the same before and after. The data of a currency is
+ * insufficient if it has no booked or expected revenue, or if the gain exceeds its booked revenue.
  */
 function changeOfRevenue(
   before: ReadonlyMap<string, number>,

@@ -19,24 +19,26 @@ import {
 import { readDecisionRecord } from '../session-record.ts';
 import { catalogueIdOf, findState, unpackCatalogue } from './states.ts';
 
-/** How far back the sample reaches (days): as long as decisions can be made again. */
+/** Age of the oldest sampled decisions, in days. Older decisions cannot be re-decided. */
 const days = 7;
 
-/** Maximum number of decisions that are made again, and of their catalogues and models, which take long to read. */
+/**
+ * Maximum number of decisions to re-decide, and of the catalogues and models that they need, which are slow to load.
+ */
 const maxDecisions = 200;
 const maxCatalogues = 3;
 const maxModels = 10;
 
-/** Maximum number of decisions to choose from. */
+/** Maximum number of stored decisions to choose the sample from. */
 const maxRows = 2000;
 
-/** A stored decision that can be made again, and the publishers at its time. */
+/** Stored decision that can be re-decided, with the publishers at its time. */
 export type SampledDecision = { input: DecisionInput; publishers: ReadonlyMap<number, Publisher> };
 
-/** Random stored decisions of a publisher, and the approximate number of sessions in the last days. */
+/** Random sample of a publisher's stored decisions, and the approximate number of sessions in the sampled days. */
 export type DecisionSample = { decisions: readonly SampledDecision[]; sessions: number; days: number };
 
-/** Samples decisions, without those of testers, of erased users, and of fetches that were late or held out. */
+/** Samples decisions of a publisher. Decisions for testers, erased users, and late or held-out fetches are excluded. */
 export async function sampleDecisions(executor: Executor, publisherId: number, nowMs: number): Promise<DecisionSample> {
   const sinceMs = nowMs - days * dayMs;
   const share = await sampleShare(executor, 'sessions', sinceMs);
@@ -72,20 +74,20 @@ async function publishersOf(executor: Executor, catalogueId: string): Promise<Sn
 
 const modelVersionOf = ({ inputs }: StoredDecision): number => inputs.modelVersion ?? 0;
 
-/** Groups items by a key, largest groups first. */
+/** Groups items by key, with the largest groups first. */
 function largestBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key, count: number): [Key, Item[]][] {
   const groups = new Map<Key, Item[]>();
   for (const item of items) getOrInsert(groups, keyOf(item), () => []).push(item);
   return [...groups].sort(([, a], [, b]) => b.length - a.length).slice(0, count);
 }
 
-/** Requests of stored sessions. `share` is the share of all sessions that was read, 1 for all. */
+/** Requests of sampled sessions. `share` is the fraction of all sessions that was read; 1 means all. */
 export type SessionSample = { contexts: readonly DecisionContext[]; share: number };
 
-/** Number of rows converted between two pauses. */
+/** Number of rows to convert before yielding to the event loop. */
 const sliceSize = 1000;
 
-/** Reads a random sample of a publisher's sessions, without those of testers and of erased users. */
+/** Reads a random sample of a publisher's sessions. Sessions of testers and erased users are excluded. */
 export async function sampleSessions(
   executor: Executor,
   { publisherId, sinceMs }: { publisherId: number; sinceMs: number },

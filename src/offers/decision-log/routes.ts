@@ -14,12 +14,12 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
 import { findDecision, inputOf, propensitiesOf, reDecide, type StoredDecision } from '../re-decide.ts';
 
-/** Age up to which the states of a session may not be stored yet (milliseconds). */
+/** Age below which the states of a session may not be stored yet, in milliseconds. */
 const freshMs = 30_000;
 const retryMs = 50;
 const maxAttempts = 40;
 
-/** Position, score and propensity of a shown offer. */
+/** Schema of a shown offer with its position, score and propensity. */
 const shownOffer = Type.Object(
   {
     offer_id: Type.Integer(),
@@ -87,7 +87,7 @@ type DecisionLogDeps = {
   now: () => number;
 };
 
-/** Routes of the decision log: stored decisions, made again (docs/interface.md). */
+/** Registers the decision log routes, which re-decide stored decisions (docs/interface.md). */
 export async function decisionLogRoutes(app: App, { pool, dbHealth, auth, now }: DecisionLogDeps): Promise<void> {
   const failFast = createFailFast(dbHealth);
 
@@ -104,7 +104,7 @@ export async function decisionLogRoutes(app: App, { pool, dbHealth, auth, now }:
   app.get('/manage/v1/sessions/:id/decision', { schema, preValidation }, async (request) => {
     const { publisherId } = callOf(request);
     const id = request.params.id.toLowerCase();
-    // An invented id can have a time beyond the range of PostgreSQL's dates.
+    // A forged id can contain a time outside PostgreSQL's date range.
     if (!isPossibleUuid7(id, now())) throw new AppError('session_not_found');
     const stored = await failFast(() => findDecision(pool, publisherId, id));
     const input = await inputWhenStored(stored);

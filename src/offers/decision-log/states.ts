@@ -12,18 +12,21 @@ import type { DecisionRecord } from '../session-record.ts';
 
 type CatalogRows = ReturnType<typeof rowsOf>;
 
-/** How often a state in use is marked as used (milliseconds). */
+/** Interval at which a catalogue state in use is marked as used, in milliseconds. */
 export const touchMs = hourMs;
 
-/** Id of the catalogue's state that a decision was made with. Earlier releases identified it by number only. */
+/**
+ * Returns the id of the catalogue state that a decision was made with. Earlier releases identified the state by its
+ * version number only.
+ */
 export const catalogueIdOf = ({ catalogVersion, inputs }: DecisionRecord): string =>
   inputs.catalogue ?? `catalog ${catalogVersion}`;
 
-/** Number of rows written between two pauses. */
+/** Number of rows to serialise before yielding to the event loop. */
 const sliceSize = 200;
 
 /**
- * Yields the rows as JSON in pieces, so that a large catalogue does not block the event loop. API keys are left out.
+ * Yields the rows as JSON in chunks, so that a large catalogue does not block the event loop. API keys are excluded.
  */
 async function* writeRows({ version, keys: _keys, ...tables }: CatalogRows): AsyncGenerator<string> {
   yield `{"version":${version}`;
@@ -45,7 +48,7 @@ const unpack = async (packed: Buffer): Promise<string> => (await promisify(gunzi
 
 export const packCatalogue = (rows: CatalogRows): Promise<Buffer> => pack(writeRows(rows));
 
-/** Builds the snapshot from the packed rows, without API keys. */
+/** Builds a snapshot from packed rows, which contain no API keys. */
 export async function unpackCatalogue(packed: Buffer): Promise<Snapshot> {
   const rows = JSON.parse(await unpack(packed), (key, value) =>
     key === 'deleted_at' && typeof value === 'string' ? new Date(value) : value,
@@ -54,8 +57,8 @@ export async function unpackCatalogue(packed: Buffer): Promise<Snapshot> {
 }
 
 /**
- * Marks a state as used.
- * @returns false if it is not stored yet
+ * Marks a catalogue state as used.
+ * @returns false if the state is not stored yet
  */
 export async function touchState(executor: Executor, id: string, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query({
@@ -80,12 +83,12 @@ export async function findState(executor: Executor, id: string): Promise<Buffer 
   return rows[0]?.state ?? null;
 }
 
-/** How long a decision can be made again (milliseconds). */
+/** Time for which a decision can be re-decided, in milliseconds. */
 const reDecidableMs = 7 * dayMs;
 
-/** Retention: deletes the states that no decision of the last week was made with. */
+/** Deletes catalogue states that no decision of the last week was made with. */
 export async function deleteOldDecisionStates(executor: Executor, nowMs: number): Promise<void> {
-  // A state in use is marked once an hour.
+  // A state in use is marked only once an hour, so the cutoff includes a margin.
   await executor.query('delete from decision_states where used_at < to_timestamp($1::float8)', [
     (nowMs - reDecidableMs - touchMs) / 1000,
   ]);

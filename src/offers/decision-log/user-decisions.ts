@@ -1,17 +1,19 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
-/** A session of a user in a list. */
+/** Session in the list of a user's sessions. */
 export type UserDecision = {
   sessionId: string;
   at: Date;
   placement: string;
   userKey: string | null;
   offerIds: readonly number[];
-  /** Whether its decision is stored. */
+  /** Whether the session's decision is stored. */
   isStored: boolean;
 };
 
-/** Returns the newest sessions of a user, found by any of their keys and by `pub_user_id`, newest first. */
+/**
+ * Returns a user's newest sessions, newest first. Sessions are found by any of the user's keys and by `pub_user_id`.
+ */
 export async function findUserDecisions(
   executor: Executor,
   {

@@ -10,8 +10,9 @@ import { forgetShown, type PendingFetch, type UserProfile } from './pending-fetc
 import { createFindProfile, profilesOfBatch } from './profiles.ts';
 
 /**
- * Empties committed sessions for which an empty response was sent meanwhile. The caller does not wait for it, because
- * responses that are still in time are sent in the same turn of the event loop, before another deadline can pass.
+ * Empties committed sessions whose fetches were answered with an empty response at their deadline. The caller does not
+ * wait for this. Responses that are still in time are sent in the same event loop turn, before another deadline can
+ * pass.
  */
 export type EmptyExpired = (committed: readonly FetchDecision[]) => void;
 
@@ -26,29 +27,30 @@ type CommitterDeps = DecisionSources & {
 
 /** Decides, commits and renders fetches. */
 export type FetchCommitter = {
-  /** @param profile profile of the user, if it was read before */
+  /**
+   * Decides, commits and renders a fetch.
+   * @param profile user profile, or null if it was not read before
+   */
   add: (fetch: PendingFetch, profile: UserProfile | null) => Promise<FetchResult>;
   /** Resolves when no fetch is in progress. */
   drain: () => Promise<void>;
 };
 
-/** Maximum number of sessions in a transaction. */
+/** Maximum number of sessions per transaction. */
 const maxSessions = 128;
 
 const nothingUsed: StoredUsage = { history: noHistory, totals: noTotals };
 const noProfiles: ReadonlyMap<PendingFetch, UserProfile> = new Map();
 
-/** A refused fetch, with the profile that it was decided with. */
+/** Refused fetch with the user profile that it was decided with. */
 type RefusedDecision = RefusedFetch<PendingFetch> & { profile: UserProfile | null };
 
 /**
- * Commits each fetch by its plan (`planFetch`):
- *
- * - Without a history, it is decided as soon as its request is read, with data in memory.
- * - With a history and without totals, it is decided with the stored history, which is not locked.
- *
- * One statement writes the sessions of a batch and checks this data. Fetches that it refuses, and those with a history
- * and totals, are decided again with locks.
+ * Creates a committer. One statement writes the sessions of a batch and checks that the data they were decided with has
+ * not changed. Refused fetches are decided again, usually with locks. Each fetch is handled by its plan (`planFetch`):
+ * - Without a history, a fetch is decided from memory as soon as its request is read.
+ * - With a history but without totals, a fetch is decided with the stored history, which is not locked.
+ * - With a history and totals, a fetch is decided with locks.
  */
 export function createCommitter(deps: CommitterDeps): FetchCommitter {
   const { budgets, dbHealth, now, batchMeters, renderer, late } = deps;
@@ -74,7 +76,7 @@ export function createCommitter(deps: CommitterDeps): FetchCommitter {
   const decideWithoutProfile = (fetch: PendingFetch, usage: StoredUsage, nowMs: number): FetchDecision =>
     decideFetch(deps, fetch, null, usage, nowMs);
 
-  /** Decides a batch, with the profiles that are read with its histories. */
+  /** Returns the functions that decide a batch. Profiles are read together with the histories. */
   function decidingOf(
     fetches: readonly PendingFetch[],
     profiles: ReadonlyMap<PendingFetch, UserProfile | null>,
@@ -91,7 +93,7 @@ export function createCommitter(deps: CommitterDeps): FetchCommitter {
     };
   }
 
-  /** A fetch that has expired since its decision shows nothing. */
+  /** Replaces the decision of a fetch that has expired since then with an empty one. */
   function unlessExpired(draft: Draft<FetchDecision>): Draft<FetchDecision> {
     const { fetch, profile, evaluation } = draft.decision;
     if (!fetch.answer.expired) return draft;
@@ -111,7 +113,7 @@ export function createCommitter(deps: CommitterDeps): FetchCommitter {
     );
   }
 
-  /** Writes decided fetches, and renders them meanwhile. */
+  /** Writes decided fetches, and renders them in the meantime. */
   async function write(drafts: readonly Draft<FetchDecision>[]): Promise<RenderedFetch[]> {
     const decisions = drafts.map(({ decision }) => decision);
     const committing = budgets.commit(drafts);
@@ -132,7 +134,7 @@ export function createCommitter(deps: CommitterDeps): FetchCommitter {
     );
   }
 
-  /** Decides a fetch again: only with opt-outs if they are known, else with locks. */
+  /** Decides a fetch again. If its opt-outs are known, no locks are needed. */
   const again = (fetch: PendingFetch, optOuts: OptOuts | null, profile: UserProfile | null): Promise<FetchResult> =>
     (optOuts === null ? locked : optedOut).add({ fetch, optOuts, profile });
 

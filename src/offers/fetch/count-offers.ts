@@ -11,7 +11,7 @@ import { contextOf, noteShown, type PendingFetch, requestWith, type UserProfile 
 import { createFindProfile, profilesOfBatch } from './profiles.ts';
 
 export type OfferCounter = {
-  /** Number of offers that each fetch of a call would show. Nothing is stored, counted or reserved. */
+  /** Returns the number of offers that each fetch of a call would show. Nothing is stored, counted or reserved. */
   count: (call: readonly PendingFetch[]) => Promise<number[]>;
   drain: () => Promise<void>;
 };
@@ -43,7 +43,7 @@ type KnownUser = { history: UserHistory; profile: UserProfile | null };
 
 const unknownUser: KnownUser = { history: noHistory, profile: null };
 
-/** Reads histories and profiles of the calls' users, with one query for concurrent calls. */
+/** Creates a batcher that reads the histories and profiles of users, with one query for concurrent calls. */
 const createUserReader = ({ preview, dbHealth, now }: CountDeps): Batcher<Call, KnownUser> =>
   createBatcher<Call, KnownUser>({
     write: async (batch) => {
@@ -60,11 +60,11 @@ const createUserReader = ({ preview, dbHealth, now }: CountDeps): Batcher<Call, 
     dbHealth,
   });
 
-/** Keys of the user of a fetch. Tests have no history. */
+/** Returns the user keys of a fetch. Dev fetches have no history. */
 const keysOf = ({ userKey, dev, earlierKeys }: PendingFetch): string[] =>
   userKey === null || dev ? [] : [userKey, ...earlierKeys];
 
-/** Decides the fetches in order. Offers of one fetch count as seen for the next ones. */
+/** Decides the fetches in order. Offers shown by one fetch count as seen for the following fetches. */
 function countEach(
   call: Call,
   profile: UserProfile | null,

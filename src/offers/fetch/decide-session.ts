@@ -23,22 +23,25 @@ import {
 } from './pending-fetch.ts';
 import type { FetchOffersRequest } from './request.ts';
 
-/** Ranking model, and the writer that stores each catalogue that decisions are made with. */
+/** Provides the ranking model, and stores each catalogue state that decisions are made with. */
 export type DecisionSources = { model: { current: () => Model }; states: { note: (snapshot: Snapshot) => void } };
 
-/** A decision for a fetch. A fetch that is decided again gets another one. */
+/** Decision for a fetch. A fetch that is decided again gets a new decision. */
 export type FetchDecision = {
   fetch: PendingFetch;
-  /** Profile that it was decided with. */
+  /** User profile that the fetch was decided with. */
   profile: UserProfile | null;
   session: SessionRecord;
   /** Shown offers with their scores and reservations. */
   decided: readonly DecidedOffer[];
-  /** Input, start (`performance.now()`) and duration; null if the session is empty because the fetch had expired. */
+  /**
+   * Input, start time (`performance.now()`) and duration of the decision. Null if the session is empty because the
+   * fetch had expired.
+   */
   evaluation: { input: DecisionInput; startMs: number; tookMs: number } | null;
 };
 
-/** Decides for a fetch. An expired fetch shows nothing, because its response was already sent. */
+/** Makes the decision for a fetch. An expired fetch shows no offers, because an empty response was already sent. */
 export function decideFetch(
   { model, states }: DecisionSources,
   fetch: PendingFetch,
@@ -101,7 +104,8 @@ export function decideFetch(
 }
 
 /**
- * Outcome of a decision. `ghost` are the offers that a hold-out would have been shown; null if there is no hold-out.
+ * Outcome of a decision. `ghost` contains the offers that a hold-out would have been shown, or null if there is no
+ * hold-out.
  */
 type Outcome = {
   offers: readonly DecidedOffer[];
@@ -122,7 +126,7 @@ function decideHeldOut({ isHeldOut, rules }: Assigned, input: DecisionInput): Ou
   return { ghost: isWithheld ? ghost : null, ...decision };
 }
 
-/** Decides as if no campaign were held out. */
+/** Makes the decision as if no campaign were held out. */
 export function decideGhost(input: DecisionInput): Decision {
   const { withheld: _withheld, ...arm } = input.context.arm ?? {};
   return decide({ ...input, context: { ...input.context, arm } });
@@ -135,7 +139,8 @@ const ghostOf = (offers: readonly DecidedOffer[]): NonNullable<StoredInputs['gho
 });
 
 /**
- * Values for the macros of the shown offers. They are stored with the session, so that the webhook uses the same ones.
+ * Returns the macro values of the shown offers. They are stored with the session, so that the webhook uses the same
+ * values.
  */
 function macrosFor(offers: readonly Offer[], request: FetchOffersRequest): MacroValues {
   let names: Set<string> | null = null;
@@ -178,7 +183,7 @@ function storedInputsOf(
   return inputs;
 }
 
-/** Moves the offer whose link opened the offerwall to the front, if it is among the decided offers. */
+/** Moves the linked offer, whose link opened the offerwall, to the front if it is among the decided offers. */
 export function withLinkedFirst<Decided extends { offer: Offer }>(
   offers: readonly Decided[],
   linkedOfferId: number | null,
@@ -187,24 +192,25 @@ export function withLinkedFirst<Decided extends { offer: Offer }>(
   return linked === undefined ? offers : [linked, ...offers.filter((other) => other !== linked)];
 }
 
-/** Stores the catalogues that decisions are made with, each once, outside of requests. */
+/** Stores each catalogue state that decisions are made with, once and outside of requests. */
 type StateWriter = {
-  /** Called with the catalogue of each decision. */
+  /** Called with the catalogue snapshot of each decision. */
   note: (snapshot: Snapshot) => void;
-  /** Resolves when all catalogues are stored or have failed. */
+  /** Resolves when all catalogue states are stored or have failed. */
   drain: () => Promise<void>;
 };
 
-/** Pause after a failure (milliseconds). */
+/** Delay before the next attempt after a failure, in milliseconds. */
 const retryMs = 5_000;
 
 /**
- * Maximum number of offers in the catalogues that wait to be packed, in addition to one catalogue. They stay in memory
- * until then. If a large catalogue changes faster than it can be packed, some of its states are not stored.
+ * Maximum number of offers in the catalogues that are queued for packing, in addition to one catalogue. Queued
+ * catalogues stay in memory. If a large catalogue changes faster than it can be packed, some of its states are not
+ * stored.
  */
 const maxWaitingOffers = 20_000;
 
-/** Maximum number of states remembered as stored. Only a few are in use at once. */
+/** Maximum number of cached ids of stored states. Only a few states are in use at a time. */
 const maxRemembered = 1000;
 
 export function createStateWriter({
@@ -216,7 +222,7 @@ export function createStateWriter({
   logger: Logger;
   now: () => number;
 }): StateWriter {
-  /** When each state must be stored or marked as used again (epoch milliseconds). */
+  /** Time when each state must be stored or marked as used again, in epoch milliseconds. */
   const dueMs = new Map<string, number>();
   let work: Promise<void> = Promise.resolve();
   let waitingOffers = 0;
@@ -226,7 +232,7 @@ export function createStateWriter({
     waitingOffers += offers;
     if (dueMs.size > maxRemembered) dueMs.clear();
     dueMs.set(id, nowMs + touchMs);
-    // One at a time, because packing competes with requests for the event loop.
+    // States are packed one at a time, because packing competes with requests for the event loop.
     work = work.then(async () => {
       try {
         if (!(await touchState(pool, id, nowMs))) await insertState(pool, id, await pack(), nowMs);

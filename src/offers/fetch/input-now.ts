@@ -11,19 +11,19 @@ import { contextOf, type OpenFetch, type PendingFetch, requestWith, type UserPro
 import type { FetchOffersRequest } from './request.ts';
 
 /**
- * Options of an input. `theme` undefined means that of the placement, else the default. `earlierKeys` are the user's
- * keys under earlier peppers.
+ * Options of a decision input. An undefined `theme` means the placement's theme, or else the default theme.
+ * `earlierKeys` are the user's keys under earlier peppers.
  */
 type InputOptions = { theme?: Theme | null; earlierKeys?: readonly string[] };
 
-/** Builds the input of a decision that would be made now. */
+/** Builds the input of a decision as it would be made now. */
 export type InputNow = (
   publisher: Publisher,
   context: Omit<DecisionContext, 'nowMs'>,
   options?: InputOptions,
 ) => Promise<DecisionInput>;
 
-/** Sources of a decision's input. */
+/** Data sources of a decision's input. */
 export type InputSources = {
   now: () => number;
   catalog: CatalogStore;
@@ -31,7 +31,7 @@ export type InputSources = {
   preview: Budgets['preview'];
 };
 
-/** Reads the user's real history and the campaigns' usage of their caps. Nothing is locked or reserved. */
+/** Creates a function that reads the user's real history and the current cap usage. Nothing is locked or reserved. */
 export function createInputNow({ now, catalog, model, preview }: InputSources, failFast: FailFast): InputNow {
   return async (publisher, context, { theme, earlierKeys = [] } = {}) => {
     const { userKey } = context;
@@ -55,7 +55,10 @@ export function createInputNow({ now, catalog, model, preview }: InputSources, f
 
 export type Explain = (publisher: Publisher, request: FetchOffersRequest) => Promise<Explanation[]>;
 
-/** Explains why each offer would or would not be shown to a request now. Nothing is stored, counted or reserved. */
+/**
+ * Creates a function that explains why each offer would or would not be shown for a request now. Nothing is stored,
+ * counted or reserved.
+ */
 export function createExplain(
   open: OpenFetch,
   inputNow: InputNow,

@@ -13,72 +13,72 @@ import type { Trace } from '../../platform/tracing/tracing.ts';
 import { createUserAgentReader, type UserAgent } from '../../platform/user-agent/client-device.ts';
 import type { FetchOffersRequest } from './request.ts';
 
-/** Offer link by which a user opened an offerwall. */
+/** Offer link that opened an offerwall. */
 export type WallLink = {
-  /** User of the link's session, who replaces an identifier in the request. */
+  /** User key of the link's session, used instead of a user identifier in the request. */
   userKey: string | null;
-  /** Offer that is shown first. */
+  /** Id of the offer to show first. */
   offerId: number;
 };
 
-/** Surface of the offers: a unit, or an offerwall, which may have been opened by an offer's link. */
+/** Surface that shows the offers: a unit, or an offerwall, which may have been opened by an offer link. */
 type Surface = { kind: 'unit' } | { kind: 'offerwall'; link: WallLink | null };
 
-/** Place and device of an end user: request data about a client that does not identify the user. */
+/** Location and device of an end user. Contains no data that identifies the user. */
 type ClientContext = Place & UserAgent;
 
-/** A fetch with all that its request determines. It never changes; only the state of its answer does. */
+/** Fetch with all data derived from its request. It is immutable except for the state of its answer. */
 export type PendingFetch = {
   readonly snapshot: Snapshot;
   readonly publisher: Publisher;
   readonly request: FetchOffersRequest;
   readonly client: ClientContext;
   readonly theme: Theme | null;
-  /** Preferred languages of its texts. */
+  /** Preferred languages for the offer texts. */
   readonly language: Wanted;
-  /** Name of the placement in reports. */
+  /** Placement name in reports. */
   readonly placement: string;
   readonly userKey: string | null;
-  /** Keys of the same user under earlier peppers; usually empty. */
+  /** Keys of the same user under earlier peppers. Usually empty. */
   readonly earlierKeys: readonly string[];
-  /** Keys under which the publisher may have stored a profile of the user; empty if it stores none. */
+  /** Keys under which the publisher may have stored a user profile. Empty if the publisher stores no profiles. */
   readonly profileKeys: ProfileKeys;
-  /** Whether it is a test, which is not counted and ignores caps. */
+  /** Whether this is a dev fetch, which is not counted and ignores caps. */
   readonly dev: boolean;
   readonly surface: Surface;
-  /** Changes by its experiments; null if no experiment applies. */
+  /** Changes made by the publisher's experiments, or null if no experiment applies. */
   readonly assigned: Assigned | null;
-  /** User that experiments are assigned to; null if the publisher has no experiments. */
+  /** User whom experiments are assigned to, or null if the publisher has no experiments. */
   readonly subject: Subject | null;
   readonly trace: Trace | null;
-  /** Its place in a call with several placements; null for a single fetch. */
+  /** Position in a call with several placements, or null for a single fetch. */
   readonly call: CallPlace | null;
   readonly answer: AnswerState;
 };
 
-/** State of an answer, which changes until it is sent. */
+/** Mutable state of an answer until it is sent. */
 type AnswerState = {
-  /** Id of the session, set at the decision or the deadline, whichever comes first. */
+  /** Session id, set at the decision or at the deadline, whichever comes first. */
   sessionId: string | null;
-  /** Whether the deadline has passed and an empty response was sent. */
+  /** Whether the deadline has passed, so that an empty response was sent. */
   expired: boolean;
 };
 
-/** Place of a fetch in a call. Fetches of a call must not show the same campaigns. */
+/** Position of a fetch in a call with several placements. The fetches of a call must not show the same campaigns. */
 type CallPlace = {
   index: number;
-  /** Campaigns shown by the last decision of each fetch of the call. */
+  /** Ids of the campaigns shown by the latest decision of each fetch in the call. */
   shown: (readonly number[])[];
 };
 
-/** Data that the publisher has stored for the user of a fetch. */
+/** User data stored by the publisher. */
 export type UserProfile = {
   attributes: ReadonlyMap<string, string>;
-  /** Keys of the user's audiences, limited to those that campaigns refer to. */
+  /** Keys of the user's audiences that campaigns refer to. */
   audiences: readonly string[];
 };
 
-/** Maximum number of offers of an offerwall. */
+/** Maximum number of offers in an offerwall. */
 const maxWallOffers = 500;
 
 export type OpenFetch = (
@@ -89,8 +89,8 @@ export type OpenFetch = (
 ) => PendingFetch;
 
 /**
- * Creates a function that looks up the data of a request: publisher and theme in the current snapshot, the user's key,
- * and the client's context.
+ * Creates a function that resolves a request's data: the publisher and theme in the current snapshot, the user's key,
+ * and the client context.
  */
 export function createFetchOpener(
   { catalog, geo, now }: { catalog: CatalogStore; geo: Geo; now: () => number },
@@ -138,11 +138,11 @@ export function createFetchOpener(
 const none: readonly never[] = [];
 const noProfileKeys: ProfileKeys = { all: none, email: null };
 
-/** Whether the user may have attributes, or memberships of audiences that matter. */
+/** Whether the publisher's users may have attributes, or memberships in audiences that campaigns refer to. */
 const hasProfiles = (publisher: Publisher): boolean =>
   publisher.keepsAttributes || indexOf(publisher).audiences !== null;
 
-/** Changes of a fetch by the experiments of its publisher, or null. */
+/** Returns the changes that the publisher's experiments make to a fetch, or null if there are none. */
 function assignedTo(
   subject: Subject,
   {
@@ -161,7 +161,7 @@ const withCustom = (request: FetchOffersRequest, custom: ReadonlyMap<string, str
   custom,
 });
 
-/** Opens fetches at further placements for the same user at the same time, one for each request. */
+/** Opens a fetch for each further request of the call, for the same user at the same time. */
 export function openCall(first: PendingFetch, requests: readonly { request: FetchOffersRequest }[]): PendingFetch[] {
   const { publisher, subject, dev } = first;
   const shown = requests.map(() => none);
@@ -180,22 +180,22 @@ export function openCall(first: PendingFetch, requests: readonly { request: Fetc
   });
 }
 
-/** Records the campaigns that a decision shows, which other fetches of the same call must not show. */
+/** Records the campaigns shown by a decision. Other fetches of the same call must not show them. */
 export function noteShown({ call }: PendingFetch, offers: readonly { offer: Offer }[]): void {
   if (call !== null) call.shown[call.index] = offers.map(({ offer }) => offer.campaign.id);
 }
 
 /**
- * Resets the shown campaigns before fetches are decided again. The first decisions are then restricted only by fetches
- * of their call that are not decided again.
+ * Clears the shown campaigns of fetches that are about to be decided again. Their first new decisions then avoid only
+ * the campaigns of fetches that keep their decision.
  */
 export function forgetShown(batch: Iterable<PendingFetch>): void {
   for (const { call } of batch) if (call !== null) call.shown[call.index] = none;
 }
 
 /**
- * Reads the context of a request's client. A given country wins over the country of the IP address; region, city and
- * time zone of the address then apply only if they lie in the given country
+ * Creates a function that reads the client context of a request. A country in the request takes precedence over the
+ * country of the IP address. The IP address's region, city and time zone then apply only if they are in that country
  * (docs/reference/fetch-offers.md#request-body).
  */
 function createClientContextReader(geo: Geo): (request: FetchOffersRequest) => ClientContext {
@@ -209,15 +209,15 @@ function createClientContextReader(geo: Geo): (request: FetchOffersRequest) => C
   };
 }
 
-/** The request with the attributes of the user's profile. Values of the request take precedence. */
+/** Adds the attributes of the user's profile to a request. Values in the request take precedence. */
 export function requestWith({ request }: PendingFetch, profile: UserProfile | null): FetchOffersRequest {
   if (profile === null || profile.attributes.size === 0) return request;
   return withCustom(request, new Map([...profile.attributes, ...request.custom]));
 }
 
 /**
- * Decision context of a fetch.
- * @param request with the attributes of the profile
+ * Builds the decision context of a fetch.
+ * @param request request including the attributes of the user's profile
  */
 export function contextOf(
   pending: PendingFetch,
@@ -253,18 +253,20 @@ export function contextOf(
 const shownElsewhere = ({ index, shown }: CallPlace): number[] =>
   shown.flatMap((campaignIds, other) => (other === index ? none : campaignIds));
 
-/** Offer whose link opened the offerwall, or null. */
+/** Returns the id of the offer whose link opened the offerwall, or null. */
 export const linkedOfferId = ({ surface }: PendingFetch): number | null =>
   surface.kind === 'offerwall' && surface.link !== null ? surface.link.offerId : null;
 
-/** Theme of the request if the publisher has it, else that of the placement, else the default. */
+/** Returns the requested theme if it exists, or else the placement's theme, or else the default theme. */
 function themeOf(publisher: Publisher, { themeId, placement }: FetchOffersRequest): Theme | null {
   const requested = themeId === null ? null : findTheme(publisher, themeId);
   const ofPlacement = publisher.themes.get(publisher.placements.get(placement)?.themeId ?? 0);
   return requested ?? ofPlacement ?? publisher.defaultTheme;
 }
 
-/** Whether User Selected Perks is on in this response (docs/reference/perks-and-wallet.md#user-selected-perks). */
+/**
+ * Whether User Selected Perks is enabled for this response (docs/reference/perks-and-wallet.md#user-selected-perks).
+ */
 export const isUspOn = ({ publisher, theme, request, surface }: PendingFetch): boolean =>
   surface.kind === 'unit' &&
   publisher.uspEnabled &&

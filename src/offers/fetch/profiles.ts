@@ -7,12 +7,12 @@ import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
 import type { PendingFetch, UserProfile } from './pending-fetch.ts';
 
-/** Services for batchers of statements. */
+/** Dependencies for batching statements. */
 export type BatchDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number; batchMeters: BatchMeters };
 
 const audiencesByPublisher = new WeakMap<Publisher, ReadonlyMap<number, string>>();
 
-/** Keys, by id, of the audiences that campaigns of a publisher refer to. Computed once for each snapshot. */
+/** Returns the keys, by id, of the audiences that a publisher's campaigns refer to. Computed once per snapshot. */
 function namedAudiences(publisher: Publisher): ReadonlyMap<number, string> {
   let audiences = audiencesByPublisher.get(publisher);
   if (audiences === undefined) {
@@ -37,13 +37,16 @@ function queryOf(batch: readonly PendingFetch[], nowMs: number): ProfileQuery {
   };
 }
 
-/** Query for the profiles of a batch; null if no user may have one. */
+/** Builds the query for a batch's user profiles, or returns null if none of the users can have a profile. */
 export function profilesOfBatch(batch: readonly PendingFetch[], nowMs: number): ProfileQuery | null {
   const withProfile = batch.filter(({ profileKeys }) => profileKeys.all.length > 0);
   return withProfile.length === 0 ? null : queryOf(withProfile, nowMs);
 }
 
-/** Returns a function that finds the profile of a fetch in queried rows, or null if its user cannot have one. */
+/**
+ * Returns a function that finds the profile of a fetch in the query result. It returns null if the user cannot have a
+ * profile.
+ */
 export function createFindProfile(rows: readonly ProfileRow[], nowMs: number) {
   const profileOf = profilesOf(rows);
   return ({ publisher, profileKeys }: PendingFetch): UserProfile | null => {
@@ -55,7 +58,10 @@ export function createFindProfile(rows: readonly ProfileRow[], nowMs: number) {
   };
 }
 
-/** Reads the profiles of users whose histories are not read, with one query for concurrent fetches. */
+/**
+ * Creates a batcher that reads the profiles of users whose histories are not read, with one query for concurrent
+ * fetches.
+ */
 export const createProfileReader = ({
   pool,
   dbHealth,

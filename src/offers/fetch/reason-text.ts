@@ -5,20 +5,20 @@ import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
 import { fromMicros } from '../../platform/money.ts';
 
-/** Formats the values of a reason. */
+/** Formatters for the values in a reason text. */
 export type ReasonFormat = {
   count: (value: number) => string;
-  /** Formats a share from 0 to 1. */
+  /** Formats a fraction from 0 to 1. */
   share: (value: number) => string;
   moment: (atMs: number) => string;
-  /** Formats a weekday; 0 is Monday. */
+  /** Formats a weekday. 0 is Monday. */
   weekday: (day: number) => string;
   timeOfDay: (minute: number) => string;
-  /** Formats an amount. If `currency` is null, no currency is shown. */
+  /** Formats an amount of money. If `currency` is null, the amount has no currency. */
   amount: (micros: number, currency: string | null) => string;
 };
 
-/** Maximum number of listed values; the others are counted. */
+/** Maximum number of list values in a text. The remaining values are only counted. */
 const maxListed = 10;
 
 /** Describes a reason for campaign managers in the reader's language. */
@@ -48,7 +48,7 @@ function valueText(value: ReasonValue, format: ReasonFormat): string | number {
   }
 }
 
-/** The first values of a list, and the number of the others. */
+/** Formats the first values of a list and the number of remaining values. */
 function listText(values: readonly (string | number | boolean)[]): string {
   const listed = values.slice(0, maxListed).join(', ');
   return values.length > maxListed
@@ -74,7 +74,7 @@ function joined(parts: readonly Condition[], word: 'and' | 'or'): string {
 const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 const twoDigits = (value: number): string => String(value).padStart(2, '0');
 
-/** Format of the API, which does not depend on a locale. */
+/** Locale-independent formatters for the API. */
 const apiFormat: ReasonFormat = {
   count: String,
   share: (value) => `${Number((value * 100).toPrecision(2))} %`,
@@ -84,7 +84,7 @@ const apiFormat: ReasonFormat = {
   amount: (micros, currency) => `${fromMicros(micros).toFixed(2)}${currency === null ? '' : ` ${currency}`}`,
 };
 
-/** Properties that every request has. Custom attributes have their own names. */
+/** Labels of the properties that every request has. Custom attributes appear under their own names. */
 const propertyNames: Readonly<Record<string, MessageKey>> = {
   country: 'dimensions.lower_country',
   device: 'dimensions.lower_device',
@@ -99,7 +99,7 @@ function propertyName(name: string): string {
   return messageKey === undefined ? name : t(messageKey);
 }
 
-/** Describes an influence in the reader's language. */
+/** Describes the influence of a property in the reader's language. */
 export function influenceText({ property, value, factor }: Influence, format: ReasonFormat): string {
   if (property === exchangeProperty) {
     const [currency = '', other = ''] = value.split('/');
@@ -116,7 +116,7 @@ export function influenceText({ property, value, factor }: Influence, format: Re
   });
 }
 
-/** Describes an influence for the API, in English. */
+/** Describes the influence of a property for the API, in English. */
 export const apiInfluence = (influence: Influence): string =>
   inLanguage('en', () => influenceText(influence, apiFormat));
 

@@ -6,10 +6,10 @@ import { describedAs, integerParameter, noNul, textOrNumber } from '../../platfo
 const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
 
-/** Maximum length of `language` (characters), which may be a whole `Accept-Language` header. */
+/** Maximum length of `language`, in characters. The field may contain a whole `Accept-Language` header. */
 const maxLanguageLength = 256;
 
-/** Unreadable values are ignored, because released apps may send anything. */
+/** Unreadable country values are ignored, because released apps may send anything. */
 const country = Type.Optional(
   Type.Unknown({
     description:
@@ -18,14 +18,15 @@ const country = Type.Optional(
   }),
 );
 
-/** Schema of a number from 10 to 5000, as text. */
+/** Schema of an integer from 10 to 5000 in text form. */
 const timeoutText = Type.String({
   pattern: '^([1-9][0-9]{1,2}|[1-4][0-9]{3}|5000)$',
   description: 'Maximum response time in milliseconds, 10 to 5000. If it is exceeded, the response contains no offers.',
 });
 
 /**
- * Query of fetch-offers (docs/reference/fetch-offers.md#request). All values are text; a repeated parameter is invalid.
+ * Query schema of fetch-offers (docs/reference/fetch-offers.md#request). All values are strings. Repeated parameters
+ * are invalid.
  */
 export const fetchOffersQuery = Type.Object({
   api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
@@ -47,9 +48,7 @@ export const fetchOffersQuery = Type.Object({
   timeout_ms: Type.Optional({ ...timeoutText, [describedAs]: { type: 'integer', minimum: 10, maximum: 5000 } }),
 });
 
-/**
- * Body of fetch-offers (docs/reference/fetch-offers.md#request-body). Further keys are the publisher's own attributes.
- */
+/** Body schema of fetch-offers (docs/reference/fetch-offers.md#request-body). Additional keys are custom attributes. */
 export const fetchOffersBody = Type.Object(
   {
     placement: textOrNumber(
@@ -114,7 +113,7 @@ export const fetchOffersBody = Type.Object(
   { title: 'FetchAtOnePlacement', additionalProperties: true },
 );
 
-/** Maximum number of placements in a call. */
+/** Maximum number of placements per call. */
 export const maxCallPlacements = 10;
 
 const placementOfCall = Type.Object(
@@ -126,7 +125,7 @@ const placementOfCall = Type.Object(
   { additionalProperties: false },
 );
 
-/** Body of a call that may have several placements (docs/reference/fetch-offers.md#multiple-placements). */
+/** Body schema of a call with one or several placements (docs/reference/fetch-offers.md#multiple-placements). */
 export const fetchBody = Type.Object(
   {
     ...fetchOffersBody.properties,
@@ -144,7 +143,7 @@ export const fetchBody = Type.Object(
   { title: 'FetchOffers', additionalProperties: true },
 );
 
-/** The same body for validation, where placements are checked one by one. */
+/** The same body schema for validation. Placements are validated one by one. */
 export const readBody = Type.Object(
   { ...fetchOffersBody.properties, placements: Type.Optional(Type.Unknown()) },
   { additionalProperties: true },

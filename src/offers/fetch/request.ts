@@ -22,39 +22,41 @@ import { keepToKey } from './limited-key.ts';
 import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody } from './request-schema.ts';
 import { type Note, noAddress, noLanguage } from './tolerant-input.ts';
 
-/** A validated fetch-offers request. */
+/** Validated fetch-offers request. */
 export type FetchOffersRequest = {
-  /** Normalised placement: lower case, hyphens. */
+  /** Normalised placement name: lower case, with hyphens. */
   placement: string;
   userAgent: string;
   ip: string;
-  /** Country code in upper case, or null if not specified. */
+  /** Upper-case country code, or null if the request does not specify a country. */
   country: string | null;
-  /** Whether the end user's identity may be used. If not, identifiers are null, and there are no custom attributes. */
+  /**
+   * Whether the end user's identity may be used. Without consent, identifiers are null and custom attributes are empty.
+   */
   consent: boolean;
   adFp: string | null;
   pubUserId: string | null;
-  /** SHA-256 of the user's e-mail address, for audiences only; null without consent. */
+  /** SHA-256 of the user's e-mail address, used for audiences only. Null without consent. */
   emailSha256: string | null;
   dev: boolean;
   loyalty: 'none' | 'also' | 'only';
   onlyWithCreative: boolean;
   campaignId: number | null;
-  /** Maximum number of offers; null uses the setting of the placement, theme or publisher. */
+  /** Maximum number of offers. Null means the setting of the placement, theme or publisher. */
   count: number | null;
-  /** Id or key of a theme, which may not exist. */
+  /** Requested theme, by id or key. The theme may not exist. */
   themeId: string | null;
-  /** Preferred languages of the end user; null if unknown. */
+  /** Preferred languages of the end user, or null if unknown. */
   language: Wanted | null;
-  /** Deadline of the response after the request arrived; null for none. */
+  /** Response deadline, in milliseconds after the request arrived. Null means no deadline. */
   timeoutMs: number | null;
-  /** Arms that a test selects, by experiment; null for none. */
+  /** Arms that a dev fetch selects, by experiment. Null if it selects none. */
   arms: ReadonlyMap<string, string> | null;
-  /** The publisher's own attributes, as text. */
+  /** Custom attributes in text form. */
   custom: ReadonlyMap<string, string>;
 };
 
-/** Maps old request fields to the current ones. The current name takes precedence if both are present. */
+/** Maps old request fields to current ones. If a request contains both, the current field takes precedence. */
 const oldRequestNames = { adpx_fp: 'ad_fp', fingerprint: 'ad_fp', user_agent: 'ua', theme_id: 'themeId' } as const;
 
 const renames = Object.entries(oldRequestNames);
@@ -63,7 +65,7 @@ const knownKeys = new Set([...Object.keys(fetchOffersBody.properties), ...Object
 
 const isSet = (value: unknown): boolean => value === '1' || value === 1 || value === true;
 
-/** Client data from the connection. */
+/** Client data of the connection. */
 export type Client = { ip: string; userAgent: string; gpc: boolean; acceptLanguage?: string | undefined };
 
 export const clientOf = ({ ip, headers }: FastifyRequest): Client => ({
@@ -74,7 +76,7 @@ export const clientOf = ({ ip, headers }: FastifyRequest): Client => ({
 });
 
 /**
- * Reads a fetch-offers request of an identified caller. Ignored and dropped values are noted.
+ * Reads a fetch-offers request of an authenticated caller. Adds a notice for each ignored or dropped value.
  * @throws AppError errors of `readFetchOffers`
  */
 export function readWithNotes(
@@ -90,10 +92,10 @@ export function readWithNotes(
   return resources === null ? read : keepToKey(resources, read);
 }
 
-/** Maximum number of notes of a request. A body may have thousands of dropped fields. */
+/** Maximum number of notices per request. A body may have thousands of dropped fields. */
 const maxNotes = 50;
 
-/** Returns a function that collects the ignored and dropped values of a request. */
+/** Returns a function that adds notices about ignored and dropped values to a request. */
 export const notesOf =
   (request: FastifyRequest): Note =>
   (path, message) => {
@@ -102,8 +104,8 @@ export const notesOf =
   };
 
 /**
- * Adds a note if the publisher lacks the requested theme.
- * @returns whether it is unknown
+ * Adds a notice if the publisher does not have the requested theme.
+ * @returns whether the theme is unknown
  */
 export function noteUnknownTheme(publisher: Publisher, themeId: string | null, note: Note, path = '/themeId'): boolean {
   const isUnknown = themeId !== null && findTheme(publisher, themeId) === null;
@@ -112,9 +114,9 @@ export function noteUnknownTheme(publisher: Publisher, themeId: string | null, n
 }
 
 /**
- * Reads query and body, which were already checked against their schemas.
+ * Reads the query and body, which are already validated against their schemas.
  * @param note called for each ignored or dropped value
- * @param defaultPlacement placement to use if the body names none
+ * @param defaultPlacement placement to use if the body does not specify one
  * @throws AppError missing_placement, pub_user_id_is_pii, invalid_request
  */
 export function readFetchOffers(
@@ -159,7 +161,7 @@ export function readFetchOffers(
 
 const none: ReadonlyMap<string, string> = new Map();
 
-/** Maximum number of experiment arms that a test may select. */
+/** Maximum number of experiment arms that a dev fetch may select. */
 const maxNamedArms = 50;
 
 function readArms(requested: unknown, isTest: boolean, note: Note): Map<string, string> | null {
@@ -174,7 +176,7 @@ function readArms(requested: unknown, isTest: boolean, note: Note): Map<string, 
   return null;
 }
 
-/** Adds current names for old field names to a body. */
+/** Adds the current field names for the old field names in a body. */
 function withNewRequestNames<Body extends Record<string, unknown>>(body: Body): Body {
   let renamed: Record<string, unknown> = body;
   for (const [old, name] of renames) {
@@ -184,10 +186,10 @@ function withNewRequestNames<Body extends Record<string, unknown>>(body: Body): 
   return renamed as Body;
 }
 
-/** Languages of the body, else those that the client accepts; null if there are none. */
+/** Returns the languages in the body, or else those in the `Accept-Language` header, or null if there are none. */
 function readLanguage(sent: string | undefined, { acceptLanguage }: Client, note: Note): Wanted | null {
   if (sent !== undefined) {
-    // Some clients pass on the whole header.
+    // Some clients send their whole Accept-Language header.
     const preferred = /[,;]/.test(sent) ? acceptedLanguages(sent) : wantedTag(sent);
     if (preferred !== null) return preferred;
     note('/language', noLanguage);
@@ -200,12 +202,12 @@ function readLanguage(sent: string | undefined, { acceptLanguage }: Client, note
 }
 
 /**
- * Normalised placement, or the default if the call names no readable one.
+ * Returns the normalised placement name, or the default if the request has no readable placement.
  * @throws AppError missing_placement
  */
 function readPlacement(sent: string | number | undefined, defaultPlacement: string | null, note: Note): string {
   const normalised = sent === undefined ? '' : normaliseName(String(sent));
-  // Some letters become two in lower case.
+  // Some letters become two characters in lower case.
   const isTooLong = normalised.length > maxPlacementLength && [...normalised].length > maxPlacementLength;
   if (normalised !== '' && !isTooLong) return normalised;
   if (isTooLong) note('/placement', problem('longIgnored', { max: maxPlacementLength }));
@@ -215,7 +217,9 @@ function readPlacement(sent: string | number | undefined, defaultPlacement: stri
   return defaultPlacement;
 }
 
-/** Address, possibly with a port, as proxies write it; null uses the caller's. */
+/**
+ * Returns the IP address without the port that proxies may append. Null means that the connection's address applies.
+ */
 function readAddress(sent: string | undefined, note: Note): string | null {
   const text = textOrNull(sent);
   if (text === null || text.toLowerCase() === 'auto') return null;
@@ -226,7 +230,9 @@ function readAddress(sent: string | undefined, note: Note): string | null {
   return null;
 }
 
-/** Id of the requested campaign, or null. A number larger than any id becomes an unknown campaign. */
+/**
+ * Returns the requested campaign id, or null. A number above the largest possible id is treated as an unknown campaign.
+ */
 function readCampaignId(sent: string | undefined, note: Note): number | null {
   if (sent === undefined) return null;
   const text = sent.trim();
@@ -235,7 +241,7 @@ function readCampaignId(sent: string | undefined, note: Note): number | null {
   return null;
 }
 
-/** Upper-case alpha-2 code, or null if there is none or it is not a country. */
+/** Returns the upper-case alpha-2 country code, or null if it is absent or unknown. */
 function readCountry(code: unknown, note: Note): string | null {
   if (code === undefined || code === '') return null;
   const country = typeof code === 'string' ? countryOf(code) : null;
@@ -251,8 +257,8 @@ export function readThemeName(theme: unknown, note: Note, path = '/themeId'): st
 }
 
 /**
- * The publisher's own attributes as text; lists and objects as JSON. Values that cannot be stored are dropped and noted
- * (docs/reference/fetch-offers.md#request-body).
+ * Reads custom attributes as text. Arrays and objects become JSON. Values that cannot be stored are dropped, with a
+ * notice (docs/reference/fetch-offers.md#request-body).
  * @throws AppError invalid_request for reserved names
  */
 function readCustomAttributes(body: Readonly<Record<string, unknown>>, note: Note): Map<string, string> {

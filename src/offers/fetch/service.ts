@@ -38,26 +38,30 @@ import { createProfileReader } from './profiles.ts';
 import type { FetchOffersRequest } from './request.ts';
 import type { SeveralPlacements } from './several-placements.ts';
 
-/** Calls for offers of units. */
+/** Calls that return offers for units. */
 export type UnitCalls = {
   /**
-   * Returns the response as JSON after the session is committed.
+   * Fetches offers for one placement.
+   * @returns the response as JSON, after the session is committed
    * @throws AppError unavailable
    */
   fetch: (publisher: Publisher, request: FetchOffersRequest, trace: Trace | null) => Promise<Pieces>;
   /**
-   * Fetches offers for several placements, which do not share offers, campaigns or exclusion groups. Earlier placements
-   * take precedence.
+   * Fetches offers for several placements. The placements never share offers, campaigns or exclusion groups. Earlier
+   * placements take precedence.
    */
   fetchSeveral: (publisher: Publisher, placements: SeveralPlacements, trace: Trace | null) => Promise<Pieces>;
-  /** Number of offers that `fetchSeveral` would show at each placement. Nothing is stored, counted or reserved. */
+  /**
+   * Returns the number of offers that `fetchSeveral` would show at each placement. Nothing is stored, counted or
+   * reserved.
+   */
   count: (publisher: Publisher, placements: readonly { request: FetchOffersRequest }[]) => Promise<number[]>;
 };
 
-/** Calls for the offerwall. */
+/** Calls that return offers for the offerwall. */
 export type WallCalls = {
   /**
-   * Returns all offers of an offerwall after its session is committed.
+   * Decides all offers of an offerwall and commits its session.
    * @throws AppError unavailable
    */
   decideWall: (
@@ -75,7 +79,7 @@ export type OfferService = UnitCalls &
     drain: () => Promise<void>;
   };
 
-/** Dependencies of deciding, committing and measuring fetches. */
+/** Dependencies for deciding, committing and measuring fetches. */
 type FetchSources = InputSources & {
   pool: pg.Pool;
   flushPool: pg.Pool;
@@ -86,7 +90,7 @@ type FetchSources = InputSources & {
   config: Config;
   logger: Logger;
   budgets: Budgets;
-  /** Returns the name that a placement is counted under. */
+  /** Returns the name under which a placement appears in reports. */
   resolvePlacement: (publisher: Publisher, name: string) => string | Promise<string>;
   fetchMeter: FetchMeter;
   outcomes: OutcomeSampler;
@@ -109,7 +113,7 @@ export function createOfferService(sources: FetchSources): OfferService {
   const placementOf = ({ dev, request, publisher }: PendingFetch): string | Promise<string> =>
     dev ? request.placement : sources.resolvePlacement(publisher, request.placement);
 
-  /** Whether a separate statement must read the user's profile, because no history is read. */
+  /** Whether the user's profile needs a separate query, because no history is read. */
   const needsProfileAlone = (fetch: PendingFetch): boolean =>
     fetch.profileKeys.all.length > 0 && !planFetch(fetch).history;
 
@@ -127,7 +131,7 @@ export function createOfferService(sources: FetchSources): OfferService {
     return measured(await committer.add(fetch, profile));
   }
 
-  /** The fetches are decided in order, usually in one batch, because all are added in the same turn. */
+  /** Fetches are decided in order, usually in one batch, because all of them are added in the same event loop turn. */
   async function commitSeveral(first: PendingFetch, call: readonly PendingFetch[]): Promise<FetchResult[]> {
     const fetches: PendingFetch[] = [];
     for (const fetch of call) fetches.push(atPlacement(fetch, await placementOf(fetch)));
@@ -164,7 +168,7 @@ type UnitCallDeps = {
   late: LateAnswers;
 };
 
-/** Calls for offers of units, which are answered by their deadline. */
+/** Creates the calls for units, which meet the deadline of each fetch. */
 function createUnitCalls({ open, dbHealth, commit, commitSeveral, counter, late }: UnitCallDeps): UnitCalls {
   return {
     fetch: (publisher, request, trace) => {
@@ -204,7 +208,7 @@ function traceDecision({ fetch: { trace }, evaluation, session }: FetchDecision)
   });
 }
 
-/** Measures a committed fetch. */
+/** Records metrics of a committed fetch. */
 function measure({ fetchMeter, outcomes }: FetchSources, { fetch, evaluation, session }: FetchDecision): void {
   const { dev, surface, answer } = fetch;
   if (dev) return;
@@ -216,9 +220,9 @@ function measure({ fetchMeter, outcomes }: FetchSources, { fetch, evaluation, se
   fetchMeter.answered(surface.kind, answer.expired ? 'deadline' : emptyReason, answer.expired ? 0 : offers.length);
 }
 
-/** Empty responses to fetches after their deadline, and the sessions that are committed for them nevertheless. */
+/** Sends empty responses to fetches after their deadline, and handles sessions that are committed for them later. */
 type LateAnswers = {
-  /** Returns the empty response that is sent at the deadline. If the session is committed later, it is emptied. */
+  /** Returns the empty response to send at the deadline. If the session is committed later, its offers are removed. */
   expireAndAnswer: (pending: PendingFetch) => Pieces;
   emptyExpired: EmptyExpired;
   drain: () => Promise<void>;
@@ -258,10 +262,13 @@ function createLateAnswers(
   };
 }
 
-/** Part of a deadline that is reserved for writing and sending the response (milliseconds). */
+/** Part of a deadline that is reserved for writing and sending the response, in milliseconds. */
 const marginMs = (timeoutMs: number): number => Math.min(20, timeoutMs / 5);
 
-/** Returns the response if it is ready in time, else that of `late`. A failure in time is passed on. */
+/**
+ * Returns the response if it is ready before the deadline, or else the response of `late`. A failure before the
+ * deadline is passed on.
+ */
 function inTime<Answer>(
   { timeoutMs }: FetchOffersRequest,
   answer: Promise<Answer>,

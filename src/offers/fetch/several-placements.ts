@@ -7,14 +7,14 @@ import { type FetchOffersRequest, notesOf, noteUnknownTheme, readThemeName, read
 import { type FetchBody, type FetchOffersQuery, maxCallPlacements } from './request-schema.ts';
 import type { Note } from './tolerant-input.ts';
 
-/** Placements of a call by their original names, with the request for each. */
+/** Placements of a call, under the names in the call, with a request for each. */
 export type SeveralPlacements = readonly [PlacementRequest, ...PlacementRequest[]];
 
 type PlacementRequest = { name: string; request: FetchOffersRequest };
 
 /**
- * Reads the placements of a call of an identified caller. Unreadable entries and members are ignored and noted. Returns
- * null if the call has no list of placements.
+ * Reads the placements of a call by an authenticated caller. Unreadable entries and members are ignored, with a notice.
+ * Returns null if the call has no list of placements.
  * @throws AppError errors of `readFetchOffers`
  */
 export function readSeveralPlacements(
@@ -41,9 +41,9 @@ export function readSeveralPlacements(
 }
 
 type Entry = {
-  /** Name as in the call. */
+  /** Placement name as in the call. */
   name: string;
-  /** Normalised name. */
+  /** Normalised placement name. */
   placement: string;
   count: number | null;
   theme: unknown;
@@ -95,5 +95,5 @@ function readCount(value: unknown, path: string, note: Note): number | null {
   return null;
 }
 
-/** Maximum number of offers for a placement, as for `offersPerResponse`. */
+/** Maximum number of offers per placement, the same as for `offersPerResponse`. */
 const maxCount = 10;

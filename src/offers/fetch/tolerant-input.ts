@@ -3,27 +3,30 @@ import { maxPlacementLength } from '../../catalog/names.ts';
 import { createPartCheck } from '../../platform/http/validation.ts';
 import { type Problem, problem } from '../../platform/problem.ts';
 
-/** Reports that a field of a request was ignored or dropped, and why. `path` has the format of an error's details. */
+/**
+ * Adds a notice that a request field was ignored or dropped, with the reason. `path` has the same format as in error
+ * details.
+ */
 export type Note = (path: string, message: Problem) => void;
 
-/** Notices of values that a schema cannot validate. */
+/** Notices for values that a schema cannot validate. */
 export const noAddress = problem('addressIgnored');
 export const noLanguage = problem('languageIgnored');
 const noReadableValue = problem('unreadableIgnored');
 const nullValue = problem('nullIgnored');
 const emptyValue = problem('emptyIgnored');
 
-/** Fields whose unreadable values reject a call instead of counting as absent (docs/reading-input.md#requests). */
+/** Fields whose unreadable values reject the call instead of being ignored (docs/reading-input.md#requests). */
 const strictFields: ReadonlySet<string> = new Set(['loyaltyboost', 'creative', 'campaignId', 'publisher_id']);
 
-/** Fields that are handled elsewhere: keys by the authenticator, and the placement together with its default. */
+/** Fields handled elsewhere: the authenticator reads keys, and `readPlacement` applies the default placement. */
 const silentFields: ReadonlySet<string> = new Set(['key', 'api_key', 'accountId', 'placement']);
 
 const noTextOrNumber = (maxLength: number): Problem => problem('placementIgnored', { max: maxLength });
 const noUserId = noTextOrNumber(256);
 const noUserAgent = problem('userAgentIgnored');
 
-/** Notices of unreadable values by field. */
+/** Notice for an unreadable value, by field. */
 const unreadable: Readonly<Record<string, Problem>> = {
   placement: noTextOrNumber(maxPlacementLength),
   ua: noUserAgent,
@@ -40,13 +43,13 @@ const unreadable: Readonly<Record<string, Problem>> = {
   limit: problem('countIgnored', { max: 100 }),
 };
 
-/** Prefix of the paths of query parameters. */
+/** Path prefix of query parameters. */
 const queryPath = '/querystring';
 
 /**
- * Creates a check of optional request values that removes and notes empty, `null` and unreadable values in query and
- * body. A valid request costs one run of the compiled schema, as for any other route.
- * @throws AppError invalid_request for an unreadable value of a field that rejects calls
+ * Creates a validator for optional request values. It removes empty, `null` and unreadable values from the query and
+ * body, and adds a notice for each. A valid request costs one run of the compiled schema, as on any other route.
+ * @throws AppError invalid_request for an unreadable value of a field that rejects the call
  */
 export function createTolerantCheck(schemas: {
   body: TObject;
@@ -65,7 +68,7 @@ type Fields = Record<string, unknown>;
 
 function objectOf(body: unknown, note: Note): Fields {
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Fields;
-  // PHP programs encode an empty payload as `[]`.
+  // PHP clients encode an empty payload as `[]`.
   if (body !== undefined) note('', problem('bodyIgnored'));
   return {};
 }
@@ -94,7 +97,7 @@ function createFieldCheck(schema: TObject, part: 'body' | 'querystring') {
   };
 }
 
-/** Removes `null`, and empty texts of fields in the schema. Other fields are the publisher's own. */
+/** Removes `null` values, and empty strings in schema fields. All other fields are custom attributes. */
 function removeEmpty(fields: Fields, schemaFields: Fields, note: Note): void {
   for (const name of Object.keys(fields)) {
     const value = fields[name];
@@ -106,6 +109,6 @@ function removeEmpty(fields: Fields, schemaFields: Fields, note: Note): void {
   }
 }
 
-/** Whether text is empty. For `consent`, blanks count as an unknown value, which refuses it. */
+/** Whether a text is empty. In `consent`, blanks are an unknown value, which means no consent. */
 const isEmpty = (text: string, name: string): boolean =>
   text === '' || (text.charCodeAt(0) <= 32 && name !== 'consent' && text.trim() === '');

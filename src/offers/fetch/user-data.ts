@@ -2,9 +2,10 @@ import { type EraseWithSessions, exportBySessions, type FindSessions } from '../
 import { eraseAttributeValues } from '../../reports/corrections.ts';
 
 /**
- * Finds sessions of a user until a time, up to `limit`. By `pub_user_id`: sessions with it, and sessions without a
- * `pub_user_id` that have the same fingerprints. By `ad_fp`: sessions with the fingerprint, whatever user they name. By
- * e-mail address or its hash: sessions with the hash, whatever user they name.
+ * Finds up to `limit` sessions of a user before a time. The search depends on the identifier:
+ * - `pub_user_id`: sessions with this user id, and sessions without a user id that have the same fingerprints
+ * - `ad_fp`: sessions with the fingerprint, regardless of their user id
+ * - e-mail address or its hash: sessions with the hash, regardless of their user id
  */
 export const findUserSessions: FindSessions = ({ publisherId, namedBy, identifier, userKeys }, until, limit) => {
   const values = [publisherId, userKeys, until, limit ?? null];
@@ -17,15 +18,16 @@ const columns = 'day::text, id, user_key as "userKey", pub_user_id as "pubUserId
 const byUserKeySql = `
 select ${columns} from sessions where publisher_id = $1 and user_key = any($2::uuid[]) and created_at <= $3 limit $4`;
 
-/**
- * Must match the index `sessions_email_key`. Values of fetches cannot imitate it, because JSON escapes their quotes.
- */
+/** Must match the index `sessions_email_key`. Request values cannot match it, because JSON escapes their quotes. */
 const byEmailKeySql = `
 select ${columns} from sessions
 where publisher_id = $1 and strpos(decision, '"emailKey":"') > 0
   and substring(decision from '"emailKey":"([0-9a-f-]{36})"') = any($2::text[]) and created_at <= $3 limit $4`;
 
-/** Sessions without a user id come first: their fingerprints are known only while a session of the user remains. */
+/**
+ * Sessions without a user id are returned first: they can only be found while a session of the user still has its
+ * fingerprint.
+ */
 const byPubUserIdSql = `
 with named as materialized (
   select day, id, user_key, pub_user_id from sessions
@@ -44,8 +46,8 @@ select ${columns} from named
 limit $4`;
 
 /**
- * Removes the user's identifiers and the publisher's attributes from sessions. Must come first in its transaction: it
- * may wait for a rollup, and rows locked before it would block other requests meanwhile.
+ * Removes the user's identifiers and custom attributes from sessions. It must run first in its transaction: it may wait
+ * for a rollup, and rows that were locked earlier would block other requests meanwhile.
  */
 export const eraseSessions: EraseWithSessions = async (executor, sessions, { nowMs }) => {
   const days = sessions.map(({ day }) => day);

@@ -2,29 +2,32 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { readUuid, timeOfUuid7, writeUuid } from '../../platform/lib/uuid7.ts';
 import { macLength, type Signer } from '../../platform/security/tracking-token.ts';
 
-/** Position in an offerwall: its session, and the number of offers that were passed. */
+/** Position in an offerwall: its session and the offset of the next offer. */
 type Cursor = { publisherId: number; sessionId: string; offset: number };
 
 export type Cursors = {
   /**
    * Creates a cursor.
-   * @returns 56 characters of base64url
+   * @returns the cursor, 56 base64url characters
    */
   mint: (cursor: Cursor) => string;
-  /** Reads a cursor; null if it was not signed by this service, or its session has expired. */
+  /** Reads a cursor. Returns null if this service did not sign it, or if its session has expired. */
   read: (text: unknown, nowMs: number) => Cursor | null;
 };
 
 export const cursorPurpose = 'offerwall-cursor';
 
-/** Lifetime of a cursor (milliseconds): as long as impressions of its session are accepted. */
+/** Lifetime of a cursor, in milliseconds. It equals the time for which impressions of its session are accepted. */
 const lifeMs = dayMs;
 
 const version = 1;
 const dataLength = 26;
 const pattern = /^[A-Za-z0-9_-]{56}$/;
 
-/** Layout, 42 bytes: 0 version · 1 key id · 2–5 publisher · 6–21 session · 22–25 offset · 26–41 HMAC. */
+/**
+ * Creates the cursor codec. Layout, 42 bytes: 0 version · 1 key id · 2–5 publisher · 6–21 session · 22–25 offset ·
+ * 26–41 HMAC.
+ */
 export function createCursors(signer: Signer): Cursors {
   return {
     mint: ({ publisherId, sessionId, offset }) => {

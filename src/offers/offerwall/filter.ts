@@ -1,9 +1,12 @@
 import type { Offer } from '../../catalog/types.ts';
 
-/** Filter of a wall. An empty text and null match everything. */
+/** Filter of an offerwall. An empty text and a null category match everything. */
 export type WallFilter = { text: string; category: string | null };
 
-/** Offers whose copy, advertiser, category or tags contain every word of the text, ignoring case and accents. */
+/**
+ * Returns the offers whose copy, advertiser, category or tags contain every word of the text, ignoring case and
+ * accents.
+ */
 export function filterOffers(offers: readonly Offer[], { text, category }: WallFilter): readonly Offer[] {
   const words = normalise(text)
     .split(/\s+/)
@@ -17,7 +20,10 @@ export function filterOffers(offers: readonly Offer[], { text, category }: WallF
   });
 }
 
-/** Categories of these offers, those with most offers first. Offers without a category are ignored. */
+/**
+ * Returns the categories of the offers, ordered by number of offers, largest first. Offers without a category are
+ * ignored.
+ */
 export function categoriesOf(offers: readonly Offer[]): string[] {
   const counts = new Map<string, number>();
   for (const { campaign } of offers)

@@ -5,18 +5,18 @@ import { AppError } from '../../platform/errors.ts';
 import type { TokenClaims, TokenCodec } from '../../platform/security/tracking-token.ts';
 import { checkToken } from '../../platform/security/tracking-token.ts';
 
-/** A valid link of an offer. */
+/** Offerwall link that has been verified. */
 export type OpenedLink = {
   token: string;
   claims: TokenClaims & { sessionId: string };
   publisher: Publisher;
 };
 
-/** Dependencies of the check of links. */
+/** Dependencies for verifying offerwall links. */
 export type LinkReader = { catalog: CatalogStore; tokens: TokenCodec; now: () => number };
 
 /**
- * Checks the tracking token in an offer's `offerwall_url`. It is valid as long as a click.
+ * Verifies the tracking token in an offer's `offerwall_url`. It is valid for as long as a click.
  * @throws AppError invalid_token, offerwall_not_enabled
  */
 export function openLink({ catalog, tokens, now }: LinkReader, token: unknown): OpenedLink {
@@ -29,7 +29,7 @@ export function openLink({ catalog, tokens, now }: LinkReader, token: unknown): 
 }
 
 /**
- * Requires that the publisher's offerwall is enabled.
+ * Checks that the publisher's offerwall is enabled.
  * @throws AppError offerwall_not_enabled
  */
 export function requireOfferwall(publisher: Publisher): void {

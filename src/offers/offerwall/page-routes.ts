@@ -21,9 +21,9 @@ const errorPages: ErrorPages = {
 };
 
 /**
- * Hosted page of the offerwall in a browser, frame or web view: `/offerwall?t=…` from an offer's `offerwall_url`, or
- * `/offerwall/v2/?accountId=…&themeId=…&country=…&c_id=…` with user data. Offers are decided and recorded only when its
- * script requests them.
+ * Registers the hosted offerwall page for a browser, frame or web view: `/offerwall?t=…` from an offer's
+ * `offerwall_url`, or `/offerwall/v2/?accountId=…&themeId=…&country=…&c_id=…` with user data. Offers are decided and
+ * recorded only when the page's script requests them.
  */
 export async function offerwallPageRoutes(
   app: App,
@@ -41,7 +41,7 @@ export async function offerwallPageRoutes(
     return publisher;
   }
 
-  /** Language of the link's session; null if it has none, or the database does not respond. */
+  /** Returns the language of the link's session. Null if it has none, or if the database is unavailable. */
   async function languageOfLink(token: unknown): Promise<string | null> {
     const { claims, publisher } = openLink(links, token);
     const find = () => findWallSession(pool, publisher.id, claims.sessionId);
@@ -63,7 +63,7 @@ export async function offerwallPageRoutes(
   };
   for (const url of paths) app.get(url, { schema: { hide: true }, config: { errorPages } }, showPage);
 
-  // For a wall that is rendered into a shadow root in a page's container.
+  // Style sheet for an offerwall rendered into a shadow root inside another page.
   app.get('/offerwall/v2/style.css', { schema: { hide: true } }, async (request, reply) => {
     const query = request.query as Record<string, unknown>;
     const publisher = publisherOf(query);
@@ -79,14 +79,15 @@ export async function offerwallPageRoutes(
   });
 }
 
-/** Paths of the page; the last two are older ones (docs/reference/fetch-offers.md#offerwall). */
+/** Paths of the page. The last two are supported for older clients (docs/reference/fetch-offers.md#offerwall). */
 const paths = ['/offerwall', '/offerwall/v2', '/offerwall/v2/'];
 
-/** Style sheet of a page for a shadow root, whose host replaces the page's root and body. */
+/** Adapts a page's style sheet to a shadow root, where the host element replaces the root and body elements. */
 const shadowStyle = (sheet: string): string => sheet.replace(/(^|[{}\s,])(?::root|body)(?=[{\s,])/g, '$1:host');
 
 /**
- * Theme of the page, the same as that of its offers: the one in the URL, else that of its placement, else the default.
+ * Returns the theme of the page, which is also the theme of its offers: the theme in the URL, or else the placement's
+ * theme, or else the default.
  */
 function themeOf(publisher: Publisher, query: Record<string, unknown>): Theme | null {
   const { theme_id: id, themeId = id, placement } = query;
@@ -95,7 +96,7 @@ function themeOf(publisher: Publisher, query: Record<string, unknown>): Theme | 
   return themeOfUrl ?? publisher.themes.get(ofPlacement ?? 0) ?? publisher.defaultTheme;
 }
 
-/** Page around the offerwall in the reader's language; its script fills it. */
+/** Renders the offerwall page in the reader's language. The script adds the offers. */
 function renderPage({ style, scriptPath }: { style: string; scriptPath: string }): string {
   const title = t('endUser.offerwall.title');
   return pageOf({

@@ -12,7 +12,7 @@ import { createTolerantCheck } from '../fetch/tolerant-input.ts';
 import { createOfferwall, type OfferwallSources } from './service.ts';
 import type { WallPageRequest } from './wall.ts';
 
-/** Default and maximum number of offers on a page. */
+/** Default number of offers per page. `maxLimit` is the maximum. */
 const defaultLimit = 20;
 const maxLimit = 100;
 
@@ -76,7 +76,10 @@ const answers = { 200: wallAnswer, ...errorAnswers(400, 401, 403, 413, 415) };
 const schemas = { querystring: browseQuery, body: browseBody };
 const removeUnreadable = createTolerantCheck(schemas);
 
-/** Routes of the offerwall: all offers a user may see, page by page (docs/reference/fetch-offers.md#offerwall). */
+/**
+ * Registers the offerwall routes, which return all offers that a user may see, page by page
+ * (docs/reference/fetch-offers.md#offerwall).
+ */
 export async function offerwallRoutes(
   scope: App,
   { auth, hot, observe, ...sources }: OfferRoutes & OfferwallSources,
@@ -107,7 +110,7 @@ export async function offerwallRoutes(
   }
 }
 
-/** Routes called by the hosted page, which the signed link authorises. */
+/** Registers the routes that the hosted page calls. The signed link authorises them. */
 export async function linkedWallRoutes(app: App, sources: OfferwallSources): Promise<void> {
   const wall = createOfferwall(sources);
   const linkQuery = Type.Composite([Type.Object({ t: Type.Optional(Type.String()) }), wallQuery]);

@@ -16,16 +16,19 @@ import { findWallSession, requestLike } from './sessions.ts';
 import { selectPage, type Wall, type WallPageRequest } from './wall.ts';
 
 /**
- * The offerwall (docs/reference/fetch-offers.md#offerwall). Errors: offerwall_not_enabled, invalid_token,
+ * Offerwall calls (docs/reference/fetch-offers.md#offerwall). Errors: offerwall_not_enabled, invalid_token,
  * invalid_cursor, unavailable.
  */
 export type Offerwall = {
   /**
-   * Returns a page of all offers that a user may see, in a session of its own.
+   * Returns a page of all offers that a user may see. A call without a cursor starts a separate session.
    * @returns the response as JSON
    */
   browse: (publisher: Publisher, request: () => FetchOffersRequest, page: WallPageRequest) => Promise<Buffer>;
-  /** Returns a page for an offer's link: for the user of its session, with that offer first. */
+  /**
+   * Returns a page for an offer link: it shows the offers for the user of the link's session, starting with the linked
+   * offer.
+   */
   browseByLink: (token: unknown, client: Client, page: WallPageRequest) => Promise<Buffer>;
 };
 
@@ -70,7 +73,10 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
     return open(publisher, requestLike(session, client), { userKey, offerId: claims.offerId });
   }
 
-  /** Applied to every page. A changed filter starts again with the cursor of the first page. */
+  /**
+   * Adds the linked offer to a wall. Every page does this, because a changed filter restarts with the first page's
+   * cursor.
+   */
   function withLinked(wall: Wall, { claims, publisher, token }: OpenedLink): Wall {
     const offer = catalog.current().offers.get(claims.offerId);
     if (offer === undefined || !isShown(offer, publisher)) return wall;
@@ -123,8 +129,8 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
 const isShown = (offer: Offer, publisher: Publisher): boolean => isServedTo(offer, publisher) && offer.offerwallEnabled;
 
 /**
- * Languages of a session.
- * @param tag language of the session; null for the publisher's
+ * Returns the languages of a session.
+ * @param tag language of the session; null means the publisher's language
  */
 const languageOf = ({ language }: Publisher, tag: string | null): Wanted => (tag === null ? language : wantedOf(tag));
 

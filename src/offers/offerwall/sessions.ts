@@ -4,7 +4,7 @@ import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Client, FetchOffersRequest } from '../fetch/request.ts';
 import type { MacroValues } from '../offer-view.ts';
 
-/** Parts of an earlier session that an offerwall needs. */
+/** Data of an earlier session that an offerwall needs. */
 export type WallSession = {
   id: string;
   publisherId: number;
@@ -13,9 +13,9 @@ export type WallSession = {
   userKey: string | null;
   pubUserId: string | null;
   country: string | null;
-  /** Language as stored in the session. */
+  /** Language stored in the session. */
   language: string | null;
-  /** Ids in the order of the offers. */
+  /** Offer ids in the order of the session. */
   offerIds: readonly number[];
   custom: ReadonlyMap<string, string>;
   macros: MacroValues;
@@ -35,7 +35,7 @@ type WallSessionRow = {
   dev: boolean;
 };
 
-/** Returns a session of the publisher, or null. */
+/** Finds a publisher's session. Returns null if there is no such session. */
 export async function findWallSession(
   executor: Executor,
   publisherId: number,
@@ -65,7 +65,7 @@ export async function findWallSession(
   };
 }
 
-/** A request like that of the session, from the device that opens the link. */
+/** Builds a request from a stored session and the device that opens the link. */
 export const requestLike = (session: WallSession, { ip, userAgent, gpc }: Client): FetchOffersRequest => ({
   placement: session.placement,
   userAgent,

@@ -6,7 +6,7 @@ import { type TokenCodec, tokenLength } from '../../platform/security/tracking-t
 import { buildOfferView, clickUrl, fillCopy, hasMacros, type MacroValues, offerAt } from '../offer-view.ts';
 import type { QrCodes } from '../qr.ts';
 
-/** Members of a response that its offers depend on. */
+/** Response data that its offers depend on. */
 export type AnswerContext = {
   publisher: Publisher;
   theme: Theme | null;
@@ -19,15 +19,15 @@ export type AnswerContext = {
 };
 
 export type OfferRenderer = {
-  /** Creates the missing QR codes of these offers; undefined if none is missing. */
+  /** Creates the missing QR codes of the offers. Returns undefined if no code is missing. */
   prepare: (publisher: Publisher, offers: readonly Offer[], hasUser: boolean) => Promise<unknown> | undefined;
-  /** Renders an offer for a response. `token` is a tracking token. */
+  /** Renders an offer for a response. `token` is its tracking token. */
   render: (answer: AnswerContext, offer: Offer, token: string) => Part;
-  /** Creates the tracking token of an offer at a position of the session, from 1. */
+  /** Creates the tracking token of an offer at a session position, counted from 1. */
   tokenOf: (answer: AnswerContext, offer: Offer, position: number) => string;
 };
 
-/** A compiled offer of a publisher: the URL of its QR code, and its templates with and without a save URL. */
+/** Compiled offer of a publisher: its QR code URL, and its templates with and without a save URL. */
 type Compiled = {
   language: string;
   ownEvents: readonly string[];
@@ -38,12 +38,15 @@ type Compiled = {
 
 const variantFor = (hasUser: boolean): 'plain' | 'saveable' => (hasUser ? 'saveable' : 'plain');
 
-/** Maximum position in a token, which has one byte for it. Later offers of an offerwall use the maximum. */
+/** Maximum position in a token, where it takes one byte. Later offers in an offerwall use this maximum. */
 const maxPosition = 255;
 
 export type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes; now: () => number };
 
-/** Renders offers with one template for each offer and publisher. Offers with macros are rendered for each request. */
+/**
+ * Creates a renderer with one cached template per offer and publisher. Offers with macros are rendered for each
+ * request.
+ */
 export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: RendererDeps): OfferRenderer {
   const compiledOf = createCompiledOffers((publisher, offer) =>
     clickUrl(publicUrl, tokens.mint(linkClaims(publisher, offer))),
@@ -90,7 +93,7 @@ export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: Rendere
   };
 }
 
-/** Claims of an offer's QR code: the campaign's click URL for this publisher, without a session. */
+/** Returns the token claims of an offer's QR code: the campaign's click URL for this publisher, without a session. */
 const linkClaims = (publisher: Publisher, { id, campaign }: Offer) => ({
   publisherId: publisher.id,
   sessionId: null,
@@ -100,7 +103,10 @@ const linkClaims = (publisher: Publisher, { id, campaign }: Offer) => ({
   dev: false,
 });
 
-/** Compiled offers by publisher and its settings. An unchanged offer is the same object in the next snapshot. */
+/**
+ * Creates a cache of compiled offers by publisher and publisher settings. An unchanged offer is the same object in the
+ * next snapshot.
+ */
 function createCompiledOffers(qrUrlOf: (publisher: Publisher, offer: Offer) => string) {
   const compiledOffers = new WeakMap<Offer, Map<number, Compiled>>();
   return (publisher: Publisher, offer: Offer): Compiled => {
@@ -126,10 +132,10 @@ function createCompiledOffers(qrUrlOf: (publisher: Publisher, offer: Offer) => s
   };
 }
 
-/** One-byte text with a token in several places: its bytes, and the offsets of the token. */
+/** Template in a one-byte encoding with a token in several places: its bytes and the token offsets. */
 type OfferTemplate = { bytes: Buffer; tokenOffsets: readonly number[] };
 
-/** Placeholder for the token in a template, with the same length. */
+/** Placeholder for the token in a template. It has the same length as a token. */
 const tokenPlaceholder = randomBytes((tokenLength * 3) / 4).toString('base64url');
 
 function compileTemplate(text: string): OfferTemplate {
@@ -141,7 +147,7 @@ function compileTemplate(text: string): OfferTemplate {
 
 /**
  * Writes a template with its token at `offset`.
- * @returns the offset of its end
+ * @returns the end offset
  */
 function writeTemplate({ bytes, tokenOffsets }: OfferTemplate, token: string, into: Buffer, offset: number): number {
   into.set(bytes, offset);
@@ -153,10 +159,10 @@ function writeTemplate({ bytes, tokenOffsets }: OfferTemplate, token: string, in
   return offset + bytes.length;
 }
 
-/** Part of a response: one-byte text, or an offer's template with its token. */
+/** Part of a response: text in a one-byte encoding, or an offer template with its token. */
 export type Part = string | Buffer | { template: OfferTemplate; token: string };
 
-/** Joins parts to a response. */
+/** Joins parts into a response. */
 export function joinParts(parts: readonly Part[]): Pieces {
   let length = 0;
   for (const part of parts) length += (isOffer(part) ? part.template.bytes : part).length;
@@ -179,8 +185,8 @@ const isOffer = (part: Part): part is { template: OfferTemplate; token: string }
   typeof part === 'object' && !Buffer.isBuffer(part);
 
 /**
- * Serialises to JSON with everything beyond ASCII escaped: one byte per character, so that a plain copy converts it to
- * bytes.
+ * Serialises a value to JSON and escapes all non-ASCII characters. Each character is then one byte, so a plain copy
+ * converts the text to bytes.
  */
 export const asciiJson = (value: unknown): string =>
   JSON.stringify(value).replace(

@@ -23,12 +23,12 @@ import {
   type RendererDeps,
 } from './offer-renderer.ts';
 
-/** An answered fetch, ready to be rendered as JSON. */
+/** Answered fetch, ready to be rendered as JSON. */
 type FetchAnswer = AnswerContext & { offers: readonly Offer[]; assigned: Assigned | null };
 
 /**
- * A page of an offerwall. `position` is that in its session, from 1. `token` is that of another session in which the
- * offer was shown before. `extra` are further members of `data`.
+ * Page of an offerwall to render. `position` is the position in the session, starting from 1. `token` belongs to
+ * another session in which the offer was shown before. `extra` contains additional members of `data`.
  */
 type WallAnswer = Omit<AnswerContext, 'usp'> & {
   page: readonly { offer: Offer; position: number; token?: string }[];
@@ -37,26 +37,26 @@ type WallAnswer = Omit<AnswerContext, 'usp'> & {
 
 export type Renderer = {
   prepare: OfferRenderer['prepare'];
-  /** Renders the response as JSON (docs/reference/fetch-offers.md#response). */
+  /** Renders a fetch response as JSON (docs/reference/fetch-offers.md#response). */
   render: (answer: FetchAnswer) => Pieces;
-  /** Renders a page of an offerwall, with its further members. */
+  /** Renders an offerwall page with its additional members. */
   renderWall: (answer: WallAnswer) => Promise<Buffer>;
 };
 
-/** Bytes of a response before and after its session id. */
+/** Response bytes before and after the session id. */
 type Frame = readonly [beforeSession: Buffer, afterSession: Buffer];
 
 /**
- * Renders responses. The parts that do not depend on the request are rendered once for each offer of a snapshot, and
- * only the token is filled in for a request. Offers with macros are rendered for each request.
+ * Creates a response renderer. The parts that do not depend on the request are rendered once per offer of a snapshot.
+ * Per request, only the token is filled in. Offers with macros are rendered for each request.
  */
 export function createRenderer(deps: RendererDeps): Renderer {
   const offerRenderer = createOfferRenderer(deps);
   const frameOf = createFrames(deps.publicUrl);
 
   /**
-   * Collects the parts of a response.
-   * @param members further members of `data`, as JSON with a comma before each
+   * Assembles the parts of a response.
+   * @param members additional members of `data` as JSON, each with a leading comma
    */
   function partsOf(answer: AnswerContext, offers: readonly Part[], members: string): Part[] {
     const [beforeSession, afterSession] = frameOf(answer);
@@ -90,17 +90,17 @@ export function createRenderer(deps: RendererDeps): Renderer {
   };
 }
 
-/** Members of a response that experiments add. */
+/** Returns the response members that experiments add. */
 const membersOf = ({ announced, labels }: Assigned): string =>
   `${announced.length === 0 ? '' : `,"experiments":${asciiJson(announced)}`}${
     labels === null ? '' : `,"labels":${asciiJson(labels)}`
   }`;
 
-/** Start and end of a response, around the members of its `data`. */
+/** Start of a response, up to the members of its `data`. */
 const opening = '{"data":{';
 const closing = '}}';
 
-/** Combines the responses of several placements, each with its name and all members of its `data`. */
+/** Combines the responses for several placements. Each has its placement name and all members of its `data`. */
 export function joinAnswers(placements: readonly { name: string; answer: Pieces }[]): Pieces {
   const members = placements.flatMap(({ name, answer }, index): Part[] => [
     `${index === 0 ? '' : ','}{"name":${asciiJson(name)},`,
@@ -110,7 +110,10 @@ export function joinAnswers(placements: readonly { name: string; answer: Pieces 
   return joinParts([`${opening}"placements":[`, ...members, `]${closing}`]);
 }
 
-/** Creates frames with the settings and styles of a theme, rendered once for each publisher of a snapshot. */
+/**
+ * Creates a cache of response frames with the theme's settings and styles. Each frame is rendered once per publisher of
+ * a snapshot.
+ */
 function createFrames(publicUrl: string) {
   const frames = new WeakMap<Publisher, WeakMap<Theme | Publisher, Map<string, Frame>>>();
   return ({ publisher, theme, usp, language }: AnswerContext): Frame => {
@@ -119,7 +122,7 @@ function createFrames(publicUrl: string) {
       ofPublisher = new WeakMap();
       frames.set(publisher, ofPublisher);
     }
-    // Arms have themes of their own with the id of another theme.
+    // Experiment arms have modified themes with the same id as the original theme.
     let ofTheme = ofPublisher.get(theme ?? publisher);
     if (ofTheme === undefined) {
       ofTheme = new Map();
@@ -154,10 +157,10 @@ function renderFrame(
   ];
 }
 
-/** A decision with its response; null for an offerwall, which is rendered page by page. */
+/** Decision with its response. The response is null for an offerwall, which is rendered page by page. */
 export type FetchResult = { decision: FetchDecision; answer: Pieces | null };
 
-/** A result, or the rejection of a response that could not be rendered. */
+/** Rendered fetch, or a rejection if its response could not be rendered. */
 export type RenderedFetch = FetchResult | Promise<FetchResult>;
 
 type ShownSession = {
@@ -169,7 +172,7 @@ type ShownSession = {
   macros: MacroValues;
 };
 
-/** Response of a session to its fetch. */
+/** Renders the response of a session. */
 export const renderSession = (
   renderer: Renderer,
   { publisher, theme, language, assigned }: PendingFetch,
@@ -189,8 +192,8 @@ export const renderSession = (
   });
 
 /**
- * Renders the responses of a batch. If one cannot be rendered, only that one fails, and the others are still committed.
- * Synchronous unless a QR code must be created first, which is rare.
+ * Renders the responses of a batch. If one response cannot be rendered, only that fetch fails and the others are still
+ * committed. Returns synchronously unless a QR code must be created first, which is rare.
  */
 export function renderSessions(
   renderer: Renderer,
@@ -219,7 +222,7 @@ function renderOne(renderer: Renderer, decision: FetchDecision): RenderedFetch {
   }
 }
 
-/** Creates a rejection that may be handled later. */
+/** Creates a rejected promise that can be handled later without counting as unhandled. */
 function failure(err: unknown): Promise<never> {
   const failed = Promise.reject(err);
   failed.catch(() => {});

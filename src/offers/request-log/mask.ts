@@ -1,40 +1,38 @@
 /**
- * Masks recorded calls (docs/reference/debugging.md#live-calls): neither secrets nor values that identify a user are
- * shown. The publisher's attributes are shown, as in reports, unless their name or value looks like one of these.
+ * Masks recorded calls (docs/reference/debugging.md#live-calls), so that they show neither secrets nor values that
+ * identify a user. Custom attributes are shown, as in reports, unless their name or value looks like such data.
  */
 
 const hidden = '•••';
 
-/** Names of fields that contain a secret or identify a user. */
+/** Patterns for the names of fields that contain a secret or identify a user. */
 const hiddenNames = [
   'key$|^(ad_fp|adpx_fp|fingerprint|ip|c_id|click_id)$|user(?!_agent)|name$|birth',
   'mail|phone|mobile|address|street|zip|postal|token|secret|passw|auth|cookie|iban|card',
   'coupon|^(codes|shared)$|fallback_code',
 ];
 const hiddenName = new RegExp(hiddenNames.join('|'), 'i');
-/** The same for responses, which also name campaigns and advertisers. */
+/** The same pattern for responses, which also contain the names of campaigns and advertisers. */
 const hiddenInAnswer = /pub_user|ad_fp|mail|phone|first_name|last_name|token|secret|coupon|^codes$/i;
 
 /**
- * Number of characters of a text that are examined. The rest is not shown, and the pattern's time grows with the
- * square.
+ * Number of characters of a text that are examined. The remaining text is not shown. The pattern's running time grows
+ * quadratically with the text length.
  */
 const maxRead = 256;
 const personalText = /[^\s@]+@[^\s@]+\.[^\s@]+|^\+?[\d\s()-]{9,}$|^\d{1,3}(\.\d{1,3}){3}$|^[\w+/.-]{40,}$/;
 const urlQuery = /(https?:\/\/[^\s"'<>?]+)\?[^\s"'<>]*/g;
 
-/** Maximum length of a text (characters), number of list items, and nesting depth that are shown. */
+/** Limits on the shown part of a value: text length in characters, number of list items, and nesting depth. */
 const maxText = 200;
 const maxItems = 50;
 const maxDepth = 8;
-/**
- * Maximum number of hidden texts that are searched in a response. If a request has more, the whole response is hidden.
- */
+/** Maximum number of hidden texts to search for in a response. If a request has more, the whole response is hidden. */
 const maxHiddenTexts = 200;
 
 export type Masked = { visible: unknown; hiddenTexts: ReadonlySet<string> };
 
-/** Returns the masked fields of a request, and the texts that were hidden. */
+/** Returns the masked fields of a request, and the set of texts that were hidden. */
 export function maskRequest(fields: unknown): Masked {
   const hiddenTexts = new Set<string>();
   const visible = walk(fields, (name, value, holder) => {
@@ -47,7 +45,10 @@ export function maskRequest(fields: unknown): Masked {
   return { visible, hiddenTexts };
 }
 
-/** Returns the masked fields of a response, without texts hidden in its request, such as a first name in the copy. */
+/**
+ * Returns the masked fields of a response. Texts hidden in its request, such as a first name in the copy, are masked as
+ * well.
+ */
 export function maskAnswer(fields: unknown, hiddenTexts: ReadonlySet<string>): unknown {
   if (hiddenTexts.size > maxHiddenTexts) return hidden;
   return walk(fields, (name, value) => {
@@ -64,10 +65,10 @@ const textsIn = (value: unknown): string[] =>
     ? Object.values(value).flatMap((item) => (typeof item === 'object' ? [] : [String(item)]))
     : [String(value)];
 
-/** Masks a value. `holder` is the name of the enclosing field. */
+/** Masks a field value. `holder` is the name of the enclosing field. */
 type Mask = (name: string, value: unknown, holder: string) => unknown;
 
-/** Copies a value, applies `change` to each field and list item, and truncates long texts. */
+/** Copies a value, applies `change` to every field and list item, and truncates long texts. */
 function walk(value: unknown, change: Mask, name = '', holder = '', depth = 0): unknown {
   const changed = change(name, value, holder);
   if (typeof changed === 'string')

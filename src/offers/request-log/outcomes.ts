@@ -5,30 +5,33 @@ import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 
 /**
- * Counts the outcomes of decisions for each campaign, so that its page can explain why it was not delivered. Explaining
- * a decision costs more than making it, so only a sample is explained, after its response. It stands for all decisions
- * of its publisher since the previous one.
+ * Counts decision outcomes by campaign, so that the campaign page can explain why it was not delivered. Explaining a
+ * decision costs more than making it, so only a sample is explained, after the response is sent. Each sample represents
+ * all decisions of its publisher since the previous sample.
  */
 export type OutcomeSampler = {
   /** Must be called for every committed decision. */
   decided: (input: DecisionInput) => void;
-  /** Writes the counts. If that fails, they are lost. */
+  /** Writes the collected counts to the database. If this fails, they are lost. */
   write: (executor: Executor) => Promise<void>;
 };
 
-/** Number of a publisher's decisions in which a campaign had an outcome: `shown`, or the first rule that failed. */
+/** Number of decisions of a publisher in which a campaign had an outcome: `shown`, or the first rule that failed. */
 type CampaignOutcome = { publisherId: number; campaignId: number; outcome: string; decisions: number };
 
-/** Maximum share of the time spent on explaining. The next sample waits until the last one is amortised. */
+/**
+ * Maximum fraction of time spent on explaining decisions. The delay before the next sample is proportional to the
+ * duration of the last one.
+ */
 const timeShare = 0.002;
 
-/** Maximum number of outcomes counted between two writes. */
+/** Maximum number of distinct outcomes collected between two writes. */
 const maxCounted = 200_000;
 
-/** Retention of outcomes (milliseconds). */
+/** Retention of outcomes, in milliseconds. */
 export const outcomesKeptMs = 7 * dayMs;
 
-/** Clocks; `durationMs` is monotonic. */
+/** Clock functions. `durationMs` is monotonic. */
 type Clock = { now: () => number; durationMs?: () => number };
 
 export function createOutcomeSampler({ now, durationMs = () => performance.now() }: Clock): OutcomeSampler {
@@ -68,13 +71,13 @@ export function createOutcomeSampler({ now, durationMs = () => performance.now()
   };
 }
 
-/** Adds outcomes, without duplicates, to the counts of the current hour. */
+/** Adds outcomes to the counts of the current hour. The list must contain no duplicates. */
 export async function writeOutcomes(
   executor: Executor,
   outcomes: readonly CampaignOutcome[],
   nowMs: number,
 ): Promise<void> {
-  // Rows are sorted by key, so that two processes that write the same rows lock them in a consistent order.
+  // Rows are sorted by key, so that two processes writing the same rows lock them in the same order.
   await executor.query(
     `insert into campaign_outcomes as stored (publisher_id, campaign_id, outcome, decisions, hour)
     select given.*, date_trunc('hour', $2::timestamptz) from json_to_recordset($1::json) as given
@@ -86,7 +89,7 @@ export async function writeOutcomes(
   );
 }
 
-/** Returns the outcomes of a campaign at a publisher since a time, to the hour, most frequent first. */
+/** Returns the outcomes of a campaign for a publisher since a time, rounded to the hour, most frequent first. */
 export async function findOutcomes(
   executor: Executor,
   { publisherId, campaignId, sinceMs }: { publisherId: number; campaignId: number; sinceMs: number },
@@ -100,7 +103,7 @@ export async function findOutcomes(
   return rows;
 }
 
-/** Retention: deletes expired outcomes. */
+/** Deletes expired outcomes. */
 export async function deleteOldOutcomes(executor: Executor, nowMs: number): Promise<void> {
   await executor.query('delete from campaign_outcomes where hour < $1', [new Date(nowMs - outcomesKeptMs - hourMs)]);
 }

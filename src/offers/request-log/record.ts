@@ -13,17 +13,17 @@ import { isRefused, type LiveCall } from './store.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Ignored and dropped values of the request. */
+    /** Notices about ignored and dropped values of the request. */
     notes?: ErrorDetail[];
   }
 }
 
 type RecordDeps = { requestLog: RequestLog; catalog: CatalogStore; now: () => number };
 
-/** Response to a call. `ms` is the duration in the service. */
+/** Response to a call. `ms` is the time spent in the service, in milliseconds. */
 type Answered = { status: number; ms: number; body: () => unknown };
 
-/** Logs the calls of all routes of a plugin that are `included`. */
+/** Logs the calls to all `included` routes of a plugin. */
 export function recordCalls(
   app: App,
   deps: RecordDeps,
@@ -35,13 +35,15 @@ export function recordCalls(
   });
 }
 
-/** Refused management calls, which are logged without their content, which may be a secret. */
+/**
+ * Whether this is a refused management call. Such calls are logged without their content, which may contain secrets.
+ */
 export const isRefusedManagement = (request: FastifyRequest, status: number): boolean =>
   isRefused(status) && isManagement(request);
 
 const isManagement = ({ url }: FastifyRequest): boolean => url.startsWith('/manage/');
 
-/** Creates an observer that logs calls for offers, with notices of ignored, dropped and refused values. */
+/** Creates an observer that logs offers calls and adds notices about ignored, dropped and refused values. */
 export const createOfferObserver =
   (deps: RecordDeps): HotObserver =>
   (request, { status, body, error }, ms) => {
@@ -49,7 +51,7 @@ export const createOfferObserver =
     if (error !== undefined || request.notes !== undefined) recordNotices(request, error, deps);
   };
 
-/** Codes of refusals that are not caused by the content of a request. */
+/** Error codes that are not caused by the content of a request and therefore create no notice. */
 const unnotedCodes: ReadonlySet<ErrorCode> = new Set(['too_many_requests', 'client_closed']);
 
 function recordNotices(
@@ -66,8 +68,8 @@ function recordNotices(
 }
 
 /**
- * Logs a call for the owner of its key: any call of a watched publisher, and any refused one. It costs two comparisons
- * while nobody watches and nothing is refused.
+ * Logs a call for the owner of its key if the publisher is being watched or the call was refused. Otherwise, it costs
+ * two comparisons.
  */
 function recordCall(request: FastifyRequest, answered: Answered, { requestLog, catalog, now }: RecordDeps): void {
   if (answered.status === errorStatuses.client_closed) return;
@@ -79,7 +81,9 @@ function recordCall(request: FastifyRequest, answered: Answered, { requestLog, c
     requestLog.addCall(publisherId, () => callOf(request, answered));
 }
 
-/** The publisher of calls with an unknown key, or null if there are several publishers. */
+/**
+ * Returns the only publisher, whose log receives calls with an unknown key, or null if there are several publishers.
+ */
 function onlyPublisher({ publishers }: Snapshot): number | null {
   const [first, second] = publishers.keys();
   return second === undefined ? (first ?? null) : null;
@@ -105,10 +109,10 @@ function callOf(request: FastifyRequest, { status, ms, body: payload }: Answered
   };
 }
 
-/** Maximum size of a response that is shown (bytes). */
+/** Maximum size of a recorded response, in bytes. */
 const maxAnswerBytes = 256 * 1024;
 
-/** Parses the response; null if it is not JSON, or too long. */
+/** Parses a response. Returns null if it is not JSON or too long. */
 function parsed(payload: unknown): object | null {
   if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return null;
   if (payload.length > maxAnswerBytes) return null;

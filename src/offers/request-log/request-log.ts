@@ -18,47 +18,51 @@ import {
 } from './store.ts';
 
 /**
- * Log of what publishers request (docs/reference/debugging.md#request-log): refused calls, all calls while somebody
- * watches, and notices of ignored, dropped and refused values. Each process collects its own requests in memory, a job
- * writes them in groups, and every process reads those of all.
+ * Log of publishers' requests (docs/reference/debugging.md#request-log): refused calls, all calls while someone is
+ * watching, and notices about ignored, dropped and refused values. Each process collects its own requests in memory. A
+ * job writes them to the database in batches, where all processes can read them.
  */
 export type RequestLog = {
   isAnyWatched: () => boolean;
   isWatched: (publisherId: number) => boolean;
   /**
    * Adds a call.
-   * @param read called if there is room for the call
+   * @param read builds the call; not called if the log is full
    */
   addCall: (publisherId: number, read: () => LiveCall) => void;
   /**
    * Adds a notice.
-   * @param detail `path` has the format of an error's details; '' for the whole request
+   * @param detail `path` has the format of error details; '' means the whole request
    */
   addNotice: (publisherId: number, detail: ErrorDetail, refused: boolean) => void;
   /**
-   * Returns a function that makes all processes log the calls of a publisher for the next seconds, and returns the
-   * calls since its last result, oldest first. The first result has those of the last minute, and refused ones of the
-   * last hour. Calls may be slightly out of order, because they are written in groups.
+   * Starts a watch on a publisher's calls.
+   * @returns a function that extends the watch in all processes by a few seconds and returns the calls since its
+   * previous result, oldest first; the first result contains the calls of the last minute and the refused calls of the
+   * last hour; because calls are written in batches, they may be slightly out of order
    */
   watch: (publisherId: number) => () => Promise<LoggedCall[]>;
-  /** Writes the collected requests, which are lost if that fails, and reads who is watched. */
+  /**
+   * Writes the collected requests to the database and reads which publishers are being watched. If writing fails, the
+   * requests are lost.
+   */
   write: () => Promise<void>;
 };
 
-/** Duration of a watch (milliseconds). An open page renews it earlier. */
+/** Duration of a watch, in milliseconds. An open page extends it before it ends. */
 const watchMs = 15_000;
-/** How far back a watch starts (milliseconds). */
+/** Period before the start of a watch whose calls are included, in milliseconds. */
 export const lookbackMs = minuteMs;
-/** Maximum number of calls that a watch returns at once. */
+/** Maximum number of calls that a watch returns per result. */
 const maxReturned = 200;
 
-/** Limits between two writes. Anybody can cause refused calls and notices. */
+/** Limits on data collected between two writes. They are needed because anyone can cause refused calls and notices. */
 const maxPublishers = 1000;
 const maxWatchedCalls = 25;
 const maxUnwatchedCalls = 5;
 const maxNotices = 50;
 
-/** Maximum lengths of a notice (characters), as in the table. */
+/** Maximum lengths of a notice, in characters. They match the table's columns. */
 const maxPath = 200;
 const maxMessage = 500;
 
@@ -120,7 +124,7 @@ export function createRequestLog({ pool, dbHealth, now }: LogDeps): RequestLog {
       if (calls.length > 0) await writeCalls(pool, calls, now());
       if (notices.length > 0) await writeNotices(pool, notices);
       const watched = await readWatched(pool, now());
-      // Includes watches that this process began during the query.
+      // Preserve watches that this process started during the query.
       for (const [publisherId, untilMs] of watchedUntilMs)
         if (untilMs > Math.max(now(), watched.get(publisherId) ?? 0)) watched.set(publisherId, untilMs);
       watchedUntilMs = watched;

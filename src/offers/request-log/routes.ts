@@ -46,7 +46,7 @@ const schema = {
   },
 };
 
-/** Dependencies of the stream. `checkKey` tells whether its key is still valid. */
+/** Dependencies of the call stream. `checkKey` reports whether the caller's key is still valid. */
 type StreamDeps = {
   requestLog: RequestLog;
   now: () => number;
@@ -56,7 +56,7 @@ type StreamDeps = {
   logger: Logger;
 };
 
-/** Stream of a publisher's calls (docs/reference/debugging.md#live-calls). */
+/** Registers the route that streams a publisher's calls (docs/reference/debugging.md#live-calls). */
 export async function liveCallRoutes(app: App, { requestLog, now, auth, catalog, checkKey, logger }: StreamDeps) {
   const streams = createEventStreams(logger);
   app.addHook('preClose', async () => streams.close());
@@ -88,7 +88,7 @@ export async function liveCallRoutes(app: App, { requestLog, now, auth, catalog,
   });
 }
 
-/** Placements that a call requested offers for. A fetch without a placement used the default one. */
+/** Returns the placements that a call requested offers for. A fetch without a placement uses the default placement. */
 function placementsOf(call: LiveCall, defaultPlacement: string | null): string[] {
   const fields = { ...asObject(call.query), ...asObject(call.body) };
   const listed = Array.isArray(fields.placements) ? fields.placements.map((item) => asObject(item).name) : [];

@@ -3,26 +3,26 @@ import { dayMs, minuteMs } from '../../platform/lib/time.ts';
 
 type StoredDetail = { path: string; message: string };
 
-/** A call with its response, masked. */
+/** Masked call with its response. */
 export type LiveCall = {
   method: string;
-  /** Path without the query. */
+  /** Request path without the query. */
   path: string;
   status: number;
-  /** Duration in the service until the response was sent (milliseconds). */
+  /** Time in the service until the response was sent, in milliseconds. */
   ms: number;
   query: unknown;
   body: unknown;
   answer: unknown;
-  /** Code and message of a rejection. */
+  /** Error code and message of a rejected call. */
   error: { code: string; message: string; details?: readonly StoredDetail[] } | null;
-  /** Ignored and dropped values, with the stored form of their problems. */
+  /** Notices about ignored and dropped values, in their stored form. */
   notes: readonly StoredDetail[];
-  /** Session of a fetch, or the session that a perks call refers to. */
+  /** Id of the session that a fetch created, or that a perks call refers to. */
   sessionId: string | null;
 };
 
-/** Whether the call created its session. Perks calls only refer to one. */
+/** Whether the call created its session. Perks calls only refer to an existing session. */
 export const isFetch = ({ path, sessionId }: LiveCall): boolean => sessionId !== null && path.startsWith('/native/');
 
 export const isRefused = (status: number): boolean => status >= 400;
@@ -30,17 +30,20 @@ export const isRefused = (status: number): boolean => status >= 400;
 export type LoggedCall = { id: string; at: Date; call: LiveCall };
 
 /**
- * Number of requests in which a field was ignored, dropped or refused. `message` is the stored form of the reason.
- * Values are not stored.
+ * Notice with the number of requests in which a field was ignored, dropped or refused. `message` is the stored form of
+ * the reason. Field values are not stored.
  */
 export type Notice = { path: string; message: string; refused: boolean; count: number; lastAt: Date };
 
 type OfPublisher<Entry> = Entry & { publisherId: number };
 
-/** Retention of calls (milliseconds); longer for refused ones, because they are logged without an open page. */
+/**
+ * Retention of calls, in milliseconds. Refused calls are retained longer, because they are logged even if no page is
+ * open.
+ */
 const keptMs = 10 * minuteMs;
 export const refusedKeptMs = 60 * minuteMs;
-/** Retention of notices (milliseconds), and maximum number of stored notices of a publisher. */
+/** Retention of notices, in milliseconds. `maxNotices` limits the number of stored notices per publisher. */
 const noticesKeptMs = dayMs;
 const maxNotices = 100;
 
@@ -52,7 +55,7 @@ export async function writeWatch(executor: Executor, publisherId: number, untilM
   );
 }
 
-/** Reads the watched publishers, and the end of their watch. */
+/** Returns the end time of the watch on each watched publisher. */
 export async function readWatched(executor: Executor, nowMs: number): Promise<Map<number, number>> {
   const { rows } = await executor.query<{ publisher_id: number; until: Date }>({
     name: 'live_watches',
@@ -67,7 +70,7 @@ export async function writeCalls(
   calls: readonly OfPublisher<LoggedCall>[],
   nowMs: number,
 ): Promise<void> {
-  // A call is JSON in a text, because it may contain characters that PostgreSQL cannot store.
+  // A call is stored as JSON text, because it may contain characters that PostgreSQL's JSON type cannot store.
   const rows = calls.map(({ call, ...row }) => ({
     ...row,
     call: JSON.stringify(call),
@@ -93,7 +96,10 @@ async function deleteOldCalls(executor: Executor, nowMs: number): Promise<void> 
 
 type CallQuery = { sinceMs: number; refusedSinceMs?: number; except: readonly string[]; limit: number };
 
-/** Reads a publisher's last calls since a time, and refused ones since another, without given ids; oldest first. */
+/**
+ * Reads a publisher's latest calls since a time, and refused calls since another time, oldest first. Calls with the
+ * given ids are excluded.
+ */
 export async function readCalls(
   executor: Executor,
   publisherId: number,
@@ -112,9 +118,12 @@ export async function readCalls(
   return rows.map(({ call, ...row }) => ({ ...row, call: JSON.parse(call) as LiveCall }));
 }
 
-/** Adds to the stored notices, and keeps only each publisher's newest. Each path and message must occur once. */
+/**
+ * Adds counts to the stored notices and retains only the newest notices of each publisher. Each combination of path and
+ * message must occur only once.
+ */
 export async function writeNotices(executor: Executor, notices: readonly OfPublisher<Notice>[]): Promise<void> {
-  // Rows are sorted by key, so that two processes that write the same rows lock them in a consistent order.
+  // Rows are sorted by key, so that two processes writing the same rows lock them in the same order.
   await executor.query(
     `insert into request_notices as stored (publisher_id, path, message, refused, count, last_at)
     select * from json_to_recordset($1::json) as given
@@ -151,7 +160,7 @@ export async function findNotices(executor: Executor, publisherId: number, nowMs
   return rows;
 }
 
-/** Retention: deletes expired calls, watches and notices. */
+/** Deletes expired calls, watches and notices. */
 export async function deleteOldRequests(executor: Executor, nowMs: number): Promise<void> {
   await deleteOldCalls(executor, nowMs);
   await executor.query('delete from live_watches where until < $1', [new Date(nowMs - keptMs)]);

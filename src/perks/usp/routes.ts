@@ -27,7 +27,7 @@ const sessionPath = '/sdk/v4/usp/session/:session_id.json';
 const tags = ['User Selected Perks'];
 const response = { 200: sessionView, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) };
 
-/** Routes of User Selected Perks (docs/reference/perks-and-wallet.md#user-selected-perks). */
+/** Registers the routes of User Selected Perks (docs/reference/perks-and-wallet.md#user-selected-perks). */
 export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: Authenticator<Caller> }): Promise<void> {
   const usp = createUspService(deps);
   const preValidation = auth.requireKey('ads/offers');
@@ -100,13 +100,13 @@ async function noStore(_request: FastifyRequest, reply: FastifyReply): Promise<v
 function callOf(request: FastifyRequest, sessionId: string): UspCall {
   const body = request.body as { pub_user_id?: string | number };
   const query = request.query as { pub_user_id?: string };
-  // Normalised as in fetch-offers, so that the same text is the same user.
+  // Normalised as in fetch-offers, so that the same text identifies the same user.
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
   return { caller: callerOf(request), sessionId, pubUserId, trace: request.trace };
 }
 
 /**
- * Parses a change.
+ * Parses a selection change.
  * @throws AppError invalid_request, campaign_not_in_session
  */
 function changeOf({
@@ -128,9 +128,9 @@ function refuseContradiction(selected: readonly number[], unselected: readonly n
 }
 
 /**
- * Ids of campaigns that the session showed. Any other one is an unknown campaign, whether it exists or not
- * (docs/reference/access-and-errors.md#unknown-campaigns).
- * @param ids ids as in the path or the body
+ * Returns the ids of campaigns that the session showed. Any other id is treated as an unknown campaign, whether or not
+ * the campaign exists (docs/reference/access-and-errors.md#unknown-campaigns).
+ * @param ids campaign ids from the path or body
  * @throws AppError campaign_not_in_session (404)
  */
 const shownIn = ({ campaignIds }: UspSession, ids: readonly (number | string)[]): number[] =>

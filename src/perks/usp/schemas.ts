@@ -2,7 +2,10 @@ import { Type } from '@sinclair/typebox';
 import { couponSchema } from '../../coupons/coupon.ts';
 import { exactNumber } from '../../platform/http/schemas.ts';
 
-/** Any text. A text that no fetch could have is just another user's. Numbers are accepted as text. */
+/**
+ * Accepts any text. A user id that no fetch can have simply does not match the session's user. Numbers are accepted as
+ * text.
+ */
 const userId = Type.Optional(
   Type.Union([Type.String({ maxLength: 256 }), exactNumber], {
     description:
@@ -10,7 +13,7 @@ const userId = Type.Optional(
   }),
 );
 
-/** Maximum number of campaign ids in a change. A response never shows more than 10. */
+/** Maximum number of campaign ids in a change. A response never shows more than 10 campaigns. */
 const maxIds = 100;
 
 const campaignIds = (description: string) =>

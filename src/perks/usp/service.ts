@@ -29,23 +29,26 @@ import {
   type UspSession,
 } from '../usp-sessions.ts';
 
-/** Session of a call and its caller. `pubUserId` is null if it is missing. */
+/** Session, caller and trace of a call. `pubUserId` is null if the call does not contain one. */
 export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null; trace: Trace | null };
 
-/** Returns the change that a call requests. It gets the session, so that it can reject campaigns that are not in it. */
+/**
+ * Returns the change that a call requests. It receives the session, so that it can reject campaigns that the session
+ * did not show.
+ */
 type ChangeOf = (session: UspSession) => SelectionChange;
 
 export type UspService = {
   get: (call: UspCall) => Promise<SessionData>;
   change: (call: UspCall, changeOf: ChangeOf) => Promise<SessionData>;
   /**
-   * Applies the change and wraps the session. Idempotent: a wrapped session is returned unchanged, and no webhook is
-   * sent again.
+   * Applies the change and wraps the session. Idempotent: a session that is already wrapped is returned unchanged,
+   * without another webhook.
    */
   wrap: (call: UspCall, changeOf: ChangeOf, recipient: Recipient | null) => Promise<SessionData>;
 };
 
-/** `data` of the session view (docs/reference/perks-and-wallet.md#user-selected-perks). */
+/** `data` member of the session view (docs/reference/perks-and-wallet.md#user-selected-perks). */
 type SessionData = ReturnType<typeof viewOf>;
 
 /** Dependencies for writing a batch of wraps. */
@@ -55,14 +58,14 @@ type WrapDeps = {
   config: Config;
   eventMeter: EventMeter;
   coupons: CouponIssuer;
-  /** Messages; null if none are sent. */
+  /** Outbox for perk messages, or null if messages are not available. */
   messages: PerkMessages | null;
 };
 
-/** Dependencies of the calls. `now` returns epoch milliseconds. */
+/** Dependencies of the User Selected Perks calls. `now` returns epoch milliseconds. */
 export type UspDeps = WrapDeps & { dbHealth: DatabaseHealth; batchMeters: BatchMeters; now: () => number };
 
-/** How long after the fetch a session can be changed and wrapped (milliseconds). */
+/** Time after the fetch during which a session can be changed and wrapped, in milliseconds. */
 const openForMs = dayMs;
 
 /**
@@ -71,10 +74,10 @@ const openForMs = dayMs;
  */
 export function createUspService({ dbHealth, batchMeters, now, ...written }: UspDeps): UspService {
   const { pool } = written;
-  // For direct queries to the database; batches fail fast by themselves.
+  // For direct database queries. Batchers fail fast on their own.
   const failFast = createFailFast(dbHealth);
-  // Reads the sessions of concurrent calls together. A statement for each took two thirds of a wrap's time in
-  // PostgreSQL.
+  // Reads the sessions of concurrent calls in one query. With a query per call, reading took two thirds of a wrap's
+  // time in PostgreSQL.
   const sessions = createBatcher<SessionKey, UspSession | null>({
     write: (keys) => findUspSessions(pool, keys),
     dbHealth,
@@ -87,17 +90,17 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
   });
 
   async function find({ caller, sessionId, pubUserId }: UspCall): Promise<UspSession> {
-    // The SDK id is public, so its callers must prove by the user id that the session is theirs. An API key needs no
-    // proof.
+    // The SDK id is public, so its callers must prove with the user id that the session is theirs. Callers with an API
+    // key need no proof.
     if (caller.key === null && pubUserId === null) throw new AppError('pub_user_id_required');
     const id = sessionId.toLowerCase();
-    // A forged id can have a time beyond PostgreSQL's dates.
+    // A forged id can contain a time outside PostgreSQL's date range.
     if (!isPossibleUuid7(id, now())) throw new AppError('session_not_found');
     const session = await sessions.add({ publisherId: caller.publisher.id, id });
     if (session === null) throw new AppError('session_not_found');
     const resources = caller.key?.restrictions?.resources ?? null;
     if (resources !== null && !isWithin(session, resources)) throw new AppError('session_not_found');
-    // This precedes any other error, so that another user learns nothing about the session.
+    // Checked before any other error, so that another user learns nothing about the session.
     const hasUser = session.usp || session.pubUserId !== null;
     const isForeign = pubUserId !== null && hasUser && pubUserId !== session.pubUserId;
     if (isForeign) throw new AppError('session_not_found');
@@ -109,7 +112,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
   const perksIn = (session: UspSession, selected: readonly number[], { caller }: UspCall): ConfirmedPerk[] =>
     perksOf(session, selected, contextOf(written, caller));
 
-  /** View of a session, with its codes once it is wrapped. */
+  /** Returns the view of a session, including the codes if it is wrapped. */
   async function view(session: UspSession, call: UspCall): Promise<SessionData> {
     if (session.wrappedAt === null) return viewOf(session, now());
     const perks = perksIn(session, session.selected, call);
@@ -146,14 +149,14 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
   return { get, change, wrap };
 }
 
-/** Whether everything that a session showed is within the resources of a key. */
+/** Whether a key's resources include everything that a session showed. */
 const isWithin = ({ placement, campaignIds }: UspSession, { campaigns, placements }: KeyResources): boolean =>
   (placements === null || placements.has(placement)) &&
   (campaigns === null || campaignIds.every((id) => campaigns.has(id)));
 
 const isExpired = (session: UspSession, nowMs: number): boolean => nowMs - timeOfUuid7(session.id) > openForMs;
 
-/** `perks` are those of a wrapped session. */
+/** Builds the session view. `perks` are the confirmed perks of a wrapped session. */
 function viewOf(session: UspSession, nowMs: number, perks: readonly ConfirmedPerk[] = []) {
   const { id, pubUserId, campaignIds, wrappedAt } = session;
   const selected = new Set(session.selected);
@@ -173,22 +176,22 @@ function viewOf(session: UspSession, nowMs: number, perks: readonly ConfirmedPer
   };
 }
 
-/** A call that wraps, with its session. */
+/** Wrap call with its session. */
 type Wrap = {
   session: UspSession;
   caller: Caller;
   nowMs: number;
   trace: Trace | null;
-  /** Recipient of the e-mail with the perks; null for none. */
+  /** Recipient of the perk e-mail, or null if none was requested. */
   recipient: Recipient | null;
 };
 
-/** A wrap that was the first of its session, which is wrapped now, and its perks. */
+/** First wrap of a session. It contains the wrapped session and its perks. */
 type Confirmation = Wrap & { perks: readonly ConfirmedPerk[] };
 
 /**
- * Wraps sessions, stores their selections for the reports, and enqueues their webhooks, all in one transaction.
- * @returns for each the wrapped session with its perks, or null if another call was first
+ * Wraps sessions, stores their selection events for reports, and enqueues their webhooks, all in one transaction.
+ * @returns the wrapped session with its perks for each item, or null if another call wrapped the session first
  */
 async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(Confirmation | null)[]> {
   const firstBySession = [...new Map(items.toReversed().map((item) => [item.session.id, item])).values()];
@@ -221,7 +224,7 @@ const contextOf = ({ tokens, config }: WrapDeps, { publisher, snapshot }: Caller
   publicUrl: config.publicUrl,
 });
 
-/** Events of the selected perks, for the reports. */
+/** Returns the events of the selected perks, used in reports. */
 const selectionEvents = ({ session, perks, nowMs }: Confirmation): PerkEvent[] =>
   session.dev ? [] : perks.map(({ claims }) => perkEvent('selection', claims, nowMs));
 
@@ -236,7 +239,7 @@ const toWebhook = ({ session, perks, nowMs, trace }: Confirmation): OutboxEvent 
   traceparent: trace?.traceparent ?? null,
 });
 
-/** Message to the user, if the call requests one and there are perks. */
+/** Builds the message to the user, if the call requests one and perks were selected. */
 function toMessage({ session, perks, recipient, nowMs }: Confirmation) {
   const { id: sessionId, publisherId, pubUserId, dev } = session;
   if (recipient === null || dev || pubUserId === null || perks.length === 0) return [];

@@ -9,23 +9,23 @@ import type { WalletItem } from '../wallet-items.ts';
 import { buildWalletPayload, type WalletEvent } from './event-types.ts';
 import type { SavedOffer } from './saved-offers.ts';
 
-/** A change of a wallet. */
+/** Change to a wallet. */
 type WalletChange = {
   event: WalletEvent;
   item: WalletItem;
   atMs: number;
   /**
-   * Whether it is from a developer's session, which is not stored. The webhook is sent once for each offer of the
+   * Whether the change comes from a dev session, which is not stored. Its webhook is sent once per offer of the
    * session.
    */
   dev: boolean;
-  /** Trace of the request that makes the change. */
+  /** Trace of the request that made the change. */
   trace: Trace | null;
-  /** Code that the user got with it; undefined if codes are not given with it. */
+  /** Code that the user got by saving the offer. Undefined if codes are not assigned on saving. */
   coupon: Coupon | undefined;
 };
 
-/** Enqueues the webhook of a change in the transaction of the change: both are committed, or neither. */
+/** Enqueues the webhook of a change in the same transaction, so that either both are committed or neither is. */
 export type NotifyChange = (executor: Transaction, change: WalletChange) => Promise<void>;
 
 export const createChangeNotifier =
@@ -41,8 +41,8 @@ export const createChangeNotifier =
   };
 
 /**
- * A developer's session has no row that would reveal a repeat. The delivery does, because its id is derived from the
- * save.
+ * Returns a delivery id derived from the save. Dev sessions have no row that would reveal a repeated save, so the
+ * delivery id serves this purpose.
  */
 function devDeliveryId(event: string, { sessionId, offerId }: WalletItem): string {
   return v7({

@@ -14,8 +14,8 @@ type Told = {
 };
 
 /**
- * Body of a wallet webhook (docs/reference/perks-and-wallet.md#wallet) with the offer as its user saw it. If `view` is
- * null, the catalogue no longer has the offer, and its texts are empty. Pure function.
+ * Builds the body of a wallet webhook (docs/reference/perks-and-wallet.md#wallet) with the offer as its user saw it. A
+ * null `view` means that the offer is no longer in the catalogue, and its texts are then empty. Pure function.
  */
 export function buildWalletPayload({ event, item, atMs, coupon }: Told, view: OfferView | null): Buffer {
   return Buffer.from(
@@ -68,7 +68,7 @@ const eventType = (name: WalletEvent, title: string, description: string): Event
   sample: (context) => buildSample(name, context),
 });
 
-/** Webhook events of the wallet (docs/reference/perks-and-wallet.md#wallet). */
+/** Webhook event types of the wallet (docs/reference/perks-and-wallet.md#wallet). */
 export const offerSaved = eventType('offer_saved', 'Offer saved', 'Sent when a user saves an offer to the wallet.');
 export const offerRemoved = eventType(
   'offer_removed',

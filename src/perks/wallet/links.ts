@@ -1,24 +1,26 @@
 import { readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
 import { macLength, type Signer } from '../../platform/security/tracking-token.ts';
 
-/** Wallet that a link opens. The user is identified by a keyed hash, so a link reveals nothing. */
+/**
+ * Claims that identify the wallet of a link. The user is identified by a keyed hash, so the link reveals no user data.
+ */
 export type WalletClaims = {
   publisherId: number;
   userKey: string;
-  /** Offer that the link acts on; 0 for the whole wallet. */
+  /** Id of the offer that the link acts on, or 0 for the whole wallet. */
   offerId: number;
-  /** End of validity (epoch seconds). */
+  /** Expiry, in epoch seconds. */
   expiresS: number;
 };
 
-/** Signed links of one purpose: a link that opens a wallet cannot remove an offer, and vice versa. */
+/** Codec for signed links with a single purpose. A link that opens a wallet cannot remove an offer, and vice versa. */
 export type WalletLinks = {
   /**
-   * Creates a link.
-   * @returns 63 characters of base64url; the same for the same claims
+   * Creates a link token.
+   * @returns the token, 63 base64url characters; identical for identical claims
    */
   mint: (claims: WalletClaims) => string;
-  /** Returns the claims of a link with a valid signature that has not expired, or null. */
+  /** Returns the claims of a link token, or null if the signature is invalid or the token has expired. */
   read: (token: unknown, nowMs: number) => WalletClaims | null;
 };
 
@@ -30,8 +32,8 @@ const dataLength = 31;
 const pattern = /^[A-Za-z0-9_-]{63}$/;
 
 /**
- * Layout, 47 bytes: 0 version · 1 key id · 2–5 publisher · 6–21 user key · 22–25 offer · 26–30 end of validity · 31–46
- * HMAC.
+ * Creates the link codec. Layout, 47 bytes: 0 version · 1 key id · 2–5 publisher · 6–21 user key · 22–25 offer · 26–30
+ * expiry · 31–46 HMAC.
  */
 export function createWalletLinks(signer: Signer): WalletLinks {
   return {
@@ -49,7 +51,7 @@ export function createWalletLinks(signer: Signer): WalletLinks {
     read: (token, nowMs) => {
       if (typeof token !== 'string' || !pattern.test(token)) return null;
       const bytes = Buffer.from(token, 'base64url');
-      // The last character has two unused bits; only the canonical encoding of a link is valid.
+      // The last character has two unused bits. Only the canonical encoding is valid.
       if (bytes[0] !== version || bytes.toString('base64url') !== token) return null;
       if (!signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))) return null;
       const expiresS = bytes.readUIntBE(26, 5);

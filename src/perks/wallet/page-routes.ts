@@ -7,10 +7,13 @@ import { createPages } from './page-service.ts';
 import { type WalletDeps, walletPagePath } from './service.ts';
 import { pageHeaders } from './style.ts';
 
-/** Pages are not part of the API reference. A malformed query or form is a bad link, not a validation error. */
+/**
+ * The pages are not part of the API reference. A malformed query or form is reported as an invalid link rather than as
+ * a validation error.
+ */
 const options = { schema: { hide: true }, config: { errorPages: walletErrorPages } };
 
-/** Routes of the page of a user's saved offers. A signed link gives access to one wallet. */
+/** Registers the routes of the wallet page. A signed link gives access to a single wallet. */
 export async function walletPageRoutes(app: App, deps: WalletDeps): Promise<void> {
   const pages = createPages(deps);
   const headersOf = (style: string) => ({
@@ -44,7 +47,7 @@ type Fields = Record<string, unknown>;
 
 const fieldsOf = (body: unknown): Fields => (body ?? {}) as Fields;
 
-/** Relative path, so that it works under any host name. */
+/** Returns a relative path, so that it works with any host name. */
 function pathOf(link: string, form: Fields): string {
   const language = languageOf(form.language);
   return `${walletPagePath}?t=${link}${language === null ? '' : `&language=${language}`}`;

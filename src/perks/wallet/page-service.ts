@@ -9,24 +9,25 @@ import type { SavedOffer } from './saved-offers.ts';
 import { createWalletService, type WalletDeps } from './service.ts';
 import { rules } from './style.ts';
 
-/** Unvalidated values of a query or a form. */
+/** Unvalidated query or form fields. */
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Actions of the page. Errors: invalid_token for any invalid link; wallet_not_enabled. */
+/** Actions of the wallet page. Errors: invalid_token for any invalid link; wallet_not_enabled. */
 export type Pages = {
   /**
-   * Page of the link `t` in the reader's language. With a tracking token `save`, it offers to save that offer.
-   * @returns HTML and its style
+   * Renders the page for the link `t` in the reader's language. With a tracking token in `save`, the page asks whether
+   * to save that offer.
+   * @returns HTML and its style sheet
    */
   show: (query: Fields) => Promise<{ page: string; style: string }>;
   /**
-   * Removes the offer that the signed `t` names. Idempotent.
-   * @returns the link to the page
+   * Removes the offer identified by the signed token `t`. Idempotent.
+   * @returns the link to the wallet page
    */
   remove: (form: Fields, trace: Trace | null) => Promise<string>;
   /**
    * Saves the offer of the tracking token `t`.
-   * @returns the link to the page
+   * @returns the link to the wallet page
    */
   save: (form: Fields, trace: Trace | null) => Promise<string>;
 };
@@ -37,7 +38,7 @@ export function createPages(deps: WalletDeps): Pages {
   const openLinks = createWalletLinks(createSigner(config.tokenKeys, openPurpose));
   const removeLinks = createWalletLinks(createSigner(config.tokenKeys, removePurpose));
 
-  /** Offer of the token, if it belongs to this user and is not saved yet. */
+  /** Returns the offer of a tracking token if it belongs to this user and is not saved yet, or null otherwise. */
   async function saveableOf(
     token: unknown,
     owner: WalletClaims,

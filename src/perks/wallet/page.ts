@@ -6,27 +6,27 @@ import { lastDay, longDay, reader } from '../../platform/i18n/reader.ts';
 import { sanitiseTerms } from '../../platform/lib/sanitise-terms.ts';
 import type { SavedOffer } from './saved-offers.ts';
 
-/** A saved offer with the signed token that removes it. */
+/** Saved offer with the signed token that removes it. */
 type PageOffer = SavedOffer & { removeToken: string };
 
 export type WalletPage = {
   publisherName: string;
-  /** Time zone of the publisher. */
+  /** The publisher's time zone, used for dates. */
   timeZone: string;
-  /** Origin of pictures that can be resized. */
+  /** Origin of resizable images. */
   publicUrl: string;
   style: string;
   offers: readonly PageOffer[];
-  /** An offer that is not in the wallet and can be saved, with the token that saves it. */
+  /** Offer that can be saved, with its token. Null if there is none or it is already in the wallet. */
   saveable: { title: string; token: string } | null;
 };
 
-/** Relative targets of the buttons, which work under any host name. */
+/** Relative targets of the page's forms, so that they work with any host name. */
 export const removePath = '/wallet/remove';
 export const savePath = '/wallet/save';
 
 /**
- * Renders the page with a user's saved offers in the reader's language.
+ * Renders the page of a user's saved offers in the reader's language.
  * @returns HTML
  */
 export function renderWallet({ publisherName, timeZone, publicUrl, style, offers, saveable }: WalletPage): string {
@@ -64,7 +64,7 @@ const savePanel = ({ title, token }: NonNullable<WalletPage['saveable']>): Html 
 <div class="actions"><button class="button main">${t('endUser.wallet.save')}</button></div></form>
 </section>`;
 
-/** Hidden fields. They keep the language for the next page. */
+/** Renders the hidden form fields. They preserve the language for the next page. */
 function hidden(token: string): Html {
   const { language } = reader();
   return html`<input type="hidden" name="t" value="${token}"><input type="hidden" name="language" value="${language}">`;
@@ -88,7 +88,7 @@ ${removeForm(title, removeToken)}
 </div></li>`;
 }
 
-/** The code can be selected as a whole, and is written from left to right in every language. */
+/** Users can select the whole code at once. It is displayed left to right in every language. */
 function couponPart({ code, expires_at: expiresAt, terms }: NonNullable<Coupon>, timeZone: string): Html {
   const until =
     expiresAt === null
@@ -102,8 +102,8 @@ const paragraph = (text: string, className: string): Html =>
   text === '' ? nothing : html`<p class="${className}" dir="auto">${plainText(text)}</p>`;
 
 /**
- * Sanitised again on output, because stored data is never trusted as markup. Headings are nested below that of the
- * offer.
+ * Renders coupon terms. They are sanitised again on output, because stored data is never trusted as markup. Their
+ * headings are nested below the offer's heading.
  */
 const terms = (markup: string): Html =>
   markup === ''
@@ -127,7 +127,10 @@ function removeForm(title: string, token: string): Html {
 
 const pictureTypes = ['hero_image', 'offer_image', 'icon_image'] as const;
 
-/** Widest type of picture that the offer has. Behind it, or instead of it, is the advertiser's initial. */
+/**
+ * Renders the offer's image of the widest available type. The advertiser's initial is behind it, and replaces it if
+ * there is no image.
+ */
 function picture(view: OfferView, publicUrl: string): Html {
   const creative = pictureTypes.flatMap((type) =>
     view.creatives.filter((candidate) => candidate.creative_type === type),

@@ -54,7 +54,7 @@ const removeAnswer = Type.Object({
 });
 
 /**
- * Routes for saving by the offer's own URL, and for the publisher's view of a wallet
+ * Registers the routes for saving an offer by its save URL, and for the publisher's access to a wallet
  * (docs/reference/perks-and-wallet.md#wallet).
  */
 export async function walletRoutes(
@@ -69,10 +69,13 @@ export async function walletRoutes(
   await app.register(listRoutes, { wallet, auth });
 }
 
-/** A malformed query is a bad token, not a validation error: its schema only documents it. */
+/**
+ * A malformed query is reported as an invalid token rather than as a validation error. Its schema serves as
+ * documentation only.
+ */
 const unvalidated = { validatorCompiler: () => () => true, config: { errorPages: walletErrorPages } };
 
-/** Web pages also call DELETE, after a preflight (docs/reference/fetch-offers.md#request). */
+/** Web pages also call DELETE, after a CORS preflight (docs/reference/fetch-offers.md#request). */
 const corsMethods = ['GET', 'DELETE', 'OPTIONS'];
 
 const reminderBody = Type.Partial(
@@ -101,7 +104,7 @@ function jsonOrNothing(body: string | Buffer): unknown {
   }
 }
 
-/** Fields of a body that request a reminder. Other fields, and values of other types, are ignored. */
+/** Returns the body fields that request a reminder. Other fields, and values of other types, are ignored. */
 function askedOf(body: unknown) {
   const { consent, email, language } = (typeof body === 'object' && body !== null ? body : {}) as Record<
     string,
@@ -115,7 +118,7 @@ function askedOf(body: unknown) {
 }
 
 async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Promise<void> {
-  // Any body is accepted; anything but JSON is ignored.
+  // Any body is accepted, but only JSON is parsed.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, jsonOrNothing(body)));
   const querystring = Type.Object({
@@ -192,7 +195,7 @@ async function listRoutes(
     const offers = await Promise.all(
       saved.map(async ({ view, qrUrl, savedAt, state, coupon }) => ({
         ...view,
-        // An expired offer links to the wallet page, which shows that it has expired.
+        // An expired offer links to the wallet page, which indicates that the offer has expired.
         click_url: state === 'active' ? view.click_url : walletUrl,
         tags: [...view.tags],
         qr_code_img: await qrCodes.make(qrUrl),
@@ -226,6 +229,6 @@ async function listRoutes(
   });
 }
 
-/** Normalised as in fetch-offers, so that the same text is the same user. */
+/** Normalised as in fetch-offers, so that the same text identifies the same user. */
 const ownerOf = (wallet: WalletService, publisherId: number, pubUserId: string): Promise<WalletOwner> =>
   wallet.ownerOf(publisherId, pubUserId.toWellFormed().trim());

@@ -11,27 +11,30 @@ import { renderShown } from '../confirmed-perk.ts';
 import type { WalletItem } from '../wallet-items.ts';
 
 /**
- * State of a saved offer. `expired` means paused, removed, or of a campaign that is over; it stays in the wallet
- * without a link.
+ * State of a saved offer. `expired` means that the offer is paused or removed, or that its campaign has ended. An
+ * expired offer stays in the wallet without a link.
  */
 type WalletState = 'active' | 'expired';
 
-/** A saved offer as it is displayed. */
+/** Saved offer as displayed in the wallet. */
 export type SavedOffer = {
   item: WalletItem;
-  /** View without its QR code, which encodes `qrUrl`. */
+  /** Offer view without its QR code, which encodes `qrUrl`. */
   view: OfferView;
   qrUrl: string;
   savedAt: Date;
   state: WalletState;
-  /** The user's code, or null if absent. */
+  /** The user's coupon, or null if there is none. */
   coupon: Coupon;
 };
 
-/** Dependencies; `now` returns epoch milliseconds. */
+/** Dependencies of saved offers. `now` returns epoch milliseconds. */
 type SavedOfferDeps = { catalog: CatalogStore; tokens: TokenCodec; config: Config; now: () => number };
 
-/** Builds saved offers from the current catalogue, without offers that were removed more than a month ago. */
+/**
+ * Creates a function that builds saved offers from the current catalogue. It omits offers that were removed more than a
+ * month ago.
+ */
 export function createSavedOffers({
   catalog,
   tokens,
@@ -49,8 +52,8 @@ export function createSavedOffers({
       const offer = offerAt(catalogueOffer, now());
       const qrClaims: TokenClaims = { publisherId, sessionId: null, offerId, campaignId, position: 0, dev: false };
       const sessionClaims = { ...qrClaims, sessionId, position };
-      // Clicks belong to the session of the save while its token is valid; later to no session, like those of a QR
-      // code.
+      // Clicks are attributed to the session of the save while its token is valid. After that, they belong to no
+      // session, as with a QR code.
       const token = tokens.mint(checkToken(sessionClaims, now(), eventKinds.click.token) ? sessionClaims : qrClaims);
       const { language, macros } = item;
       const view = renderShown(offer, { publisher, language, macros, token, hasUser: true, publicUrl });
@@ -70,7 +73,7 @@ export function createSavedOffers({
 
 type CouponDeps = { pool: Executor; catalog: CatalogStore; coupons: CouponIssuer; now: () => number };
 
-/** Adds the user's codes to saved offers. */
+/** Adds the user's coupons to saved offers. */
 export async function withCoupons(
   { pool, catalog, coupons, now }: CouponDeps,
   saved: readonly SavedOffer[],

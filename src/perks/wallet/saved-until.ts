@@ -2,7 +2,10 @@ import { endMsOf } from '../../catalog/provisioning.ts';
 import type { Offer } from '../../catalog/types.ts';
 import type { Coupon } from '../../coupons/coupon.ts';
 
-/** End of a saved offer for its user: that of its campaign, or of the user's code; null if it has no end. */
+/**
+ * Returns the end of a saved offer for its user: the end of its campaign or of the user's code. Returns null if it has
+ * no end.
+ */
 export function savedUntilMs({ campaign }: Offer, coupon: Coupon): number | null {
   const ends = [endMsOf(campaign), coupon?.expires_at == null ? null : Date.parse(coupon.expires_at)];
   const knownEnds = ends.filter((end) => end !== null);

@@ -21,10 +21,10 @@ import { createSavedOffers, type SavedOffer, withCoupons } from './saved-offers.
 import { savedUntilMs } from './saved-until.ts';
 import { createSaveTokenVerifier, type VerifySaveToken } from './verify-save-token.ts';
 
-/** A wallet, which belongs to one user of one publisher. */
+/** Wallet owner: a user of a publisher. */
 export type WalletOwner = { publisherId: number; userKey: string };
 
-/** Dependencies of the wallet; `now` returns epoch milliseconds. */
+/** Dependencies of the wallet service. `now` returns epoch milliseconds. */
 export type WalletDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
@@ -33,41 +33,42 @@ export type WalletDeps = {
   config: Config;
   eventMeter: EventMeter;
   coupons: CouponIssuer;
-  /** Messages; null if none are sent. */
+  /** Outbox for perk messages, or null if messages are not available. */
   messages: PerkMessages | null;
   now: () => number;
 };
 
 /**
- * Calls of the wallet (docs/reference/perks-and-wallet.md#wallet). All reject with `unavailable` (503) while the
+ * Wallet calls (docs/reference/perks-and-wallet.md#wallet). All calls reject with `unavailable` (503) while the
  * database is unavailable.
  */
 export type WalletService = {
   /**
-   * Saves the offer of a tracking token. `recipient` gets a reminder before it ends.
+   * Saves the offer of a tracking token. `recipient` gets a reminder before the offer ends.
    * @returns the URL of the wallet page. Errors: invalid_token, wallet_not_enabled
    */
   save: (token: unknown, trace: Trace | null, recipient?: Recipient | null) => Promise<string>;
-  /** URL of the wallet page of the token's user; nothing is saved. Errors as for `save`. */
+  /** Returns the wallet page URL of the token's user without saving the offer. Errors are the same as for `save`. */
   pageOf: (token: unknown) => Promise<string>;
-  /** Verifies a token; nothing is saved. Errors as for `save`. */
+  /** Verifies a token without saving the offer. Errors are the same as for `save`. */
   verify: VerifySaveToken;
   list: (owner: WalletOwner) => Promise<readonly SavedOffer[]>;
-  /** URL of the owner's wallet page, the same all day; valid for 59 to 60 days. */
+  /** Returns the URL of the owner's wallet page. The URL is the same for a whole day, and valid for 59 to 60 days. */
   pageFor: (owner: WalletOwner) => string;
   /**
-   * Removes an offer.
-   * @returns false if it was not there
+   * Removes a saved offer.
+   * @returns false if the offer was not in the wallet
    */
   remove: (owner: WalletOwner, offerId: number, trace: Trace | null) => Promise<boolean>;
   ownerOf: (publisherId: number, pubUserId: string) => Promise<WalletOwner>;
-  /** Owner that a link was created for, even if the key has changed since. */
+  /** Returns the owner that a link was created for, even if the user key has changed since then. */
   ownerByLink: <Owner extends WalletOwner>(owner: Owner) => Promise<Owner>;
 };
 
 /**
- * How long after the session a link to the wallet is valid (milliseconds). An offer can be saved for 30 days, so a link
- * is valid for at least 30 days. It is counted from the session, so that a repeated save gets the same response.
+ * Lifetime of a wallet link after its session, in milliseconds. An offer can be saved for 30 days after the session, so
+ * a link is always valid for at least 30 days. The lifetime starts at the session, so that a repeated save gets the
+ * same response.
  */
 const linkLifeMs = 60 * dayMs;
 
@@ -79,7 +80,7 @@ export function createWalletService(deps: WalletDeps): WalletService {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const links = createWalletLinks(createSigner(config.tokenKeys, openPurpose));
 
-  /** Key of a user, whose wallet moves to it from keys under earlier peppers. */
+  /** Returns a user's key. Moves the user's wallet to it from keys under earlier peppers. */
   async function userKeyOf(publisherId: number, pubUserId: string): Promise<string> {
     const [userKey = '', ...earlier] = userKeys.allOf(publisherId, pubUserId);
     if (earlier.length > 0) await moveItems(pool, publisherId, earlier, userKey);

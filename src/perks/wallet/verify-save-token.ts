@@ -8,22 +8,25 @@ import { problem } from '../../platform/problem.ts';
 import { checkToken, type TokenCodec } from '../../platform/security/tracking-token.ts';
 import { findSessionUser, type WalletItem } from '../wallet-items.ts';
 
-/** Use of a token: to `view` its user's wallet, or to `save` its offer, which the offer must also allow. */
+/**
+ * Purpose of a token: to `view` its user's wallet, or to `save` its offer, which also requires that the offer allows
+ * saving.
+ */
 type TokenUse = 'view' | 'save';
 
-/** Item that a token saves. `recorded` is false for a developer's session, which is not stored. */
+/** Wallet item that a token saves. `recorded` is false for a dev session, which is not stored. */
 type VerifiedSave = { item: WalletItem; offer: Offer; recorded: boolean };
 
 /**
- * Verifies a tracking token for saving. It is valid as long as that of a click
- * (docs/reference/tracking-and-conversions.md#tracking-urls). Errors: invalid_token; wallet_not_enabled if publisher or
- * offer do not allow it, or the session has no user.
+ * Verifies a tracking token for saving an offer. It is valid for as long as a click token
+ * (docs/reference/tracking-and-conversions.md#tracking-urls). Errors: invalid_token; wallet_not_enabled if the
+ * publisher or offer does not allow saving, or if the session has no user.
  */
 export type VerifySaveToken = (token: unknown, use: TokenUse) => Promise<VerifiedSave>;
 
 type UserKeyOf = (publisherId: number, pubUserId: string) => Promise<string>;
 
-/** Dependencies; `now` returns epoch milliseconds. */
+/** Dependencies of the token verifier. `now` returns epoch milliseconds. */
 type VerifierDeps = { catalog: CatalogStore; tokens: TokenCodec; pool: Executor; now: () => number };
 
 export function createSaveTokenVerifier(

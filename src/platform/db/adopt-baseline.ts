@@ -13,7 +13,10 @@ export const isBaseline = ({ name }: { name: string }): boolean => name.startsWi
 export const isFromBeforeBaseline = (applied: Applied, replaced: ReplacedNames): boolean =>
   replaced.some((name) => applied.has(name));
 
-/** @throws StartupError when a database has only a part of the migrations that the baseline replaces */
+/**
+ * Rejects a database with only some of the migrations that the baseline replaces.
+ * @throws StartupError if only some of them were applied
+ */
 export function refuseBeforeBaseline(applied: Applied, replaced: ReplacedNames): void {
   const count = replaced.filter((name) => applied.has(name)).length;
   if (count === 0 || count === replaced.length) return;
@@ -25,12 +28,12 @@ export function refuseBeforeBaseline(applied: Applied, replaced: ReplacedNames):
 }
 
 /**
- * Records the baseline in a database whose schema the replaced migrations created, in one transaction. First it creates
- * the expected schema next to the actual one, compares the two, and rolls it back. The records of the replaced
- * migrations stay, so that an earlier build still starts.
+ * Records the baseline in a database whose schema was created by the replaced migrations. It runs in one transaction.
+ * First it creates the expected schema next to the actual one, compares the two, and rolls the expected schema back.
+ * The records of the replaced migrations are retained, so that an earlier build can still start.
  * @param baseline files of the baseline
  * @param later other migrations of the database, in the order in which they were applied
- * @throws StartupError when the schemas differ; nothing is changed
+ * @throws StartupError if the schemas differ; nothing is changed
  */
 export async function adoptBaseline(
   client: Executor,
@@ -44,13 +47,13 @@ export async function adoptBaseline(
     await recordApplied(client, baseline);
     await client.query('commit');
   } catch (err) {
-    // A connection that broke has rolled back.
+    // A broken connection has already rolled back.
     await client.query('rollback').catch(() => {});
     throw err;
   }
 }
 
-/** Describes the schema that migrations create, which exists only inside a savepoint of the transaction. */
+/** Describes the schema that migrations create. The schema exists only within a savepoint of the transaction. */
 async function describeExpected(client: Executor, migrations: readonly Migration[]): Promise<SchemaDescription> {
   await client.query('savepoint expected_schema');
   await client.query('create schema perkwire_expected').catch((err: { code?: string }) => {
@@ -67,10 +70,13 @@ async function describeExpected(client: Executor, migrations: readonly Migration
   return expected;
 }
 
-/** Number of differences that the message lists, and length of each definition in it. */
+/** Maximum number of differences listed in the error message, and maximum length of each definition in it. */
 const [listedDifferences, listedLength] = [5, 120];
 
-/** Refuses a schema in which an expected part is missing or differs. Indexes or tables of the operator may stay. */
+/**
+ * Rejects a schema in which an expected part is missing or differs. Additional indexes or tables created by the
+ * operator are allowed.
+ */
 function refuseDifferences(actual: SchemaDescription, expected: SchemaDescription): void {
   const differences = [...expected.keys()].filter((part) => actual.get(part) !== expected.get(part)).sort();
   if (differences.length === 0) return;

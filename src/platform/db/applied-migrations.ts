@@ -1,7 +1,9 @@
 import type { Migration } from './migration-files.ts';
 import type { Executor } from './pool.ts';
 
-/** Checksums of an applied migration; null: the build that applied it recorded none. */
+/**
+ * Recorded checksums of an applied migration. Null means that the build that applied it did not record this checksum.
+ */
 type Recorded = { checksum: string | null; sqlChecksum: string | null };
 
 /** Applied migrations by name, in the order in which they were applied. */
@@ -15,7 +17,10 @@ export async function readApplied(executor: Executor): Promise<Applied> {
   return new Map(rows.map(({ name, ...recorded }) => [name, recorded]));
 }
 
-/** Adds the column that earlier builds did not have. Later starts must not wait for a dump that reads the table. */
+/**
+ * Adds the column that earlier builds did not have. If the column exists, the table is not altered, so that later
+ * starts do not wait for a dump that is reading it.
+ */
 export async function addSqlChecksum(executor: Executor): Promise<void> {
   const column = await executor.query(
     "select from pg_attribute where attrelid = 'schema_migrations'::regclass and attname = 'sql_checksum'",

@@ -6,22 +6,22 @@ import { isDatabaseUnavailable } from './pool.ts';
 
 export type Entry<Item, Result> = {
   item: Item;
-  /** Time at which it was added (`performance.now()`). */
+  /** Time when the item was added, from `performance.now()`. */
   sinceMs: number;
   resolve: (result: Result | Promise<Result>) => void;
   reject: (err: unknown) => void;
 };
 
 /**
- * Entries that are written together. `abandoned` means that the database became unavailable and all of them were
+ * Entries that are written together. `abandoned` means that the database became unavailable and all entries were
  * rejected.
  */
 export type Batch<Item, Result> = { entries: readonly Entry<Item, Result>[]; abandoned: boolean };
 
 export type BatchWriter<Item, Result> = {
   /**
-   * Writes a batch and commits it. Returns one result per item, in order. A result may be a promise, which may resolve
-   * later or reject for its item only. Throws only if nothing was committed.
+   * Writes and commits a batch. Returns one result per item, in order. A result may be a promise that resolves later,
+   * or that rejects for its item only. Throws only if nothing was committed.
    */
   write: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>;
   dbHealth: {
@@ -31,11 +31,11 @@ export type BatchWriter<Item, Result> = {
     sawFailure: (err: unknown) => void;
   };
   meter: BatchMeter;
-  /** Trace that an item belongs to. */
+  /** Returns the trace that an item belongs to. */
   traceOf?: (item: Item) => Trace | null;
 };
 
-/** Writes a batch and settles its entries; calls `onCommit` before that. Never rejects. */
+/** Writes a batch, calls `onCommit`, and then settles the entries. Never rejects. */
 export async function writeBatch<Item, Result>(
   { write, dbHealth, meter, traceOf }: BatchWriter<Item, Result>,
   batch: Batch<Item, Result>,
@@ -65,7 +65,10 @@ export async function writeBatch<Item, Result>(
   }
 }
 
-/** Adds the commit to the trace of every item. It starts when the item was added, so it includes the waiting time. */
+/**
+ * Adds a commit span to the trace of every item. The span starts when the item was added, so it includes the queue
+ * time.
+ */
 function traceCommit<Item, Result>(
   entries: readonly Entry<Item, Result>[],
   startMs: number,
@@ -78,7 +81,9 @@ function traceCommit<Item, Result>(
   }
 }
 
-/** Writes the items one by one while the database is available; otherwise each would wait for its timeout. */
+/**
+ * Writes items individually while the database is available. Without this check, each item would wait for its timeout.
+ */
 async function writeEach<Item, Result>(writer: BatchWriter<Item, Result>, batch: Batch<Item, Result>): Promise<void> {
   for (const [at, entry] of batch.entries.entries()) {
     if (batch.abandoned) return rejectAll(batch.entries.slice(at), databaseUnavailable());
@@ -93,22 +98,22 @@ export function rejectAll<Item, Result>(entries: readonly Entry<Item, Result>[],
   for (const entry of entries) entry.reject(reason);
 }
 
-/** Metrics of one batcher. They are updated once per batch, however many items it has. */
+/** Metrics of a batcher. They are updated once per batch, regardless of the number of items. */
 export type BatchMeter = {
   /**
    * Called when a batch starts.
-   * @param waitMs how long its first item has waited (milliseconds)
+   * @param waitMs queue time of the first item, in milliseconds
    */
   started: (items: number, waitMs: number) => void;
   /**
    * Called when a batch ends.
-   * @param ms time from its start to its commit or failure (milliseconds)
+   * @param ms time from the start of the batch to its commit or failure, in milliseconds
    */
   ended: (ms: number, failed: boolean) => void;
   watchWaiting: (read: () => number) => void;
 };
 
-/** Returns the meter for batches with a name. */
+/** Returns the meter for batches with the given name. */
 export type BatchMeters = (name: string) => BatchMeter;
 
 export const noBatchMeter: BatchMeter = { started: () => {}, ended: () => {}, watchWaiting: () => {} };
@@ -117,7 +122,7 @@ const itemBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 const waitBucketsS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const commitBucketsS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-/** Metrics of group commits (docs/monitoring.md#metrics). */
+/** Creates the metrics of group commits (docs/monitoring.md#metrics). */
 export function createBatchMeters(registry: Registry): BatchMeters {
   const common = { labelNames: ['batch'] as const, registers: [registry] };
   const items = new Histogram({

@@ -10,43 +10,50 @@ import {
 } from './batch.ts';
 
 export type BatcherOptions<Item, Result> = Omit<BatchWriter<Item, Result>, 'meter'> & {
-  /** Maximum number of items in a transaction. */
+  /** Maximum number of items per transaction. */
   maxItems?: number;
   /**
-   * Maximum number of concurrent transactions. One is enough for a fast database; more hide the latency of a slow one.
+   * Maximum number of concurrent transactions. One is enough for a fast database. Additional transactions hide the
+   * latency of a slow one.
    */
   maxConcurrentBatches?: number;
-  /** Minimum number of items to start a transaction while another is under way. */
+  /** Minimum number of items required to start a transaction while another one is running. */
   minConcurrentItems?: number;
-  /** Maximum number of waiting items. Further items are rejected with 503. */
+  /** Maximum number of queued items. Further items are rejected with 503. */
   maxWaiting?: number;
   meter?: BatchMeter;
 };
 
 export type Batcher<Item, Result> = {
-  /** Adds an item and resolves after its commit. Rejects with `unavailable` (503) if the database is unavailable. */
+  /** Adds an item. Resolves after the commit, or rejects with `unavailable` (503) if the database is unavailable. */
   add: (item: Item) => Promise<Result>;
-  /** Resolves when the items that are waiting or under way now are written or have failed. Null if there are none. */
+  /**
+   * Returns a promise that resolves when all items that are queued or running now have been written or have failed.
+   * Returns null if there are no such items.
+   */
   written: () => Promise<void> | null;
-  /** Resolves when no item is waiting or under way. */
+  /** Resolves when no items are queued or running. */
   drain: () => Promise<void>;
 };
 
 /**
- * After this time, a running batch counts as slow, and the next one starts concurrently, however small it is
- * (milliseconds).
+ * Duration after which a running batch is considered slow, in milliseconds. The next batch then starts concurrently,
+ * regardless of its size.
  */
 const slowBatchMs = 5;
 
-/** Number of waiting items that are sent to the database before the previous batch is answered. */
+/** Minimum number of queued items for sending a batch before the previous batch's response has been processed. */
 const minEarlyItems = 4;
 
 /**
- * Group commit: concurrent requests share one transaction. A batch starts at once if none is running; items that arrive
- * meanwhile form the next one, so a single write never waits for others. A second batch runs concurrently only if both
- * are large, because two batches of half the size cost half as much again. To keep the database busy,
- * `minConcurrentItems` items are sent before more are read, and the next batch is sent before the last one is answered.
- * If a batch fails because of its data, its items are written one by one, so that only invalid items fail.
+ * Creates a batcher for group commits: concurrent requests share one transaction.
+ * - If no batch is running, one starts immediately. Items that arrive meanwhile form the next batch, so a single write
+ *   never waits for others.
+ * - A second batch runs concurrently only if both are large, because two batches of half the size cost half as much
+ *   again as one.
+ * - To keep the database busy, `minConcurrentItems` items are sent before more requests are read, and the next batch is
+ *   sent before the previous one's response is processed.
+ * - If a batch fails because of its data, its items are written individually, so that only invalid items fail.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const { dbHealth, maxItems = 256, maxConcurrentBatches = 2, maxWaiting = 20_000, meter = noBatchMeter } = options;
@@ -59,7 +66,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   const onIdle: (() => void)[] = [];
 
   const mayStart = (): boolean => underWay.count() < maxConcurrentBatches;
-  /** Whether to start a batch: no other one is running, or it is large, or the running one is slow. */
+  /** Whether to start a batch: no other batch is running, the new batch is large, or the running batch is slow. */
   const isDue = (): boolean =>
     underWay.count() === 0 || waiting.length >= minConcurrentItems || performance.now() - startedMs >= slowBatchMs;
 
@@ -70,7 +77,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
       return;
     }
     isScheduled = true;
-    // Items of requests that the event loop has already read join the same batch.
+    // Requests that the event loop has already read can add their items to the same batch.
     setImmediate(() => {
       isScheduled = false;
       if (waiting.length === 0) return settleIdle();
@@ -128,8 +135,8 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
 }
 
 /**
- * Rejects the items of running batches. Whether they were committed is unknown, but their clients should not wait any
- * longer.
+ * Rejects the items of running batches. It is unknown whether they were committed, but their clients should not wait
+ * any longer.
  */
 function abandon<Item, Result>(batches: Iterable<Batch<Item, Result>>): void {
   for (const batch of batches) {
@@ -138,21 +145,21 @@ function abandon<Item, Result>(batches: Iterable<Batch<Item, Result>>): void {
   }
 }
 
-/** Running batches. They take items in the order in which these were added. */
+/** Tracks running batches. Batches take items in the order in which the items were added. */
 type UnderWay<Batch> = {
   count: () => number;
   batches: () => Iterable<Batch>;
   add: (batch: Batch, items: number) => void;
-  /** Marks a batch as written or failed. Repeated calls have no effect. */
+  /** Marks a batch as written or failed. Idempotent. */
   end: (batch: Batch) => void;
-  /** Resolves when all running batches, and the batches with this number of further items, have ended. */
+  /** Resolves when all running batches and the next `waitingItems` items have been written or have failed. */
   written: (waitingItems: number) => Promise<void>;
-  /** Resolves all promises of `written`, because the waiting items will not be written. */
+  /** Resolves all pending promises of `written`, because the queued items will not be written. */
   giveUp: () => void;
 };
 
 function createUnderWay<Batch>(): UnderWay<Batch> {
-  /** Index of the first item of each batch, counted from the start of the process. */
+  /** Index of the first item in each batch, counted since the process started. */
   const firstItems = new Map<Batch, number>();
   let itemCount = 0;
   let waits: { upTo: number; resolve: () => void }[] = [];

@@ -2,8 +2,8 @@ import { dayMs } from '../lib/time.ts';
 import { writeUuid } from '../lib/uuid7.ts';
 
 /**
- * Encodes arrays in PostgreSQL's binary parameter format. The server need not parse text, which makes a batch of events
- * 10 % cheaper. The statement must cast the parameter to the array type, such as `$1::integer[]`.
+ * Encodes an array in PostgreSQL's binary parameter format. The server then need not parse text, which makes a batch of
+ * events 10 % cheaper. The statement must cast the parameter to the array type, such as `$1::integer[]`.
  * @param pick returns the value of an item; null becomes NULL
  */
 export type BinaryArray<Value> = <Item>(items: readonly Item[], pick: (item: Item) => Value | null) => Buffer;
@@ -13,7 +13,7 @@ type Write<Value> = (bytes: Buffer, value: Value, at: number) => void;
 const headLength = 20;
 const lengthOfNull = -1;
 
-/** Encoder for a type with a fixed value size (bytes). */
+/** Creates an encoder for a type with a fixed value size, in bytes. */
 function arrayOf<Value>(oid: number, size: number, write: Write<Value>): BinaryArray<Value> {
   return (items, pick) => {
     const bytes = Buffer.allocUnsafe(headLength + items.length * (4 + size));
@@ -35,7 +35,7 @@ function arrayOf<Value>(oid: number, size: number, write: Write<Value>): BinaryA
   };
 }
 
-/** Writes the header: one dimension, a flag for NULLs, the type, the length, and the lower bound. */
+/** Writes the array header: one dimension, a flag for NULLs, the type, the length, and the lower bound. */
 function writeHead(bytes: Buffer, { oid, count, hasNull }: { oid: number; count: number; hasNull: boolean }): void {
   bytes.writeInt32BE(1, 0);
   bytes.writeInt32BE(hasNull ? 1 : 0, 4);
@@ -46,14 +46,14 @@ function writeHead(bytes: Buffer, { oid, count, hasNull }: { oid: number; count:
 
 const high = 2 ** 32;
 
-/** Writes a safe integer as 64 bits. */
+/** Writes a safe integer as a 64-bit integer. */
 function writeInt64(bytes: Buffer, value: number, at: number): void {
   const upper = Math.floor(value / high);
   bytes.writeInt32BE(upper, at);
   bytes.writeUInt32BE(value - upper * high, at + 4);
 }
 
-/** Epoch of PostgreSQL's timestamps. */
+/** Epoch of PostgreSQL timestamps. */
 const epochMs = Date.UTC(2000, 0, 1);
 
 export const booleans = arrayOf<boolean>(16, 1, (bytes, value, at) => bytes.writeUInt8(value ? 1 : 0, at));
@@ -61,16 +61,16 @@ export const smallints = arrayOf<number>(21, 2, (bytes, value, at) => bytes.writ
 export const integers = arrayOf<number>(23, 4, (bytes, value, at) => bytes.writeInt32BE(value, at));
 export const bigints = arrayOf<number>(20, 8, writeInt64);
 export const uuids = arrayOf<string>(2950, 16, (bytes, value, at) => writeUuid(value, bytes, at));
-/** UTC days of times in epoch milliseconds. */
+/** Encodes times in epoch milliseconds as UTC dates. */
 export const dates = arrayOf<number>(1082, 4, (bytes, ms, at) =>
   bytes.writeInt32BE(Math.floor((ms - epochMs) / dayMs), at),
 );
-/** Timestamps of times in epoch milliseconds. */
+/** Encodes times in epoch milliseconds as timestamps. */
 export const timestamps = arrayOf<number>(1184, 8, (bytes, ms, at) =>
   writeInt64(bytes, Math.round((ms - epochMs) * 1000), at),
 );
 
-/** Encoder for a type with values of variable size. */
+/** Creates an encoder for a type with variable-size values. */
 function variableArrayOf<Value>(
   oid: number,
   lengthOf: (value: Value) => number,
@@ -99,7 +99,8 @@ export const byteas = variableArrayOf<Buffer>(
 );
 
 /**
- * SQL that hides the length of an array parameter from the planner. Otherwise a prepared statement is planned again for
- * each list shorter than the default estimate of ten values, and for small batches planning costs more than execution.
+ * Returns SQL that hides the length of an array parameter from the planner. Otherwise, PostgreSQL replans a prepared
+ * statement for each array shorter than the default estimate of ten values. For small batches, planning costs more than
+ * execution.
  */
 export const unread = (parameter: string): string => `(select ${parameter})`;

@@ -1,29 +1,29 @@
 import { ReadOnlyError } from './find-writable.ts';
 import { Connection } from './pool.ts';
 
-/** Tests whether the database can commit, over a connection of its own. */
+/** Tests on a dedicated connection whether the database can commit. */
 export type CommitProbe = {
   /**
-   * Commits once.
-   * @param withSpace whether to also allocate a page of disk space, which fails on a full disk
-   * @returns the database's clock (epoch milliseconds)
+   * Commits a transaction.
+   * @param withSpace whether to also allocate a page of disk space, which fails if the disk is full
+   * @returns the database server's clock, in epoch milliseconds
    * @throws the error that prevented the commit
    */
   commit: (withSpace: boolean) => Promise<number>;
-  /** Process id of the server process, for `endCommitProbe`. */
+  /** Process id of the PostgreSQL backend, for `endCommitProbe`. */
   backendPid: number;
   destroy: () => void;
 };
 
 const applicationName = 'perkwire-commit';
 
-/** Writes only to the WAL, which PostgreSQL flushes and replicates as for any commit. No table changes. */
+/** Writes only to the WAL, which PostgreSQL flushes and replicates as for any commit. No table is changed. */
 const commitSql = `
 select pg_logical_emit_message(true, 'perkwire', ''), current_setting('transaction_read_only')::boolean as read_only,
   extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`;
 
 /**
- * Statements sent together run in one transaction. A table that was just truncated has no page, so the insert must
+ * Statements sent in one query run in a single transaction. A freshly truncated table has no pages, so the insert must
  * allocate one.
  */
 const takeSpaceSql = 'truncate space_probe; insert into space_probe default values';
@@ -52,8 +52,8 @@ export async function openCommitProbe(url: string): Promise<CommitProbe> {
 }
 
 /**
- * Terminates the server process of a probe that hangs in its commit. Otherwise it would stay until a replica answers,
- * and each try would add another one. No data is lost.
+ * Terminates the backend of a probe that hangs in its commit. Otherwise, it would remain until a replica responds, and
+ * each further attempt would add another backend. No data is lost.
  */
 export async function endCommitProbe(connection: Connection, backendPid: number): Promise<void> {
   await connection.query(

@@ -18,13 +18,13 @@ type SchemaPart = {
   definition: string;
 };
 
-/** Definition of each part of a schema, by its kind and name: `column offers.title` → `text not null`. */
+/** Definition of each schema part by its kind and name, such as `column offers.title` → `text not null`. */
 export type SchemaDescription = ReadonlyMap<string, string>;
 
 /**
- * The parts of the first schema of the search path: everything that a migration can create. Left out are partitions,
- * which are created day by day, the record of migrations, and what extensions, comments and privileges add. The
- * "pretty" functions do not name the schema, and print an expression the same way after a dump and restore.
+ * Selects the parts of the first schema on the search path: everything that a migration can create. It excludes
+ * partitions, which are created daily, the migration records, and everything that extensions, comments and privileges
+ * add. The "pretty" functions omit the schema name, and print an expression the same way after a dump and restore.
  */
 const partsSql = `
 with of_extensions as (
@@ -92,7 +92,7 @@ select 'type', typname, concat_ws(' ', typtype, case when typtype = 'd' then for
   (select array_agg(enumlabel order by enumsortorder) from pg_enum where enumtypid = y.oid))
 from types y`;
 
-/** Describes the first schema of the connection's search path. Comments in function bodies do not count. */
+/** Describes the first schema on the connection's search path. Comments in function bodies are ignored. */
 export async function describeSchema(executor: Executor): Promise<SchemaDescription> {
   const { rows } = await executor.query<SchemaPart>(partsSql);
   return new Map(

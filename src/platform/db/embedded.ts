@@ -1,7 +1,7 @@
 import type { Logger } from '../logger.ts';
 import type { DatabaseHealth } from './health.ts';
 
-/** A PostgreSQL server with its data in a local folder. */
+/** PostgreSQL server whose data is stored in a local folder. */
 export type EmbeddedDatabase = {
   url: string;
   /** Restarts the server if it has stopped. */
@@ -9,14 +9,14 @@ export type EmbeddedDatabase = {
   stop: () => Promise<unknown>;
 };
 
-/** Embedded databases of installations without DATABASE_URL. Programs without them require DATABASE_URL. */
+/** Embedded databases for installations without DATABASE_URL. Builds that do not include them require DATABASE_URL. */
 export type EmbeddedDatabases = {
   /** Whether a folder contains a database. */
   isIn: (dataDir: string) => boolean;
-  /** Starts the database of a folder, or attaches to its running server. */
+  /** Starts the database in a folder, or attaches to its running server. */
   start: (options: { dataDir: string; log?: (details: object, message: string) => void }) => Promise<EmbeddedDatabase>;
   /**
-   * Restarts the server whenever it stops.
+   * Supervises the server and restarts it whenever it stops.
    * @returns a function that ends the supervision
    */
   supervise: (database: EmbeddedDatabase, deps: { dbHealth: DatabaseHealth; logger: Logger }) => () => Promise<void>;

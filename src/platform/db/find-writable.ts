@@ -3,26 +3,26 @@ import { Connection } from './pool.ts';
 import { createServers } from './servers.ts';
 import { isAboutTls, rememberTls, type Tls, tlsAttempts } from './tls.ts';
 
-/** A connection to the writable server. Of two timelines, the later one is the greater text. */
+/** Connection to the writable server. Timelines are compared as strings: the greater one is the later one. */
 export type WritableServer = { url: string; connection: Connection; timeline: string };
 
-/** Timeout for a server to accept a connection and report its role (milliseconds). */
+/** Timeout for a server to accept a connection and report its role, in milliseconds. */
 const answerTimeoutMs = 1_000;
-/** How long to wait for further servers after a writable one was found (milliseconds). */
+/** Time to wait for further servers after a writable server was found, in milliseconds. */
 const othersTimeoutMs = 100;
 /**
- * Interval at which servers are asked again while another one does not respond, because one may be promoted
- * (milliseconds).
+ * Interval at which servers are queried again while another server does not respond, in milliseconds. One of them may
+ * be promoted meanwhile.
  */
 const againMs = 200;
 
-/** The timeline is the first 8 hex digits of a WAL file's name. Each promotion starts a new one. */
+/** The timeline is the first 8 hex digits of a WAL file name. Each promotion starts a new timeline. */
 const roleSql = `
 select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as read_only,
   case when pg_is_in_recovery() then '' else left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline`;
 
 export class ReadOnlyError extends Error {
-  /** SQLSTATE read_only_sql_transaction. */
+  /** SQLSTATE code for read_only_sql_transaction. */
   readonly code = '25006';
   constructor() {
     super('the server is read-only');
@@ -30,8 +30,9 @@ export class ReadOnlyError extends Error {
 }
 
 /**
- * Connects to the writable server of the list. If several claim to be writable, as an isolated primary does until it
- * notices, it takes the one on the latest timeline. The caller ends the connection.
+ * Connects to the writable server in a list. Several servers may report that they are writable, for example an isolated
+ * primary that has not noticed its isolation yet. In this case, the server on the latest timeline is chosen. The caller
+ * must close the connection.
  * @throws the servers' errors; ReadOnlyError if one of them is read-only
  */
 export async function findWritable(
@@ -39,7 +40,7 @@ export async function findWritable(
   applicationName: string,
 ): Promise<WritableServer> {
   const candidates: WritableServer[] = [];
-  /** Last error of each server, by its index. */
+  /** Last error of each server, by server index. */
   const errors = new Map<number, Error>();
   const isOneSilent = (): boolean => candidates.length === 0 && errors.size < all.length;
   const askUntilFound = async (url: string, index: number): Promise<void> => {
@@ -70,14 +71,14 @@ export async function findWritable(
   return best;
 }
 
-/** Returns the URL of the writable server, for a program that connects at once and then ends. */
+/** Returns the URL of the writable server, for a program that connects immediately and then ends. */
 export async function findWritableUrl(databaseUrl: string): Promise<string> {
   const { url, connection } = await findWritable(createServers(databaseUrl), 'perkwire-start');
   connection.destroy();
   return url;
 }
 
-/** Resolves when one of the promises has added a candidate; rejects if none does. */
+/** Resolves when one of the promises has added a candidate. Rejects if none of them does. */
 const firstOf = (connecting: readonly Promise<unknown>[], candidates: readonly unknown[]): Promise<void> =>
   Promise.any(
     connecting.map(async (connected) => {
@@ -86,7 +87,7 @@ const firstOf = (connecting: readonly Promise<unknown>[], candidates: readonly u
     }),
   );
 
-/** Connects in the first way that the server accepts (`sslmode`). Further connections then use the same way. */
+/** Connects with the first TLS mode that the server accepts (`sslmode`). Further connections use the same mode. */
 async function ask(url: string, applicationName: string): Promise<WritableServer> {
   const [first, ...others] = tlsAttempts(url);
   let attempt = askBy(url, applicationName, first);

@@ -2,55 +2,56 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { endCommitProbe, openCommitProbe } from './commit-probe.ts';
 import type { WritableServer } from './find-writable.ts';
 
-/** Interval between two reads (milliseconds). */
+/** Interval between two read probes, in milliseconds. */
 const probeIntervalMs = 50;
-/** Interval between two probes of a full disk (milliseconds). */
+/** Interval between two probes of a full disk, in milliseconds. */
 const diskIntervalMs = 500;
 
 const diskFull = '53100';
 export const isDiskFull = (err: unknown): boolean => (err as { code?: unknown }).code === diskFull;
 
-/** Callbacks for the server's answers. */
+/** Callbacks for the server's responses. */
 type LinkEvents = {
   /**
-   * Called for each answer.
-   * @param tookMs response time (milliseconds)
+   * Called for each response.
+   * @param tookMs response time, in milliseconds
    */
   onAnswer: (tookMs: number) => void;
   /**
    * Called for each commit.
-   * @param databaseMs the server's clock (epoch milliseconds), read between the two times of this process
+   * @param databaseMs server clock, in epoch milliseconds, read between `sentMs` and `receivedMs` of this process's
+   * clock
    */
   onCommit: (databaseMs: number, sentMs: number, receivedMs: number) => void;
   onDiskFull: (err: Error) => void;
 };
 
-/** The two connections that probe a server. */
+/** Pair of connections that probe a server. */
 export type HealthLink = {
-  /** Rejects with the error that ended the link; never resolves. */
+  /** Rejects with the error that ended the link. Never resolves. */
   lost: Promise<never>;
   lose: (reason: Error) => void;
-  /** Process id of the server process of its commits. */
+  /** Returns the process id of the PostgreSQL backend that commits. */
   commitPid: () => number | null;
   /**
-   * Requests a commit now.
-   * @param withSpace whether it must allocate disk space
+   * Requests an immediate commit.
+   * @param withSpace whether the commit must allocate disk space
    */
   askNow: (withSpace: boolean) => void;
 };
 
 type LinkOptions = LinkEvents & {
-  /** Interval between two commits (milliseconds). */
+  /** Interval between two commits, in milliseconds. */
   commitIntervalMs: number;
   now: () => number;
   /**
-   * Server process of the previous link's commits. While a replica does not respond, it keeps waiting after the link
-   * has ended.
+   * Process id of the previous link's commit backend, or null. While a replica does not respond, this backend keeps
+   * waiting even after the link has ended.
    */
   previousPid: number | null;
 };
 
-/** Opens the link: reads every 50 ms over the connection that found the server, and commits over another. */
+/** Opens the link. It reads every 50 ms on the connection that found the server, and commits on another connection. */
 export function openHealthLink({ url, connection }: WritableServer, options: LinkOptions): HealthLink {
   const { commitIntervalMs, previousPid, now, onAnswer, onCommit, onDiskFull } = options;
   const closers = [() => connection.destroy()];
@@ -102,7 +103,7 @@ export function openHealthLink({ url, connection }: WritableServer, options: Lin
   async function run(): Promise<never> {
     if (previousPid !== null) await endCommitProbe(connection, previousPid);
     const loops = [keepReading(), keepCommitting()];
-    // The first loop that ends is awaited; the other one ends with the link.
+    // Only the loop that ends first is awaited. The other one ends together with the link.
     for (const loop of loops) loop.catch(() => {});
     return Promise.race(loops);
   }

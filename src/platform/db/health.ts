@@ -5,18 +5,21 @@ import { type HealthLink, isDiskFull, openHealthLink } from './health-link.ts';
 import { isDatabaseUnavailable, NotReplicatedError } from './pool.ts';
 import type { Servers } from './servers.ts';
 
-/** Whether the database can commit, known at any time without a query. After a failover, processes reconnect. */
+/**
+ * Database health: whether the database can commit. It is known at any time without a query. After a failover, the
+ * process reconnects.
+ */
 export type DatabaseHealth = {
   isUp: () => boolean;
   /** Reports a response to any statement. It counts as much as a response to a probe. */
   sawAnswer: () => void;
-  /** Reports the commit of a batch. */
+  /** Reports a batch commit. */
   sawCommit: () => void;
-  /** Reports an error of the database. The next probe commits at once. */
+  /** Reports a database error. It triggers an immediate commit probe. */
   sawFailure: (err: unknown) => void;
   /** Registers a listener that is called when the database becomes unavailable. */
   onDown: (listener: () => void) => void;
-  /** Minimum difference between this process's clock and the database's (milliseconds). */
+  /** Returns the minimum difference between this process's clock and the database server's clock, in milliseconds. */
   clockSkewMs: () => number;
   stop: () => Promise<void>;
 };
@@ -24,46 +27,53 @@ export type DatabaseHealth = {
 export type HealthOptions = {
   servers: Servers;
   /**
-   * Called on each change.
+   * Called when the database becomes available or unavailable.
    * @param reason why the database is unavailable
    */
   onChange: (up: boolean, reason?: Error) => void;
-  /** Time without a commit after which the database is unavailable (milliseconds). */
+  /** Time without a commit after which the database counts as unavailable, in milliseconds. */
   commitTimeoutMs: number;
-  /** Clock to compare with the database's (epoch milliseconds). */
+  /** Returns this process's time for comparison with the database server's clock, in epoch milliseconds. */
   now: () => number;
-  /** Called when the clocks start to differ by more than `clockWarningMs`. */
+  /** Called when the difference between the clocks first exceeds `clockWarningMs`. */
   onClockSkew?: (skewMs: number) => void;
   /**
-   * Called when the new primary has an earlier timeline than a primary before it. Data acknowledged by that one since
-   * `since` may be lost.
+   * Called when the new primary is on an earlier timeline than a previous primary. Data that the previous primary
+   * acknowledged after `since` may be lost.
    */
   onTimelineBack?: (since: Date) => void;
 };
 
-/** Differences of the clocks from which on a warning is logged, and the process is not ready (milliseconds). */
+/** Clock difference above which a warning is logged and the process is not ready, in milliseconds. */
 export const clockWarningMs = 2_000;
 export const clockLimitMs = 60_000;
 
 /**
- * Time without any answer, to a probe or another statement, after which the database is unavailable (milliseconds). It
- * counts only time in which this process could run. A slow disk delays commits, but not the read of the probe.
+ * Time without a response to any statement, including probes, after which the database counts as unavailable, in
+ * milliseconds. It counts only time during which this process could run. A slow disk delays commits, but not the
+ * probe's read.
  */
 const probeTimeoutMs = 220;
-/** A server that was slow recently gets this multiple of its slowest answer time, up to a limit (ms). */
+/**
+ * Multiple of a server's slowest recent response time, in milliseconds, that is allowed without a response. A limit
+ * applies.
+ */
 const slownessFactor = 4;
 const longestProbeTimeoutMs = 1_500;
-/** Share of the slowest answer time that remains at the next probe. It decays within about ten seconds. */
+/** Factor by which the slowest response time decays at each probe. It decays within about ten seconds. */
 const slownessKept = 0.98;
-/** A batch may have had nothing to write, so commits of others excuse missing own commits for this many timeouts. */
+/**
+ * Maximum number of commit timeouts without a commit by the probe, as long as batches commit. A batch may have had
+ * nothing to write, so its commit proves less than the probe's.
+ */
 const longestExcuse = 3;
-/** Minimum interval between two searches for the writable server (milliseconds). */
+/** Minimum interval between two searches for the writable server, in milliseconds. */
 const searchIntervalMs = 50;
 
 /**
- * Finds the writable server and probes its answers and commits. Requests are rejected at once (503) while the database
- * is unavailable, and served again as soon as it commits. Slow answers are waited for
- * (docs/operations.md#database-health). Resolves when the first answer or failure is known.
+ * Finds the writable server, then probes its responses and commits. While the database is unavailable, requests are
+ * rejected immediately with 503. They are served again as soon as the database commits. Slow responses are tolerated
+ * (docs/operations.md#database-health). Resolves after the first response or failure.
  */
 export async function startDatabaseHealth(options: HealthOptions): Promise<DatabaseHealth> {
   const { servers, onTimelineBack } = options;
@@ -102,7 +112,7 @@ export async function startDatabaseHealth(options: HealthOptions): Promise<Datab
     await link.lost.catch((err: Error) => {
       commitPid = link?.commitPid() ?? null;
       link = null;
-      // A broken connection tells little. The next search decides.
+      // A broken connection alone does not mean that the database is unavailable. The next search decides.
       if (err instanceof NotReplicatedError) set(false, err);
     });
   }
@@ -129,7 +139,7 @@ export async function startDatabaseHealth(options: HealthOptions): Promise<Datab
     sawAnswer: signs.answers.end,
     sawCommit: signs.commits.end,
     sawFailure: (err) => {
-      // The data may be on no replica; it is on all of them once a later commit succeeds.
+      // The data may not be on any replica yet. It is on all replicas once a later commit succeeds.
       if (err instanceof NotReplicatedError) set(false, err);
       link?.askNow(isDiskFull(err));
     },
@@ -144,7 +154,7 @@ export async function startDatabaseHealth(options: HealthOptions): Promise<Datab
   };
 }
 
-/** State of the database, and its listeners. */
+/** Creates the availability state of the database with its listeners. */
 function createState(onChange: HealthOptions['onChange']) {
   const listeners: (() => void)[] = [];
   let up = false;
@@ -163,7 +173,7 @@ function createState(onChange: HealthOptions['onChange']) {
       onChange(up, reason);
     },
     onDown: (listener: () => void) => void listeners.push(listener),
-    /** Resolves when the state is first set. */
+    /** Resolves when the state is set for the first time. */
     known: firstState,
     becomeKnown: () => becomeKnown(),
     /** Stops reporting changes. */
@@ -173,7 +183,7 @@ function createState(onChange: HealthOptions['onChange']) {
   };
 }
 
-/** Answers and commits of the database, and when they are overdue. */
+/** Tracks the database's responses and commits, and detects when they are overdue. */
 function createSigns({ commitTimeoutMs, onClockSkew }: HealthOptions) {
   const clock = (): number => performance.now();
   const [answers, ownCommits, commits] = [createSilence(clock), createSilence(clock), createSilence(clock)];
@@ -191,7 +201,10 @@ function createSigns({ commitTimeoutMs, onClockSkew }: HealthOptions) {
   return {
     answers,
     commits,
-    /** Called when a server was found. Unless it is known to commit, it gets time for its first commit. */
+    /**
+     * Called when a server was found. Unless the database is already available, the commit timeouts restart, which
+     * leaves time for a first commit.
+     */
     found: (isUp: boolean) => {
       answers.end();
       if (isUp) return;
@@ -211,7 +224,7 @@ function createSigns({ commitTimeoutMs, onClockSkew }: HealthOptions) {
     },
     clockSkewMs: () => skewMs,
     /**
-     * Checks the deadlines.
+     * Checks the timeouts.
      * @returns why the database is unavailable, or null
      */
     tick: (): Error | null => {
@@ -223,7 +236,7 @@ function createSigns({ commitTimeoutMs, onClockSkew }: HealthOptions) {
   };
 }
 
-/** Runs work on the database. Rejects with `unavailable` (503) at once if it is or becomes unavailable. */
+/** Runs database work. Rejects immediately with `unavailable` (503) if the database is or becomes unavailable. */
 export type FailFast = <T>(work: () => Promise<T>) => Promise<T>;
 
 type FailFastHealth = {
@@ -232,7 +245,10 @@ type FailFastHealth = {
   sawFailure: (err: unknown) => void;
 };
 
-/** Creates a fail-fast for work that may be repeated: if the database becomes unavailable, its outcome is unknown. */
+/**
+ * Creates a fail-fast wrapper for idempotent work. If the database becomes unavailable while work is running, its
+ * outcome is unknown.
+ */
 export function createFailFast(dbHealth: FailFastHealth): FailFast {
   const underWay = new Set<(err: Error) => void>();
   dbHealth.onDown(() => {
@@ -253,25 +269,26 @@ export function createFailFast(dbHealth: FailFastHealth): FailFast {
 }
 
 /**
- * Time without an answer that this process could have noticed. A late tick of the event loop counts as one tick,
- * because messages that arrived meanwhile are read after it. So a starved process waits longer.
+ * Time without a response that this process could have noticed. A late event loop tick counts as a single tick
+ * interval, because messages that arrived in the meantime are read only after it. As a result, a process short of CPU
+ * time waits longer.
  */
 export type Silence = {
-  /** Reports an answer. */
+  /** Reports a response, which ends the silence. */
   end: () => void;
   tick: (nowMs: number) => void;
-  /** Time in which this process could have received an answer (milliseconds). */
+  /** Time during which this process could have received a response, in milliseconds. */
   availableMs: () => number;
-  /** Elapsed time of the clock (milliseconds). */
+  /** Elapsed clock time, in milliseconds. */
   elapsedMs: () => number;
 };
 
-/** Interval between two ticks (milliseconds). */
+/** Interval between two ticks, in milliseconds. */
 export const tickMs = 25;
 
 /**
- * Creates a silence.
- * @param clock monotonic clock (milliseconds)
+ * Creates a silence timer.
+ * @param clock monotonic clock, in milliseconds
  */
 export function createSilence(clock: () => number): Silence {
   let sinceMs = clock();

@@ -4,8 +4,9 @@ import type { ServerUrl } from './servers.ts';
 const reconnectMs = 500;
 
 /**
- * Calls back with the payload of each NOTIFY on a channel. It uses a connection of its own, which is reopened when it
- * breaks. After every (re)connect it calls back once with an empty payload, because notifications may have been missed.
+ * Calls `onNotify` with the payload of each NOTIFY on a channel. It uses a dedicated connection, which is reopened when
+ * it breaks. After each connect or reconnect, it calls `onNotify` once with an empty payload, because notifications may
+ * have been missed.
  * @returns a function that stops listening
  */
 export function listen(server: ServerUrl, channel: string, onNotify: (payload: string) => void): () => Promise<void> {

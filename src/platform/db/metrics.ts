@@ -3,7 +3,7 @@ import { Gauge, type Registry } from 'prom-client';
 
 type Pools = Record<'requests' | 'batches', pg.Pool>;
 
-/** Registers gauges of this process's connections and of its view of the database. */
+/** Registers gauges of this process's database connections and of its database health. */
 export function registerDatabaseMetrics(
   registry: Registry,
   pools: Pools,

@@ -6,16 +6,16 @@ import { listMigrations, type Migration, migrationsFolder, readMigrations, readR
 import type { Executor } from './pool.ts';
 import { Connection } from './pool.ts';
 
-/** Migrations of a build, and the checksums of the migrations that its baseline replaces, by name. */
+/** Migrations of a build, and the checksums of the migrations replaced by its baseline, by migration name. */
 type Build = { files: readonly Migration[]; replaced: ReadonlyMap<string, readonly string[]> };
 
 /**
- * Applies the missing migrations in order, each in its own transaction. Processes that start together wait for each
- * other on an advisory lock.
- * @param options.signal aborts the migration; the current one is rolled back
+ * Applies the missing migrations in order, each in its own transaction. Processes that start simultaneously take turns
+ * by means of an advisory lock.
+ * @param options.signal aborts the migration; the current migration is rolled back
  * @returns the names of the applied migrations
- * @throws StartupError if an applied migration differs from the file of this build, or a database from before the
- * baseline has another schema
+ * @throws StartupError if an applied migration differs from this build's file, or if a database created before the
+ * baseline has a different schema
  */
 export async function migrate(
   databaseUrl: string,
@@ -47,8 +47,8 @@ export async function migrate(
 }
 
 /**
- * Returns the names of the migrations that are not applied yet, all of them for an empty database. A database from
- * before the baseline has the tables of the baseline. Changes nothing.
+ * Returns the names of the migrations that have not been applied. For an empty database, these are all migrations. A
+ * database created before the baseline already has the baseline's tables. Makes no changes.
  */
 export async function missingMigrations(executor: Executor, folder: URL = migrationsFolder): Promise<string[]> {
   const [names, replaced] = [await listMigrations(folder), await readReplaced(folder)];
@@ -64,7 +64,7 @@ async function readBuild(folder: URL): Promise<Build> {
   return { files, replaced: new Map(Object.entries(replaced)) };
 }
 
-/** Returns the migrations to apply, after a database from before the baseline has adopted it. */
+/** Returns the migrations to apply. First records the baseline in a database that was created before it. */
 async function adoptMissing(
   client: Connection,
   { applied, build: { files, replaced } }: { applied: Applied; build: Build },
@@ -80,14 +80,14 @@ async function adoptMissing(
 
 export type SchemaOptions = {
   /**
-   * Whether to accept a schema with migrations that this program does not have yet, after a rollback of the program.
+   * Whether to accept a schema with newer migrations that this program does not have, after a rollback of the program.
    */
   allowNewer?: boolean;
   folder?: URL;
 };
 
 /**
- * Checks whether this program can use the schema of a database, without changing anything.
+ * Checks whether this program can use the schema of a database. Makes no changes.
  * @throws StartupError if the schema is newer, or was created by another build
  */
 export async function checkAppliedMigrations(
@@ -105,13 +105,16 @@ export async function checkAppliedMigrations(
     );
 }
 
-/** Hint that keeps the data (docs/operations.md#a-database-of-another-build). */
+/** Hint on how to continue without losing data (docs/operations.md#a-database-of-another-build). */
 const wayOut =
   'Nothing was changed. Run the build that created the database, or a release of Perkwire instead of a checkout with ' +
   'edited migrations. To move the data to this build, see the section "A database of another build" in ' +
   'docs/operations.md.';
 
-/** Rejects migrations that were changed or removed after they were applied, because the tables are not as expected. */
+/**
+ * Rejects a database whose applied migrations were later changed or removed, because its tables may differ from the
+ * expected ones.
+ */
 function refuseOtherBuild(applied: Applied, { files, replaced }: Build): void {
   const acceptedOf = new Map(replaced);
   for (const { name, checksum, accepted, sqlChecksum } of files)
@@ -134,16 +137,16 @@ function refuseOtherBuild(applied: Applied, { files, replaced }: Build): void {
 }
 
 /**
- * Makes the server cancel this process's statement soon after the process is killed. Otherwise the statement would run
- * to its end, holding the lock, and then roll back. Not available on all platforms.
+ * Makes the server cancel this process's statement shortly after the process is killed. Otherwise, the statement would
+ * run to completion, hold its lock, and only then roll back. Not available on all platforms.
  */
 async function endWithClient(client: pg.Client): Promise<void> {
   await client.query("set client_connection_check_interval = '2s'").catch(() => {});
 }
 
 /**
- * Records the SQL checksums of migrations applied by builds before `sql_checksum`, so that later edits of comments have
- * no effect. Their own checksums stay, because these builds compare them when they are started again.
+ * Records SQL checksums for migrations that were applied before `sql_checksum` existed, so that later edits of comments
+ * have no effect. The original checksums are retained, because the earlier builds compare them when they start again.
  */
 async function recordSqlChecksums(client: pg.Client, applied: Applied, files: readonly Migration[]): Promise<void> {
   const unrecorded = files.filter(({ name }) => applied.get(name)?.sqlChecksum === null);

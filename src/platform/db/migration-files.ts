@@ -4,32 +4,33 @@ import { sqlTokens } from './sql-text.ts';
 
 export const migrationsFolder = new URL('../../../migrations/', import.meta.url);
 
-/** Prefix of the names of baseline files: their folder. Sorts after the numbers of all other migrations. */
+/** Name prefix of baseline files, which is also their folder. It sorts after the numbers of all other migrations. */
 export const baselinePrefix = 'baseline/';
 
 /**
- * `checksums.json` of the migrations folder: the checksums that builds have recorded for each file. The first one is
- * recorded now, because the previous release compares it. The others belong to versions that differ only in comments.
+ * Contents of `checksums.json` in the migrations folder: the checksums that builds have recorded for each file. The
+ * first checksum is the one to record now, because the previous release compares it. The others belong to file versions
+ * that differ only in comments.
  */
 type ChecksumLock = Readonly<Record<string, readonly string[]>>;
 
 export type Migration = {
   name: string;
   sql: string;
-  /** SHA-256 to record (hex). */
+  /** SHA-256 to record, in hex. */
   checksum: string;
-  /** Every SHA-256 that a build has recorded for this migration. */
+  /** All SHA-256 checksums that builds have recorded for this migration. */
   accepted: ReadonlySet<string>;
-  /** SHA-256 of the SQL without comments and white space (hex). */
+  /** SHA-256 of the SQL without comments and white space, in hex. */
   sqlChecksum: string;
 };
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** SHA-256 of a migration file with normalised line ends. */
+/** Returns the SHA-256 of a migration file with normalised line endings. */
 export const fileChecksum = (text: string): string => sha256(text.replaceAll('\r\n', '\n'));
 
-/** Names of the migrations of a folder, in their order: the files of the baseline, if it has one, and the others. */
+/** Returns the names of the migrations in a folder, in order: first the baseline files, if any, and then the others. */
 export async function listMigrations(folder: URL): Promise<string[]> {
   const entries = await readdir(folder);
   const baseline = entries.includes('baseline') ? await readdir(new URL(baselinePrefix, folder)) : [];
@@ -37,14 +38,14 @@ export async function listMigrations(folder: URL): Promise<string[]> {
   return [...sqlFiles(baseline).map((name) => baselinePrefix + name), ...sqlFiles(entries)];
 }
 
-/** Reads the migrations of a folder, in order. */
+/** Reads the migrations in a folder, in order. */
 export async function readMigrations(folder: URL): Promise<Migration[]> {
   const [names, lock] = await Promise.all([listMigrations(folder), readLock(folder)]);
   return Promise.all(
     names.map(async (name) => {
       const sql = (await readFile(new URL(name, folder), 'utf8')).replaceAll('\r\n', '\n');
       const own = fileChecksum(sql);
-      // If the file was changed, the lock does not describe it.
+      // If the file was changed, the recorded checksums do not apply.
       const recorded = lock[name]?.includes(own) === true ? lock[name] : [own];
       return {
         name,
@@ -61,8 +62,8 @@ export async function readMigrations(folder: URL): Promise<Migration[]> {
 export const readLock = (folder: URL): Promise<ChecksumLock> => readChecksums('checksums.json', folder);
 
 /**
- * The migrations that the baseline replaces, each with the checksums of its file and of its SQL under which builds have
- * recorded it; none in a folder without a baseline.
+ * Reads the migrations that the baseline replaces, with all file and SQL checksums that builds have recorded for each.
+ * Empty for a folder without a baseline.
  */
 export const readReplaced = (folder: URL): Promise<ChecksumLock> => readChecksums('baseline/replaced.json', folder);
 

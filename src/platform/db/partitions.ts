@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { dayMs, dayOf } from '../lib/time.ts';
 import { type Executor, transaction } from './pool.ts';
 
-/** Creates the missing partitions of all partitioned tables, from two days ago to a week ahead. */
+/** Creates the missing partitions of all partitioned tables, from two days ago to one week ahead. */
 export async function ensurePartitions(pool: pg.Pool, nowMs: number): Promise<void> {
   const days = [dayOf(nowMs - 2 * dayMs), dayOf(nowMs + 7 * dayMs)];
   await pool.query('select create_day_partitions($1::date, $2::date)', days);
@@ -10,10 +10,10 @@ export async function ensurePartitions(pool: pg.Pool, nowMs: number): Promise<vo
 }
 
 /**
- * Retention: drops the partitions of these tables that begin before a day, in one transaction per table. A drop locks
- * its table; while holding a lock on another table, it could deadlock with transactions that use both. It gives up
- * after 2 s, so that other statements do not queue behind it.
- * @param andThen further work in the same transactions
+ * Drops the partitions of the given tables that begin before a day, in one transaction per table. A drop locks its
+ * table. If the transaction held a lock on another table, it could deadlock with transactions that use both. Waiting
+ * for the lock ends after 2 s, so that other statements do not queue behind it.
+ * @param andThen additional work in the same transactions
  * @returns the number of dropped partitions
  */
 export async function dropPartitions(
@@ -36,12 +36,12 @@ export async function dropPartitions(
   return dropped;
 }
 
-/** Maximum size of a sample (8 kB pages of the table): about 10,000 sessions, however many there are. */
+/** Maximum sample size, in 8 kB table pages. It contains about 10,000 sessions, regardless of the table size. */
 const samplePages = 600;
 
 /**
- * Share of the partitions since an instant that a sample reads, 0 to 1: the percentage of `tablesample system` divided
- * by 100.
+ * Returns the fraction of the partitions since a time that a sample reads, from 0 to 1. It is the percentage for
+ * `tablesample system` divided by 100.
  */
 export async function sampleShare(executor: Executor, parent: string, sinceMs: number): Promise<number> {
   const { rows } = await executor.query<{ pages: number }>(

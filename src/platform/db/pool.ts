@@ -5,7 +5,7 @@ import { type ServerUrl, urlOf } from './servers.ts';
 import { applySettings, sessionSettings } from './session-settings.ts';
 import { type Tls, tlsOf, withoutTls } from './tls.ts';
 
-/** Runs statements: a pool, or one connection inside a transaction. */
+/** Runs statements on a pool, or on one connection in a transaction. */
 export type Executor = Pick<pg.Pool, 'query'>;
 
 export type PoolOptions = {
@@ -13,28 +13,28 @@ export type PoolOptions = {
   size: number;
   applicationName: string;
   onError: (err: Error) => void;
-  /** Timeout of a statement, after which its connection is closed (milliseconds). Default: 10 s. */
+  /** Statement timeout, in milliseconds, after which the connection is closed. Default: 10 s. */
   queryTimeoutMs?: number;
 } & Pick<ConnectionOptions, 'settings' | 'onAnswer' | 'signal'>;
 
 const defaultQueryTimeoutMs = 10_000;
 
 /**
- * Timeout for a new connection and for waiting for a free one (milliseconds). Both can take long on a busy machine
- * without an error. When the database is unavailable, `breakConnections` ends the first, and `createFailFast` and the
- * batchers end the second.
+ * Timeout for opening a connection or waiting for a free one, in milliseconds. Both can take long on a busy machine
+ * without an error. When the database is unavailable, `breakConnections` ends the former, and `createFailFast` and the
+ * batchers end the latter.
  */
 const connectTimeoutMs = 10_000;
 
 /**
- * Maximum lifetime of a connection (seconds). Some statements name a day, and PostgreSQL keeps their plans as long as
- * the connection.
+ * Maximum lifetime of a connection, in seconds. Some statements contain a date, and PostgreSQL caches their plans for
+ * the lifetime of the connection.
  */
 const lifetimeS = 86_400;
 
 const socketsOf = new WeakMap<pg.Pool, Set<Socket>>();
 
-/** Creates a pool of connections. Errors of idle connections go to `onError`; the pool recovers by itself. */
+/** Creates a connection pool. Errors of idle connections are passed to `onError`. The pool recovers on its own. */
 export function createPool(options: PoolOptions): pg.Pool {
   const { url, size, applicationName, onError, queryTimeoutMs = defaultQueryTimeoutMs } = options;
   const { settings, onAnswer, signal } = options;
@@ -68,31 +68,31 @@ export function createPool(options: PoolOptions): pg.Pool {
 }
 
 /**
- * Breaks every connection of a pool, which opens new ones when needed. Used when the database becomes unavailable: a
- * connection to a lost machine would block its user until the query timeout.
+ * Breaks every connection of a pool, which opens new ones on demand. Used when the database becomes unavailable: a
+ * connection to an unreachable machine would block its user until the query timeout.
  */
 export function breakConnections(pool: pg.Pool): void {
   for (const socket of socketsOf.get(pool) ?? []) socket.destroy();
 }
 
-/** An open transaction. */
+/** Open transaction. */
 export type Transaction = Executor & {
   /**
-   * Registers a function that is called with the transaction's pool once after the commit, and not after a rollback. It
-   * must not throw.
+   * Registers a function to call once with the pool after the commit. It is not called after a rollback. It must not
+   * throw.
    */
   onCommit: (run: (pool: pg.Pool) => void) => void;
 };
 
 const isTransaction = (executor: Executor): executor is Transaction => 'onCommit' in executor;
 
-/** Calls `run` after the commit of what `executor` wrote, or at once if it is not a transaction. */
+/** Calls `run` after the transaction of `executor` commits, or immediately if `executor` is not a transaction. */
 export function whenCommitted(executor: Executor, run: () => void): void {
   if (isTransaction(executor)) executor.onCommit(run);
   else run();
 }
 
-/** Runs `work` in one transaction, which is committed when it resolves and rolled back when it throws. */
+/** Runs `work` in a transaction. It is committed when `work` resolves, and rolled back when `work` throws. */
 export async function transaction<T>(pool: pg.Pool, work: (executor: Transaction) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   const committed: ((pool: pg.Pool) => void)[] = [];
@@ -114,19 +114,19 @@ export async function transaction<T>(pool: pg.Pool, work: (executor: Transaction
   }
 }
 
-/** Runs `work` in one read-only transaction with a consistent snapshot. */
+/** Runs `work` in a read-only transaction with a consistent snapshot. */
 export const readTransaction = <T>(pool: pg.Pool, work: (executor: Executor) => Promise<T>): Promise<T> =>
   transaction(pool, async (executor) => {
     await executor.query('set transaction isolation level repeatable read, read only');
     return work(executor);
   });
 
-/** Number of rows read at once: a few milliseconds of work. */
+/** Number of rows to read per slice. Processing them takes a few milliseconds. */
 const sliceSize = 500;
 
 /**
- * Yields the rows of a statement in slices, by a cursor. Requires a transaction, which can read one such statement at a
- * time.
+ * Yields the rows of a statement in slices, using a cursor. Requires a transaction. A transaction can read only one
+ * such statement at a time.
  */
 export async function* readSlices<Row extends object = Record<string, unknown>>(
   executor: Executor,
@@ -155,9 +155,9 @@ const connectionCodes = new Set([
 ]);
 
 /**
- * Whether an error means that the database could not be reached, could not finish (SQLSTATE classes 08, 53, 57 and
- * driver errors), or could not confirm the result, in contrast to an invalid statement. The outcome of a write is then
- * unknown.
+ * Whether an error means that the database was unreachable, could not finish (SQLSTATE classes 08, 53, 57 and driver
+ * errors), or could not confirm the result. In this case, the outcome of a write is unknown. Returns false for an error
+ * in the statement itself.
  */
 export function isDatabaseUnavailable(err: unknown): boolean {
   if (!(err instanceof Error)) return false;
@@ -168,22 +168,22 @@ export function isDatabaseUnavailable(err: unknown): boolean {
 
 export type ConnectionOptions = Omit<pg.ClientConfig, 'connectionString'> & {
   server: ServerUrl;
-  /** Settings of PostgreSQL in addition to `sessionSettings`, such as `{ jit: 'off' }`. */
+  /** PostgreSQL settings in addition to `sessionSettings`, such as `{ jit: 'off' }`. */
   settings?: Record<string, string>;
-  /** Called for each response of the server. */
+  /** Called for each response from the server. */
   onAnswer?: () => void;
-  /** Breaks the connection when aborted, and prevents a new one. */
+  /** Breaks the connection when aborted, and prevents opening a new one. */
   signal?: AbortSignal | undefined;
-  /** TLS options. Default: those of the last successful connection. */
+  /** TLS options. Default: the options of the last successful connection. */
   tls?: Tls;
 };
 
-/** PostgreSQL's function that waits for replicas. Unlike the text of its warnings, it is never translated. */
+/** PostgreSQL function that waits for replicas. Unlike warning texts, its name is never translated. */
 const replicationWait = 'SyncRepWaitForLSN';
 
-/** The statement is committed on the primary, but perhaps on no replica. Its outcome is unknown. */
+/** Error for a statement that was committed on the primary, but possibly not on any replica. Its outcome is unknown. */
 export class NotReplicatedError extends Error {
-  /** SQLSTATE statement_completion_unknown. */
+  /** SQLSTATE code for statement_completion_unknown. */
   readonly code = '40003';
   constructor() {
     super('PostgreSQL did not wait for its synchronous replicas');
@@ -194,9 +194,9 @@ type Query = pg.Client['query'];
 type Callback = (err: Error | undefined, result: unknown) => void;
 
 /**
- * Connection class of the whole program. It breaks when a statement takes longer than `query_timeout`. One timer serves
- * all its statements: with a timer for each, as in pg, rows survive until a full garbage collection, and young
- * collections take 5 ms instead of 0.4.
+ * Connection class used by the whole program. The connection breaks when a statement takes longer than `query_timeout`.
+ * A single timer serves all statements of a connection. With one timer per statement, as in pg, rows survive until a
+ * full garbage collection, and young collections take 5 ms instead of 0.4.
  */
 export class Connection extends pg.Client {
   #waiting = false;
@@ -236,7 +236,7 @@ export class Connection extends pg.Client {
     this.on('notice', ({ routine }) => {
       if (routine === replicationWait) this.#unreplicated = true;
     });
-    // A connection that breaks during its setup has no other listener yet; its statements still fail.
+    // A connection that breaks during setup has no other error listener yet. Its statements fail nevertheless.
     this.on('error', () => {});
     const stop = (): void => this.destroy(signal?.reason);
     signal?.addEventListener('abort', stop);
@@ -246,7 +246,7 @@ export class Connection extends pg.Client {
     });
   }
 
-  /** Closes the connection at once. A graceful end would wait for a server that hangs. */
+  /** Closes the connection immediately. A graceful close would wait for a server that hangs. */
   destroy(reason?: Error): void {
     this.#socket.destroy(reason);
   }

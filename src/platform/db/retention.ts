@@ -4,6 +4,6 @@ type RetentionDays = { retentionRawDays: number; retentionRollupDays: number; re
 
 /**
  * Deletes a module's expired data.
- * @returns the numbers of deleted rows, by name
+ * @returns the number of deleted rows, by name
  */
 export type RetentionStep = (pool: pg.Pool, days: RetentionDays, nowMs: number) => Promise<Record<string, number>>;

@@ -3,23 +3,23 @@ import { StartupError } from '../startup-error.ts';
 import { isDatabaseUnavailable } from './pool.ts';
 import { tlsProblem } from './tls.ts';
 
-/** How long a start waits for a database that does not answer (milliseconds). */
+/** Time that startup waits for a database that does not respond, in milliseconds. */
 export const databaseWaitMs = 30_000;
 
 const retryMs = 250;
 
 type Options = {
-  /** Time limit, counted from the first failure (milliseconds). */
+  /** Timeout in milliseconds, counted from the first failure. */
   limitMs?: number;
-  /** Error for the operator after the limit. */
+  /** Builds the error that the operator sees after the timeout. */
   gaveUp?: (err: Error) => StartupError;
 };
 
 /**
- * Runs a step of the start and repeats it while the database is unavailable, so that a restart or failover does not
- * abort the start.
+ * Runs a startup step and retries it while the database is unavailable, so that a restart or failover does not abort
+ * the startup.
  * @param step must be safe to repeat after any interruption
- * @throws StartupError after the limit; other errors of the step at once
+ * @throws StartupError after the timeout; rethrows any other error of the step immediately
  */
 export async function retryStart<T>(step: () => Promise<T>, options: Options = {}): Promise<T> {
   const { limitMs = databaseWaitMs, gaveUp = (err) => unavailable(err, limitMs) } = options;
@@ -28,7 +28,7 @@ export async function retryStart<T>(step: () => Promise<T>, options: Options = {
     try {
       return await step();
     } catch (err) {
-      // An error that names its step has the database's error as its cause.
+      // An error that identifies its step carries the database error as its cause.
       const { cause = err } = err as { cause?: unknown };
       if (err instanceof StartupError || !isDatabaseUnavailable(cause) || tlsProblem(cause as Error) !== null)
         throw err;

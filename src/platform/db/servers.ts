@@ -1,22 +1,22 @@
 import { parseServerList } from '../../config/server-list.ts';
 
-/** A server's URL, or a function that returns the URL for new connections. */
+/** URL of a database server, or a function that returns the URL for each new connection. */
 export type ServerUrl = string | (() => string);
 
 export const urlOf = (server: ServerUrl): string => (typeof server === 'string' ? server : server());
 
-/** Servers listed in DATABASE_URL, of which one is writable (docs/operations.md#replicated-postgresql). */
+/** Servers listed in DATABASE_URL, exactly one of which is writable (docs/operations.md#replicated-postgresql). */
 export type Servers = {
-  /** URL of each server, with a single host, in the configured order. */
+  /** Server URLs with a single host each, in the configured order. */
   all: readonly string[];
-  /** Server that was last found to be writable; the first one before any was found. */
+  /** Returns the URL of the server most recently found to be writable, or the first server if none was found yet. */
   current: () => string;
   use: (url: string) => void;
 };
 
 /**
- * Creates the list of servers.
- * @param databaseUrl in the format of `parseServerList`
+ * Creates the list of database servers.
+ * @param databaseUrl URL in the format of `parseServerList`
  */
 export function createServers(databaseUrl: string): Servers {
   const all = parseServerList(databaseUrl);
@@ -32,7 +32,7 @@ export function createServers(databaseUrl: string): Servers {
 
 const place = /^[^/]*\/\/(?:[^@/?#]*@)?(?<host>[^/?#]*).*?(?:[?&]host=(?<named>[^&#]*)|$)/;
 
-/** Location of a server for messages: its host and port, or the folder of its socket. */
+/** Returns the location of a server for messages: its host and port, or its socket directory. */
 export function placeOf(url: string): string {
   const { host = '', named: socketFolder = '' } = place.exec(url)?.groups ?? {};
   return host === '' ? socketFolder.replaceAll(/%2f/gi, '/') : host;

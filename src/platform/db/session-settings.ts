@@ -1,20 +1,20 @@
 /**
- * Settings that a connection needs for the promise "2xx means committed, on every replica that PostgreSQL was told to
- * wait for", whatever the defaults of server, database and role are. They are set by a statement, because poolers drop
- * start-up options.
+ * Session settings that guarantee "2xx means committed, on every replica that PostgreSQL was told to wait for",
+ * regardless of the defaults of the server, database and role. A statement applies them, because poolers drop startup
+ * options.
  */
 export const sessionSettings = {
   synchronous_commit: 'on',
-  // A cancelled statement that already waits for a replica is committed all the same. Our own deadlines close
-  // connections instead.
+  // Cancelling a statement that is already waiting for a replica does not undo its commit. Our own deadlines close the
+  // connection instead.
   statement_timeout: '0',
-  // A frozen process must not keep its row locks.
+  // A frozen process must not keep holding its row locks.
   idle_in_transaction_session_timeout: '5000',
-  // The warning that a commit did not wait for its replicas must arrive.
+  // PostgreSQL warns if a commit did not wait for its replicas. This warning must reach the client.
   client_min_messages: 'warning',
 };
 
-/** Applies the settings, but keeps `remote_apply`, which waits for more than `on`. */
+/** Applies the session settings. Keeps `remote_apply` if it is set, because it is stricter than `on`. */
 export const applySettings = `
 select set_config(name, value, false) from unnest($1::text[], $2::text[]) as wanted (name, value)
 where not (name = 'synchronous_commit' and current_setting(name) = 'remote_apply')`;

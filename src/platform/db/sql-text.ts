@@ -1,7 +1,7 @@
 /**
- * Tokens of SQL text without comments, white space, empty statements and `comment on` statements. Two texts with equal
- * tokens have the same effect on a database. String literals, quoted identifiers and dollar-quoted bodies are kept byte
- * for byte.
+ * Splits SQL text into tokens, omitting comments, white space, empty statements and `comment on` statements. Two texts
+ * with equal tokens have the same effect on a database. String literals, quoted identifiers and dollar-quoted bodies
+ * are preserved byte for byte.
  */
 export function sqlTokens(sql: string): string[] {
   const statements: string[][] = [[]];
@@ -18,8 +18,8 @@ const isCommentStatement = ([first, second]: readonly string[]): boolean =>
   first?.toLowerCase() === 'comment' && second?.toLowerCase() === 'on';
 
 /**
- * Lexical rules of PostgreSQL (manual, chapter 4.1). Each expression is tried at one position; the first match wins. A
- * prefix such as E, B, X or U& belongs to the literal only if it directly precedes it.
+ * Lexical rules of PostgreSQL (manual, chapter 4.1). The expressions are tried in order at the current position; the
+ * first match wins. A prefix such as E, B, X or U& belongs to the literal only if it directly precedes it.
  */
 const space = /[ \t\n\r\f\v]+|--[^\n]*/y;
 const dollarTag = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y;
@@ -28,12 +28,12 @@ const escapeContinuation = /'(?:[^'\\]|\\[\s\S]|'')*(?:'|$)/y;
 const plainString = /(?:[uU]&|[A-Za-z])?'(?:[^']|'')*(?:'|$)/y;
 const quotedIdentifier = /(?:[uU]&)?"(?:[^"]|"")*(?:"|$)/y;
 const word = /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*|\d[\w.]*/y;
-/** Operators end before a comment. */
+/** An operator ends where a comment begins. */
 const operator = /(?:(?!--|\/\*)[-+*/<>=~!@#%^&|`?:])+/y;
 
 function* scan(sql: string): Generator<string> {
   let at = 0;
-  /** Whether a string after a line break continues one with backslash escapes. */
+  /** Whether a string literal on a new line would continue a literal that uses backslash escapes. */
   let continues = false;
   let brokeLine = false;
   const take = (expression: RegExp): string | null => {
@@ -63,7 +63,7 @@ function* scan(sql: string): Generator<string> {
   }
 }
 
-/** The comment that begins at a position, up to its end or that of the text. Comments nest. */
+/** Returns the block comment that starts at a position, up to its end or the end of the text. Block comments nest. */
 function blockComment(sql: string, start: number): string | null {
   if (!sql.startsWith('/*', start)) return null;
   const mark = /\/\*|\*\//g;

@@ -9,9 +9,9 @@ import { tlsProblem } from './tls.ts';
 const oldestVersion = 14;
 
 /**
- * Checks that this program can use the database, without changing anything, and returns the URL of the writable server
+ * Checks, without changing anything, that this program can use the database. Returns the URL of the writable server
  * (docs/operations.md#startup-errors).
- * @param limitMs how long to wait for an unreachable or read-only database (milliseconds)
+ * @param limitMs timeout for an unreachable or read-only database, in milliseconds
  * @throws StartupError
  */
 export async function openCheckedDatabase(
@@ -36,7 +36,7 @@ async function waitForWritable(databaseUrl: string, limitMs: number): Promise<Wr
   try {
     return await retryStart(() => findWritable(servers, 'perkwire-start'), { limitMs, gaveUp });
   } catch (err) {
-    // A wrong password or database name does not correct itself, but a failover or start does.
+    // Retrying cannot fix a wrong password or database name. It can bridge a failover or a database startup.
     if (err instanceof StartupError) throw err;
     const problem = tlsProblem(err as Error);
     throw new StartupError(`DATABASE_URL: ${problem ?? `${(err as Error).message}. Correct it`}.`);
@@ -74,7 +74,9 @@ async function checkServer(connection: Connection): Promise<void> {
     );
 }
 
-/** Counts tables of the schema that no extension created, and checks whether the list of migrations is among them. */
+/**
+ * Counts the tables in the schema that do not belong to an extension, and checks whether the migrations table exists.
+ */
 const tablesSql = `
 select count(*)::int as tables,
   exists (
@@ -97,8 +99,8 @@ async function checkSchema(connection: Connection, options: SchemaOptions): Prom
 }
 
 /**
- * Detects a pooler in transaction mode. It assigns the most recently used server connection to the next transaction, so
- * two connections share a server process, or one has two.
+ * Detects a pooler in transaction mode. Such a pooler assigns the most recently used server connection to the next
+ * transaction. As a result, two connections share a server process, or one connection switches between two.
  */
 async function checkPooling(first: Connection, url: string): Promise<void> {
   const pidOf = async (connection: Connection): Promise<number | undefined> =>

@@ -5,15 +5,15 @@ import { type ConnectionOptions, checkServerIdentity, rootCertificates } from 'n
 import { StartupError } from '../startup-error.ts';
 import { placeOf } from './servers.ts';
 
-/** TLS options of a connection: false for none, undefined for pg's default without `sslmode`. */
+/** TLS options of a connection. False disables TLS; undefined selects the pg default for URLs without `sslmode`. */
 export type Tls = ConnectionOptions | false | undefined;
 
 type Mode = 'disable' | 'allow' | 'prefer' | 'require' | 'verify-ca' | 'verify-full' | 'no-verify';
 
-/** Parameters handled by this module, because pg reads them differently from libpq. */
+/** URL parameters that this module handles itself, because pg interprets them differently from libpq. */
 const own = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'uselibpqcompat'];
 
-/** Splits the TLS parameters off the URL of a server. */
+/** Separates the TLS parameters from the rest of a server URL. */
 function split(url: string): { plain: string; params: Map<string, string> } {
   const [address = '', query = ''] = url.split(/\?(.*)/s);
   const pairs = query.split('&').filter((pair) => pair !== '');
@@ -26,8 +26,8 @@ function split(url: string): { plain: string; params: Map<string, string> } {
 export const withoutTls = (url: string): string => split(url).plain;
 
 /**
- * Ways to connect to a server, in the order in which libpq tries them (PostgreSQL manual, chapter "SSL Support" of
- * libpq). Local sockets are not encrypted.
+ * Returns the TLS options to try for a server, in the order in which libpq tries them (PostgreSQL manual, chapter "SSL
+ * Support" of libpq). Local sockets are not encrypted.
  * @throws StartupError if a file cannot be read
  */
 export function tlsAttempts(url: string): Tls[] {
@@ -51,7 +51,7 @@ function encryption(mode: Mode, params: ReadonlyMap<string, string>, place: stri
     ...(key !== undefined && { key: read('sslkey', key) }),
     ...(passphrase !== undefined && { passphrase }),
   };
-  // As in libpq, a root certificate makes `require` verify it.
+  // As in libpq, `require` verifies the server certificate if a root certificate is present.
   if (['no-verify', 'allow', 'prefer'].includes(mode) || (mode === 'require' && root === undefined))
     return { ...client, rejectUnauthorized: false };
   if (root === undefined)
@@ -69,7 +69,7 @@ function encryption(mode: Mode, params: ReadonlyMap<string, string>, place: stri
   };
 }
 
-/** Path of a file in libpq's user folder, if it exists. */
+/** Returns the path of a file in libpq's user directory, or undefined if the file does not exist. */
 function existing(name: string): string | undefined {
   const path = join(homedir(), '.postgresql', name);
   return existsSync(path) ? path : undefined;
@@ -84,23 +84,23 @@ function read(name: string, path: string): string {
   }
 }
 
-/** Options of the last successful connection, by the server's URL. A connection cannot try several ways itself. */
+/** TLS options of the last successful connection, by server URL. A single pg connection cannot try several options. */
 const working = new Map<string, Tls>();
 
-/** TLS options for a server: those that worked last, else the first way. */
+/** Returns the TLS options that last worked for a server, or the first ones to try if none has worked yet. */
 export const tlsOf = (url: string): Tls => (working.has(url) ? working.get(url) : tlsAttempts(url)[0]);
 
 export const rememberTls = (url: string, tls: Tls): void => void working.set(url, tls);
 
-/** Errors after which libpq tries the other way of `allow` and `prefer`. */
+/** Whether an error makes libpq try the other option of `allow` or `prefer`. */
 export const isAboutTls = (err: unknown): boolean =>
   err instanceof Error && (lacksTls(err) || (err as { code?: string }).code === '28000');
 
-/** pg has no error code for a server that refuses TLS. */
+/** pg has no error code for a server that does not support TLS. */
 const lacksTls = ({ message }: Error): boolean => message.startsWith('The server does not support SSL');
 
 /**
- * Describes an error of certificates or encryption.
+ * Describes a certificate or encryption error.
  * @returns null for other errors
  */
 export function tlsProblem(err: Error & { code?: string }): string | null {

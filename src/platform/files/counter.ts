@@ -10,7 +10,7 @@ const maxErrors = 100;
 const maxBadShare = 0.01;
 const sampleRows = 5;
 
-/** Maximum length of a value in a sample (characters). */
+/** Maximum length of a sample value, in characters. */
 const maxSampleText = 200;
 
 const badRow = Type.Object({
@@ -43,7 +43,7 @@ export const fileWarning = Type.Object(
 
 export type FileWarning = Static<typeof fileWarning>;
 
-/** Response to `?dry_run=true` of every import (docs/reading-input.md#files). */
+/** Dry-run response (`?dry_run=true`) of every import (docs/reading-input.md#files). */
 export const dryRunView = Type.Object(
   {
     separator: Type.Union([Type.Literal(','), Type.Literal(';'), Type.Literal('\t'), Type.Null()], {
@@ -80,7 +80,7 @@ export const dryRunView = Type.Object(
 type BadRow = Omit<Static<typeof badRow>, 'message'> & { message: Problem };
 type SampleRow = { line: number; values: RowValues; problem: Problem | null };
 
-/** Result of a dry run, whose problems are worded when it is answered. */
+/** Dry-run result whose problems are not yet translated to text. */
 export type DryRunView = Omit<Static<typeof dryRunView>, 'sample' | 'errors'> & {
   sample: SampleRow[];
   errors: BadRow[];
@@ -88,15 +88,15 @@ export type DryRunView = Omit<Static<typeof dryRunView>, 'sample' | 'errors'> & 
 
 type RowValues = Readonly<Record<string, string>>;
 
-/** Reason why a row cannot be loaded. `column` names the invalid column, if known. */
+/** Reason why a row cannot be imported. `column` is the invalid column, if known. */
 type RowProblem = { column?: string; message: Problem };
 
 export type FileCounter = {
   /** Counts a valid row. `values` returns its parsed values by role. */
   accept: (row: FileRow, values: () => RowValues) => void;
-  /** Counts an invalid row, with all lines that it covers. */
+  /** Counts an invalid row, including every line that it spans. */
   refuse: (row: FileRow, problem: RowProblem, values: () => RowValues) => void;
-  /** Recounts an accepted row as invalid. */
+  /** Reclassifies an accepted row as invalid. */
   withdraw: (line: number, problem: RowProblem) => void;
   addDuplicate: () => void;
   addArtefact: (artefact: Artefact | null) => void;
@@ -106,13 +106,14 @@ export type FileCounter = {
   errors: () => BadRow[];
   /**
    * Checks the share of rejected rows.
-   * @throws AppError invalid_request with lines if more than 1 % of the rows are rejected and `isPartial` is false
+   * @throws AppError invalid_request, with line numbers, if more than 1 % of the rows were rejected and `isPartial` is
+   * false
    */
   requireFewBad: (isPartial: boolean) => void;
   view: () => DryRunView;
 };
 
-/** Counts the rows of an import for its response. */
+/** Creates a counter for the file rows of an import, whose results go into the response. */
 export function createFileCounter(layout: Layout): FileCounter {
   let [rows, bad, duplicates] = [0, 0, 0];
   const artefacts: Record<Artefact, number> = { apostrophe: 0, formula: 0 };

@@ -2,17 +2,17 @@ import { AppError } from '../errors.ts';
 import { createPacer } from '../lib/slices.ts';
 import { type Problem, problem } from '../problem.ts';
 
-/** Number of bytes parsed between two pauses: about a millisecond of work. */
+/** Number of bytes decoded between two pauses, which takes about a millisecond. */
 const sliceBytes = 16 * 1024;
 
-/** Number of bytes at the start of a file that are used to detect its encoding and type. */
+/** Number of bytes inspected at the start of a file to detect its encoding and type. */
 const probeBytes = 1024;
 
 export type FileSource = Buffer | AsyncIterable<Buffer>;
 
 type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be';
 
-/** Magic bytes of files that are not text, with advice for the user. */
+/** Magic bytes of non-text file types, with advice for the user. */
 const otherTypes: readonly [string, Problem][] = [
   ['504b0304', problem('fileWorkbook')],
   ['d0cf11e0', problem('fileExcel')],
@@ -23,8 +23,8 @@ const otherTypes: readonly [string, Problem][] = [
 ];
 
 /**
- * Decodes a file to slices of UTF-8 without a byte order mark, and pauses between them so that requests do not wait.
- * UTF-16 is converted, even without a byte order mark.
+ * Decodes a file into UTF-8 chunks without a byte order mark. Pauses between chunks so that requests are not delayed.
+ * UTF-16 is converted, with or without a byte order mark.
  * @throws AppError invalid_request for files that are not text
  */
 export async function* decodeFile(source: FileSource): AsyncGenerator<Buffer, void> {
@@ -53,7 +53,7 @@ export async function* decodeFile(source: FileSource): AsyncGenerator<Buffer, vo
 
 /**
  * Creates a decoder for a file.
- * @returns a function that decodes a chunk, or the rest at the end (null)
+ * @returns a function that decodes a chunk, or flushes the remaining bytes if called with null
  */
 function createDecoder(head: Buffer): (chunk: Buffer | null) => Buffer {
   const hex = head.subarray(0, 4).toString('hex');

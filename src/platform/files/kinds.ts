@@ -1,15 +1,21 @@
 import { type Problem, problem } from '../problem.ts';
 
-/** Share of the other values that must agree for the first one to stand out. */
+/** Minimum share of the other values that must agree for the first value to stand out. */
 const minShare = 0.9;
 
-/** Minimum number of values from which on agreement in case or length is significant. */
+/** Minimum number of values for which a common case or length is significant. */
 const minValues = 4;
 
-/** A property of values. `few` means that it is significant even for few values. */
+/**
+ * Property that distinguishes headers from values. `first` is the expected result for a header. `few` means that the
+ * property is significant even for a small number of values.
+ */
 type Kind = { has: (value: string) => boolean; few: boolean; first: boolean; text: Problem };
 
-/** Properties that codes and ids have and headings lack (`first` false), or the other way round. */
+/**
+ * Properties that distinguish headers from codes and ids. `first` is true if headers have the property and values do
+ * not.
+ */
 const kinds: readonly Kind[] = [
   { has: (value) => /\p{Nd}/u.test(value), few: true, first: false, text: problem('kindDigits') },
   {
@@ -24,7 +30,7 @@ const kinds: readonly Kind[] = [
 ];
 
 /**
- * Describes how the first value of a column differs from the others, as a header does.
+ * Describes how the first value in a column differs from the others in the way that a header does.
  * @returns null if it does not differ
  */
 export function describeKind(first: string, others: readonly string[]): Problem | null {

@@ -5,41 +5,43 @@ import { comparableName, createRoleFinder, type FileFormat } from './names.ts';
 import { type FileRecord, parseSample, type Separator, separators } from './parse.ts';
 
 /**
- * Layout that a call specifies for its file; null detects it. `column` is the name or number of the identifier's
- * column.
+ * File layout given by the caller. A null `header` or `column` is detected. `column` is the name or number of the
+ * identifier column.
  */
 export type LayoutOptions = { header: 'present' | 'absent' | null; column: string | null };
 
-/** A column with its role in the import; a null role is ignored. `name` is null without a header. */
+/**
+ * Column with its role in the import. Columns with a null role are ignored. `name` is null if the file has no header.
+ */
 type FileColumn = { name: string | null; role: string | null };
 
 export type Layout = {
-  /** Separator; null if the file has one column. */
+  /** Separator character, or null if the file has only one column. */
   separator: Separator | null;
   hasHeader: boolean;
   columns: readonly FileColumn[];
-  /** Line and byte offset at which the records begin, after a `sep=` line. */
+  /** Line number and byte offset of the first record, after a `sep=` line if there is one. */
   firstLine: number;
   skippedBytes: number;
-  /** Whether another separator fits as well. */
+  /** Whether a second separator is equally plausible. */
   isSeparatorUnsure: boolean;
 };
 
-/** Number of records used for detection, and maximum number of columns. */
+/** Number of records sampled for detection, and maximum number of columns. */
 const sampleRecords = 100;
 const maxColumns = 1000;
 
-/** Minimum share of records that must have more than one field for a separator to be accepted. */
+/** Minimum share of sampled records that a separator must split into several fields to be accepted. */
 const minShare = 0.5;
 
-/** First line that tells spreadsheets the separator. */
+/** Optional first line that tells spreadsheet programs which separator the file uses. */
 const separatorLine = /^"?sep=(.)"?[,;\t]*(?:\r\n|\n|\r|$)/i;
 
 type Sample = { separator: Separator | null; records: FileRecord[]; isUnsure: boolean };
 
 /**
- * Detects the separator, the header and the columns of a file from its beginning.
- * @param head whole lines from the start of the file
+ * Detects the separator, header and columns of a file from its first lines.
+ * @param head complete lines from the start of the file
  * @throws AppError ambiguous_header, unknown_header; invalid_request for an unsupported separator or too many columns
  */
 export function detectLayout<Role extends string>(
@@ -94,7 +96,7 @@ function chooseSample(text: string, { declared, roleOf, isStrict, mayHaveHeader 
   const [any] = candidates;
   if (declared !== null && any !== undefined) return { separator: declared, records: any.records, isUnsure: false };
   const byNames = candidates.filter(({ names, isSplit }) => isSplit && names > 0).sort((a, b) => b.names - a.names);
-  // In countries that write 12,50, files are separated by semicolons, so the comma comes last.
+  // Countries with decimal commas (12,50) use semicolons as separators, so the comma is tried last.
   const byShare = candidates.filter(({ isSplit, share }) => isSplit && share >= minShare).reverse();
   byShare.sort((a, b) => b.share - a.share);
   const isOneName = candidates.some(({ names, isSplit }) => names > 0 && !isSplit);
@@ -114,7 +116,7 @@ type Columns = { hasHeader: boolean; columns: readonly FileColumn[] };
 
 type Listing = { roleOf: RoleFinder; patterns: readonly [string, RegExp][]; options: LayoutOptions };
 
-/** Columns of a list of identifiers, whose file may have no header. */
+/** Returns the columns of an identifier list, which may have no header. */
 function listColumns(
   records: readonly FileRecord[],
   identifiers: readonly string[],
@@ -147,7 +149,7 @@ function listColumns(
 
 type Chosen = { at: number; isName: boolean; role: string | null };
 
-/** Finds the column that a call specifies. */
+/** Finds the column given by the caller. */
 function columnAt(
   column: string,
   { first, roleOf, options }: { first: readonly string[]; roleOf: RoleFinder; options: LayoutOptions },
@@ -164,14 +166,14 @@ function columnAt(
   const [at] = matches;
   if (at !== undefined && options.header !== 'absent') return { at, isName: true, role: null };
   const role = roleOf(column);
-  // In a list without a header, the name tells the role of its values.
+  // In a list without a header, the column name given by the caller determines the role of the values.
   if (first.length === 1 && role !== null) return { at: 0, isName: false, role };
   throw refuse(problem('noColumn'));
 }
 
 /**
- * Whether the first value is a header, judged by the other values.
- * @throws AppError ambiguous_header if it differs from them in kind but may be a value
+ * Whether the first value is a header, based on a comparison with the other values.
+ * @throws AppError ambiguous_header if it looks different from them but may still be a value
  */
 function isHeaderByKind(records: readonly FileRecord[], at: number): boolean {
   const [first = '', ...others] = records.map(({ cells }) => (cells[at] ?? '').trim());
@@ -182,7 +184,7 @@ function isHeaderByKind(records: readonly FileRecord[], at: number): boolean {
 
 type Kind = { hasHeader: boolean; role: string; patterns: readonly [string, RegExp][] };
 
-/** Rejects values that look like those of another role, such as hashes instead of ids. */
+/** Rejects a column whose values look like those of another role, such as hashes instead of ids. */
 function refuseOtherKind(records: readonly FileRecord[], at: number, { hasHeader, role, patterns }: Kind): void {
   const values = records.slice(hasHeader ? 1 : 0).map(({ cells }) => (cells[at] ?? '').trim());
   for (const [other, pattern] of patterns) {
@@ -209,7 +211,7 @@ function requireColumns(first: readonly string[], required: readonly string[], r
   return columns;
 }
 
-/** First rows of a file, for an error message. */
+/** Returns the first file rows for an error message. */
 const firstRows = (records: readonly FileRecord[]) =>
   records.slice(0, 5).map(({ line, cells }) => ({
     path: `/lines/${line}`,

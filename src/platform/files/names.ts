@@ -1,4 +1,4 @@
-/** Normalises the name of a column for comparison: only letters and digits, without case and accents. */
+/** Normalises a column name for comparison: keeps only letters and digits, and ignores case and accents. */
 export const comparableName = (name: string): string =>
   name
     .normalize('NFKD')
@@ -6,28 +6,28 @@ export const comparableName = (name: string): string =>
     .toLowerCase()
     .replaceAll('ß', 'ss');
 
-/** Columns of an import: for each role, the names that exporting systems use. */
+/** Column names by import role, as used by the systems that export such files. */
 type ColumnNames<Role extends string> = Readonly<Record<Role, readonly string[]>>;
 
 /**
- * Format of an import. A file has exactly one column with one of the roles in `identifiers`; if that is its only
- * column, it needs no header. `required` lists roles that must all be present, for files that always have a header.
+ * Import file format. A file has exactly one column with a role in `identifiers`; if that is its only column, the
+ * header is optional. `required` lists roles that must all be present, for formats that always have a header.
  */
 export type FileFormat<Role extends string> = {
   columns: ColumnNames<Role>;
-  /** Further role by the name of a column, such as a language, or null if absent. */
+  /** Returns an additional role for a column name, such as a language, or null if the column has none. */
   otherColumn?: (name: string) => string | null;
 } & (
   | {
       identifiers: readonly [Role, ...Role[]];
-      /** Values of a role that could be mistaken for those of another role without a header. */
+      /** Value patterns by role, for roles whose values could be confused if there is no header. */
       patterns?: Readonly<Partial<Record<Role, RegExp>>>;
       required?: never;
     }
   | { required: readonly Role[]; identifiers?: never; patterns?: never }
 );
 
-/** Creates a function that returns the role of a column by its name. */
+/** Creates a function that maps a column name to its role. */
 export function createRoleFinder<Role extends string>({
   columns,
   otherColumn = () => null,

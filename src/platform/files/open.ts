@@ -4,22 +4,23 @@ import { detectLayout, type Layout, type LayoutOptions } from './layout.ts';
 import type { FileFormat } from './names.ts';
 import { type FileRecord, parseRecords, separators } from './parse.ts';
 
-/** Number of bytes from which the layout is detected. */
+/** Number of bytes used to detect the file layout. */
 const headBytes = 32 * 1024;
 
-/** A row of a file, or the problem with it. `cells` are in the order of the layout's columns. */
+/** File row, with the problem if it is invalid. `cells` are in the order of the layout's columns. */
 export type FileRow = { line: number; lines: number; cells: readonly string[]; problem: Problem | null };
 
 export type DelimitedFile = {
   layout: Layout;
-  /** Rows below the header, in batches, some of which may be empty. Can be read only once. */
+  /** Data rows in batches, some of which may be empty. They can be read only once. */
   batches: AsyncGenerator<FileRow[], void>;
 };
 
 /**
- * Opens a delimited file: detects encoding, separator, header and columns, and streams its rows with bounded memory.
- * Reading pauses between slices, so that requests do not wait.
- * @throws AppError ambiguous_header, unknown_header, invalid_request; `batches` throws it for broken quotes
+ * Opens a delimited file. Detects its encoding, separator, header and columns, and streams its rows with bounded
+ * memory. Pauses between chunks so that requests are not delayed.
+ * @throws AppError ambiguous_header, unknown_header, invalid_request; `batches` throws invalid_request for broken
+ * quotes
  */
 export async function openDelimitedFile<Role extends string>(
   source: FileSource,
@@ -49,7 +50,7 @@ export async function openDelimitedFile<Role extends string>(
   return { layout, batches: readRows(records, layout, isStrict) };
 }
 
-/** The text up to its last line end, or all of it if it has one line. */
+/** Returns the text up to its last line break, or all of it if it has only one line. */
 function wholeLines(text: string, isWhole: boolean): string {
   const end = Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r'));
   return isWhole || end < 0 ? text : text.slice(0, end);

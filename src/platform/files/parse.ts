@@ -6,15 +6,15 @@ import { type Problem, problem } from '../problem.ts';
 export type Separator = ',' | ';' | '\t';
 export const separators: readonly Separator[] = [',', ';', '\t'];
 
-/** Maximum size of a record (bytes), number of fields in a record, and number of lines without a value in a file. */
+/** Maximum record size in bytes, number of fields per record, and number of blank lines per file. */
 const maxRecordBytes = 1024 * 1024;
 const maxFields = 2000;
 const maxBlankLines = 2_000_000;
 
-/** A record of a file. `line` is its first line, from 1; `lines` is the number of lines it covers. */
+/** Record of a file. `line` is the number of its first line, starting at 1; `lines` is the number of lines it spans. */
 export type FileRecord = { line: number; lines: number; cells: string[] };
 
-/** Options of the parser. `isStrict` rejects a quote inside an unquoted value, and text after a quoted value. */
+/** Parser options. `isStrict` rejects quotes inside unquoted values and text after quoted values. */
 type Parsing = { separator: readonly Separator[]; isStrict: boolean };
 
 const optionsOf = ({ separator, isStrict }: Parsing) => ({
@@ -26,10 +26,10 @@ const optionsOf = ({ separator, isStrict }: Parsing) => ({
 });
 
 /**
- * Parses slices of UTF-8 to records, one slice at a time. Records without a value are skipped. Memory is bounded by the
+ * Parses UTF-8 chunks into records, one chunk at a time. Blank records are skipped. Memory usage is bounded by the
  * longest record.
- * @param firstLine line number of the first slice
- * @throws AppError invalid_request with the line of a misplaced or unclosed quote, or of a long record
+ * @param firstLine line number at the start of the first chunk
+ * @throws AppError invalid_request with the line number of a misplaced or unclosed quote, or of an oversized record
  */
 export async function* parseRecords(
   slices: AsyncIterable<Buffer>,
@@ -40,7 +40,7 @@ export async function* parseRecords(
   parser.on('error', () => {}); // the failing write rejects with the error
   let line = firstLine;
   let blankLines = 0;
-  /** Number of bytes since the last record. */
+  /** Number of bytes read since the end of the last record. */
   let openBytes = 0;
   const take = (): FileRecord[] => {
     const records: FileRecord[] = [];
@@ -83,7 +83,7 @@ export async function* parseRecords(
   }
 }
 
-/** Parses the first records of a text that may be truncated. It stops at the first error. */
+/** Parses the first records of a text that may be truncated. Stops at the first error. */
 export function parseSample(text: string, parsing: Parsing, maxRecords: number): FileRecord[] {
   const records: FileRecord[] = [];
   let line = 1;
@@ -97,14 +97,14 @@ export function parseSample(text: string, parsing: Parsing, maxRecords: number):
   try {
     parseSync(text, { ...optionsOf(parsing), to: maxRecords, on_record: onRecord });
   } catch {
-    // Parsing the whole file reports the error with its position.
+    // Parsing the whole file later reports this error with its position.
   }
   return records;
 }
 
 /**
  * Removes trailing blank cells.
- * @returns whether no cell is left
+ * @returns whether no cells remain
  */
 function isBlank(cells: string[]): boolean {
   while (cells.length > 0 && (cells.at(-1) as string).trim() === '') cells.pop();
@@ -122,7 +122,7 @@ function refuseAt(line: number, message: Problem): never {
   throw new AppError('invalid_request', { details: [{ path: `/lines/${line}`, message }] });
 }
 
-/** Converts the parser's errors to those of a file. */
+/** Converts a parser error into an error about the file. */
 function misread(err: unknown, line: number): unknown {
   const { code = '' } = err as { code?: string };
   if (!/^(CSV_|INVALID_)/.test(code)) return err;

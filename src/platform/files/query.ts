@@ -6,7 +6,7 @@ import type { LayoutOptions } from './layout.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 
-/** Query parameters of every import of a file (docs/reading-input.md#files). */
+/** Query parameters shared by all file imports (docs/reading-input.md#files). */
 export const fileQuery = {
   dry_run: booleanParameter('`true` checks and describes the file and writes nothing.'),
   header: text('Whether the first row is a header: `present` or `absent`. Detected by default.'),
@@ -19,7 +19,7 @@ const querySchema = Type.Object(fileQuery);
 export type FileOptions = LayoutOptions & { isDryRun: boolean; isPartial: boolean };
 
 /**
- * Parses the options of an import.
+ * Parses the query parameters of a file import.
  * @throws AppError invalid_request
  */
 export function readFileOptions(query: unknown): FileOptions {

@@ -1,29 +1,29 @@
 import { randomInt } from 'node:crypto';
 
-/** Set of values that occurred before. */
+/** Set of values seen so far, for detecting duplicates. */
 export type ValueSet = {
   /**
-   * Adds a value.
-   * @returns whether it is new
+   * Adds a value given as a byte range.
+   * @returns whether the value is new
    */
   add: (bytes: Uint8Array, start: number, end: number) => boolean;
   /**
-   * Adds a text.
-   * @returns whether it is new
+   * Adds a value given as text.
+   * @returns whether the value is new
    */
   addText: (text: string) => boolean;
-  /** Number of values. */
+  /** Returns the number of distinct values. */
   size: () => number;
 };
 
 const maxLoad = 0.6;
 
-/** Number of parts. They grow one at a time, so that no turn of the event loop rehashes all codes. */
+/** Number of parts. Each part grows separately, so that no event loop turn rehashes all values. */
 const parts = 256;
 
 /**
- * A set of 64-bit hashes in typed arrays. Ten million codes take 128 MB and two seconds; a `Set` of texts takes 1 GB.
- * The hashes are keyed at random; the probability that two of ten million codes have the same hash is 1 in 300,000.
+ * Creates a set of 64-bit hashes in typed arrays. Ten million codes take 128 MB and two seconds; a `Set` of strings
+ * takes 1 GB. The hash key is random. The probability of any collision among ten million codes is 1 in 300,000.
  */
 export function createValueSet(): ValueSet {
   const seeds = [randomInt(2 ** 32), randomInt(2 ** 32)] as const;
@@ -48,7 +48,7 @@ export function createValueSet(): ValueSet {
       }
       a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909);
       b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909);
-      // 0 marks a free slot.
+      // A zero marks a free slot, so it is never used as a hash.
       const isNew = (puts[(b >>> 24) % parts] as Put)(a >>> 0 || 1, b >>> 0);
       if (isNew) count += 1;
       return isNew;
@@ -58,8 +58,8 @@ export function createValueSet(): ValueSet {
 }
 
 /**
- * Adds a hash.
- * @returns whether it is new
+ * Adds a hash, given as two 32-bit halves.
+ * @returns whether the hash is new
  */
 type Put = (high: number, low: number) => boolean;
 

@@ -1,23 +1,23 @@
 import { type Problem, problem } from '../problem.ts';
 
-/** Text that a spreadsheet put around a value: an apostrophe, or `="…"`. */
+/** Spreadsheet artefact around a value: a leading apostrophe, or `="…"`. */
 export type Artefact = 'apostrophe' | 'formula';
 
 export type CleanValue = { value: string; artefact: Artefact | null } | { problem: Problem };
 
-/** Matches values that need no cleaning: printable ASCII without surrounding blanks and artefacts. */
+/** Matches values that need no cleaning: printable ASCII without surrounding blanks or artefacts. */
 const plain = /^[!#-&(-<>-~](?:[ !#-~]*[!#-~])?$/;
 
-/** Text for "no value" in exports of databases and programs, and errors of spreadsheets. */
+/** Placeholders for "no value" in exports of databases and programs, and error values of spreadsheets. */
 const placeholder =
   /^(?:\\N|n\/a|null|\(null\)|none|nan|undefined|\[object Object\]|#(?:N\/A|REF!|NAME\?|VALUE!|NULL!|DIV\/0!|NUM!))$/i;
 
-/** Matches a long number that a spreadsheet has rounded. */
+/** Matches a long number that a spreadsheet has rounded to scientific notation. */
 const rounded = /^\d[.,]\d+E\+\d{2,}$/i;
 
 /**
- * Cleans an identifier or a code: removes surrounding blanks and tabs, and artefacts of spreadsheets. Values with other
- * invisible characters are rejected.
+ * Cleans an identifier or a code: removes surrounding blanks and tabs, and spreadsheet artefacts. Rejects values with
+ * other invisible characters.
  */
 export function cleanValue(cell: string): CleanValue {
   if (plain.test(cell) && !isSuspicious(cell)) return { value: cell, artefact: null };
@@ -51,7 +51,7 @@ const isSuspicious = (value: string): boolean => placeholder.test(value) || roun
 
 const trimBlanks = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, '');
 
-/** A value for samples, cleaned if possible. */
+/** Returns a value for display in samples, cleaned if possible. */
 export function shownValue(cell: string): string {
   const clean = cleanValue(cell);
   return 'value' in clean ? clean.value : cell;

@@ -28,12 +28,12 @@ const wrongMethod = Type.Ref('Error');
 type HealthDeps = {
   dbHealth: DatabaseHealth;
   catalogVersion: () => number;
-  /** Event log, or null if absent. */
+  /** Event log status, or null if there is no event log. */
   eventLog: { isUp: () => boolean } | null;
 };
 
 /**
- * Registers the health routes. Live means that the process runs; ready means that the database can commit and the
+ * Registers the health routes. "Live" means that the process runs. "Ready" means that the database can commit and the
  * clocks agree (docs/reference/operations-health.md#health).
  */
 export async function healthRoutes(app: App, { dbHealth, catalogVersion, eventLog }: HealthDeps): Promise<void> {

@@ -7,35 +7,40 @@ import { type KeyRestrictions, type RestrictedRequest, refusalOf } from './key-r
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by `requireKey`. Its type is defined by the catalogue (`callerOf`). */
+    /** Caller of the request, set by `requireKey`. The catalogue defines its type (`callerOf`). */
     caller: unknown;
   }
 }
 
-/** Name of something that keys and users may do. Modules register their permissions (management/unit-of-work.ts). */
+/**
+ * Name of an action that keys and users can be permitted. Modules register their permissions
+ * (management/unit-of-work.ts).
+ */
 export type Permission = string;
 
-/** The rate limit of the key with this id: calls per second, and the same number at once. Other keys may share it. */
+/**
+ * Rate limit of the key with this id: calls per second, which is also the burst size. Other keys may share the limit.
+ */
 export type KeyLimit = { id: number; perS: number };
 
-/** Rights of a key. A call counts against all of its limits. */
+/** Access rights of a key. Each call counts towards all of its rate limits. */
 export type KeyGrant<Caller> = {
   permissions: ReadonlySet<Permission>;
   limits: readonly KeyLimit[];
-  /** Restrictions beyond its permissions; null for none. */
+  /** Restrictions in addition to the permissions, or null if there are none. */
   restrictions: KeyRestrictions | null;
   caller: Caller;
 };
 
 export type AuthDeps<Caller> = {
-  /** Returns the grant of a presented secret, or null if it is unknown or expired. */
+  /** Returns the grant for a secret, or null if the secret is unknown or expired. */
   findKey: (secret: string) => KeyGrant<Caller> | null;
   now: () => number;
-  /** Called for each admitted call. */
+  /** Called for every accepted call. */
   used: (caller: Caller) => void;
 };
 
-/** Parts of a request where a key may be presented. */
+/** Parts of a request that may contain a key. */
 export type KeySource = Pick<FastifyRequest, 'query' | 'body' | 'headers'>;
 
 export type Authenticator<Caller> = {
@@ -44,13 +49,14 @@ export type Authenticator<Caller> = {
    * @throws AppError missing_key, unknown_key, permission_denied, too_many_requests
    */
   identify: (source: KeySource & RestrictedRequest, permission: Permission, ...alternatives: Permission[]) => Caller;
-  /** Creates a hook that admits keys with one of these permissions and sets `request.caller`. */
+  /** Creates a hook that accepts keys with any of these permissions and sets `request.caller`. */
   requireKey: (permission: Permission, ...alternatives: Permission[]) => preValidationHookHandler;
 };
 
 /**
- * Checks keys as described in docs/reference/access-and-errors.md#api-keys: query `api_key`, query `accountId`,
- * `Authorization: Bearer`, body `key`, body `api_key`. The first one wins.
+ * Creates an authenticator that looks for the key in this order, as described in
+ * docs/reference/access-and-errors.md#api-keys: query `api_key`, query `accountId`, `Authorization: Bearer`, body
+ * `key`, body `api_key`. The first match wins.
  */
 export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Caller>): Authenticator<Caller> {
   const takeFromKey = createRateLimit(now);
@@ -76,7 +82,7 @@ export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Cal
 
   return {
     identify,
-    // This hook uses a callback, because the promise of an async hook costs more than the check.
+    // The hook uses a callback, because the promise of an async hook costs more than the check itself.
     requireKey:
       (permission, ...alternatives) =>
       (request, _reply, done) => {
@@ -90,12 +96,14 @@ export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Cal
   };
 }
 
-/** Hash under which an API key is stored (hex). Keys are long and random, so one fast hash is enough. */
+/**
+ * Returns the hash under which an API key is stored, in hex. Keys are long and random, so a single fast hash is enough.
+ */
 export const hashKey = (key: string): string => hash('sha256', key, 'hex');
 
 /**
- * Returns the key that a request presents, or null.
- * @throws AppError unknown_key if it is not a text
+ * Returns the key in a request, or null if there is none.
+ * @throws AppError unknown_key if the key is not a string
  */
 export function presentedKey(source: KeySource): string | null {
   const query = source.query as Record<string, unknown>;

@@ -6,28 +6,33 @@ import { AppError } from '../errors.ts';
 import { parseExactJson } from '../lib/exact-json.ts';
 import { problem } from '../problem.ts';
 
-/** Maximum size of a body after decompression (bytes). Larger ones are answered with 413. */
+/** Maximum request body size after decompression, in bytes. Larger bodies are rejected with 413. */
 export const maxBodyBytes = 64 * 1024;
 
-/** Maximum nesting depth of a body: far beyond any valid call, and far below what a recursive walk can handle. */
+/**
+ * Maximum nesting depth of a request body. It is far beyond any valid call and far below what would overflow a
+ * recursive walk.
+ */
 const maxDepth = 64;
 
 /**
- * Maximum number of values and members of a body, far beyond any valid call. Invented names cost 2 µs each to read, and
- * other requests wait meanwhile.
+ * Maximum number of values and members in a request body, far beyond any valid call. Parsing an unknown member name
+ * costs 2 µs and blocks other requests.
  */
 const maxValues = 50_000;
 const maxMembers = 10_000;
-/** Maximum length of a text in a body (characters), because patterns are matched on whole texts. */
+/** Maximum length of a string in a request body, in characters. Validation patterns run on the entire string. */
 const maxTextLength = 1_000_000;
 
-/** preValidation hook for calls with an optional body. A missing body is treated as an empty one. */
+/** preValidation hook for routes with an optional body. A missing body is treated as an empty object. */
 export function emptyBodyByDefault(request: { body: unknown }, _reply: unknown, done: () => void): void {
   request.body ??= {};
   done();
 }
 
-/** Accepts JSON bodies, plain or compressed. An empty body counts as missing, for calls that need no body. */
+/**
+ * Registers parsers for plain and compressed JSON bodies. An empty body counts as missing, for calls that need no body.
+ */
 export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
   await app.register(compress, {
     global: false,
@@ -41,9 +46,7 @@ export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
   );
 }
 
-/**
- * Registers body parsing for the scope without hooks. It reads the body in one piece, and decompresses it afterwards.
- */
+/** Registers body parsing for the scope without hooks. Reads the whole body first and decompresses it afterwards. */
 export function registerHotBodyParsing(app: FastifyInstance): void {
   const readJson = createJsonReader(app);
   app.removeAllContentTypeParsers();
@@ -61,7 +64,7 @@ export function registerHotBodyParsing(app: FastifyInstance): void {
   });
 }
 
-/** Decompressors by Content-Encoding; null if none is needed. */
+/** Decompressors by Content-Encoding, or null for encodings that need no decompression. */
 const decompressors = new Map<string, typeof gunzip | null>([
   ['identity', null],
   ['gzip', gunzip],
@@ -70,14 +73,14 @@ const decompressors = new Map<string, typeof gunzip | null>([
 ]);
 
 /**
- * Rejects unknown encodings.
+ * Rejects unsupported content encodings.
  * @throws AppError unsupported_media_type
  */
 export function requireKnownEncoding({ 'content-encoding': encoding }: IncomingHttpHeaders): void {
   if (encoding !== undefined && !decompressors.has(encoding)) throw new AppError('unsupported_media_type');
 }
 
-/** Passes on the parsed body, undefined for an empty one, or the error. */
+/** Parses a JSON text and calls `done` with the error or the parsed body, which is undefined if the text is empty. */
 type JsonReader = (text: string, done: (err: Error | null, body?: unknown) => void) => void;
 
 function createJsonReader(app: FastifyInstance): JsonReader {
@@ -101,7 +104,7 @@ function createJsonReader(app: FastifyInstance): JsonReader {
   };
 }
 
-/** Returns why a JSON text is rejected even if it is valid. For invalid JSON, the result does not matter. */
+/** Returns the error for a JSON text that exceeds the limits, or null. The result is irrelevant for invalid JSON. */
 function refusalOf(text: string): AppError | null {
   if (text.length <= 2 * maxDepth) return null;
   let depth = 0;
@@ -133,7 +136,7 @@ const [quote, comma, colon, openBrace, closeBrace, openBracket, closeBracket] = 
   character.charCodeAt(0),
 );
 
-/** Index of the quote that ends the string starting at `start`. */
+/** Returns the index of the closing quote of the string that starts at `start`. */
 function endOfString(text: string, start: number): number {
   let end = start;
   do {
@@ -143,7 +146,7 @@ function endOfString(text: string, start: number): number {
   return end;
 }
 
-/** Whether an odd number of backslashes precedes the index. */
+/** Whether the character at an index is escaped, which means that an odd number of backslashes precedes it. */
 function isEscaped(text: string, at: number): boolean {
   let before = at;
   while (text[before - 1] === '\\') before -= 1;
@@ -151,8 +154,8 @@ function isEscaped(text: string, at: number): boolean {
 }
 
 /**
- * Trims a text and replaces lone surrogates, which PostgreSQL rejects. Returns null if nothing is left. Numbers, which
- * some clients send as ids, become text.
+ * Trims a text and replaces lone surrogates, which PostgreSQL rejects. Returns null if nothing is left. Converts
+ * numbers to text, because some clients send them as ids.
  */
 export function textOrNull(value: string | number | undefined): string | null {
   const clean = value === undefined ? '' : String(value).toWellFormed().trim();

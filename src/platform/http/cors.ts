@@ -1,4 +1,6 @@
-/** CORS options: browsers of any origin may call the public routes (docs/reference/fetch-offers.md#request). */
+/**
+ * CORS options that allow browsers to call the public routes from any origin (docs/reference/fetch-offers.md#request).
+ */
 export const corsOptions = {
   origin: '*',
   methods: ['GET', 'POST', 'PUT', 'OPTIONS'],

@@ -2,12 +2,12 @@ import { AppError } from '../errors.ts';
 import { dayMs } from '../lib/time.ts';
 import { type Problem, problem } from '../problem.ts';
 
-/** First and last day, such as `2026-11-21`. */
+/** Range of days from the first to the last one, both inclusive, such as `2026-11-21`. */
 export type DayRange = { from: string; to: string };
 export type DayRangeParameters = { from?: string | undefined; to?: string | undefined };
 
 /**
- * Parses a range of days; the default is yesterday.
+ * Parses a day range, which defaults to yesterday.
  * @throws AppError invalid_request
  */
 export function readDayRange(parameters: DayRangeParameters, yesterday: string, maxDays: number): DayRange {
@@ -23,7 +23,7 @@ export function readDayRange(parameters: DayRangeParameters, yesterday: string, 
   return { from, to };
 }
 
-/** Whether a text is a valid calendar day from the year 2000 on. */
+/** Whether a text is a valid calendar day in the year 2000 or later. */
 export function isDay(value: string): boolean {
   if (!/^2\d{3}-\d{2}-\d{2}$/.test(value)) return false;
   const ms = Date.parse(value);

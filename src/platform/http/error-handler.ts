@@ -6,14 +6,17 @@ import { readsPages, sendErrorPage } from './error-pages.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { detailsOf } from './validation.ts';
 
-/** Body of every error response (docs/reference/access-and-errors.md#errors). */
+/** Response body of every error (docs/reference/access-and-errors.md#errors). */
 type ErrorBody = {
   message: string;
   error: { code: string; message: string; details?: readonly ErrorDetail[] };
   request_id: string;
 };
 
-/** Failures that are limited per client address: bad key, bad token, bad signature, unknown click, unknown route. */
+/**
+ * Error codes that count towards the failure limit per client address: bad key, bad token, bad signature, unknown
+ * click, unknown route.
+ */
 export const limitedCodes = new Set<ErrorCode>([
   'missing_key',
   'unknown_key',
@@ -50,7 +53,10 @@ export function errorText({ code, message, details }: AppError, requestId: strin
   return JSON.stringify({ message, error, request_id: requestId } satisfies ErrorBody);
 }
 
-/** Converts any failure to an error of the catalogue. An unexpected one becomes `internal`, without its message. */
+/**
+ * Converts any thrown value into an error of the error catalogue. An unexpected error becomes `internal`, without its
+ * message.
+ */
 export function toAppError(err: unknown): AppError {
   if (err instanceof AppError) return err;
   if (isDatabaseUnavailable(err)) return databaseUnavailable(err);
@@ -67,7 +73,7 @@ export function toAppError(err: unknown): AppError {
   return new AppError('internal', { cause: err });
 }
 
-/** Headers of an error response. */
+/** Returns the headers of an error response. */
 export const errorHeaders = ({ retryAfterS }: AppError): Record<string, string> => ({
   'cache-control': 'no-store',
   'content-type': 'application/json; charset=utf-8',
@@ -80,7 +86,7 @@ export function sendError(request: FastifyRequest, reply: FastifyReply, error: A
   return reply.code(error.status).headers(errorHeaders(error)).send(errorText(error, request.id));
 }
 
-/** A failed request. `ip` is the client's address. */
+/** Failed request. `ip` is the client address. */
 export type FailedRequest = Pick<FastifyRequest, 'method' | 'url' | 'id' | 'ip' | 'raw'>;
 
 export type FailureDeps = {
@@ -88,10 +94,7 @@ export type FailureDeps = {
   logger: Pick<FastifyBaseLogger, 'debug' | 'info' | 'warn' | 'error'>;
 };
 
-/**
- * Returns the error that a failed request is answered with. Limits clients that cause failures, and logs failures of
- * the server.
- */
+/** Returns the error to send for a failed request. Applies the failure limit to the client, and logs server errors. */
 export function handleFailure(err: unknown, request: FailedRequest, { failures, logger }: FailureDeps): AppError {
   const error = toAppError(err);
   if (hasLeft(request, err)) {
@@ -109,15 +112,18 @@ export function handleFailure(err: unknown, request: FailedRequest, { failures, 
 /** Error codes of work that was aborted because its client disconnected. */
 const abortCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE']);
 
-/** Whether a request failed because its client disconnected. Nobody caused this failure or reads its response. */
+/**
+ * Whether a request failed because its client disconnected. The server is not at fault, and nobody will read the
+ * response.
+ */
 function hasLeft({ raw }: FailedRequest, err: unknown): boolean {
   const { name, code } = err as { name?: string; code?: string };
   return raw.socket.destroyed && (name === 'AbortError' || abortCodes.has(code ?? ''));
 }
 
 /**
- * Logs an error response with its request id at the default level, up to a limit. An outage of the database is logged
- * once, by its health check, because it affects every request.
+ * Logs an error response with its request id at the default level, up to a rate limit. A database outage is not logged
+ * here: it affects every request, so the health check logs it once.
  */
 export function logAnswer(
   { method, url, id }: { method: string; url: string; id: string },
@@ -131,10 +137,10 @@ export function logAnswer(
   else logger[failures.mayLog() ? 'info' : 'debug']({ ...about, status, code }, 'request refused');
 }
 
-/** Methods with a route at a path. */
+/** Returns the HTTP methods that have a route at a path. */
 export type MethodsAt = (path: string) => readonly string[];
 
-/** Records the routes that are registered from now on. */
+/** Starts recording all routes that are registered from now on. */
 export function watchRoutes(app: FastifyInstance): MethodsAt {
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -150,7 +156,7 @@ export function watchRoutes(app: FastifyInstance): MethodsAt {
   };
 }
 
-/** Maps every failure in a scope, and every request without a route, to an error response. */
+/** Registers handlers that turn every failure in a scope, and every request without a route, into an error response. */
 export function registerErrorHandling(scope: FastifyInstance, failures: FailureLimit, methodsAt: MethodsAt): void {
   scope.setErrorHandler((err, request, reply) =>
     sendError(request, reply, handleFailure(err, request, { failures, logger: request.log })),

@@ -5,14 +5,14 @@ import { type MessageKey, t } from '../i18n/messages.ts';
 import { inRequestLanguage } from '../i18n/reader.ts';
 import { html, pageOf } from './html.ts';
 
-/** Key prefix of a page's title and text in the message files, such as `endUser.privacy.notFound`. */
+/** Key prefix for the title and text of an error page in the message files, such as `endUser.privacy.notFound`. */
 type ErrorPage<Key = Extract<MessageKey, `endUser.${string}`>> = Key extends `${infer Page}.title`
   ? `${Page}.text` extends MessageKey
     ? Page
     : never
   : never;
 
-/** Pages for routes that users open in a browser, shown instead of the JSON error, by error code. */
+/** Error pages by error code, for routes that users open in a browser. A page is shown instead of the JSON error. */
 export type ErrorPages = Partial<Record<ErrorCode, ErrorPage>>;
 
 declare module 'fastify' {
@@ -21,11 +21,13 @@ declare module 'fastify' {
   }
 }
 
-/** Whether the client accepts HTML, as browsers do, in contrast to programs. */
+/** Whether the client accepts HTML, as browsers do and programs do not. */
 export const readsPages = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   headers.accept?.includes('text/html') === true;
 
-/** Whether a browser shows the response as a page: a link was opened, not an image or script loaded. */
+/**
+ * Whether the browser displays the response as a page, because it follows a link and does not load an image or script.
+ */
 export const isOpened = (request: Pick<FastifyRequest, 'headers'>): boolean =>
   readsPages(request) && request.headers['sec-fetch-mode'] === 'navigate';
 

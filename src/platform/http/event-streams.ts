@@ -2,21 +2,21 @@ import type { FastifyReply } from 'fastify';
 import { AppError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 
-/** A server-sent event. `id` is the position to resume from after a reconnect. */
+/** Server-sent event. `id` is the position from which the client resumes after a reconnect. */
 export type StreamEvent = { name: string; id?: string; data: string };
 
 type StreamOptions = {
-  /** Owner of the stream: a user or a key, which may have only a few streams. */
+  /** User or key that owns the stream. Each owner may open only a few streams. */
   owner: string;
-  /** Publisher of the stream. Publishers share the streams of a process evenly. */
+  /** Publisher of the stream. Each publisher gets an equal share of the streams in a process. */
   publisherId: number;
-  /** Interval between two calls of `next` (milliseconds). */
+  /** Interval between two calls of `next`, in milliseconds. */
   pauseMs?: number;
-  /** Returns the events since the last call. It is called again after it has resolved. */
+  /** Returns the events since the previous call. It is not called again until it has resolved. */
   next: () => Promise<readonly StreamEvent[]>;
   /**
-   * Whether the owner still has access. It is called twice a second and before events are sent. `false` ends the
-   * stream; while it throws, nothing is sent.
+   * Whether the owner still has access. Called twice a second and before events are sent. Returning `false` ends the
+   * stream. If it throws, nothing is sent.
    */
   isAllowed: () => boolean | Promise<boolean>;
 };
@@ -24,19 +24,23 @@ type StreamOptions = {
 export type EventStreams = {
   /**
    * Opens a stream.
-   * @throws AppError `too_many_requests` if its owner has too many streams, `unavailable` if there is no room
+   * @throws AppError `too_many_requests` if its owner has too many streams, `unavailable` if the process has no
+   * capacity
    */
   open: (reply: FastifyReply, options: StreamOptions) => void;
-  /** Ends all streams, so that the server can close. */
+  /** Ends all streams so that the server can close. */
   close: () => void;
 };
 
 const defaultPauseMs = 1000;
-/** Maximum interval between two calls of `isAllowed` (milliseconds). Streams end within a second after a revocation. */
+/**
+ * Maximum interval between two calls of `isAllowed`, in milliseconds. A stream ends within a second after its access is
+ * revoked.
+ */
 const checkEveryMs = 500;
 const minPauseMs = 1;
 const reconnectMs = 2000;
-/** Maximum duration of a stream, after which the client reconnects (milliseconds). */
+/** Maximum duration of a stream, in milliseconds. The client reconnects afterwards. */
 const maxStreamMs = 5 * 60_000;
 const maxStreams = 200;
 const maxStreamsPerOwner = 6;
@@ -44,10 +48,13 @@ const refusedForS = 10;
 
 type Holder = { owner: string; publisherId: number };
 
-/** Open streams by their end function, oldest first. */
+/** Open streams by the function that ends them, oldest first. */
 type State = { open: Map<() => void, Holder>; logger: Logger };
 
-/** Creates server-sent event streams. Each stream polls the database at a fixed interval, whatever the traffic. */
+/**
+ * Creates the server-sent event streams of a process. Each stream polls the database at a fixed interval, regardless of
+ * the traffic.
+ */
 export function createEventStreams(logger: Logger): EventStreams {
   const state: State = { open: new Map(), logger };
   return {
@@ -70,8 +77,8 @@ export function createEventStreams(logger: Logger): EventStreams {
 }
 
 /**
- * Ends the oldest stream of the publisher with the most streams if the given publisher has at least two fewer. A late
- * publisher gets an even share, and streams do not move back and forth.
+ * Ends the oldest stream of the publisher with the most streams, if the given publisher has at least two fewer. In this
+ * way, a publisher that connects late gets an equal share, and publishers do not evict each other repeatedly.
  * @throws AppError `unavailable`
  */
 function makeRoom({ open }: State, publisherId: number): void {
@@ -103,7 +110,7 @@ function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOpti
   const end = (): void => {
     clearTimeout(timer);
     open.delete(end);
-    // A graceful end would wait for a client that does not read.
+    // A graceful end would wait for a client that has stopped reading.
     if (raw.writableNeedDrain) raw.destroy();
     else raw.end();
   };
@@ -111,7 +118,7 @@ function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOpti
     try {
       const allowed = await ask(options);
       if (allowed === false) return end();
-      // A slow client gets no more events until it has read the pending ones.
+      // A slow client receives no more events until it has read the pending ones.
       if (allowed && performance.now() >= dueMs && !raw.writableNeedDrain) {
         if (!(await send(raw, options))) return end();
         dueMs = performance.now() + pauseMs;
@@ -130,7 +137,7 @@ function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOpti
 }
 
 /**
- * Checks access.
+ * Checks whether the owner still has access.
  * @returns null if the check failed
  */
 async function ask({ isAllowed }: StreamOptions): Promise<boolean | null> {
@@ -143,11 +150,11 @@ async function ask({ isAllowed }: StreamOptions): Promise<boolean | null> {
 
 /**
  * Sends the new events.
- * @returns false if access was revoked or the stream ended, and nothing was sent
+ * @returns false, without sending anything, if access was revoked or the stream has ended
  */
 async function send(raw: FastifyReply['raw'], { next, isAllowed }: StreamOptions): Promise<boolean> {
   const events = await next();
-  // Waiting for the events may have taken long.
+  // Access may have been revoked while the events were loading.
   if (events.length > 0 && !(await isAllowed())) return false;
   if (raw.writableEnded) return false;
   for (const event of events) raw.write(serialise(event));

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { AppError } from '../errors.ts';
 import { type TokenBucket, type TokenRate, takeToken } from '../lib/token-bucket.ts';
 
-/** Creates a rate limit for many keys. It remembers the most recently used ones. */
+/** Creates a rate limit by key. Only the most recently used keys are tracked. */
 export function createRateLimit(now: () => number, maxKeys = 50_000): (key: string, rate: TokenRate) => boolean {
   const buckets = new LRUCache<string, TokenBucket>({ max: maxKeys });
   return (key, rate) => {
@@ -16,11 +16,16 @@ export function createRateLimit(now: () => number, maxKeys = 50_000): (key: stri
   };
 }
 
-/** Limits failures only (bad key, bad token, unknown route): 20 per second and 100 at once for one client address. */
+/**
+ * Rate limit for failed requests only (bad key, bad token, unknown route): 20 per second and client address, with a
+ * burst of 100.
+ */
 export type FailureLimit = {
-  /** Counts a failure of an address. Returns `too_many_requests` after too many failures. */
+  /**
+   * Counts a failure of a client address. Returns a `too_many_requests` error if the limit is exceeded, or else null.
+   */
   charge: (address: string) => AppError | null;
-  /** Whether to log a rejected request, so that clients that send nonsense cannot fill the disk. */
+  /** Whether a rejected request may be logged. This prevents clients from filling the disk with invalid requests. */
   mayLog: () => boolean;
 };
 
@@ -38,7 +43,10 @@ export function createFailureLimit(now: () => number): FailureLimit {
 
 export const tooManyRequests = (): AppError => new AppError('too_many_requests', { retryAfterS: 1 });
 
-/** Key of a client for limits: its address, or the /64 network for IPv6, which providers assign to one customer. */
+/**
+ * Returns the client key for rate limits: the IPv4 address, or the /64 network for IPv6, because providers assign a /64
+ * to each customer.
+ */
 export function clientSubnet(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);

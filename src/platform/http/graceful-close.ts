@@ -2,17 +2,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { App } from './app.ts';
 
-/** Keep-alive timeout of responses that started before the server closes (milliseconds). 0 would mean no limit. */
+/**
+ * Keep-alive timeout of responses that began before the server started to close, in milliseconds. Zero would mean no
+ * limit.
+ */
 const closingKeepAliveMs = 1;
 
-/** Timeout for a request that is still arriving when the server closes (milliseconds). */
+/** Timeout for requests that are still being received when the server closes, in milliseconds. */
 const arrivalMs = 500;
 
 /**
- * Ends connections when the server closes. Fastify closes only those that are idle at that moment. Without this
- * function, a connection with a pending response would stay open for further requests, and one that never completes its
- * request would stay open forever.
- * @param withHooks the scope whose routes announce the close in their responses by a hook
+ * Ends open connections when the server closes. Fastify closes only connections that are idle at that moment. Without
+ * this function, a connection with a pending response would stay open for more requests. A connection whose request
+ * never completes would stay open forever.
+ * @param withHooks scope in which an `onSend` hook adds `connection: close` to responses
  */
 export function closeGracefully(app: App, withHooks: App): void {
   const responsesOf = trackResponses(app);
@@ -34,8 +37,8 @@ export function closeGracefully(app: App, withHooks: App): void {
 const isOpen = (response: ServerResponse): boolean => !response.writableFinished;
 
 /**
- * Tracks open connections with their last response and unsent earlier responses, because a client may send the next
- * request without waiting. Listening to the end of each response would take 0.7 µs.
+ * Tracks each open connection with its last response and all earlier responses that are not fully sent, because clients
+ * may pipeline requests. Listening to the end of each response would take 0.7 µs.
  */
 function trackResponses({ server }: App): ReadonlyMap<Socket, readonly ServerResponse[]> {
   const responsesOf = new Map<Socket, ServerResponse[]>();

@@ -9,12 +9,14 @@ import { errorHeaders, errorText, handleFailure } from './error-handler.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { endRequest, startRequest } from './request-trace.ts';
 
-/** A body that is written directly into the output. `writeTo` fills a buffer of that length. */
+/**
+ * Response body that is written directly into the output buffer. `writeTo` fills a buffer of exactly `length` bytes.
+ */
 export type Pieces = { length: number; writeTo: (bytes: Buffer) => void };
 
 /**
- * A response that is written in one piece. `head` alternates names and values. A text `body` has one byte per
- * character. `error` is the error that it reports, if any.
+ * Response that is written in one piece. `head` alternates header names and values. A string `body` must have one byte
+ * per character. `error` is the error that the response reports, if any.
  */
 export type HotAnswer = {
   status: number;
@@ -24,26 +26,29 @@ export type HotAnswer = {
 };
 
 /**
- * An async handler.
- * @throws AppError and errors of the framework, which become error responses
+ * Async handler of a hot route.
+ * @throws AppError and framework errors, which become error responses
  */
 type HotHandler = (request: FastifyRequest) => Promise<HotAnswer>;
 
-/** Observer of a plugin's responses. `ms` is the time from reading the request to passing on the response. */
+/**
+ * Observer of the responses in a plugin. `ms` is the time from reading the request to handing over the response, in
+ * milliseconds.
+ */
 export type HotObserver = (request: FastifyRequest, answer: HotAnswer, ms: number) => void;
 
-/** Installs the error handler of a plugin in the scope without hooks, and wraps the handlers of its routes. */
+/** Installs the error handler of a plugin in the scope without hooks, and wraps its route handlers. */
 export type HotRoutes = (
   plugin: App,
   observer?: HotObserver,
 ) => (route: string, handler: HotHandler) => (request: FastifyRequest, reply: FastifyReply) => void;
 
-/** Options of a route whose schema only documents it. Its handler validates the request. */
+/** Options of a route whose schema is for documentation only. The route handler validates the request. */
 export const unvalidated = { validatorCompiler: () => () => true };
 
 const allowOrigin = { 'access-control-allow-origin': corsOptions.origin };
 
-/** Head of a response to any origin, without the length of its body. */
+/** Builds the response headers for any origin, without the content length. */
 export const hotHead = (headers: Record<string, string>): string[] =>
   Object.entries({ ...allowOrigin, ...headers }).flat();
 
@@ -56,8 +61,9 @@ export const hotAnswer = (status: number, headers: Record<string, string>, body:
 type HotDeps = { logger: Logger; failures: FailureLimit; metrics: Metrics; tracing: Tracing };
 
 /**
- * The most frequent routes are in a scope without hooks: hook runners and the reply cost more than the rest of a beacon
- * (docs/performance.md#hot-routes). Their handlers call directly what hooks do for all other routes.
+ * Creates the scope without hooks for the most frequent routes. Hook runners and the reply object cost more than the
+ * rest of a beacon request (docs/performance.md#hot-routes). The handlers directly call the functions that other routes
+ * run as hooks.
  */
 export function createHotRoutes(app: App, { logger, failures, metrics, tracing }: HotDeps): HotRoutes {
   let isClosing = false;
@@ -78,14 +84,14 @@ export function createHotRoutes(app: App, { logger, failures, metrics, tracing }
       try {
         observe?.(request, answer, ms);
       } catch (err) {
-        // The response has been sent already.
+        // The response has already been sent, so the error can only be logged.
         logger.error({ err }, 'recording request failed');
       }
       metrics.requestEnded(route, status, ms);
       logRequest(logger, request, status, ms);
     }
 
-    // Handles errors before the handler runs, such as an unreadable body.
+    // Handles errors that occur before the handler runs, such as an unreadable body.
     plugin.setErrorHandler((err, request, reply) => {
       reply.hijack();
       const { url: route = 'unknown' } = request.routeOptions;
@@ -115,7 +121,7 @@ export function createHotRoutes(app: App, { logger, failures, metrics, tracing }
   };
 }
 
-/** Copies a body into memory of its own. */
+/** Copies a response body into its own buffer. */
 export function bytesOf(body: HotAnswer['body']): Buffer {
   if (typeof body === 'string') return Buffer.from(body, 'latin1');
   if (Buffer.isBuffer(body)) return body;
@@ -126,7 +132,7 @@ export function bytesOf(body: HotAnswer['body']): Buffer {
 
 const connectionClose = ['connection', 'close'];
 
-/** Writes head and body in one piece. If the body were passed to `end`, an empty chunk would follow it. */
+/** Writes the head and body in one piece. Passing the body to `end` would add an empty chunk after it. */
 function writeAnswer(
   response: FastifyReply['raw'],
   { status, head, body }: HotAnswer,
@@ -145,13 +151,13 @@ function writeAnswer(
 }
 
 /**
- * Memory that responses are written to, one after the other. The kernel has nearly always taken the whole response when
- * `uncork` returns. If not, the response keeps this memory, and the next one gets new memory
+ * Buffer to which responses are written one after the other. In nearly all cases, the kernel has accepted the whole
+ * response when `uncork` returns. If not, the response keeps this buffer, and the next response gets a new one
  * (docs/adr/0014-memory-of-sent-answers.md).
  */
 let memory: Buffer = Buffer.alloc(0);
 
-/** Minimum allocation (bytes). Most responses are smaller. */
+/** Minimum buffer size, in bytes. Most responses are smaller. */
 const leastMemory = 64 * 1024;
 
 function fill(pieces: Pieces): Buffer {
@@ -161,7 +167,7 @@ function fill(pieces: Pieces): Buffer {
   return bytes;
 }
 
-/** Logs one line per request at level debug. Failures are logged where they are handled. */
+/** Logs one line per request at debug level. Failures are logged where they are handled. */
 function logRequest(
   logger: Logger,
   { method, url, id }: { method: string; url: string; id: string },
@@ -172,7 +178,7 @@ function logRequest(
   logger.debug({ method, url: loggedUrl(url), requestId: id, status, ms: Math.round(ms) }, 'request');
 }
 
-/** Logs the requests of a scope. */
+/** Registers the request log for all routes in a scope. */
 export function registerRequestLog(app: App, logger: Logger): void {
   if (!logger.isLevelEnabled('debug')) return;
   app.addHook('onResponse', async (request, { statusCode, elapsedTime }) =>

@@ -5,10 +5,10 @@ import { escapeHtml } from '../lib/escape-html.ts';
 /** Markup that is inserted without escaping. */
 export type Html = { readonly markup: string };
 
-/** Value of a template. Null, undefined and false write nothing. */
+/** Template value. Null, undefined and false produce no output. */
 export type Value = Html | readonly Html[] | string | number | null | undefined | false;
 
-/** Builds markup from a template. Values are escaped unless they are markup. */
+/** Builds markup from a template literal. Values are escaped unless they are already markup. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   return {
     markup: parts.map((part, index) => (index === 0 ? part : markupOf(values[index - 1] as Value) + part)).join(''),
@@ -21,12 +21,12 @@ function markupOf(value: Value): string {
   return 'markup' in value ? value.markup : value.map((part) => part.markup).join('');
 }
 
-/** Marks sanitised or hard-coded text as markup. */
+/** Marks sanitised or hard-coded text as markup, so that it is not escaped. */
 export const trusted = (markup: string): Html => ({ markup });
 
 export const nothing: Html = trusted('');
 
-/** Markup that is rendered after the rest of its template. */
+/** Creates markup that is rendered after the rest of its template. */
 export const late = (make: () => Html): Html => ({
   get markup() {
     return make().markup;
@@ -41,7 +41,7 @@ type PageParts = {
   viewport?: string;
 };
 
-/** A complete page with an inline style sheet, in the reader's language. */
+/** Renders a complete page with an inline style sheet, in the reader's language. */
 export function pageOf({ title, style, body, head = nothing, viewport = standardViewport }: PageParts): string {
   const { language, direction = languages[language].direction } = reader();
   return html`<!doctype html>
@@ -63,6 +63,6 @@ const standardViewport = 'width=device-width, initial-scale=1';
 
 const characters: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
 
-/** Converts offer copy to plain text by decoding the HTML escapes of macro values. */
+/** Converts offer copy to plain text by decoding the HTML escapes in macro values. */
 export const plainText = (copy: string): string =>
   copy.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => characters[entity] as string);

@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net';
 import type { App } from './app.ts';
 
-/** Timeouts for a request and for the next one, and the interval at which they are checked (milliseconds). */
+/**
+ * Timeouts for receiving a request and for waiting for the next request, and the interval at which they are checked.
+ * All are in milliseconds.
+ */
 export const serverTimeouts = {
   requestTimeout: 30_000,
   headersTimeout: 10_000,
@@ -9,12 +12,12 @@ export const serverTimeouts = {
   connectionsCheckingInterval: 2_000,
 };
 
-/** Minimum interval between two rounds of closing idle connections (milliseconds). */
+/** Minimum interval between two passes that close idle connections, in milliseconds. */
 const shedIntervalMs = 1000;
 
 /**
- * Closes idle connections above `maxConnections`. Each costs memory and a file handle, and its client reconnects with
- * the next request. Connections that send no request, or too slowly, end by `serverTimeouts`.
+ * Closes idle connections in excess of `maxConnections`. Each connection costs memory and a file handle, and a client
+ * can reconnect with its next request. `serverTimeouts` closes connections that send no request or send too slowly.
  */
 export function shedIdleConnections(app: App, maxConnections = 10_000): void {
   let connections = 0;

@@ -4,31 +4,32 @@ import { parseExactJson } from '../lib/exact-json.ts';
 import { createPacer, runInSlices } from '../lib/slices.ts';
 import { type Problem, problem } from '../problem.ts';
 
-/** Limits of a body that is read in slices. */
+/** Limits for a request body that is parsed in slices. */
 export type SliceLimits = {
-  /** Maximum number of rows of all its lists. */
+  /** Maximum total number of rows in all lists of the body. */
   rows: number;
-  /** Maximum size of a row or another member, by the member's name (bytes). */
+  /** Returns the maximum size of a row or other member, in bytes, given the member name. */
   rowBytes: (name: string) => number;
-  /** Advice for larger bodies. */
+  /** Advice shown to callers whose body is too large. */
   otherwise: Problem;
 };
 
-/** Maximum number of top-level members, of values and members of a row, and of nesting levels. */
+/** Maximum number of top-level members, maximum number of values and members per row, and maximum nesting depth. */
 const maxTopMembers = 100;
 const maxValues = 50_000;
 const maxMembers = 5_000;
 const maxDepth = 64;
 
-/** Number of bytes inspected in one turn: about a millisecond. */
+/** Number of bytes scanned per event loop turn, which takes about a millisecond. */
 const sliceBytes = 256 * 1024;
 
 type Span = { start: number; end: number };
-/** A member of the body: its value, or the rows of its list. */
+/** Top-level member of the body, with the byte range of its value or of each row in its list. */
 type Member = { name: string; value: Span | Span[] };
 
 /**
- * Reads an object, or a list of rows, like `JSON.parse`, but one row at a time, so that other requests do not wait.
+ * Parses a JSON object or a list of rows, like `JSON.parse`, but one row at a time so that other requests are not
+ * delayed.
  * @throws AppError malformed_json; body_too_large if the body exceeds the limits
  */
 export async function readJsonInSlices(body: Buffer, limits: SliceLimits): Promise<unknown> {
@@ -54,8 +55,8 @@ export async function readJsonInSlices(body: Buffer, limits: SliceLimits): Promi
 }
 
 /**
- * Finds the bytes of the first row of a list: the body itself, or its member `name`. Returns null if there is no such
- * row.
+ * Returns the bytes of the first row of a list, which is either the body itself or its member `name`. Returns null if
+ * there is no such row.
  * @throws AppError like `readJsonInSlices`
  */
 export async function findFirstRow(body: Buffer, name: string, limits: SliceLimits): Promise<Buffer | null> {
@@ -69,7 +70,7 @@ export async function findFirstRow(body: Buffer, name: string, limits: SliceLimi
 const withoutMark = (body: Buffer): Buffer =>
   body.subarray(body.subarray(0, 3).equals(markBytes) ? markBytes.length : 0);
 
-/** Editors and shells on Windows write it before UTF-8. */
+/** Windows editors and shells write a byte order mark before UTF-8 text. */
 const markBytes = Buffer.from(byteOrderMark);
 
 const malformed = (message?: Problem): AppError =>
@@ -100,7 +101,7 @@ const [quote, backslash, comma, colon, openBrace, closeBrace, openBracket, close
 
 const isSpace = (byte: number | undefined): boolean => byte === 32 || byte === 10 || byte === 13 || byte === 9;
 
-/** Finds the members of a body and the rows of its lists, without parsing their content. */
+/** Locates the members of a body and the rows of its lists, without parsing their content. */
 function* splitBody(bytes: Buffer, limits: SliceLimits): Generator<void, { rows: Span[] } | { members: Member[] }> {
   const start = yield* skipSpace(bytes, 0);
   if (bytes[start] === openBracket) {
@@ -135,7 +136,7 @@ function* splitBody(bytes: Buffer, limits: SliceLimits): Generator<void, { rows:
   return { members };
 }
 
-/** The current member and the limits. */
+/** Current member name and limits while scanning. */
 type Place = { limits: SliceLimits; name: string };
 
 function* splitList(
@@ -156,7 +157,7 @@ function* splitList(
   return { spans, end: at + 1 };
 }
 
-/** Skips the comma after a value. If the list or object ends there, returns the index of its end. */
+/** Skips the comma after a value. If the list or object ends instead, returns the index of its closing bracket. */
 function* nextOf(bytes: Buffer, end: number, close: number): Generator<void, number> {
   const at = yield* skipSpace(bytes, end);
   if (bytes[at] === close) return at;
@@ -175,7 +176,10 @@ function* skipSpace(bytes: Buffer, start: number): Generator<void, number> {
   return at;
 }
 
-/** Index after a value. Invalid JSON may end anywhere; parsing rejects it later. */
+/**
+ * Returns the index after a value. For invalid JSON, the index may be arbitrary, because parsing rejects the value
+ * later.
+ */
 function* endOfValue(bytes: Buffer, start: number, { limits, name }: Place): Generator<void, number> {
   const most = limits.rowBytes(name);
   const tooLong = (): AppError => tooLarge('rowBytes', most, limits);
@@ -213,7 +217,7 @@ function* endOfValue(bytes: Buffer, start: number, { limits, name }: Place): Gen
   throw malformed();
 }
 
-/** Index of the quote that ends the string starting at `start`. */
+/** Returns the index of the closing quote of the string that starts at `start`. */
 function* endOfString(bytes: Buffer, start: number): Generator<void, number> {
   let seenAt = start;
   for (let end = bytes.indexOf(quote, start + 1); end !== -1; end = bytes.indexOf(quote, end + 1)) {

@@ -6,34 +6,40 @@ import { problem } from '../problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether a call writes, if its method does not tell: `GET` reads, all others write. */
+    /** Effect of a call, if it differs from its HTTP method. By default, `GET` reads and all other methods write. */
     effect?: 'read' | 'write';
-    /** Whether the route itself enforces the resources of a key. All other routes reject such keys. */
+    /**
+     * Whether the route itself enforces the resource restrictions of a key. All other routes reject resource-restricted
+     * keys.
+     */
     keepsToResources?: boolean;
   }
 }
 
-/** The restriction of a key beyond its permissions (docs/reference/access-and-errors.md#api-keys). */
+/** Restrictions of a key in addition to its permissions (docs/reference/access-and-errors.md#api-keys). */
 export type KeyRestrictions = {
   readOnly: boolean;
-  /** Networks from which it may be used; null for any. */
+  /** Networks from which the key may be used, or null for any network. */
   nets: readonly Net[] | null;
-  /** Resources that it may see and change; null for all. */
+  /** Resources that the key may read and change, or null for all resources. */
   resources: KeyResources | null;
 };
 
-/** The resources of a key. At most one of the two is null; then only the other one limits the key. */
+/**
+ * Resources that a key is limited to. At most one of the two fields is null, which means that the field imposes no
+ * limit.
+ */
 export type KeyResources = {
-  /** Ids of campaigns. */
+  /** Ids of the campaigns that the key is limited to. */
   campaigns: ReadonlySet<number> | null;
-  /** Normalised names of placements. */
+  /** Normalised names of the placements that the key is limited to. */
   placements: ReadonlySet<string> | null;
 };
 
-/** Parts of a request that a restricted key is checked against. */
+/** Parts of a request that are checked against the restrictions of its key. */
 export type RestrictedRequest = Pick<FastifyRequest, 'ip' | 'method' | 'routeOptions'>;
 
-/** Returns why a restricted key may not make a call, or null. */
+/** Returns the error for a call that the key's restrictions do not allow, or null if it is allowed. */
 export function refusalOf({ readOnly, nets, resources }: KeyRestrictions, request: RestrictedRequest): AppError | null {
   if (nets !== null && !isAdmitted(request.ip, nets))
     return new AppError('permission_denied', { message: problem('keyAddress') });
@@ -46,7 +52,7 @@ export function refusalOf({ readOnly, nets, resources }: KeyRestrictions, reques
   return null;
 }
 
-/** Whether an address is in one of the networks. An IPv4-mapped address is treated as the IPv4 address. */
+/** Whether an IP address is in one of the networks. An IPv4-mapped IPv6 address is treated as its IPv4 address. */
 const isAdmitted = (ip: string, nets: readonly Net[]): boolean =>
   ipaddr.isValid(ip) && within(ipaddr.process(ip), nets);
 

@@ -1,6 +1,6 @@
 import { type Html, trusted } from './html.ts';
 
-/** Logo in the colour of the surrounding text, with the page's `--on-accent` on it. */
+/** Perkwire logo in the surrounding text colour, with details in the page's `--on-accent` colour. */
 export const logo: Html = trusted(
   '<svg class="logo" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">' +
     '<rect width="32" height="32" rx="9" fill="currentColor"/>' +

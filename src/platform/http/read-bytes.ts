@@ -3,10 +3,10 @@ import { createPacer } from '../lib/slices.ts';
 import type { Problem } from '../problem.ts';
 
 /**
- * Reads a whole body. Its pieces are joined in slices: allocating 30 MB takes 150 ms on systems with slow memory
- * allocation.
- * @param tooLarge error message for more than `maxBytes`
- * @throws AppError body_too_large; malformed_request if it ended early or cannot be decompressed
+ * Reads a whole request body. Its chunks are joined in slices, because allocating 30 MB at once takes 150 ms on systems
+ * with slow memory allocation.
+ * @param tooLarge error message for bodies larger than `maxBytes`
+ * @throws AppError body_too_large; malformed_request if the body ended early or cannot be decompressed
  */
 export async function readBytes(
   payload: AsyncIterable<Buffer>,

@@ -4,12 +4,12 @@ import type { App } from './app.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Trace of the request; null if it is not traced. */
+    /** Trace of the request, or null if the request is not traced. */
     trace: Trace | null;
   }
 }
 
-/** Starts the trace of a request, or continues its caller's. */
+/** Starts the trace of a request, or continues the caller's trace. */
 export const startRequest = (
   tracing: Tracing,
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
@@ -20,8 +20,8 @@ const singleHeader = (value: string | string[] | undefined): string | null =>
   typeof value === 'string' ? value : null;
 
 /**
- * Ends the span of a request with the attributes of the HTTP semantic conventions. Paths and queries are left out
- * because they identify users.
+ * Ends the span of a request and sets the attributes of the HTTP semantic conventions. Paths and queries are omitted
+ * because they can identify users.
  */
 export function endRequest(
   span: Span,
@@ -40,10 +40,10 @@ export function endRequest(
   );
 }
 
-/** Machines request these all the time, and nobody looks at such traces. */
+/** Monitoring tools send these requests continuously, and their traces are of no use. */
 const isProbe = (route: string): boolean => route.startsWith('/health/') || route === '/metrics';
 
-/** Traces the requests of a scope, except probes and scrapes. */
+/** Traces all requests in a scope except probes and metrics scrapes. */
 export function traceRequests(app: App, tracing: Tracing): void {
   if (!tracing.isOn) return;
   const spans = new WeakMap<object, Span>();

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { Problem } from '../problem.ts';
 
-/** Schema of an error response (docs/reference/access-and-errors.md#errors), documented for every route. */
+/** Error response schema (docs/reference/access-and-errors.md#errors), documented for every route. */
 export const errorSchema = Type.Object(
   {
     message: Type.String(),
@@ -15,38 +15,44 @@ export const errorSchema = Type.Object(
   { $id: 'Error', description: 'Body of every error response.' },
 );
 
-/** Schema of a text that is a problem until it is answered. */
+/** Schema of a text that remains a `Problem` object until the response is sent. */
 export const problemText = Type.Unsafe<Problem | string>(Type.String());
 
-/** Error responses of a route by status, for its `response` schema. */
+/** Returns the error responses of a route by status, for its `response` schema. */
 export const errorAnswers = (...statuses: number[]): Record<number, TSchema> =>
   Object.fromEntries([...statuses, 429, 500, 503].map((status) => [status, Type.Ref('Error')]));
 
-/** Pattern for text without NUL, which PostgreSQL rejects. */
+/** Pattern for text without NUL characters, which PostgreSQL rejects. */
 export const noNul = '^[^\\u0000]*$';
 
-/** Pattern for text without NUL that is not blank. */
+/** Pattern for non-blank text without NUL characters. */
 export const noNulNotBlank = '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$';
 
-/** A number used as an identifier. Larger ones are rounded when they are parsed, so two of them could become equal. */
+/**
+ * Schema of a numeric identifier. Larger numbers would be rounded during parsing, so that two different identifiers
+ * could become equal.
+ */
 export const exactNumber = Type.Number({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
 
-/** Schema keyword for the schema that the API description shows instead of the validating one. */
+/** Schema keyword that holds the schema to show in the API description instead of the validation schema. */
 export const describedAs = 'x-described-as';
 
 /**
- * Optional integer in a query. It is validated as text, because everything in a URL is text, and described as an
- * integer, so that generated clients accept numbers.
+ * Schema of an optional integer query parameter. It is validated as text, because URL parameters are text, but
+ * described as an integer, so that generated clients accept numbers.
  */
 export const integerParameter = (
   range: { minimum?: number; maximum?: number },
   options: { pattern?: string; description?: string; [keyword: `x-${string}`]: unknown } = {},
 ) => Type.Optional(Type.String({ ...options, [describedAs]: { type: 'integer', ...range } }));
 
-/** Optional `true` or `false` in a query: validated as text, described as a boolean. */
+/**
+ * Schema of an optional boolean query parameter. It is validated as the text `true` or `false`, and described as a
+ * boolean.
+ */
 export const booleanParameter = (description?: string) =>
   Type.Optional(Type.String({ ...(description && { description }), [describedAs]: { type: 'boolean' } }));
 
-/** Optional text that may also be a number. */
+/** Schema of an optional text that may also be sent as a number. */
 export const textOrNumber = (maxLength: number, description: string, pattern = noNul) =>
   Type.Optional(Type.Union([Type.String({ maxLength, pattern }), exactNumber], { description }));

@@ -12,20 +12,23 @@ import type { FailureLimit } from './failure-limit.ts';
 import { serverTimeouts } from './idle-connections.ts';
 import { lazySerializers, lazyValidators, validatorOptions } from './validation.ts';
 
-/** Maximum length of a path parameter (UTF-16 units). Names of placements have up to 128 characters. */
+/** Maximum length of a path parameter, in UTF-16 code units. Placement names have up to 128 characters. */
 const maxParamLength = 256;
 
-/** Creates request ids that are numbered within a process. */
+/** Creates a generator of request ids, which are a random prefix and a counter. */
 function createRequestIds(): () => string {
   const prefix = Math.random().toString(36).slice(2, 8);
   let requests = 0;
   return () => `${prefix}-${(++requests).toString(36)}`;
 }
 
-/** Whether to trust the proxy at an address, `hop` proxies away from this server, to name the client. */
+/**
+ * Whether to trust the proxy at an address to report the client address. `hop` is the number of proxies between it and
+ * this server.
+ */
 type Trust = (address: string, hop: number) => boolean;
 
-/** Converts TRUST_PROXY to the framework's format. */
+/** Converts the TRUST_PROXY setting to the format that Fastify expects. */
 function trustOf(setting: Config['trustProxy']): Trust | false {
   if (typeof setting === 'boolean') return setting && (() => true);
   return typeof setting === 'number' ? (_address, hop) => hop < setting : proxyAddr.compile(setting);
@@ -33,15 +36,16 @@ function trustOf(setting: Config['trustProxy']): Trust | false {
 
 type ServerDeps = { config: Config; logger: Logger; failures: FailureLimit };
 
-/** Creates the HTTP server without routes. */
+/** Creates the HTTP server without any routes. */
 export function createServer({ config, logger, failures }: ServerDeps): App {
   const nextRequestId = createRequestIds();
   const app = Fastify({
     http: serverTimeouts,
-    // The framework overwrites these two with its own defaults.
+    // Fastify would overwrite these two values with its own defaults.
     requestTimeout: serverTimeouts.requestTimeout,
     keepAliveTimeout: serverTimeouts.keepAliveTimeout,
-    // With the `logger` option, Fastify would listen to the end of each response even if there is nothing to log.
+    // If the `logger` option were used, Fastify would listen for the end of every response even if there is nothing to
+    // log.
     childLoggerFactory: () => logger,
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustOf(config.trustProxy),
@@ -67,17 +71,18 @@ export function createServer({ config, logger, failures }: ServerDeps): App {
   return app;
 }
 
-/** Errors of Node's HTTP parser and timeouts. */
+/** Error codes by the code of HTTP parser errors and timeouts in Node. */
 const connectionErrors: Record<string, ErrorCode> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 };
 
-/** Time for a client to read the error before its connection is closed (milliseconds). */
+/** Time that a client has to read the error before its connection is closed, in milliseconds. */
 const lingerMs = 1000;
 
 /**
- * Responds to a request that Node's parser rejected, and closes its connection, even if the client keeps sending.
+ * Sends an error response for a request that Node's HTTP parser rejected, and closes the connection even if the client
+ * is still sending.
  * @returns null if there was no request to respond to
  */
 function answerUnparsable(err: NodeJS.ErrnoException, socket: Socket, requestId: string): AppError | null {
@@ -94,7 +99,7 @@ function answerUnparsable(err: NodeJS.ErrnoException, socket: Socket, requestId:
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  // Ending only our half leaves the connection open as long as the client keeps sending.
+  // Closing only our side would leave the connection open for as long as the client keeps sending.
   setTimeout(() => socket.destroy(), lingerMs).unref();
   return error;
 }

@@ -5,21 +5,21 @@ import { brotliCompress, gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { namesEtag } from './etag.ts';
 
-/** A static text file with a name derived from its content. */
+/** Static text file whose name contains a hash of its content. */
 export type StaticText = {
-  /** First 12 hex digits of the content's SHA-256. */
+  /** First 12 hex digits of the SHA-256 hash of the content. */
   hash: string;
-  /** Body in an encoding, compressed on first use. */
+  /** Returns the body in a content encoding. Each encoding is compressed on first use. */
   bodyIn: (encoding: Encoding) => Promise<Buffer>;
 };
 
 export type Encoding = 'br' | 'gzip' | 'identity';
 
-/** Cache-Control for URLs that contain the content's hash. */
+/** Cache-Control value for URLs that contain a content hash. */
 export const immutable = 'public, max-age=31536000, immutable';
 
 /**
- * Loads a text file. `edit` transforms its text before it is sent.
+ * Loads a text file. `edit` transforms the text before it is served.
  * @returns null if the file does not exist
  */
 export async function loadStaticText(
@@ -52,8 +52,8 @@ export function createStaticText(text: string): StaticText {
 }
 
 /**
- * Sends a file in the best encoding that the client accepts, or 304 if the client has it. `type` is a text type without
- * charset.
+ * Sends a file in the best encoding that the client accepts, or 304 if the client has a current copy. `type` is a text
+ * media type without a charset.
  */
 export async function sendStaticText(
   request: FastifyRequest,
@@ -69,7 +69,7 @@ export async function sendStaticText(
   return reply.type(`${type}; charset=utf-8`).send(await file.bodyIn(encoding));
 }
 
-/** Best encoding that a client accepts. Encodings with `q=0` are not used. */
+/** Returns the best encoding that a client accepts. Encodings with `q=0` are excluded. */
 export function encodingFor(acceptEncoding: string | undefined): Encoding {
   const accepted = (acceptEncoding ?? '')
     .toLowerCase()

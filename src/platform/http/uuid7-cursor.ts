@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import { isPossibleUuid7, readUuid, writeUuid } from '../lib/uuid7.ts';
 import { problem } from '../problem.ts';
 
-/** Encodes a position in a list ordered by id: the id of the last row read. */
+/** Encodes a pagination cursor for a list ordered by id: the id of the last row on the page. */
 export function writeCursor(id: string): string {
   const bytes = Buffer.alloc(16);
   writeUuid(id, bytes, 0);
@@ -10,8 +10,8 @@ export function writeCursor(id: string): string {
 }
 
 /**
- * Decodes a cursor.
- * @throws AppError `invalid_request` for anything but a cursor of `writeCursor`
+ * Decodes a pagination cursor.
+ * @throws AppError `invalid_request` for any text that `writeCursor` did not create
  */
 export function readCursor(text: string, nowMs: number): string {
   const bytes = Buffer.from(text, 'base64url');

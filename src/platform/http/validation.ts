@@ -7,8 +7,8 @@ import { type Problem, problem } from '../problem.ts';
 import { describedAs } from './schemas.ts';
 
 /**
- * Validators and serializers are compiled on first use. Compiling those of all routes took half of the CPU time of a
- * start.
+ * Validators and serialisers are compiled on first use. Compiling them for all routes took half of the CPU time at
+ * startup.
  */
 
 type Serialize = (value: unknown) => string;
@@ -34,7 +34,7 @@ export const validatorOptions = {
   keywords: [describedAs],
 };
 
-/** Compiled validator. Like in Ajv, `errors` are those of the last call. */
+/** Compiled validator. As in Ajv, `errors` contains the errors of the most recent call. */
 type Validate = { (value: unknown): unknown; errors?: unknown };
 
 const buildValidatorCompiler = AjvCompiler();
@@ -54,10 +54,10 @@ export const lazyValidators: typeof buildValidatorCompiler = (externalSchemas, o
   };
 };
 
-/** Creates the error for an invalid value. `path` is its position in the part of the request. */
+/** Creates the error for an invalid value. `path` is the location of the value within the request part. */
 export type InvalidPart = (path?: string) => AppError;
 
-/** Creates a validator for a part of a request, compiled on first use. It returns null for a valid value. */
+/** Creates a validator for one part of a request. It is compiled on first use, and returns null for a valid value. */
 export function createPartCheck(schema: TSchema, part: 'body' | 'querystring'): (value: unknown) => InvalidPart | null {
   const isValid = lazyValidators({}, { customOptions: validatorOptions })({ schema });
   return (value) => {
@@ -70,7 +70,7 @@ export function createPartCheck(schema: TSchema, part: 'body' | 'querystring'): 
   };
 }
 
-/** Converts validation errors to details, one per field. Paths of body fields have no prefix. */
+/** Converts validation errors to error details, one per field. Paths to body fields have no prefix. */
 export function detailsOf(errors: readonly FastifySchemaValidationError[], part: string): ErrorDetail[] {
   const prefix = part === 'body' ? '' : `/${part}`;
   const unions = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map(({ instancePath }) => instancePath));
@@ -98,7 +98,7 @@ const typeProblems = {
   null: problem('isNull'),
 };
 
-/** Problem of a value that breaks one rule of its schema. */
+/** Returns the problem for a value that violates a single schema rule. */
 function problemOf({ keyword, params }: FastifySchemaValidationError): Problem {
   const { type, limit: ofRule, comparison, pattern, allowedValue, allowedValues } = params as RuleParameters;
   const limit = ofRule ?? 0;
@@ -145,7 +145,7 @@ type RuleParameters = {
   allowedValues?: unknown[];
 };
 
-/** Problem of a value that matches none of several alternatives. It names all of them. */
+/** Returns the problem for a value that matches none of several alternatives. The text lists all alternatives. */
 function choicesOf(errors: readonly FastifySchemaValidationError[], path: string): Problem {
   const shapes = errors.filter(({ instancePath, keyword }) => instancePath === path && keyword !== 'anyOf');
   const values = shapes.filter(({ keyword }) => keyword === 'const').map(({ params }) => params.allowedValue);

@@ -1,11 +1,14 @@
-/** Loaded on first use, because it takes longer than the rest of a start (about 0.2 s). */
+/**
+ * Loads the public suffix list on first use, because loading takes longer than the rest of the startup (about 0.2 s).
+ */
 const suffixList = () => import('tldts');
 const asGiven = { extractHostname: false, validateHostname: false };
 
 /**
- * Registered part of a host name by the public suffix list: `shop.co.uk` for `www.shop.co.uk`. Below suffixes of
- * companies, such as `github.io`, each name has its own owner.
- * @returns the host itself if it has no registered part: an address, or a name without a dot
+ * Returns the registrable domain of a host name according to the public suffix list, such as `shop.co.uk` for
+ * `www.shop.co.uk`. Private suffixes such as `github.io` count as well, because each name below them has a different
+ * owner.
+ * @returns the host itself if it has no registrable domain, such as an IP address or a name without a dot
  */
 export async function registeredDomain(host: string): Promise<string> {
   const { getDomain } = await suffixList();
@@ -14,8 +17,8 @@ export async function registeredDomain(host: string): Promise<string> {
 }
 
 /**
- * Returns a function that tells whether anyone can register names below a host, as below `com` and `co.uk`. Hosts must
- * be in lower case and ASCII.
+ * Returns a function that determines whether a host is a public suffix, such as `com` or `co.uk`, below which anyone
+ * can register names. Hosts must be lower-case ASCII.
  */
 export async function publicSuffixes(): Promise<(host: string) => boolean> {
   const { parse } = await suffixList();

@@ -1,4 +1,7 @@
-/** Number of letters to add, remove or replace to turn one text into the other; 9 if they differ a lot. */
+/**
+ * Returns the edit distance of two texts: the number of letters to insert, delete or replace. Returns 9 if the texts
+ * differ too much.
+ */
 export function editDistance(a: string, b: string): number {
   if (Math.abs(a.length - b.length) > 8) return 9;
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

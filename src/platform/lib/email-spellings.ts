@@ -1,8 +1,8 @@
 import { domainToASCII, domainToUnicode } from 'node:url';
 
 /**
- * Spellings of an address in lower case, with the domain in Punycode first. New rows use the first one; rows of earlier
- * releases use the address as sent.
+ * Returns the lower-case spellings of an email address, starting with the one whose domain is in Punycode. New rows use
+ * this first spelling; rows of earlier releases use the address as it was sent.
  */
 export function spellingsOf(email: string): string[] {
   const at = email.lastIndexOf('@');

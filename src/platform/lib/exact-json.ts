@@ -1,13 +1,17 @@
-/** An integer beyond 2^53 has at least 16 digits. Other texts are parsed once (0.3 µs for 1 kB). */
+/**
+ * Matches 16 digits, which every integer beyond 2^53 contains. Texts without a match are passed to the parser unchanged
+ * (0.3 µs for 1 kB).
+ */
 const longDigits = /[0-9]{16}/;
 
 /**
- * Texts and numbers of valid JSON. A text is matched as a whole, so that digits in it are never treated as a number.
+ * Matches the strings and numbers in valid JSON. A string is matched as a whole, so that digits inside it are never
+ * treated as a number.
  */
 const textOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/gs;
 
 /**
- * Parses JSON without rounding integers. An integer beyond 2^53 becomes a text with its original digits, because two
+ * Parses JSON without rounding integers. An integer beyond 2^53 becomes a string with its original digits, because two
  * different identifiers could otherwise become the same number. Numbers with an exponent stay numbers.
  * @param parse `JSON.parse` or an equivalent; throws for malformed text
  */

@@ -4,41 +4,42 @@ import type { Problem } from '../problem.ts';
 export type LimiterOptions = {
   /** Maximum number of concurrent tasks. */
   maxConcurrent: number;
-  /** Maximum number of concurrent tasks per client. Default: no limit per client. */
+  /** Maximum number of concurrent tasks per client. By default, there is no limit per client. */
   maxConcurrentPerClient?: number;
-  /** Maximum number of waiting tasks per client. Further ones are rejected with 503. */
+  /** Maximum number of queued tasks per client. Additional tasks are rejected with 503. */
   maxWaitingPerClient: number;
-  /** Maximum number of waiting tasks in total. Default: no limit in addition to that per client. */
+  /** Maximum number of queued tasks of all clients. By default, only the limit per client applies. */
   maxWaiting?: number;
-  /** Maximum waiting time, after which a task is rejected as well (milliseconds). Default: no limit. */
+  /** Maximum time that a task may be queued before it is rejected, in milliseconds. By default, there is no limit. */
   maxWaitMs?: number;
-  /** Message of a rejection. */
+  /** Error message of a rejected task. */
   message: Problem;
 };
 
 export type WorkOptions = {
-  /** Client that the task is for. Default: all tasks are for the same client. */
+  /** Client that the task belongs to. By default, all tasks belong to the same client. */
   client?: number | string;
-  /** Aborts when the result is no longer needed. A waiting task is then not started. */
+  /** Abort signal for a result that is no longer needed. A task that is still queued is then not started. */
   signal?: AbortSignal | undefined;
 };
 
 /**
- * Runs a task within the limits. Rejects with `unavailable` (503, retry-after) if too many tasks are waiting, or after
- * too long a wait.
+ * Runs a task within the limits. Rejects with `unavailable` (503, retry-after) if too many tasks are queued, or if the
+ * task was queued for too long.
  */
 export type Limiter = <T>(work: () => Promise<T>, options?: WorkOptions) => Promise<T>;
 
 type ClientQueue = { running: number; waiting: (() => void)[] };
 
 /**
- * Creates a limiter: first come, first served within a client, round robin between clients. A flood of one client uses
- * at most `maxConcurrent` workers and `maxWaitingPerClient` places, and delays other clients by one task.
+ * Creates a limiter that is first come, first served within a client, and round-robin between clients. A client that
+ * floods the limiter occupies at most `maxConcurrent` workers and `maxWaitingPerClient` queue positions. It delays each
+ * other client by only one task.
  */
 export function createLimiter(options: LimiterOptions): Limiter {
   const { maxConcurrent, maxConcurrentPerClient = maxConcurrent, maxWaitMs, message } = options;
   const { maxWaitingPerClient, maxWaiting = Number.POSITIVE_INFINITY } = options;
-  /** Queues in round-robin order. */
+  /** Client queues in round-robin order. */
   const queues = new Map<number | string, ClientQueue>();
   let running = 0;
   let waiting = 0;

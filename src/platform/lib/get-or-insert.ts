@@ -1,6 +1,6 @@
 type MapLike<Key, Value> = { get: (key: Key) => Value | undefined; set: (key: Key, value: Value) => unknown };
 
-/** Returns the value of a key, or creates and stores it if there is none. */
+/** Returns the value for a key. If there is none, creates and stores it. */
 export function getOrInsert<Key, Value>(map: MapLike<Key, Value>, key: Key, make: () => Value): Value {
   let value = map.get(key);
   if (value === undefined) {

@@ -1,12 +1,13 @@
-/** Maximum length of a tag (characters). RFC 5646 recommends 35. */
+/** Maximum length of a language tag, in characters. RFC 5646 recommends 35. */
 export const maxTagLength = 35;
 
-/** Maximum length of a language name read from a request (characters): a tag with extensions, or a locale name. */
+/** Maximum length of a language in a request, in characters. It may be a tag with extensions or a locale name. */
 const maxLocaleLength = 128;
 
 /**
- * Canonical form of a BCP 47 tag, such as `pt-BR`, without extensions, or null if it is not a tag. Names of languages,
- * such as `german`, have the form of a tag too, but no registered tag has more than three letters.
+ * Returns the canonical form of a BCP 47 tag without extensions, such as `pt-BR`, or null if the text is not a tag.
+ * Language names such as `german` also have the form of a tag. They are rejected, because no registered language tag
+ * has more than three letters.
  */
 export function canonicalTag(text: string): string | null {
   if (text.length > maxLocaleLength) return null;
@@ -18,7 +19,7 @@ export function canonicalTag(text: string): string | null {
   }
 }
 
-/** Scripts that POSIX locales use as a modifier, such as `sr_RS@latin` (ISO 15924). */
+/** ISO 15924 scripts by the modifier that POSIX locales use for them, as in `sr_RS@latin`. */
 const posixScripts: ReadonlyMap<string, string> = new Map([
   ['latin', 'Latn'],
   ['cyrillic', 'Cyrl'],
@@ -26,16 +27,16 @@ const posixScripts: ReadonlyMap<string, string> = new Map([
   ['arabic', 'Arab'],
 ]);
 
-/** Names of old Windows and .NET programs for the two Chinese scripts. */
+/** Chinese scripts by the names that old Windows and .NET programs use for them. */
 const windowsNames: ReadonlyMap<string, string> = new Map([
   ['zh-chs', 'zh-Hans'],
   ['zh-cht', 'zh-Hant'],
 ]);
 
 /**
- * Parses the language of a client: a BCP 47 tag, or the name of a locale on its platform. `_` is read as `-` (Unicode
- * LDML). It also accepts POSIX names (`en_US.UTF-8`, `sr_RS@latin`) and those of Java (`zh_CN_#Hans`). Returns the
- * canonical tag without extensions, or null for text that names no language (`C`, `English`).
+ * Parses the language of a client, which is a BCP 47 tag or a platform-specific locale name. `_` is treated as `-`
+ * (Unicode LDML). POSIX names (`en_US.UTF-8`, `sr_RS@latin`) and Java names (`zh_CN_#Hans`) are accepted too. Returns
+ * the canonical tag without extensions, or null if the text does not identify a language (`C`, `English`).
  */
 export function tagOfLocale(text: string): string | null {
   if (text.length > maxLocaleLength) return null;
@@ -48,8 +49,8 @@ export function tagOfLocale(text: string): string | null {
 }
 
 /**
- * A canonical tag followed by its parents, in lower case: `pt-BR` → `pt-br`, `pt`, like lookup in RFC 4647. The
- * language with the usual script of the region comes before the bare language, so that `zh-TW` matches texts for
+ * Returns a canonical tag followed by its fallbacks, in lower case: `pt-BR` → `pt-br`, `pt`, as in RFC 4647 lookup. The
+ * language with the usual script of the region comes before the plain language, so that `zh-TW` matches texts for
  * `zh-Hant`.
  */
 export function chainOf(tag: string): string[] {
@@ -62,14 +63,14 @@ export function chainOf(tag: string): string[] {
   return [...new Set(chain.length === 0 ? [language, ...withScript] : [...chain, ...withScript, language])];
 }
 
-/** The most preferred of a list of tags separated by commas. */
+/** Returns the first and most preferred tag in a comma-separated list. */
 export const firstTag = (tags: string): string => (tags.includes(',') ? tags.slice(0, tags.indexOf(',')) : tags);
 
-/** Scripts written from right to left (ISO 15924). */
+/** Scripts that are written from right to left (ISO 15924). */
 const rightToLeft: ReadonlySet<string> = new Set([
   ...['Adlm', 'Arab', 'Aran', 'Hebr', 'Mand', 'Nkoo', 'Rohg', 'Samr', 'Syrc', 'Thaa', 'Yezi'],
 ]);
 
-/** Direction of the script in which the language of a canonical tag is usually written. */
+/** Returns the text direction of the usual script for a canonical language tag. */
 export const directionOf = (tag: string): 'ltr' | 'rtl' =>
   rightToLeft.has(new Intl.Locale(tag).maximize().script ?? '') ? 'rtl' : 'ltr';

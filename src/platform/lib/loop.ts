@@ -1,9 +1,9 @@
-/** Repeated work. `stop` resolves when the current round has ended. */
+/** Running loop. `stop` resolves when the current round has ended. */
 export type Loop = { stop: () => Promise<void> };
 
 /**
- * Runs a round now, and each next one after the number of milliseconds that the round returns.
- * @param round must not reject; it can ask whether to end early
+ * Runs the first round immediately. Each round returns the delay before the next round, in milliseconds.
+ * @param round must not reject; it can call `isStopped` to end early
  */
 export function startLoop(round: (isStopped: () => boolean) => Promise<number>): Loop {
   let timer: NodeJS.Timeout | undefined;

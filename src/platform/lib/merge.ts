@@ -3,7 +3,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Deep merge of two objects; the fields of the second one win. */
+/** Merges two objects recursively. Fields of the second object take precedence. */
 export const merge = (base: Fields, over: Fields): Fields => ({
   ...base,
   ...Object.fromEntries(

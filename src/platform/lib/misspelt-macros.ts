@@ -2,22 +2,25 @@ import { type Problem, problem } from '../problem.ts';
 import { editDistance } from './edit-distance.ts';
 import { parseUrlTemplate } from './url-template.ts';
 
-/** Warning about a URL, in the format of the API. */
+/** Warning about a macro in a URL, in the format of the API. */
 type UrlWarning = { path: string; message: Problem };
 
 export type MacroRules = {
-  /** Macros that are filled in this URL. If empty, the URL is used as stored. */
+  /** Names of the macros that are replaced in this URL. If the list is empty, the URL is used as stored. */
   names: readonly string[];
-  /** How `{other}` is treated: emptied, sent literally, or filled from a custom attribute with that name. */
+  /**
+   * Treatment of other macros such as `{other}`: replaced with empty text, sent literally, or replaced with the custom
+   * attribute of that name.
+   */
   others: 'emptied' | 'sent' | 'custom';
 };
 
-/** Maximum number of warnings for one URL. */
+/** Maximum number of warnings per URL. */
 const maxWarnings = 5;
 
-/** Name in a macro, with the fallback or filter that some systems allow. */
+/** Pattern for the name inside a macro, including the fallback or filter that some systems allow. */
 const inner = String.raw`\s*([A-Za-z_][\w .|:-]{0,63}?)\s*`;
-/** Macro syntax of other systems. */
+/** Macro syntax of other systems that does not otherwise occur in URLs. */
 const certain = [
   String.raw`\{\{${inner}\}\}`,
   String.raw`(?:[$%]|(?<==)[#@])\{${inner}\}`,
@@ -25,7 +28,10 @@ const certain = [
   String.raw`\{${inner}\}`,
   String.raw`(?<=[=/])\[${inner}\](?=[&/#]|$)`,
 ];
-/** Macro syntax that also occurs in URLs without macros. It counts only around a name that resembles a macro. */
+/**
+ * Macro syntax of other systems that also occurs in URLs without macros. It is reported only if the enclosed name
+ * resembles one of our macros.
+ */
 const doubtful = [
   `<${inner}>`,
   `#${inner}#`,
@@ -36,7 +42,7 @@ const doubtful = [
 ];
 const spellings = new RegExp([...certain, ...doubtful].join('|'), 'g');
 
-/** Names of macros in other systems for the same value, without punctuation. */
+/** Our macros by the names that other systems use for the same value, without punctuation. */
 const synonyms: Readonly<Record<string, string>> = {
   click_id: 'click cid clkid clid subid transactionid tid affclickid affsub sub1 externalid',
   txn_id: 'transactionid tid orderid order saleid',
@@ -54,8 +60,9 @@ const synonyms: Readonly<Record<string, string>> = {
 };
 
 /**
- * Warns about macros of a URL that would be emptied or sent literally: misspelt names (`{clickid}`), and syntax of
- * other systems (`{{click_id}}`, `${click_id}`, `%%click_id%%`, `[CLICK_ID]`). Percent-encoded braces are literal.
+ * Warns about URL macros that would be emptied or sent literally: misspelt names (`{clickid}`) and the syntax of other
+ * systems (`{{click_id}}`, `${click_id}`, `%%click_id%%`, `[CLICK_ID]`). Percent-encoded braces are treated as literal
+ * text.
  */
 export function warnOfMacros(path: string, url: unknown, rules: MacroRules): UrlWarning[] {
   const template = typeof url === 'string' ? parseUrlTemplate(url) : null;
@@ -106,8 +113,8 @@ const bare = (name: string): string =>
     .replace(/[^a-z0-9]/g, '');
 
 /**
- * Returns the macro that a name probably means: one with the same letters, a synonym, few typing errors, or part of the
- * name.
+ * Returns the macro that a misspelt name most likely refers to: one with the same letters, a synonym, one with few
+ * typing errors, or one that the name contains.
  */
 function nearestMacro(name: string, names: readonly string[]): string | null {
   const typed = bare(name);

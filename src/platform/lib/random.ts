@@ -1,7 +1,7 @@
-/** A generator of numbers in [0, 1). */
+/** Random number generator that returns numbers in [0, 1). */
 export type Random = () => number;
 
-/** Returns a generator with the same numbers for the same seed (mulberry32). */
+/** Creates a deterministic random number generator (mulberry32). The same seed produces the same numbers. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {

@@ -8,8 +8,8 @@ const allowedStyles = Object.fromEntries(
 );
 
 /**
- * Sanitises terms so that they are safe to store and to show as raw HTML: only allowed tags, and https links that open
- * in a new window (docs/reference/fetch-offers.md#request).
+ * Sanitises offer terms so that they are safe to store and to render as raw HTML. Keeps only allowed tags and https
+ * links, which open in a new window (docs/reference/fetch-offers.md#request).
  */
 export function sanitiseTerms(html: string): string {
   return sanitizeHtml(html, {
@@ -22,7 +22,7 @@ export function sanitiseTerms(html: string): string {
     transformTags: {
       a: (tagName, { href, style }) => ({
         tagName,
-        // A relative link would navigate the page or app that shows the terms.
+        // Following a relative link would navigate away from the page or app that displays the terms.
         attribs: {
           ...(style === undefined ? {} : { style }),
           ...(href !== undefined && /^https:\/\//i.test(href) ? { href } : {}),

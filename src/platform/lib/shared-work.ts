@@ -1,9 +1,9 @@
-/** Work shared by concurrent calls with the same key. */
+/** Deduplicates concurrent calls with the same key by letting them share one task. */
 export type SharedWork<Result> = {
   /**
-   * Starts the work, or joins it if it is under way.
-   * @param signal aborts when this caller no longer waits
-   * @param work gets a signal that aborts when no caller waits any more
+   * Starts the task, or joins it if it is already running.
+   * @param signal aborts when this caller no longer needs the result
+   * @param work receives a signal that aborts when no caller needs the result any more
    */
   join: (
     key: string,
@@ -11,7 +11,7 @@ export type SharedWork<Result> = {
     work: (signal: AbortSignal) => Promise<Result>,
   ) => Promise<Result>;
   has: (key: string) => boolean;
-  /** Number of running and waiting works. */
+  /** Returns the number of running and queued tasks. */
   count: () => number;
 };
 
@@ -31,7 +31,7 @@ export function createSharedWork<Result>(): SharedWork<Result> {
   const join: SharedWork<Result>['join'] = async (key, signal, work) => {
     signal?.throwIfAborted();
     const pendingEntry = entries.get(key);
-    // Abandoned work may fail because of that, or may have progressed too far to stop.
+    // An abandoned task may fail because of the abort, or may be too far along to stop. Wait for its end and try again.
     if (pendingEntry?.abandoned.signal.aborted) return pendingEntry.result.catch(() => join(key, signal, work));
     const entry = pendingEntry ?? begin(key, work);
     const leave = (): void => {

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Yields to other work of the process. */
+/** Yields to other work in the event loop. */
 export type Pause = () => Promise<unknown>;
 
-/** Runs a long computation in slices. It pauses at each `yield`, so that requests do not wait for its end. */
+/** Runs a long computation in slices. It pauses at each `yield`, so that requests are not blocked until its end. */
 export async function runInSlices<T>(work: Generator<void, T>, pause: Pause = () => nextTurn()): Promise<T> {
   for (;;) {
     const step = work.next();
@@ -12,7 +12,7 @@ export async function runInSlices<T>(work: Generator<void, T>, pause: Pause = ()
   }
 }
 
-/** Runs a computation without pauses. */
+/** Runs a sliced computation to its end without pauses. */
 export function runAtOnce<T>(work: Generator<void, T>): T {
   for (;;) {
     const step = work.next();
@@ -20,12 +20,12 @@ export function runAtOnce<T>(work: Generator<void, T>): T {
   }
 }
 
-/** Maximum duration of a slice (milliseconds). */
+/** Maximum duration of a slice, in milliseconds. */
 const turnMs = 10;
 
 /**
- * Creates a pacer for loops that await it between their steps. It pauses if the last pause was longer ago than a slice
- * should take.
+ * Creates a pacer that a loop awaits between its steps. It pauses once the current slice has reached its maximum
+ * duration.
  */
 export function createPacer(nowMs: () => number = () => performance.now(), pause: Pause = () => nextTurn()): Pause {
   let begunMs = nowMs();

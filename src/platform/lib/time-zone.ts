@@ -2,12 +2,12 @@ import { dayMs, hourMs, minuteMs } from './time.ts';
 
 export type CalendarPeriod = 'hour' | 'day' | 'month' | 'lifetime';
 
-/** Local time for an instant and an IANA zone. Results of `Intl` are cached for each quarter of an hour. */
+/** Granularity of cached time zone offsets, in milliseconds. `Intl` results are cached per quarter-hour. */
 const quarterMs = 15 * 60_000;
 
-/** Maximum number of cached offsets: zones × recently used quarters of an hour. */
+/** Maximum number of cached offsets, one per time zone and quarter-hour. */
 const maxKnown = 2000;
-/** Maximum number of cached formats. Callers name zones in any case. */
+/** Maximum number of cached formatters. Callers may write time zone names in any case. */
 const maxFormats = 600;
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -42,7 +42,10 @@ function formatOf(zone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** Offset of local time from UTC (milliseconds); 0 for an unknown zone. Offsets change only at quarters of an hour. */
+/**
+ * Returns the UTC offset of local time, in milliseconds, or 0 for an unknown time zone. Offsets change only on
+ * quarter-hours.
+ */
 export function offsetMs(zone: string, atMs: number): number {
   if (zone === 'UTC') return 0;
   const quarter = Math.floor(atMs / quarterMs);
@@ -64,14 +67,14 @@ function localOf(zone: string, atMs: number): number {
   return Date.UTC(year, month - 1, day, hour, minute, second);
 }
 
-/** Minutes since Monday 00:00 local time: 0 to 10,079. */
+/** Returns the number of minutes since Monday 00:00 local time, from 0 to 10,079. */
 export function minuteOfWeek(zone: string, atMs: number): number {
   const localMinutes = Math.floor((atMs + offsetMs(zone, atMs)) / minuteMs);
   const sinceMonday = localMinutes + 3 * 1440; // 1970-01-01 was a Thursday
   return ((sinceMonday % 10_080) + 10_080) % 10_080;
 }
 
-/** Start and end of the calendar period that contains an instant (epoch milliseconds). */
+/** Returns the start and end of the calendar period that contains an instant, in epoch milliseconds. */
 export function periodOf(per: CalendarPeriod, zone: string, atMs: number): { startMs: number; endMs: number } {
   if (per === 'lifetime') return { startMs: 0, endMs: Number.POSITIVE_INFINITY };
   if (per === 'hour') return hourOf(zone, atMs);
@@ -82,8 +85,8 @@ export function periodOf(per: CalendarPeriod, zone: string, atMs: number): { sta
 }
 
 /**
- * Hour that contains an instant. If clocks change by half an hour, the previous hour includes the remaining half hour,
- * as in reports.
+ * Returns the hour that contains an instant. If clocks change by half an hour, the remaining half hour belongs to the
+ * previous hour, as in reports.
  */
 function hourOf(zone: string, atMs: number): { startMs: number; endMs: number } {
   const fullHour = (ms: number): number => ms - ((ms + offsetMs(zone, ms)) % hourMs);
@@ -94,8 +97,8 @@ function hourOf(zone: string, atMs: number): { startMs: number; endMs: number } 
 }
 
 /**
- * Converts a local time (milliseconds, as if it were UTC) to an instant. If clocks show it twice, it is the first one;
- * if a change skips it, the offset before the change applies.
+ * Converts a local time to an instant. `localMs` is in milliseconds, as if the local time were UTC. If the local time
+ * occurs twice, the first occurrence is used. If a clock change skips it, the offset before the change applies.
  */
 export function instantOf(zone: string, localMs: number): number {
   const before = localMs - offsetMs(zone, localMs - dayMs);
@@ -104,7 +107,7 @@ export function instantOf(zone: string, localMs: number): number {
   return first + offsetMs(zone, first) === localMs ? first : later;
 }
 
-/** Minutes of `HH:MM`, 0 to 1440, or null for other text. */
+/** Parses a time of day in the form `HH:MM` to minutes, from 0 to 1440, or returns null for any other text. */
 export function minuteOf(text: string): number | null {
   const match = /^(\d{2}):(\d{2})$/.exec(text);
   const minutes = Number(match?.[1]) * 60 + Number(match?.[2]);
@@ -114,13 +117,13 @@ export function minuteOf(text: string): number | null {
 const rfc3339 = /^(?!000)(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i;
 
 /**
- * Parses an RFC 3339 time to epoch milliseconds. Returns null if it is absent, and NaN if it is invalid or in a year
- * that no row can have.
+ * Parses an RFC 3339 time to epoch milliseconds. Returns null if the text is absent. Returns NaN if it is invalid or
+ * its year is out of range for stored rows.
  */
 export function timeOf(text: string | undefined): number | null {
   if (text === undefined) return null;
   const [, year, month, day] = rfc3339.exec(text) ?? [];
-  // Date.UTC would read 31 February as 3 March.
+  // Date.UTC would interpret 31 February as 3 March.
   if (
     day === undefined ||
     new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() !== Number(day)

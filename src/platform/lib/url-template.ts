@@ -1,11 +1,14 @@
 import { parseUrl } from './url.ts';
-/** A parsed URL template: origin, path, and the rest. Macros such as `{click_id}` count only after the origin. */
+/**
+ * Parsed URL template, split into origin, path and the rest. Macros such as `{click_id}` are recognised only after the
+ * origin.
+ */
 export type UrlTemplate = { origin: string; path: string; tail: string };
 
 const macro = /\{([A-Za-z0-9_.-]{1,64})\}/g;
 const parts = /^https?:\/\/[^/?#\\]+([^?#]*)(.*)$/is;
 
-/** Parses an absolute http(s) URL; returns null for anything else. */
+/** Parses an absolute http(s) URL. Returns null for any other text. */
 export function parseUrlTemplate(text: string): UrlTemplate | null {
   const match = parts.exec(text);
   if (match === null || parseUrl(text) === null) return null;
@@ -13,17 +16,17 @@ export function parseUrlTemplate(text: string): UrlTemplate | null {
   return { origin: new URL(text).origin, path, tail };
 }
 
-/** Names of the macros after the origin, with repetitions. */
+/** Returns the names of all macros after the origin, including duplicates. */
 export const urlMacros = ({ path, tail }: UrlTemplate): string[] =>
   [...`${path}${tail}`.matchAll(macro)].map(([, name = '']) => name);
 
 /**
- * Fills each macro with its percent-encoded text. No text can change the origin or leave the stored path.
- * @throws if the URL has another origin nevertheless
+ * Replaces each macro with its percent-encoded value. No value can change the origin or escape from the stored path.
+ * @throws if the resulting URL has a different origin anyway
  */
 export function fillUrl({ origin, path, tail }: UrlTemplate, textOf: (name: string) => string): URL {
   const encoded = (name: string): string => encodeURIComponent(textOf(name).toWellFormed());
-  // A segment of dots would leave the stored path.
+  // A path segment that consists of dots would escape from the stored path.
   const filledPath = path.replace(macro, (_, name: string) => (/^\.+$/.test(textOf(name)) ? '' : encoded(name)));
   const url = new URL(origin + filledPath + tail.replace(macro, (_, name: string) => encoded(name)));
   if (url.origin !== origin) throw new Error('a URL left its origin');

@@ -7,7 +7,7 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-
 const randomPool = Buffer.alloc(16 * 256);
 let randomUsed = randomPool.length;
 
-/** Returns 16 random bytes from a pool that one system call fills. */
+/** Returns 16 random bytes from a pool that is filled by a single system call. */
 function randomBytes16(): Uint8Array {
   if (randomUsed === randomPool.length) {
     randomFillSync(randomPool);
@@ -17,52 +17,58 @@ function randomBytes16(): Uint8Array {
   return randomPool.subarray(randomUsed - 16, randomUsed);
 }
 
-/** Creates a UUIDv7, such as a session id, which contains its time. */
+/** Creates a UUIDv7, such as a session id, which contains its creation time. */
 export const newUuid7 = (nowMs: number): string => v7({ msecs: nowMs, random: randomBytes16() });
 
-/** Lowest UUIDv7 of a time (epoch milliseconds; the lowest of all before 1970). Earlier ids are lower. */
+/**
+ * Returns the lowest UUIDv7 for a time in epoch milliseconds. Ids created earlier are lower. For times before 1970,
+ * returns the lowest UUIDv7 of all.
+ */
 export function firstUuid7At(timeMs: number): string {
   const hex = Math.max(0, Math.floor(timeMs)).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
 
-/** Lowest UUIDv7 that is later than a time. */
+/** Returns the lowest UUIDv7 whose time is later than a given time. */
 export const firstUuid7After = (time: Date): string => firstUuid7At(time.getTime() + 1);
 
-/** Whether a text is a UUIDv7 in canonical lower case. */
+/** Whether a text is a UUIDv7 in canonical lower-case form. */
 export const isUuid7 = (text: string): boolean => uuidPattern.test(text);
 
-/** Time of a UUIDv7 (epoch milliseconds). */
+/** Returns the time of a UUIDv7, in epoch milliseconds. */
 export const timeOfUuid7 = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
 /**
- * Whether a text is an id that may have been issued. An invented one can have a time that no calendar or database date
- * has. A day in the future is allowed, because clocks differ.
+ * Whether a text is an id that this service may have issued. A forged id can contain a time that no calendar or
+ * database date can represent. Times up to a day in the future are allowed, because clocks differ.
  */
 export const isPossibleUuid7 = (text: string, nowMs: number): boolean =>
   isUuid7(text) && timeOfUuid7(text) <= nowMs + dayMs;
 
-/** Last 32 random bits of a UUIDv7: the seed of a session's decision. */
+/** Returns the last 32 random bits of a UUIDv7, which are the seed of the session's decision. */
 export const seedOf = (id: string): number => Number.parseInt(id.slice(28), 16);
 
-/** UTC day of a session. All its rows have the same day, so that one partition contains and deduplicates them. */
+/**
+ * Returns the UTC day of a session. All rows of a session have this day, so that they are stored and deduplicated in
+ * one partition.
+ */
 export const dayOfUuid7 = (id: string): string => dayOf(timeOfUuid7(id));
 
-/** Offsets of the two digits of each byte in the text of a UUID. */
+/** Offset of each byte's two hex digits in the text form of a UUID. */
 const digitOffsets = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 const digits = Buffer.from('0123456789abcdef');
-/** Values of digits by character code. */
+/** Values of hex digits by character code. */
 const digitValues = Buffer.alloc(256);
 for (const [value, code] of digits.entries()) digitValues[code] = value;
 
 const textBuffer = Buffer.alloc(36, '-');
 
 /**
- * Converting digit by digit takes a third of the time. V8 flattens a text concatenated from slices as soon as it is
- * read, and the ids of all events go from tokens to the database.
+ * Converting digit by digit takes a third of the time that slicing and concatenating text takes. V8 flattens a
+ * concatenated text as soon as it is read, and every event id is converted on its way from a token to the database.
  */
 
-/** Writes a UUID in canonical form as 16 bytes at `offset`. */
+/** Writes a UUID in canonical form to `bytes`, as 16 bytes at `offset`. */
 export function writeUuid(id: string, bytes: Uint8Array, offset: number): void {
   for (let index = 0; index < 16; index += 1) {
     const at = digitOffsets[index] as number;
@@ -71,7 +77,7 @@ export function writeUuid(id: string, bytes: Uint8Array, offset: number): void {
   }
 }
 
-/** Reads 16 bytes at `offset` as a UUID. */
+/** Reads the UUID stored in 16 bytes at `offset`. */
 export function readUuid(bytes: Uint8Array, offset: number): string {
   for (let index = 0; index < 16; index += 1) {
     const byte = bytes[offset + index] as number;

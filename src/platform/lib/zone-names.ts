@@ -2,9 +2,9 @@ import { type Problem, problem } from '../problem.ts';
 import { editDistance } from './edit-distance.ts';
 
 /**
- * IANA time zones that PostgreSQL and Node interpret in the same way, by area: the names with an area of tzdata 2024b.
- * Names without an area are left out on purpose: PostgreSQL reads many of them as abbreviations with a fixed offset
- * (`CET`, `EST`, `IST`), and Node as zones.
+ * IANA time zones that PostgreSQL and Node interpret identically, by area. These are the names with an area in tzdata
+ * 2024b. Names without an area are deliberately excluded: PostgreSQL interprets many of them as abbreviations with a
+ * fixed offset (`CET`, `EST`, `IST`), whereas Node interprets them as zones.
  */
 const namesByArea: Readonly<Record<string, string>> = {
   Africa:
@@ -71,7 +71,7 @@ const namesByArea: Readonly<Record<string, string>> = {
   US: 'Alaska Aleutian Arizona Central East-Indiana Eastern Hawaii Indiana-Starke Michigan Mountain Pacific Samoa',
 };
 
-/** All supported time zones, `UTC` first. */
+/** All supported time zones, starting with `UTC`. */
 export const zoneNames: readonly string[] = [
   'UTC',
   ...Object.entries(namesByArea).flatMap(([area, names]) => names.split(' ').map((name) => `${area}/${name}`)),
@@ -79,10 +79,13 @@ export const zoneNames: readonly string[] = [
 
 const byLowerCase: ReadonlyMap<string, string> = new Map(zoneNames.map((name) => [name.toLowerCase(), name]));
 
-/** Whether a time zone is supported, in any case. */
+/** Whether a time zone is supported. Ignores case. */
 export const isKnownZone = (name: string): boolean => byLowerCase.has(name.toLowerCase());
 
-/** Zones that people mean by an abbreviation. Node reads most of them differently. */
+/**
+ * Time zones by the abbreviation that people commonly use for them. Node interprets most of these abbreviations
+ * differently.
+ */
 const abbreviations: Readonly<Record<string, string>> = {
   ACT: 'Australia/Adelaide America/Rio_Branco',
   AET: 'Australia/Sydney Australia/Brisbane',
@@ -111,10 +114,13 @@ const abbreviations: Readonly<Record<string, string>> = {
   Z: 'UTC',
 };
 
-/** Maximum number of names in a response. */
+/** Maximum number of suggestions in a response. */
 const maxNames = 3;
 
-/** Supported zones that a text probably means, the most likely first; empty if it resembles no zone. */
+/**
+ * Returns the supported time zones that a text most likely refers to, most likely first. The list is empty if no zone
+ * resembles the text.
+ */
 function nearestZones(text: string): string[] {
   const typed = text.trim().slice(0, 64);
   const byAbbreviation = Object.hasOwn(abbreviations, typed.toUpperCase())
@@ -138,7 +144,7 @@ function nearestZones(text: string): string[] {
 
 const wordsOf = (name: string): string => name.toLowerCase().replaceAll(/[_\s]+/g, ' ');
 
-/** Canonical zone of a name without an area in Node, such as `Japan`. */
+/** Returns Node's canonical time zone for a name without an area, such as `Japan`. */
 function canonicalOf(name: string): string[] {
   try {
     const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions();
@@ -148,7 +154,7 @@ function canonicalOf(name: string): string[] {
   }
 }
 
-/** Suggestions for an unsupported time zone, separated by commas, or null if it is supported. */
+/** Returns comma-separated suggestions for an unsupported time zone, or null if the zone is supported. */
 export function namesInstead(zone: string): string | null {
   if (isKnownZone(zone)) return null;
   return nearestZones(zone).join(', ') || 'Europe/Berlin';

@@ -6,18 +6,18 @@ type Sample = { label?: string; value: number };
 export type GaugeOptions = {
   name: string;
   help: string;
-  /** Name of the label; if absent, the gauge has one value without a label. */
+  /** Label name. If it is absent, the gauge has a single value without a label. */
   labelName?: string;
-  /** Reads the current values, usually by a statement that counts. */
+  /** Reads the current values, usually with a count query. */
   read: () => Promise<readonly Sample[]>;
-  /** Maximum age of values (milliseconds), so that scrapes do not cause more reads. */
+  /** Maximum age of cached values, in milliseconds. It limits how often scrapes cause a read. */
   maxAgeMs: number;
   now: () => number;
 };
 
 /**
- * Registers a gauge that is read on demand. It is the same in all processes, so a page of all processes shows one
- * process's values. While it cannot be read, such as while the database is unavailable, it has no values.
+ * Registers a gauge that is read on demand. All processes would report the same values, so a page for all processes
+ * shows those of one process. While the gauge cannot be read, such as during a database outage, it has no values.
  */
 export function registerGauge(registry: Registry, { name, help, labelName, read, maxAgeMs, now }: GaugeOptions): void {
   const cached = remember(read, maxAgeMs, now);
@@ -36,10 +36,12 @@ export function registerGauge(registry: Registry, { name, help, labelName, read,
   });
 }
 
-/** Maximum time that a scrape waits for a database that hangs (milliseconds). */
+/** Maximum time that a scrape waits for an unresponsive database, in milliseconds. */
 const readLimitMs = 3000;
 
-/** Caches a value and reads it again when it is too old. Concurrent callers share one read. Null if the read failed. */
+/**
+ * Caches a value and reloads it when it is too old. Concurrent callers share one read. Returns null if the read failed.
+ */
 export function remember<Value>(
   read: () => Promise<Value>,
   maxAgeMs: number,
@@ -56,7 +58,7 @@ export function remember<Value>(
   };
 }
 
-/** Returns null if the value is not available in time. A later scrape may show it. */
+/** Returns null if the value is not available before the timeout. A later scrape may get it. */
 async function withinLimit<Value>(value: Promise<Value | null>): Promise<Value | null> {
   const limit = new AbortController();
   const late = sleep(readLimitMs, null, { signal: limit.signal, ref: false }).catch(() => null);

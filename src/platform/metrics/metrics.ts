@@ -2,17 +2,20 @@ import type { FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../version.ts';
 
-/** Metrics of a process. Labels are classes of things, never URLs, ids or text that clients choose. */
+/** Metrics of a process. Label values come from fixed sets, and are never URLs, ids or client-supplied text. */
 export type Metrics = {
-  /** Counts a response. `route` is the pattern of the route, such as `/images/:id`, or `unknown` if none matched. */
+  /**
+   * Records a response. `route` is the route pattern, such as `/images/:id`, or `unknown` if no route matched. `ms` is
+   * the duration in milliseconds.
+   */
   requestEnded: (route: string, status: number, ms: number) => void;
-  /** Registry for the metrics of modules. */
+  /** Registry to which modules add their metrics. */
   registry: Registry;
-  /** Returns the page of `GET /metrics`, in the text format of Prometheus. */
+  /** Returns the response body of `GET /metrics`, in the Prometheus text format. */
   page: () => Promise<string>;
 };
 
-/** Builds the page from the metrics of this process, or of all processes that serve the same port. */
+/** Builds the metrics page from this process, or from all processes that serve the same port. */
 export type MetricsPage = (registry: Registry) => () => Promise<string>;
 
 const ownPage: MetricsPage = (registry) => () => registry.metrics();
@@ -20,12 +23,12 @@ const ownPage: MetricsPage = (registry) => () => registry.metrics();
 const requestBucketsS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
 type MetricsOptions = {
-  /** Whether metrics are exposed. If not, those with a cost per request or of their own are left out. */
+  /** Whether metrics are exposed. If not, metrics that cost time per request or in the background are disabled. */
   isShown: boolean;
   pageOf?: MetricsPage | undefined;
 };
 
-/** Creates the HTTP metrics of this process, with those of Node (event loop lag, memory, garbage collection). */
+/** Creates the HTTP metrics of this process, and the Node metrics (event loop lag, memory, garbage collection). */
 export function createMetrics({ isShown, pageOf = ownPage }: MetricsOptions): Metrics {
   const registry = new Registry();
   const requests = new Histogram({
@@ -52,21 +55,21 @@ export function createMetrics({ isShown, pageOf = ownPage }: MetricsOptions): Me
   };
 }
 
-/** Counts every response by the pattern of its route. */
+/** Counts every response by its route pattern. */
 export function countRequests(app: Pick<FastifyInstance, 'addHook'>, metrics: Metrics): void {
   app.addHook('onResponse', async (request, reply) => {
     metrics.requestEnded(request.routeOptions.url ?? 'unknown', reply.statusCode, reply.elapsedTime);
   });
 }
 
-/** One line of a counter. */
+/** Counter value for one combination of labels. */
 export type Count = { value: number };
 
 /**
- * Registers a counter for hot paths. Callers add to plain numbers, which a scrape reads. prom-client's own counter
- * takes 0.2 µs for each increment with a label, this one 0.01 µs. Once requested, lines are shown even while they are
- * 0.
- * @returns a function that finds or adds the line for label values, in the order of `labelNames`
+ * Registers a counter for hot paths. Callers increment plain numbers, which a scrape reads. A labelled prom-client
+ * counter takes 0.2 µs per increment, this one 0.01 µs. Once requested, a label combination is exposed even while its
+ * value is 0.
+ * @returns a function that finds or creates the count for label values, given in the order of `labelNames`
  */
 export function registerCounts(
   registry: Registry,

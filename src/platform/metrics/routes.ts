@@ -6,7 +6,10 @@ import type { App } from '../http/app.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import type { Metrics } from './metrics.ts';
 
-/** `GET /metrics` for Prometheus, in every role, for callers with METRICS_TOKEN. There is no route unless it is set. */
+/**
+ * Registers `GET /metrics` for Prometheus, in every role, for callers with METRICS_TOKEN. The route does not exist if
+ * METRICS_TOKEN is not set.
+ */
 export async function metricsRoutes(
   app: App,
   { config, metrics }: { config: Config; metrics: Metrics },

@@ -16,10 +16,10 @@ export const sealedCanary = sealedColumn({
 });
 
 /**
- * Compares the secrets of this process with those that the database was created with. With other secrets, stored
- * secrets could not be read and users not be recognised. In a list (rotation), one secret has to match; the first
- * pepper becomes the database's once everything is sealed with the first key.
- * @throws StartupError naming the variable
+ * Checks that this process has the secrets that the database was created with. With other secrets, it could not decrypt
+ * stored secrets or recognise users. During a rotation, one secret in each list must match. Once everything is sealed
+ * with the first key, the first pepper becomes the database's pepper.
+ * @throws StartupError that identifies the variable
  */
 export async function checkSecrets(
   pool: pg.Pool,
@@ -29,7 +29,7 @@ export async function checkSecrets(
 ): Promise<void> {
   const marks = [userPepper, ...earlierPeppers].map(markOf);
   const [mark = ''] = marks;
-  // The first process stores its mark; all processes compare with the stored one.
+  // The first process stores its mark. All processes compare their marks with the stored one.
   await pool.query('insert into installation (canary) values ($1) on conflict (id) do nothing', [
     box.seal(mark, context),
   ]);
@@ -42,7 +42,7 @@ export async function checkSecrets(
 
 /**
  * Compares the secrets without changing anything.
- * @returns the problem, naming the variable, or null
+ * @returns the problem, which identifies the variable, or null
  */
 export async function findSecretProblem(
   pool: pg.Pool,
@@ -54,12 +54,12 @@ export async function findSecretProblem(
 }
 
 /**
- * Compares the token keys of this process, by id, with those that the database has seen, and adds new ones. Two
- * processes with different secrets for one id would reject each other's links.
- * @throws StartupError naming the entry
+ * Compares the token keys of this process, by id, with the token keys recorded in the database, and records new ones.
+ * Two processes with different secrets for the same id would reject each other's links.
+ * @throws StartupError that identifies the entry
  */
 export async function checkTokenKeys(pool: pg.Pool, keys: readonly TokenKey[]): Promise<void> {
-  // A process with a wrong key must not add any.
+  // A process with a wrong key must not record any new keys.
   await pool.query(
     `update installation set token_key_marks = token_key_marks || $1::jsonb
     where not token_key_marks @> $1::jsonb and not exists (
@@ -87,7 +87,7 @@ export async function findTokenKeyProblem(pool: pg.Pool, keys: readonly TokenKey
   );
 }
 
-/** Signatures by key id. Links expose such signatures to everybody, so they need not be sealed. */
+/** Returns a signature for each key id. Links expose such signatures publicly, so they need not be sealed. */
 const tokenKeyMarks = (keys: readonly TokenKey[]): Record<string, string> =>
   Object.fromEntries(
     keys.map((key) => [key.id, createSigner([key], context).sign(Buffer.from(context)).toString('base64')]),

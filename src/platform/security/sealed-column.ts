@@ -2,8 +2,8 @@ import type { Executor } from '../db/pool.ts';
 import type { SecretBox } from './secret-box.ts';
 
 /**
- * Sealed values are stored in tables of many modules. Each module exports its own as values of this type. The command
- * that seals them again takes the list of all (docs/operations.md#rotating-the-secrets-key).
+ * Many modules store sealed values in their tables. Each module exports its sealed columns as values of this type. The
+ * command that reseals them receives the list of all columns (docs/operations.md#rotating-the-secrets-key).
  */
 
 type Key = readonly unknown[];
@@ -11,18 +11,20 @@ type Key = readonly unknown[];
 type SealedValue = { key: Key; sealed: Buffer };
 
 export type SealedColumn = {
-  /** Table and column. */
+  /** Table and column name. */
   name: string;
   context: (key: Key) => string;
-  /** Reads the next values in the order of their keys; `after` null starts with the first. */
+  /**
+   * Reads the next values in primary key order, starting after the key `after`, or from the beginning if it is null.
+   */
   read: (executor: Executor, after: Key | null, limit: number) => Promise<SealedValue[]>;
-  /** Replaces a value, unless it was changed meanwhile. */
+  /** Replaces a value, unless it has been changed in the meantime. */
   replace: (executor: Executor, key: Key, from: Buffer, to: Buffer) => Promise<void>;
 };
 
 type Place = { table: string; column: string; key: readonly string[]; context: (key: Key) => string };
 
-/** Creates a sealed column of type `bytea`. `key` lists the columns of the primary key. */
+/** Creates a sealed column of type `bytea`. `key` lists the primary key columns. */
 export function sealedColumn({ table, column, key, context }: Place): SealedColumn {
   const keys = key.join(', ');
   const placeholders = (first: number): string => key.map((_, index) => `$${index + first}`).join(', ');
@@ -47,15 +49,15 @@ export function sealedColumn({ table, column, key, context }: Place): SealedColu
   };
 }
 
-/** Numbers of values sealed with each key of the box, in order, and of unreadable values. */
+/** Number of values sealed with each key of the box, in order, and number of unreadable values. */
 export type SealedCounts = { byKey: number[]; unreadable: number };
 
 const sliceSize = 200;
 
 /**
- * Counts the values of a column by key. With `reseal`, it seals those of earlier keys with the first one. It can be
- * interrupted at any time and run again; finished values are only read.
- * @param report called after each slice with the number of values read so far
+ * Counts the values in a column by key. With `reseal`, also reseals values of earlier keys with the first key. It can
+ * be interrupted and restarted at any time; resealed values are only read.
+ * @param report called after each batch with the number of values read so far
  */
 export async function walkSealed(
   executor: Executor,

@@ -3,16 +3,15 @@ import type { TokenKey } from '../../config.ts';
 import { createSigner, macLength } from './tracking-token.ts';
 
 /**
- * Hides ids in texts that only this service can read. Equal ids give equal texts as long as the first key stays the
- * same.
+ * Encrypts ids into texts that only this service can read. Equal ids produce equal texts until the first key changes.
  */
 export type SealedIds = {
   /**
-   * Seals an id.
-   * @returns base64url of 18 bytes more than the id has
+   * Encrypts an id.
+   * @returns base64url text of the id's length plus 18 bytes
    */
   seal: (id: Buffer) => string;
-  /** Returns the id of a text sealed for this purpose, or null for anything else. */
+  /** Decrypts a text that was sealed for this purpose. Returns null for any other text. */
   open: (text: string) => Buffer | null;
 };
 
@@ -21,10 +20,10 @@ const version = 1;
 const headLength = 2 + macLength;
 
 /**
- * Creates sealed ids of one length, encrypted and authenticated for one purpose with the configured keys: the first key
- * seals, all open (rotation). The MAC of the id serves as nonce (the construction of SIV, RFC 5297), so nothing needs
- * to be stored or drawn, and equal ids give equal texts. Layout: 0 version · 1 key id · 2–17 MAC · ciphertext, as long
- * as the id.
+ * Creates an encryptor for ids of one length, with authenticated encryption for one purpose. The first configured key
+ * seals; all keys open (rotation). The MAC of the id serves as the nonce (SIV construction, RFC 5297). For this reason,
+ * no nonce needs to be stored or generated, and equal ids produce equal texts. Layout: 0 version · 1 key id · 2–17 MAC
+ * · ciphertext with the length of the id.
  */
 export function createSealedIds(keys: readonly TokenKey[], purpose: string, idLength: number): SealedIds {
   const signer = createSigner(keys, `${purpose} authentication`);
@@ -41,7 +40,7 @@ export function createSealedIds(keys: readonly TokenKey[], purpose: string, idLe
     },
     open: (text) => {
       const sealed = Buffer.from(text, 'base64url');
-      // Base64 can encode the same bytes in several ways; only the canonical one is accepted.
+      // Base64 can encode the same bytes in several ways. Only the canonical encoding is accepted.
       if (sealed.length !== length || sealed[0] !== version || sealed.toString('base64url') !== text) return null;
       const keyId = sealed[1] as number;
       const secret = secrets.get(keyId);

@@ -1,23 +1,26 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 /**
- * Encrypts texts at rest. `context` says what a text is for (a row's identity). It is not stored, and opening requires
- * the same context.
+ * Encrypts texts at rest. `context` identifies the purpose of a text (the row it belongs to). It is not stored, and
+ * decryption requires the same context.
  */
 export type SecretBox = {
   /**
    * Encrypts a text.
-   * @returns version (1 byte), nonce (12), tag (16), ciphertext (as long as the text in UTF-8)
+   * @returns version (1 byte), nonce (12 bytes), tag (16 bytes), ciphertext (length of the text in UTF-8)
    */
   seal: (plain: string, context: string) => Buffer;
   /**
    * Decrypts a text.
-   * @throws if it was altered, truncated, sealed with another key, or for another context
+   * @throws if the text was altered, truncated, or sealed with another key or for another context
    */
   open: (sealed: Buffer, context: string) => string;
-  /** Index of the key that sealed a text; 0 is the current key. Null if no key fits, or it was altered. */
+  /**
+   * Returns the index of the key that sealed a text. Index 0 is the current key. Returns null if no key matches or the
+   * text was altered.
+   */
   keyOf: (sealed: Buffer, context: string) => number | null;
-  /** Number of keys. */
+  /** Number of keys in the box, including earlier ones. */
   keys: number;
 };
 
@@ -29,8 +32,8 @@ const authTagLength = 16;
 const headLength = version.length + nonceLength + authTagLength;
 
 /**
- * Creates a box that seals with one key, and opens texts sealed with it or earlier keys (rotation). GCM tells which key
- * it was.
+ * Creates a box that seals with one key, and opens texts sealed with this key or an earlier one (rotation). GCM
+ * authentication reveals which key was used.
  * @param earlier earlier keys of 32 bytes each
  * @throws if a key has another length
  */
@@ -55,15 +58,19 @@ export function createSecretBox(key: Buffer, earlier: readonly Buffer[] = []): S
   };
 }
 
-/** Box with one key. `open` returns null if the text was altered, or sealed with another key or for another context. */
+/**
+ * Box with a single key. `open` returns null if the text was altered, or sealed with another key or for another
+ * context.
+ */
 type KeyBox = {
   seal: (plain: string, context: string) => Buffer;
   open: (sealed: Buffer, context: string) => string | null;
 };
 
 /**
- * AES-256-GCM with a random nonce, so equal texts look different. Version and context are authenticated too. One key is
- * good for 2^32 seals (NIST SP 800-38D, 8.3), far beyond the secrets of one installation.
+ * Creates a box that uses AES-256-GCM with a random nonce, so that equal texts produce different ciphertexts. The
+ * version and context are authenticated too. One key is safe for 2^32 texts (NIST SP 800-38D, 8.3), far more than an
+ * installation has secrets.
  */
 function createKeyBox(key: Buffer): KeyBox {
   if (key.length !== keyLength) throw new Error(`a secret box needs a key of ${keyLength} bytes`);

@@ -3,30 +3,30 @@ import type { TokenKey } from '../../config.ts';
 import { readUuid, timeOfUuid7, writeUuid } from '../lib/uuid7.ts';
 
 /**
- * Claims of a tracking token (docs/reference/tracking-and-conversions.md#tracking-urls). One token with one signature
- * serves all URLs of an offer. `sessionId` is null for the stable token of a QR code, which has no session.
+ * Claims of a tracking token (docs/reference/tracking-and-conversions.md#tracking-urls). A single signed token is used
+ * in all URLs of an offer. `sessionId` is null for the permanent token of a QR code, which has no session.
  */
 export type TokenClaims = {
   publisherId: number;
   sessionId: string | null;
   offerId: number;
   campaignId: number;
-  /** Position from 1; 0 for a QR code. */
+  /** Position of the offer, starting at 1, or 0 for a QR code. */
   position: number;
   dev: boolean;
 };
 
 export type TokenCodec = {
   /**
-   * Creates a token.
+   * Creates a signed token.
    * @returns 64 characters of base64url
    */
   mint: (claims: TokenClaims) => string;
-  /** Returns the claims of a token with a valid signature, or null for anything else. Does not check its age. */
+  /** Returns the claims of a token with a valid signature, or null for any other text. Does not check the token age. */
   read: (token: string) => TokenClaims | null;
 };
 
-/** Length of a token (characters). */
+/** Length of a token, in characters. */
 export const tokenLength = 64;
 
 const version = 1;
@@ -35,8 +35,9 @@ const tokenPattern = /^[A-Za-z0-9_-]{64}$/;
 const devFlag = 1;
 
 /**
- * Layout, 48 bytes: 0 version · 1 key id · 2 flags · 3 position · 4–19 session · 20–23 publisher · 24–27 offer · 28–31
- * campaign · 32–47 HMAC-SHA256 of the bytes before, truncated. 48 bytes are 64 characters without padding.
+ * Creates a codec for tokens with this 48-byte layout: 0 version · 1 key id · 2 flags · 3 position · 4–19 session ·
+ * 20–23 publisher · 24–27 offer · 28–31 campaign · 32–47 HMAC-SHA256 of the preceding bytes, truncated. 48 bytes are 64
+ * base64url characters without padding.
  */
 export function createTokenCodec(signer: Signer): TokenCodec {
   const bytes = Buffer.alloc(claimsLength + macLength);
@@ -44,7 +45,7 @@ export function createTokenCodec(signer: Signer): TokenCodec {
   const receivedBytes = Buffer.alloc(claimsLength + macLength);
   const givenClaims = receivedBytes.subarray(0, claimsLength);
   const givenMac = receivedBytes.subarray(claimsLength);
-  /** Session in `bytes`, shared by the offers of a response. */
+  /** Session id currently in `bytes`, which all offers of a response share. */
   let written: string | null = null;
   return {
     mint: (claims) => {
@@ -84,17 +85,19 @@ export function createTokenCodec(signer: Signer): TokenCodec {
 }
 
 /**
- * Limits of a use of tokens. `maxAgeMs` is the maximum age of the session; `acceptsQrCode` also accepts tokens of QR
- * codes.
+ * Validity rules for one use of tokens. `maxAgeMs` is the maximum age of the session, in milliseconds. `acceptsQrCode`
+ * also accepts QR code tokens.
  */
 export type TokenUse = { maxAgeMs: number; acceptsQrCode: boolean };
 
-/** Maximum time that a session may lie in the future, because the clocks of two processes differ (milliseconds). */
+/**
+ * Maximum time that a session may be in the future, in milliseconds, because the clocks of two processes can differ.
+ */
 const maxAheadMs = 5 * 60_000;
 
 /**
- * Whether a signed token may still be used. The token of a QR code never expires and is valid for clicks only, because
- * there is no unit that could be seen or closed.
+ * Whether a signed token may still be used. A QR code token never expires. It is valid for clicks only, because there
+ * is no unit to view or close.
  */
 export function checkToken(claims: TokenClaims, nowMs: number, { maxAgeMs, acceptsQrCode }: TokenUse): boolean {
   if (claims.sessionId === null) return acceptsQrCode;
@@ -102,20 +105,20 @@ export function checkToken(claims: TokenClaims, nowMs: number, { maxAgeMs, accep
   return ageMs >= -maxAheadMs && ageMs <= maxAgeMs;
 }
 
-/** Signs for one purpose. Signatures for one purpose never verify for another. */
+/** Signer for one purpose. Signatures for one purpose are never valid for another. */
 export type Signer = {
-  /** Id of the signing key (0–255). */
+  /** Id of the signing key, from 0 to 255. */
   keyId: number;
   /**
-   * Signs bytes.
+   * Signs a byte sequence.
    * @returns 16 bytes: HMAC-SHA256, truncated
    */
   sign: (bytes: Buffer) => Buffer;
-  /** Verifies in constant time with the key of that id. */
+  /** Verifies a signature in constant time, with the key that has the given id. */
   verify: (keyId: number, bytes: Buffer, mac: Buffer) => boolean;
 };
 
-/** Creates a signer for a purpose from the configured keys: the first key signs, all verify (rotation). */
+/** Creates a signer for a purpose from the configured keys. The first key signs; all keys verify (rotation). */
 export function createSigner(keys: readonly TokenKey[], purpose: string): Signer {
   const macs = new Map(
     keys.map(({ id, secret }) => [id, createMac(createHmac('sha256', secret).update(`perkwire:${purpose}`).digest())]),
@@ -137,20 +140,20 @@ export function createSigner(keys: readonly TokenKey[], purpose: string): Signer
 }
 
 /**
- * HMAC-SHA256 of a message with a fixed key.
- * @returns 16 bytes, one character each
+ * Computes the HMAC-SHA256 of a message with a fixed key.
+ * @returns the first 16 bytes, one character each
  */
 export type Mac = (message: Uint8Array) => string;
 
 export const macLength = 16;
 
-/** Block size and digest size of SHA-256 (bytes). */
+/** Block size and digest size of SHA-256, in bytes. */
 const blockLength = 64;
 const digestLength = 32;
 
 /**
- * Creates a MAC function. Two one-shot hashes over prepared blocks with text results take 0.9 µs; with buffers they
- * take 1.6 µs, and an Hmac object takes 2.6 µs. Every shown offer, beacon and user costs one.
+ * Creates a MAC function. It computes two one-shot hashes over prepared blocks with string results, which takes 0.9 µs.
+ * Buffers would take 1.6 µs, and an Hmac object 2.6 µs. Every served offer, beacon and user requires one MAC.
  */
 export function createMac(key: Uint8Array): Mac {
   const padded = Buffer.alloc(blockLength);
@@ -158,7 +161,7 @@ export function createMac(key: Uint8Array): Mac {
   else padded.set(key);
   let inner = Buffer.concat([padded.map((byte) => byte ^ 0x36)], blockLength + 256);
   const outer = Buffer.concat([padded.map((byte) => byte ^ 0x5c)], blockLength + digestLength);
-  // Messages of one kind mostly have the same length, so the view of the block is reused.
+  // Messages of the same kind usually have the same length, so the block view is reused.
   let block = inner.subarray(0, blockLength);
   return (message) => {
     const length = blockLength + message.length;

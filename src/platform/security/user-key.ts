@@ -3,30 +3,32 @@ import { readUuid } from '../lib/uuid7.ts';
 import { StartupError } from '../startup-error.ts';
 import { createMac } from './tracking-token.ts';
 
-/** Turns an end user's identifier into the only form in which it is stored with activity. */
+/** Converts an end user's identifier into a user key, the only form in which activity data stores it. */
 export type UserKeys = {
-  /** Returns the key of an identifier: a keyed hash in the form of a UUID, different for each publisher. */
+  /** Returns the user key of an identifier: a keyed hash in UUID format that differs for each publisher. */
   of: (publisherId: number, identifier: string) => string;
-  /** Keys of the same identifier under the earlier peppers (rotation); usually empty. */
+  /** Returns the user keys of the same identifier under earlier peppers (rotation). The list is usually empty. */
   earlierOf: (publisherId: number, identifier: string) => string[];
-  /** All keys of an identifier, the current one first. */
+  /** Returns all user keys of an identifier, the current one first. */
   allOf: (publisherId: number, identifier: string) => string[];
-  /** Whether a key was created with an earlier pepper. */
+  /** Whether a user key was created with an earlier pepper. */
   isEarlier: (userKey: string) => boolean;
-  /** Whether there are earlier peppers. */
+  /** Whether earlier peppers are configured. */
   isRotating: boolean;
 };
 
-/** Number of bytes of a key that identify its pepper. */
+/** Number of leading bytes of a user key that identify its pepper. */
 const markLength = 2;
 
-/** Prefix of the keys under a pepper, as 4 hex digits, so that the users of a pepper can be counted. */
+/**
+ * Returns the prefix of all user keys under a pepper, as 4 hex digits. It allows counting the users under each pepper.
+ */
 export const pepperMark = (pepper: string): string =>
   hash('sha256', `perkwire pepper mark\0${pepper}`, 'hex').slice(0, 2 * markLength);
 
 /**
- * Creates user keys. They are keyed with the server's pepper, so that a copy of the database cannot be searched for
- * known identifiers.
+ * Creates the user keys of a server. They are hashed with the server's pepper, so that known identifiers cannot be
+ * looked up in a copy of the database.
  * @param earlier peppers under which users may still be stored
  * @throws StartupError if two peppers have the same prefix, which has a probability of 1 in 65,536
  */

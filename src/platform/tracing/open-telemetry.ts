@@ -25,13 +25,13 @@ import type { Span, Tracing } from './tracing.ts';
 
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT };
 
-/** Timeout of an export, also at the end of the process (milliseconds). */
+/** Export timeout in milliseconds, including the final export at process exit. */
 const exportTimeoutMs = 5000;
 
 /**
- * Starts OpenTelemetry. Spans are sent in the background. While the collector is down, at most 2,048 spans wait, and
- * the rest is dropped.
- * @param random returns numbers from 0 to below 1
+ * Starts OpenTelemetry. Spans are exported in the background. If the collector is down, at most 2,048 spans are queued
+ * and the rest are dropped.
+ * @param random returns numbers in [0, 1)
  */
 export function startOpenTelemetry(
   setting: TracingSetting,
@@ -61,8 +61,8 @@ export function startOpenTelemetry(
 }
 
 /**
- * Whether a trace that would start here is not sampled. This is decided before the SDK creates ids for it, which takes
- * 1 µs, a twentieth of a beacon (docs/adr/0019-sample-traces-early.md).
+ * Whether a new trace is excluded by sampling. This is decided before the SDK generates its ids, which takes 1 µs or a
+ * twentieth of a beacon request (docs/adr/0019-sample-traces-early.md).
  */
 const isLeftOut = ({ sampler, ratio }: TracingSetting, random: () => number): boolean =>
   sampler === 'parentbased_traceidratio' && random() >= ratio;
@@ -84,12 +84,12 @@ function startSpan(tracer: Tracer, name: string, kind: SpanKind, remote: SpanCon
   };
 }
 
-/** Span that forwards the context of a caller whose trace is not sampled unchanged. */
+/** Creates a span that passes on the caller's context unchanged, because the caller's trace is not sampled. */
 const passedOn = (remote: SpanContext): Span => ({ traceparent: format(remote), child: () => {}, end: () => {} });
 
 /**
- * Parses a traceparent. An invalid header counts as missing, as W3C Trace Context requires. Later versions may add
- * fields.
+ * Parses a traceparent header. An invalid header is treated as missing, as W3C Trace Context requires. Later versions
+ * may contain additional fields.
  */
 function parse(traceparent: string): SpanContext | null {
   const [, id, traceId = '', spanId = '', flags = '', more] =
@@ -103,7 +103,7 @@ const format = ({ traceId, spanId, traceFlags }: SpanContext): string =>
   `00-${traceId}-${spanId}-${traceFlags & TraceFlags.SAMPLED ? '01' : '00'}`;
 
 function samplerOf({ sampler, ratio }: TracingSetting): Sampler {
-  // Traces that were not excluded by `isLeftOut`.
+  // `isLeftOut` has already applied the sampling ratio to the remaining root traces.
   if (sampler === 'parentbased_traceidratio') return new ParentBasedSampler({ root: new AlwaysOnSampler() });
   const name = sampler.replace('parentbased_', '');
   const root =
@@ -115,7 +115,7 @@ function samplerOf({ sampler, ratio }: TracingSetting): Sampler {
   return name === sampler ? root : new ParentBasedSampler({ root });
 }
 
-/** Wraps the exporter to report its failures, which are lost otherwise. */
+/** Wraps the exporter to report its errors, which would otherwise be lost. */
 const reporting = (exporter: SpanExporter, onError: (err: Error) => void): SpanExporter => ({
   export: (spans, done) =>
     exporter.export(spans, (result) => {

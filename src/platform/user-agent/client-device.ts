@@ -1,27 +1,30 @@
 import bowser from 'bowser';
 import { LRUCache } from 'lru-cache';
 
-/** A parsed user agent. All names are lower case and of a bounded set, so that rules and reports can use them. */
+/** Parsed user agent. All values are lower case and come from a limited set, so that rules and reports can use them. */
 export type UserAgent = {
-  /** mobile, tablet, desktop, tv, bot or other. */
+  /** Device type: mobile, tablet, desktop, tv, bot or other. */
   device: string;
   os: string;
   browser: string;
-  /** ios and android by the operating system, otherwise web. */
+  /** Platform: ios or android, depending on the operating system, or else web. */
   platform: Platform;
 };
 
 export type Platform = 'web' | 'ios' | 'android';
 
-/** Maximum number of cached results. Parsing takes about 15 µs, a cache hit 0.3 µs. */
+/** Maximum number of cached results. Parsing takes about 15 µs, and a cache hit 0.3 µs. */
 const maxCached = 5_000;
 
-/** Longer user agents are parsed by their beginning and are not cached, in characters. */
+/**
+ * Maximum length of a cached user agent, in characters. Only the first part of a longer one is parsed, and the result
+ * is not cached.
+ */
 const maxLength = 512;
 
 const unknown: UserAgent = { device: 'other', os: 'other', browser: 'other', platform: 'web' };
 
-/** Returns a function that parses User-Agent headers and caches the results. */
+/** Creates a function that parses User-Agent headers and caches the results. */
 export function createUserAgentReader(): (userAgent: string) => UserAgent {
   const cache = new LRUCache<string, UserAgent>({ max: maxCached });
   return (userAgent) => {
@@ -42,7 +45,7 @@ const browsers: ReadonlyMap<string, string> = new Map(
   Object.entries(bowser.BROWSER_MAP).map(([alias, name]) => [name, alias]),
 );
 
-/** Returns the platform of an operating system. */
+/** Returns the platform for an operating system. */
 export const platformOf = (os: string): Platform => (os === 'ios' || os === 'android' ? os : 'web');
 
 function readUserAgent(userAgent: string): UserAgent {
@@ -63,7 +66,7 @@ function deviceOf(userAgent: string, type: string | undefined, system: string): 
   return system === 'ios' || system === 'android' ? 'mobile' : 'other';
 }
 
-/** Names of television sets and of boxes that are connected to one. The parser takes most of them for tablets. */
+/** Names of television sets and set-top boxes. The parser mistakes most of them for tablets. */
 const television = new RegExp(
   [
     'smart-?tv|android ?tv|google ?tv|apple ?tv|fire ?tv|philipstv|hbbtv|iptv|nettv|kreatv|tvos|gftv|gfiber|vidaa',
@@ -74,7 +77,7 @@ const television = new RegExp(
   'i',
 );
 
-/** A word that phones with a television tuner also carry in their names. */
+/** Matches television terms that also occur in the model names of phones with a TV tuner. */
 const televisionWord = /\bTV\b|_TV|TV_|\b(?:24|28|32|39|4[0239]|50|55|58|6[05]|7[05]|85)[A-Z]{2,}\d/;
 
 const isTelevision = (userAgent: string): boolean =>
@@ -86,7 +89,7 @@ function appSystem(userAgent: string): string {
   if (/\b(?:iphone|ipad|ipod|ios)\b/i.test(userAgent)) return 'ios';
   if (/\b(?:android|okhttp|volley|dalvik)\b/i.test(userAgent)) return 'android';
   if (!/\b(?:cfnetwork|darwin)\//i.test(userAgent)) return 'other';
-  // Apps on a Mac add the processor or the model: "(x86_64)", "(MacBookPro10,2)".
+  // On a Mac, apps add the processor or the model: "(x86_64)", "(MacBookPro10,2)".
   return /x86_64|arm64|\bmac/i.test(userAgent) ? 'macos' : 'ios';
 }
 

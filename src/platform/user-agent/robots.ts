@@ -3,13 +3,16 @@ import crawlers from 'crawler-user-agents';
 import { LRUCache } from 'lru-cache';
 import detectorRobots from 'node-device-detector/regexes/bots.js';
 
-/** Maximum number of cached verdicts. A verdict takes 25–40 µs of processor time, a cache hit 0.3 µs. */
+/** Maximum number of cached results. Checking a user agent takes 25–40 µs of CPU time, and a cache hit 0.3 µs. */
 const maxCached = 5_000;
 
-/** Longer user agents are classified by their beginning and are not cached, in characters. */
+/**
+ * Maximum length of a cached user agent, in characters. Only the first part of a longer one is checked, and the result
+ * is not cached.
+ */
 const maxLength = 512;
 
-/** Default user agents of apps and of their HTTP libraries. Robot patterns that match one of them are not used. */
+/** Default user agents of apps and of their HTTP libraries. Robot patterns that match any of them are discarded. */
 const appUserAgents = [
   'Shop',
   'Shop/3.2',
@@ -25,17 +28,17 @@ const appUserAgents = [
   'WhatsApp/2.22',
 ];
 
-/** User agent that HTTP clients on Node.js send by default. A publisher's own server may forward events with it. */
+/** Default user agent of HTTP clients on Node.js. A publisher's server may forward events with it. */
 const nodeDefault = 'node';
 
 const anyOf = (robots: readonly { regex: string }[]): RegExp =>
   new RegExp(`(?:^|[^A-Z_-])(?:${robots.map(({ regex }) => regex).join('|')})`, 'i');
 
-/** The last entry of the data has general words, such as "crawler"; all others are names of known robots. */
+/** The last entry contains general terms such as "crawler". All others are names of known robots. */
 const robotNames = anyOf(detectorRobots.slice(0, -1));
 const generalWords = anyOf(detectorRobots.slice(-1));
 
-/** Names of robots and of servers that call by themselves. Short ones also occur in the names of phones. */
+/** Names of robots and of servers that send requests automatically. Short names also occur in phone names. */
 const serverNames = new RegExp(
   crawlers
     .map(({ pattern }) => pattern)
@@ -43,7 +46,7 @@ const serverNames = new RegExp(
     .join('|'),
 );
 
-/** Further words by which robots describe themselves. Apps and phones have such words in their names, too. */
+/** Other terms that robots use for themselves. Names of apps and phones can contain these terms, too. */
 const robotWords = new RegExp(
   [
     'bots?\\b|crawl|spider|scrap(?:e|er|ing)\\b|headless|https?://|http-?client|fetcher|checker|scanner|monitor',
@@ -53,7 +56,7 @@ const robotWords = new RegExp(
   'i',
 );
 
-/** Signatures of devices and apps that people hold in their hands. */
+/** Signatures of personal devices and of apps that run on them. */
 const personalDevice = new RegExp(
   [
     'iphone|ipad|ipod|android|windows (?:phone|ce)|iemobile|blackberry|symbian|series[346]0|bada|tizen|kaios|harmony',
@@ -64,10 +67,16 @@ const personalDevice = new RegExp(
   'i',
 );
 
-/** How robots that imitate a device add their own name: "(compatible; ExampleBot/1.0; +https://…)". */
+/**
+ * Matches the form in which robots that imitate a device add their own name: "(compatible; ExampleBot/1.0;
+ * +https://…)".
+ */
 const selfDescription = /\(compatible; (?!MSIE)|https?:\/\//;
 
-/** Parts of ordinary browsers. They are removed first: what remains is short, so that the long patterns are cheap. */
+/**
+ * Parts of common browser user agents. They are removed first, because the long patterns are fast on the short
+ * remaining text.
+ */
 const browserParts = new RegExp(
   [
     '^Mozilla/5\\.0 | AppleWebKit/[\\d.]+ \\(KHTML, like Gecko\\)',
@@ -77,9 +86,10 @@ const browserParts = new RegExp(
 );
 
 /**
- * Returns a function that says whether a User-Agent header names a robot or a tool. A missing or empty header, the
- * name of an app and that of an HTTP library do not. The signature of a personal device outweighs a robot's word inside
- * a product name. It does not outweigh the known name of a robot, or "(compatible; ExampleCrawler/1.0; …)".
+ * Creates a function that determines whether a User-Agent header belongs to a robot or a tool. It returns false for a
+ * missing or empty header, and for the default names of apps and HTTP libraries. The signature of a personal device
+ * takes precedence over a robot term inside a product name. It does not take precedence over the name of a known robot,
+ * or over "(compatible; ExampleCrawler/1.0; …)".
  */
 export function createRobotCheck(): (userAgent: string | undefined) => boolean {
   const verdicts = new LRUCache<string, boolean>({ max: maxCached });

@@ -9,10 +9,13 @@ const askEveryMs = 1000;
 
 type Erasure = { id: string; status: string; requested_at: string; erased: Record<string, number> };
 
-/** Fields of the API by option. */
+/** API field names by command-line option. */
 const options = { user: 'pub_user_id', 'ad-fp': 'ad_fp', email: 'email', 'email-sha256': 'email_sha256' };
 
-/** Reads the person from the options. @throws CommandError */
+/**
+ * Reads the user identifier from the command-line options.
+ * @throws CommandError
+ */
 async function personOf(call: Call): Promise<object> {
   const identifiers = Object.entries(options).flatMap(([option, field]) => {
     const text = textOption(call, option);
@@ -37,7 +40,7 @@ const countsOf = (data: object): [string, number][] =>
     Array.isArray(rows) ? [[kind, rows.length]] : [],
   );
 
-/** Exits with 1 if nothing is stored. */
+/** Reports the stored data of a user. Exits with code 1 if there is none. */
 export const findUser: Run = async (call) => {
   const data = await read(call);
   const counts = countsOf(data);
@@ -58,7 +61,7 @@ export const exportUser: Run = async (call) => {
   return exitCodes.ok;
 };
 
-/** Writes a file that only its owner can read, even if it existed before. */
+/** Writes a file that only its owner can read, even if the file existed before. */
 async function writePrivately(path: string, text: string): Promise<void> {
   const file = await open(path, 'w', 0o600);
   try {

@@ -22,7 +22,7 @@ type Services = Shell & { desk: PrivacyDesk; management: ManagementClient };
 const path = '/settings/privacy';
 const erasuresPerPage = 25;
 
-/** Names of the data in exports. */
+/** Display names of the kinds of data in exports. */
 export const kindTexts: Readonly<Record<string, MessageKey>> = {
   sessions: 'privacyDesk.sessions',
   events: 'privacyDesk.events',
@@ -40,17 +40,17 @@ export const kindTexts: Readonly<Record<string, MessageKey>> = {
   webhooks: 'privacyDesk.webhooks',
 };
 
-/** Maximum length of an identifier in characters, as for fetches. */
+/** Maximum length of an identifier, in characters. The limit is the same for fetches. */
 const maxIdentifierLength = 256;
 
 type Typed = { identifier: string; named_by: IdentifierKind };
-/** Number of rows by kind, and attributes that the publisher has stored. */
+/** Number of stored rows by kind, and the attributes that the publisher has stored. */
 type UserSummary = { subject: UserSubject; counts: Map<string, number>; attributes: Attributes[] };
 type Attributes = { attributes: Record<string, { value: string | number | boolean }> };
 
 /**
- * Pages of the personal data of a user: find, export and erase it. The identifier is sent only in form bodies, so that
- * no URL, log or draft contains it.
+ * Registers the pages that find, export and erase the personal data of a user. The identifier is sent only in form
+ * bodies, so that no URL, log or draft contains it.
  */
 export function deskPages(app: App, services: Services): void {
   const { desk, management } = services;
@@ -109,7 +109,7 @@ const typedIn = (fields: Fields): Typed => ({
   named_by: identifierKinds.find((kind) => kind === fields.text('named_by')) ?? 'pub_user_id',
 });
 
-/** Returns the person in the form, or the problem of the identifier. */
+/** Returns the user identified in the form, or an error message if the identifier is invalid. */
 function subjectIn(desk: PrivacyDesk, { publisher }: PublisherContext, typed: Typed): UserSubject | string {
   try {
     return desk.subjectOf(publisher.id, { [typed.named_by]: typed.identifier });
@@ -120,7 +120,7 @@ function subjectIn(desk: PrivacyDesk, { publisher }: PublisherContext, typed: Ty
   }
 }
 
-/** null if it can be searched */
+/** Returns why an identifier cannot be searched for, or null if it can. */
 function problemOf({ length }: string): string | null {
   if (length === 0) return t('privacyDesk.missing');
   return length <= maxIdentifierLength ? null : t('apiTexts.tooLong', { max: maxIdentifierLength, length });
@@ -204,7 +204,7 @@ function foundCard(context: PublisherContext, { subject, counts, attributes }: U
   );
 }
 
-/** Attributes that the publisher has stored, by name. */
+/** Renders the attributes that the publisher has stored, by name. */
 function attributeTable(stored: readonly Attributes[]): Html {
   const entries = stored.flatMap(({ attributes }) => Object.entries(attributes));
   if (entries.length === 0) return nothing;

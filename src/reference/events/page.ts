@@ -7,7 +7,7 @@ import { renderCode } from '../site/highlight.ts';
 import { inlineText } from '../site/inline-text.ts';
 import { renderDocsPage } from '../site/page.ts';
 
-/** An event of the catalogue; `payload` is its schema without references. */
+/** Event in the catalogue. `payload` is its schema with all references resolved. */
 export type ShownEvent = {
   name: string;
   title: string;
@@ -20,7 +20,7 @@ export type ShownEvent = {
 
 const noReferences = { paths: {} } as ApiDocument;
 
-/** Page of the event catalogue: the fields of each payload, next to a sample. */
+/** Renders the event catalogue page, which shows the fields of each payload next to a sample. */
 export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAssets, isDemo: boolean): string =>
   renderDocsPage({
     title: 'Webhook events',

@@ -1,6 +1,6 @@
 /**
- * A page of the guides: the last part of its path below /docs/guides, and its Markdown file relative to the package
- * root.
+ * Guide page. `slug` is the last segment of its path below /docs/guides; `file` is the path of its Markdown file,
+ * relative to the package root.
  */
 export type Guide = { slug: string; title: string; file: string };
 
@@ -8,7 +8,7 @@ const guide = (slug: string, title: string): Guide => ({ slug, title, file: `doc
 const reference = (slug: string, title: string): Guide => ({ slug, title, file: `docs/reference/${slug}.md` });
 const document = (slug: string, title: string): Guide => ({ slug, title, file: `docs/${slug}.md` });
 
-/** All pages in the order of the navigation. The first one is the start page. */
+/** All guide pages in navigation order. The first page is the start page. */
 export const guideGroups: readonly { title: string; guides: readonly Guide[] }[] = [
   {
     title: 'Start',
@@ -83,5 +83,5 @@ export const allGuides: readonly Guide[] = guideGroups.flatMap(({ guides }) => g
 
 export const guidesPath = '/docs/guides';
 
-/** Path of the pictures in docs/images. */
+/** URL path of the images in docs/images. */
 export const picturesPath = '/docs/images';

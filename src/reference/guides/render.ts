@@ -4,24 +4,25 @@ import { escapeHtml } from '../../platform/lib/escape-html.ts';
 import { renderCode } from '../site/highlight.ts';
 import { allGuides, guidesPath, picturesPath } from './guides.ts';
 
-/** Replacements for the examples in the documents: the host, and in the demo the keys. */
+/** Values that replace those in documentation examples: the host, and in the demo also the keys. */
 export type Own = {
   publicUrl: string;
-  /** Whether the keys of the examples are valid here. */
+  /** Whether the example keys are valid on this server. */
   isDemo: boolean;
 };
 
-/** A heading with the text below it, for the search. */
+/** Heading and the text below it, for the search index. */
 type Section = { id: string; title: string; depth: number; text: string };
 
 export type Rendered = { title: string; markup: string; sections: Section[] };
 
-/** Hosts of the service in the documents, which are replaced by the reader's own. */
+/** Hosts that the documents use for the service. They are replaced with the reader's own host. */
 const exampleHosts = /http:\/\/localhost:8080|https:\/\/(?:offers\.example|perks\.example\.com)\b/g;
 
 /**
- * Renders one of our Markdown documents. Its HTML is kept, because only files of the package are rendered.
- * @param file path relative to the package root, to resolve links
+ * Renders one of the Markdown documents in this package. HTML in it is not escaped, because only files of the package
+ * are rendered.
+ * @param file path relative to the package root, for resolving links
  */
 export function renderMarkdown(markdown: string, file: string, { publicUrl, isDemo }: Own): Rendered {
   const sections: Section[] = [];
@@ -61,21 +62,21 @@ export function renderMarkdown(markdown: string, file: string, { publicUrl, isDe
   return { title: sections[0]?.title ?? file, markup, sections };
 }
 
-/** Anchor of a heading as on GitHub, so that links between documents work in both places. */
+/** Returns the same heading anchor as GitHub, so that links between documents work in both places. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\- ]/gu, '')
     .replaceAll(' ', '-');
 
-/** Numbers repeated headings. */
+/** Makes repeated anchors unique by numbering them. */
 function uniqueId(anchor: string, ids: Map<string, number>): string {
   const before = ids.get(anchor) ?? 0;
   ids.set(anchor, before + 1);
   return before === 0 ? anchor : `${anchor}-${before}`;
 }
 
-/** URL of a document's link on this site, or null for a file that is not served. */
+/** Returns the URL on this site for a link in a document, or null if the target file is not served. */
 function addressOf(href: string, file: string): string | null {
   if (/^[a-z]+:|^#/.test(href)) return href;
   const [path = '', anchor] = href.split('#');

@@ -13,15 +13,15 @@ import type { Own, Rendered } from './render.ts';
 
 const root = new URL('../../../', import.meta.url);
 
-/** Entry of the search: URL, page, heading, text. */
+/** Search entry: URL, page title, heading, text. */
 export type SearchRow = [href: string, page: string, heading: string, text: string];
 
 type GuideDeps = Own & { assets: DocsAssets };
 
 /**
- * Routes of the guides in docs/ (docs/reference/operations-health.md#guides). Each is rendered when it is first
- * requested.
- * @returns their entries for the search
+ * Registers the routes of the guides in docs/ (docs/reference/operations-health.md#guides). Each guide is rendered when
+ * it is first requested.
+ * @returns a function that loads the search entries of the guides
  */
 export function guideRoutes(app: App, { assets, ...own }: GuideDeps): () => Promise<SearchRow[]> {
   const rendered = new Map<Guide, Promise<Rendered>>();
@@ -47,7 +47,7 @@ export function guideRoutes(app: App, { assets, ...own }: GuideDeps): () => Prom
   return () => searchRows(renderedOf);
 }
 
-/** Loads the rendering libraries with the first page. */
+/** Renders a guide. The rendering libraries are loaded with the first guide. */
 async function render(guide: Guide, own: Own): Promise<Rendered> {
   const { renderMarkdown } = await import('./render.ts');
   return renderMarkdown(await readFile(new URL(guide.file, root), 'utf8'), guide.file, own);
@@ -55,7 +55,7 @@ async function render(guide: Guide, own: Own): Promise<Rendered> {
 
 type PageParts = { guide: Guide; rendered: Rendered; assets: DocsAssets; isDemo: boolean };
 
-/** Page of a guide: the list of all guides, its text, and its headings. */
+/** Renders a guide page with the list of all guides, the text, and its headings. */
 const renderGuidePage = ({ guide, rendered, assets, isDemo }: PageParts): string =>
   renderDocsPage({
     title: guide.title,
@@ -87,14 +87,14 @@ function tableOfContents({ sections }: Rendered): Html {
   </nav>`;
 }
 
-/** Returns a search entry for each heading. */
+/** Returns a search entry for each heading of the guides. */
 async function searchRows(renderedOf: (guide: Guide) => Promise<Rendered>): Promise<SearchRow[]> {
   const rows: SearchRow[] = [];
   for (const guide of allGuides) {
     const { sections } = await renderedOf(guide);
     for (const { id, title, text } of sections)
       rows.push([`${guidesPath}/${guide.slug}#${id}`, guide.title, title, text]);
-    // Let requests run in between.
+    // Let other requests run between two guides.
     await setImmediate();
   }
   return rows;

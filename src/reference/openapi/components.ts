@@ -4,12 +4,12 @@ import { isNode, type Node, nameAnswers, nameErrorAnswers, nameParameters } from
 
 type Components = Record<'schemas' | 'responses' | 'parameters' | 'examples', Node>;
 
-/** Keywords whose values are data rather than schemas. */
+/** Schema keywords whose values are data rather than schemas. */
 const dataKeywords = new Set(['default', 'const', 'enum', 'example', 'examples']);
 
 /**
  * Extracts repeated parts of an OpenAPI description into components: each schema with a `title`, the error response of
- * each status, and repeated parameters by name. Request validation is not affected.
+ * each status, and repeated parameters by name. Does not affect request validation.
  * @throws if two different schemas have the same title
  */
 export function nameComponents<Document extends object>(document: Document): Document {
@@ -37,7 +37,10 @@ export function nameComponents<Document extends object>(document: Document): Doc
 
 const sorted = (node: Node): Node => Object.fromEntries(Object.entries(node).sort(([a], [b]) => (a < b ? -1 : 1)));
 
-/** @param isMap whether the keys are property names rather than keywords */
+/**
+ * Replaces all titled schemas in a part of the document with references, and removes internal keywords.
+ * @param isMap whether the keys are property names rather than keywords
+ */
 function rewrite(value: unknown, nameSchema: (schema: Node) => Node, isMap = false): unknown {
   if (Array.isArray(value)) return value.map((item) => rewrite(item, nameSchema));
   if (!isNode(value)) return value;
@@ -51,10 +54,13 @@ function rewrite(value: unknown, nameSchema: (schema: Node) => Node, isMap = fal
   return typeof schema.title === 'string' ? nameSchema(schema) : schema;
 }
 
-/** Whether a key is internal to our validation. */
+/** Whether a schema keyword is internal to our validation. */
 const isInternal = (key: unknown): boolean => key === 'x-problem' || key === describedAs;
 
-/** Schema for the description, which may differ from the one for validation: that may validate a number as text. */
+/**
+ * Returns the schema to show in the description. It may differ from the validation schema, which may validate a number
+ * as text.
+ */
 function describe(schema: Node, described: Node): Node {
   const replacement = schema[describedAs];
   if (!isNode(replacement)) return described;
@@ -62,7 +68,7 @@ function describe(schema: Node, described: Node): Node {
   return { ...replacement, ...rest };
 }
 
-/** Makes fields with a default optional. */
+/** Makes fields with a default value optional. */
 function withoutDefaulted(schema: Node): Node {
   const { required, properties } = schema as { required?: string[]; properties?: Record<string, Node> };
   if (!Array.isArray(required) || properties === undefined) return schema;
@@ -71,7 +77,7 @@ function withoutDefaulted(schema: Node): Node {
   return needed.length === 0 ? rest : { ...rest, required: needed };
 }
 
-/** Simplifies a union: literals become one `enum`, and a plain value or null becomes one `type`. */
+/** Simplifies a union: literals become a single `enum`, and a plain type or null becomes a single `type`. */
 function simplify({ anyOf, ...rest }: Node): Node {
   if (!Array.isArray(anyOf)) return anyOf === undefined ? rest : { anyOf, ...rest };
   const choices = anyOf as Node[];
@@ -85,8 +91,8 @@ function simplify({ anyOf, ...rest }: Node): Node {
 }
 
 /**
- * Replaces a schema by a reference. Description and default stay with the reference, because they may differ from those
- * of the component.
+ * Replaces a schema with a reference. The description and default stay with the reference, because they may differ from
+ * those of the component.
  */
 function referenceTo(schemas: Map<string, Node>, { title, default: preset, description, ...schema }: Node): Node {
   const name = String(title);
@@ -103,7 +109,7 @@ function referenceTo(schemas: Map<string, Node>, { title, default: preset, descr
 
 type Operation = { parameters?: Node[] };
 
-/** Moves parameters that all operations of a path share to the path. */
+/** Moves parameters that all operations of a path share to the path level. */
 function sharePathParameters(paths: Record<string, Node>): void {
   for (const methods of Object.values(paths)) {
     const [first, ...rest] = Object.values(methods) as Operation[];

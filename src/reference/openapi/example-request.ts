@@ -23,7 +23,7 @@ export type ApiDocument = {
   };
 };
 
-/** All operations of a document by id, with the parameters of their path. */
+/** Returns all operations in a document by id, with their path-level parameters. */
 export const operationsById = ({ paths }: ApiDocument) =>
   new Map(
     Object.entries(paths).flatMap(([path, { parameters = [], ...methods }]) =>
@@ -34,7 +34,7 @@ export const operationsById = ({ paths }: ApiDocument) =>
     ),
   );
 
-/** Parameters of an operation, with references resolved. */
+/** Returns the parameters of an operation, with references resolved. */
 export const parametersOf = ({ components }: ApiDocument, { parameters = [] }: Operation): Parameter[] =>
   parameters.map(({ $ref, ...parameter }) =>
     $ref === undefined
@@ -42,22 +42,22 @@ export const parametersOf = ({ components }: ApiDocument, { parameters = [] }: O
       : (components.parameters[$ref.slice('#/components/parameters/'.length)] as Parameter),
   );
 
-/** Body of an operation's example. */
+/** Returns the example request body of an operation. */
 export const bodyExampleOf = ({ requestBody }: Operation): unknown =>
   requestBody?.content['application/json']?.example ?? requestBody?.content['text/csv']?.example;
 
 export type ExampleRequest = {
   method: string;
-  /** Path and query. */
+  /** Request path with its query string. */
   url: string;
   headers: Record<string, string>;
   payload?: string;
 };
 
 /**
- * Builds the call of an operation's example.
- * @param keys API key by security scheme; the first scheme of the operation with a key is used
- * @param values, body replace the examples of the parameters with these names, and of the body
+ * Builds the example call of an operation.
+ * @param keys API keys by security scheme; the operation's first scheme with a key is used
+ * @param values, body replacements for the example parameters by name, and for the example body
  */
 export function exampleRequestOf(
   document: ApiDocument,

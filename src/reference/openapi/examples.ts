@@ -3,8 +3,8 @@ import { describedAs } from '../../platform/http/schemas.ts';
 import type { Node } from './operation-components.ts';
 
 /**
- * Example values of an operation, by the names of its parameters. `live` names values that replace them in the demo, by
- * parameter or by place in the body: see `live-examples.ts`.
+ * Example values of an operation, by parameter name. `live` identifies values that replace them in the demo, by
+ * parameter or by location in the body; see `live-examples.ts`.
  */
 type ExampleRequest = {
   path?: Record<string, string>;
@@ -15,11 +15,10 @@ type ExampleRequest = {
 };
 
 export type Examples = {
-  /** Requests by operationId; `*`: values of parameters for operations that don't have their own. */
+  /** Example requests by operationId. `*` holds parameter values for operations that have none of their own. */
   requests: Record<string, ExampleRequest>;
   /**
-   * Bodies of 2xx responses, recorded by `npm run openapi`: by the name of the schema, otherwise by `operationId
-   * status`.
+   * Bodies of 2xx responses, recorded by `npm run openapi`. The key is the schema name, or else `operationId status`.
    */
   answers: Record<string, unknown>;
 };
@@ -42,7 +41,7 @@ type Operation = {
 };
 
 /**
- * Adds the examples of parameters, bodies and responses to their schemas; that of a named schema becomes a component.
+ * Adds examples to the schemas of parameters, bodies and responses. The example of a named schema becomes a component.
  */
 export function addExamples<Document extends { paths?: object; components?: object }>(
   document: Document,
@@ -98,7 +97,7 @@ function withExamples(operation: Operation, { requests, answers }: Examples): Op
   };
 }
 
-/** Converts an example to the type in its parameter's description. */
+/** Converts an example value to the type in the parameter's schema. */
 function typedExample({ schema }: Parameter, example: string): unknown {
   const { type } = (schema?.[describedAs] ?? schema ?? {}) as Node;
   if (type === 'integer') return Number(example);

@@ -9,25 +9,26 @@ export const isNode = (value: unknown): value is Node =>
 type ResponseObject = Node & { description?: string; content?: Record<string, { schema: Node }> };
 type Operation = { parameters?: Node[]; responses: Record<string, ResponseObject> };
 
-/** Minimum size of a response for a reference, in bytes of JSON. */
+/** Minimum size of a response that is replaced with a reference, in bytes of JSON. */
 const minNamedBytes = 80;
 
 const errorSchemaRef = '#/components/schemas/Error';
 
-/** Operations of all paths. */
+/** Returns the operations of all paths. */
 const operationsOf = (paths: Record<string, Node>): Operation[] =>
   Object.values(paths).flatMap((methods) => Object.values(methods) as Operation[]);
 
 /**
- * Replaces the error responses of the operations, which all have the same form, by references to one for each status.
- * @returns those responses by status name; each lists its error codes
+ * Replaces the error responses of all operations, which have the same structure, with references to one response per
+ * status.
+ * @returns these responses by status name, each with a list of its error codes
  */
 export function nameErrorAnswers(paths: Record<string, Node>): Node {
   const components: Record<string, ResponseObject> = {};
   for (const { responses } of operationsOf(paths)) {
     for (const [status, answer] of Object.entries(responses)) {
       if (answer.description === 'Default Response') answer.description = STATUS_CODES[status] ?? status;
-      // The generator gives every response a JSON body.
+      // The generator adds a JSON body to every response.
       if (/^(204|3..)$/.test(status)) delete answer.content;
       if (answer.content?.['application/json']?.schema.$ref !== errorSchemaRef) continue;
       const name = (STATUS_CODES[status] ?? status).replaceAll(' ', '');
@@ -38,7 +39,10 @@ export function nameErrorAnswers(paths: Record<string, Node>): Node {
   return components;
 }
 
-/** Replaces repeated responses by references. @returns those responses, by the schema of their body */
+/**
+ * Replaces repeated responses with references.
+ * @returns these responses, by the name of their body schema
+ */
 export function nameAnswers(paths: Record<string, Node>): Node {
   const operations = operationsOf(paths);
   const nameOf = (status: string, { content }: ResponseObject): string | undefined => {
@@ -56,13 +60,16 @@ export function nameAnswers(paths: Record<string, Node>): Node {
   return components;
 }
 
-/** Description such as `Not Found: not_found, …`. */
+/** Returns the description of an error response, such as `Not Found: not_found, …`. */
 function describeError(status: string): string {
   const codes = Object.entries(errorStatuses).filter(([, codeStatus]) => codeStatus === Number(status));
   return `${STATUS_CODES[status]}: ${codes.map(([code]) => `\`${code}\``).join(', ')}.`;
 }
 
-/** Replaces parameters of several operations by references. @returns the parameters by name */
+/**
+ * Replaces parameters that several operations use with references.
+ * @returns the parameters by name
+ */
 export function nameParameters(paths: Record<string, Node>): Node {
   const operations = operationsOf(paths).filter(({ parameters }) => parameters !== undefined) as Required<Operation>[];
   for (const operation of operations)
@@ -79,7 +86,10 @@ export function nameParameters(paths: Record<string, Node>): Node {
   return components;
 }
 
-/** @returns repeated values by name, with variants numbered, and references by the JSON of the value */
+/**
+ * Assigns names to repeated values.
+ * @returns the repeated values by name, with variants numbered, and the references by the JSON of the value
+ */
 function nameRepeated(section: string, all: { name: string | undefined; value: Node }[]) {
   const forms = new Map<string, { name: string | undefined; value: Node; uses: number }>();
   for (const { name, value } of all) {

@@ -35,13 +35,13 @@ const securitySchemes = {
   },
 } as const;
 
-/** Registers the OpenAPI 3.1 description of all routes that are registered from now on, and of the webhooks. */
+/** Registers the OpenAPI 3.1 description of the webhooks and of all routes that are registered from now on. */
 export async function describeApi(app: App, publicUrl: string, webhooks: Record<string, object>): Promise<void> {
   const examples = readExamples();
   const contact = { name: 'Perkwire guides', url: `${publicUrl}${guidesPath}` };
   await app.register(swagger, {
     openapi: {
-      // The types of OpenAPI 3.0 and 3.1 are a union, and webhooks fit neither.
+      // The OpenAPI 3.0 and 3.1 types form a union, and `webhooks` fits neither of them.
       ...({ webhooks } as object),
       openapi: '3.1.0',
       info: { title: 'Perkwire', version, description, contact, license },

@@ -1,6 +1,6 @@
 type Tag = { name: string; description: string };
 
-/** Tags of the operations, in the order and groups of the API reference. */
+/** Operation tags, in the order and groups of the API reference. */
 export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
   {
     title: 'Show offers',
@@ -67,5 +67,5 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
   },
 ];
 
-/** Tags in the format of OpenAPI. */
+/** Tags in OpenAPI format. */
 export const tags: readonly Tag[] = tagGroups.flatMap((group) => group.tags);

@@ -6,7 +6,7 @@ type OperationEntry = ReturnType<typeof operationsById> extends Map<string, infe
 type Parameter = ReturnType<typeof parametersOf>[number] & { description?: string; schema: Node };
 export type ResponseDescription = { status: string; description: string; schema: Node | null; example: unknown };
 
-/** An operation with everything that its part of the reference shows; schemas may contain references. */
+/** Operation with all the data that its section of the API reference shows. Schemas may contain references. */
 export type Described = OperationEntry & {
   id: string;
   summary: string;
@@ -15,16 +15,16 @@ export type Described = OperationEntry & {
   parameters: Parameter[];
   body: { schema: Node; isRequired: boolean; example: unknown } | null;
   answers: ResponseDescription[];
-  /** Required key, or null. */
+  /** Kind of key that the operation requires, or null if it requires none. */
   scheme: 'bearer' | 'operator' | null;
 };
 
 export type DescribedTag = { name: string; slug: string; description: string; operations: Described[] };
 
-/** Input of the pages. */
+/** Rendering input of the API reference pages. */
 export type Reader = {
   document: ApiDocument;
-  /** Keys by security scheme: those of the demo, or placeholders that the reader replaces. */
+  /** API keys by security scheme: the demo's keys, or placeholders that the reader replaces. */
   keys: Record<string, string>;
   publicUrl: string;
   isDemo: boolean;
@@ -33,7 +33,7 @@ export type Reader = {
 const json = 'application/json';
 type Media = { schema: Node; example?: unknown; examples?: { demo: { $ref: string } } };
 
-/** Resolves a reference; returns other schemas unchanged. */
+/** Resolves a reference. Returns other schemas unchanged. */
 export function resolve(document: ApiDocument, { $ref, ...beside }: Node): Node {
   if (typeof $ref !== 'string') return beside;
   let target: unknown = document;
@@ -41,7 +41,7 @@ export function resolve(document: ApiDocument, { $ref, ...beside }: Node): Node 
   return { ...resolve(document, target as Node), ...beside };
 }
 
-/** All operations by group and tag, in the order of the reference. */
+/** Returns all operations by group and tag, in the order of the API reference. */
 export function describeOperations(document: ApiDocument): { title: string; tags: DescribedTag[] }[] {
   const all = [...operationsById(document).values()].map((entry) => describe(document, entry));
   return tagGroups.map(({ title, tags }) => ({

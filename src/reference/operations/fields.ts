@@ -4,13 +4,13 @@ import { isNode, type Node } from '../openapi/operation-components.ts';
 import { inlineText } from '../site/inline-text.ts';
 import { resolve } from './described.ts';
 
-/** Deeper levels are shown only in the description file. */
+/** Maximum nesting depth on the page. The description file contains deeper levels. */
 const maxDepth = 5;
 
-/** `isOpen`: whether its members are expanded. */
+/** Field in a list. `isOpen` means that its members are expanded. */
 type Field = { name: string; schema: Node; isRequired: boolean; isOpen?: boolean; description?: string };
 
-/** List of the members of an object, or of the objects in a list. */
+/** Renders a list of the members of an object, or of the objects in an array. */
 export function fieldsOf(document: ApiDocument, node: Node, depth = 0): Html {
   const schema = membersOf(document, node);
   if (schema === null || depth > maxDepth) return nothing;
@@ -44,7 +44,7 @@ export function fieldOf(
   </li>`;
 }
 
-/** Object that a schema describes, possibly as the element of a list or as one of several variants. */
+/** Returns the object schema within a schema, which may be an array of objects or a union that contains one. */
 function membersOf(document: ApiDocument, node: Node): Node | null {
   const { properties, items, anyOf, ...rest } = resolve(document, node);
   if (isNode(properties)) return Object.keys(properties).length === 0 ? null : { ...rest, properties };
@@ -56,7 +56,7 @@ function membersOf(document: ApiDocument, node: Node): Node | null {
   return null;
 }
 
-/** Type in words, such as `string or null` or `array of objects`. */
+/** Describes a type, such as `string or null` or `array of objects`. */
 function typeOf(document: ApiDocument, node: Node): string {
   const { type, properties, items, anyOf, enum: values, const: value } = resolve(document, node);
   if (type === undefined && isNode(properties)) return 'object';
@@ -79,7 +79,7 @@ const words: Record<string, string> = {
   default: 'default:',
 };
 
-/** Choices, limits and default in one line. */
+/** Renders the allowed values, limits and default in one line. */
 function limitsOf(document: ApiDocument, schema: Node): Html {
   const items = isNode(schema.items) ? resolve(document, schema.items) : {};
   const values = (schema.enum ?? items.enum ?? []) as unknown[];

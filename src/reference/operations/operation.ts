@@ -7,7 +7,7 @@ import { fieldOf, fieldsOf } from './fields.ts';
 import { samplesOf } from './samples.ts';
 import { tryForm } from './try-form.ts';
 
-/** An operation: its parameters and responses, next to the call in several languages. */
+/** Renders an operation: its parameters and responses, next to the call in several languages. */
 export const renderOperation = (operation: Described, reader: Reader): Html => html`
 <section class="operation" id="${operation.id}">
   <div class="about">
@@ -78,7 +78,7 @@ function codeSamples(operation: Described, { document, keys, publicUrl, isDemo }
     </div>`;
 }
 
-/** First successful response with an example. */
+/** Renders the first successful response that has an example. */
 function exampleAnswer({ answers }: Described, { isDemo }: Reader): Html {
   const success = answers.find(({ status, example }) => status.startsWith('2') && example !== undefined);
   if (success === undefined) return nothing;

@@ -9,7 +9,7 @@ import { referencePath, tagPath } from './paths.ts';
 type Groups = ReturnType<typeof describeOperations>;
 type Parts = { reader: Reader; assets: DocsAssets };
 
-/** Home page of the reference: how to call the API, and a list of all operations. */
+/** Renders the home page of the API reference: how to call the API, and a list of all operations. */
 export function renderReferenceHome({ reader, assets }: Parts): string {
   const groups = describeOperations(reader.document);
   const { info, components } = reader.document;
@@ -54,7 +54,10 @@ const tagCard = (tag: DescribedTag): Html => html`
     )}</ul>
   </section>`;
 
-/** Page with the operations of a tag. @returns null if there is no such tag */
+/**
+ * Renders the page with all operations of a tag.
+ * @returns null if there is no such tag
+ */
 export function renderTagPage(slug: string, { reader, assets }: Parts): string | null {
   const groups = describeOperations(reader.document);
   const tag = groups.flatMap(({ tags }) => tags).find((candidate) => candidate.slug === slug);

@@ -12,13 +12,13 @@ import { referencePath, tagPath } from './paths.ts';
 
 type ReferenceDeps = { assets: DocsAssets; publicUrl: string; examples: LiveExamples | null };
 
-/** Placeholders outside of the demo, which readers replace with keys of theirs. */
+/** Placeholder keys outside of the demo, which readers replace with their own keys. */
 const exampleKeys = { bearer: 'demo-key', operator: 'demo-operator-key' };
 
 /**
- * Routes of the API reference (docs/reference/operations-health.md#api-reference): the description, and its pages. In
- * the demo they contain current values; otherwise each page is rendered once.
- * @returns their entries for the search
+ * Registers the API reference routes (docs/reference/operations-health.md#api-reference): the API description and its
+ * pages. In the demo, they contain current values. Otherwise, each page is rendered once.
+ * @returns a function that loads the search entries of the operations
  */
 export function referenceRoutes(app: App, { assets, publicUrl, examples }: ReferenceDeps): () => Promise<SearchRow[]> {
   const describe = createDescription(app, examples);

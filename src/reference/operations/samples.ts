@@ -2,7 +2,7 @@ import type { ExampleRequest } from '../openapi/example-request.ts';
 
 export type Sample = { name: string; language: string; text: string };
 
-/** Samples of a call in the languages of the reference, each a complete program. */
+/** Returns code samples of a call in each language of the API reference. Each sample is a complete program. */
 export const samplesOf = (request: ExampleRequest, baseUrl: string): Sample[] => {
   const call: Call = { ...request, url: `${baseUrl}${request.url}`, body: bodyOf(request) };
   return [
@@ -14,7 +14,7 @@ export const samplesOf = (request: ExampleRequest, baseUrl: string): Sample[] =>
   ];
 };
 
-/** `body`: undefined without a body; a string if it is not JSON. */
+/** Call to generate samples for. `body` is undefined if there is no body, and a string if it is not JSON. */
 type Call = Omit<ExampleRequest, 'payload'> & { body: object | string | undefined };
 
 function bodyOf({ payload, headers }: ExampleRequest): Call['body'] {
@@ -39,7 +39,7 @@ function curl({ method, url, headers, body }: Call): string {
   return [`curl ${verb}${shellQuote(url)}`, ...headerArguments, ...data].join(' \\\n  ');
 }
 
-/** Converts `content-type` to `Content-Type`. */
+/** Capitalises a header name, such as `content-type` to `Content-Type`. */
 const headerName = (name: string): string => name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase());
 
 function typescript({ method, url, headers, body }: Call): string {
@@ -89,7 +89,7 @@ const phpLiteral = (value: unknown): string => literal(value, { open: '[', close
 
 type Dialect = { open: string; close: string; colon: string; words: Record<string, string> };
 
-/** Formats a JSON value as a literal of another language. */
+/** Formats a JSON value as a literal in another language. */
 function literal(value: unknown, dialect: Dialect): string {
   if (typeof value === 'string') return quote(value);
   if (typeof value !== 'object' || value === null) return dialect.words[String(value)] ?? String(value);
@@ -141,7 +141,7 @@ function go({ method, url, headers, body }: Call): string {
 
 const failure = ['if err != nil {', '\tpanic(err)', '}'];
 
-/** Lines of an object literal of headers; empty without headers. */
+/** Returns the lines of an object literal with the headers, or no lines if there are no headers. */
 function objectOf(
   open: string,
   headers: Record<string, string>,

@@ -3,7 +3,7 @@ import type { Described, Reader } from './described.ts';
 
 type Parameter = Described['parameters'][number];
 
-/** Form to make the call, which the script of the page sends to this service. */
+/** Renders the form to try out a call, which the page script sends to this service. */
 export function tryForm({ id, method, path, parameters, body, scheme }: Described, { keys, isDemo }: Reader): Html {
   const own = scheme === 'operator' ? 'operator' : 'key';
   const isShown = ({ required, example }: Parameter) => required === true || example !== undefined;

@@ -4,13 +4,13 @@ import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { immutable, loadStaticText, type StaticText, sendStaticText } from '../../platform/http/static-text.ts';
 
-/** URLs of assets, which contain content hashes. */
+/** Asset URLs, which contain content hashes. */
 export type DocsAssets = { styles: readonly string[]; scripts: readonly string[] };
 
 const root = new URL('../../../', import.meta.url);
 const assetsPath = '/docs/assets';
 
-/** Serves the styles and scripts of the documentation. */
+/** Serves the styles and scripts of the documentation pages. */
 export async function serveAssets(app: App): Promise<DocsAssets> {
   const files = new Map<string, { content: StaticText; type: string }>();
   const add = async (path: string, type: string): Promise<string> => {

@@ -18,7 +18,10 @@ for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(
 hljs.registerAliases(['js', 'tsx'], { languageName: 'ts' });
 hljs.registerAliases(['xml'], { languageName: 'html' });
 
-/** Highlights a snippet, with placeholders for the reader's keys. An unknown language is shown as plain text. */
+/**
+ * Highlights a code snippet and inserts placeholders for the reader's keys. Unknown languages are rendered as plain
+ * text.
+ */
 export function renderCode(text: string, language: string, isDemo: boolean): string {
   const code = hljs.getLanguage(language) === undefined ? escapeHtml(text) : hljs.highlight(text, { language }).value;
   return `<div class="code"><pre tabindex="0"><code>${withOwnKeys(code, isDemo)}</code></pre></div>\n`;

@@ -1,7 +1,10 @@
 import { type Html, trusted } from '../../platform/http/html.ts';
 import { escapeHtml } from '../../platform/lib/escape-html.ts';
 
-/** Renders an API description: `code`, **strong** and [links](/docs); everything else is plain text. */
+/**
+ * Renders the inline markup of an API description: `code`, **strong** and [links](/docs). Everything else is plain
+ * text.
+ */
 export const inlineText = (text: string): Html =>
   trusted(
     escapeHtml(text)

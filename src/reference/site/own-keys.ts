@@ -1,6 +1,6 @@
 import { type Html, html } from '../../platform/http/html.ts';
 
-/** Demo keys in the documents, and their placeholders until readers enter their own in the browser. */
+/** Demo keys in the documents, with the placeholders shown until readers enter their own keys in the browser. */
 const exampleKeys: Record<string, { own: string; placeholder: string }> = {
   'demo-operator-key': { own: 'operator', placeholder: 'YOUR_OPERATOR_KEY' },
   'demo-key': { own: 'key', placeholder: 'YOUR_API_KEY' },
@@ -8,7 +8,10 @@ const exampleKeys: Record<string, { own: string; placeholder: string }> = {
 };
 const keyPattern = new RegExp(`\\b(?:${Object.keys(exampleKeys).join('|')})\\b`, 'g');
 
-/** Adds placeholders for the reader's keys to a snippet. In the demo, its keys stay, because they work there. */
+/**
+ * Replaces the demo keys in a snippet with placeholders for the reader's keys. In the demo, the demo keys are kept,
+ * because they are valid there.
+ */
 export const withOwnKeys = (escaped: string, isDemo: boolean): string =>
   isDemo
     ? escaped
@@ -17,7 +20,9 @@ export const withOwnKeys = (escaped: string, isDemo: boolean): string =>
         return `<span data-own="${own}">${placeholder}</span>`;
       });
 
-/** Form for the reader's keys, used only by the script: the keys are stored only in the browser. */
+/**
+ * Form in which readers enter their keys. Only the page script uses it, and the keys are stored only in the browser.
+ */
 export const ownKeysForm: Html = html`
 <details class="own" hidden>
   <summary>Your key in the snippets</summary>

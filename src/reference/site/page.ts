@@ -5,7 +5,7 @@ import { type StaticText, sendStaticText } from '../../platform/http/static-text
 import type { DocsAssets } from './assets.ts';
 import { ownKeysForm } from './own-keys.ts';
 
-/** Path of the search index. */
+/** URL path of the search index. */
 export const searchPath = '/docs/search.json';
 
 const areas = [
@@ -19,16 +19,16 @@ type Parts = {
   area: (typeof areas)[number]['name'];
   assets: DocsAssets;
   isDemo: boolean;
-  /** List at the side, without its frame. */
+  /** Content of the sidebar, without the surrounding element. */
   navigation: Html;
   content: Html;
-  /** Column next to the content. */
+  /** Additional column next to the content. */
   aside?: Html;
-  /** Whether the content has a column of code. */
+  /** Whether the content includes a code column. */
   isWide?: boolean;
 };
 
-/** A documentation page: top bar with search, a list at the side, and the content. */
+/** Renders a documentation page with a search bar at the top, a sidebar, and the content. */
 export const renderDocsPage = ({ title, area, assets, isDemo, navigation, content, aside, isWide }: Parts): string =>
   html`<!doctype html>
 <html lang="en">
@@ -71,7 +71,7 @@ const topBar = (area: Parts['area']): Html => html`
   </nav>
 </header>`;
 
-/** Allows only our own styles, scripts and pictures. */
+/** Response headers that allow only our own styles, scripts and images. */
 const pageHeaders = {
   'content-security-policy': [
     "default-src 'none'",
@@ -87,7 +87,7 @@ const pageHeaders = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
-/** Caching with an ETag: repeated requests get 304. */
+/** Cache-Control value that makes browsers revalidate with the ETag, so that repeated requests get 304. */
 export const caching = 'no-cache';
 
 export const sendDocsPage = (request: FastifyRequest, reply: FastifyReply, page: StaticText): Promise<FastifyReply> =>

@@ -5,8 +5,8 @@ import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { verifyRollups } from '../verify.ts';
 
 /**
- * Compares the rollups with the raw rows, by UTC days, in the database of DATABASE_URL or the embedded one. Prints
- * differences and exits with 1 if there are any.
+ * Compares the rollups with the raw rows, by UTC day, in the database of DATABASE_URL or in the embedded database.
+ * Prints all differences, and exits with code 1 if there are any.
  */
 export const verifyReports: Run = async (call) => {
   const { args, out } = call;

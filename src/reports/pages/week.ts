@@ -21,7 +21,7 @@ import { metricOf } from './explorer/metrics.ts';
 
 const weekDays = 7;
 
-/** Sums of a value for the last seven days, including today, and the metrics of each day. */
+/** Metrics of the last seven days, including today: the total and one entry per day. */
 type Week = { total: Metrics; days: readonly Metrics[] };
 
 type WeekOf = { dimension: 'placement' | 'campaign' | 'offer'; key: (row: View) => string | number };
@@ -33,7 +33,7 @@ type WeekDeps = {
   now: () => number;
 };
 
-/** Figures of the last 7 days for the list and the pages of a resource, with one query for all rows. */
+/** Loads the figures of the last 7 days for the list and the pages of a resource, with a single query for all rows. */
 export function weekFigures(
   { pool, dbHealth, catalog, now }: WeekDeps,
   { dimension, key }: WeekOf,
@@ -88,7 +88,7 @@ const weekOf = (rows: readonly ActivityRow[], days: readonly string[]): Week => 
   days: days.map((day) => sumOf(rows.filter(({ time }) => time === day))),
 });
 
-/** Values of the chart; none for amounts in several currencies. */
+/** Returns the values for the chart, or an empty list for amounts in several currencies. */
 const valuesOf = (name: string, { days, total }: Week): number[] =>
   total.money.length > 1 && metricOf(name).kind === 'money' ? [] : days.map((day) => viewValue(name, day));
 
@@ -97,7 +97,7 @@ const figure = (name: string, week: Week, money: (value: number) => string): Htm
     ${sparkline(valuesOf(name, week))} ${formatted(metricOf(name), week.total, 'time', money)}
   </span>`;
 
-/** Card of the week; empty without activity. */
+/** Renders the card with the figures of the week, or nothing if there was no activity. */
 function weekCard(week: Week, money: (value: number) => string, reportUrl: string): Html {
   if ((week.total.sessions ?? 0) + (week.total.impressions ?? 0) === 0) return nothing;
   const tile = (name: string) => html`

@@ -1,22 +1,23 @@
 /**
- * Builds text byte by byte, for responses with so many rows that intermediate strings would cost more than the rows.
+ * Builds text byte by byte. It is used for responses with so many rows that intermediate strings would cost more than
+ * the rows themselves.
  */
 export type Writer = {
-  /** Writes bytes, and reserves space for a following number. */
+  /** Appends bytes, and reserves space for a number after them. */
   put: (bytes: Uint8Array) => void;
-  /** Writes a number after `put`, as JSON with at most six decimals. */
+  /** Appends a number as JSON with at most six decimal places. It must follow a call of `put`. */
   number: (value: number) => void;
-  /** Whether a chunk is full. */
+  /** Whether the current chunk is full. */
   isFull: () => boolean;
-  /** Returns the bytes since the last chunk. */
+  /** Returns the bytes written since the previous chunk. */
   take: () => Buffer;
 };
 
-/** Chunk size in bytes: a millisecond of work, so that a large response delays no other request. */
+/** Chunk size in bytes. A chunk takes about a millisecond, so that large responses do not delay other requests. */
 const pieceBytes = 262_144;
-/** Space for any number, in bytes. */
+/** Space that is sufficient for any number, in bytes. */
 const numberBytes = 32;
-/** Up to this many bytes are copied faster one by one. */
+/** Maximum length, in bytes, up to which copying byte by byte is faster. */
 const fewBytes = 32;
 
 const [minus, point, zero] = [45, 46, 48];
@@ -42,7 +43,7 @@ export function createWriter(): Writer {
     else for (let index = 0; index < count; index++) into[start + index] = source[index] as number;
   }
 
-  /** Writes `count` digits of an integer from 0 to 2^31, from the last to the first. */
+  /** Appends an integer from 0 to 2^31 with `count` digits, starting with the last digit. */
   function digits(value: number, count: number): void {
     const into = bytes;
     const start = at;

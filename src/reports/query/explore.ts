@@ -22,43 +22,52 @@ import { groupReader, type Line, readLines } from './row-lines.ts';
 import { addsUpSessions, type Span, sourceOf, sourceSql, spansOf } from './source.ts';
 import type { ActivityQuery, ActivityRow } from './types.ts';
 
-/** A query of the report explorer: a range of days, and an earlier one to compare it with. */
+/** Query of the report explorer for a range of days and an optional comparison period. */
 export type ExploreQuery = Pick<
   ActivityQuery,
   'publisherId' | 'aggregatedBy' | 'filters' | 'customKey' | 'customValues' | 'timeZone'
 > & {
   /** Dimension to group by, or null for totals only. */
   by: DimensionName | 'custom' | null;
-  /** Further dimensions; groups are then combinations of values. */
+  /** Additional dimensions. Groups are then combinations of values. */
   also: readonly DimensionName[];
-  /** Metrics to add up for values and totals; the others are 0. Each one costs as much as reading the rows. */
+  /** Metrics to add up; all others are 0. Each metric costs as much as reading the rows. */
   metrics: readonly MetricName[];
   days: DayRange;
   before: DayRange | null;
-  /** Currency of the converted total; null or absent without one. */
+  /** Currency of the converted total. If it is null or absent, there is no converted total. */
   convertTo?: string | null;
-  /** On the last day of `before`, only hours that begin earlier count (epoch ms); null for all. */
+  /**
+   * Upper limit for hours on the last day of `before`, in epoch milliseconds. Only hours that begin earlier are
+   * counted. Null means all hours.
+   */
   beforeUntilMs: number | null;
 };
 
-/** Sums of the range and of the comparison period, or null without a comparison. */
+/** Metrics of the selected range and of the comparison period. `before` is null without a comparison. */
 export type Compared = { now: Metrics; before: Metrics | null };
 
 export type Explored = {
   series: readonly ActivityRow[];
-  /** Series of the comparison period, with complete days. */
+  /** Time series of the comparison period, with complete days. */
   seriesBefore: readonly ActivityRow[];
-  /** A session counts once. If sums can't tell, its number is NaN, here and in rows. */
+  /**
+   * Total in which each session is counted once. If rollups cannot provide this, the number of sessions is NaN, here
+   * and in the rows.
+   */
   total: Compared;
-  /** Total of the range in another currency; null if a rate is missing; absent if not requested. */
+  /**
+   * Total of the range in another currency. It is null if an exchange rate is missing, and absent if it was not
+   * requested.
+   */
   converted?: ConvertedTotal | null;
   groups: readonly Group[];
 };
 
-/** `also`: values in the order of the query's dimensions. */
+/** Metrics of one group. `also` holds its values in the order of the query's additional dimensions. */
 type Group = Compared & { value: string | number; also: readonly (string | number)[] };
 
-/** Maximum number of values of one dimension in a response; each may have sums of both ranges. */
+/** Maximum number of values of one dimension in a response. Each value may have metrics in both ranges. */
 const maxGroups = 20_000;
 
 const activityOf = (query: ExploreQuery, days: DayRange, groupBy: ActivityQuery['groupBy']): ActivityQuery => ({
@@ -71,7 +80,8 @@ const activityOf = (query: ExploreQuery, days: DayRange, groupBy: ActivityQuery[
 const hasSums = (query: ActivityQuery): boolean => sourceOf(query).kind !== 'raw';
 
 /**
- * Returns what prevents an answer from sums: hours with too many dimensions, or an attribute together with a dimension.
+ * Returns why rollups cannot answer a query, or null if they can. Possible reasons are hours with too many dimensions,
+ * and an attribute together with a dimension.
  */
 export function missingSums(query: ExploreQuery): 'hours' | 'attribute' | null {
   if (!hasSums(activityOf(query, query.days, []))) return query.customKey === null ? 'hours' : 'attribute';
@@ -80,11 +90,14 @@ export function missingSums(query: ExploreQuery): 'hours' | 'attribute' | null {
 
 const groupByOf = ({ by, also }: ExploreQuery): ActivityQuery['groupBy'] => (by === null ? [] : [by, ...also]);
 
-/** Whether a part of the last day can be compared: hours exist for up to two dimensions. */
+/** Whether a partial last day can be compared. This requires hourly rollups, which exist for up to two dimensions. */
 export const canCompareHours = (query: ExploreQuery): boolean =>
   hasSums({ ...activityOf(query, query.days, groupByOf(query)), aggregatedBy: 'hour' });
 
-/** Answers a query that has sums (`missingSums`). @throws AppError report_too_large */
+/**
+ * Answers a query from rollups. Check `missingSums` first.
+ * @throws AppError report_too_large
+ */
 export async function explore(executor: Executor, query: ExploreQuery): Promise<Explored> {
   const isUnknown = addsUpSessions({ filters: query.filters, groupBy: [] });
   const withKnownSessions = <T extends { metrics: Metrics }>(row: T): T =>
@@ -114,7 +127,7 @@ const comparedWithoutSessions = ({ now, before }: Compared): Compared => ({
   before: before === null ? null : withoutSessions(before),
 });
 
-/** Query for the values with the most of a metric, in one range. */
+/** Query for the values with the largest metric in one range. */
 export type TopQuery = Omit<ExploreQuery, 'before' | 'beforeUntilMs' | 'aggregatedBy' | 'also'> & {
   by: DimensionName;
   metric: MetricName;
@@ -122,8 +135,8 @@ export type TopQuery = Omit<ExploreQuery, 'before' | 'beforeUntilMs' | 'aggregat
 };
 
 /**
- * Returns the largest values first. The database adds up and limits, so that thousands of offers cost no more than
- * reading their sums.
+ * Returns the values with the largest metric, in descending order. The database adds up and limits the rows, so that
+ * thousands of offers cost no more than reading their rollups.
  */
 export async function exploreTop(
   executor: Executor,
@@ -133,7 +146,7 @@ export async function exploreTop(
   const top: Top = { order: `order by ${metric} desc, value_0`, limit };
   const { by } = query;
   if (!isIdDimension(by)) return (await readGroups(executor, base, top)).map(toTop);
-  // For thousands of offers, add up only the metric of the order.
+  // With thousands of offers, add up only the metric that the rows are sorted by.
   const most = await readGroups(executor, { ...base, metrics: [metric] }, top);
   const filters = { ...query.filters, [by]: most.map(({ value }) => value) };
   return (await readGroups(executor, { ...base, filters }, top)).map(toTop);
@@ -141,7 +154,7 @@ export async function exploreTop(
 
 const toTop = ({ value, now }: Explored['groups'][number]) => ({ value, metrics: now });
 
-/** Order and limit of rows. */
+/** Sort order and limit of the rows. */
 type Top = { order: string; limit: number };
 
 async function readGroups(
@@ -182,13 +195,13 @@ async function readGroups(
   return groups;
 }
 
-/** Money by group key, of the range and of the comparison period. */
+/** Amounts by group key, for the selected range and for the comparison period. */
 type MoneyOfGroups = readonly [now: ReadonlyMap<string, MoneyLine>, before: ReadonlyMap<string, MoneyLine>];
 type MoneyLine = { group: Line['group']; money: readonly MoneySum[] };
 
 const noMoney: MoneyOfGroups = [new Map(), new Map()];
 
-/** Reads the money of the groups by currency. */
+/** Reads the amounts of the groups by currency. */
 async function readMoney(executor: Executor, query: ExploreQuery, parts: readonly Part[]): Promise<MoneyOfGroups> {
   const values: unknown[] = [query.publisherId];
   const isBefore = query.before === null ? 'false' : `bucket < $${values.push(parts[0]?.start)}`;
@@ -214,7 +227,7 @@ async function readMoney(executor: Executor, query: ExploreQuery, parts: readonl
   return money;
 }
 
-/** Adds money to the lines. Money whose counts add up to zero gets its own lines. */
+/** Adds amounts to the lines. Groups with amounts whose counts add up to zero get their own lines. */
 function addMoneyLines(lines: readonly Line[], money: ReadonlyMap<string, MoneyLine>): Line[] {
   const rest = new Map(money);
   const paid = lines.map(({ group, metrics }) => {
@@ -226,7 +239,7 @@ function addMoneyLines(lines: readonly Line[], money: ReadonlyMap<string, MoneyL
   return [...paid, ...[...rest.values()].map(({ group, money }) => ({ group, metrics: withMoney(zero, money) }))];
 }
 
-/** SQL of a group as a line for `readLines`: metrics that are not requested are 0. */
+/** Returns SQL that formats a group as a line for `readLines`. Metrics that are not requested are 0. */
 function lineSql(query: ExploreQuery): string {
   const sums = metricNames.map((name) => (query.metrics.includes(name) ? name : '0'));
   const dimensions = query.by === null ? (['custom'] as const) : groupByOf(query);
@@ -238,7 +251,10 @@ const positions = (count: number): string => Array.from({ length: count }, (_, i
 
 type Part = Omit<Span, 'source'> & { activity: ActivityQuery };
 
-/** Ranges of sums to add up: first the days, then earlier days, and the hours of a partly compared day. */
+/**
+ * Returns the rollup ranges to add up: the selected days first, then the comparison days, and the hours of a partially
+ * compared day.
+ */
 async function partsOf(executor: Executor, query: ExploreQuery): Promise<Part[]> {
   const groupBy = groupByOf(query);
   const byDay = (days: DayRange): ActivityQuery => ({ ...activityOf(query, days, groupBy), aggregatedBy: 'day' });
@@ -266,7 +282,10 @@ const hasActivity = (metrics: Metrics): boolean =>
 const keyOf = (group: Line['group']): string | number | undefined =>
   group.length === 1 ? group[0] : JSON.stringify(group);
 
-/** @param before null without a comparison */
+/**
+ * Combines the groups of both ranges.
+ * @param before groups of the comparison period, or null without a comparison
+ */
 function compare(now: readonly Line[], before: readonly Line[] | null): Explored['groups'] {
   const groups = new Map<string | number | undefined, Group>();
   for (const { group, metrics } of now) {
@@ -282,7 +301,7 @@ function compare(now: readonly Line[], before: readonly Line[] | null): Explored
   );
 }
 
-/** Custom attributes that occur in a publisher's sums. */
+/** Returns the custom attributes that occur in a publisher's rollups. */
 export async function attributeKeys(executor: Executor, publisherId: number): Promise<string[]> {
   const next = (after: string): string => `select min(key) from custom_rollups where publisher_id = $1 and ${after}`;
   const { rows } = await executor.query<{ key: string }>({

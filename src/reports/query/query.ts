@@ -18,8 +18,8 @@ import { dimensionColumns, isOneToOne, sourceOf, sourceSql, topValuesSql, unknow
 import type { ActivityQuery, ActivityRow } from './types.ts';
 
 /**
- * Reads sums of activity, ordered by time, then by the dimensions, without rows for no activity. It reads at most one
- * row more than `limit`, which means that there are more.
+ * Reads the rollups of activity, sorted by time and then by the dimensions. Rows without activity are omitted. It reads
+ * at most one row more than `limit`, whose presence means that there are more rows.
  */
 export async function queryActivity(executor: Executor, query: ActivityQuery, limit = 50_000): Promise<ActivityRow[]> {
   const range = await readRange(executor, query);
@@ -33,9 +33,8 @@ export async function queryActivity(executor: Executor, query: ActivityQuery, li
 }
 
 /**
- * Reads the money of a query by day, without its dimensions.
- * @param zone time zone of the days, which may differ from that of the query, because exchange rates apply to these
- * days
+ * Reads the amounts of a query by day, without its dimensions.
+ * @param zone time zone of the days to which exchange rates apply; it may differ from the time zone of the query
  */
 export async function queryMoneyByDay(
   executor: Executor,
@@ -48,7 +47,7 @@ export async function queryMoneyByDay(
   return rows.map(({ time, metrics }) => ({ day: time, money: metrics.money }));
 }
 
-/** Reads sums of money by currency, for the rows of `queryActivity`. */
+/** Reads amounts by currency for the rows of `queryActivity`. */
 async function queryMoney(executor: Executor, query: ActivityQuery, range: TimeRange): Promise<ActivityRow[]> {
   const values: unknown[] = [query.publisherId, range.start, range.end, query.aggregatedBy, range.zone];
   const source = sourceOf(query);
@@ -84,7 +83,7 @@ type MoneyRow = Record<string, string | number> & { start_s: number; local_s: nu
 
 const moneySumsOf = moneyMetrics.map((name) => `sum(${name})`);
 
-/** Money of a row of `rollup_money`, or of sums of such rows. */
+/** Returns the amounts in a row of `rollup_money`, or in a sum of such rows. */
 export const moneyOf = (row: Readonly<Record<string, unknown>>): MoneySum => ({
   currency: String(row.currency),
   revenueMicros: Number(row.revenue_micros),
@@ -93,7 +92,7 @@ export const moneyOf = (row: Readonly<Record<string, unknown>>): MoneySum => ({
 
 const rowKey = ({ startMs, group }: ActivityRow): string => JSON.stringify([startMs, ...group]);
 
-/** Adds money to the rows. Money whose counts add up to zero gets its own rows. */
+/** Adds amounts to the rows. Amounts whose counts add up to zero get their own rows. */
 function addMoneyRows(rows: readonly ActivityRow[], money: readonly ActivityRow[]): ActivityRow[] {
   const byKey = new Map<string, ActivityRow>();
   for (const row of money) {
@@ -110,8 +109,8 @@ function addMoneyRows(rows: readonly ActivityRow[], money: readonly ActivityRow[
 }
 
 /**
- * SQL with one row for each time, which contains a line of text for each row of the report: tens of thousands of rows
- * would keep the driver busy for longer than the database.
+ * Returns SQL that produces one result row per time, which contains one line of text per report row. With separate
+ * result rows for tens of thousands of report rows, the driver would be busy for longer than the database.
  */
 async function activitySql(
   executor: Executor,
@@ -149,12 +148,12 @@ from (
 order by bucket`;
 }
 
-/** All rows of one time. */
+/** All report rows of one time. */
 type TimeRow = { start_s: number; local_s: number; lines: Line[] };
 
 const textType = 25;
 
-/** Parses text as it arrives, while the database works on the rest. */
+/** Parses text as it arrives, while the database is still producing the rest. */
 export const parseText = (parse: (text: string) => unknown): pg.CustomTypesConfig => ({
   getTypeParser: (type: number) => (type === textType ? parse : Number),
 });
@@ -162,7 +161,7 @@ export const parseText = (parse: (text: string) => unknown): pg.CustomTypesConfi
 export const isIdDimension = (name: DimensionName | 'custom'): name is 'campaign' | 'offer' =>
   name === 'campaign' || name === 'offer';
 
-/** SQL of a dimension's values as they are returned. */
+/** SQL for the values of a dimension in the form in which they are returned. */
 export function groupSql(name: DimensionName | 'custom', hasAllValues: boolean): string {
   if (name === 'custom')
     return hasAllValues ? 'value' : `case when value in (select value from top) then value else '${otherValue}' end`;
@@ -170,7 +169,7 @@ export function groupSql(name: DimensionName | 'custom', hasAllValues: boolean):
   return `coalesce(nullif(${dimensionColumns[name]}, ''), '${unknownValue}')`;
 }
 
-/** Text as JSON, without tabs and line breaks. */
+/** SQL that encodes a text as JSON, without tabs and line breaks. */
 export const groupTextSql = (name: DimensionName | 'custom', column: string): string =>
   isIdDimension(name) ? column : `to_json(${column})`;
 
@@ -182,8 +181,8 @@ function rowsOfTime({ start_s, local_s, lines }: TimeRow, { aggregatedBy }: Acti
 }
 
 /**
- * Joins all rows into one list. Days are added to their week or month. Sums from before a change of the time zone are
- * added to the time in which they begin.
+ * Merges all rows into one list. Days are added to their week or month. Rollups from before a time zone change are
+ * added to the bucket in which they begin.
  */
 function joinTimes(times: readonly ActivityRow[][]): ActivityRow[] {
   const joined: ActivityRow[] = [];
@@ -198,7 +197,7 @@ function joinTimes(times: readonly ActivityRow[][]): ActivityRow[] {
   return [...added.values()].sort(inOrder);
 }
 
-/** Compares rows in the order of the database: ids as numbers, text by its bytes. */
+/** Compares rows in the sort order of the database: ids as numbers, and text by its bytes. */
 function inOrder(a: ActivityRow, b: ActivityRow): number {
   if (a.startMs !== b.startMs) return a.startMs - b.startMs;
   for (const [index, value] of a.group.entries()) {
@@ -213,7 +212,7 @@ function inOrder(a: ActivityRow, b: ActivityRow): number {
 
 export type TimeRange = { start: Date; end: Date; zone: string };
 
-/** Reads the start of the first day and the end of the last one. */
+/** Returns the start of the first day and the end of the last day. */
 export async function readRange(
   executor: Executor,
   { from, to, timeZone }: { from: string; to: string; timeZone: string },
@@ -228,7 +227,7 @@ from (select time_zone_or_utc($3) as zone) as valid`,
   return rows[0] as TimeRange;
 }
 
-/** Whether all values of the attribute in these days, and in the adjacent UTC days, have their own rows. */
+/** Whether every value of the attribute on these days and on the adjacent UTC days has its own rows. */
 async function hasFewValues(executor: Executor, { publisherId, customKey, from, to }: ActivityQuery): Promise<boolean> {
   const { rows } = await executor.query<{ few: boolean }>({
     name: 'has_few_values',
@@ -241,7 +240,7 @@ async function hasFewValues(executor: Executor, { publisherId, customKey, from, 
   return rows[0]?.few ?? false;
 }
 
-/** Formats a time as ISO 8601 with the offset of the time zone. */
+/** Formats a local time in ISO 8601 with its UTC offset. */
 function timeOf(localMs: number, offsetMs: number): string {
   const minutes = Math.abs(offsetMs) / 60_000;
   const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');

@@ -4,19 +4,19 @@ import { AppError } from '../../platform/errors.ts';
 import { type Problem, problem } from '../../platform/problem.ts';
 
 export type ReadOptions = {
-  /** Whether to read rollups rather than raw rows. */
+  /** Whether the report reads rollups rather than raw rows. */
   fromRollups: boolean;
-  /** Aborted when the client has disconnected. */
+  /** Abort signal that fires when the client disconnects. */
   signal: AbortSignal | undefined;
 };
 
-/** Time, in milliseconds, after which a report counts as too large. */
+/** Statement timeout in milliseconds. A report that exceeds it counts as too large. */
 const statementTimeoutMs = 8000;
 const queryCanceled = '57014';
 
 /**
- * Rollups are read in long ranges by bitmap scans, for which the database prefetches pages. This halves the time of a
- * cold report and costs nothing else.
+ * Rollups are read in long ranges with bitmap scans, for which the database prefetches pages. This halves the time of
+ * an uncached report at no other cost.
  */
 const settingsSql = ({ fromRollups }: ReadOptions): string => `
 set transaction isolation level repeatable read, read only;
@@ -24,7 +24,7 @@ set local statement_timeout = ${statementTimeoutMs}; set local jit = off; set lo
 set local max_parallel_workers_per_gather = 0; set local enable_indexscan = ${fromRollups ? 'off' : 'on'}`;
 
 /**
- * Runs the reads of one report on one snapshot, within the time limit of a report, while the client is connected.
+ * Runs all reads of a report on one snapshot, within the report timeout and only while the client is connected.
  * @throws AppError report_too_large, unavailable
  */
 export const readConsistently = <T>(
@@ -42,7 +42,7 @@ export const readConsistently = <T>(
   });
 
 /**
- * Cancels the running statement on abort. The connection is kept until then, so that no other statement is cancelled.
+ * Cancels the running statement on abort. The connection is held until then, so that no other statement is cancelled.
  */
 async function cancelOnAbort<T>(
   pool: pg.Pool,

@@ -17,8 +17,8 @@ import type { ActivityQuery, Aggregation, ReportRequest } from './types.ts';
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 2000, pattern: noNul, description }));
 
 /**
- * Query of the activity report (docs/reference/management.md#reports). All values are text; a repeated parameter is
- * invalid.
+ * Query parameters of the activity report (docs/reference/management.md#reports). All values are text. A repeated
+ * parameter is invalid.
  */
 export const activityQuery = Type.Object(
   {
@@ -64,11 +64,11 @@ export const activityQuery = Type.Object(
 
 export type ActivityParameters = Static<typeof activityQuery> & Record<string, string | undefined>;
 
-/** Longest range in days, and longest range by the hour. */
+/** Maximum range in days, and maximum range of hourly reports in days. */
 export const maxDays = 400;
 export const maxDaysByHour = 31;
 const maxGroups = 4;
-/** Maximum number of filters by custom attributes. */
+/** Maximum number of custom attribute filters. */
 const maxCustomFilters = 10;
 const twice = problem('dimensionTwice');
 
@@ -78,25 +78,29 @@ export const isDimension = (name: string): name is DimensionName =>
 const reserved: ReadonlySet<string> = new Set(Object.keys(activityQuery.properties));
 const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
 const prefix = 'custom.';
-/** Columns of every row. A custom attribute with such a name keeps its prefix. */
+/** Columns that every row has. A custom attribute with such a name keeps its `custom.` prefix. */
 const otherColumns: ReadonlySet<string> = new Set(['date', 'hour', ...viewNames]);
 
 const invalid = (path: string, message: Problem): AppError =>
   new AppError('invalid_request', { details: [{ path: `/${path}`, message }] });
 
-/** Returns the calendar day before today, because days with a clock change have another length. */
+/**
+ * Returns the calendar day before today. It cannot subtract 24 hours, because days with a clock change have a different
+ * length.
+ */
 const yesterdayIn = (timeZone: string, nowMs: number): string => dayOf(Date.parse(dateIn(timeZone, nowMs)) - dayMs);
 
 type ReadOptions = {
   publisher: Publisher;
   nowMs: number;
   hasKey: (key: string) => Promise<boolean>;
-  /** Resources that the report is limited to, or null for all. */
+  /** Resources that the report is limited to, or null for all resources. */
   resources: KeyResources | null;
 };
 
 /**
- * Reads the parameters. A custom attribute may be named without `custom.` if the publisher has sent it.
+ * Parses the report parameters. A custom attribute may be written without `custom.` if the publisher has sent it
+ * before.
  * @throws AppError invalid_request, unknown_group_by
  */
 export async function readActivity(
@@ -143,8 +147,8 @@ export async function readActivity(
 }
 
 /**
- * Returns the shortest buckets that fit. Hours of two zones begin together if their offsets differ by whole hours on
- * every day of the range.
+ * Returns the stored buckets that fit the requested time zone. Hourly buckets of two zones coincide if their offsets
+ * differ by whole hours on every day of the range.
  */
 function bucketsFor(timeZone: string, storedZone: string, { from, to }: DayRange): ActivityQuery['buckets'] {
   if (timeZone === storedZone) return 'day';
@@ -153,7 +157,7 @@ function bucketsFor(timeZone: string, storedZone: string, { from, to }: DayRange
   return 'hour';
 }
 
-/** Custom attribute that a name stands for, or null. */
+/** Returns the custom attribute that a name refers to, or null if there is none. */
 async function customKeyOf(name: string, hasKey: (key: string) => Promise<boolean>): Promise<string | null> {
   if (name.startsWith(prefix) && keyPattern.test(name.slice(prefix.length))) return name.slice(prefix.length);
   return keyPattern.test(name) && (await hasKey(name)) ? name : null;
@@ -166,7 +170,7 @@ type CustomFilters = {
 };
 
 /**
- * Reads filters by custom attributes. Attributes that the publisher has never sent match nothing.
+ * Parses custom attribute filters. Attributes that the publisher has never sent match nothing.
  * @param groupKey attribute to group by, or null
  */
 function readCustomFilters(parameters: ActivityParameters, groupKey: string | null): CustomFilters {
@@ -215,7 +219,7 @@ function readFilters(parameters: ActivityParameters): ActivityQuery['filters'] {
 
 /**
  * Limits filters to the resources of the key.
- * @throws AppError permission_denied if a filter names another resource
+ * @throws AppError permission_denied if a filter contains another resource
  */
 function keptTo(resources: KeyResources | null, filters: ActivityQuery['filters']): ActivityQuery['filters'] {
   if (resources === null) return filters;
@@ -234,7 +238,10 @@ function keptTo(resources: KeyResources | null, filters: ActivityQuery['filters'
   return allowed;
 }
 
-/** Parses a filter value of a dimension as it is stored; null if it is not an id. */
+/**
+ * Converts a filter value of a dimension to its stored form. Returns null if the dimension requires an id and the value
+ * is not one.
+ */
 export function filterValue(name: DimensionName, value: string): string | number | null {
   if (name === 'placement') return normaliseName(value);
   if (name === 'country') return value.toLowerCase() === unknownValue ? unknownValue : value.toUpperCase();
@@ -242,7 +249,7 @@ export function filterValue(name: DimensionName, value: string): string | number
   return /^\d{1,9}$/.test(value) ? Number(value) : null;
 }
 
-/** Current day in a time zone, or in UTC if the zone is unknown. */
+/** Returns the current day in a time zone, or in UTC if the zone is unknown. */
 export function dateIn(timeZone: string, atMs: number): string {
   const format = (zone: string): string =>
     new Intl.DateTimeFormat('en-CA', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(

@@ -12,7 +12,7 @@ import { amountsView, moneyView, toCsv, toJsonItems } from '../view.ts';
 import type { ActivityParameters } from './request.ts';
 import { activitySchema, reconciliationSchema } from './schemas.ts';
 
-/** Routes of a publisher's activity and its reconciliation (docs/reference/management.md#reports). */
+/** Registers the routes for a publisher's activity report and reconciliation (docs/reference/management.md#reports). */
 export async function reportRoutes(
   app: App,
   deps: { pool: pg.Pool; dbHealth: DatabaseHealth; auth: Authenticator<Caller>; now: () => number },
@@ -49,7 +49,7 @@ export async function reportRoutes(
   });
 }
 
-/** Writes the whole response in chunks. */
+/** Yields the complete response in chunks. */
 function* toJson(report: ActivityReport, currency: string | null): Generator<string | Buffer> {
   const { query, names } = report;
   const head = {

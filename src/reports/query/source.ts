@@ -14,13 +14,13 @@ import { namedValue, otherValue, quarterHourOf } from '../rollup/statement.ts';
 import { nextWeekStartMs, weekStartMs } from '../rollup/weeks.ts';
 import type { ActivityQuery, Aggregation } from './types.ts';
 
-/** Name of an absent dimension value, in responses and filters. */
+/** Name of a missing dimension value in responses and filters. */
 export const unknownValue = 'unknown';
 
-/** Source that a query is answered from. */
+/** Data source that answers a query: rollups, custom attribute rollups, or raw rows. */
 type Source = { kind: 'rollups'; grain: number } | { kind: 'custom'; key: string; grain: number } | { kind: 'raw' };
 
-/** Columns to read from a source: all metrics, or money by currency. */
+/** Columns to read from a source: all metrics, or amounts by currency. */
 export type Measure = 'metrics' | 'money';
 
 const tables = {
@@ -28,7 +28,7 @@ const tables = {
   money: { rollups: 'rollup_money', custom: 'custom_rollup_money', columns: `currency, ${moneyColumns}` },
 } as const;
 
-/** Columns of the dimensions in every source; a custom attribute is `value`. */
+/** Column of each dimension in every source. The column of a custom attribute is `value`. */
 export const dimensionColumns: Record<DimensionName, string> = {
   placement: 'placement',
   campaign: 'campaign_id',
@@ -42,9 +42,10 @@ const usesKey = ({ groupBy, customKey, customValues }: ActivityQuery): boolean =
   customKey !== null && (groupBy.includes('custom') || customValues !== null);
 
 /**
- * Returns the cheapest source that can answer. Raw rows are read only if no rollup can: for a custom attribute together
- * with other dimensions or attributes, for more than two dimensions by the hour, and if the buckets of the publisher's
- * time zone do not fit.
+ * Returns the cheapest source that can answer a query. Raw rows are read only if no rollup fits:
+ * - for a custom attribute together with other dimensions or attributes
+ * - for more than two dimensions by the hour
+ * - if the buckets of the publisher's time zone do not fit
  */
 export function sourceOf(query: ActivityQuery): Source {
   const { groupBy, filters, customKey, aggregatedBy, buckets, otherCustom = [] } = query;
@@ -62,15 +63,15 @@ export function sourceOf(query: ActivityQuery): Source {
 }
 
 /**
- * Whether sums count a session for each of several offers. A session shows at most one offer of a campaign, so a single
- * campaign or offer counts it once.
+ * Whether rollups count a session once for each of several offers. A session shows at most one offer per campaign, so
+ * it is counted once if the query is for a single campaign or offer.
  */
 export const addsUpSessions = ({ groupBy, filters }: Pick<ActivityQuery, 'groupBy' | 'filters'>): boolean =>
   !groupBy.some((name) => name === 'offer' || name === 'campaign') &&
   [filters.offer, filters.campaign].some((values) => values !== undefined) &&
   [filters.offer, filters.campaign].every((values) => values === undefined || values.length > 1);
 
-/** Whether each row of the source is a row of the response, so that nothing has to be added up. */
+/** Whether each source row becomes exactly one response row, so that no rows need to be added up. */
 export function isOneToOne(source: Source, { groupBy, filters, aggregatedBy }: ActivityQuery): boolean {
   if (source.kind !== 'rollups' || needsDays(source.grain, aggregatedBy)) return false;
   return dimensionNames.every(
@@ -82,27 +83,27 @@ export function isOneToOne(source: Source, { groupBy, filters, aggregatedBy }: A
   );
 }
 
-/** Whether days are requested but hours are stored: the grain without dimensions has no days. */
+/** Whether hourly rows must be added up to days, because the grain without dimensions has no daily rows. */
 const needsDays = (grain: number, aggregatedBy: Aggregation): boolean =>
   aggregatedBy !== 'hour' && (grain & dayBit) === 0;
 
-/** SQL of the hour, day, week or month ($4) of a time, in the time zone $5. */
+/** Returns SQL for the hour, day, week or month ($4) of a time in the time zone $5. */
 const bucketOf = (at: string): string => `date_trunc($4, ${at}, $5)`;
 
-/** Placeholders of the start and end of the range. */
+/** SQL placeholders for the start and end of the range. */
 type RangeOf = readonly [start: string, end: string];
 const wholeRange: RangeOf = ['$2', '$3'];
 const inRange = ([start, end]: RangeOf): string => `bucket >= ${start} and bucket < ${end}`;
 const dimensions = Object.values(dimensionColumns).join(', ');
 
-/** Adds a value to the statement and returns its placeholder. */
+/** Adds a value to the statement parameters and returns its placeholder. */
 type BindValue = (value: unknown) => string;
 
 /**
- * SQL of a query's source: rows with `bucket`, the dimensions and the metrics, of publisher $1, from $2 until before
- * $3. Buckets are the days or hours ($4) of the time zone $5.
- * @param values values of the statement; those of the source are appended
- * @param range placeholders other than $2 and $3, for a source of sums
+ * Returns SQL for the source of a query. Its rows have `bucket`, the dimensions and the metrics, for publisher $1, from
+ * $2 (inclusive) to $3 (exclusive). Buckets are days or hours ($4) in the time zone $5.
+ * @param values statement parameters, to which those of the source are appended
+ * @param range placeholders other than $2 and $3, for a rollup source
  */
 export function sourceSql(
   source: Source,
@@ -166,8 +167,9 @@ where ${byOffer ? 'offer_id <> 0' : 'true'}${usesKey(query) ? ' and value is not
 }
 
 /**
- * SQL that names the dimensions which a grain lacks, as empty. This makes the index of filters usable, which begins
- * with device, country and offer; if the placement is filtered, the primary key is better.
+ * Returns SQL conditions that set the dimensions that a grain lacks to their empty values. This allows PostgreSQL to
+ * use the filter index, which begins with device, country and offer. If the placement is filtered, the primary key is
+ * better.
  */
 function indexSql(grain: number, { filters }: ActivityQuery): string {
   if (filters.placement !== undefined) return '';
@@ -195,27 +197,27 @@ const otherCustomSql = ({ otherCustom = [] }: ActivityQuery, bind: BindValue): s
   otherCustom.map(({ key, values }) => ` and ${namedValue(`custom ->> ${bind(key)}`)} = any(${bind(values)})`).join('');
 
 /**
- * Converts campaigns to offers, because indexes contain only offers. An offer stays with its campaign, and its row
- * stays when it is removed.
+ * Converts campaign filters to offer filters, because the indexes contain only offers. An offer never changes its
+ * campaign, and its row remains when it is removed.
  */
 function offersOfCampaignsSql({ filters: { campaign } }: ActivityQuery, bind: BindValue): string {
   if (campaign === undefined) return '';
   return ` and offer_id = any(array(select id from offers where campaign_id = any(${bind(campaign)})))`;
 }
 
-/** SQL of the most frequent values of a custom attribute in the range; the others are reported as `other`. */
+/** SQL for the most frequent values of a custom attribute in the range. All other values are reported as `other`. */
 export const topValuesSql = (limit: number): string => `
 top as (
   select value from source group by value
   order by (value = '${otherValue}') desc, sum_exact(sessions) desc, value limit ${limit + 1}
 )`;
 
-/** Buckets from `start` until before `end` of a source of sums. */
+/** Buckets of a rollup source from `start` (inclusive) to `end` (exclusive). */
 export type Span = { source: Source; start: Date; end: Date };
 
 /**
- * Splits a range of buckets into as few rows as possible: whole weeks and the remaining days, if a source of days has
- * weeks. For 30 days these are 9 buckets on average.
+ * Splits a bucket range so that as few rows as possible are read: whole weeks and the remaining days, if the daily
+ * source also has weeks. On average, 30 days become 9 buckets.
  */
 export function spansOf({ source, start, end }: Span): Span[] {
   if (source.kind !== 'rollups' || !(source.grain & dayBit)) return [{ source, start, end }];

@@ -1,18 +1,18 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
-/** Outcomes of the sessions of some UTC days, with a reason for every gap. */
+/** Outcomes of the sessions on a range of UTC days, with a reason for every gap. */
 export type Reconciliation = {
   sessions: number;
   filled_sessions: number;
   empty_sessions: number;
-  /** Reasons why nothing was shown; they add up to the empty sessions. */
+  /** Reasons why a session had no offers. They add up to the number of empty sessions. */
   empty_reasons: Record<string, number>;
-  /** Developers' sessions, which are not counted elsewhere. */
+  /** Number of dev sessions, which are not included in any other count. */
   dev_sessions: number;
   offers_served: number;
-  /** Counted events by kind. */
+  /** Number of counted events by kind. */
   events: Record<string, number>;
-  /** Excluded events by kind and reason. */
+  /** Number of excluded events by kind and reason. */
   suspicious: Record<string, Record<string, number>>;
   offers_not_seen: number;
   impressions_not_clicked: number;
@@ -20,7 +20,7 @@ export type Reconciliation = {
   balanced: boolean;
 };
 
-/** One index lookup per day, because rows of a day are stored with those of all publishers. */
+/** Each day is looked up separately in the index, because the rows of a day are stored together for all publishers. */
 const reconcileSql = `
 select kind, reason, sum_exact(count)::float8 as count
 from unnest(array(select generate_series($2::date, $3::date, interval '1 day')::date)) as requested_day
@@ -34,8 +34,8 @@ const isSession = ({ kind }: Sum): boolean => kind === 'filled' || kind === 'emp
 const isDev = ({ reason }: Sum): boolean => reason === 'dev';
 
 /**
- * Adds up the sessions of these UTC days and the events that belong to them, at any time: an impression after midnight
- * counts with its session, so that it leaves no gap.
+ * Adds up the sessions on these UTC days and all of their events, whenever they occurred. An impression after midnight
+ * is counted with its session, so that it does not cause a gap.
  */
 export async function reconcile(
   executor: Executor,

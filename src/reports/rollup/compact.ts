@@ -5,14 +5,20 @@ import { metricNames } from '../metrics.ts';
 import { keptGrains, weekBit } from './grains.ts';
 import { nextWeekStartMs, weekStartMs } from './weeks.ts';
 
-/** Number of days that may still change: in the westernmost time zone a day ends half a day after Greenwich. */
+/**
+ * Number of recent days whose rollups may still change. In the westernmost time zone, a day ends half a day later than
+ * in Greenwich.
+ */
 const openDays = 2;
 
-/** Timeout of one chunk, in milliseconds. */
+/** Statement timeout per chunk, in milliseconds. */
 const statementTimeoutMs = 8000;
 const queryCanceled = '57014';
 
-/** SQL that deletes a chunk of a publisher's day and inserts it in order, without zero rows. $1: publisher, $2: day. */
+/**
+ * Returns SQL that deletes one chunk of a publisher's day and reinserts it in sort order, without zero rows. $1:
+ * publisher, $2: day, $3: grain or attribute key of the chunk.
+ */
 const rewriteSql = (table: string, piece: string, order: string): string => `
 with taken as (
   delete from ${table} where publisher_id = $1 and ${piece} = $3
@@ -21,13 +27,16 @@ with taken as (
 )
 insert into ${table} select * from taken where (${metricNames.join(' | ')}) <> 0 order by ${order}`;
 
-/** The order is that of the index for filtered reports. */
+/** The sort order is that of the index for filtered reports. */
 const rewriteGrainSql = rewriteSql('rollups', 'grain', 'device, country, offer_id, placement, bucket');
 const rewriteKeySql = rewriteSql('custom_rollups', 'key', 'grain, value, bucket');
 
 type NextDay = { publisher_id: number; day: string; is_empty: boolean };
 
-/** Oldest day of any publisher that is over and not compacted, unless another process works on the publisher. */
+/**
+ * Selects the oldest past day of any publisher that is not compacted. Skips publishers that another process is working
+ * on.
+ */
 const nextDaySql = `
 select publisher_id, day::text, not exists (
     select from rollups r where r.publisher_id = kept.publisher_id and grain = 0
@@ -37,11 +46,11 @@ from rollup_publishers kept cross join lateral (select compacted_until + 1 as da
 where compacted_until < $1::date order by compacted_until, publisher_id limit 1 for update of kept skip locked`;
 
 /**
- * Rewrites the rollups of past days in the order in which reports read them. Rollups of one hour are stored wherever
- * there was space: a report of 37,000 rows would read as many pages instead of a thousand. A late event that conflicts
- * with the rewrite waits, or is rolled up again.
- * @param isStopped checked before each day, because there are thousands after a long pause
- * @returns number of compacted publisher days
+ * Rewrites the rollups of past days in the order in which reports read them. New rollup rows are stored wherever there
+ * is free space: a report of 37,000 rows would read the same number of pages instead of a thousand. A late event that
+ * conflicts with the rewrite waits, or is rolled up again.
+ * @param isStopped checked before each day, because thousands of days may be due after a long pause
+ * @returns number of compacted days, summed over publishers
  */
 export async function compactRollups(
   pool: pg.Pool,
@@ -86,7 +95,7 @@ async function compactDay(executor: Executor, { publisher_id, day }: NextDay): P
   for (const { key } of rows) await rewrite(rewriteKeySql, key);
 }
 
-/** Skips a chunk that takes too long: it is only slower to read. */
+/** Runs the rewrite of a chunk, but skips it if it exceeds the timeout. A skipped chunk is only slower to read. */
 async function skipIfTooLarge(executor: Executor, statement: { text: string; values: unknown[] }): Promise<void> {
   await executor.query('savepoint piece');
   try {

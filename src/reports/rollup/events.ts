@@ -1,25 +1,29 @@
 import { unknownCurrency } from '../../platform/money.ts';
 
 /**
- * Maximum time between a session and a counted event, with a reserve: clicks count for 30 days. Bookings have no limit.
+ * Maximum number of days between a session and a counted event, with a safety margin: clicks are counted for 30 days.
+ * Bookings have no limit.
  */
 export const longestDays = 64;
 
 type EventsOptions = {
-  /** Condition on the raw rows of sessions, events and bookings; `t` is the row, `t.session_id` its session. */
+  /** SQL condition on the raw rows of sessions, events and bookings. `t` is the row, and `t.session_id` its session. */
   condition: string;
-  /** SQL expression: no session or event is of an earlier day. Bookings may be, because voids have no age limit. */
+  /**
+   * SQL expression for the earliest session day of the sessions and events. Bookings may be older, because voids have
+   * no age limit.
+   */
   fromDay: string;
-  /** The same for sessions that are counted themselves. */
+  /** SQL expression for the earliest day of sessions that are counted themselves. Defaults to `fromDay`. */
   sessionsFromDay?: string;
-  /** SQL expressions: days of the sessions that most events belong to, if there are many events. */
+  /** SQL expressions for the session days of most events, used if there are many events. */
   openDays?: readonly string[];
 };
 
 /**
- * SQL of raw rows as events, with the dimensions of their session. `kind` is `filled` or `empty` for a session,
- * `served` for each offer it showed, a kind of `catalog/event-kinds.ts`, or `booking`. If `counts` is false, `reason`
- * says why; for empty sessions it is the empty reason.
+ * Builds SQL that returns raw rows as events, with the dimensions of their session. `kind` is `filled` or `empty` for a
+ * session, `served` for each offer in it, an event kind from `catalog/event-kinds.ts`, or `booking`. If `counts` is
+ * false, `reason` explains why. For empty sessions, `reason` is the empty reason.
  */
 export const allEventsSql = (options: EventsOptions): string => `
 ${sessionEventsSql(options)}
@@ -28,23 +32,23 @@ ${trackingEventsSql(options)}
 union all
 ${bookingEventsSql(options)}`;
 
-/** SQL of the events that count in reports. */
+/** Builds SQL that returns only the events that count in reports. */
 export const countedEventsSql = (options: EventsOptions): string =>
   `select * from (${allEventsSql(options)}) as all_events where counts`;
 
 /**
- * SQL condition for raw rows that are rolled up. Use it only while no rollup commits, or on a snapshot shared with the
- * rollups.
+ * SQL condition for raw rows that are already rolled up. Use it only while no rollup can commit, or on a snapshot
+ * shared with the rollups.
  */
 export const isRolledUp = `(
   t.written_by < (select until_xid from rollup_progress)
   and t.written_by <> all (array(select unnest(open_xids) from rollup_progress))
 )`;
 
-/** SQL of the custom attributes of a session; erased values are `other`. */
+/** SQL for the custom attributes of a session. Erased values are `other`. */
 const attributesOf = (session: string): string => `coalesce(${session}.custom, ${session}.erased_attributes)`;
 
-/** SQL of a counted session, and of each offer it showed. */
+/** SQL that returns an event for each session, and an event for each offer in it. */
 const sessionEventsSql = ({ condition, fromDay, sessionsFromDay = fromDay }: EventsOptions): string => `
 select not t.dev as counts, t.day, t.session_id, t.publisher_id, t.created_at as at,
   t.placement, coalesce(t.country, '') as country, coalesce(t.device, '') as device, coalesce(t.os, '') as os,
@@ -61,9 +65,10 @@ cross join lateral (
 where t.day >= ${sessionsFromDay} and ${condition}`;
 
 /**
- * SQL of tracking events. Finding a session costs more with more partitions to search, even if all but one are skipped:
- * twice as much for a quarter of a year as for one day. So events of open days are separated from the rest after they
- * were found, because a condition on their day would keep PostgreSQL from using the index of new rows.
+ * SQL for tracking events. The cost of finding a session grows with the number of partitions that have to be
+ * considered, even if all but one are skipped. A quarter of a year costs twice as much as a single day. Therefore,
+ * events of open days are separated from the rest, but only after the events were found. A condition on their day would
+ * prevent PostgreSQL from using the index on new rows.
  */
 function trackingEventsSql({ condition, fromDay, openDays = [] }: EventsOptions): string {
   const isIncluded = `t.day >= ${fromDay} and ${condition}`;
@@ -90,7 +95,7 @@ select true, t.day, t.session_id, t.publisher_id, t.at, ${sessionColumns}, t.off
 from bookings t left join lateral ${sessionOf('day = t.day')} s on true
 where s.dev is not true and ${condition}`;
 
-/** Rows of earlier releases have no currency; theirs is that of the campaign. */
+/** Rows of earlier releases have no currency, so they use the campaign's currency. */
 const currencyOf = `
   coalesce(t.currency, (select payout_currency from campaigns where id = t.campaign_id), '${unknownCurrency}')`;
 
@@ -99,7 +104,7 @@ const sessionColumns = `coalesce(s.placement, ''), coalesce(s.country, ''), coal
 
 const ofAnyDay = (fromDay: string): string => `day >= ${fromDay} and day = t.day`;
 
-/** One index lookup for each row: `offset 0` prevents a join that would read whole partitions. */
+/** One index lookup per row. `offset 0` prevents a join that would read entire partitions. */
 const sessionOf = (isDayOfSession: string): string => `(
   select placement, country, device, os, ${attributesOf('sessions')} as custom, dev from sessions
   where ${isDayOfSession} and id = t.session_id offset 0

@@ -1,6 +1,9 @@
 import type { DimensionName } from '../metrics.ts';
 
-/** Bits of `rollups.grain`: the dimensions of a row. Device and os go together; a campaign is found by its offers. */
+/**
+ * Bits of `rollups.grain` that represent the dimensions of a row. Device and os share a bit, and a campaign is derived
+ * from its offers.
+ */
 export const dimensionBits: Record<DimensionName, number> = {
   placement: 1,
   offer: 2,
@@ -10,10 +13,10 @@ export const dimensionBits: Record<DimensionName, number> = {
   os: 8,
 };
 
-/** Set if the bucket is a day of the publisher's time zone; otherwise it is an hour, or a week. */
+/** Grain bit that is set if the bucket is a day in the publisher's time zone. Otherwise, it is an hour or a week. */
 export const dayBit = 16;
 
-/** Set if the bucket is a week (`weeks.ts`). */
+/** Grain bit that is set if the bucket is a week (`weeks.ts`). */
 export const weekBit = 32;
 
 const columnsOfBit: readonly (readonly [bit: number, columns: readonly string[]])[] = [
@@ -27,9 +30,9 @@ const masks = Array.from({ length: 16 }, (_, mask) => mask);
 const dimensionsOf = (mask: number): number => columnsOfBit.filter(([bit]) => mask & bit).length;
 
 /**
- * Stored grains: up to two dimensions by the hour, and one or more by the day, which is 24 times less to read. Three
- * dimensions by the hour would be nearly as many rows as events. Offers, of which there may be thousands, are also
- * stored by the week, with and without one other dimension.
+ * Stored grains: up to two dimensions by the hour, and one or more dimensions by the day. Daily rows are 24 times less
+ * data to read. Three dimensions by the hour would produce nearly as many rows as there are events. A publisher may
+ * have thousands of offers, so offers are also stored by the week, with and without one other dimension.
  */
 export const keptGrains: readonly number[] = masks.flatMap((mask) => [
   ...(dimensionsOf(mask) <= 2 ? [mask] : []),
@@ -42,7 +45,7 @@ const timeColumnOf = (grain: number): string => {
   return grain & dayBit ? 'day_start' : 'hour_start';
 };
 
-/** Columns that a grain groups by. */
+/** Returns the columns that a grain groups by. */
 export const grainColumns = (grain: number): string =>
   [
     'publisher_id',
@@ -50,7 +53,7 @@ export const grainColumns = (grain: number): string =>
     ...columnsOfBit.filter(([bit]) => grain & bit).flatMap(([, columns]) => columns),
   ].join(', ');
 
-/** SQL of the grain of a group, in a statement that groups by the columns of all stored grains. */
+/** SQL for the grain of a group, in a statement that groups by the columns of all stored grains. */
 export const grainOfGroupSql = [
   ...columnsOfBit.map(([bit, [column]]) => [bit, column]),
   [dayBit, 'day_start'],

@@ -10,32 +10,38 @@ import { minutesKept, rollUp } from './roll-up.ts';
 
 type RollupJobDeps = { pool: pg.Pool; logger: Logger; now: () => number };
 
-/** Maximum delay of counting, in milliseconds. Events during a rollup wait for it and for the next one. */
+/**
+ * Maximum delay until an event is counted, in milliseconds. An event that arrives during a rollup waits for its end and
+ * for the next rollup.
+ */
 const maxDelayMs = 1600;
-/** Minimum pause while rollups are quick, in milliseconds. */
+/** Minimum pause between rollups if they are fast, in milliseconds. */
 const minPauseMs = 400;
 /**
- * Pause as a multiple of the last rollup: most of its work is writing rows of sums, which fewer rollups write less
- * often.
+ * Pause as a multiple of the last rollup's duration. A rollup mostly writes summary rows, and fewer rollups rewrite
+ * these rows less often.
  */
 const pauseRatio = 20;
-/** Number of transactions in one rollup: few enough for two seconds, increased while rollups take less than one. */
+/**
+ * Number of transactions per rollup. It is reduced if a rollup takes nearly two seconds, and increased if it takes less
+ * than about one second.
+ */
 const transactions = { min: 100, first: 10_000, max: 10_000_000 };
-/** Time span of the sessions in one re-bucketing step, adjusted in the same way, in milliseconds. */
+/** Time span of the sessions per re-bucketing step, in milliseconds, adjusted in the same way. */
 const steps = { minMs: 60_000, maxMs: 30 * dayMs };
 const quickMs = 800;
 const slowMs = 1800;
 
-/** Time from the end of a rollup to the start of the next, in milliseconds. */
+/** Returns the pause from the end of a rollup to the start of the next one, in milliseconds. */
 export const pauseAfter = (tookMs: number): number =>
   Math.max(0, Math.min(Math.max(minPauseMs, pauseRatio * tookMs), maxDelayMs - 2 * tookMs));
 
 type JobState = { maxTransactions: number; stepMs: number };
 
 /**
- * Creates the job that keeps the rollups up to date. Every worker runs it; the first to take the lock does the work,
- * and another takes over when it stops.
- * @returns a function for one run, which resolves to the pause until the next (milliseconds)
+ * Creates the job that keeps the rollups up to date. Every worker runs it. The first worker to acquire the lock does
+ * the work, and another one takes over when it stops.
+ * @returns a function that runs the job once and resolves to the pause until the next run, in milliseconds
  */
 export function createRollupJob({ pool, logger, now }: RollupJobDeps): () => Promise<number> {
   const summariseRanges = createRangeSummariser(pool);
@@ -47,7 +53,7 @@ export function createRollupJob({ pool, logger, now }: RollupJobDeps): () => Pro
     try {
       if (!isMoneyComplete) await completeMoney(pool, now());
       isMoneyComplete = true;
-      // Without summaries rollups are correct, but read more.
+      // Without range summaries, rollups are still correct but have to read more.
       await summariseRanges(now()).catch((err: unknown) => logger.debug({ err }, 'summarising ranges failed'));
       const { events, complete } = await rollUp(pool, now(), state.maxTransactions);
       const tookMs = performance.now() - startMs;
@@ -68,7 +74,10 @@ function adaptTransactions(state: JobState, tookMs: number, complete: boolean): 
   else if (tookMs < quickMs && !complete) state.maxTransactions = Math.min(transactions.max, state.maxTransactions * 2);
 }
 
-/** Re-buckets some sums of a publisher whose time zone has changed. @returns whether there were any */
+/**
+ * Re-buckets a part of the rollups of a publisher whose time zone has changed.
+ * @returns whether there was anything to re-bucket
+ */
 async function rebucketStep(pool: pg.Pool, state: JobState, nowMs: number): Promise<boolean> {
   const startMs = performance.now();
   const { found } = await rebucketNext(pool, nowMs, state.stepMs);
@@ -79,8 +88,8 @@ async function rebucketStep(pool: pg.Pool, state: JobState, nowMs: number): Prom
 }
 
 /**
- * Deletes bookings after RETENTION_RAW_DAYS and rollups after RETENTION_ROLLUP_DAYS. Partitions of rollups are months,
- * which are dropped when all of their days are past.
+ * Deletes bookings after RETENTION_RAW_DAYS and rollups after RETENTION_ROLLUP_DAYS. Rollup partitions cover a month,
+ * and are dropped when all of their days have expired.
  */
 export const applyReportRetention: RetentionStep = async (pool, { retentionRawDays, retentionRollupDays }, nowMs) => {
   const rawFrom = dayOf(nowMs - retentionRawDays * dayMs);

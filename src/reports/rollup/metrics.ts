@@ -7,8 +7,8 @@ import { registerGauge } from '../../platform/metrics/gauges.ts';
 const maxAgeMs = 15_000;
 
 /**
- * SQL of the first row that no rollup has seen. Rows are in the order of writing, so the first one found is about the
- * oldest.
+ * SQL for the first row that is not rolled up yet. Rows are stored in write order, so the first match is approximately
+ * the oldest one.
  */
 const firstNew = (table: string, time: string): string =>
   `(select ${time} as at from ${table} where day >= $1::date
@@ -28,9 +28,10 @@ set local enable_seqscan = off; set local enable_indexscan = off; set local enab
 set local cpu_index_tuple_cost = 1; set local jit = off`;
 
 /**
- * Returns the delay of the rollups in milliseconds: the age of the oldest uncounted row of the last two days' sessions,
- * or 0 without one. New rows are found by their index, never by a full table scan.
- * @param executor in its own transaction, whose settings are changed
+ * Returns the delay of the rollups, in milliseconds. This is the age of the oldest row that is not yet rolled up, among
+ * sessions of the last two days, or 0 if there is none. New rows are found through an index, never by a full table
+ * scan.
+ * @param executor dedicated transaction, whose settings are changed
  */
 export async function rollupLagMs(executor: Executor, nowMs: number): Promise<number> {
   await executor.query(settingsSql);

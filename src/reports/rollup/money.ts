@@ -45,10 +45,10 @@ minute_money_written as (
   on conflict (publisher_id, minute, currency) do update set ${addMoneySql}
 )`;
 
-/** Number of days to compare: an earlier release may have run for some time. */
+/** Number of past days to check, because an earlier release may have run for some time. */
 const comparedDays = 40;
 
-/** SQL of the first month in which sums of money by currency do not match the counted money. */
+/** SQL for the first month in which the amounts by currency do not match the total amounts. */
 const incompleteSql = `
 select min(month) as since from publishers p cross join lateral (
   select month, sum(revenue) as revenue, sum(unbilled) as unbilled from (
@@ -61,8 +61,8 @@ select min(month) as since from publishers p cross join lateral (
 ) as months where revenue <> 0 or unbilled <> 0`;
 
 /**
- * Adds the currency to money that processes of the previous release counted without one, while processes are replaced
- * one by one, or after a rollback.
+ * Adds the currency to amounts that processes of the previous release rolled up without one. This can happen during a
+ * rolling update or after a rollback.
  */
 export async function completeMoney(pool: pg.Pool, nowMs: number): Promise<void> {
   const from = new Date(nowMs - comparedDays * dayMs);

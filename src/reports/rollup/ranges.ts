@@ -8,16 +8,17 @@ import { dayMs, dayOf, hourMs } from '../../platform/lib/time.ts';
  * when it is full, because every later row in it has to update the summary.
  */
 
-/** Pages of a range, as in the definition of the indexes. */
+/** Number of pages per range, as in the index definitions. */
 const rangePages = 128;
-/** A table may have this many more pages than were written. */
+/** Maximum number of pages at the end of a table that may be allocated but not yet written. */
 const unwrittenPages = 64;
-/** Maximum number of ranges in one transaction: a tenth of a second of work. */
+/** Maximum number of ranges per transaction, which takes a tenth of a second. */
 const maxRanges = 40;
 /** Approximate time limit of one call, in milliseconds. */
 const limitMs = 300;
 /**
- * Interval at which past days are summarized, in milliseconds: sessions have nearly all their events by the next day.
+ * Interval at which past days are summarized, in milliseconds. By the next day, sessions have received nearly all of
+ * their events.
  */
 const pastEveryMs = hourMs;
 
@@ -31,12 +32,12 @@ where inhparent in ('sessions_written_by'::regclass, 'events_written_by'::regcla
   and right(heap.relname, 8) >= $1
 order by day desc, heap.relname`;
 
-/** Summarizes due ranges, as far as possible at once; skips a partition that is being vacuumed. */
+/** Summarizes as many due ranges as possible within the time limit. Skips a partition that is being vacuumed. */
 export type SummariseRanges = (nowMs: number) => Promise<void>;
 
-/** Creates a summarizer that remembers its progress. Several processes may run one. */
+/** Creates a summarizer that remembers its progress. Several processes may run one at the same time. */
 export function createRangeSummariser(pool: pg.Pool): SummariseRanges {
-  /** Number of summarized pages by the index of the partition. */
+  /** Number of summarized pages by partition index name. */
   const done = new Map<string, number>();
   let pastDueMs = Number.NEGATIVE_INFINITY;
 
@@ -65,12 +66,13 @@ export function createRangeSummariser(pool: pg.Pool): SummariseRanges {
 
 const wholeRanges = (pages: number): number => pages - (pages % rangePages);
 
-/** lock_not_available, undefined_table */
+/** SQLSTATE codes of lock_not_available and undefined_table. */
 const skippedCodes = new Set(['55P03', '42P01']);
 
 /**
- * Takes the lock that a vacuum takes, but never waits for it, because waiting cancels an autovacuum.
- * @returns false if the lock is taken, or the partition was dropped
+ * Summarizes a range of pages. Acquires the same lock as a vacuum, but never waits for it, because waiting would cancel
+ * an autovacuum.
+ * @returns false if the lock is not available, or the partition was dropped
  */
 async function summarise(pool: pg.Pool, { table, index }: Partition, from: number, to: number): Promise<boolean> {
   try {

@@ -12,7 +12,7 @@ import { recountSql } from './statement.ts';
  * new ones in one transaction, so that all sums are consistent at every moment. Sums without raw rows stay unchanged.
  */
 
-/** $1: publisher; $2, $3: first session of the step; $4, $5: the session after its last. */
+/** $1: publisher; $2, $3: first session of the step; $4, $5: first session after the step. */
 const eventsOfStepSql = allEventsSql({
   condition: `t.publisher_id = $1 and t.day between $2::date and $4::date
     and (t.day, t.session_id) >= ($2::date, $3::uuid) and (t.day, t.session_id) < ($4::date, $5::uuid)
@@ -20,7 +20,10 @@ const eventsOfStepSql = allEventsSql({
   fromDay: '$2::date',
 });
 
-/** Both use the time zone of the side of `rebucketed_from` on which a session is. */
+/**
+ * Both statements use the time zone that applies to a session, which depends on whether it is before or after
+ * `rebucketed_from`.
+ */
 const subtractSql = recountSql(eventsOfStepSql, '-', { reconciles: false });
 const addSql = recountSql(eventsOfStepSql, '', { reconciles: false });
 
@@ -39,7 +42,7 @@ where kept.next_time_zone is not null or kept.time_zone <> publishers.time_zone
 order by kept.publisher_id limit 1`;
 
 /**
- * Re-buckets some sums of a publisher whose time zone has changed.
+ * Re-buckets a part of the rollups of a publisher whose time zone has changed.
  * @param spanMs maximum time span of the sessions, in milliseconds
  * @returns whether there was such a publisher
  */
@@ -70,7 +73,10 @@ type Step = { fromDay: string; fromSession: string; toDay: string; toSession: st
 
 const afterAll = { toDay: 'infinity', toSession: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
 
-/** Returns the next step, backwards from the end of the last one. The first step begins in the future. */
+/**
+ * Returns the next step, which ends where the previous step began, because steps go back in time. The first step begins
+ * with sessions in the future.
+ */
 function stepOf({ rebucketed_from_session: cursor }: Pending, nowMs: number, spanMs: number): Step {
   const endMs = cursor === null ? nowMs + dayMs : timeOfUuid7(cursor);
   const startMs = endMs - spanMs;

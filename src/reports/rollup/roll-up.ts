@@ -6,29 +6,33 @@ import { tryLockRollups } from './lock.ts';
 import { rollupSql } from './statement.ts';
 
 export type RollUp = {
-  /** Number of events found, including uncounted ones; null if another process was running. */
+  /**
+   * Number of events found, including events that do not count, or null if another process was already running a
+   * rollup.
+   */
   events: number | null;
-  /** Whether it reached the end of what was committed when it began. */
+  /** Whether the rollup processed everything that had been committed when it began. */
   complete: boolean;
 };
 
-/** Number of minutes in the live view. */
+/** Number of minutes stored for the live view. */
 export const minutesKept = 120;
 
-/** SQL of the eight bytes of an xid8 that the indexes contain. */
+/** SQL for the eight bytes of an xid8, as stored in the indexes. */
 const writtenBy = 'xid8send(t.written_by)';
 
 /**
- * Rows of transactions at or after the end of the last rollup ($1) and before the end of this one ($2), or of
- * transactions that were open then ($3). A snapshot knows which transactions it sees, so the rows of two rollups
- * neither overlap nor leave a gap, however long a transaction takes.
+ * SQL condition for the rows to roll up. It matches rows of transactions from the end of the last rollup ($1) to the
+ * end of this one ($2). It also matches rows of transactions that were still open at the last rollup ($3). A snapshot
+ * defines which transactions it sees. Therefore, two rollups neither overlap nor leave a gap, however long a
+ * transaction takes.
  */
 const isNew = `(
   ${writtenBy} >= (select xid8send($1::xid8)) and ${writtenBy} < (select xid8send($2::xid8))
   or ${writtenBy} = any(array(select xid8send(xid) from unnest($3::xid8[]) as xid))
 )`;
 
-/** $4: earliest day of a session; $5, $6: today and yesterday (UTC). */
+/** $4: earliest session day; $5, $6: today and yesterday (UTC). */
 const newEventsSql = allEventsSql({ condition: isNew, fromDay: '$4::date', openDays: ['$5::date', '$6::date'] });
 
 const newRollupSql = rollupSql(newEventsSql, '$7::timestamptz');
@@ -46,8 +50,8 @@ type Progress = {
 };
 
 /**
- * Reads where the last rollup ended and where this one ends: at most $2 transactions later. $1: now. It runs in the
- * rollup's own transaction, because its snapshot decides what the rollup sees.
+ * Reads where the last rollup ended, and determines where this one ends, which is at most $2 transactions later. $1:
+ * now. It runs in the rollup's own transaction, because that snapshot determines which rows the rollup sees.
  */
 const progressSql = `
 select until_xid::text as from_xid, open_xids::text[], snapshot.last::text as end_xid,
@@ -60,12 +64,15 @@ const advanceSql = `
 update rollup_progress set until_xid = $1::xid8, rolled_up_at = $2,
   open_xids = array(select xid from pg_snapshot_xip(pg_current_snapshot()) as xid where xid < $1::xid8)`;
 
-/** A rollup without events is recorded only if it passed this many transactions, or did not reach the end. */
+/**
+ * Minimum number of transactions that a rollup without events must have passed to be recorded. A rollup that did not
+ * reach the end is always recorded.
+ */
 const notedTransactions = 1000;
 
 /**
- * Adds everything committed since the last rollup to the sums, exactly once: sums and progress are one transaction, and
- * one process rolls up at a time. Several processes may try.
+ * Adds everything committed since the last rollup to the rollups, exactly once. Counts and progress are written in one
+ * transaction, and only one process rolls up at a time. Several processes may try.
  * @param maxTransactions maximum number of transactions to process
  */
 export async function rollUp(pool: pg.Pool, nowMs: number, maxTransactions: number): Promise<RollUp> {
@@ -94,20 +101,20 @@ const rollUpOnce = (pool: pg.Pool, nowMs: number, maxTransactions: number): Prom
   });
 
 /**
- * Whether the error means a missing partition. Its code is that of a violated check, but without a constraint name; the
- * message is in the server's language.
+ * Whether an error reports a missing partition. It has the error code of a check violation, but no constraint name. The
+ * message cannot be used because it is in the server's language.
  */
 const isPartitionMissing = (err: unknown): boolean =>
   err instanceof pg.DatabaseError && err.code === '23514' && err.constraint === undefined;
 
-/** Creates partitions for events with unusual times, such as those of a wrong clock. */
+/** Creates partitions for events with unusual times, such as those caused by a wrong clock. */
 const createPartitionsOfEvents = (pool: pg.Pool, nowMs: number, maxTransactions: number): Promise<void> =>
   transaction(pool, async (executor) => {
     const progress = await readProgress(executor, nowMs, maxTransactions);
     await executor.query(settingsSql);
     const values = newEventsValues(progress, nowMs);
     const { rows } = await executor.query<{ day: string }>({ name: 'days_of_new_events', text: daysSql, values });
-    // Include adjacent days: a day of the publisher's time zone may begin in another month.
+    // Include the adjacent days, because a day in the publisher's time zone may begin in another month.
     await executor.query('select create_report_partitions(day - 1, day + 1) from unnest($1::date[]) as day', [
       rows.map(({ day }) => day),
     ]);

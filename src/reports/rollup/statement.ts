@@ -29,26 +29,29 @@ import { weekStartSql } from './weeks.ts';
 
 export const reconciliationKey = 'day, publisher_id, kind, reason';
 
-/** Maximum number of values of an attribute with their own rows in a UTC day; later ones are counted as `other`. */
+/** Maximum number of attribute values per UTC day that get their own rows. Later values are counted as `other`. */
 export const maxValues = 1000;
 /**
- * Maximum number of attributes of a publisher that are reported in a UTC day, because anyone who knows an SDK id can
- * invent some.
+ * Maximum number of reported attributes per publisher and UTC day. The limit is required because anyone who knows an
+ * SDK id can send arbitrary attributes.
  */
 const maxKeys = 50;
-/** Maximum length of a value in characters. Longer ones are counted as `other`. */
+/** Maximum length of an attribute value, in characters. Longer values are counted as `other`. */
 const maxValueLength = 128;
 
 export const otherValue = 'other';
 
-/** SQL of the name under which a value is reported. */
+/** SQL for the name under which an attribute value is reported. */
 export const namedValue = (value: string): string =>
   `case when char_length(${value}) > ${maxValueLength} then '${otherValue}' else ${value} end`;
 
-/** SQL of the quarter of an hour of a time: the longest span that is within one hour in all time zones. */
+/**
+ * SQL for the quarter-hour that contains a time. This is the longest span that lies within a single hour in all time
+ * zones.
+ */
 export const quarterHourOf = (at: string): string => `date_bin('15 minutes', ${at}, 'epoch'::timestamptz)`;
 
-/** SQL condition: sessions from this one on are counted in the publisher's next time zone (`rebucket.ts`). */
+/** SQL condition for sessions that are already counted in the publisher's next time zone (`rebucket.ts`). */
 export const isRebucketed = '(day, session_id) >= (rebucketed_from_day, rebucketed_from_session)';
 
 /* Events that agree in all reported columns become one row, so that only finding sessions costs per event. */
@@ -231,9 +234,9 @@ with ${ctes.join(',')}
 select coalesce(sum_exact(occurrences), 0)::int as events from all_events`;
 
 /**
- * SQL that adds new events to all sums.
- * @param eventsSql new events, one by one
- * @param minutesFrom SQL expression of the first minute in the live view
+ * Builds SQL that adds new events to all rollups.
+ * @param eventsSql query that returns the new events, one per row
+ * @param minutesFrom SQL expression for the first minute in the live view
  */
 export const rollupSql = (eventsSql: string, minutesFrom: string): string =>
   statementOf([
@@ -256,8 +259,8 @@ export const rollupSql = (eventsSql: string, minutesFrom: string): string =>
   ]);
 
 /**
- * SQL that adds rolled-up events to the sums of reports again, or subtracts them.
- * @param eventsSql the events, one by one
+ * Builds SQL that adds events to the report rollups again, or subtracts them.
+ * @param eventsSql query that returns the events, one per row
  * @param reconciles whether the reconciliation changes as well
  */
 export const recountSql = (eventsSql: string, sign: '' | '-', { reconciles }: { reconciles: boolean }): string =>
@@ -276,7 +279,10 @@ export const recountSql = (eventsSql: string, sign: '' | '-', { reconciles }: { 
     customMoneyWrittenCte,
   ]);
 
-/** Common table expressions of the same sums without writing them; $n of `eventsSql` are the caller's parameters. */
+/**
+ * Builds common table expressions that compute the same rollups without writing them. The placeholders in `eventsSql`
+ * refer to the caller's parameters.
+ */
 export const computedSumsCtes = (eventsSql: string): string =>
   [
     allEventsCte(eventsSql, '', "'infinity'::timestamptz"),

@@ -10,18 +10,18 @@ import { dayBit, keptGrains, weekBit } from './grains.ts';
 
 const weekDays = 7;
 
-/** SQL of the start of the week that contains a time. */
+/** SQL for the start of the week that contains a time. */
 export const weekStartSql = (at: string): string =>
   `date_bin('${weekDays} days', ${at}, date_trunc('month', ${at}, 'UTC'))`;
 
-/** Start of the week that contains a time (epoch ms). */
+/** Returns the start of the week that contains a time, in epoch milliseconds. */
 export function weekStartMs(atMs: number): number {
   const at = new Date(atMs);
   const date = at.getUTCDate();
   return Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), date - ((date - 1) % weekDays));
 }
 
-/** Start of the next week (epoch ms). */
+/** Returns the start of the following week, in epoch milliseconds. */
 export function nextWeekStartMs(atMs: number): number {
   const start = new Date(weekStartMs(atMs));
   const nextMonthMs = Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1);
@@ -30,7 +30,10 @@ export function nextWeekStartMs(atMs: number): number {
 
 const weekGrains = keptGrains.filter((grain) => grain & weekBit);
 
-/** SQL of the money of weeks, added up from their days. @param days condition on the rows of the days */
+/**
+ * Builds SQL for the weekly amounts, added up from the daily rows.
+ * @param days condition on the daily rows
+ */
 export const moneyWeeksOfDaysSql = (days: string): string => `
 select publisher_id, (grain + ${weekBit - dayBit})::smallint as grain, ${weekStartSql('bucket')} as bucket,
   placement, offer_id, country, device, os, currency, max(campaign_id) as campaign_id, ${moneySumsSql}
@@ -38,8 +41,8 @@ from rollup_money where grain in (${weekGrains.map((grain) => grain - weekBit + 
 group by 1, 2, 3, placement, offer_id, country, device, os, currency`;
 
 /**
- * SQL of the correct weeks in the columns of `rollups`, added up from their days. @param days condition on the rows of
- * the days
+ * Builds SQL for the expected weekly rows with the columns of `rollups`, added up from the daily rows.
+ * @param days condition on the daily rows
  */
 export const weeksOfDaysSql = (days: string): string => `
 select publisher_id, (grain + ${weekBit - dayBit})::smallint as grain, ${weekStartSql('bucket')} as bucket,

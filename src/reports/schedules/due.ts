@@ -1,18 +1,19 @@
 import { dayMs, dayOf, hourMs, minuteMs } from '../../platform/lib/time.ts';
 import { instantOf, offsetMs } from '../../platform/lib/time-zone.ts';
 
-/** Sending interval of a report: daily, on Mondays, or on the first of a month. */
+/** Sending intervals of a report: daily, on Mondays, or on the first day of a month. */
 export const periods = ['day', 'week', 'month'] as const;
 export type Period = (typeof periods)[number];
 export const isPeriod = (name: string): name is Period => periods.some((period) => period === name);
 
-/** Longer than a month and a clock change, in days. */
+/** Maximum number of days to search, which is longer than a month with a clock change. */
 const maxDays = 33;
 const monday = 1;
 
 /**
- * Returns the next time after another at which a period's local hour begins. If a clock change skips the hour, it is
- * the next hour; at the end of a day, it is the last minute of that day, which the report covers.
+ * Returns the next due time after a given time. A report is due at the start of a local hour on the first day of its
+ * period. If a clock change skips this hour, the report is due at the next hour. If the skipped hour is at the end of
+ * the day, the report is due in the last minute of that day, which it covers.
  */
 export function nextDueMs({ period, hour }: { period: Period; hour: number }, zone: string, afterMs: number): number {
   const localDayMs = Date.parse(dayOf(afterMs + offsetMs(zone, afterMs)));

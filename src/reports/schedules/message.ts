@@ -11,7 +11,7 @@ import { dimensionText, type Names } from '../pages/explorer/names.ts';
 import { rangeText } from '../pages/explorer/periods.ts';
 import type { ExplorerState } from '../pages/explorer/state.ts';
 
-/** A report with its answer, and the pages that show it and stop it. */
+/** Report with its result, and the URLs of the pages that show it and unsubscribe from it. */
 export type Sent = {
   publisher: string;
   name: string;
@@ -19,20 +19,20 @@ export type Sent = {
   answer: ReportAnswer;
   names: Names;
   money: FormatMoney;
-  /** Total in the reporting currency, in words; may be empty. */
+  /** Text for the total in the reporting currency, which may be empty. */
   converted: string;
   page: string;
   stop: string;
 };
 
-/** Maximum number of rows in an email; the attached file has all rows. */
+/** Maximum number of rows in an email. The attached file contains all rows. */
 const maxRows = 25;
-/** Larger files are not attached, in bytes: the page shows them. */
+/** Maximum size of an attachment, in bytes. Larger files are available only on the report page. */
 const maxFileBytes = 1_000_000;
 
 const cell = 'padding:4px 12px 4px 0;border-bottom:1px solid #ddd;text-align:';
 
-/** Email of the report: a table in HTML and in text, with all rows as CSV. */
+/** Builds the email for a report: a table in HTML and in plain text, with all rows attached as CSV. */
 export function mailOf(sent: Sent): Omit<Mail, 'to'> {
   const { publisher, name, state, answer, names, page, stop } = sent;
   const title = `${publisher}: ${name}`;
@@ -107,7 +107,7 @@ const htmlOf = ({ title, days, head, rows, more, page, stop, converted }: Writte
     </body>
   </html>`;
 
-/** Chat message with the totals. */
+/** Builds the chat message with the totals of a report. */
 export const chatMessageOf = (sent: Sent): ChatMessage => ({
   title: `${sent.publisher}: ${sent.name}`,
   text: `${rangeText(sent.answer.periods.days)}\n${totalsText(sent)}`,

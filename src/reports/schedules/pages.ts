@@ -21,10 +21,12 @@ type PageDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; mailer: Mailer | null
 
 type Scope = { deps: PageDeps; chatChannels: ChatChannels | null };
 
-/** A recipient as identified in a form. */
+/** Recipient as a form option. */
 type Recipient = { value: string; text: string };
 
-/** Pages that set when and to whom a saved report is sent. Analysts can only send it to themselves. */
+/**
+ * Registers the pages that configure when and to whom a saved report is sent. Analysts can send it only to themselves.
+ */
 export function schedulePages(pages: Pages<PublisherContext>, scope: Scope): void {
   const failFast = createFailFast(scope.deps.dbHealth);
   pages.get('/reports/saved/:key', 'analyst', (context) => failFast(() => schedulePage(scope, context)));
@@ -52,7 +54,7 @@ async function reportIn({ deps }: Scope, context: PublisherContext): Promise<Sav
   return report;
 }
 
-/** Recipients that the viewer may select: channels for managers, other users for admins. */
+/** Returns the recipients that the viewer may select. Managers may select channels, and admins also other users. */
 async function recipientsOf(
   { deps, chatChannels }: Scope,
   { publisher, viewer }: PublisherContext,

@@ -3,7 +3,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { type Problem, storedProblem } from '../../platform/problem.ts';
 import type { Period } from './due.ts';
 
-/** Recipient of a saved report. `email` null: a channel. */
+/** Schedule of a saved report with its recipient. If `email` is null, the recipient is a channel. */
 export type Schedule = {
   id: number;
   userId: number | null;
@@ -16,7 +16,10 @@ export type Schedule = {
   error: string | null;
 };
 
-/** Maximum number of schedules of a publisher. Each sends at most once a day, so this also limits emails. */
+/**
+ * Maximum number of schedules per publisher. Each schedule sends at most once a day, so this also limits the number of
+ * emails.
+ */
 export const maxSchedules = 50;
 
 export async function listSchedules(
@@ -34,7 +37,7 @@ export async function listSchedules(
   return rows;
 }
 
-/** Users of a publisher to whom an admin may send emails. */
+/** Lists the users of a publisher to whom an admin may send emails. */
 export async function listReaders(executor: Executor, publisherId: number): Promise<{ id: number; email: string }[]> {
   const { rows } = await executor.query<{ id: number; email: string }>(
     `select u.id, u.email from users u join memberships m on m.user_id = u.id
@@ -54,7 +57,10 @@ type NewSchedule = {
   dueMs: number;
 };
 
-/** Adds a recipient, or changes its schedule. @returns false if there are too many, or the report no longer exists */
+/**
+ * Adds a recipient to a report, or changes the recipient's schedule.
+ * @returns false if there are too many schedules, or the report no longer exists
+ */
 export async function saveSchedule(executor: Executor, schedule: NewSchedule, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
     `insert into report_schedules
@@ -75,7 +81,10 @@ export async function saveSchedule(executor: Executor, schedule: NewSchedule, no
   return rowCount === 1;
 }
 
-/** Ends the emails to a user, or any schedule. @returns the report, or null if there was none */
+/**
+ * Deletes a schedule. If `ofUser` is set, deletes only a schedule of that user.
+ * @returns the report id, or null if the schedule does not exist
+ */
 export async function stopSchedule(
   executor: Executor,
   { publisherId, id, ofUser }: { publisherId: number; id: number; ofUser: number | null },
@@ -88,7 +97,7 @@ export async function stopSchedule(
   return rows[0]?.report_id ?? null;
 }
 
-/** A message to send. */
+/** Message that is due to be sent. */
 export type DueSchedule = {
   id: number;
   channelId: number | null;
@@ -100,7 +109,7 @@ export type DueSchedule = {
   name: string;
   query: string;
   attempts: number;
-  /** null for a channel, or if the user no longer has access. */
+  /** Email address of the recipient. It is null for a channel, or if the user no longer has access. */
   email: string | null;
   language: string | null;
 };
@@ -109,8 +118,8 @@ export type DueSchedule = {
 const maxBatch = 5;
 
 /**
- * Takes due messages; if a process dies with one, another process sends it. Attempts follow after 4, 8, 16 … minutes,
- * so that they don't overlap.
+ * Claims due messages. If the process dies, another process sends them. Retries follow after 4, 8, 16 … minutes, so
+ * that attempts do not overlap.
  */
 export async function takeDue(executor: Executor, nowMs: number): Promise<DueSchedule[]> {
   const { rows } = await executor.query<DueSchedule>(
@@ -131,10 +140,12 @@ export async function takeDue(executor: Executor, nowMs: number): Promise<DueSch
   return rows;
 }
 
-/** Maximum number of attempts; then the message is skipped until the next one. */
+/**
+ * Maximum number of attempts. After the last one, the message is skipped, and the schedule continues with the next one.
+ */
 const maxAttempts = 6;
 
-/** Records the result of a message. A sent or skipped message leads to the next one. */
+/** Records the result of a message. If it was sent or skipped, schedules the next one. */
 export async function settleDue(
   executor: Executor,
   { id, attempts, dueAt }: DueSchedule,

@@ -27,7 +27,10 @@ type SendDeps = {
   chatChannels: ChatChannels | null;
 };
 
-/** Sends the saved reports that are due. @returns the number of due reports */
+/**
+ * Sends all saved reports that are due.
+ * @returns the number of due reports
+ */
 export async function sendDueReports(deps: SendDeps): Promise<number> {
   const schedules = await takeDue(deps.pool, deps.now());
   for (const schedule of schedules) {
@@ -40,7 +43,10 @@ export async function sendDueReports(deps: SendDeps): Promise<number> {
   return schedules.length;
 }
 
-/** @returns why it was not sent, without addresses, or null on success */
+/**
+ * Sends one report.
+ * @returns the reason for the failure, without addresses, or null on success
+ */
 async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<Problem | null> {
   const { mailer, chatChannels } = deps;
   const { channelId, email, publisherId } = schedule;
@@ -49,7 +55,7 @@ async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<Problem |
   const sent = await reportOf(deps, schedule).catch(() => problem('reportUnreadable'));
   if (sent instanceof Problem) return sent;
   if (channelId !== null) return (await chatChannels?.post(publisherId, channelId, chatMessageOf(sent))) ?? null;
-  // If a process ends between sending and recording it, the message is sent again with the same id.
+  // If a process dies after sending a message but before recording it, the message is sent again with the same id.
   const messageId = `<report-${schedule.id}-${schedule.dueAt.getTime()}@${new URL(deps.config.publicUrl).hostname}>`;
   return (mailer as NonNullable<typeof mailer>).send({ to: email as string, messageId, ...mailOf(sent) }).then(
     () => null,
@@ -58,8 +64,8 @@ async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<Problem |
 }
 
 /**
- * Returns the report with its answer for the day when it was due, however late it is sent, or the reason why
- * there is none.
+ * Returns the report and its result for the day when it was due, however late it is sent. Returns the reason if the
+ * report is not available.
  */
 async function reportOf(deps: SendDeps, schedule: DueSchedule): Promise<Sent | Problem> {
   const { publisherId, reportId, name, query, dueAt } = schedule;

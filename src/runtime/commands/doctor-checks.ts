@@ -7,10 +7,10 @@ import { findSecretProblem, findTokenKeyProblem } from '../../platform/security/
 import { createSecretBox } from '../../platform/security/secret-box.ts';
 import { checkTargets } from '../../webhooks/check-targets.ts';
 
-/** A finding. `fix` says what to do. */
+/** Result of a check. `fix` tells the operator what to do. */
 export type Finding = { check: string; state: 'good' | 'warning' | 'bad'; text: string; fix?: string };
 
-/** Timeout of the service's own address (milliseconds). */
+/** Timeout for a request to the service's own public URL, in milliseconds. */
 const answerLimitMs = 5000;
 
 /** Checks whether the service responds at its public URL. */
@@ -37,7 +37,7 @@ export async function checkAddress({ publicUrl }: Config): Promise<Finding> {
   return { check, state: 'good', text: `${publicUrl} is ready` };
 }
 
-/** Yields all findings about the database. It ends early if the schema does not exist yet. */
+/** Yields the results of all database checks. Stops early if the schema does not exist yet. */
 export async function* checkDatabase(pool: pg.Pool, config: Config): AsyncGenerator<Finding> {
   const missing = await missingMigrations(pool);
   if (missing.length > 0) {

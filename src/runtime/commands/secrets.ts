@@ -11,12 +11,12 @@ import { createSecretBox, type SecretBox } from '../../platform/security/secret-
 import { pepperMark } from '../../platform/security/user-key.ts';
 import { existingSecrets } from '../secrets.ts';
 
-/** Loads columns of a module that are sealed with SECRETS_KEY. */
+/** Loads the columns of a module that are sealed with SECRETS_KEY. */
 export type LoadSealed = () => Promise<SealedColumn | readonly SealedColumn[]>;
 
 type WalkOptions = { reseal: boolean; report?: (column: string, read: number) => void };
 
-/** Walks all columns one after the other (`walkSealed`). */
+/** Walks through all sealed columns one after the other (`walkSealed`). */
 export async function* walkAllSealed(
   executor: Executor,
   box: SecretBox,
@@ -29,7 +29,9 @@ export async function* walkAllSealed(
   }
 }
 
-/** Rotation of SECRETS_KEY and USER_PEPPER (docs/operations.md#secrets), with the configuration of the server. */
+/**
+ * Commands for rotating SECRETS_KEY and USER_PEPPER (docs/operations.md#secrets). They use the server's configuration.
+ */
 
 export const secretsStatus =
   (columns: readonly LoadSealed[]): Run =>
@@ -40,7 +42,7 @@ export const resealSecrets =
   (call) =>
     walk(call, columns, true);
 
-/** Exits with 1 if a value is sealed with none of the keys. */
+/** Counts or reseals all sealed values. Exits with code 1 if any value is not sealed with one of the keys. */
 async function walk(call: Call, columns: readonly LoadSealed[], reseal: boolean): Promise<number> {
   const { env, out, signal } = call;
   if (!hasDatabase(call)) throw usageError(noDatabaseText(env));
@@ -74,7 +76,7 @@ async function walk(call: Call, columns: readonly LoadSealed[], reseal: boolean)
   }
 }
 
-/** Prints the number of users under each pepper. They move to the current one when they are seen again. */
+/** Prints the number of users under each pepper. A user moves to the current pepper when seen again. */
 async function showUsers(executor: Executor, peppers: readonly string[], out: Output): Promise<void> {
   const marks = peppers.map(pepperMark);
   const tables = {

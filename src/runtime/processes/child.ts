@@ -1,25 +1,29 @@
 import cluster, { type Worker } from 'node:cluster';
 import { type Assignment, assignmentVariable, type Order, type Report } from './messages.ts';
 
-/** A started process, as its primary sees it. */
+/** Child process as seen by the primary process. */
 export type Child = {
   pid: number | undefined;
   assignment: Assignment;
-  /** Resolves to whether it serves, or false if it ended before. */
+  /** Resolves to true when the process is ready to serve, or to false if it ended before. */
   ready: Promise<boolean>;
   isReady: () => boolean;
-  /** How it ended, whether it had served, and how long it ran (milliseconds). */
+  /**
+   * Resolves when the process has ended: its exit code or signal, whether it had served, and its running time in
+   * milliseconds.
+   */
   ended: Promise<{ code: number | null; signal: string | null; served: boolean; livedMs: number }>;
   send: (order: Order) => void;
   onReport: (listener: (report: Report) => void) => void;
   kill: () => void;
 };
 
-/** Starts this program again with an assignment. Both write to the same output. */
+/** Starts this program again with an assignment. Parent and child write to the same output. */
 export function startChild(assignment: Assignment): Child {
   const startMs = performance.now();
   const worker = cluster.fork({ [assignmentVariable]: JSON.stringify(assignment) });
-  // A message to a process that has just died can be ignored, because its end is reported.
+  // Sending a message to a process that has just died can fail. Ignore the error, because the exit is reported
+  // separately.
   worker.on('error', () => {});
   let isReady = false;
   const ended: Child['ended'] = new Promise((resolve) => {

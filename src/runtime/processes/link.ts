@@ -2,20 +2,20 @@ import type { Registry } from 'prom-client';
 import type { MetricsPage } from '../../platform/metrics/metrics.ts';
 import { type Assignment, assignmentVariable, type Order, type Report } from './messages.ts';
 
-/** A process's connection to its primary process. */
+/** Connection between a child process and its primary process. */
 export type PrimaryLink = {
   assignment: Assignment;
-  /** Calls back once, when the primary or a signal stops this process. */
+  /** Registers a callback that runs once, when the primary or a signal asks this process to stop. */
   onStop: (stop: () => void) => void;
-  /** Reports that this process serves. */
+  /** Reports that this process is ready to serve requests. */
   ready: () => void;
-  /** Metrics page of all processes, built by the primary. */
+  /** Metrics page for all processes, built by the primary. */
   metricsPage: MetricsPage;
-  /** Sends the final metrics. Resolves when they are sent. */
+  /** Sends the final metrics to the primary. Resolves when they have been sent. */
   leave: () => Promise<void>;
 };
 
-/** Returns the link, or null if no primary started this process. */
+/** Returns the link to the primary, or null if this process was not started by a primary. */
 export function primaryLink(target: NodeJS.Process): PrimaryLink | null {
   const { [assignmentVariable]: text } = target.env;
   if (text === undefined || target.send === undefined) return null;
@@ -37,7 +37,7 @@ export function primaryLink(target: NodeJS.Process): PrimaryLink | null {
     if (order.type === 'samples wanted') void sendSamples(order.id);
     if (order.type === 'page') pages.get(order.id)?.(order.text);
   });
-  // Signals of a terminal reach the whole group; the primary decides.
+  // Ignore these signals: a terminal sends them to the whole process group, and the primary decides when to stop.
   for (const signal of ['SIGINT', 'SIGHUP'] as const) target.on(signal, () => {});
   target.on('SIGTERM', () => stop());
 

@@ -3,13 +3,16 @@ import { AggregatorRegistry } from 'prom-client';
 import type { Child } from './child.ts';
 import type { Samples } from './messages.ts';
 
-/** Timeout of a request for samples, after which a process counts with its last ones (milliseconds). */
+/**
+ * Timeout for a metrics request to a process, in milliseconds. After it, the last known metrics of the process are
+ * used.
+ */
 const answerMs = 2000;
 
-/** Types of metrics that only grow. They must not shrink when a process ends. */
+/** Metric types that only increase. Their totals must not drop when a process exits. */
 const growing = new Set<unknown>(['counter', 'histogram']);
 
-/** Metrics page of all processes. It still includes the counts of ended processes. */
+/** Creates the metrics page for all processes. The totals still include processes that have exited. */
 export function createMetricsHub(): { add: (child: Child) => void } {
   const latest = new Map<Child, Samples>();
   const waiting = new Map<number, () => void>();

@@ -11,9 +11,10 @@ import { createMetricsHub } from './metrics-hub.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
 
 /**
- * Runs PROCESSES processes of the role `api` on one port, and one of the role `worker` if ROLES includes it. This
- * process does not serve requests itself: it distributes connections, and runs the embedded database.
- * @throws StartupError if the first process ends before it serves, or one repeatedly dies at once
+ * Runs `PROCESSES` child processes with the role `api` on one port, and one with the role `worker` if `ROLES` includes
+ * it. The primary does not serve requests. It distributes connections and runs the embedded database.
+ * @throws StartupError if the first process exits before it is ready, or if a process repeatedly exits right after its
+ * start
  */
 export async function runPrimary(
   target: Pick<NodeJS.Process, 'on'>,
@@ -45,7 +46,7 @@ export async function runPrimary(
   await supervisor.gaveUp;
 }
 
-/** The first process has the role `api`, so that no work has begun if the port is in use. */
+/** The first process has the role `api`, so that a port conflict is found before any background work starts. */
 function assignmentsOf({ roles, processes }: Config, embeddedUrl: string | null) {
   const background = roles.filter((role) => role !== 'api');
   const places: (readonly Role[])[] = [...Array<readonly Role[]>(processes).fill(['api'])];

@@ -4,16 +4,19 @@ import { StartupError } from '../../platform/startup-error.ts';
 import type { Child } from './child.ts';
 import type { Assignment } from './messages.ts';
 
-/** A process that ends before it serves, or within this time of its start, has died at once (milliseconds). */
+/**
+ * Minimum uptime of a healthy process, in milliseconds. A process that exits earlier, or before it is ready, counts as
+ * an early death.
+ */
 const earlyDeathMs = 10_000;
 /**
- * Number of consecutive early deaths of a place after which all processes end, because the service manager reports this
- * better than a loop here.
+ * Maximum number of consecutive early deaths of one process. After that, all processes are stopped, because the service
+ * manager reports the failure better than a restart loop would.
  */
 const maxEarlyDeaths = 4;
-/** Pause before a process that died at once is restarted, doubled each time (milliseconds). */
+/** Delay before a process is restarted after an early death, in milliseconds. Doubles with each early death. */
 const firstPauseMs = 250;
-/** Extra time after SHUTDOWN_TIMEOUT_S before a process is killed (milliseconds). */
+/** Extra time after `SHUTDOWN_TIMEOUT_S` before a process is killed, in milliseconds. */
 const killMarginMs = 1000;
 
 type Place = { assignment: Assignment; child: Child | null; earlyDeaths: number };
@@ -27,19 +30,22 @@ type SupervisorDeps = {
 
 export type Supervisor = {
   /**
-   * Starts the first process and, when it serves, the others.
-   * @throws StartupError if the first one ends before it serves
+   * Starts the first process and, once it is ready, the others.
+   * @throws StartupError if the first process exits before it is ready
    */
   start: () => Promise<'ready' | 'stopped'>;
-  /** Replaces the processes one after another. A new one serves before the old one stops. */
+  /** Replaces the processes one by one. Each new process is ready before the old one stops. */
   replaceAll: () => Promise<void>;
   /** Stops all processes. */
   stop: () => Promise<void>;
-  /** Rejects with StartupError if a process repeatedly dies at once. */
+  /** Rejects with `StartupError` if a process repeatedly exits right after its start. */
   gaveUp: Promise<never>;
 };
 
-/** Keeps a process running at each place (docs/operations.md#several-processes-on-one-port). */
+/**
+ * Creates a supervisor that keeps one process running per assignment
+ * (docs/operations.md#several-processes-on-one-port).
+ */
 export function createSupervisor({ assignments, start, shutdownTimeoutMs, logger }: SupervisorDeps): Supervisor {
   const places: Place[] = assignments.map((assignment) => ({ assignment, child: null, earlyDeaths: 0 }));
   const running = new Set<Child>();
@@ -52,7 +58,7 @@ export function createSupervisor({ assignments, start, shutdownTimeoutMs, logger
   const gaveUp = new Promise<never>((_resolve, reject) => {
     giveUp = reject;
   });
-  // It may reject before anyone awaits it.
+  // Prevents an unhandled rejection if the promise rejects before it is awaited.
   gaveUp.catch(() => {});
 
   function launch(assignment: Assignment): Child {
@@ -77,7 +83,7 @@ export function createSupervisor({ assignments, start, shutdownTimeoutMs, logger
 
   /**
    * Replaces a process.
-   * @returns false if the new process did not start to serve; the old one stays
+   * @returns false if the new process did not become ready; the old process then keeps running
    */
   async function replace(place: Place): Promise<boolean> {
     const next = launch(later(place.assignment));
@@ -131,7 +137,7 @@ async function stopChild(child: Child, killAfterMs: number): Promise<void> {
   clearTimeout(killing);
 }
 
-/** Runs one round at a time, with at most one more waiting. */
+/** Runs one round at a time and queues at most one more. */
 function oneAtATime(round: () => Promise<void>): () => Promise<void> {
   let rounds: Promise<void> = Promise.resolve();
   let waits = false;
@@ -148,7 +154,7 @@ function oneAtATime(round: () => Promise<void>): () => Promise<void> {
 
 const later = (assignment: Assignment): Assignment => ({ ...assignment, first: false });
 
-/** A process that exits by itself has written the reason; one killed by the system or a person has not. */
+/** A process that exits by itself has already logged the reason. A process that was killed by a signal has not. */
 function neverServed({ assignment }: Place, { code, signal }: Awaited<Child['ended']>): StartupError {
   const how =
     signal === null ? `with code ${code}. What it wrote above says why.` : `by ${signal}. ${killedBy(signal)}`;

@@ -6,7 +6,7 @@ import type { SourceSettings } from '../settings.ts';
 
 const names = ['traits', 'group_traits', 'audiences', 'events'] as const;
 
-/** Mappings as lines: `trait = attribute`, or a single name if both are the same. */
+/** Formats a mapping as lines of `trait = attribute`, or a single name if both names are equal. */
 const linesOf = (mapping: Readonly<Record<string, string>>): string =>
   Object.entries(mapping)
     .map(([from, to]) => (from === to ? from : `${from} = ${to}`))
@@ -34,7 +34,7 @@ export function settingsToForm({
   };
 }
 
-/** Reads the typed settings, unchecked. `secret` undefined: unchanged. */
+/** Reads the entered settings without validating them. If `secret` is undefined, the stored secret is kept. */
 export function readSettings(fields: Fields) {
   const [traits, groupTraits, audiences, events] = names.map((name) => mappingOf(fields.text(name)));
   const outcomes = Object.entries(events ?? {}).map(([event, to]) => {
@@ -88,7 +88,7 @@ export function settingsFields(form: FormBuilder, hasSecret: boolean): Html {
     )}`;
 }
 
-/** Describes the mapping in words, one sentence for each entry. */
+/** Describes the mapping in plain language, one sentence per entry. */
 export function inWords({ traits, group_traits, audiences, events, create_audiences }: SourceSettings): Html {
   const sentences = [
     ...Object.entries(traits).map(([from, to]) => tHtml('sources.traitBecomes', { from, to })),

@@ -21,7 +21,10 @@ const path = '/settings/sources';
 
 type Services = Shell & { management: ManagementClient; secretBox: SecretBox };
 
-/** Pages of sources: the mapping of events from Segment and RudderStack, and the results of the latest ones. */
+/**
+ * Registers the event source pages: the mapping of Segment and RudderStack events, and the results of the latest
+ * events.
+ */
 export function sourcePages(app: App, services: Services): void {
   const pages = publisherPages(app, services);
   pages.get(path, 'admin', (context) => sourcesPage(services, context));
@@ -107,7 +110,7 @@ const whyOf = ({ refusal, effects, notes }: SourceEvent): string =>
 const noteText = ({ path: at, reason }: Note): string =>
   `${at.slice(1).replaceAll('/', '.')} ${t(`sources.note_${reason}`)}`;
 
-/** Notice when values of the latest events were ignored. */
+/** Renders a notice if values of the latest events were ignored. */
 function ignoredNotice(events: readonly SourceEvent[]): Html {
   const count = events.filter(({ notes }) => notes.length > 0).length;
   return count === 0 ? nothing : notice('warn', html`<p>${t('sources.ignoredValues', { count })}</p>`);

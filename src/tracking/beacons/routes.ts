@@ -8,13 +8,13 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { Recorder } from '../recorder.ts';
 import type { VerifyToken } from '../verify-token.ts';
 
-/** Transparent 1×1 picture. */
+/** Transparent 1×1 image. */
 const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mNgAAIAAAUAAen63NgAAAAASUVORK5CYII=',
   'base64',
 );
 
-/** Headers of every response to a tracking URL: any page may load it, and no cache may store it. */
+/** Headers of every tracking response. Any page may load it, and no cache may store it. */
 export const trackingHeaders = {
   'cache-control': 'no-store',
   'cross-origin-resource-policy': 'cross-origin',
@@ -24,19 +24,22 @@ const imageHeaders = { 'content-type': 'image/png', ...trackingHeaders };
 
 export const sendImage = (reply: FastifyReply): FastifyReply => reply.headers(imageHeaders).send(png);
 
-/** Response of a beacon. */
+/** Response to a valid beacon request. */
 const image = hotAnswer(200, imageHeaders, png);
-/** Response to a bad, expired or foreign token. */
+/** Response to a request with an invalid, expired or foreign token. */
 const badTokenImage = hotAnswer(400, imageHeaders, png);
 
-/** Responds to a bad token with the image and 400, or with 429 after too many failures of this address. */
+/**
+ * Responds to an invalid token with the image and status 400, or with 429 after too many failures from the client
+ * address.
+ */
 export function refuseToken(failures: FailureLimit, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const limited = failures.charge(request.ip);
   if (limited !== null) throw limited;
   return sendImage(reply.code(400));
 }
 
-/** An image response in the API reference. */
+/** Describes an image response for the API reference. */
 export const imageAnswer = (description: string) => ({
   description,
   content: { 'image/png': { schema: Type.String({ format: 'binary' }) } },
@@ -79,7 +82,10 @@ const ownSchema = {
   }),
 };
 
-/** Adds the image beacons (docs/reference/tracking-and-conversions.md#tracking-urls), the most frequent requests. */
+/**
+ * Registers the image beacon routes (docs/reference/tracking-and-conversions.md#tracking-urls), which receive the most
+ * requests.
+ */
 export function addBeaconRoutes(scope: App, hot: HotRoutes, { failures, verify, recorder }: BeaconDeps): void {
   const serve = hot(scope);
   const addRoute = (kind: TrackedKind, path: string, described: object): void => {

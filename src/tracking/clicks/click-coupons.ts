@@ -12,16 +12,17 @@ import type { TrackedRequest } from '../verify-token.ts';
 import type { Landing } from './landing.ts';
 
 /**
- * Codes of users who click (docs/reference/perks-and-wallet.md#coupons). Must not be called for offers without codes.
+ * Issues coupon codes on clicks (docs/reference/perks-and-wallet.md#coupons). Must not be called for offers without
+ * coupons.
  */
 export type ClickCoupons = {
   /**
-   * Gives the user of a click a code if the pool gives codes at clicks. Otherwise returns the user's existing code if
-   * the landing page needs it. Resolves after the commit.
-   * @returns null if there is no code
+   * Issues a code to the user if the coupon pool issues codes on clicks. Otherwise returns the user's existing code if
+   * the landing page needs one. Resolves after the commit.
+   * @returns the code, or null if there is none
    */
   codeOf: (click: TrackedRequest, landing: Landing) => Promise<string | null>;
-  /** Resolves when nothing is waiting or under way. */
+  /** Resolves when no request is queued or in progress. */
   drain: () => Promise<void>;
 };
 
@@ -42,7 +43,7 @@ export function createClickCoupons({ pool, dbHealth, batchMeters, coupons }: Cli
     codeOf: async (click, landing) => {
       const { claims, suspicious } = click.event;
       const isAsked = click.offer.coupon?.giveAt === 'click' || landing.needsCoupon;
-      // The token of a QR code has no user, and neither has a bot.
+      // QR code tokens and bots have no user.
       const isUser = claims.sessionId !== null && suspicious !== 'bot';
       const code = isAsked && isUser ? await batcher.add(click) : null;
       return code ?? offerAt(click.offer, click.event.atMs).coupon?.sharedCode ?? null;
@@ -51,7 +52,7 @@ export function createClickCoupons({ pool, dbHealth, batchMeters, coupons }: Cli
   };
 }
 
-/** Codes of these clicks, in order; null if the session has no user, or no code is left. */
+/** Returns the codes of these clicks, in order. A code is null if the session has no user or no code is left. */
 async function codesOf(executor: Executor, coupons: CouponIssuer, clicks: readonly TrackedRequest[]) {
   const users = await findUsers(executor, clicks);
   const wants = clicks.flatMap((click, index): (CouponWant & { index: number })[] => {
@@ -72,7 +73,7 @@ async function codesOf(executor: Executor, coupons: CouponIssuer, clicks: readon
   return codes;
 }
 
-/** Users of the clicks' sessions. */
+/** Loads the users of the clicks' sessions. */
 async function findUsers(executor: Executor, clicks: readonly TrackedRequest[]): Promise<Map<string, string>> {
   const events = clicks.map(({ event }) => event);
   const { rows } = await executor.query<{ id: string; pub_user_id: string }>({

@@ -2,24 +2,24 @@ import type { TokenKey } from '../../config.ts';
 import { readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
 import { createSealedIds } from '../../platform/security/sealed-id.ts';
 
-/** The click that a click id refers to. */
+/** Click that a click id refers to. */
 export type ClickRef = { sessionId: string; offerId: number };
 
 export type ClickIdCodec = {
   /**
    * Creates a click id.
-   * @returns 51 characters of base64url; the same for every repeat of a click
+   * @returns 51 characters of base64url, which are the same if the click is repeated
    */
   mint: (click: ClickRef) => string;
   read: (clickId: string) => ClickRef | null;
 };
 
-/** Length of session and offer (bytes). */
+/** Length of the encoded session and offer ids, in bytes. */
 const idLength = 20;
 
 /**
- * Click ids are opaque, because advertisers get them and must not learn anything about the session
- * (docs/reference/tracking-and-conversions.md#tracking-urls).
+ * Creates a codec for click ids. They are opaque, because advertisers receive them and must not learn anything about
+ * the session (docs/reference/tracking-and-conversions.md#tracking-urls).
  */
 export function createClickIdCodec(tokenKeys: readonly TokenKey[]): ClickIdCodec {
   const sealed = createSealedIds(tokenKeys, 'click-id', idLength);

@@ -6,8 +6,8 @@ import { createClickIdCodec } from './click-id.ts';
 import { createSessionAlias, fillLanding, parseLanding } from './landing.ts';
 
 /**
- * Stores a click if it is recorded, and gives its code.
- * @returns the URL of the landing page
+ * Handles a click: stores it if it must be recorded, and issues its coupon code.
+ * @returns the landing page URL
  */
 export type FollowClick = (tracked: TrackedRequest) => Promise<string>;
 

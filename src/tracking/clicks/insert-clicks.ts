@@ -11,18 +11,20 @@ import {
   type Values,
 } from '../event-rows.ts';
 
-/** A click. If `recorded` is false, it is not stored, and only the data for `wantsSession` is read. */
+/**
+ * Click to store. If `recorded` is false, the click is not stored. If `wantsSession` is true, its session data is read.
+ */
 export type Click = TrackedEvent & { recorded: boolean; wantsSession: boolean };
 
-/** Session data for the macros of a landing page. */
+/** Session data for landing page macros. */
 export type ClickSession = { placement: string };
 
-/** Threshold of an invalid click: a person does not click this soon after the impression (milliseconds). */
+/** Minimum time between an impression and a valid click, in milliseconds. No person clicks faster. */
 const tooFastMs = 100;
 
 /**
- * `offset 0` makes the lookups index probes per row. As a join, a plan made while a partition was small would read
- * whole partitions later. With the list of the batch's days, a click takes 0.4 ms instead of 2.3 ms in 98 partitions.
+ * `offset 0` forces one index probe per row. As a join, a plan made for a small partition would later scan whole
+ * partitions. With 98 partitions, the list of days reduces the time per click from 2.3 ms to 0.4 ms.
  */
 const clicksSql = `
 insert into events (${eventColumns})
@@ -56,16 +58,16 @@ cross join lateral (
 ) s
 where c.wanted`;
 
-/** Row of a stored click or, without `suspicious`, the session of the click with this index. */
+/** Result row: a stored click with its suspicion, or the session data of the click at this index. */
 type StoredRow = { index: null; suspicious: string | null };
 type SessionRow = { index: number; placement: string };
 
-/** Called with the suspicion of each new click, or null. */
+/** Callback for each new click, with the reason why it is suspicious, or null. */
 type OnStored = (suspicion: string | null) => void;
 
 /**
  * Stores clicks.
- * @returns the session data that each landing page needs, or null
+ * @returns the session data for each click, or null if its landing page does not need any
  */
 export async function insertClicks(
   executor: Executor,
@@ -93,7 +95,7 @@ export async function insertClicks(
 
 /**
  * Stores clicks.
- * @returns clicks that are new and not suspicious
+ * @returns the clicks that are new and not suspicious
  */
 export const insertNewClicks = (
   executor: Executor,
@@ -102,7 +104,7 @@ export const insertNewClicks = (
 ): Promise<NewEvent[]> =>
   insertReturningNew(executor, { name: 'insert_new_clicks', text: clicksSql, values: valuesOf(clicks) }, onStored);
 
-/** Like `insertClicks`, for clicks that are already stored. */
+/** Reads the same session data as `insertClicks`, for clicks that are already stored. */
 export async function findClickSessions(
   executor: Executor,
   clicks: readonly Click[],

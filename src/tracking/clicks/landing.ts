@@ -4,23 +4,25 @@ import { fillUrl, parseUrlTemplate, type UrlTemplate, urlMacros } from '../../pl
 import { writeUuid } from '../../platform/lib/uuid7.ts';
 import { createSigner } from '../../platform/security/tracking-token.ts';
 
-/** A stored landing URL, which may contain macros such as `{click_id}`. */
+/** Stored landing page URL, which may contain macros such as `{click_id}`. */
 export type Landing = UrlTemplate & { needsSession: boolean; needsCoupon: boolean };
 
-/** Values of the macros. Absent and null values, and unknown macros, become empty. */
+/** Macro values. Unknown macros and absent or null values are replaced with an empty string. */
 export type LandingValues = Record<LandingMacro, string | number | null> & {
   click_id: string;
-  /** The session's alias for the campaign. */
+  /** Session alias for the campaign. */
   session_id: string | null;
   placement: string | null;
-  /** The user's code of the offer. */
+  /** User's coupon code for the offer. */
   coupon_code: string | null;
   offer_id: number;
   campaign_id: number;
   publisher_id: number;
 };
 
-/** Parses a stored landing URL; returns null for anything but https. Macros are recognised only after the host. */
+/**
+ * Parses a stored landing page URL. Returns null unless it is an https URL. Macros are recognised only after the host.
+ */
 export function parseLanding(landingUrl: string): Landing | null {
   const template = /^https:/i.test(landingUrl) ? parseUrlTemplate(landingUrl) : null;
   if (template === null) return null;
@@ -29,9 +31,10 @@ export function parseLanding(landingUrl: string): Landing | null {
 }
 
 /**
- * Returns the URL that a click is redirected to (docs/reference/tracking-and-conversions.md#tracking-urls). Macros are
- * filled and percent-encoded. A parameter named `clickIdParam` gets the click id, whatever its value was; it is added
- * if there is neither such a parameter nor the macro. No value can change the origin.
+ * Builds the URL to which a click is redirected (docs/reference/tracking-and-conversions.md#tracking-urls):
+ * - Macros are replaced with percent-encoded values. No value can change the origin.
+ * - The parameter `clickIdParam` is set to the click id. It is added if the URL has neither the parameter nor the click
+ *   id macro.
  */
 export function fillLanding(landing: Landing, clickIdParam: string, values: LandingValues): string {
   const byName: ReadonlyMap<string, string | number | null> = new Map(Object.entries(values));
@@ -42,7 +45,7 @@ export function fillLanding(landing: Landing, clickIdParam: string, values: Land
   return url.href;
 }
 
-/** Replaces the values of a parameter, and keeps the encoding of the rest of the query. */
+/** Replaces the value of a query parameter and leaves the encoding of the rest of the query unchanged. */
 const replaceParameter = (search: string, name: string, value: string): string =>
   search
     .slice(1)
@@ -51,15 +54,15 @@ const replaceParameter = (search: string, name: string, value: string): string =
     .join('&');
 
 /**
- * Alias of a session for an advertiser, in a landing page's macro `{session_id}`
+ * Returns the session alias for an advertiser, used for the landing page macro `{session_id}`
  * (docs/reference/tracking-and-conversions.md#tracking-urls). It is the same for all clicks of a session on a campaign.
- * It cannot be reversed, nor matched with that of another campaign.
+ * It cannot be reversed or linked to the alias for another campaign.
  */
 export type SessionAlias = (sessionId: string, campaignId: number) => string;
 
 /**
- * Creates the aliases.
- * @returns a function that returns 22 characters of base64url; they change with the first key
+ * Creates the session alias function.
+ * @returns a function that returns 22 characters of base64url, which change when the first key changes
  */
 export function createSessionAlias(tokenKeys: readonly TokenKey[]): SessionAlias {
   const signer = createSigner(tokenKeys, 'session-alias');

@@ -43,15 +43,18 @@ const schema = {
   response: { 204: noDestination, 302: redirect, 400: badTokenAnswer, ...errorAnswers() },
 };
 
-/** Redirects a click to its landing page (docs/reference/tracking-and-conversions.md#tracking-urls). */
+/**
+ * Registers the route that redirects a click to its landing page
+ * (docs/reference/tracking-and-conversions.md#tracking-urls).
+ */
 export async function clickRoutes(app: App, { catalog, config, failures, verify, follow }: ClickDeps): Promise<void> {
-  /** Whether the offer can be saved to the wallet. The click of a QR code has no user. */
+  /** Whether the offer can be saved to the wallet. Clicks on QR codes have no user. */
   const isSaveable = ({ offer, event: { claims } }: TrackedRequest): boolean =>
     claims.sessionId !== null &&
     offer.walletEnabled &&
     catalog.current().publishers.get(claims.publisherId)?.walletEnabled === true;
 
-  // A malformed query gets the image, not a validation error.
+  // Skip validation: a malformed query must get the image response, not a validation error.
   app.get('/sdk/offer-click', { schema, ...unvalidated, config: { errorPages } }, async (request, reply) => {
     const { t, save_for_later } = request.query as Record<string, unknown>;
     const tracked = verify(request, t, 'click');

@@ -4,10 +4,10 @@ import type { Campaign, Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { Booking, CountedTotal } from '../bookings.ts';
 
-/** A booking with the stored conversion of its transaction, which a void reverses. */
+/** Booking with the stored conversion of the same transaction, which a void reverses. */
 type CountedBooking = { booking: Booking; click: { conversion: Booking | null } };
 
-/** Totals that `countBookings` counts the conversions of an offer in. */
+/** Returns the totals in which `countBookings` counts the conversions of an offer. */
 export function totalsCounting(
   snapshot: Snapshot,
   { offerId, publisherId }: { offerId: number; publisherId: number },
@@ -18,7 +18,7 @@ export function totalsCounting(
 
 const nameOf = ({ publisherId }: LimitedTotal): CountedTotal => (publisherId === null ? 'campaign' : 'publisher');
 
-/** Whether `countBookings` has to count one of them. */
+/** Whether any of the bookings must be counted by `countBookings`. */
 export const areCounted = (snapshot: Snapshot, bookings: readonly CountedBooking[]): boolean => {
   const activeCaps = activeCapsOf(snapshot);
   return bookings.some(({ booking: { offerId, publisherId } }) => {
@@ -28,10 +28,10 @@ export const areCounted = (snapshot: Snapshot, bookings: readonly CountedBooking
 };
 
 /**
- * Counts new bookings in the usage of campaigns and in the histories that caps need. A void reverses the amount in the
- * periods of its conversion, in the totals that it was counted in, and removes the conversion from the user's history.
- * Suspicious bookings are not counted, and amounts that are unbilled for lack of an exchange rate are in no budget.
- * @returns the ids of bookings that no longer fit into a budget
+ * Counts new bookings in campaign usage and in the user histories that caps need. Suspicious bookings are not counted.
+ * Amounts that are unbilled for lack of an exchange rate are in no budget. A void subtracts its amount from the periods
+ * and totals in which its conversion was counted, and removes the conversion from the user's history.
+ * @returns the ids of the bookings that no longer fit into a budget
  */
 export async function countBookings(
   executor: Executor,
@@ -59,14 +59,14 @@ const toEvent = (booking: Booking, campaign: Campaign): CountedEvent => ({
   offerId: booking.offerId,
   campaign,
   atMs: booking.bookedAtMs,
-  // Payments are in the currency of the campaign, even if the snapshot does not have its latest currency yet.
+  // Payouts are in the campaign currency, even if the snapshot does not contain the latest currency yet.
   revenueMicros: Number(booking.payoutMicros),
 });
 
 type CountedVoid = { booking: Booking; conversion: Booking | null; event: CountedEvent };
 
 function toVoided({ booking, conversion, event }: CountedVoid): VoidedConversion {
-  // Bookings of earlier releases may have another currency; they were counted in no budget.
+  // Bookings from earlier releases may have another currency. These were not counted in any budget.
   const isInCurrency = booking.currency === event.campaign.payout.currency;
   return {
     ...event,

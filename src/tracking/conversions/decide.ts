@@ -14,27 +14,27 @@ import { type ConvertedClick, maxBookings } from './find-clicks.ts';
 import type { ConversionReport } from './request.ts';
 
 /**
- * How long after the click a conversion is accepted (milliseconds;
- * docs/reference/tracking-and-conversions.md#conversions). A void is accepted as long as the click is stored.
+ * Maximum time between a click and its conversion, in milliseconds
+ * (docs/reference/tracking-and-conversions.md#conversions). Voids are accepted for as long as the click is stored.
  */
 const maxClickAgeMs = 30 * dayMs;
 
-/** A report in the queue. */
+/** Queued conversion report. */
 export type QueuedReport = {
   report: ConversionReport;
   click: ClickRef;
-  /** Hashes of the transaction id: under the current pepper, then under earlier ones. */
+  /** Transaction id hashes: first with the current pepper, then with earlier peppers. */
   txnKeys: readonly string[];
-  /** Trace of the request. */
+  /** Trace context of the request. */
   trace: Trace | null;
 };
 
-/** A row to add to the ledger, with the data of its postback. */
+/** New ledger row, with the data for its postback. */
 export type NewBooking = { outcome: 'book'; booking: Booking; click: ConvertedClick; trace: Trace | null };
 
 /**
- * Decision about a report, with its booking, or the first booking for a duplicate. `ignored` is for a developer's
- * session, whose booking is not stored; the booking is null for a void.
+ * Decision about a report. It contains the new booking, or the first booking if the report is a duplicate. `ignored` is
+ * used for dev sessions, whose bookings are not stored. Its booking is null for a void.
  */
 export type Decision =
   | { outcome: 'refused'; error: AppError }
@@ -42,7 +42,9 @@ export type Decision =
   | { outcome: 'duplicate'; booking: Booking }
   | NewBooking;
 
-/** Input of a decision: the configuration, the id of a new booking, the time, and a function that opens a secret. */
+/**
+ * Context of a decision: the configuration, the id of a new booking, the time, and a function that decrypts secrets.
+ */
 type DecisionContext = {
   snapshot: Snapshot;
   id: string;
@@ -58,7 +60,7 @@ const refused = (code: ErrorCode, message?: Problem): Decision => ({
 /**
  * Decides about a report. Pure function. Rejections: click_not_found, invalid_signature, click_expired,
  * conversion_not_found, conversion_conflict, too_many_conversions, invalid_request.
- * @param click click of the report; null if it does not exist
+ * @param click reported click, or null if it does not exist
  */
 export function decide(queued: QueuedReport, click: ConvertedClick | null, context: DecisionContext): Decision {
   const { report, trace } = queued;
@@ -121,7 +123,7 @@ const bookingOf = (
   };
 };
 
-/** Fields of a new row that do not depend on the conversion. */
+/** Returns the fields of a new ledger row that do not depend on the reported conversion. */
 const identityOf = ({ txnId }: ConversionReport, click: ConvertedClick, { snapshot, id, nowMs }: DecisionContext) => ({
   day: click.day,
   sessionId: click.sessionId,
@@ -135,12 +137,14 @@ const identityOf = ({ txnId }: ConversionReport, click: ConvertedClick, { snapsh
   bookedAtMs: nowMs,
 });
 
-/** Maximum amount that is booked (millionths): that of a report without conversion. */
+/**
+ * Maximum booked amount, in millionths. The same limit applies to reported amounts that need no currency conversion.
+ */
 const mostMicros = 999_999_999_999_999n;
 
 /**
- * Payment of a conversion in the currency of its campaign. It is unbilled if there is no exchange rate, or the
- * converted amount exceeds the maximum. A suspicious click pays nothing.
+ * Computes the payout of a conversion in the campaign currency. The amount is unbilled if there is no exchange rate, or
+ * if the converted amount exceeds the maximum. A suspicious click pays nothing.
  */
 function moneyOf(
   { currency: reportedCurrency }: ConversionReport,
@@ -161,8 +165,8 @@ function moneyOf(
 }
 
 /**
- * Exchanges an amount by the rate of a publisher, on the day of an instant in its time zone. Returns null if there is
- * no rate.
+ * Converts an amount with the publisher's exchange rate for the current day in the publisher's time zone. Returns null
+ * if there is no rate.
  */
 function exchange(
   { publishers }: Snapshot,
@@ -177,14 +181,18 @@ function exchange(
 }
 
 /**
- * Reported amount, else the fixed payout of the campaign. Null if a share of the sale is paid and the sale is missing.
+ * Returns the reported amount, or otherwise the fixed payout of the campaign. Null if the payout is a share of the sale
+ * and the sale amount is missing.
  */
 function payoutOf({ givenMicros }: ConversionReport, { payoutKind, payoutMicros }: ConvertedClick): bigint | null {
   if (payoutKind === 'cps') return givenMicros === null ? null : shareOf(givenMicros, payoutMicros);
   return givenMicros ?? (payoutKind === 'cpa' ? payoutMicros : 0n);
 }
 
-/** Whether a report repeats the first one. It may omit amount and currency; if present, they must be the same. */
+/**
+ * Whether a report repeats the first one. It may omit the amount and currency, but if they are present, they must
+ * match.
+ */
 function isSame({ givenMicros, currency }: ConversionReport, first: Booking): boolean {
   const isSameAmount = givenMicros === null || givenMicros === reportedMicros(first);
   return isSameAmount && (currency === null || currency === givenCurrencyOf(first));

@@ -7,12 +7,12 @@ import type { Booking } from '../bookings.ts';
 import type { ClickRef } from '../clicks/click-id.ts';
 import { postbackEvent } from './postback.ts';
 
-/** A click with the reported event and transaction. */
+/** Click to look up, with the reported event and transaction. */
 export type Lookup = ClickRef & { event: string; txnKey: string };
 
-/** A click with all data for deciding about its conversions and reporting them. */
+/** Click with all data that is needed to decide about its conversions and to send their postbacks. */
 export type ConvertedClick = ClickRef & {
-  /** Day of the session. */
+  /** UTC day of the session. */
   day: string;
   publisherId: number;
   campaignId: number;
@@ -20,33 +20,33 @@ export type ConvertedClick = ClickRef & {
   advertiserName: string;
   isLoyalty: boolean;
   payoutKind: PayoutKind;
-  /** Payout of the campaign for this publisher; for `cps` a percentage, in millionths. */
+  /** Campaign payout for this publisher, in millionths. For `cps`, it is a percentage. */
   payoutMicros: bigint;
   payoutCurrency: string;
-  /** Multiplier of the publisher's own currency, in millionths. */
+  /** Currency multiplier of the publisher, in millionths. */
   currencyMultiplier: bigint;
-  /** The advertiser's secret; null if reports need no signature. */
+  /** Encrypted secret of the advertiser, or null if reports need no signature. */
   secretSealed: Buffer | null;
-  /** Whether it is a click of a developer's session, which is not stored. */
+  /** Whether the click belongs to a dev session. Such clicks are not stored. */
   dev: boolean;
-  /** Null in a dev session. */
+  /** Click time in epoch milliseconds, or null in a dev session. */
   clickAtMs: number | null;
   suspicious: string | null;
   pubUserId: string | null;
-  /** Whether the user was erased. Nothing that could identify them may be stored any more. */
+  /** Whether the user was erased. If so, no data that could identify the user may be stored. */
   erased: boolean;
   /** Custom attributes of the fetch. */
   custom: Readonly<Record<string, string>>;
-  /** Bookings with the event and transaction of the lookup. */
+  /** Existing conversion and void for the reported event and transaction, or null if there is none. */
   conversion: Booking | null;
   void: Booking | null;
-  /** Number of ledger rows for this click, up to `maxBookings`. */
+  /** Number of ledger rows for this click, counted up to `maxBookings`. */
   bookings: number;
-  /** Endpoints that receive postbacks of its conversions. */
+  /** Endpoints that receive the postbacks of the click's conversions. */
   targets: readonly Target[];
 };
 
-/** Maximum number of conversions and voids of a click. */
+/** Maximum number of conversions and voids per click. */
 export const maxBookings = 200;
 
 const bookingSql = (days: string, isVoid: boolean): string => `(
@@ -64,9 +64,9 @@ const bookingSql = (days: string, isVoid: boolean): string => `(
   offset 0)`;
 
 /**
- * One index probe of each primary key per click. The list of the batch's days lets the planner skip all other
- * partitions; `offset 0` prevents the probes from becoming joins. The click of a scanned QR code has no session, and a
- * developer's session has no click.
+ * Uses one primary key probe per table and click. The list of days lets the planner skip all other partitions, and
+ * `offset 0` keeps the probes from becoming joins. A click on a scanned QR code has no session, and a dev session has
+ * no stored click.
  */
 const findSql = (days: string): string => `
 select c.index::integer, c.day::text, c.session_id as "sessionId", c.offer_id as "offerId",
@@ -120,8 +120,8 @@ type ClickRow = Omit<ConvertedClick, 'payoutMicros' | 'currencyMultiplier' | 'co
 };
 
 /**
- * Finds clicks in one statement.
- * @returns null for a click that does not exist, or whose day was dropped
+ * Looks up clicks in one statement.
+ * @returns one entry per lookup, which is null if the click does not exist or its day was dropped
  */
 export async function findClicks(
   executor: Executor,
@@ -144,8 +144,8 @@ export async function findClicks(
 }
 
 /**
- * Most clicks are of today or yesterday. If the statement itself contains these days, PostgreSQL keeps its plan. With
- * days in a parameter it plans each batch, which takes as long as everything else
+ * Most clicks are from today or yesterday. With these days as literals in the statement, PostgreSQL reuses its plan.
+ * With days as a parameter, it plans every batch, which takes as long as everything else
  * (docs/adr/0017-conversions-in-two-statements.md).
  */
 function statementOf(days: readonly string[], nowMs: number, values: readonly (readonly (string | number)[])[]) {

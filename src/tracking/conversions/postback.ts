@@ -4,7 +4,7 @@ import { microsToNumber } from '../../platform/money.ts';
 import type { EventType, SampleContext } from '../../webhooks/events.ts';
 import type { Booking } from '../bookings.ts';
 
-/** Name of the webhook event for postbacks of bookings. */
+/** Webhook event name for conversion postbacks. */
 export const postbackEvent = 'conversion';
 
 const payload = Type.Object({
@@ -36,27 +36,27 @@ const payload = Type.Object({
   payload: Type.Record(Type.String(), Type.Unknown(), { description: 'Custom attributes of the fetch.' }),
 });
 
-/** Body of a postback (docs/guides/conversions.md#for-publishers). */
+/** Postback body (docs/guides/conversions.md#for-publishers). */
 type Postback = Static<typeof payload>;
 
-/** Text of a time in epoch milliseconds; empty for null. */
+/** Formats epoch milliseconds as an ISO 8601 time. Returns an empty string for null. */
 export const isoOrEmpty = (timeMs: number | null): string => (timeMs === null ? '' : new Date(timeMs).toISOString());
 
-/** Returns the bytes of a postback. */
+/** Encodes a postback as JSON bytes. */
 export const encodePostback = (postback: Postback): Buffer => Buffer.from(JSON.stringify(postback));
 
-/** Data of a booking's click that its postback contains. */
+/** Click data that the postback of a booking contains. */
 type PostedClick = {
   advertiserName: string;
   pubUserId: string | null;
   custom: Readonly<Record<string, string>>;
-  /** Conversion that a void reverses. */
+  /** Conversion that the void reverses, or null if there is none. */
   conversion: Booking | null;
 };
 
 /**
- * Postback of a booking. A void has the id and time of the conversion that it reverses, negative amounts, and its own
- * time.
+ * Builds the postback of a booking. A void has the id and time of the conversion that it reverses, negative amounts,
+ * and its own time.
  */
 export function bookingPostback(booking: Booking, click: PostedClick): Buffer {
   const conversion = (booking.isVoid ? click.conversion : null) ?? booking;
@@ -110,7 +110,7 @@ const buildSample = ({ nowMs }: SampleContext): Buffer =>
     payload: { subid: 'test' },
   });
 
-/** Postback of a conversion (docs/reference/tracking-and-conversions.md#conversions). */
+/** Event type of conversion postbacks (docs/reference/tracking-and-conversions.md#conversions). */
 export const conversionEvent: EventType = {
   name: postbackEvent,
   title: 'Postback',

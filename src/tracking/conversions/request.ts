@@ -4,7 +4,10 @@ import { textOrNumber } from '../../platform/http/schemas.ts';
 import { isCurrency, parseMicros } from '../../platform/money.ts';
 import { problem } from '../../platform/problem.ts';
 
-/** Excludes control characters: PostgreSQL cannot store NUL, and a line break would end a line of the signed text. */
+/**
+ * Pattern for text without control characters. PostgreSQL cannot store NUL, and a line break would start a new line in
+ * the signed text.
+ */
 const noControlCharacters = '^[^\\u0000-\\u001f\\u007f]*$';
 const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ maxLength, pattern: noControlCharacters, description }));
@@ -26,7 +29,7 @@ const payoutText =
 const txnText = "Advertiser's id of the transaction. An event of a click with the same `txn_id` counts once.";
 const voidText = '1 or true reverses the conversion with the same click_id, event and txn_id.';
 
-/** Query of a report; all values are text. */
+/** Query parameters of a conversion report, all as text. */
 export const conversionQuery = Type.Object({
   ...fields,
   payout: text(32, payoutText),
@@ -34,7 +37,7 @@ export const conversionQuery = Type.Object({
   void: text(5, voidText),
 });
 
-/** JSON or form body of a report. */
+/** JSON or form body of a conversion report. */
 export const conversionBody = Type.Object(
   {
     ...fields,
@@ -55,7 +58,7 @@ export const conversionBody = Type.Object(
 
 type ReportFields = Static<typeof conversionBody>;
 
-/** A validated report of an advertiser. */
+/** Validated conversion report from an advertiser. */
 export type ConversionReport = {
   clickId: string;
   event: string;
@@ -75,7 +78,7 @@ export type ConversionReport = {
 const defaultEvent = 'conversion';
 
 /**
- * Reads query and body, both validated against their schemas. Fields of the body take precedence.
+ * Reads the query and body, both already validated against their schemas. Body fields take precedence.
  * @throws AppError invalid_request
  */
 export function readConversion(query: ReportFields, body: ReportFields): ConversionReport {
@@ -114,7 +117,7 @@ export function readConversion(query: ReportFields, body: ReportFields): Convers
   };
 }
 
-/** Other names of the parameters in advertisers' systems. */
+/** Alternative parameter names that advertiser systems use. */
 const otherNames: Readonly<Record<string, readonly string[]>> = {
   click_id: ['click'],
   event: ['event_name', 'event_type'],
@@ -132,8 +135,9 @@ const meantBy = new Map(
 );
 
 /**
- * Finds parameters that were probably meant as a missing one. A report with `amount` would book no revenue, and nobody
- * would notice (docs/guides/conversions.md). All other unknown ones are the advertiser's own, and ignored.
+ * Finds unknown parameters that were probably meant as a missing one. For example, a report with `amount` would book no
+ * revenue, and nobody would notice (docs/guides/conversions.md). All other unknown parameters belong to the advertiser
+ * and are ignored.
  */
 function findMisspelt(parameters: Readonly<Record<string, unknown>>): ErrorDetail[] {
   return Object.keys(parameters).flatMap((name) => {
@@ -143,7 +147,7 @@ function findMisspelt(parameters: Readonly<Record<string, unknown>>): ErrorDetai
   });
 }
 
-/** The parameter that differs in one letter, or in the order of two. */
+/** Returns the known parameter that differs by one letter or by two swapped letters. */
 const neighbourOf = (name: string): string | undefined =>
   Object.keys(otherNames).find((parameter) => isNear(name, bare(parameter)));
 

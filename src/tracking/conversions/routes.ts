@@ -50,8 +50,8 @@ const imageAnswers = {
 type ConversionRoutes = ConversionDeps & { failures: FailureLimit };
 
 /**
- * Routes for advertisers' reports of conversions (docs/reference/tracking-and-conversions.md#conversions), server to
- * server or as an image on a page.
+ * Registers the routes on which advertisers report conversions, server to server or with an image on a page
+ * (docs/reference/tracking-and-conversions.md#conversions).
  */
 export async function conversionRoutes(app: App, { failures, ...deps }: ConversionRoutes): Promise<void> {
   const conversions = createConversionService(deps);

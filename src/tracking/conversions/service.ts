@@ -24,13 +24,13 @@ import { type ConvertedClick, findClicks, type Lookup } from './find-clicks.ts';
 import { bookingPostback, postbackEvent } from './postback.ts';
 import type { ConversionReport } from './request.ts';
 
-/** Result of a report. A repeat is answered with `duplicate` and the first booking, and changes nothing. */
+/** Result of a conversion report. A repeated report returns `duplicate` with the first booking and changes nothing. */
 export type ReportResult = { message: 'recorded' | 'duplicate'; booking: Booking | null };
 
 export type ConversionService = {
   /**
-   * Books a conversion or its void and creates its postback in one transaction; resolves after the commit. Errors:
-   * those of `decide`, unavailable.
+   * Books a conversion or void and creates its postback, in one transaction. Resolves after the commit.
+   * @throws AppError `unavailable`, and the errors of `decide`
    */
   record: (report: ConversionReport, trace: Trace | null) => Promise<ReportResult>;
   drain: () => Promise<void>;
@@ -44,19 +44,23 @@ export type ConversionDeps = {
   secretBox: SecretBox;
   batchMeters: BatchMeters;
   eventMeter: EventMeter;
-  /** All events acknowledged before this time are stored (epoch milliseconds). With an event log it may lag behind. */
+  /**
+   * Returns the time, in epoch milliseconds, up to which all acknowledged events are stored. With an event log, it may
+   * lag behind.
+   */
   eventsStoredUntil: () => number;
   now: () => number;
 };
 
 /**
- * Pauses while waiting for a click that may still be in the event log. The total wait is up to twice the last pause.
+ * First and last delay, in milliseconds, between lookups of a click that may still be in the event log. The total wait
+ * is at most twice the last delay.
  */
 const [firstPauseMs, lastPauseMs] = [50, 3_200];
-/** Maximum lag of a log that is waited for (milliseconds). */
+/** Maximum event log lag for which a report waits, in milliseconds. */
 const lateMs = 5_000;
 
-/** Maximum number of reports in a transaction. */
+/** Maximum number of reports per transaction. */
 const maxItems = 128;
 
 export function createConversionService(deps: ConversionDeps): ConversionService {
@@ -72,7 +76,8 @@ export function createConversionService(deps: ConversionDeps): ConversionService
   });
 
   /**
-   * Waits for clicks that were in the event log when the report arrived. Without a log, everything is already stored.
+   * Records a report after the events that were in the event log at its arrival are stored. Without an event log, all
+   * events are already stored.
    */
   async function recordWhenStored(queued: QueuedReport): Promise<Decision> {
     const arrivedMs = now();
@@ -89,7 +94,8 @@ export function createConversionService(deps: ConversionDeps): ConversionService
   return {
     record: async (report, trace) => {
       const click = clickIds.read(report.clickId);
-      // A click id in the future can only be caused by a wrong clock, and PostgreSQL's dates have a limit.
+      // Only a wrong clock can create a click id in the future. Reject it, because PostgreSQL dates have an upper
+      // limit.
       if (click === null || timeOfUuid7(click.sessionId) > now() + dayMs) throw new AppError('click_not_found');
       const txnKeys = hashes.allOf(0, `transaction ${click.sessionId} ${report.txnId}`);
       const decision = await recordWhenStored({ report, click, txnKeys, trace });
@@ -102,8 +108,8 @@ export function createConversionService(deps: ConversionDeps): ConversionService
 }
 
 /**
- * Finds the clicks of a batch, decides about its reports, and inserts the new bookings. Reports that another
- * transaction booked meanwhile are decided again.
+ * Looks up the clicks of a batch, decides about its reports and inserts the new bookings. If another transaction has
+ * booked a report in the meantime, it is decided again.
  */
 async function recordBatch(deps: ConversionDeps, queued: readonly QueuedReport[]): Promise<Decision[]> {
   const { snapshot, decisions } = await decideBatch(deps, queued);
@@ -133,7 +139,7 @@ async function decideBatch(deps: ConversionDeps, queued: readonly QueuedReport[]
   const openSecret = (sealed: Buffer): string => openConversionSecret(secretBox, sealed);
   const decisions = queued.map((report) => {
     const candidates = clicks.splice(0, report.txnKeys.length);
-    // During a rotation of USER_PEPPER, a transaction that is booked under an earlier key keeps it.
+    // During a `USER_PEPPER` rotation, a transaction that was booked with an earlier key keeps that key.
     const click = candidates.findLast(isBooked) ?? candidates[0] ?? null;
     return decide(report, click, { snapshot, id: newUuid7(nowMs), nowMs, openSecret });
   });
@@ -147,9 +153,10 @@ const isBooked = (click: ConvertedClick | null): boolean =>
   click !== null && (click.conversion !== null || click.void !== null);
 
 /**
- * Adds rows to the ledger, counts the new ones for caps and reports, and creates their postbacks, all or nothing. It is
- * one statement, in a transaction only if caps count. Bookings that no longer fit into a budget are booked with 0.
- * @returns the added bookings, by id
+ * Inserts ledger rows, counts the new rows for caps and reports, and creates their postbacks, all atomically. Runs as a
+ * single statement, and in a transaction only if caps must be counted. Bookings that no longer fit into a budget are
+ * booked with an amount of 0.
+ * @returns the inserted bookings, by id
  */
 async function insertAll(
   pool: pg.Pool,
@@ -184,7 +191,7 @@ async function insertAll(
 const byId = (bookings: readonly Booking[]): Map<string, Booking> =>
   new Map(bookings.map((booking) => [booking.id, booking]));
 
-/** Deliveries of a booking, if its publisher receives postbacks of conversions. */
+/** Returns the deliveries of a booking, if its publisher receives conversion postbacks. */
 function postbacksOf({ publishers }: Snapshot, { booking, click, trace }: NewBooking): Delivery[] {
   if (publishers.get(booking.publisherId)?.postbackEvents.includes('conversion') === false) return [];
   const event = {

@@ -8,17 +8,17 @@ import type { Settlement } from '../dispatcher/settle/settle.ts';
  */
 
 export const bucketMs = 15 * minuteMs;
-/** Retention of the sums, in milliseconds. */
+/** Retention of the activity sums, in milliseconds. */
 const keptMs = 7 * dayMs;
-/** Maximum number of waiting deliveries that is counted for an endpoint. */
+/** Maximum number of pending deliveries counted per endpoint. */
 const maxBacklog = 10_000;
 
-/** Sums of one endpoint and bucket. Latencies cover all attempts that made a call. */
+/** Activity sums of one endpoint and time bucket. Latencies include all attempts that made a call. */
 export type Activity = { delivered: number; failed: number; totalMs: number; slowestMs: number };
 
 export type EndpointActivity = {
   settled: (settlements: readonly Settlement[]) => void;
-  /** Writes the counted sums. Sums that can't be written are lost. */
+  /** Stores the collected sums. Sums that cannot be stored are lost. */
   write: (executor: Executor) => Promise<void>;
 };
 
@@ -65,7 +65,7 @@ export function createEndpointActivity(now: () => number): EndpointActivity {
   };
 }
 
-/** Records how many deliveries wait at each endpoint. Each bucket stores the maximum. */
+/** Records the number of pending deliveries per endpoint. Each time bucket stores the maximum. */
 export async function noteBacklogs(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
     `insert into endpoint_activity as known (endpoint_id, bucket, backlog)
@@ -86,7 +86,7 @@ export async function deleteOldActivity(executor: Executor, nowMs: number): Prom
   await executor.query('delete from endpoint_activity where bucket < $1', [new Date(nowMs - keptMs)]);
 }
 
-/** Returns an endpoint's activity since a time, oldest first, without empty buckets. */
+/** Returns the activity of an endpoint since a given time, oldest first. Empty time buckets are omitted. */
 export async function readActivity(
   executor: Executor,
   endpointId: number,

@@ -13,10 +13,10 @@ import { createLooks, type Delivery, type DeliveryPage } from './look-down.ts';
 
 const path = '/manage/v1/deliveries';
 const statuses = ['pending', 'delivered', 'failed', 'held'];
-/** Statuses that `deliveries retry` sends by default: all but delivered. */
+/** Delivery statuses that `deliveries retry` selects by default: all except `delivered`. */
 const undelivered = ['failed', 'held', 'pending'];
 const lookEveryMs = 1000;
-/** Deliveries per page. */
+/** Number of deliveries per page. */
 const pageSize = 200;
 
 function statusesOf(call: Call): string[] {
@@ -29,7 +29,10 @@ function statusesOf(call: Call): string[] {
   return requested;
 }
 
-/** Prints deliveries and all changes of them, oldest first. Catches up after the service was unavailable. */
+/**
+ * Prints deliveries and all their status changes, oldest first. After an outage of the service, it prints the missed
+ * changes.
+ */
 export const tailDeliveries: Run = async (call) => {
   const { signal, options, out } = call;
   const api = createApi(call);
@@ -72,7 +75,7 @@ function lineOf(row: Delivery): string {
   }${answer === null ? '' : `, last ${answer}`}`;
 }
 
-/** Attempts deliveries now: the given ids, or all that match a filter. Waits until they are queued. */
+/** Attempts deliveries immediately, selected by id or by a filter. Waits until they are queued. */
 export const retryDeliveries: Run = async (call) => {
   const filter = {
     event: textOption(call, 'event') || undefined,

@@ -1,6 +1,6 @@
 import { request } from 'undici';
 
-/** A delivery as the stream sends it. */
+/** Delivery received from the listener stream. */
 export type ForwardedDelivery = {
   delivery_id: string;
   webhook_id: string;
@@ -11,7 +11,7 @@ export type ForwardedDelivery = {
   body?: string;
 };
 
-/** The result of a forwarded delivery, as the service expects it. */
+/** Result of a forwarded delivery, in the format that the service expects. */
 export type Forwarded = {
   took_ms: number;
   status?: number;
@@ -21,11 +21,11 @@ export type Forwarded = {
   error?: { class: string; message: string };
 };
 
-/** Maximum size of a response body that is reported, in bytes. */
+/** Maximum size of a reported response body, in bytes. */
 const maxBytes = 16_384;
 const maxMessageLength = 300;
 
-/** Sends a delivery with its own headers to a server, once. Never rejects. */
+/** Sends a delivery once, with its original headers, to a local server. Never rejects. */
 export async function forward(
   url: string,
   { headers, body, deadline_ms: deadlineMs }: ForwardedDelivery,

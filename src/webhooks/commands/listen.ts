@@ -8,7 +8,7 @@ const path = '/manage/v1/webhook-listeners';
 
 type Listener = { data: { id: number; secret: string; events: string[] } };
 
-/** Forwards deliveries until it is stopped. */
+/** Forwards deliveries to a local server until the command is stopped. */
 export const listen: Run = async (call) => {
   const url = textOption(call, 'forward');
   if (!/^https?:\/\//.test(url) || parseUrl(url) === null)
@@ -55,12 +55,15 @@ const resultOf = ({ status, error, took_ms: tookMs }: Forwarded) => ({
 const textOf = ({ status, error, took_ms: tookMs }: Forwarded): string =>
   `${status ?? `${error?.class}: ${error?.message}`} (${tookMs} ms)`;
 
-/** @returns the outcome of the delivery, or why the response was not recorded */
+/**
+ * Reports the response to the service.
+ * @returns the outcome of the delivery, or the reason why the response was not recorded
+ */
 async function report(api: Api, path: string, delivery: ForwardedDelivery, answer: Forwarded): Promise<string> {
   const { delivery_id, attempt } = delivery;
   try {
     const body = { delivery_id, attempt, ...answer };
-    // Record a received response even while the command is stopping.
+    // Use a separate signal, so that a received response is reported even while the command is stopping.
     const { signal } = new AbortController();
     const { data } = (await api.call('POST', `${path}/answers`, { body, signal })) as {
       data: { outcome: string; retry_in_ms: number | null };
@@ -73,7 +76,7 @@ async function report(api: Api, path: string, delivery: ForwardedDelivery, answe
 
 type TriggerResponse = { data: { event: string; deliveries: { id: string; webhook_id: string }[] } };
 
-/** Sends the sample payload of an event. */
+/** Sends a sample event to listeners or an endpoint. */
 export const trigger: Run = async (call) => {
   const [event, ...rest] = call.args;
   if (event === undefined || rest.length > 0) throw usageError('Expected one event type, such as usp.selection.');

@@ -1,4 +1,4 @@
-/** A delivery as the API lists it. */
+/** Delivery as listed by the API. */
 export type Delivery = {
   id: string;
   webhook_id: string;
@@ -11,16 +11,16 @@ export type Delivery = {
   created_at: string;
 };
 
-/** A page of the delivery list, newest first. */
+/** Page of the delivery list, newest first. */
 export type DeliveryPage = { deliveries: readonly Delivery[]; next_cursor: string | null };
 
 type ReadPage = (query: { cursor?: string; from?: string }) => Promise<DeliveryPage>;
 
-/** Maximum delay, in milliseconds, after which a delivery is committed later than newer ones. */
+/** Maximum time, in milliseconds, after which a delivery can still be committed later than newer ones. */
 const settledMs = 2000;
-/** Maximum number of deliveries watched while they wait for an attempt. Changes of older ones may be missed. */
+/** Maximum number of pending deliveries that are watched. Changes to older deliveries may be missed. */
 const maxWatched = 2000;
-/** Maximum number of remembered deliveries, in addition to those of the last two seconds. */
+/** Maximum number of remembered deliveries, in addition to those from the last two seconds. */
 const maxRemembered = 10_000;
 
 type DeliveryState = { state: string; atMs: number; isPending: boolean };
@@ -28,10 +28,10 @@ type DeliveryState = { state: string; atMs: number; isPending: boolean };
 const atMsOf = ({ created_at: at }: Delivery): number => Date.parse(at);
 const stateOf = ({ status, tries }: Delivery): string => `${status} ${tries}`;
 
-/** Polls deliveries from the newest downwards, as far as there are new ones or ones that wait for an attempt. */
+/** Creates a poller that reads deliveries from the newest backwards, as far as there are new or pending ones. */
 export function createLooks(read: ReadPage) {
   const states = new Map<string, DeliveryState>();
-  /** Older deliveries may have existed before the first poll. */
+  /** Lower bound of all polls. Older deliveries may have existed before the first poll. */
   let bottomMs = 0;
   let newestMs = 0;
 
@@ -46,14 +46,17 @@ export function createLooks(read: ReadPage) {
     }
   }
 
-  /** Returns how far back a poll goes, in epoch milliseconds. */
+  /** Returns the creation time down to which the next poll reads, in epoch milliseconds. */
   function floor(): number {
     const pending = [...states.values()].slice(-maxWatched).filter(({ isPending }) => isPending);
     return Math.max(bottomMs, Math.min(newestMs - settledMs, ...pending.map(({ atMs }) => atMs)));
   }
 
   return {
-    /** @returns at least the last `last` deliveries, and those on the same pages; oldest first */
+    /**
+     * Runs the first poll.
+     * @returns at least the last `last` deliveries, rounded up to whole pages, oldest first
+     */
     first: async (last: number): Promise<Delivery[]> => {
       const deliveries: Delivery[] = [];
       let cursor: string | null = null;
@@ -67,12 +70,15 @@ export function createLooks(read: ReadPage) {
       remember(deliveries.reverse());
       return deliveries;
     },
-    /** @returns deliveries that are new or have changed since the last poll, oldest first */
+    /**
+     * Runs the next poll.
+     * @returns deliveries that are new or have changed since the last poll, oldest first
+     */
     next: async (): Promise<Delivery[]> => {
       const deliveries: Delivery[] = [];
       const [floorMs, settled] = [floor(), newestMs - settledMs];
       const isBelow = (ms: number): boolean => deliveries.length > 0 && atMsOf(deliveries.at(-1) as Delivery) < ms;
-      // Always read the first page: with a status filter, old deliveries may start to match.
+      // Always read the first page: if there is a status filter, old deliveries can start to match it.
       let page: DeliveryPage = await read({});
       deliveries.push(...page.deliveries);
       while (page.next_cursor !== null && !isBelow(floorMs) && !(deliveries.length >= maxWatched && isBelow(settled))) {

@@ -1,7 +1,7 @@
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { type DeliveryFilter, isUndeliveredOnly } from './filter.ts';
 
-/** Values of a statement, with the placeholder of each. */
+/** Parameters of an SQL statement. `add` adds a value and returns its placeholder. */
 export type Parameters = { values: unknown[]; add: (value: unknown) => string };
 
 export function createParameters(): Parameters {
@@ -9,7 +9,7 @@ export function createParameters(): Parameters {
   return { values, add: (value) => `$${values.push(value)}` };
 }
 
-/** SQL conditions on `webhook_endpoints e` that select the endpoints that may have matching deliveries. */
+/** Returns SQL conditions on `webhook_endpoints e` that select the endpoints which may have matching deliveries. */
 export const endpointConditions = (
   { publisherId, event, endpointId }: { publisherId: number; event: string | null; endpointId: number | null },
   { add }: Parameters,
@@ -19,17 +19,17 @@ export const endpointConditions = (
   ...(endpointId === null ? [] : [`e.id = ${add(endpointId)}`]),
 ];
 
-/** SQL condition on `deliveries d`. */
+/** Returns the SQL condition on `deliveries d` for the event filter. */
 export const eventConditions = ({ event }: DeliveryFilter, { add }: Parameters): string[] =>
   event === null ? [] : [`d.event = ${add(event)}`];
 
-/** SQL conditions on `deliveries d`: event and endpoint. */
+/** Returns the SQL conditions on `deliveries d` for the event and endpoint filters. */
 export const targetConditions = (filter: DeliveryFilter, parameters: Parameters): string[] => [
   ...eventConditions(filter, parameters),
   ...(filter.endpointId === null ? [] : [`d.endpoint_id = ${parameters.add(filter.endpointId)}`]),
 ];
 
-/** SQL conditions on `deliveries d`: publisher, session and user. */
+/** Returns the SQL conditions on `deliveries d` for the publisher, session and user filters. */
 export const userConditions = (
   { publisherId, sessionId, pubUserId }: DeliveryFilter,
   { add }: Parameters,
@@ -42,14 +42,17 @@ export const userConditions = (
 export const statusConditions = ({ statuses }: DeliveryFilter, { add }: Parameters): string[] =>
   statuses === null ? [] : [`d.status = any(${add(statuses)}::text[])`];
 
-/** SQL condition that lets the planner use the partial index of failed and held deliveries. */
+/** Returns an SQL condition that lets the planner use the partial index on failed and held deliveries. */
 export const undeliveredConditions = (filter: DeliveryFilter): string[] =>
   isUndeliveredOnly(filter) ? ['d.undelivered'] : [];
 
-/** Exclusive bounds of a walk, as delivery ids. */
+/** Exclusive bounds of a list query, as delivery ids. */
 export type Bounds = { above: string | null; below: string | null };
 
-/** SQL conditions for a time range. An id contains its time, so both bounds apply to days and to ids. */
+/**
+ * Returns the SQL conditions for a time range. A delivery id contains its creation time, so each bound limits both the
+ * day and the id.
+ */
 export function rangeConditions(
   { fromMs, toMs }: DeliveryFilter,
   { above, below }: Bounds,
@@ -65,7 +68,10 @@ export function rangeConditions(
   ];
 }
 
-/** Returns the lowest (`0`) or highest (`f`) UUID of a millisecond. All ids of that time lie between the two. */
+/**
+ * Returns the lowest (`0`) or highest (`f`) UUID for a millisecond. All ids created in that millisecond lie between the
+ * two.
+ */
 function boundaryId(timeMs: number, digit: '0' | 'f'): string {
   const hex = Math.max(0, timeMs).toString(16).padStart(12, '0') + digit.repeat(20);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;

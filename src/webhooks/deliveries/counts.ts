@@ -1,9 +1,9 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
 /**
- * SQL that counts the status changes of a statement, in its transaction.
- * @param moves rows of (publisher_id, day, was, became), one for each delivery whose status changed; `was` is null
- *   for new ones
+ * Returns SQL that records the status changes made by a statement, in the same transaction.
+ * @param moves SQL for rows of (publisher_id, day, was, became), one per delivery whose status changed; `was` is null
+ * for new deliveries
  */
 export const countMoves = (moves: string): string => `insert into delivery_count_changes
     select array_agg(publisher_id), array_agg(day),
@@ -16,12 +16,12 @@ export const countMoves = (moves: string): string => `insert into delivery_count
     ) counted
     having count(*) > 0`;
 
-/** SQL of the change in the number of deliveries with a status. */
+/** Returns SQL for the change in the number of deliveries with a status. */
 function changeOf(status: string): string {
   return `(count(*) filter (where became = '${status}') - count(*) filter (where was = '${status}'))::int as ${status}`;
 }
 
-/** Moves the recorded changes into the daily counts. Several processes may run it at the same time. */
+/** Merges the recorded changes into the daily counts. Several processes may run it concurrently. */
 export async function mergeCounts(executor: Executor): Promise<void> {
   await executor.query({ name: 'merge_delivery_counts', text: 'select merge_delivery_counts()' });
 }

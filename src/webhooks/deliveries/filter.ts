@@ -1,7 +1,10 @@
 export const deliveryStatuses = ['pending', 'delivered', 'failed', 'held'] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/** Filter for deliveries of a publisher; null matches any value. Times are epoch milliseconds, `toMs` is exclusive. */
+/**
+ * Filter for a publisher's deliveries. A null field matches any value. Times are in epoch milliseconds, and `toMs` is
+ * exclusive.
+ */
 export type DeliveryFilter = {
   publisherId: number;
   event: string | null;
@@ -13,17 +16,17 @@ export type DeliveryFilter = {
   pubUserId: string | null;
 };
 
-/** Whether the filter names a session or a user. */
+/** Whether the filter selects a session or a user. */
 export const isOfOneUser = ({ sessionId, pubUserId }: DeliveryFilter): boolean =>
   sessionId !== null || pubUserId !== null;
 
 export const isPendingOnly = ({ statuses }: DeliveryFilter): boolean =>
   statuses?.length === 1 && statuses[0] === 'pending';
 
-/** Whether the filter excludes delivered deliveries. The others are in the queue, or have an index of their own. */
+/** Whether the filter excludes delivered deliveries. All other deliveries are in the queue or have their own index. */
 export const isNotDelivered = ({ statuses }: DeliveryFilter): boolean =>
   statuses !== null && statuses.length > 0 && !statuses.includes('delivered');
 
-/** Whether the filter selects only failed or held deliveries, which have an index of their own. */
+/** Whether the filter selects only failed or held deliveries, which have their own index. */
 export const isUndeliveredOnly = ({ statuses }: DeliveryFilter): boolean =>
   statuses?.every((status) => status === 'failed' || status === 'held') ?? false;

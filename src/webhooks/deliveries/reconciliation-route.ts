@@ -9,15 +9,18 @@ import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { isReconciled, reconcilePublisher, type StateCounts } from './reconciliation.ts';
 import { reconciliationAnswer, reconciliationQuery } from './schemas.ts';
 
-/** Default number of days. */
+/** Default number of days to reconcile. */
 const defaultDays = 7;
 
 type ReconciliationDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; config: Config; now: () => number };
 
-/** Shows whether every delivery of a publisher is in exactly one state (docs/reference/webhooks.md#deliveries). */
+/**
+ * Registers the route that shows whether every delivery of a publisher is in exactly one state
+ * (docs/reference/webhooks.md#deliveries).
+ */
 export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: ReconciliationDeps): void {
   const failFast = createFailFast(dbHealth);
-  // A day with queued deliveries is kept for up to twice the retention.
+  // Days with queued deliveries are retained for up to twice the retention period.
   const maxDays = 2 * config.retentionDeliveryDays + 1;
 
   app.get(

@@ -1,13 +1,13 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 
-/** Number of deliveries created, and in each state. */
+/** Number of created deliveries, and the number in each state. */
 export type StateCounts = {
   created: number;
   delivered: number;
   failed: number;
   held: number;
-  /** Queued or in flight. */
+  /** Number of deliveries that are queued or in flight. */
   pending: number;
 };
 
@@ -16,15 +16,15 @@ export const isReconciled = ({ created, delivered, failed, held, pending }: Stat
   created === delivered + failed + held + pending;
 
 export type DeliveryReconciliation = StateCounts & {
-  /** Pending deliveries that are not in the queue and would never be sent. */
+  /** Number of pending deliveries that are missing in the queue and would never be sent. */
   lost: number;
-  /** Queued deliveries that are not pending and would be sent again. */
+  /** Number of queued deliveries that are not pending and would be sent again. */
   stray: number;
-  /** Difference between the daily counts and the deliveries. */
+  /** Difference between the daily counts and the actual number of deliveries. */
   miscounted: number;
 };
 
-/** SQL of the counts by publisher and day, including changes that are not merged yet. */
+/** SQL for the delivery counts by publisher and day, including changes that are not merged yet. */
 const dailyCounts = `(
     select publisher_id, day, created, delivered, failed, held from delivery_counts
     union all
@@ -34,8 +34,8 @@ const dailyCounts = `(
   ) as counts (publisher_id, day, created, delivered, failed, held)`;
 
 /**
- * SQL of the number of deliveries in each state other than delivered, from the daily counts. It reads no deliveries:
- * with a million waiting and a million failed it takes 0.1 ms, where counting the rows takes seconds.
+ * SQL for the number of undelivered deliveries by state, from the daily counts. It reads no delivery rows: with a
+ * million pending and a million failed deliveries it takes 0.1 ms, whereas counting the rows takes seconds.
  */
 export const openStatesSql = `
   select coalesce(sum(failed), 0)::bigint as failed, coalesce(sum(held), 0)::bigint as held,
@@ -43,9 +43,9 @@ export const openStatesSql = `
   from ${dailyCounts}`;
 
 /**
- * Counts the deliveries by state in one snapshot, so that the result is correct under load, too. `lost`, `stray` and
+ * Counts deliveries by state in a single snapshot, so that the result is also correct under load. `lost`, `stray` and
  * `miscounted` must be 0. Reads all deliveries of the period.
- * @param days how far to look back from `nowMs` (epoch milliseconds); default: all days
+ * @param days number of days to look back from `nowMs` (epoch milliseconds); defaults to all days
  */
 export async function reconcileDeliveries(
   executor: Executor,
@@ -79,21 +79,22 @@ export async function reconcileDeliveries(
   return rows[0] as DeliveryReconciliation;
 }
 
-/** Whether no delivery is lost or queued twice, and the counts are correct. */
+/** Whether no delivery is lost or queued twice, and all counts are correct. */
 export const isConsistent = (reconciliation: DeliveryReconciliation): boolean =>
   reconciliation.lost === 0 &&
   reconciliation.stray === 0 &&
   reconciliation.miscounted === 0 &&
   isReconciled(reconciliation);
 
-/** Deliveries of a publisher that were created on one UTC day. */
+/** State counts of a publisher's deliveries created on one UTC day. */
 export type DayReconciliation = StateCounts & { day: string };
 
 /**
- * Reconciles a publisher's deliveries by day, in one snapshot and without reading deliveries. New and final deliveries
- * are counted in the transactions that write them; pending ones are the rows of the queue. So a day balances only if no
- * delivery is lost or in two states.
- * @param from first day, such as `2026-11-21`; `to` last day
+ * Reconciles a publisher's deliveries by day, in a single snapshot and without reading delivery rows. New and finished
+ * deliveries are counted in the transactions that write them. Pending deliveries are counted from the queue rows. A day
+ * therefore balances only if no delivery is lost or in two states.
+ * @param from first day, such as `2026-11-21`
+ * @param to last day
  */
 export async function reconcilePublisher(
   executor: Executor,

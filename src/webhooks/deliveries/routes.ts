@@ -30,13 +30,13 @@ type DeliveryDeps = {
   config: Config;
   auth: Authenticator<Caller>;
   events: EventTypes;
-  /** Epoch milliseconds. */
+  /** Returns the current time in epoch milliseconds. */
   now: () => number;
 };
 
 /**
- * Routes of a publisher's deliveries: list, reconciliation, and one delivery with its attempts
- * (docs/reference/webhooks.md#deliveries).
+ * Registers the routes for a publisher's deliveries: the list, the reconciliation, and a single delivery with its
+ * attempts (docs/reference/webhooks.md#deliveries).
  */
 export async function deliveryRoutes(app: App, deps: DeliveryDeps): Promise<void> {
   const { pool, now, events } = deps;

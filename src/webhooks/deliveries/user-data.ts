@@ -14,10 +14,10 @@ import { countMoves } from './counts.ts';
 /** Maximum number of deliveries per statement. */
 const pieceSize = 200;
 
-/** Replaces the payload of an erased delivery. */
+/** Replacement for the payload of an erased delivery. */
 const erasedPayload = Buffer.from('{"erased":true}');
 
-/** Erases deliveries whose payload names the user. */
+/** Erases the deliveries whose payload contains the user id. */
 export const eraseDeliveriesOfUser: EraseOfUser = async (pool, sweep, onErased) => {
   const { subject, until } = sweep;
   if (subject.namedBy !== 'pub_user_id') return;
@@ -30,7 +30,7 @@ export const eraseDeliveriesOfUser: EraseOfUser = async (pool, sweep, onErased) 
   });
 };
 
-/** Erases deliveries of sessions. */
+/** Erases the deliveries of these sessions. */
 export const eraseDeliveriesOfSessions: EraseBeforeSessions = (pool, sessions, sweep, onErased) =>
   eraseInPieces(pool, sweep, onErased, {
     text: `select day::text, id from deliveries
@@ -41,7 +41,10 @@ export const eraseDeliveriesOfSessions: EraseBeforeSessions = (pool, sessions, s
 
 type Delivery = { day: string; id: string };
 
-/** @param find finds some of the remaining deliveries */
+/**
+ * Erases deliveries in batches until none is left.
+ * @param find query for the next batch of deliveries
+ */
 async function eraseInPieces(
   pool: pg.Pool,
   { nowMs }: ErasureSweep,
@@ -56,7 +59,10 @@ async function eraseInPieces(
   }
 }
 
-/** With strict order, the endpoint waits for its first delivery, the only live one that was attempted. */
+/**
+ * Removes a delivery from the queue. With strict order, it also resets the endpoint's wait, which was for its first
+ * live delivery, the only one that was attempted.
+ */
 const dequeue = `with removed as (
     delete from delivery_queue where delivery_id = $1 returning endpoint_id, lane, generation
   )
@@ -64,9 +70,9 @@ const dequeue = `with removed as (
   where h.endpoint_id = r.endpoint_id and h.not_before is not null and r.lane = 'live' and r.generation > 0`;
 
 /**
- * Erases one delivery per transaction, its queue row first, so that it can't deadlock with workers that settle many
- * deliveries at once. A delivery that was not sent yet fails. While this waits for the row lock, a redelivery may queue
- * the delivery again; after the lock none can, so a second removal leaves nothing to send.
+ * Erases one delivery per transaction, starting with its queue row, so that it cannot deadlock with workers that settle
+ * many deliveries at once. A delivery that was not sent yet is marked as failed. While this waits for the row lock, a
+ * redelivery may queue the delivery again. The second removal happens under the lock, so nothing is left to send.
  */
 const eraseDelivery = (pool: pg.Pool, { day, id }: Delivery, nowMs: number): Promise<void> =>
   transaction(pool, async (executor) => {
@@ -97,7 +103,7 @@ const eraseDelivery = (pool: pg.Pool, { day, id }: Delivery, nowMs: number): Pro
 const selectSql = `select id, event, session_id, status, created_at, convert_from(payload, 'UTF8')::json as payload
   from deliveries where publisher_id = $1 and erased_at is null`;
 
-/** Exports the deliveries of the user's sessions, then those whose payload names the user. */
+/** Exports the deliveries of the user's sessions, followed by those whose payload contains the user id. */
 export const exportDeliveries: ExportRows = async function* (executor, scope) {
   const { publisherId, namedBy, identifier } = scope.subject;
   const pubUserId = namedBy === 'pub_user_id' ? identifier : null;

@@ -4,7 +4,7 @@ import { viewOfTiming } from '../endpoints/timing-view.ts';
 
 export const webhookIdOf = (id: string): string => `msg_${id.replaceAll('-', '')}`;
 
-/** A delivery as the log lists it. */
+/** Returns the API view of a delivery in the delivery list. */
 export const viewOfDelivery = (row: LoggedDelivery) => ({
   id: row.id,
   webhook_id: webhookIdOf(row.id),
@@ -24,7 +24,7 @@ export const viewOfDelivery = (row: LoggedDelivery) => ({
   erased_at: textOf(row.erased_at),
 });
 
-/** A delivery with its payload and attempts. */
+/** Returns the API view of a delivery with its payload and attempts. */
 export const viewOfWholeDelivery = (row: WholeDelivery, attempts: readonly Attempt[]) => ({
   ...viewOfDelivery(row),
   payload: row.erased_at === null ? row.payload.toString('utf8') : null,
@@ -49,7 +49,7 @@ const viewOfAttempt = (attempt: Attempt, payloadBytes: number) => ({
 });
 
 function viewOfAnswer({ response_headers: headers, response_body: body, response_truncated: truncated }: Attempt) {
-  // A truncated body may end within a character, which does not make it binary.
+  // A truncated body may end in the middle of a character. It is still text.
   const isText = body === null || isUtf8(body) || (truncated === true && isUtf8(withoutHalfCharacter(body)));
   const encoding: 'utf-8' | 'base64' = isText ? 'utf-8' : 'base64';
   return {

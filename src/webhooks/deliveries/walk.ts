@@ -13,26 +13,28 @@ import {
 } from './conditions.ts';
 import { type DeliveryFilter, isNotDelivered, isOfOneUser, isPendingOnly, isUndeliveredOnly } from './filter.ts';
 
-/** Bounds and order of a read. Ids sort by creation time. */
+/** Bounds, order and limit of a list query. Delivery ids sort by creation time. */
 export type Walk = Bounds & { order: 'newest' | 'oldest'; limit: number };
 
-/** `next` is the exclusive bound of the next page, or null for the last page. */
+/** Page of delivery keys. `next` is the exclusive bound of the next page, or null on the last page. */
 export type Page = { keys: { id: string; day: string }[]; next: string | null };
 
-/** Maximum number of deliveries that one walk reads if no index covers the rest of the filter. */
+/** Maximum number of deliveries that one query reads if no index covers the rest of the filter. */
 const maxScanned = 2000;
 
-/** Maximum number of queued deliveries that are sorted for one page. The queue is ordered by due time, not by id. */
+/** Maximum number of queued deliveries to sort for one page. The queue is ordered by due time, not by id. */
 const maxSorted = 2000;
 
 /**
- * Time budget of a page, in milliseconds. A first page should take at most 50 ms, however many deliveries there are.
+ * Time budget for filling a page, in milliseconds. The first page should take at most 50 ms, regardless of the number
+ * of deliveries.
  */
 const pageBudgetMs = 20;
 
 /**
- * Reads matching deliveries, within a limit: if an index leads to deliveries of which few match, it stops after 2,000
- * and returns where to continue. So it may return fewer than `limit` rows although there are more.
+ * Reads matching deliveries within a limit. If few of the deliveries in an index match, it stops after reading 2,000
+ * and returns the position at which to continue. It may therefore return fewer than `limit` rows although there are
+ * more.
  */
 export async function walkDeliveries(executor: Executor, filter: DeliveryFilter, walk: Walk): Promise<Page> {
   const path = await accessPathOf(executor, filter);
@@ -54,9 +56,9 @@ export async function walkDeliveries(executor: Executor, filter: DeliveryFilter,
 }
 
 /**
- * Returns a page of the newest matching deliveries. It reads until the page is full, nothing is left, or the time is
- * used up.
- * @param untilMs deadline, in the time of `performance.now()`
+ * Returns a page of the newest matching deliveries. It reads until the page is full, no deliveries are left, or the
+ * deadline has passed.
+ * @param untilMs deadline on the clock of `performance.now()`
  */
 export async function findPage(
   executor: Executor,
@@ -75,7 +77,9 @@ export async function findPage(
   return page;
 }
 
-/** Counts the matching deliveries that can be redelivered, up to `limit`. Pending ones are counted in the queue. */
+/**
+ * Counts the matching deliveries that can be redelivered, up to `limit`. Pending deliveries are counted from the queue.
+ */
 export async function countRedeliverable(
   executor: Executor,
   filter: DeliveryFilter,
@@ -112,12 +116,12 @@ export async function countRedeliverable(
   return rows[0]?.count ?? 0;
 }
 
-/** How a walk finds its deliveries: by user or session, by endpoint, or from the queue of endpoints. */
+/** Access path of a list query: by user or session, by endpoint, or from the endpoints' queue. */
 type AccessPath =
   | { by: 'user' }
   /**
-   * `coversEvent`: the endpoints get no other event than that of the filter.
-   * `waiting`: from the queue, with the failed and held deliveries of each endpoint.
+   * `coversEvent` means that the endpoints receive only the event in the filter. `waiting` reads the queue together
+   * with the failed and held deliveries of each endpoint.
    */
   | { by: 'endpoint' | 'queue' | 'waiting'; endpointIds: readonly number[]; coversEvent: boolean };
 
@@ -142,7 +146,7 @@ async function findEndpoints(executor: Executor, filter: DeliveryFilter) {
   return rows;
 }
 
-/** Whether the queue of these endpoints is short enough to sort. */
+/** Whether the queue of these endpoints is short enough to be sorted. */
 async function isQueueShort(executor: Executor, endpointIds: readonly number[]): Promise<boolean> {
   const { rows } = await executor.query<{ count: number }>({
     text: `select count(*)::int as count
@@ -157,9 +161,9 @@ async function isQueueShort(executor: Executor, endpointIds: readonly number[]):
 }
 
 /**
- * Reads by session, by user, or endpoint by endpoint. Each uses an index in the order of days and ids, so that
- * partitions are opened one after the other until the page is full. Pending deliveries come from the queue while it is
- * short. If the queue is long, most of the newest deliveries are pending.
+ * Builds the list query, which reads by session, by user, or by endpoint. Each access path uses an index ordered by day
+ * and id, so partitions are opened one after the other until the page is full. Pending deliveries are read from the
+ * queue if it is short. If the queue is long, most of the newest deliveries are pending anyway.
  */
 function walkStatement(
   filter: DeliveryFilter,
@@ -187,7 +191,7 @@ function walkStatement(
 
 const columns = 'd.day, d.id, d.event, d.endpoint_id, d.status';
 
-/** SQL that reads deliveries along an access path. */
+/** Returns the SQL that reads deliveries along an access path. */
 function sourceOf(
   filter: DeliveryFilter,
   path: AccessPath,
@@ -204,8 +208,8 @@ function sourceOf(
         ${sorted}
       ) q cross join lateral (select * from deliveries d where d.day = q.day and d.id = q.id limit 1) d`;
   if (path.by === 'queue') return queued();
-  // Use one branch per endpoint: PostgreSQL then knows how many deliveries each one has, and scans its index without
-  // sorting.
+  // Use one branch per endpoint. PostgreSQL then knows how many deliveries each endpoint has, and scans its index
+  // without sorting.
   const isUndelivered = path.by === 'waiting' || isUndeliveredOnly(filter);
   const conditions = [...(isUndelivered ? ['d.undelivered'] : []), ...range]
     .map((condition) => ` and ${condition}`)
@@ -217,7 +221,7 @@ function sourceOf(
   return `select ${columns} from (${branches.join(' union all ')}) d ${sorted}`;
 }
 
-/** SQL conditions that the access path does not cover. */
+/** Returns the SQL conditions that the access path does not cover. */
 function restConditions(filter: DeliveryFilter, path: AccessPath, parameters: Parameters): string[] {
   if (path.by === 'user') return [...targetConditions(filter, parameters), ...statusConditions(filter, parameters)];
   const event = path.coversEvent ? [] : eventConditions(filter, parameters);

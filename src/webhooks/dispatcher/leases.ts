@@ -6,21 +6,21 @@ import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Claimed } from './claim/claimed.ts';
 
-/** Time, in milliseconds, that a lease outlasts the deadline of its call, to write the outcome. */
+/** Time by which a lease outlasts the deadline of its call, in milliseconds. It leaves time to store the outcome. */
 export const leaseGraceMs = 10_000;
 
-/** Leases that a worker holds: of calls in flight, and of outcomes that are not written yet. */
+/** Leases held by a worker, for calls in flight and for outcomes that are not stored yet. */
 export type Leases = {
   add: (claimed: Claimed) => void;
   remove: (claimed: Claimed) => void;
   all: () => Claimed[];
-  /** Extends leases that end soon, and returns them; the caller renews them in the database. */
+  /** Extends and returns the leases that will expire soon. The caller must renew them in the database. */
   takeEnding: () => Claimed[];
 };
 
 /**
- * Frees leases that this worker does not know of: those of a claim whose response was lost with a connection. They
- * would block their deliveries until they expire.
+ * Releases leases that this worker does not know of, because the connection was lost before the claim's response
+ * arrived. They would otherwise block their deliveries until they expire.
  */
 export async function freeUnknownLeases(
   executor: Executor,
@@ -37,7 +37,7 @@ export async function freeUnknownLeases(
   );
 }
 
-/** Extends leases whose outcome is not written yet, except those that other workers have taken over. */
+/** Renews leases whose outcome is not stored yet, except those that other workers have taken over. */
 export async function renewLeases(executor: Executor, workerId: number, leases: readonly Claimed[]): Promise<void> {
   await executor.query(
     `update delivery_queue q set lease_until = now() + ${leaseGraceMs} * interval '1 ms'
@@ -49,22 +49,27 @@ export async function renewLeases(executor: Executor, workerId: number, leases: 
 
 const reconnectMs = 250;
 const sweepMs = 500;
-/** Delay before a takeover, in milliseconds; longer than a worker takes to reconnect. */
+/**
+ * Delay after connecting before a worker may take over leases, in milliseconds. It is longer than a worker takes to
+ * reconnect.
+ */
 const takeOverAfterMs = 1500;
-/** Time, in milliseconds, after which a connection that does not respond counts as broken. */
+/** Time after which an unresponsive connection counts as broken, in milliseconds. */
 const probeTimeoutMs = 3000;
 
 export type Liveness = {
-  /** Returns null while the worker can't prove that it is alive; it must not claim then. */
+  /**
+   * Returns the worker id, or null while the worker cannot prove that it is alive. It must not claim deliveries then.
+   */
   workerId: () => number | null;
   /**
-   * Whether expired leases may be taken over. Not right after connecting: PostgreSQL may have restarted, and the other
-   * workers need a moment to renew their leases.
+   * Whether expired leases may be taken over. This is not allowed right after connecting: PostgreSQL may have
+   * restarted, and the other workers need a moment to renew their leases.
    */
   mayTakeOver: () => boolean;
-  /** Gives up this worker's share of the endpoints. It keeps its leases. */
+  /** Gives up this worker's share of the endpoints. The worker keeps its leases. */
   retire: () => Promise<void>;
-  /** Frees the remaining leases and the lock. */
+  /** Releases the remaining leases and the lock. */
   stop: () => Promise<void>;
 };
 
@@ -72,30 +77,30 @@ type LivenessOptions = {
   databaseUrl: ServerUrl;
   logger: Logger;
   /**
-   * Called when there may be something to claim: the worker is connected, or the leases of a dead worker were freed.
+   * Called when there may be deliveries to claim: after connecting, or after the leases of a dead worker were released.
    */
   onWork: () => void;
 };
 
 type State = LivenessOptions & {
   client: pg.Client | null;
-  /** null while disconnected. */
+  /** Id of this worker, or null while it is disconnected. */
   workerId: number | null;
-  /** Id of the previous connection, whose leases the next one adopts. */
+  /** Worker id of the previous connection. Its leases are adopted under the next id. */
   lastId: number | null;
   connectedMs: number;
-  /** Workers without a lock at the last sweep. */
+  /** Ids of workers that had no lock in the last sweep. */
   suspects: ReadonlySet<number>;
   timer: NodeJS.Timeout | undefined;
   isStopped: boolean;
 };
 
 /**
- * Proves that this worker is alive by an advisory lock on its id, held by a dedicated connection, and frees the leases
- * of workers whose lock is gone. PostgreSQL releases the lock of a killed process at once, so its deliveries are taken
- * over within two sweeps, long before their leases expire. Two sweeps are needed because no worker holds its lock after
- * a restart of PostgreSQL: each one needs time to reconnect, under a new id, and to adopt the leases of its calls in
- * flight. Resolves after the first attempt to connect, even if it failed.
+ * Proves that this worker is alive with an advisory lock on its id, held by a dedicated connection. It also releases
+ * the leases of workers that have lost their lock. PostgreSQL releases the lock of a killed process immediately, so its
+ * deliveries are taken over within two sweeps, long before their leases expire. One sweep is not enough, because no
+ * worker holds its lock right after a PostgreSQL restart. Each worker must first reconnect under a new id and adopt the
+ * leases of its calls in flight. Resolves after the first connection attempt, even if it failed.
  */
 export async function startLiveness(options: LivenessOptions): Promise<Liveness> {
   const state: State = {
@@ -121,7 +126,7 @@ export async function startLiveness(options: LivenessOptions): Promise<Liveness>
       state.isStopped = true;
       clearTimeout(state.timer);
       state.client = state.workerId = null;
-      // If this fails, the other workers will find it dead.
+      // If this fails, the other workers will detect that this worker is dead.
       if (client !== null && workerId !== null) await freeLeases(client, [workerId]).catch(() => {});
       await client?.end().catch(() => {});
     },
@@ -166,7 +171,7 @@ function disconnected(state: State, client: pg.Client): void {
   if (!state.isStopped) state.timer = setTimeout(connect, reconnectMs, state);
 }
 
-/** Frees the leases of workers that had no lock at the last sweep and have none now. */
+/** Releases the leases of workers that have no lock now and had none in the last sweep. */
 async function sweep(state: State): Promise<void> {
   const { client, logger } = state;
   if (client === null) return;
@@ -186,10 +191,10 @@ async function sweep(state: State): Promise<void> {
   }
 }
 
-/** First key of the workers' advisory locks; the second is the worker's id. */
+/** First key of the workers' advisory locks. The second key is the worker id. */
 export const workerLockClass = 1_886_544_747;
 
-/** Locks an unused id. Ids come from a secure random source, because two workers must never share one. */
+/** Locks an unused worker id. Ids come from a secure random source, because two workers must never have the same id. */
 async function lockNewId(client: pg.Client): Promise<number> {
   for (;;) {
     const id = randomInt(1, 2 ** 31 - 1);
@@ -201,9 +206,9 @@ async function lockNewId(client: pg.Client): Promise<number> {
   }
 }
 
-/** Registers the worker after it has its lock. It adopts and extends the leases under its previous id. */
+/** Registers the worker once it holds its lock. It adopts and extends the leases held under its previous id. */
 async function register(client: pg.Client, id: number, previousId: number | null): Promise<void> {
-  // Keep-alives detect a vanished peer within about 11 s, but not on Unix sockets.
+  // TCP keep-alives detect a lost peer within about 11 s, but do not work on Unix sockets.
   await client.query('set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3');
   await client.query(
     `with previous as (delete from dispatcher_workers where id = $2),
@@ -217,7 +222,7 @@ async function register(client: pg.Client, id: number, previousId: number | null
   );
 }
 
-/** Returns registered workers without their lock. */
+/** Returns the registered workers that do not hold their lock. */
 async function findDeadWorkers(client: pg.Client): Promise<number[]> {
   const { rows } = await client.query<{ id: number }>({
     name: 'dispatcher-dead',
@@ -231,7 +236,7 @@ async function findDeadWorkers(client: pg.Client): Promise<number[]> {
   return rows.map((row) => row.id);
 }
 
-/** Frees the leases of these workers and deletes their rows. */
+/** Releases the leases of these workers and deletes their rows. */
 async function freeLeases(client: pg.Client, workerIds: readonly number[]): Promise<number> {
   const { rowCount } = await client.query(
     `with removed as (delete from dispatcher_workers where id = any($1))

@@ -1,10 +1,10 @@
-/** Measurements of the dispatcher. */
+/** Metrics recorder of the dispatcher. */
 export type Meter = {
-  /** Records the start of a call, and the time since it was due, in milliseconds. */
+  /** Records the start of a call, with the time since the delivery was due, in milliseconds. */
   started: (lagMs: number) => void;
-  /** Records the end of an attempt: `delivered`, `endpoint_disabled`, or the class of its failure. */
+  /** Records the end of an attempt: `delivered`, `endpoint_disabled`, or the error class of the failure. */
   attempted: (outcome: string) => void;
-  /** Records that the lease of a call had been taken over when it ended. */
+  /** Records that the lease of a call had been taken over by the time the call ended. */
   leaseLost: () => void;
   breakerOpened: () => void;
 };

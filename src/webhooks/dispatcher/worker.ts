@@ -14,37 +14,41 @@ import { createHealthWatch } from './settle/health.ts';
 import { createSettlementWriter, recordSettlements, reportSettlement, type SettlementResult } from './settle/record.ts';
 import type { Settlement } from './settle/settle.ts';
 
-/** Maximum time, in milliseconds, that `stop` waits for settlements after all calls have ended. */
+/** Maximum time that `stop` waits for settlements after all calls have ended, in milliseconds. */
 const settleLimitMs = 3000;
 
 export type DispatcherOptions = AttemptTools & {
   pool: pg.Pool;
   databaseUrl: ServerUrl;
   logger: Logger;
-  /** Maximum number of calls in flight. */
+  /** Maximum number of concurrent webhook calls. */
   concurrency: number;
-  /** Time, in milliseconds, that `stop` lets calls in flight continue. */
+  /** Time that `stop` allows calls in flight to continue, in milliseconds. */
   drainLimitMs: number;
   /**
-   * Poll interval, in milliseconds. Polls find deliveries without a notification, and retries that were not scheduled
-   * here.
+   * Poll interval, in milliseconds. A poll finds deliveries without a notification and retries that this worker did not
+   * schedule.
    */
   pollMs?: number;
   meter?: Meter;
-  /** Receives the written settlements. */
+  /** Called with the settlements that were stored. */
   onWritten?: (settlements: readonly Settlement[]) => void;
 };
 
 export type Dispatcher = {
-  /** Calls in flight (count). */
+  /** Returns the number of calls in flight. */
   inFlight: () => number;
-  /** Stops claiming, lets calls in flight end, then cancels them; unfinished deliveries are due at once. */
+  /**
+   * Stops claiming deliveries and waits for calls in flight, then cancels the remaining calls. Unfinished deliveries
+   * are due again immediately.
+   */
   stop: () => Promise<void>;
 };
 
 /**
- * Delivers the outbox: scan, claim, attempt, settle. At least once: a delivery is sent twice only if a worker died or
- * lost its database between the call and the commit of its outcome (docs/reference/webhooks.md#webhook-events).
+ * Starts the dispatcher, which scans the outbox and claims, attempts and settles deliveries. Delivery is at least once:
+ * a delivery is repeated only if a worker died, or lost its database connection, between the call and the commit of its
+ * outcome (docs/reference/webhooks.md#webhook-events).
  */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
   const { pool, databaseUrl, concurrency, now, pollMs = 1000, meter = noMeter, onWritten = () => {} } = options;
@@ -80,7 +84,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
 
   function onCallEnd(settlement: Settlement): void {
     const { claimed, outcome, disables } = settlement;
-    // After a failure, or with strict order, the endpoint's next call must wait until this outcome is written.
+    // After a failure, or with strict order, the next call to the endpoint must wait until this outcome is stored.
     if (outcome === 'delivered' && disables === null && !claimed.strictOrder) scheduler.release(claimed);
     writer.add(settlement);
     loop.wake();
@@ -122,7 +126,10 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
   };
 }
 
-/** @param now a monotonic clock, milliseconds */
+/**
+ * Creates the lease table of a worker.
+ * @param now monotonic clock, in milliseconds
+ */
 function createLeases(now: () => number): Leases {
   const endsMs = new Map<Claimed, number>();
   return {

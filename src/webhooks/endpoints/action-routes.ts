@@ -18,10 +18,13 @@ type Action<Body extends TSchema> = {
   run: (...args: [...Parameters<Change<unknown>>, Static<Body>]) => Promise<ActionResult>;
 };
 
-/** `secret` is set if it is new. */
+/** Result of an endpoint action. `secret` is set only if a new secret was generated. */
 type ActionResult = { message: string; endpoint: Endpoint; secret?: string };
 
-/** Routes to pause, resume, enable, disable, and rotate the secret (docs/reference/webhooks.md#webhook-endpoints). */
+/**
+ * Registers the routes to pause, resume, enable and disable an endpoint, and to rotate its secret
+ * (docs/reference/webhooks.md#webhook-endpoints).
+ */
 export function endpointActionRoutes(
   app: App,
   { events, secretBox }: { events: EventTypes; secretBox: SecretBox },

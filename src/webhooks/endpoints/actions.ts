@@ -7,8 +7,8 @@ import { wakeWorkers } from '../outbox.ts';
 import { createEndpointSecret, createV1aKey } from '../signature.ts';
 
 /**
- * Enables or disables an endpoint. Enabling clears the reason why it was disabled; disabling parks the pending
- * deliveries, which stay held.
+ * Enables or disables an endpoint. Enabling it clears the reason why it was disabled. Disabling it parks its pending
+ * deliveries, which remain held.
  * @throws AppError `endpoint_not_found`
  */
 export async function enableEndpoint(executor: Executor, key: EndpointKey, enabled: boolean): Promise<Endpoint> {
@@ -19,16 +19,17 @@ export async function enableEndpoint(executor: Executor, key: EndpointKey, enabl
 }
 
 /**
- * Pauses an endpoint: its deliveries stay in the queue until it is resumed. Pausing again keeps the first time.
+ * Pauses an endpoint. Its deliveries stay in the queue until it is resumed. If it is already paused, the original pause
+ * time is kept.
  * @throws AppError `endpoint_not_found`
  */
 export const pauseEndpoint = (executor: Executor, key: EndpointKey): Promise<Endpoint> =>
   changeStored(executor, key, 'paused_at = coalesce(paused_at, $3), resume_rate_per_s = null');
 
 /**
- * Ends a pause. If the endpoint was failing before the pause, the failure restarts now, because no call could have
- * succeeded.
- * @param ratePerS deliveries per second until the backlog is delivered, or null without a limit
+ * Resumes a paused endpoint. If the endpoint was failing before the pause, its failure period restarts now, because no
+ * call could have succeeded during the pause.
+ * @param ratePerS deliveries per second until the backlog is delivered, or null for no limit
  * @throws AppError `endpoint_not_found`
  */
 export async function resumeEndpoint(executor: Executor, key: EndpointKey, ratePerS: number | null): Promise<Endpoint> {
@@ -45,8 +46,9 @@ export async function resumeEndpoint(executor: Executor, key: EndpointKey, rateP
 }
 
 /**
- * Gives an endpoint a new secret. The previous one also signs for `overlapS` seconds; an older one ends now.
- * @returns the secret, shown once
+ * Generates a new secret for an endpoint. The previous secret also signs for another `overlapS` seconds. Any older
+ * secret becomes invalid immediately.
+ * @returns the new secret, which is shown only once
  * @throws AppError `endpoint_not_found`
  */
 export async function rotateSecret(

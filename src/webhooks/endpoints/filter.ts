@@ -4,15 +4,20 @@ import { findUnreadable } from '../../management/schema-errors.ts';
 import { AppError } from '../../platform/errors.ts';
 import { problem } from '../../platform/problem.ts';
 
-/** Whether an endpoint receives an event with this payload (parsed JSON). */
+/** Function that returns whether an endpoint receives an event with this payload (parsed JSON). */
 export type Filter = (payload: unknown) => boolean;
 
-/** Maximum length of a filter, in characters of its JSON, so that a check takes microseconds. */
+/**
+ * Maximum length of a filter, in characters of its JSON. It ensures that evaluating a filter takes only microseconds.
+ */
 const maxFilterLength = 2000;
 
 const compiled = new LRUCache<string, Filter>({ max: 1000 });
 
-/** @throws AppError `invalid_endpoint` with all problems of the condition */
+/**
+ * Validates a filter.
+ * @throws AppError `invalid_endpoint` with all problems of the condition
+ */
 export function requireUsableFilter(filter: unknown): void {
   const text = JSON.stringify(filter);
   const details =
@@ -23,9 +28,9 @@ export function requireUsableFilter(filter: unknown): void {
 }
 
 /**
- * Compiles the filter of an endpoint: a condition of the rule language whose keys are paths into the payload, such as
- * `body.selected` (docs/reference/webhooks.md#filters). A path through a list matches the field of every entry.
- * @param text the stored condition as JSON
+ * Compiles an endpoint filter: a condition of the rule language whose keys are paths into the payload, such as
+ * `body.selected` (docs/reference/webhooks.md#filters). A path through a list matches the field in every list item.
+ * @param text stored condition as JSON
  */
 export function compileFilter(text: string): Filter {
   const cached = compiled.get(text);
@@ -48,7 +53,8 @@ function compile(condition: Condition): Filter {
 }
 
 /**
- * Compiles a comparison. It holds if one of the values satisfies it; a negated one holds if no value contradicts it.
+ * Compiles a comparison. It matches if at least one value matches. A negated comparison matches only if all values
+ * match.
  */
 function compileComparison(comparison: Comparison): Filter {
   const path = pathOf(comparison.key);
@@ -62,7 +68,7 @@ function compileComparison(comparison: Comparison): Filter {
   };
 }
 
-/** Converts lists of values to sets, because a payload may have many values to look up. */
+/** Converts lists of values to sets for fast lookups, because a payload may have many values to check. */
 function testOf(comparison: Comparison): (value: string | undefined) => boolean {
   if (comparison.op !== 'in' && comparison.op !== 'not_in') return (value) => compare(comparison, value);
   const listed = new Set(comparison.value.map(String));
@@ -70,7 +76,7 @@ function testOf(comparison: Comparison): (value: string | undefined) => boolean 
   return (value) => (value !== undefined && listed.has(value)) === isIn;
 }
 
-/** The suffixes of a key at each of its dots: the first part, and the rest. */
+/** Path of a key, with one entry per dot-separated part: the name of the part, and the key from that part on. */
 type Path = readonly { name: string; rest: string }[];
 
 function pathOf(key: string): Path {
@@ -79,7 +85,8 @@ function pathOf(key: string): Path {
 }
 
 /**
- * Collects the texts at a path. Numbers and booleans compare as text; null, objects and empty lists count as missing.
+ * Collects the values at a path as text. Numbers and booleans are converted to text. Null, objects and empty lists are
+ * treated as missing.
  */
 function collect(node: unknown, path: Path, at: number, values: string[]): void {
   if (Array.isArray(node)) {
@@ -94,6 +101,6 @@ function collect(node: unknown, path: Path, at: number, values: string[]): void 
   if (typeof node !== 'object' || node === null) return;
   const fields = node as Record<string, unknown>;
   if (Object.hasOwn(fields, part.name)) collect(fields[part.name], path, at + 1, values);
-  // The name of a custom attribute may contain dots.
+  // Custom attribute names may contain dots.
   else if (Object.hasOwn(fields, part.rest)) collect(fields[part.rest], path, path.length, values);
 }

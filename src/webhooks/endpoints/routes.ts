@@ -27,7 +27,9 @@ const tags = ['Webhook endpoints'];
 
 type RouteDeps = TestDeps & WriteDeps & { auth: Authenticator<Caller> };
 
-/** Routes of webhook endpoints: set, show, pause, rotate, test (docs/reference/webhooks.md#webhook-endpoints). */
+/**
+ * Registers the webhook endpoint routes: set, show, pause, rotate, test (docs/reference/webhooks.md#webhook-endpoints).
+ */
 export async function endpointRoutes(app: App, deps: RouteDeps): Promise<void> {
   const { config, auth } = deps;
   const rules = urlRulesOf(config);

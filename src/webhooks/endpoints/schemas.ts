@@ -10,18 +10,21 @@ export const orNull = <Schema extends ReturnType<typeof Type.String | typeof Typ
   schema: Schema,
 ) => Type.Union([schema, Type.Null()]);
 
-/** Path of one endpoint. */
+/** Route path of a single endpoint. */
 export const endpointPath = `${endpointsPath}/:endpoint`;
 
 export const endpointParams = Type.Object({
   endpoint: Type.String({ description: 'Id of an endpoint, or the event type of a default endpoint.' }),
 });
 
-/** Reads the endpoint reference in a path. @throws AppError `endpoint_not_found` */
+/**
+ * Parses the endpoint reference in a path.
+ * @throws AppError `endpoint_not_found`
+ */
 export const readEndpointRef = (text: string, events: EventTypes): EndpointRef =>
   /^[1-9]\d{0,8}$/.test(text) ? Number(text) : requireEventType(events, text).name;
 
-/** Unknown properties are refused, so that a misspelt setting is not ignored. */
+/** Rejects unknown properties, so that a misspelt setting is not silently ignored. */
 const strict = { additionalProperties: false };
 
 const urlSchema = Type.String({
@@ -31,11 +34,11 @@ const urlSchema = Type.String({
 });
 const methodSchema = Type.Union([Type.Literal('POST'), Type.Literal('GET')]);
 
-/** Maximum number of attempts of a delivery. */
+/** Maximum number of attempts per delivery. */
 export const maxSteps = 20;
-/** Maximum sum of all waits, in seconds: 7 days. */
+/** Maximum sum of all retry delays, in seconds (7 days). */
 export const maxRetryS = 7 * 86_400;
-/** Maximum time, in seconds, in which two secrets sign: 7 days. */
+/** Maximum time for which two secrets sign during a rotation, in seconds (7 days). */
 const maxOverlapS = 7 * 86_400;
 
 const settingSchemas = {
@@ -144,8 +147,8 @@ export const patchBody = Type.Object(
 );
 
 /**
- * Accepts all settings of an endpoint, so that a test can send them as they would be saved. Settings that don't affect
- * a single call are ignored.
+ * Body of a test request. It accepts all endpoint settings, so that a test can send them as they would be saved.
+ * Settings that do not affect a single call are ignored.
  */
 export const testBody = Type.Partial(
   Type.Object({

@@ -11,14 +11,14 @@ import { type Endpoint, type EndpointRef, listEndpoints } from '../endpoint-stor
 import { changeEndpoint, createEndpoint } from './audit.ts';
 import { viewOfEndpoint, viewOfState } from './view.ts';
 
-/** `stored` is the locked endpoint before the change, or null for a new endpoint. */
+/** Change to an endpoint. `stored` is the locked endpoint before the change, or null for a new endpoint. */
 export type Change<T> = (executor: Executor, key: EndpointKey, stored: Endpoint | null) => Promise<T>;
 
 type ServiceDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; secretBox: SecretBox; now: () => number };
 
 export type EndpointService = ReturnType<typeof createEndpointService>;
 
-/** Operations of the routes on the endpoints of a caller's publisher. */
+/** Creates the service through which the routes access the endpoints of the caller's publisher. */
 export function createEndpointService({ pool, secretBox, now, dbHealth }: ServiceDeps) {
   const failFast = createFailFast(dbHealth);
   const list = (request: FastifyRequest, ref: EndpointRef | null) =>
@@ -28,20 +28,23 @@ export function createEndpointService({ pool, secretBox, now, dbHealth }: Servic
     return failFast(() => transaction(pool, (executor) => run({ actor, publisherId, nowMs: now(), executor })));
   };
   return {
-    /** Lists all endpoints with their state. */
+    /** Lists all endpoints of the publisher with their state. */
     list: async (request: FastifyRequest) =>
       (await list(request, null)).map(({ endpoint, health }) => ({
         ...viewOfEndpoint(endpoint, secretBox),
         state: viewOfState(endpoint, health),
       })),
-    /** Returns an endpoint with its state. @throws AppError `endpoint_not_found` */
+    /**
+     * Returns an endpoint of the publisher with its state.
+     * @throws AppError `endpoint_not_found`
+     */
     show: async (request: FastifyRequest, ref: EndpointRef) => {
       const [stored] = await list(request, ref);
       if (stored === undefined) throw new AppError('endpoint_not_found');
       return { ...viewOfEndpoint(stored.endpoint, secretBox), state: viewOfState(stored.endpoint, stored.health) };
     },
     /**
-     * Changes an endpoint and writes its audit entry, in one transaction.
+     * Changes an endpoint and writes the audit entry, in one transaction.
      * @throws AppError `endpoint_not_found`, and the errors of `change`
      */
     change: <T>(request: FastifyRequest, ref: EndpointRef, change: Change<T>): Promise<T> =>
@@ -49,11 +52,12 @@ export function createEndpointService({ pool, secretBox, now, dbHealth }: Servic
         changeEndpoint(unit, ref, secretBox, (key, stored) => change(unit.executor, key, stored)),
       ),
     /**
-     * Creates an endpoint with a list of event types and writes its audit entry. @throws AppError `too_many_endpoints`
+     * Creates an endpoint with a list of event types and writes the audit entry.
+     * @throws AppError `too_many_endpoints`
      */
     create: (request: FastifyRequest, create: (work: Work) => Promise<Saved>): Promise<Saved> =>
       work(request, (unit) => createEndpoint(unit, secretBox, () => create(unit))),
-    /** View of an endpoint in a response; `secret` is set only for a new one. */
+    /** Returns the view of an endpoint in a response. `secret` is set only for a new endpoint. */
     view: (endpoint: Endpoint, secret: string | null = null) => ({
       ...viewOfEndpoint(endpoint, secretBox),
       ...(secret !== null && { secret }),

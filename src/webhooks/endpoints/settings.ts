@@ -13,8 +13,8 @@ import { maxRetryS, type saveBody } from './schemas.ts';
 type Body = Partial<Static<typeof saveBody>>;
 
 /**
- * Reads the settings that a request body contains. A null header value keeps the stored one.
- * @throws AppError `invalid_endpoint` for an unusable URL, headers, retry steps or filter
+ * Reads the endpoint settings in a request body. A null header value keeps the stored value.
+ * @throws AppError `invalid_endpoint` if the URL, headers, retry delays or filter are invalid
  */
 export function readSettings<Given extends Body>(
   body: Given,
@@ -43,9 +43,9 @@ export function readSettings<Given extends Body>(
 }
 
 /**
- * Reads the event types of a request body.
- * @throws AppError `invalid_endpoint` for an unknown or repeated event type, or for another one than that of a default
- * endpoint
+ * Reads the event types in a request body.
+ * @throws AppError `invalid_endpoint` for an unknown or repeated event type, or if a default endpoint would receive any
+ * event other than its own
  */
 export function readEvents(
   names: readonly string[] | undefined,

@@ -20,7 +20,7 @@ export type TestTarget = {
   deadlineMs: number;
 };
 
-/** Result of a test. `body` is the first 4 KiB as text, or null without a response. */
+/** Result of a test call. `body` contains the first 4 KiB as text, or null if there was no response. */
 export type TestOutcome = {
   delivered: boolean;
   status: number | null;
@@ -35,8 +35,8 @@ type TestTools = { sender: Sender; publisher: Publisher; publicUrl: string; now:
 const shownBytes = 4096;
 
 /**
- * Sends a sample payload as deliveries are sent. The call is not retried, counted or stored; a 410 does not disable the
- * endpoint.
+ * Sends a sample payload in the same way as a delivery. The call is not retried, counted or stored, and a 410 response
+ * does not disable the endpoint.
  */
 export async function testEndpoint(
   { eventType, deadlineMs, ...target }: TestTarget,

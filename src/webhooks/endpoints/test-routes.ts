@@ -20,7 +20,7 @@ import { readHeaders } from './custom-headers.ts';
 import { endpointParams, endpointPath, readEndpointRef, testAnswer, testBody } from './schemas.ts';
 import { type TestTarget, testEndpoint } from './test-endpoint.ts';
 
-/** Dependencies of Test Endpoint. */
+/** Dependencies of the Test Endpoint route. */
 export type TestDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
@@ -28,12 +28,12 @@ export type TestDeps = {
   secretBox: SecretBox;
   sender: Sender;
   events: EventTypes;
-  /** Epoch milliseconds. */
+  /** Returns the current time in epoch milliseconds. */
   now: () => number;
 };
 
 /**
- * Route of Test Endpoint: sends a sample payload now and returns the response
+ * Registers the Test Endpoint route, which sends a sample payload immediately and returns the response
  * (docs/reference/webhooks.md#webhook-events).
  */
 export async function endpointTestRoutes(app: App, { rules, ...deps }: TestDeps & { rules: UrlRules }): Promise<void> {
@@ -74,7 +74,10 @@ export async function endpointTestRoutes(app: App, { rules, ...deps }: TestDeps 
   );
 }
 
-/** Merges the body's settings with the saved ones. Signs with the saved secret, or with one generated for this call. */
+/**
+ * Merges the settings in the request body with the saved settings. The call is signed with the saved secret, or with a
+ * secret generated for this call.
+ */
 export function targetOf(
   eventType: EventType,
   url: string,
@@ -83,7 +86,7 @@ export function targetOf(
   { secretBox }: { secretBox: SecretBox },
 ): TestTarget {
   const sealed = saved?.secrets ?? { current: createEndpointSecret(secretBox).sealed, previous: null };
-  // Headers may be credentials, so they are sent only to the saved origin.
+  // Saved headers may be credentials, so they are sent only to the saved origin.
   const stored =
     saved !== null && new URL(url).origin === new URL(saved.url).origin ? openHeaders(secretBox, saved.headers) : {};
   return {

@@ -1,6 +1,6 @@
 import type { Timing } from '../dispatcher/send/result.ts';
 
-/** Phases of a call for display, in milliseconds with one decimal. */
+/** Duration of each call phase for display, in milliseconds with one decimal. */
 export type TimingView = {
   dns_ms: number | null;
   connect_ms: number | null;

@@ -3,11 +3,11 @@ import { warnOfMacros } from '../../platform/lib/misspelt-macros.ts';
 import { selectionMacros } from '../dispatcher/send/request.ts';
 import type { EventTypes } from '../events.ts';
 
-/** Warns about macros in an endpoint's URL that none of its events fill. */
+/** Returns warnings about macros in an endpoint URL that none of the endpoint's events fill. */
 export function warnOfUrl({ url, events }: { url: string; events: string[] }, types: EventTypes): Warning[] {
   const fields = events.map((event) => fieldsOf(event, types));
   const names = [...new Set(['payload', ...fields.flat()])];
-  // The field `payload` contains the custom attributes of the fetch.
+  // The payload field `payload` contains the custom attributes of the fetch.
   const hasCustom = fields.some((list) => list.includes('payload'));
   return warnOfMacros('/url', url, { names, others: hasCustom ? 'custom' : 'emptied' });
 }

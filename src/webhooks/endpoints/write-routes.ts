@@ -24,13 +24,13 @@ import type { EndpointService } from './service.ts';
 import { readEvents, readSettings } from './settings.ts';
 import { warnOfUrl } from './url-warnings.ts';
 
-/** Dependencies of the routes other than the service. */
+/** Dependencies of the routes other than the endpoint service. */
 export type WriteDeps = { events: EventTypes; secretBox: SecretBox; management: Management };
 
 const tags = ['Webhook endpoints'];
 const querystring = publisherQuery;
 
-/** Routes that create, set and change an endpoint (docs/reference/webhooks.md#webhook-endpoints). */
+/** Registers the routes that create, set and change endpoints (docs/reference/webhooks.md#webhook-endpoints). */
 export function endpointWriteRoutes(app: App, deps: WriteDeps, service: EndpointService, rules: UrlRules): void {
   createRoute(app, deps, service, rules);
   putRoute(app, deps, service, rules);

@@ -17,7 +17,7 @@ import type { PayloadLinks } from '../payload-link.ts';
 import { findHandedOut, type HandedOut } from './hand-out.ts';
 import { type answerBody, maxHeaderLength, maxHeaders } from './schemas.ts';
 
-/** Dependencies to record responses. `now`: epoch milliseconds. */
+/** Dependencies for recording responses. `now` returns epoch milliseconds. */
 export type AnswerDeps = {
   pool: pg.Pool;
   secretBox: SecretBox;
@@ -27,7 +27,7 @@ export type AnswerDeps = {
   now: () => number;
 };
 
-/** Remote address of the request in the log. */
+/** Remote address shown in the log for requests forwarded by a listener. */
 const remoteAddress = 'perkwire listen';
 
 export function createAnswers({
@@ -41,7 +41,7 @@ export function createAnswers({
 }: AnswerDeps & { payloadLinks: { url: PayloadLinks['url'] } }) {
   const watch = createHealthWatch(() => performance.now());
   const { meter } = dispatcherMetrics;
-  /** Signed with the start time of the attempt, so that the request can be rebuilt. */
+  /** Returns tools that sign with the start time of the attempt, so that the same request can be rebuilt later. */
   const toolsAt = (startedAt: Date) => ({
     secretBox,
     payloadLinks,
@@ -49,7 +49,7 @@ export function createAnswers({
     random: Math.random,
   });
   return {
-    /** Builds the request of an attempt for the stream. */
+    /** Builds the stream event that contains the request of an attempt. */
     eventOf: ({ claimed, startedAt }: HandedOut): StreamEvent => {
       const call = prepare(claimed, toolsAt(startedAt));
       const { deliveryId, generation, event, deadlineMs } = claimed;
@@ -58,8 +58,8 @@ export function createAnswers({
       return { name: 'delivery', data: JSON.stringify({ ...about, deadline_ms: deadlineMs, ...request }) };
     },
     /**
-     * Records the response that a listener reports, as the dispatcher records its own attempts.
-     * @throws AppError `attempt_ended` if the listener no longer holds the delivery
+     * Records the response reported by a listener in the same way as the dispatcher records its own attempts.
+     * @throws AppError `attempt_ended` if the listener no longer holds the lease for the delivery
      */
     record: async (
       { publisherId, listenerId }: { publisherId: number; listenerId: number },

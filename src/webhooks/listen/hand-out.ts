@@ -3,10 +3,10 @@ import { claimedColumns, claimedOf, type WholeRow } from '../dispatcher/claim/cl
 import type { Claimed, Standing } from '../dispatcher/claim/claimed.ts';
 import { leaseGraceMs } from '../dispatcher/leases.ts';
 
-/** A delivery that was handed to a listener. Its request is rebuilt, byte for byte, when the response is recorded. */
+/** Delivery that was sent to a listener. When the response is recorded, its request is rebuilt byte for byte. */
 export type HandedOut = { claimed: Claimed; startedAt: Date };
 
-/** Seconds between two updates of a listener's last-seen time. */
+/** Interval between updates of a listener's last-seen time, in seconds. */
 const noteEveryS = 30;
 
 /*
@@ -63,7 +63,10 @@ type HandedOutRow = WholeRow & { endpoint_id: number; standing: Standing; room: 
 
 const handedOutOf = (row: HandedOutRow): HandedOut => ({ claimed: claimedOf(row), startedAt: row.started_at });
 
-/** Leases due deliveries of a listener, up to its concurrency. @returns null if there is no such listener */
+/**
+ * Leases due deliveries for a listener, up to its concurrency limit.
+ * @returns null if the listener does not exist
+ */
 export async function handOut(
   executor: Executor,
   publisherId: number,
@@ -76,7 +79,7 @@ export async function handOut(
 
 export type HandedOutKey = { publisherId: number; listenerId: number; id: string; day: string; attempt: number };
 
-/** Returns a delivery that a listener holds; null if it was answered, or its lease was taken over. */
+/** Returns a delivery that is leased to a listener, or null if it was already answered or its lease was taken over. */
 export async function findHandedOut(executor: Executor, key: HandedOutKey): Promise<HandedOut | null> {
   const { publisherId, listenerId, id, day, attempt } = key;
   const { rows } = await executor.query<HandedOutRow>(findStatement, [listenerId, publisherId, id, day, attempt]);

@@ -5,14 +5,14 @@ import type { Executor } from '../../platform/db/pool.ts';
  * stream, and reports the responses (docs/reference/webhooks.md#listeners).
  */
 
-/** Time without a connection after which a listener counts as abandoned (SQL interval). */
+/** Time without a connection after which a listener counts as abandoned, as an SQL interval. */
 const abandonedAfter = '15 minutes';
 
 export async function markListener(executor: Executor, endpointId: number): Promise<void> {
   await executor.query('update webhook_endpoints set is_listener = true where id = $1', [endpointId]);
 }
 
-/** Ids of the publisher's listeners, which receive triggered sample events. */
+/** Returns the ids of the publisher's listeners, which receive triggered sample events. */
 export async function listenerIds(executor: Executor, publisherId: number): Promise<number[]> {
   const { rows } = await executor.query<{ id: number }>(
     'select id from webhook_endpoints where publisher_id = $1 and is_listener and deleted_at is null order by id',
@@ -21,7 +21,7 @@ export async function listenerIds(executor: Executor, publisherId: number): Prom
   return rows.map(({ id }) => id);
 }
 
-/** Removes abandoned listeners; their pending deliveries are held. Several processes may run it at the same time. */
+/** Removes abandoned listeners. Their pending deliveries are held. Several processes may run it concurrently. */
 export async function removeAbandonedListeners(executor: Executor): Promise<void> {
   await executor.query(
     `update webhook_endpoints e set deleted_at = now(), enabled = false, updated_at = now()

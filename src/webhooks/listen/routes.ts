@@ -43,20 +43,20 @@ type ListenDeps = AnswerDeps & {
   dbHealth: DatabaseHealth;
   config: Config;
   auth: Authenticator<Caller>;
-  /** Events that publishers can subscribe to. */
+  /** Event types that publishers can subscribe to. */
   events: EventTypes;
-  /** Returns a check whether the key of a stream may still read it. */
+  /** Creates a check for whether the API key of a stream is still allowed to read it. */
   checkKey: (request: FastifyRequest) => () => boolean;
 };
 
-/** Interval, in milliseconds, at which a stream looks for due deliveries. */
+/** Interval at which a stream checks for due deliveries, in milliseconds. */
 const lookEveryMs = 300;
 
 const usualEvents = (events: EventTypes): string[] =>
   [...events.values()].flatMap(({ name, isNamedOnly }) => (isNamedOnly ? [] : [name]));
 
 /**
- * Routes for deliveries to a developer's machine, and for triggered sample events
+ * Registers the routes for deliveries to a developer's machine and for triggered sample events
  * (docs/reference/webhooks.md#listeners).
  */
 export async function listenRoutes(app: App, deps: ListenDeps): Promise<void> {
@@ -105,8 +105,9 @@ function createRoute(app: App, deps: ListenDeps): void {
 }
 
 /**
- * Refuses a forward URL that is this service, which would cause a loop; others are only displayed. @throws AppError
- * `invalid_endpoint`
+ * Rejects a forward URL that points to this service, because it would cause a loop. All other forward URLs are accepted
+ * and only displayed.
+ * @throws AppError `invalid_endpoint`
  */
 function requireForwardUrl(text: string, publicUrl: string): void {
   const url = parseUrl(text);
@@ -135,7 +136,7 @@ function streamRoutes(app: App, deps: ListenDeps): void {
         querystring,
         response: { 200: eventStream, ...errorAnswers(401, 403, 404) },
       },
-      // Reading the stream changes state: a handed-out delivery is not handed to another listener.
+      // Reading the stream changes state, because a delivery sent to one listener is not sent to another.
       config: { effect: 'write' },
     },
     async (request, reply) => {

@@ -4,7 +4,10 @@ import { eventsSchema, orNull } from '../endpoints/schemas.ts';
 
 const strict = { additionalProperties: false };
 
-/** Maximum number of stored characters of a response header value, and of stored response headers. */
+/**
+ * Maximum number of stored characters per response header value. The next constant limits the number of stored response
+ * headers.
+ */
 export const maxHeaderLength = 4096;
 export const maxHeaders = 100;
 

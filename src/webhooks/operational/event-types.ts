@@ -73,7 +73,7 @@ const operational = (name: OperationalEvent, { title, description, fields, sampl
   sample: ({ nowMs }) => buildOperationalPayload(name, { ...sample(nowMs), count: 1 }, nowMs),
 });
 
-/** Events of the service itself (docs/reference/webhooks.md#operational-events). */
+/** Event types for the service itself (docs/reference/webhooks.md#operational-events). */
 export const operationalEventTypes: readonly EventType[] = [
   operational('endpoint.failing', {
     title: 'Endpoint failing',

@@ -7,10 +7,10 @@ import type { Shell } from '../../shell/layout.ts';
 import type { EventTypes } from '../events.ts';
 import type { Sender } from '../sender.ts';
 
-/** Services of the webhook pages. */
+/** Services that the webhook pages need. */
 export type PageServices = Shell & { deps: PageDeps; management: ManagementClient };
 
-/** `events`: the event types that publishers can subscribe to. */
+/** Dependencies of the webhook pages. `events` contains the event types that publishers can subscribe to. */
 type PageDeps = {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
@@ -18,6 +18,6 @@ type PageDeps = {
   secretBox: SecretBox;
   sender: Sender;
   events: EventTypes;
-  /** Epoch milliseconds. */
+  /** Returns the current time in epoch milliseconds. */
   now: () => number;
 };

@@ -8,14 +8,15 @@ import type { DeliveryFilter } from '../deliveries/filter.ts';
 import { countRedeliverable, walkDeliveries } from '../deliveries/walk.ts';
 import { attemptNow, endWait, lockOpenEndpoints, requeue } from './requeue.ts';
 
-/** Redelivery of many deliveries. */
+/** Background job that redelivers many deliveries. */
 export type RedeliveryJob = {
   id: string;
   publisherId: number;
   filter: DeliveryFilter;
   status: 'running' | 'done' | 'cancelled';
   /**
-   * Number of deliveries that matched when it was created, and how many of them were queued again, or made due, so far.
+   * Number of deliveries that matched when the job was created. `queued` is the number of those that were queued again
+   * or made due so far.
    */
   total: number;
   queued: number;
@@ -49,15 +50,15 @@ const jobOf = (row: JobRow): RedeliveryJob => ({
   finishedAt: row.finished_at,
 });
 
-/** Deliveries are counted up to this number. */
+/** Maximum number of matching deliveries that are counted. */
 export const maxCounted = 1_000_000;
-/** Maximum number of running redeliveries of a publisher. */
+/** Maximum number of running redelivery jobs per publisher. */
 const maxRunning = 5;
-/** Maximum number of jobs in the list. */
+/** Maximum number of jobs in the job list. */
 const maxListed = 50;
 /**
- * Number of deliveries that are queued again in one transaction, and maximum number due in the lane before the next
- * one, so that the queue stays small.
+ * Number of deliveries queued per transaction. `maxDue` limits the number of due redeliveries, so that the queue stays
+ * short.
  */
 const sliceSize = 500;
 const maxDue = 2000;
@@ -66,7 +67,8 @@ export const countMatching = (executor: Executor, filter: DeliveryFilter, nowMs:
   countRedeliverable(executor, filter, newUuid7(nowMs), maxCounted);
 
 /**
- * Creates a job for all deliveries that match now; the workers run it. Pending deliveries are attempted now.
+ * Creates a job for all deliveries that currently match the filter. Workers run the job. Pending deliveries are
+ * attempted immediately.
  * @throws AppError `too_many_replays`
  */
 export async function createJob(executor: Executor, filter: DeliveryFilter, nowMs: number): Promise<RedeliveryJob> {
@@ -96,7 +98,7 @@ export async function findJob(executor: Executor, publisherId: number, id: strin
   return rows[0] === undefined ? null : jobOf(rows[0]);
 }
 
-/** Lists a publisher's newest jobs, newest first. */
+/** Lists a publisher's most recent jobs, newest first. */
 export async function listJobs(executor: Executor, publisherId: number): Promise<RedeliveryJob[]> {
   const { rows } = await executor.query<JobRow>(
     `select ${columns} from redelivery_jobs where publisher_id = $1 order by id desc limit ${maxListed}`,
@@ -105,7 +107,10 @@ export async function listJobs(executor: Executor, publisherId: number): Promise
   return rows.map(jobOf);
 }
 
-/** Ends a job; already queued deliveries are still sent. @returns false if it was not running */
+/**
+ * Cancels a job. Deliveries that are already queued are still sent.
+ * @returns false if the job was not running
+ */
 export async function cancelJob(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
     `update redelivery_jobs set status = 'cancelled', ${finished}
@@ -115,10 +120,10 @@ export async function cancelJob(executor: Executor, publisherId: number, id: str
   return rowCount === 1;
 }
 
-/** SQL that finishes a job and removes the user id from it. $3 is the time. */
+/** SQL that marks a job as finished and removes the user id from its filter. $3 is the time. */
 const finished = "finished_at = $3, updated_at = $3, filter = filter - 'pubUserId'";
 
-/** Ids of the running jobs, oldest first. */
+/** Returns the ids of the running jobs, oldest first. */
 export async function runningJobs(executor: Executor): Promise<string[]> {
   const { rows } = await executor.query<{ id: string }>(
     "select id from redelivery_jobs where status = 'running' order by id",
@@ -127,9 +132,9 @@ export async function runningJobs(executor: Executor): Promise<string[]> {
 }
 
 /**
- * Queues the next deliveries of a job and moves its cursor, in one transaction, so that a worker that dies changes
+ * Queues the next deliveries of a job and advances its cursor in one transaction, so that a worker that dies changes
  * nothing. Skips a job that another worker is processing.
- * @returns whether there is more to do now; false while many deliveries of its endpoints are due in the lane
+ * @returns whether more deliveries can be queued now; false while many redeliveries to the job's endpoints are due
  */
 export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<boolean> =>
   transaction(pool, async (executor) => {
@@ -161,7 +166,7 @@ export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<bool
     return next !== null;
   });
 
-/** Counts the due redeliveries at the endpoints that the filter selects, up to the limit. */
+/** Counts the due redeliveries at the endpoints that match the filter, up to the limit. */
 async function countDue(executor: Executor, filter: DeliveryFilter): Promise<number> {
   const parameters = createParameters();
   const conditions = endpointConditions(filter, parameters).join(' and ');
@@ -179,7 +184,7 @@ async function countDue(executor: Executor, filter: DeliveryFilter): Promise<num
 
 type RunnerDeps = { pool: pg.Pool; now: () => number };
 
-/** Runs the redelivery jobs, one slice of each in turn. Several workers may run it at the same time. */
+/** Runs the redelivery jobs, alternating between them slice by slice. Several workers may run it concurrently. */
 export async function runRedeliveries({ pool, now }: RunnerDeps, isStopped: () => boolean): Promise<void> {
   let unfinished = await runningJobs(pool);
   while (unfinished.length > 0 && !isStopped()) {
@@ -189,7 +194,7 @@ export async function runRedeliveries({ pool, now }: RunnerDeps, isStopped: () =
   }
 }
 
-/** Cancels redeliveries of the user's deliveries, because nothing is left to send. */
+/** Cancels redelivery jobs for an erased user, because nothing is left to send. */
 export const cancelRedeliveriesOfUser: EraseOfUser = async (pool, { subject, nowMs }) => {
   if (subject.namedBy !== 'pub_user_id') return;
   await pool.query(

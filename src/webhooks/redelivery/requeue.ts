@@ -7,7 +7,7 @@ import type { Page } from '../deliveries/walk.ts';
 import { findDelivery } from '../delivery-store.ts';
 import { wakeWorkers } from '../outbox.ts';
 
-/** Locks the publisher's enabled endpoints until the end of the transaction, and returns their ids. */
+/** Locks the publisher's endpoints until the end of the transaction, and returns the ids of those that are enabled. */
 export async function lockOpenEndpoints(executor: Executor, publisherId: number): Promise<number[]> {
   const { rows } = await executor.query<{ id: number; enabled: boolean }>(
     'select id, enabled from webhook_endpoints where publisher_id = $1 order by id for share',
@@ -16,7 +16,7 @@ export async function lockOpenEndpoints(executor: Executor, publisherId: number)
   return rows.filter(({ enabled }) => enabled).map(({ id }) => id);
 }
 
-/** Selection of the publisher's deliveries to queue again. */
+/** Selection of a publisher's deliveries to queue again. */
 export type Requeue = {
   publisherId: number;
   keys: Page['keys'];
@@ -27,9 +27,10 @@ export type Requeue = {
 };
 
 /**
- * Queues deliveries again, in the redelivery lane and with the whole retry schedule: with the same id and bytes, and a
- * new signature. Skips deliveries that are pending, erased, of another status or of a disabled endpoint. Their
- * generation is above that of their last attempt, so that a worker with an outdated claim can't settle the new ones.
+ * Queues deliveries again in the redelivery lane, with the full retry schedule. The id and bytes stay the same, and the
+ * signature is new. Skips deliveries that are pending or erased, have another status, or belong to a disabled endpoint.
+ * The new generation is higher than that of the last attempt, so that a worker with an outdated claim cannot settle the
+ * redelivery.
  * @returns the number of queued deliveries
  */
 export async function requeue(
@@ -70,9 +71,9 @@ export async function requeue(
  */
 
 /**
- * Makes pending deliveries due now. They keep their lane, their place in a strict order, and their attempts. The
- * concurrency limit of their endpoint still applies.
- * @returns how many of them are queued
+ * Makes pending deliveries due immediately. They keep their lane, their place in a strict order, and their attempts.
+ * The concurrency limit of their endpoint still applies.
+ * @returns the number of these deliveries that are in the queue
  */
 export async function attemptNow(
   executor: Executor,
@@ -98,7 +99,7 @@ export async function attemptNow(
   return count;
 }
 
-/** Ends the wait of the endpoints that the filter selects: an open breaker lets one call through as its probe. */
+/** Ends the waiting time of the endpoints that match the filter. An open breaker then allows one call as its probe. */
 export async function endWait(
   executor: Executor,
   filter: { publisherId: number; event: string | null; endpointId: number | null },
@@ -118,7 +119,7 @@ export async function endWait(
 }
 
 /**
- * Queues one delivery of the publisher again; a pending delivery is attempted now. Runs in a transaction.
+ * Queues one delivery of the publisher again. If it is pending, it is attempted immediately. Must run in a transaction.
  * @throws AppError `delivery_not_found`, `delivery_erased`, `endpoint_disabled`
  */
 export async function redeliverOne(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<void> {

@@ -28,11 +28,14 @@ type RedeliveryDeps = {
   dbHealth: DatabaseHealth;
   auth: Authenticator<Caller>;
   events: EventTypes;
-  /** Epoch milliseconds. */
+  /** Returns the current time in epoch milliseconds. */
   now: () => number;
 };
 
-/** Routes that redeliver one delivery, or all that match a filter (docs/reference/webhooks.md#deliveries). */
+/**
+ * Registers the routes that redeliver a single delivery, or all deliveries that match a filter
+ * (docs/reference/webhooks.md#deliveries).
+ */
 export async function redeliveryRoutes(app: App, deps: RedeliveryDeps): Promise<void> {
   app.addHook('preValidation', emptyBodyByDefault);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
@@ -111,7 +114,7 @@ async function dryRunOf(
 
 const path = '/manage/v1/replays';
 
-/** Routes that list, show and cancel redeliveries (docs/reference/webhooks.md#deliveries). */
+/** Registers the routes that list, show and cancel redelivery jobs (docs/reference/webhooks.md#deliveries). */
 function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: RedeliveryDeps): void {
   const failFast = createFailFast(dbHealth);
 
@@ -175,7 +178,10 @@ function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: RedeliveryDeps):
   );
 }
 
-/** @throws AppError `replay_not_found`, `replay_finished` */
+/**
+ * Cancels a running redelivery job.
+ * @throws AppError `replay_not_found`, `replay_finished`
+ */
 async function cancelRunning(
   executor: Executor,
   publisherId: number,
@@ -187,7 +193,10 @@ async function cancelRunning(
   return requireJob(executor, publisherId, id);
 }
 
-/** @throws AppError `replay_not_found` */
+/**
+ * Returns a redelivery job of the publisher.
+ * @throws AppError `replay_not_found`
+ */
 async function requireJob(executor: Executor, publisherId: number, id: string): Promise<RedeliveryJob> {
   const job = isUuid7(id) ? await findJob(executor, publisherId, id) : null;
   if (job === null) throw new AppError('replay_not_found');

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** Text of the entries, newest first. */
+/** Returns the text of the log entries, newest first. */
 async function rows(query = '', who = admin): Promise<string[]> {
   const answer = await who.get(page + query);
   expect(answer.statusCode).toBe(200);

@@ -6,7 +6,7 @@ import { createUser } from '../../../src/accounts/users.ts';
 import { postForm } from '../../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
-/** Sensitive actions in a session that was left open. */
+/** Sensitive actions in a session that a user left open. */
 
 const password = 'seven quiet otters';
 const minuteMs = 60_000;

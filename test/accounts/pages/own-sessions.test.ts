@@ -21,7 +21,7 @@ async function account(email: string): Promise<void> {
   await createUser(t.pool, { email, role: 'analyst', publisherId: t.publisher.id, passwordHash, nowMs: t.deps.now() });
 }
 
-/** Signs in with a browser; returns its cookie. */
+/** Signs in with a given browser and returns its cookie. */
 async function signIn(email: string, userAgent: string, address: string): Promise<string> {
   const headers = { 'user-agent': userAgent, 'x-forwarded-for': address };
   return cookieFrom(await postForm(t, '/dashboard/sign-in', { email, password }, headers), 'perkwire_session') ?? '';
@@ -29,7 +29,7 @@ async function signIn(email: string, userAgent: string, address: string): Promis
 
 const open = (cookie: string) => t.app.inject({ url: '/dashboard/account', headers: { cookie } });
 
-/** Ids of the listed sessions by the start of their row. */
+/** Returns the id of the listed session whose row starts with this device. */
 const endOf = (body: string, device: string): string =>
   new RegExp(`<strong>${device}</strong>[\\s\\S]*?action="([^"]+/end)"`).exec(body)?.[1] ?? '';
 

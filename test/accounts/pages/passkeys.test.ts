@@ -7,7 +7,9 @@ import { csrfIn, postForm } from '../../dashboard/support.ts';
 import { newContext, openBrowser } from '../../support/browser.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
-/** Passkeys of Chromium's virtual authenticator. There are two installations with one host name and different ports. */
+/**
+ * Passkeys with Chromium's virtual authenticator, on two installations that share a host name but use different ports.
+ */
 
 const password = 'seven quiet otters';
 
@@ -48,7 +50,7 @@ async function account(email: string): Promise<void> {
 
 type Device = { page: Page; cdp: CDPSession };
 
-/** Opens a browser whose device creates passkeys, and verifies its user. */
+/** Opens a browser whose device creates passkeys and verifies the user. */
 async function openDevice(): Promise<Device> {
   const context = await newContext(browser, { locale: 'en-GB' });
   const page = await context.newPage();
@@ -75,7 +77,7 @@ async function givePassword(page: Page, email: string): Promise<void> {
 }
 
 /**
- * Signs in with the password, and adds a passkey of the device.
+ * Signs in with the password and adds a passkey of the device.
  * @returns the displayed recovery codes
  */
 async function addPasskey(page: Page, email: string, name = 'Laptop'): Promise<string[]> {
@@ -99,7 +101,7 @@ const signInAlone = async (page: Page): Promise<void> => {
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
 };
 
-/** Response of the device to the challenge of a sign-in page, created on a page of `base`. */
+/** Returns the device's response to the challenge of a sign-in page on `base`. */
 async function answerFrom(device: Device, base: string): Promise<{ sealed: string; response: string }> {
   const { body } = await here.t.app.inject('/dashboard/sign-in');
   const options = (/data-passkey="([^"]+)"/.exec(body)?.[1] ?? '').replaceAll('&quot;', '"');
@@ -174,7 +176,7 @@ test('401: a response of another origin, to another challenge, repeated, altered
   for (const response of ['', 'x', 'null', '{}', '{"id":"AAAA"}', '{"id":5}'])
     expect(await statusOf({ ...right, response }), response).toBe(401);
   expect([await statusOf(right), await statusOf(right)]).toEqual([303, 401]);
-  // Another user's passkey is not a second factor for this one.
+  // Another user's passkey is not accepted as this user's second factor.
   const second = await openDevice();
   await addPasskey(second.page, 'victim@example.com');
   await signOut(second.page);

@@ -16,7 +16,7 @@ const start = '/dashboard/sign-in/oidc';
 let nowMs = Date.now();
 let provider: TestProvider;
 let t: TestApp;
-/** The same installation with passwords turned off. */
+/** The same installation with password sign-in turned off. */
 let withoutPasswords: TestApp;
 
 beforeAll(async () => {
@@ -63,7 +63,10 @@ const person = (sub: string, more: Partial<ProviderUser> = {}): ProviderUser => 
 
 const get = (url: string, cookie = '', app = t) => app.app.inject({ url, headers: { cookie } });
 
-/** Begins at Perkwire and signs in at the provider; returns the callback with the browser's cookie. */
+/**
+ * Starts signing in at Perkwire and signs in at the provider. Returns the callback URL and the cookie of the pending
+ * sign-in.
+ */
 async function atProvider(user: ProviderUser, next = '', app = t): Promise<{ callback: string; pending: string }> {
   provider.user = user;
   const begun = await get(`${start}?next=${encodeURIComponent(next)}`, '', app);
@@ -90,7 +93,7 @@ async function logOf(email: string): Promise<string[]> {
   return rows.map((row) => [row.actor_label, row.action, ...text(row.changes).sort()].join(' '));
 }
 
-/** The cookie with a changed character in the middle. */
+/** Returns the cookie with one character in the middle changed. */
 function altered(cookie: string): string {
   const at = cookie.length >> 1;
   return `${cookie.slice(0, at)}${cookie[at] === 'A' ? 'B' : 'A'}${cookie.slice(at + 1)}`;
@@ -357,7 +360,7 @@ test('with passwords turned off, only the provider signs in', async () => {
   expect(added.body).not.toContain(linkPath);
 });
 
-/** Memberships of an address by publisher. */
+/** Returns the memberships of an email address, by publisher. */
 const membershipsOf = async (email: string) =>
   (
     await t.pool.query(
@@ -387,7 +390,7 @@ test('of several inviting publishers, the sign-in joins one, and others when the
     await byHand.deps.catalog.refresh();
     const admin = await signInAs(byHand, 'admin', publisherId);
     const fields = { email: 'wanted@example.com', role: 'manager' };
-    // Other publishers learn nothing of the first one.
+    // Other publishers do not learn that the first one has invited this address.
     expect((await admin.post(`/dashboard/p/${publisherId}/settings/users`, fields)).body).toContain(linkPath);
   }
   const { answer, cookie } = await signIn(person('wanted'), '', byHand);

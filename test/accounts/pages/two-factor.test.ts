@@ -19,13 +19,13 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-/** Codes are accepted once, so every use needs a later one. */
+/** Advances the clock to the next code period, because each code is accepted only once. */
 const nextPeriod = (): void => {
   nowMs += 60_000;
 };
 const codeOf = (secret: string): string =>
   new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: nowMs });
-/** A code that is valid in none of the periods around now. */
+/** Returns a code that is invalid in all periods around the current time. */
 function wrongCode(secret: string): string {
   const totp = new TOTP({ secret: Secret.fromBase32(secret) });
   const valid = [-1, 0, 1].map((periods) => totp.generate({ timestamp: nowMs + periods * 30_000 }));
@@ -41,8 +41,8 @@ async function account(email: string, role: Role = 'manager'): Promise<number> {
 const get = (path: string, cookie: string) => t.app.inject({ url: path, headers: { cookie } });
 
 /**
- * Enters the password.
- * @returns the cookie, and the URL that the browser is sent to
+ * Submits the password.
+ * @returns the cookie, and the URL that the browser is redirected to
  */
 async function givePassword(email: string, next = ''): Promise<{ cookie: string; to: string }> {
   const answer = await postForm(t, '/dashboard/sign-in', { email, password, next });
@@ -57,7 +57,7 @@ const inside = (body: string, label: string): string =>
 
 type Account = { email: string; userId: number; cookie: string; secret: string; codes: string[] };
 
-/** An account with a second factor, which signed in with the password only before. */
+/** Creates an account with a second factor that has previously signed in with only the password. */
 async function withTwoFactor(email: string, role: Role = 'manager'): Promise<Account> {
   const userId = await account(email, role);
   const { cookie } = await givePassword(email);

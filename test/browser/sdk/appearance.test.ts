@@ -7,7 +7,7 @@ import { closeContexts, lacks, newContext, openBrowser } from '../../support/bro
 
 const sdkId = '0123456789abcdef';
 
-/** `npm run docs:images` renews the pictures of the documentation. */
+/** Folder for the documentation images that `npm run docs:images` updates. Null in other runs. */
 const pictureFolder = process.env.UPDATE_IMAGES === undefined ? null : 'docs/images';
 
 let demo: DemoServer;
@@ -21,7 +21,7 @@ afterAll(async () => {
   await demo?.close();
 });
 
-/** A mode of the page: colours as the device, texts and direction as the page. */
+/** Page mode: the device's color scheme, and the page's language and text direction. */
 type Mode = { name: string; colorScheme: 'light' | 'dark'; language: string };
 
 const modes: readonly Mode[] = [
@@ -33,7 +33,7 @@ const modes: readonly Mode[] = [
 type Surface = {
   name: string;
   open: (language: string) => Promise<Page>;
-  /** Shown when the page is complete. */
+  /** Selector of the element that appears when the page is complete. */
   ready: string;
 };
 
@@ -46,7 +46,7 @@ async function newPage(viewport: BrowserContextOptions['viewport'] = { width: 11
   return page;
 }
 
-/** A shop's page with a unit: in the page, or over it. */
+/** Opens a shop page with a unit, either embedded or as an overlay. */
 async function openUnit(
   placement: string,
   {
@@ -129,7 +129,7 @@ const surfaces: readonly Surface[] = [
   },
 ];
 
-/** Waits until the images in view are there. */
+/** Waits until all visible images are loaded. */
 const untilImagesAreLoaded = (page: Page): Promise<unknown> =>
   page.waitForFunction(() => {
     const shadow = document.querySelector('[data-perkwire]')?.shadowRoot;
@@ -172,7 +172,7 @@ describe('the unit', () => {
         };
       });
       expect({ scrolls, outside }).toEqual({ scrolls: false, outside: 0 });
-      // Links within a sentence are as high as its lines.
+      // Links within a sentence are exempt, because they are only as high as the line.
       const small = await page.evaluate(
         (selector) =>
           [...(document.querySelector('[data-perkwire]')?.shadowRoot?.querySelectorAll(selector) ?? [])]
@@ -191,7 +191,7 @@ describe('the unit', () => {
     ['order-status', '.btn.no'],
     ['checkout', '.done button'],
   ])('at a zoom of 200 % of a small window can be read and answered, at %s', async (placement, last) => {
-    // What a browser makes of 1280 × 800 pixels.
+    // CSS pixels of a 1280 × 800 window at 200 % zoom.
     const page = await openUnit(placement, { embedded: false, language: 'en', viewport: { width: 640, height: 400 } });
     const frame = page.locator('[data-perkwire] .frame');
     await page.locator('[data-perkwire] .title').first().waitFor();

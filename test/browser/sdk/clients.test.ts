@@ -18,7 +18,7 @@ const accountId = '0123456789abcdef';
 const newUser = (placement = 'order-status') => ({ placement, pub_user_id: `client-${++users}` });
 type User = ReturnType<typeof newUser>;
 
-/** How often each kind of event was recorded for a user's sessions. */
+/** Returns the number of recorded events of each kind in a user's sessions. */
 async function countsOf(user: User): Promise<Record<string, number>> {
   const { rows } = await stage.t.pool.query<{ kind: string; n: number }>(
     `select kind, count(*)::int as n from events join sessions on sessions.id = events.session_id
@@ -39,7 +39,7 @@ const fetchAnswer = async (user: User): Promise<string> =>
 
 type HostEvent = { name: string; payload: Record<string, unknown> };
 
-/** The events that the page's host got, in order. */
+/** Returns the events that the page's host received, in order. */
 const eventsOf = (page: Page): Promise<HostEvent[]> =>
   page.evaluate(() => (window as unknown as { heard: HostEvent[] }).heard);
 const namesOf = async (page: Page): Promise<string[]> => (await eventsOf(page)).map(({ name }) => name);
@@ -50,7 +50,7 @@ async function until(page: Page, name: string, count = 1): Promise<void> {
     .toBe(count);
 }
 
-/** What apps add to their web views; `heard` stands for the app. */
+/** Bridges that apps inject into their web views. `hear` records what the app receives. */
 const bridges = {
   Flutter: {
     stub: `window.flutter_inappwebview = { callHandler: async (handler, name, payload) => {
@@ -98,13 +98,13 @@ window.AdUser = ${JSON.stringify(user)};
 window.AdConfig = { accountId: '${accountId}', ${config} };
 </script><script src="%%HOST%%${launcher}"></script><script>${after}</script></body></html>`;
 
-/** The page in a web view of its own app. */
+/** Opens the page in the web view of a separate app. */
 async function openPage(document: string, context?: BrowserContext): Promise<Page> {
   const { page } = await stage.open({ document, ...(context && { context }) });
   return page;
 }
 
-/** An app that opens links outside of its web view, and cancels navigations to those it opened. */
+/** Simulates an app that opens links outside of its web view, and cancels navigation to these links. */
 async function installApp(context: BrowserContext, opensFrom: 'event' | 'navigation'): Promise<string[]> {
   const opened: string[] = [];
   const openExternally = async (url: string): Promise<void> => {
@@ -241,7 +241,10 @@ describe('API prefetch', () => {
 });
 
 describe('a page of the older generation', () => {
-  /** As the templates of apps in the stores have it: the script is added by a script, whose load calls `init`. */
+  /**
+   * Returns the template of apps that are already in the stores: a script adds the launcher script, and calls `init`
+   * when it has loaded.
+   */
   const oldDocument = (user: User, config: string, ready = '') => `<!doctype html><html lang="en"><body>
 <div id="target"></div><script>
 var onHear; ${hearing}

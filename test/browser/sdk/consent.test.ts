@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** Each value tells a person apart. */
+/** Returns identifiers of a new user. Each value identifies a person. */
 const identifiers = () => {
   const id = ++users;
   return {
@@ -23,7 +23,7 @@ const identifiers = () => {
 const gpc = "Object.defineProperty(navigator, 'globalPrivacyControl', { value: true });";
 const stored = `JSON.stringify([{ ...localStorage }, { ...sessionStorage }])`;
 
-/** What the values of identifiers look like wherever they are sent or stored. */
+/** Matches the identifiers wherever they are sent or stored. */
 const tellTale = /secret|198\.51/;
 
 test.each<[string, PageSetup]>([
@@ -63,7 +63,7 @@ test.each<[string, PageSetup]>([
   expect(fetched?.postDataJSON()).toEqual({ placement: 'checkout', country: 'US', consent: false });
   expect(await page.evaluate(stored)).not.toMatch(/secret|perkwire:(usp|answer)/);
   expect((await names()).filter((name) => name === 'error')).toEqual(['error']); // confirm(): there are no perks
-  // What the page itself holds stays as it is.
+  // The page's own data stays unchanged.
   expect(await page.evaluate('AdUser.email')).toBe(user.email);
 });
 

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** What each kind of app puts into its web view. It records the name of every event that it is told. */
+/** Objects that each kind of app injects into its web view. They record the name of every event they receive. */
 const apps = {
   'Android, which attaches its listener when the page has loaded': `
     window.Android = { receiveMessage: (text) => void told.push(JSON.parse(text).name) };
@@ -65,7 +65,7 @@ test.each(['embed.html', 'checkout.html', 'prefetch.html'])(
   '%s tells of an SDK that its web view cannot run',
   async (name) => {
     const context = await stage.newContext();
-    // What a web view makes of a script whose syntax it does not know.
+    // A script with a syntax error, like a script that is too new for a web view.
     await context.route('**/launcher.min.js', (route) =>
       route.fulfill({ contentType: 'text/javascript', body: 'a b' }),
     );

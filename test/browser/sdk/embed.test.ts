@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** What an app of the web view was told. */
+/** Script that records the calls that the web view's app receives. */
 const app = `window.told = [];
   window.Android = { dialogDismiss: (...given) => void told.push(['dialogDismiss', ...given]) };`;
 

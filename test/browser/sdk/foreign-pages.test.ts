@@ -10,7 +10,7 @@ afterAll(() => stage.close());
 
 const newUser = (placement = 'order-status') => ({ placement, pub_user_id: `foreign-${++users}` });
 
-/** What Prototype.js 1.7 and MooTools 1.2 make of the language. */
+/** Changes that Prototype.js 1.7 and MooTools 1.2 make to built-in objects. */
 const libraries = {
   'Prototype.js': `
     Array.prototype.entries = function () { return this.slice(); };

@@ -345,7 +345,7 @@ describe('the page', () => {
   ])(
     'gets one error event, and nothing half drawn, when the service never sends its %s',
     async (_name, never, other) => {
-      // The limits of calls, which the test ends.
+      // Exposes the timeouts of calls, so that the test can trigger them.
       const before = `window.limits = [];
       AbortSignal.timeout = () => { const limit = new AbortController(); limits.push(limit); return limit.signal; };`;
       const body = '<div id="perks"></div>';

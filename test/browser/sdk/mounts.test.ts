@@ -5,7 +5,7 @@ import { type OpenPage, type Stage, startStage } from './support.ts';
 let stage: Stage;
 beforeAll(async () => {
   stage = await startStage();
-  // One offer at each placement leaves some for the next.
+  // With one offer per placement, some offers remain for the next placement.
   await stage.t.pool.query('update publishers set offers_per_response = 1');
   await stage.t.deps.catalog.refresh();
 });
@@ -14,17 +14,17 @@ afterAll(() => stage.close());
 const fetchPath = '/native/v4/offers.json';
 const isFetch = (request: Request): boolean => new URL(request.url()).pathname === fetchPath;
 
-/** The bodies of the page's fetches. */
+/** Returns the request bodies of the page's fetches. */
 const bodiesOf = ({ requests }: OpenPage) =>
   requests.filter(isFetch).map((request) => request.postDataJSON() as Record<string, unknown>);
 
 const body = '<div id="one"></div><div id="two"></div><div id="three"></div>';
 const config = { accountId: '0123456789abcdef', autoLoad: false };
 
-/** All units are seen. */
+/** Viewport that is large enough to show all units. */
 const viewport = { width: 1000, height: 4000 };
 
-/** Once the SDK is there. */
+/** Returns a script that mounts units once the SDK is loaded. */
 const mounting = (script: string): string =>
   `document.addEventListener('DOMContentLoaded', () => { window.units = [];
     const add = (placement, targetElement, more) => units.push(Ad.mount({
@@ -34,7 +34,7 @@ const mounting = (script: string): string =>
 const open = (script: string, user = 'mounted') =>
   stage.open({ config, body, viewport, user: { pub_user_id: user }, before: mounting(script) });
 
-/** The titles that the units show. */
+/** Returns the titles that the units show. */
 const titlesIn = ({ page }: OpenPage) =>
   Promise.all(['one', 'two', 'three'].map((id) => page.locator(`#${id} .title`).first().textContent()));
 

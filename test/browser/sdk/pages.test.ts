@@ -11,7 +11,7 @@ afterAll(() => stage.close());
 const newUser = (placement = 'order-status') => ({ placement, pub_user_id: `pages-${++users}` });
 const bottomRight = { ad_position: 'bottom right', darken_bg: false, darken_bg_non_centered: false };
 
-/** What is seen of each element of the unit: its box, colours and text. */
+/** Script that returns the box, colours and text of each element of the unit. */
 const look = `[...document.querySelector('[data-perkwire]').shadowRoot.querySelectorAll('*')].map((element) => {
   const style = getComputedStyle(element);
   const { width, height } = element.getBoundingClientRect();
@@ -39,7 +39,7 @@ describe('a unit is the same', () => {
         await page.waitForFunction(
           `document.querySelector('[data-perkwire]').shadowRoot.querySelector('.btn') !== null`,
         );
-        // An element that is invisible itself hides the unit within it: that is the page's will.
+        // Skip target elements that are invisible themselves: the page intends the unit inside to be hidden.
         if (target !== undefined && rule.includes('body *')) continue;
         looks.push([
           target,
@@ -56,7 +56,7 @@ describe('a unit is the same', () => {
   });
 
   test('with Prototype.js and its like, whose toJSON reaches JSON.stringify', async () => {
-    // As Prototype 1.6 defines them: each returns JSON text, which becomes a string within a string.
+    // Defines toJSON as Prototype 1.6 does. Each function returns JSON text, which is then encoded as a string again.
     const before = `Array.prototype.toJSON = function () { return '[' + this.join(', ') + ']'; };
       String.prototype.toJSON = function () { return '"' + this + '"'; };
       Number.prototype.toJSON = Boolean.prototype.toJSON = function () { return String(this); };`;
@@ -128,7 +128,7 @@ describe('close_ad_on_click_outside', () => {
 describe("advertisers' pixels", () => {
   const pixel = 'https://pixel.example/i.gif?n={cbuster}';
 
-  /** Opens a page with a fetched answer whose offers have a pixel of their advertiser. */
+  /** Opens a page with a prefetched response whose offers contain an advertiser's pixel. */
   async function openWithPixels(setup: object) {
     const answer = await fetch(`${stage.url}/native/v4/offers.json?api_key=demo-key`, {
       method: 'POST',
@@ -200,7 +200,7 @@ describe('a page in a language that reads from right to left', () => {
         await until('ad_shown');
         const frame = page.locator('dialog.frame');
         expect(await frame.evaluate((element) => getComputedStyle(element).direction)).toBe('rtl');
-        // The words are those of the language they are in.
+        // The `lang` attribute is the language of the texts shown.
         const words = /^(he|iw)/.test(language) ? 'he' : language === 'ar-EG' ? 'ar' : 'en';
         expect(await frame.getAttribute('lang')).toBe(words);
       }

@@ -114,7 +114,7 @@ describe('launcher.perkswall.js', () => {
       { containerId: 'perks', accountId: '' },
       { containerId: 'perks', apiUrl: 'nowhere' },
     ];
-    // All at once: each page waits seconds for its container.
+    // Open the pages concurrently: each one waits several seconds for its container.
     await Promise.all(
       wrongConfigs.map(async (config) => {
         const { until, names, problems } = await open({ config });

@@ -10,10 +10,10 @@ afterAll(() => stage.close());
 
 const newUser = (placement = 'checkout') => ({ placement, pub_user_id: `policy-${++users}` });
 
-/** Hosts of the pixels of the demo's advertisers. */
+/** Host pattern of the demo advertisers' pixels. */
 const advertisers = 'https://*.example';
 
-/** The directives of the guide (docs/guides/web.md#content-security-policy), and nothing else. */
+/** Returns exactly the directives that the guide recommends (docs/guides/web.md#content-security-policy). */
 const directives = (scripts: string, { connect = stage.url, images = `${stage.url} ${advertisers}` } = {}): string =>
   [
     "default-src 'none'",
@@ -28,7 +28,7 @@ const directives = (scripts: string, { connect = stage.url, images = `${stage.ur
 const byHost = () => `${stage.pageUrl} ${stage.url}`;
 const nonce = 'bm9uY2U';
 
-/** Colours and boxes of what the unit's own style sheets draw. */
+/** Script that returns the colours and boxes of elements styled by the unit's own style sheets. */
 const look = `(() => {
   const root = document.querySelector('[data-perkwire]').shadowRoot;
   const style = getComputedStyle(root.querySelector('.btn, .tile a, .tile button'));

@@ -9,33 +9,35 @@ import { createTestApp, type TestApp } from '../../support/test-app.ts';
 type SdkEvent = { event: string; payload: Record<string, unknown> };
 
 export type PageSetup = {
-  /** `window.AdConfig`, with JSON values; a callback that records events is added. */
+  /** `window.AdConfig`, as JSON values. A callback that records events is added. */
   config?: Record<string, unknown>;
   user?: Record<string, unknown>;
-  /** Script of the page, run before the SDK and after config and user are set. */
+  /** Script that the page runs before the SDK, after config and user are set. */
   before?: string;
   body?: string;
-  /** Attributes of the html element. */
+  /** Attributes of the `html` element. */
   html?: string;
   csp?: string;
-  /** Of the script tags. */
+  /** Nonce of the script tags. */
   nonce?: string | undefined;
   viewport?: { width: number; height: number };
   context?: BrowserContext;
-  /** Path of the script. */
+  /** Path of the SDK script. */
   script?: string;
-  /** The API in place of the real one. */
+  /** API URL to use instead of the real API. */
   apiUrl?: string;
-  /** The whole page, in place of all of the above but the context; `%%HOST%%` is the service. */
+  /**
+   * The whole page, which replaces all options above except the context. `%%HOST%%` is replaced with the service URL.
+   */
   document?: string;
 };
 
 export type OpenPage = {
   page: Page;
-  /** Requests made, as "METHOD path" without the query. */
+  /** Returns the requests made, as "METHOD path" without the query. */
   calls: () => string[];
   requests: Request[];
-  /** Uncaught errors and CSP violations. */
+  /** Uncaught errors and CSP violations on the page. */
   problems: string[];
   events: () => Promise<SdkEvent[]>;
   names: () => Promise<string[]>;
@@ -43,7 +45,7 @@ export type OpenPage = {
   calledTimes: (path: string) => number;
 };
 
-/** A real service and a shop's page server, with a browser in front. */
+/** A real service, a web server with the shop's pages, and a browser. */
 export type Stage = {
   t: TestApp;
   url: string;
@@ -51,7 +53,7 @@ export type Stage = {
   pageUrl: string;
   newContext: () => Promise<BrowserContext>;
   open: (setup?: PageSetup) => Promise<OpenPage>;
-  /** URL of a further page, to navigate a tab to. */
+  /** Returns the URL of another page, to navigate a tab to. */
   urlOf: (setup: PageSetup) => string;
   close: () => Promise<void>;
 };
@@ -72,7 +74,7 @@ export async function startStage(): Promise<Stage> {
     return pageUrl + path;
   };
 
-  /** Of one test: pages that stay open cost the tests after it their time. */
+  /** Opens a browser context and closes it after the test, because open pages slow down later tests. */
   async function openContext(): Promise<BrowserContext> {
     const context = await newContext(browser);
     onTestFinished(() => context.close());
@@ -86,7 +88,7 @@ export async function startStage(): Promise<Stage> {
     const requests: Request[] = [];
     const problems: string[] = [];
     page.on('request', (request) => requests.push(request));
-    // The browser's own request for an icon is none of the SDK's.
+    // The browser requests the favicon by itself, so such errors are not caused by the SDK.
     const addProblem = (text: string): void => void (text.includes('favicon') || problems.push(text));
     page.on('pageerror', (err) => addProblem(String(err)));
     page.on('console', (message) => {
@@ -114,7 +116,7 @@ export async function startStage(): Promise<Stage> {
   };
 }
 
-/** Pages of advertisers, without a network. */
+/** Serves advertisers' pages without network access. */
 export const serveAdvertisers = (context: BrowserContext): Promise<unknown> =>
   context.route(/\.example\//, (route) => route.fulfill({ contentType: 'text/html', body: 'advertiser' }));
 
@@ -147,7 +149,7 @@ function listen(serve: (path: string, response: ServerResponse) => void): Promis
   });
 }
 
-/** The page has no inline script, so that it can have a strict policy. */
+/** Serves a page without inline scripts, so that it can have a strict policy. */
 function servePage(setups: Map<string, PageSetup>, apiUrl: string, path: string, response: ServerResponse): void {
   const [, name = '', file] = path.split(/[/?]/);
   const setup = setups.get(`/${name}`);
@@ -176,7 +178,7 @@ window.AdUser = ${JSON.stringify(user)};
 ${before}`;
 }
 
-/** Kinds of the recorded events, in the order of their arrival. */
+/** Returns the kinds of the recorded events, in order of arrival. */
 export async function storedKinds({ t }: Stage): Promise<string[]> {
   const { rows } = await t.pool.query<{ kind: string }>('select kind from events order by at, kind');
   return rows.map(({ kind }) => kind);

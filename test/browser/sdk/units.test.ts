@@ -12,7 +12,7 @@ afterAll(() => stage.close());
 const newUser = (placement: string): Record<string, string> => ({ placement, pub_user_id: `unit-${++users}` });
 const single = () => newUser('order-status');
 
-/** The events recorded for a session, in order. */
+/** Returns the kinds of the events recorded for a session, in order. */
 async function kindsOf(session: string): Promise<string[]> {
   const { rows } = await stage.t.pool.query<{ kind: string }>(
     'select kind from events where session_id = $1 order by at',
@@ -21,7 +21,7 @@ async function kindsOf(session: string): Promise<string[]> {
   return rows.map(({ kind }) => kind);
 }
 
-/** The session of a user's fetch. */
+/** Returns the session id of a user's fetch. */
 async function sessionOf(user: Record<string, string>): Promise<string> {
   const { rows } = await stage.t.pool.query<{ id: string }>('select id from sessions where pub_user_id = $1', [
     user.pub_user_id,
@@ -184,7 +184,7 @@ describe('the single unit', () => {
         await held;
         await route.continue();
       });
-      // The clock ends no call.
+      // Disables call timeouts.
       const before = 'AbortSignal.timeout = () => new AbortController().signal;';
       const config = { settings: { delay } };
       const { page, until, names, calledTimes } = await stage.open({ context, user: single(), before, config });

@@ -133,7 +133,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     const opened = await stage.open({ user });
     await opened.until('ads_found');
     await opened.page.route('**/sdk/v4/usp/*/*/*select.json*', () => {});
-    // A change that is sent beside the confirmation may arrive after it.
+    // A selection change that is sent at the same time as the confirmation may arrive after it.
     await opened.page.route('**/sdk/v4/usp/session/*', async (route) => {
       const isChange = route.request().method() === 'PUT';
       if (isChange) await expect.poll(async () => (await rowOf(user)).wrapped).toBe(true);

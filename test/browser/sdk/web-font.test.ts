@@ -10,7 +10,9 @@ import { lacks, launchBrowser, newContext } from '../../support/browser.ts';
 import { type BoxFont, ttfOf, woff2Of } from '../../support/font.ts';
 import { type Stage, serveAdvertisers, startStage } from './support.ts';
 
-/** Widths of Arial, of a device that has it; its heights are those of no other font here. */
+/**
+ * Characters whose widths are those of Arial on a real device. Its heights differ from those of all other fonts here.
+ */
 const printable = Array.from({ length: 95 }, (_, index) => String.fromCharCode(32 + index));
 const widths = (values: readonly number[]) =>
   Object.fromEntries(printable.map((letter) => [letter, values[[...letters].indexOf(letter)] ?? 600]));
@@ -27,7 +29,7 @@ const arialBold = widths([
   ],
   ...[556, 556, 500, 278],
 ]);
-/** A font of other widths and heights: a third wider, and tall. */
+/** Makes letter widths 1.3 times as wide, for a brand font that is also taller. */
 const wider = (advances: Record<string, number>) =>
   Object.fromEntries(Object.entries(advances).map(([letter, width]) => [letter, Math.round(width * 1.3)]));
 const brand: BoxFont = { family: 'Brand', ascent: 1100, descent: 400, lineGap: 100, advances: wider(arial) };
@@ -35,7 +37,7 @@ const brandBold: BoxFont = { ...brand, style: 'Bold', advances: wider(arialBold)
 
 let stage: Stage;
 let folder: string;
-/** Requests for fonts are answered when a test lets them. */
+/** Held responses to font requests, which a test releases. */
 const held: (() => void)[] = [];
 const host = createServer(({ url }, response: ServerResponse) => {
   const file = woff2Of(url === '/bold.woff2' ? brandBold : brand);
@@ -77,7 +79,7 @@ afterAll(async () => {
 
 type Box = { text: string; top: number; left: number; width: number; height: number };
 
-/** Where every element with a text of its own stands, of the unit or a hosted page. */
+/** Returns the position of each element with text, in the unit or on a hosted page. */
 const boxesOf = (page: Page): Promise<Box[]> =>
   page.evaluate(() => {
     const root = document.querySelector('[data-perkwire]')?.shadowRoot ?? document.body;

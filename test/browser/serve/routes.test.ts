@@ -8,7 +8,10 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** Runs the loader of a page as a browser would. @returns the address of the SDK */
+/**
+ * Runs a page's loader script as a browser would.
+ * @returns the SDK URL
+ */
 function sdkOf(html: string, origin: string): string {
   const [, address, loader] = /<script data-sdk="([^"]*)">([\s\S]*?)<\/script>/.exec(html) ?? [];
   const added: { src: string }[] = [];

@@ -7,7 +7,7 @@ const font = { family: 'Brand Sans', ascent: 930, descent: 250, lineGap: 20, adv
 
 describe('a font file', () => {
   test('is measured: name, weight, heights, and the average width of English letters', async () => {
-    // 33 letters of 500, 4 "e" of 700, 6 blanks of 300.
+    // 33 letters of width 500, 4 letters "e" of 700, 6 spaces of 300.
     const width = Math.round((33 * 500 + 4 * 700 + 6 * 300) / 43);
     expect(await measureFont(woff2Of(font))).toEqual({
       family: 'Brand Sans',

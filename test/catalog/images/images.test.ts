@@ -68,7 +68,7 @@ describe('the response has the requested size', () => {
         const [x, y] = aspectRatio ?? [3, 2];
         expect(size.width).toBeLessThanOrEqual(Math.min(width ?? 600, 600));
         expect(size.height).toBeLessThanOrEqual(Math.min(height ?? 400, 400));
-        // One side has the maximum length, and the other follows the ratio to the pixel.
+        // One side has the maximum length, and the other side matches the aspect ratio to the pixel.
         const limits = [size.width === Math.min(width ?? 600, 600), size.height === Math.min(height ?? 400, 400)];
         expect(limits).toContain(true);
         const error = Math.min(
@@ -344,7 +344,7 @@ test('a flood of one client does not keep pictures from others', async () => {
 
 describe('under load', () => {
   const idOf = (url: string): number => Number(/\d+/.exec(url)?.[0]);
-  /** Requests many widths of the stripes at once, each from another address. */
+  /** Requests many widths of the striped image concurrently, each from a different client address. */
   const flood = (images: Images, clients: AbortController[]) =>
     Promise.all(
       clients.map(({ signal }, index) =>

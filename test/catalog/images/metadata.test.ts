@@ -7,7 +7,7 @@ import { drawStripes } from './pictures.ts';
 const types = { jpg: 'jpeg', png: 'png', webp: 'webp' } as const;
 type Type = keyof typeof types;
 
-/** A picture like that of a phone: with place, device and remarks, lying on its side. */
+/** Creates a rotated image like a phone photo, with location, device and comments in its metadata. */
 async function snap(type: Type, orientation = 6): Promise<Buffer> {
   return sharp(await drawStripes(60, 30))
     .toFormat(types[type])
@@ -66,7 +66,7 @@ describe.each(Object.keys(types) as Type[])('a %s that is uploaded', (type) => {
   });
 });
 
-/** An empty part of each type, and where it may be inserted. */
+/** An empty metadata segment for each image type, and the position where it may be inserted. */
 const emptyParts: Record<Type, { part: Buffer; at: (bytes: Buffer) => number }> = {
   jpg: { part: Buffer.from([0xff, 0xc4, 0, 2]), at: () => 2 },
   png: {

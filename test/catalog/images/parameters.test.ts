@@ -7,7 +7,7 @@ const side = fc.integer({ min: 1, max: 4096 });
 const ratio = fc.record({ width: fc.integer({ min: 1, max: 100 }), height: fc.integer({ min: 1, max: 100 }) });
 const original = fc.record({ width: fc.integer({ min: 1, max: 6000 }), height: fc.integer({ min: 1, max: 6000 }) });
 
-/** Whether `width` by `height` matches the ratio as exactly as whole pixels allow. */
+/** Whether `width` by `height` matches the aspect ratio as closely as whole pixels allow. */
 const isClose = (size: { width: number; height: number }, ratio: { width: number; height: number }): boolean =>
   Math.abs(size.height - (size.width * ratio.height) / ratio.width) <= 0.5001 ||
   Math.abs(size.width - (size.height * ratio.width) / ratio.height) <= 0.5001 ||

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 import type { TestBase } from '../../support/test-modules.ts';
 
-/** A picture of noise-free stripes: left third red, middle green, right third blue. */
+/** Draws an image of solid stripes: the left third is red, the middle green, the right third blue. */
 export async function drawStripes(width: number, height: number): Promise<Buffer> {
   const stripe = (offset: number, colour: string) => ({
     input: { create: { width: Math.ceil(width / 3), height, channels: 3 as const, background: colour } },
@@ -16,8 +16,8 @@ export async function drawStripes(width: number, height: number): Promise<Buffer
 }
 
 /**
- * Stores a picture as a creative of the first offer.
- * @returns its path
+ * Stores an image as a creative of the first offer.
+ * @returns the path of the creative
  */
 export async function storePicture(
   { pool }: TestBase,

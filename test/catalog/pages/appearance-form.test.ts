@@ -7,7 +7,7 @@ import {
 import { fieldsOf, submittedValues } from '../../../src/shell/context.ts';
 import { createForm, type Nested } from '../../../src/shell/forms.ts';
 
-/** Submits the form as a browser does: unchecked boxes are absent. */
+/** Submits the form like a browser, which omits unchecked boxes. */
 const submit = (values: Record<string, unknown>) =>
   readAppearance(
     fieldsOf(

@@ -7,7 +7,7 @@ import { withRowChange } from '../../../src/shell/row-list.ts';
 
 const zone = 'Europe/Berlin';
 
-/** A form as a browser submits it: unchecked boxes are absent. */
+/** Returns form values as a browser submits them, without unchecked boxes. */
 function submit(values: FormValues): FormValues {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
@@ -25,7 +25,7 @@ const cart: Condition = { key: 'cart', op: 'gte', value: 50 };
 const plan: Condition = { key: 'plan', op: 'in', value: ['gold, shiny', 'plus', 7] };
 const fresh: Condition = { key: 'new', op: 'equals', value: true };
 
-/** Every field that the API accepts, with unusual notations. */
+/** Rules with every field that the API accepts, in unusual notations. */
 const stored: CampaignRules[] = [
   {},
   { targeting: {} },
@@ -81,7 +81,7 @@ describe('rules in the form of a campaign', () => {
     (_text, rules) => {
       expect(checkRules(rules)).toEqual([]);
       expect(save(rulesToForm(rules, zone))).toEqual(rules);
-      // An edit elsewhere loses nothing.
+      // A change to another field loses nothing.
       const edited = save({ ...rulesToForm(rules, zone), 'rules.exclusion_groups': 'edited' });
       expect(edited).toEqual({ ...rules, exclusion_groups: ['edited'] });
     },

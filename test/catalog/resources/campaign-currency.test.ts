@@ -11,14 +11,14 @@ import { type Caller, createManagementApp, type ManagementApp } from './support.
 let t: ManagementApp & { clock: { ms: number } };
 let me: Caller;
 beforeEach(async () => {
-  // Ten minutes into an hour, so that no hour ends while a test runs.
+  // Starts ten minutes into an hour, so that no hour ends while a test runs.
   const clock = { ms: Date.now() - (Date.now() % hourMs) + 10 * minuteMs };
   t = { ...(await createManagementApp({ now: () => clock.ms })), clock };
   me = await t.caller(t.publisher.id);
 });
 afterEach(() => t.close());
 
-/** A campaign paid for actions, in EUR, with a click on one of its offers. */
+/** Creates a campaign in EUR that pays per action, and clicks one of its offers. */
 async function clicked(columns: Record<string, unknown>) {
   const { clickId, campaign_id: id } = await clickOffer(t, { ua: browser });
   const payout = { payout_kind: 'cpa', payout_amount: 2, payout_currency: 'EUR' };
@@ -38,8 +38,8 @@ const message = 'Amounts in EUR are booked, so the currency cannot change. Dupli
 const detailsOf = (body: object) => (body as { error: { details: object[] } }).error.details;
 
 /**
- * Changes the currency.
- * @returns the errors of the response; empty if it was saved
+ * Changes the campaign's currency.
+ * @returns the error details of the response, or an empty array if the change was saved
  */
 async function change(id: unknown, payout_currency: string) {
   const { status, body } = await me.call('PATCH', `/campaigns/${id}`, { payout_currency });
@@ -56,7 +56,7 @@ test('a campaign that has booked money keeps its currency, so that no budget add
   const { body } = await me.call('GET', `/campaigns/${id}`);
   const put = await me.call('PUT', `/campaigns/${id}`, { ...body.data, payout_currency: 'USD' });
   expect([put.status, detailsOf(put.body)]).toEqual([400, refused]);
-  // Other fields, the amount among them, can be changed.
+  // Other fields can still be changed, including the payout amount.
   expect((await me.call('PATCH', `/campaigns/${id}`, { payout_amount: 3, name: 'Boxes' })).status).toBe(200);
   await convert('b');
   expect((await me.call('GET', `/campaigns/${id}`)).body.data).toMatchObject({
@@ -75,7 +75,7 @@ test('money of a campaign without a budget also fixes its currency', async () =>
   await convert('a');
   await rollUpAll(t, t.clock.ms);
   expect(await change(id, 'USD')).toEqual([{ path: '/payout_currency', message }]);
-  // Voided conversions are not money.
+  // Voided conversions don't count as booked revenue.
   await convert('a', { void: '1' });
   await rollUpAll(t, t.clock.ms);
   expect(await change(id, 'USD')).toEqual([]);
@@ -133,7 +133,7 @@ test('the form shows the error at the field, in English and German', async () =>
 test('sales in another currency are not part of the average sale that ranking learns', async () => {
   const { id, convert } = await clicked({ payout_kind: 'cps', payout_amount: 10 });
   await convert('a', { payout: '5' });
-  // As a change of the currency by an earlier release has left it.
+  // Simulate bookings left behind by a currency change in an earlier release.
   await t.pool.query("update bookings set currency = 'JPY', revenue_micros = 900000000 where campaign_id = $1", [id]);
   await convert('b', { payout: '5' });
   const learner = createLearner({ ...t.deps, now: () => t.clock.ms + 2 * minuteMs });

@@ -42,7 +42,7 @@ const apply = async (who: Caller, file: object, query = ''): Promise<Applied> =>
   applied(await who.call('POST', `/catalogue/apply${query}`, file));
 const details = ({ body }: Reply) => (body as unknown as { error: { details: unknown } }).error.details;
 
-/** Creates a publisher with one row of each kind, and its file. */
+/** Creates a publisher with one row of each kind, and exports its catalogue file. */
 async function small(): Promise<{ me: Caller; ids: Record<string, number>; file: File }> {
   const me = await t.caller(await t.addPublisher());
   const ids = await addCatalogue(me);

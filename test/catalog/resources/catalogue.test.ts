@@ -51,7 +51,9 @@ afterAll(async () => {
 const exported = async (who: Caller): Promise<File> =>
   (await who.call('GET', '/catalogue/export')).body as unknown as File;
 
-/** The file without values that an import may change: ids become the position of the row they refer to. */
+/**
+ * Returns the file without values that an import may change. Ids are replaced with the position of the referenced row.
+ */
 function withoutIds(file: File): unknown {
   const position = new Map<string, number>();
   for (const kind of ['themes', 'advertisers', 'campaigns', 'offers'] as const)

@@ -278,7 +278,7 @@ test('public suffixes are reported before they are saved, by API and page', asyn
   expect(unconfirmed.body).toContain('Save anyway');
   expect((await me.call('GET', path)).body.data.blocked).toMatchObject({ domains: [] });
   expect((await user.post(page, { ...typed, _confirmed: 'on' })).statusCode).toBe(303);
-  // A confirmed warning does not appear again.
+  // A warning that was confirmed does not appear again.
   expect((await user.post(page, { ...typed, 'blocked.words': 'never written' })).statusCode).toBe(303);
   expect((await user.get(page)).body).toContain(warning);
 });

@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 const boundary = 'the-boundary';
 
-/** Uploads a picture like a browser's form. */
+/** Uploads an image like a browser form. */
 function upload(
   bytes: Buffer,
   type: string,
@@ -212,7 +212,7 @@ describe('creatives of an offer', () => {
     expect(await primary()).toEqual([first.id]);
   });
 
-  /** Removes a picture while another process, which has locked the offer and its pictures, makes a change. */
+  /** Removes an image while another process that has locked the offer and its images makes a change. */
   async function removeBeside(id: unknown, locked: unknown[], change: string): Promise<number> {
     const other = await t.pool.connect();
     try {

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-/** Time zones as earlier releases stored them. */
+/** Stores a publisher's time zone as an earlier release did, without validation. */
 const storePublisherZone = (zone: string) =>
   t.pool.query('update publishers set time_zone = $2 where id = $1', [me.publisherId, zone]);
 const hours = [{ days: [1, 2, 3, 4, 5, 6, 7], from: '00:00', to: '24:00' }];

@@ -25,9 +25,9 @@ const publisherPermissions: Permission[] = [
   ...['ads/offers', 'reports', 'configurations', 'offers/management', 'offers/approval', 'wallet'],
 ];
 
-/** Callers of the management API. */
+/** Creates callers of the management API. */
 type Callers = {
-  /** Creates a key of a publisher, and returns calls with it. */
+  /** Creates an API key for a publisher, and returns a client that uses it. */
   caller: (publisherId: number, permissions?: readonly Permission[]) => Promise<Caller>;
   addPublisher: (name?: string) => Promise<number>;
   operator: Caller;
@@ -38,13 +38,13 @@ export type ManagementModules = TestBase & Callers;
 
 let addresses = 0;
 
-/** The whole application with callers. */
+/** Creates the whole application, with API callers. */
 export async function createManagementApp(options: TestAppOptions = {}): Promise<ManagementApp> {
   const { createTestApp } = await import('../../support/test-app.ts');
   return withCallers(await createTestApp(options));
 }
 
-/** The named modules with callers. */
+/** Creates the named modules, with API callers. */
 export const createManagementModules = async (
   names: readonly string[],
   options: TestModulesOptions = {},
@@ -84,7 +84,7 @@ const callWith =
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },
-      // Each call has its own address, because the limit on failures is not tested here.
+      // Each call has a different client address, because the failure limit is not tested here.
       remoteAddress: `10.${(addresses >> 16) & 255}.${(addresses >> 8) & 255}.${addresses & 255}`,
       ...(body !== undefined && { payload: isText ? body : JSON.stringify(body) }),
     });
@@ -95,7 +95,7 @@ const callWith =
     } as Reply;
   };
 
-/** Creates one row of each kind, in an order in which each refers to earlier ones. */
+/** Creates one row of each kind, ordered so that references point to earlier rows. */
 export async function addCatalogue({ call }: Caller): Promise<Record<string, number>> {
   const add = async (path: string, body: object): Promise<number> => {
     const reply = await call('POST', path, body);

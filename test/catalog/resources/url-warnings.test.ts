@@ -32,7 +32,7 @@ const inFile = [
   { path: '/offers/0/useraction_url', message: actionText },
 ];
 
-/** Creates a publisher with a campaign and an offer, and its catalogue file with misspelt macros in both. */
+/** Creates a publisher with a campaign and an offer, and a catalogue file that contains misspelt macros in both. */
 async function withFile(): Promise<{ me: Caller; file: File; path: string }> {
   const me = await t.caller(await t.addPublisher());
   await addCatalogue(me);
@@ -50,7 +50,7 @@ test('misspelt macros in a catalogue file cause warnings in the plan and in the 
     const { status, body } = await me.call('POST', `/catalogue/apply${query}`, file);
     expect([status, body.data.warnings]).toEqual([200, inFile]);
   }
-  // Rows that do not change are not in the plan.
+  // The plan does not list unchanged rows.
   expect((await me.call('POST', '/catalogue/apply', file)).body.data).toMatchObject({ changes: [], warnings: [] });
   const offers = [{ ...file.offers[0], id: 900, title: 'Another' }, ...file.offers];
   const { data } = (await me.call('POST', '/catalogue/apply', { ...file, offers })).body;

@@ -6,7 +6,7 @@ import { buildIndex } from '../../../src/decision/build-index.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
-/** Two processes on one database. */
+/** Two processes share one database. */
 let first: TestApp;
 let other: TestApp;
 beforeAll(async () => {
@@ -30,7 +30,7 @@ async function offersOf({ app, publisher }: TestApp, query = ''): Promise<ShownO
   return answer.json().data.offers;
 }
 
-/** Changes become visible within a second. A busy machine may add time to that. */
+/** Changes become visible within a second, or later on a busy machine, so tests poll for them. */
 const patiently = { interval: 25 };
 
 let best: ShownOffer;
@@ -143,7 +143,7 @@ describe('an offer disappears from responses', () => {
   ])('%s, and is back afterwards', async (_when, away, again) => {
     await first.pool.query(away, [best.campaign_id]);
     await gone();
-    // A user who saw the offer before can still follow it.
+    // A user who saw the offer earlier can still follow its link.
     const click = await other.app.inject(best.click_url.replace('http://perks.test', ''));
     expect(click.statusCode).toBe(302);
     await first.pool.query(again, [best.campaign_id]);

@@ -22,7 +22,8 @@ afterAll(async () => {
 
 test('a server that used the same version for other changes is read as a whole', async () => {
   const { version, offers } = catalog.current();
-  // Without triggers the version stays, as on a promoted server that lost changes and made as many others.
+  // Without triggers, the catalog version does not change. This simulates a promoted server that lost some changes and
+  // made the same number of others.
   await server.query(`begin; set local session_replication_role = 'replica';
     update offers set title = 'Of the other history'; commit`);
   server.signalAll('SIGKILL');

@@ -14,7 +14,7 @@ afterAll(() => database?.close());
 
 /**
  * Sets one column of one row, and rolls back.
- * @returns the name of the violated constraint, or null
+ * @returns the name of the violated constraint, or null if the value is accepted
  */
 async function tryToSet(table: string, column: string, value: unknown): Promise<string | null> {
   const undo = new Error('undo');

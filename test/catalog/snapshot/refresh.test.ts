@@ -22,12 +22,12 @@ beforeEach(async () => {
   base = await loadSnapshot(pool, buildIndex);
 });
 
-/** SQL that picks a row of a table by a number. */
+/** Returns SQL that selects a row of a table by a number. */
 const pick = (table: string, n: number, column = 'id'): string =>
   `(select ${column} from ${table} order by ${column}
     offset ${n} % greatest(1, (select count(*) from ${table})) limit 1)`;
 
-/** Changes by people and programs, including manual ones. */
+/** Changes made by users and programs, including manual SQL. */
 const changes: ((n: number, m: number) => string)[] = [
   (n, m) => `update offers set title = 'Title ${m}' where id = ${pick('offers', n)}`,
   (n) => `update offers set active = not active where id = ${pick('offers', n)}`,
@@ -79,7 +79,7 @@ const changes: ((n: number, m: number) => string)[] = [
 ];
 
 const change = fc.record({ kind: fc.nat(changes.length - 1), n: fc.nat(50), m: fc.nat(50) });
-/** Changes of one transaction; those in `undone` are rolled back to a savepoint. */
+/** Changes within one transaction. Those in `undone` are rolled back to a savepoint. */
 const step = fc.record({
   list: fc.array(change, { minLength: 1, maxLength: 4 }),
   undone: fc.array(change, { maxLength: 2 }),
@@ -131,7 +131,8 @@ describe('a refresh that reads only what changed', () => {
     await pool.query('update offers set deleted_at = now() where id = $1', [id]);
     base = await loadSnapshot(pool, buildIndex, base);
     expect(base.offers.has(id)).toBe(true);
-    // Simulates a month: the removal is that long ago, in the database and in the rows that were read.
+    // Simulate that a month has passed since the removal, both in the database and in the rows that were already
+    // loaded.
     const longAgo = new Date(Date.now() - 32 * 86_400_000);
     for (const row of rowsOf(base).offers) if (row.id === id) row.deleted_at = longAgo;
     await transaction(pool, async (executor) => {

@@ -13,7 +13,7 @@ beforeEach(async () => {
   me = await signInAs(t, 'manager');
 });
 
-/** Submits the form as a browser does: with a file, of which an empty one means that none was chosen. */
+/** Submits the form like a browser, which sends an empty file if the user chose none. */
 async function send(language: string, fields: Record<string, string>, file = '') {
   const form = new FormData();
   const token = me.cookie.split('=')[1] ?? '';

@@ -34,7 +34,7 @@ const publisherFields = (name: string, more: Record<string, string> = {}): Recor
   ...more,
 });
 
-/** Every route of a publisher's pages. */
+/** Returns all routes of a publisher's pages. */
 const publisherRoutes = (): Route[] =>
   routesOf(t.app).filter(
     ({ method, path }) => path.startsWith('/dashboard/p/:publisherId/') && (method === 'GET' || method === 'POST'),

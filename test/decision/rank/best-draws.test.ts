@@ -41,7 +41,7 @@ const eligibleIn = (index: EligibilityIndex, isEligible: (at: number) => boolean
   return bits;
 };
 
-/** Reference implementation: a draw for each eligible candidate, with a trial in each layer, then sorted. */
+/** Reference implementation: draws for each eligible candidate, with a trial in each layer, then sorts. */
 function allDraws(input: DecisionInput, bits: Bits): Draw[] {
   const { index, model } = modelOf(input);
   const members = index.candidates.map(({ index: at }) => at).filter((at) => hasBit(bits, at));
@@ -69,7 +69,7 @@ function allDraws(input: DecisionInput, bits: Bits): Draw[] {
     .sort((a, b) => b.score - a.score || a.member - b.member);
 }
 
-/** Counts of offers `1` to `size`: none, some, or many. */
+/** Returns event counts for offers `1` to `size`. Depending on the seed, they are zero, small or large. */
 function countsOf(size: number, seed: number): Map<number, Counts> {
   const scale = [0, 300, 100_000][seed % 3] as number;
   return new Map(
@@ -140,14 +140,14 @@ test('among thousands of offers each draw has the same distribution as by itself
     const mean = above.reduce((a, b) => a + b, 0) / rounds;
     const variance = above.reduce((all, count) => all + (count - mean) ** 2, 0) / rounds;
     const expected = size * (1 - share);
-    // `threshold` has an error of its own; 4 standard errors of both.
+    // `threshold` is an estimate itself, so the tolerance is 4 standard errors of both values.
     const tolerance = 4 * size * Math.sqrt((share * (1 - share)) / single.length) + 4 * Math.sqrt(expected / rounds);
     expect(Math.abs(mean - expected)).toBeLessThan(tolerance);
-    // Binomial, as of independent draws; the standard error of a variance of 300 is 8 %.
+    // The variance is binomial, as for independent draws. The standard error of a variance over 300 rounds is 8 %.
     expect(variance / (expected * share)).toBeGreaterThan(0.7);
     expect(variance / (expected * share)).toBeLessThan(1.35);
   }
-  // Every offer has the same chance to lead.
+  // Every offer has the same chance to be first.
   const firstHalf = draws.filter(([first]) => (first as Draw).member < size / 2).length;
   expect(Math.abs(firstHalf - rounds / 2)).toBeLessThan(4 * Math.sqrt(rounds / 4));
 });

@@ -6,7 +6,7 @@ import { isExploring } from '../../../src/decision/rank/sampled-ranking.ts';
 import { exchangeRatesOf } from '../../../src/platform/exchange-rates.ts';
 import { campaignOf, inputOf, noonMs, offersOf, publisherWith, shownBy } from '../support.ts';
 
-/** Campaigns paid by impressions, whose revenue is certain. */
+/** Creates a campaign that pays per impression, so that its revenue is certain. */
 const paying = (id: number, amount: number, currency: string) =>
   campaignOf(id, { payout: { kind: 'cpm', amountMicros: Math.round(amount * 1_000_000), currency } });
 

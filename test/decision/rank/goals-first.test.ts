@@ -8,7 +8,7 @@ import { apiReason } from '../../../src/offers/fetch/reason-text.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { campaignOf, inputOf, noonMs, offersOf, pays, publisherWith } from '../support.ts';
 
-/** 1,000 impressions in ten days, five of which have passed. */
+/** Goal of 1,000 impressions in ten days, five of which have passed. */
 const goal = { metric: 'impressions', count: 1000, sinceMs: noonMs - 5 * dayMs, byMs: noonMs + 5 * dayMs } as const;
 
 const withGoal = (over: Partial<Campaign> = {}): Campaign => campaignOf(3, { payout: pays('cpm', 1), goal, ...over });

@@ -94,7 +94,7 @@ describe('sequence rules', () => {
           return !isMatchedBy('deny') && (isMatchedBy('allow') || !here.some(({ effect }) => effect === 'allow'));
         };
         for (const [at, id] of ids.entries()) expect(mayStand(id, at + 1)).toBe(true);
-        // It ends early only if no remaining offer is allowed.
+        // The list is only shorter if no remaining offer is allowed.
         if (ids.length < 5)
           expect(campaigns.filter(({ id }) => !ids.includes(id) && mayStand(id, ids.length + 1))).toEqual([]);
       }),

@@ -6,7 +6,7 @@ import type { Model } from '../../../src/learning/model.ts';
 import { simulateLearner, startMs } from '../../learning/support.ts';
 import { type Counts, campaignOf, counts, inputOf, modelOf, offersOf, pays, publisherWith } from '../support.ts';
 
-/** Counts how often each offer is first, over many seeds. */
+/** Counts how often each offer ranks first, over many seeds. */
 function countFirsts(offers: readonly Offer[], model: Model, runs = 4000): Map<number, number> {
   const publisher = publisherWith(offers);
   const countByOffer = new Map<number, number>();
@@ -86,7 +86,7 @@ test('the regret of learning is at most half of that of exploring a fixed share 
   const offers = offersOf(...rates.map((_, at) => campaignOf(at + 1, { payout: pays('cpc', 1) })));
   const publisher = publisherWith(offers);
 
-  /** Regret of choices that learn of clicks at once. */
+  /** Returns the regret of a ranking that learns from clicks immediately. */
   function regretOf(
     world: number,
     choose: (round: number) => number,

@@ -1,17 +1,20 @@
 import type { Client } from './client.ts';
 
-/** What is left of a total cap or a budget is shown to the last impression; of the others each answer shows one. */
+/**
+ * Caps of the campaigns, in impressions, budget units and impressions per user. A total cap or budget is used up to the
+ * last impression.
+ */
 export const limits = { total: 150, budget: 25, user: 2 };
 
 const lifetime = (metric: 'impressions' | 'budget', limit: number): object => ({
   total_caps: [{ metric, per: 'lifetime', limit }],
 });
 
-/** One campaign of one offer for each part of the journey, on a placement of its name. */
+/** Campaigns with one offer for each part of the journey, on a placement with the same name. */
 const campaigns = {
   leased: { rules: lifetime('impressions', 1_000_000) },
   total: { rules: lifetime('impressions', limits.total) },
-  /** Pays 1 for an impression. */
+  /** Pays 1 per impression. */
   budget: { payout_kind: 'cpm', payout_amount: 1000, rules: lifetime('budget', limits.budget) },
   user: {
     rules: {
@@ -28,10 +31,10 @@ const campaigns = {
 export type Part = keyof typeof campaigns;
 export const parts = Object.keys(campaigns) as Part[];
 
-/** Ids of the campaigns. */
+/** Campaign ids by part of the journey. */
 export type Catalogue = Record<Part, number>;
 
-/** Makes the campaigns, and an endpoint for the webhooks of the journey, through the management API. */
+/** Creates the campaigns and a webhook endpoint through the management API. */
 export async function createCatalogue(client: Client, hookUrl: string): Promise<Catalogue> {
   for (const event of ['usp.selection', 'conversion']) {
     const endpoint = { url: hookUrl, method: 'POST', enabled: true, max_in_flight: 16 };

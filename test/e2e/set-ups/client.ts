@@ -11,17 +11,24 @@ export type Offer = {
 export type Session = { id: string; offers: Offer[] };
 export type Answer = { status: number; headers: Headers; json: unknown };
 
-/** Calls the servers of one installation in turns, and counts what it was served. */
+/** Client that calls the servers of one installation in rotation, and counts the sessions and offers it receives. */
 export type Client = {
-  /** Sessions, and the offers in them (count). */
+  /** Number of sessions, filled sessions and offers received. */
   served: { sessions: number; filled: number; offers: number };
   call: (method: string, path: string, body?: object) => Promise<Answer>;
-  /** The same by the API, with the publisher's key; throws where it is not answered 2xx. @returns `data` */
+  /**
+   * Calls the management API with the publisher's key.
+   * @throws if the status is not 2xx
+   * @returns `data` of the response
+   */
   manage: <Data>(method: string, path: string, body?: object) => Promise<Data>;
   fetchOffers: (body: object) => Promise<Session>;
-  /** GET of a URL of an answer, at the next server. @returns its status and headers */
+  /**
+   * Sends a GET request for a URL from a response to the next server.
+   * @returns status and headers
+   */
   follow: (url: string, userAgent?: string) => Promise<Answer>;
-  /** From now on only this server is called; null: all in turns. */
+  /** Sends all further calls to this server, or to all servers in rotation if null. */
   stayAt: (index: number | null) => void;
 };
 

@@ -5,31 +5,34 @@ import { googlebot } from '../../tracking/journey.ts';
 import { type Catalogue, limits, type Part } from './catalogue.ts';
 import type { Answer, Client, Offer, Session } from './client.ts';
 
-/** Clicks this soon after their impression are suspicious, and later than `slowMs` they are not (milliseconds). */
+/** Clicks within this time after their impression are suspicious, in milliseconds. Clicks after `slowMs` are not. */
 const tooFastMs = 100;
 const slowMs = 150;
 
 type Shown = Offer & { sessionId: string };
 
-/** The campaign of a part in a session; undefined: it was not shown. */
+/** Returns the session's offer of a campaign, or undefined if it was not shown. */
 const offerOf = ({ id, offers }: Session, campaignId: number): Shown | undefined => {
   const offer = offers.find(({ campaign_id }) => campaign_id === campaignId);
   return offer === undefined ? undefined : { ...offer, sessionId: id };
 };
 
-/** Calls `count` times at once. */
+/** Runs `work` `count` times concurrently. */
 const atOnce = <Result>(count: number, work: (index: number) => Promise<Result>): Promise<Result[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => work(index)));
 
 const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status);
 
-/** What a user, an advertiser and a publisher do; each step says by hand what it must lead to. */
+/** Creates the actions of users, advertisers and publishers. Each step states its expected effect by hand. */
 export function createJourney(client: Client, catalogue: Catalogue) {
   async function view({ pixel }: Pick<Offer, 'pixel'>): Promise<void> {
     expect((await client.follow(pixel)).status).toBe(200);
   }
 
-  /** Fetches at once, and loads the pixel of each offer of the part. @returns how many answers showed it */
+  /**
+   * Fetches concurrently, and loads the pixel of each offer of the part.
+   * @returns the offers that were shown
+   */
   async function fetchAndView(
     part: Part,
     count: number,
@@ -47,11 +50,14 @@ export function createJourney(client: Client, catalogue: Catalogue) {
     return shown.filter((offer) => offer !== undefined);
   }
 
-  /** Fetches at one server after the other until each has leased slices of a total cap. @returns impressions (count) */
+  /**
+   * Fetches from one server after another until each has leased slices of a total cap.
+   * @returns number of impressions
+   */
   async function lease(servers: number, slices: () => Promise<string[]>): Promise<number> {
     const known = new Set<string>();
     let shown = 0;
-    // Counted one by one: a busy server may refuse one of the calls, and the others were made all the same.
+    // Count each impression separately: a busy server may reject one call, but the others were still made.
     const count = (): void => {
       shown += 1;
     };
@@ -70,7 +76,7 @@ export function createJourney(client: Client, catalogue: Catalogue) {
     return shown;
   }
 
-  /** A new session that shows the part: a process may not know the campaign yet. */
+  /** Opens a new session that shows the part. Retries, because a process may not have loaded the campaign yet. */
   async function show(part: Part, body: object = {}): Promise<Shown> {
     let shown: Shown | undefined;
     await expect
@@ -88,7 +94,10 @@ export function createJourney(client: Client, catalogue: Catalogue) {
     return answer;
   }
 
-  /** Fetches until `limit` impressions were shown, and beyond. @returns how many were */
+  /**
+   * Fetches until `limit` impressions were shown, and then some more.
+   * @returns the offers that were shown
+   */
   async function exhaust(part: Part, limit: number): Promise<Shown[]> {
     const shown: Shown[] = [];
     await expect
@@ -101,7 +110,10 @@ export function createJourney(client: Client, catalogue: Catalogue) {
     return shown;
   }
 
-  /** Users with a cap of their own, each in many sessions at once. */
+  /**
+   * Shows a campaign with a user cap in many concurrent sessions per user.
+   * @returns number of impressions
+   */
   async function exhaustUsers(users: number): Promise<number> {
     const userOf = (index: number): object => ({ pub_user_id: `capped-${index % users}` });
     await show('user');
@@ -109,7 +121,7 @@ export function createJourney(client: Client, catalogue: Catalogue) {
     return shown.length + (await fetchAndView('user', users * 2, userOf)).length;
   }
 
-  /** Beacons that are repeated, and clicks of a person and of none. */
+  /** Sends repeated beacons, and clicks of people and bots. */
   async function track(): Promise<void> {
     const seen = await show('tracked');
     expect(statuses(await atOnce(8, () => client.follow(seen.pixel)))).toEqual(Array(8).fill(200));
@@ -125,8 +137,9 @@ export function createJourney(client: Client, catalogue: Catalogue) {
   }
 
   /**
-   * Clicks at once after the impression, until one was certainly too fast: on a busy machine it may not be.
-   * @returns attempts, and those that were certainly too fast (count)
+   * Clicks immediately after the impression until one click was certainly too fast, which may take several attempts on
+   * a busy machine.
+   * @returns number of attempts, and of clicks that were certainly too fast
    */
   async function clickTooFast(): Promise<{ attempts: number; certain: number }> {
     const tried = { attempts: 0, certain: 0 };
@@ -141,7 +154,7 @@ export function createJourney(client: Client, catalogue: Catalogue) {
     return tried;
   }
 
-  /** A user who says no is not asked again. */
+  /** Refuses a campaign ("no thanks"), which is then not shown to this user again. */
   async function refuse(): Promise<void> {
     const user = { pub_user_id: 'refuses' };
     const shown = await show('refused', user);
@@ -158,7 +171,7 @@ export function createJourney(client: Client, catalogue: Catalogue) {
     return { status, message: (json as { message: string }).message };
   }
 
-  /** Conversions of a click, reported several times at once, and one taken back. */
+  /** Reports conversions of a click, each several times concurrently, and voids one of them. */
   async function convert(): Promise<void> {
     const shown = await show('sold');
     await view(shown);
@@ -173,7 +186,10 @@ export function createJourney(client: Client, catalogue: Catalogue) {
     expect(voids.map(({ message }) => message).sort()).toEqual(['duplicate', 'recorded']);
   }
 
-  /** Confirms a selection several times at once, and another without any. @returns the sessions */
+  /**
+   * Confirms one session with a selection and one without, several times concurrently.
+   * @returns the session ids
+   */
   async function wrap(): Promise<{ chosen: string; none: string }> {
     const confirm = async ({ sessionId }: Shown): Promise<void> => {
       const path = `/sdk/v4/usp/session/${sessionId}.json`;
@@ -188,7 +204,7 @@ export function createJourney(client: Client, catalogue: Catalogue) {
     return { chosen: chosen.sessionId, none: none.sessionId };
   }
 
-  /** Whether stored decisions, made again, are what was shown. */
+  /** Returns whether stored decisions give the same result when they are replayed. */
   async function redecide(sessionIds: readonly string[]): Promise<boolean[]> {
     return Promise.all(
       sessionIds.map(async (id) => {

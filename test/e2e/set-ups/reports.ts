@@ -3,7 +3,7 @@ import type { Client } from './client.ts';
 
 const dayMs = 86_400_000;
 
-/** First and last day of a range that holds the whole journey, also around midnight. */
+/** Returns the first and last day of a range that contains the whole journey, even around midnight. */
 export const days = (): { from: string; to: string } => ({
   from: new Date(Date.now() - dayMs).toISOString().slice(0, 10),
   to: new Date(Date.now() + dayMs).toISOString().slice(0, 10),
@@ -17,7 +17,7 @@ type ReportRow = Record<(typeof metrics)[number], number> & { campaign: number }
 
 export type Report = Record<Part, Counts>;
 
-/** What the report says of each part of the journey, without zeros. */
+/** Returns the report metrics of each part of the journey, without zeros. */
 export async function reportOf(client: Client, catalogue: Catalogue): Promise<Report> {
   const path = `${inDays('/native/activity.json')}&group_by=campaign`;
   const { rows } = await client.manage<{ rows: ReportRow[] }>('GET', path);
@@ -41,7 +41,7 @@ export type Reconciled = {
 export const reconciliationOf = (client: Client): Promise<Reconciled> =>
   client.manage('GET', inDays('/native/reconciliation.json'));
 
-/** Of the deliveries of webhooks. */
+/** Returns the reconciliation of the webhook deliveries. */
 export async function balanceOf(client: Client): Promise<{ created: number; delivered: number; balanced: boolean }> {
   const { created, delivered, balanced } = await client.manage<Awaited<ReturnType<typeof balanceOf>>>(
     'GET',

@@ -1,13 +1,13 @@
 import { startNats } from '../../support/nats.ts';
 import { freePort, type ServerProcess, startServerProcess } from '../../support/server-process.ts';
 
-/** A way to run Perkwire; what a client sees must not depend on it. */
+/** A way to run Perkwire. Clients must not notice a difference between set-ups. */
 export type SetUp = {
   name: string;
-  /** Servers of their own on one database (count). */
+  /** Number of separate servers that share one database. */
   servers: number;
   env: Record<string, string>;
-  /** Whether `nats-server` takes the events before PostgreSQL. */
+  /** Whether events go through an event log (`nats-server`) before PostgreSQL. */
   eventLog: boolean;
 };
 
@@ -20,7 +20,7 @@ export const setUps: readonly SetUp[] = [
 
 export type Running = { urls: readonly string[]; stop: () => Promise<void> };
 
-/** Starts the built server in a set-up. What was started is stopped where a part of it does not start. */
+/** Starts the built server in a set-up. If one part fails to start, the parts that were started are stopped. */
 export async function startSetUp({ servers, env, eventLog }: SetUp, databaseUrl: string): Promise<Running> {
   const nats = eventLog ? await startNats() : null;
   const log: Record<string, string> = nats === null ? {} : { EVENT_LOG_URL: nats.url };

@@ -21,7 +21,7 @@ const add = (state: string, error: string | null, keepUntil: Date | null = null)
   );
 };
 
-/** Problems that the code stores as the error of a message. */
+/** Returns the problems that the code stores as message errors. */
 function storedErrors(): Problem[] {
   const folder = new URL('../../../src/messages/', import.meta.url);
   const files = readdirSync(folder).filter((name) => name.endsWith('.ts'));

@@ -87,7 +87,7 @@ test.each([
   const reader = `reader-${words.locale.toLowerCase()}@example.com`;
   smtp.mood = 'is busy';
   const { id } = await calls.wrap(reader.replace('@example.com', ''), { consent: true, email: reader });
-  // After the second attempt the next is minutes away, so what follows is the button's doing.
+  // After the second attempt, the next one is minutes away. An earlier attempt must be caused by the button.
   await expect
     .poll(async () => Date.parse((await calls.logOf(id))?.next_attempt_at ?? '') - t.deps.now())
     .toBeGreaterThan(200_000);

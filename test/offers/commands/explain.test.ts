@@ -35,5 +35,8 @@ test('a session is explained in sentences for people, and as JSON for scripts', 
 
 test('an unknown event causes an error with the existing ones', async () => {
   const { code, err } = await runCommand(['trigger', 'no.event'], env);
-  expect([code, err]).toEqual([3, expect.stringMatching(/^Unknown event type\. The event types are .*usp\.selection.*conversion/)]);
+  expect([code, err]).toEqual([
+    3,
+    expect.stringMatching(/^Unknown event type\. The event types are .*usp\.selection.*conversion/),
+  ]);
 });

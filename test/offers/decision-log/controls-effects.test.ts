@@ -29,7 +29,7 @@ async function fetchOffers(times: number): Promise<number[]> {
     sessions.push(id);
     shownIds = offers.map((offer: { id: number }) => offer.id);
   }
-  // Data of decisions is written shortly after their responses.
+  // Decision data is stored shortly after the response.
   const statusOfDecision = async () => (await me.call('GET', `/sessions/${sessions.at(-1)}/decision`)).status;
   await expect.poll(statusOfDecision).toBe(200);
   return shownIds;
@@ -79,22 +79,22 @@ test('the cost of a rule is what its decisions would have shown without it', asy
     sampled: 5,
     rest: 0,
     rules: [
-      // The two decisions before the rule stay unchanged.
+      // The two decisions from before the rule was set are unchanged.
       { by: 'advertiser', value: String(ids.advertiser), changed: 0.6, emptied: 0 },
       { by: 'word', value: 'never written', changed: 0, revenue: [] },
       { by: 'floor', value: 'elsewhere', changed: 0, revenue: [] },
     ],
   });
-  // Five decisions without bookings are not enough for revenue.
+  // Five decisions without bookings are too few to estimate revenue.
   expect((cost.body.data.rules as object[])[0]).toMatchObject({ revenue: [], is_enough: false });
-  // An offer that two rules block stays blocked without either of them.
+  // An offer that is blocked by two rules stays blocked if either of them is removed.
   await me.call('PUT', path, { blocked: { advertisers: [ids.advertiser], offers: [ids.offer] } });
   await fetchOffers(1);
   const both = (await me.call('GET', `${path}/cost`)).body.data.rules as { by: string; changed: number }[];
   expect(both.find(({ by }) => by === 'offer')).toMatchObject({ changed: 0 });
 });
 
-/** Sets the booked revenue of an offer in the reports of the last hour (units of a currency). */
+/** Sets the booked revenue of an offer in the reports of the last hour, in currency units. */
 const book = (offerId: number, amount: number, currency = 'EUR') =>
   t.pool.query(
     `insert into rollup_money (publisher_id, grain, bucket, placement, offer_id, country, device, os, currency,
@@ -110,9 +110,10 @@ test('a check never reports a loss beyond the booked revenue, whatever the model
   expect((await me.call('PATCH', `/campaigns/${ids.campaign}`, payout)).status).toBe(200);
   await fetchOffers(20);
   const block = { blocked: { advertisers: [ids.advertiser] } };
-  // Nothing was booked: there is too little data, not a loss of what the model expects.
+  // Without bookings, the report says that there is too little data, and does not assume the revenue that the model
+  // expects.
   expect(await checked(block)).toMatchObject({ sampled: 20, emptied: 1, revenue: [], is_enough: false });
-  // Conversions that were booked in another currency are no revenue in this one.
+  // Conversions booked in another currency don't count as revenue in this currency.
   await book(ids.offer as number, 900, 'USD');
   expect(await checked(block)).toMatchObject({ revenue: [], is_enough: false });
   await book(ids.offer as number, 278);
@@ -122,7 +123,7 @@ test('a check never reports a loss beyond the booked revenue, whatever the model
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
   const fields = { 'blocked.advertisers': String(ids.advertiser), _check: '1' };
   expect((await admin.post(page, fields)).body).toMatch(/in revenue in this period: -€278\.00/);
-  // What a rule cost cannot be told from revenue that was booked without the offers it blocks.
+  // The cost of a rule cannot be estimated if all revenue was booked without the offers it blocks.
   await me.call('PUT', path, block);
   await fetchOffers(1);
   const rule = async () => ((await me.call('GET', `${path}/cost`)).body.data.rules as object[])[0];

@@ -31,7 +31,8 @@ test('two histories use one number for two catalogues: decisions of both are mad
   const before = await fetchOffers();
   const { version } = t.deps.catalog.current();
   await expect.poll(() => explained(before)).toEqual([true, version]);
-  // Without triggers the version stays, as on a promoted server that lost changes and made as many others.
+  // Without triggers, the catalog version does not change. This simulates a promoted server that lost some changes and
+  // made the same number of others.
   await server.query(`begin; set local session_replication_role = 'replica';
     update offers set active = false where id = ${before.offers[0]?.id}; commit`);
   server.signalAll('SIGKILL');

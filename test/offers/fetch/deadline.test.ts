@@ -24,7 +24,7 @@ const sessions = async (ids: string[]) =>
     )
   ).rows;
 
-/** Runs `work` while sessions cannot be written; the database answers all other queries. */
+/** Runs `work` while sessions cannot be written. The database still answers all other queries. */
 async function whileStalled<Result>(work: () => Promise<Result>): Promise<Result> {
   const client = await t.pool.connect();
   try {
@@ -58,7 +58,7 @@ describe('a request with a deadline', () => {
 
   test('gets a valid empty response if the database takes longer, and its session is stored empty', async () => {
     const answers = await whileStalled(async () => {
-      // More than one batch: some are being written at their deadline, others still wait.
+      // Send more than one batch, so that some fetches are being written at their deadline and others are still queued.
       const first = post({ timeout_ms: 40 });
       await new Promise((resolve) => setImmediate(resolve));
       return Promise.all([first, ...Array.from({ length: 300 }, () => post({ timeout_ms: 40 }))]);

@@ -4,7 +4,7 @@ import { createTestApp, type TestApp } from '../../support/test-app.ts';
 let t: TestApp;
 afterEach(() => t.close());
 
-/** With a public URL too long for a QR code, only an empty response can be rendered. */
+/** A public URL that is too long for a QR code. Only an empty response can be rendered with it. */
 const unrenderable = { config: { publicUrl: `http://perks.test/${'x'.repeat(2000)}` } };
 
 const all = '';

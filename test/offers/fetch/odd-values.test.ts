@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
-/** Odd values of optional fields never reject a fetch; the publisher sees a notice (docs/reading-input.md#requests). */
+/**
+ * Unusual values of optional fields never cause a fetch to be rejected. The publisher sees a notice instead
+ * (docs/reading-input.md#requests).
+ */
 
 let t: TestApp;
 beforeAll(async () => {
@@ -22,7 +25,7 @@ async function post(body: unknown, { query = '', headers = {}, path = '/native/v
   return { status: answer.statusCode, body: answer.json() };
 }
 
-/** Paths of the notices of all calls since the last time. */
+/** Returns the paths of the notices of all calls since the previous check. */
 async function noted(): Promise<string[]> {
   await t.deps.requestLog.write();
   const { rows } = await t.pool.query<{ path: string }>(
@@ -39,7 +42,8 @@ const odd: readonly unknown[] = [
 ];
 
 /**
- * Fields of the body with a value that is accepted without a notice, and a check for odd values that are accepted too.
+ * Body fields, each with a value that is accepted without a notice, and a check for unusual values that are accepted as
+ * well.
  */
 const fields: Record<string, { good: unknown; alsoGood?: (value: unknown) => boolean }> = {
   ua: { good: 'App/1', alsoGood: isTextUpTo(2048) },

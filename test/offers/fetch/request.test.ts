@@ -10,7 +10,7 @@ const client = { ip: '198.51.100.1', userAgent: 'Header/1.0', gpc: false };
 const read = (body: Record<string, unknown>, query: FetchOffersQuery = {}) =>
   readFetchOffers(query, { placement: 'checkout', ...body } as FetchOffersBody, client);
 
-/** The error a call answers. */
+/** Returns the error that a call causes. */
 function refusal(body: Record<string, unknown>, query: FetchOffersQuery = {}): AppError {
   try {
     read(body, query);
@@ -322,7 +322,7 @@ describe('custom keys', () => {
   test('fail with a documented error code only, and contain only text that can be stored', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ maxLength: 70 }), fc.jsonValue(), { maxKeys: 60 }), (own) => {
-        // Known fields have their own types, which the route's schema has already checked.
+        // Known fields have their own types, which the route schema has already checked.
         const knownFields = [
           'placement',
           'ua',

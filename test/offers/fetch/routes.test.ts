@@ -5,7 +5,7 @@ import { holdTable } from '../../support/locks.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { startRelay } from '../../tracking/journey.ts';
 
-/** Fetch-offers over a socket: behaviour that depends on how a request arrives, and when it fails. */
+/** Fetch-offers over a socket, where the result depends on how a request arrives and when it fails. */
 
 let t: TestApp;
 beforeAll(async () => {
@@ -97,7 +97,10 @@ test('the address of the end user is taken from the trusted proxy', async () => 
   expect(await sessions()).toMatchObject([{ country: 'US' }]);
 });
 
-/** Writes pieces one after the other. @returns all that is answered until the connection ends */
+/**
+ * Sends the pieces one after another.
+ * @returns everything received until the connection ends
+ */
 const inPieces = (pieces: readonly Buffer[]): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket = connect({ port: (t.app.server.address() as AddressInfo).port, host: '127.0.0.1', noDelay: true });
@@ -179,7 +182,7 @@ test('a request counts once against the limit of its key', async () => {
   }
 });
 
-/** Runs `use` with a listening app whose database has failed, which the app knows. */
+/** Runs `use` with a listening app whose database has failed, after the app has noticed. */
 async function withoutStore(databaseUrl: string, use: (cut: TestApp) => Promise<void>): Promise<void> {
   const relay = await startRelay(databaseUrl);
   const cut = await createTestApp({ databaseUrl: relay.url });

@@ -46,7 +46,7 @@ const campaignsOf = (placed: readonly Placed[]): number[] =>
 const numberOf = async (table: string): Promise<number> =>
   (await t.pool.query<{ n: number }>(`select count(*)::int as n from ${table}`)).rows[0]?.n as number;
 
-/** Sets rules of all campaigns while `work` runs. */
+/** Sets the rules of all campaigns while `work` runs. */
 async function withRules<Result>(rules: object, work: () => Promise<Result>): Promise<Result> {
   await t.pool.query('update campaigns set rules = $1', [rules]);
   await t.deps.catalog.refresh();

@@ -53,7 +53,7 @@ async function browseByLink(link: string, query = ''): Promise<Page> {
 const idsOf = (offers: readonly { id: number }[]): number[] => offers.map(({ id }) => id);
 const sorted = (ids: number[]): number[] => [...ids].sort((a, b) => a - b);
 
-/** Follows the cursors to the end. */
+/** Reads all pages by following the cursors. */
 async function readAll(query: string, body: object = {}): Promise<WallOffer[]> {
   let page = await browse(query, body);
   const offers = [...page.offers];

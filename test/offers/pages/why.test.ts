@@ -28,7 +28,7 @@ async function setRules(campaignId: number, rules: object): Promise<void> {
   await expect.poll(() => t.deps.catalog.current().version).toBeGreaterThan(version);
 }
 
-/** Content of the page: the verdict, and all failing rules. */
+/** Returns the verdict and all failing rules from the page. */
 async function ask(
   query: Record<string, string>,
   language = 'en',
@@ -62,7 +62,7 @@ test('support can answer why user X did not get offer Y', async () => {
   const offerAgain = again.offers.find(({ id }) => id === offer.id) as ShownOffer;
   await call(t, offerAgain.pixel);
 
-  // A shopper asks "Where did the offer go?" Support has only their id.
+  // A shopper asks why an offer has disappeared. Support only knows the shopper's id.
   const page = await openAs(browser, support, base, `/dashboard/p/${t.publisher.id}/overview`);
   const verdict = page.locator('.verdict');
   const explain = async (): Promise<void> => {
@@ -94,7 +94,7 @@ test('support can answer why user X did not get offer Y', async () => {
   await explain();
   await page.getByText('No session of this user is known').waitFor();
 
-  // The session in which they got it; the data of its decision is stored outside of requests.
+  // Find the session in which the shopper got the offer. Its decision data is stored outside of requests.
   await page.getByLabel('User', { exact: true }).fill('mia');
   const first = page.locator(`a[href*="session=${sessionId}"]`);
   await expect

@@ -16,7 +16,7 @@ const body = JSON.stringify({ placement: 'checkout' });
 const head = ['host: t', 'content-type: application/json', `content-length: ${body.length}`];
 const request = [`POST ${path} HTTP/1.1`, ...head, '', body].join('\r\n');
 
-/** Number of requests beyond what the kernel buffers for a connection that nobody reads. */
+/** Number of requests whose responses exceed the kernel's buffers on a connection that the client does not read. */
 const unread = 600;
 
 const sessionCount = async (): Promise<number> =>

@@ -29,10 +29,10 @@ const outcomesOf = (campaignId: number) => findOutcomes(t.pool, { publisherId, c
 
 test('a sample of decisions is explained in a limited share of the time, and represents all of them', async () => {
   let readings = 0;
-  // Each reading of the clock is a millisecond later than the one before it.
+  // Each clock reading is one millisecond later than the previous one.
   const sampler = createOutcomeSampler({ now: () => noonMs, durationMs: () => ++readings });
   const explained = new Set<DecisionInput>();
-  /** An input that notes when it is read for an explanation. */
+  /** Returns a decision input that records when it is read for an explanation. */
   const inputNoted = (): DecisionInput => {
     const noted: DecisionInput = {
       ...input,

@@ -36,7 +36,7 @@ const send = (path: string, body: object) =>
   });
 const fetchOffers = async (body: object): Promise<number> => (await send('/native/v4/offers.json', body)).statusCode;
 
-/** Runs `perkwire logs tail` until it is stopped, or ends by itself. */
+/** Runs `perkwire logs tail` until it is stopped or ends by itself. */
 function tail(key: string, ...args: string[]) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const stop = new AbortController();
@@ -54,7 +54,7 @@ function tail(key: string, ...args: string[]) {
   return { ended, stop: () => stop.abort(), out: () => out, err: () => err };
 }
 
-/** Waits until `streams` more have been opened than `before`, and the publisher is watched. */
+/** Waits until `streams` streams have been opened in addition to `before`, and the publisher is being watched. */
 async function watched(before: number, streams: number): Promise<void> {
   await expect.poll(() => opened - before).toBe(streams);
   await expect.poll(() => t.deps.requestLog.isWatched(t.publisher.id)).toBe(true);

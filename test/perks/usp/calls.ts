@@ -20,12 +20,12 @@ type SessionData = {
 
 type FetchedOffer = { id: number; campaign_id: number } & Record<string, unknown>;
 
-/** A fetched session: its offers in the order shown, and their campaign ids. */
+/** A fetched session with its offers in the order shown, and their campaign ids. */
 export type Fetched = { id: string; offers: FetchedOffer[]; ids: [number, number, number] };
 
 type CallOptions = { body?: unknown; user?: string; key?: string };
 
-/** The USP calls of one app, as a client makes them. `user` is sent in the query. */
+/** Returns the USP calls of one app, as a client makes them. `user` is sent in the query. */
 export function uspCalls({ app }: TestBase) {
   async function call(
     method: 'GET' | 'POST' | 'PUT',
@@ -76,7 +76,7 @@ export type DeliveryRow = {
   queued: boolean;
 };
 
-/** Deliveries queued for a session. */
+/** Returns the deliveries queued for a session. */
 export async function deliveriesOf({ pool }: TestBase, sessionId: string): Promise<DeliveryRow[]> {
   const { rows } = await pool.query<DeliveryRow>(
     `select d.id, d.status, d.dev, d.payload, d.endpoint_id, d.pub_user_id, q.delivery_id is not null as queued
@@ -88,8 +88,8 @@ export async function deliveriesOf({ pool }: TestBase, sessionId: string): Promi
 }
 
 /**
- * Creates an endpoint of the publisher for selections.
- * @returns its id
+ * Creates a selection endpoint of the publisher.
+ * @returns the endpoint id
  */
 export async function addEndpoint({ pool, publisher }: TestBase): Promise<number> {
   const { rows } = await pool.query<{ id: number }>(

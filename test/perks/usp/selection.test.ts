@@ -20,7 +20,7 @@ afterEach(() => {
   aheadMs = 0;
 });
 
-/** Changes the configuration during a test. */
+/** Runs `work` with a changed configuration, and undoes the change afterwards. */
 async function withConfig(change: string, undo: string, work: () => Promise<void>): Promise<void> {
   await t.pool.query(change);
   await t.deps.catalog.refresh();
@@ -269,7 +269,7 @@ describe('a call is refused', () => {
     const key = t.publisher.sdkId;
     expect(await call(id, ids[0], undefined, key)).toEqual(refusal(400, 'pub_user_id_required'));
     expect(await call(id, ids[0], ' ', key)).toEqual(refusal(400, 'pub_user_id_required'));
-    // The response does not even reveal whether there is such a session.
+    // The response does not reveal whether the session exists.
     expect(await call(newUuid7(Date.now()), 1, undefined, key)).toEqual(refusal(400, 'pub_user_id_required'));
     expect(await call(id, ids[0], 'u-2', key)).toEqual(refusal(404, 'session_not_found'));
     expect(await call(id, ids[0], 'u-1', key)).toMatchObject({ status: 200, data: { pub_user_id: 'u-1' } });

@@ -39,14 +39,14 @@ type Payload = {
 };
 const payloadOf = (delivery: { payload: Buffer } | undefined): Payload => JSON.parse(String(delivery?.payload));
 
-/** Concurrent calls, every second one in another process. */
+/** Makes concurrent calls, alternating between two processes. */
 const parallel = <T>(count: number, call: (index: number, calls: UspCalls) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => call(index, index % 2 === 0 ? usp : uspCalls(other))));
 
 /**
- * Counts notifications of this test's endpoint during and after `work`, and waits for `expected` ones. Those of an
- * earlier test may arrive late.
- * @returns their number
+ * Counts notifications for this test's endpoint during and after `work`, and waits for the `expected` number.
+ * Notifications of an earlier test may arrive late.
+ * @returns number of notifications
  */
 async function notifications(work: () => Promise<void>, expected = 0): Promise<number> {
   const client = new pg.Client({ connectionString: t.databaseUrl });

@@ -149,7 +149,7 @@ describe('400 invalid_token', () => {
     const other = await addPublisher(first);
     const theirs = await showOneTo(other, 'u');
     await expectRefused(`?t=${mintLike(first, theirs, { publisherId: first.publisher.id })}`);
-    // Another publisher's session is rejected even with an offer of this publisher.
+    // Another publisher's session is rejected, even with an offer of this publisher.
     await expectRefused(`?t=${mintLike(first, offer, { sessionId: theirs.sessionId })}`);
   });
 

@@ -7,10 +7,10 @@ import { fetchOffers, type ShownOffer } from '../../tracking/journey.ts';
 
 export type SaveableOffer = ShownOffer & { title: string; save_for_later_url: string | null; sessionId: string };
 
-/** Path and query of an absolute URL of ours. */
+/** Returns path and query of an absolute Perkwire URL. */
 export const local = (url: string): string => url.replace('http://perks.test', '');
 
-/** Offers of a new session of this user. */
+/** Returns the offers of a new session of this user. */
 export async function showTo(
   testApp: TestBase,
   pubUserId: string | null,
@@ -37,7 +37,10 @@ export const saveUrlOf = (offer: ShownOffer): string =>
 export const save = ({ app }: TestBase, offer: ShownOffer): Promise<LightMyRequestResponse> =>
   app.inject({ method: 'POST', url: saveUrlOf(offer) });
 
-/** Saves the first offer of a new session. @returns it and the path of the user's page */
+/**
+ * Saves the first offer of a new session.
+ * @returns the offer, and the path of the user's wallet page
+ */
 export async function saveOneFor(
   testApp: TestBase,
   pubUserId: string,
@@ -75,7 +78,7 @@ export async function storedItems({
   ).rows;
 }
 
-/** A second publisher with the demo catalogue. */
+/** Adds a second publisher with the demo catalogue. */
 export async function addPublisher<App extends TestBase>(testApp: App): Promise<App> {
   const ids = { key: `other-${randomBytes(8).toString('hex')}`, sdkId: randomBytes(8).toString('hex') };
   const id = await transaction(testApp.pool, (executor) => loadDemoCatalogue(executor, ids));
@@ -95,7 +98,7 @@ export const postForm = (
     payload: new URLSearchParams(fields).toString(),
   });
 
-/** Values of the hidden fields of the forms with this action. */
+/** Returns the hidden field values of the forms with this action. */
 export const formTokens = (page: string, action: string): string[] =>
   [...page.matchAll(new RegExp(`action="${action}"><input type="hidden" name="t" value="([^"]+)"`, 'g'))].map(
     ([, token = '']) => token,

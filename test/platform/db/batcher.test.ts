@@ -13,9 +13,9 @@ import { startRelay } from '../../tracking/journey.ts';
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let relay: Awaited<ReturnType<typeof startRelay>>;
 let dbHealth: DatabaseHealth;
-/** Pool of the batchers, which goes through the relay. */
+/** Connection pool that the batchers use, which goes through the relay. */
 let pool: pg.Pool;
-/** Observes the database over a separate connection. */
+/** Pool with a separate connection to observe the database. */
 let observer: pg.Pool;
 beforeAll(async () => {
   database = await cloneDatabase();
@@ -41,7 +41,7 @@ afterAll(async () => {
 
 type Ledger = { batcher: Batcher<number, string>; batches: number[][]; mostAtOnce: () => number };
 
-/** A batcher that writes numbers into the ledger; the database rejects negative and repeated ones. */
+/** Opens a batcher that writes numbers into the ledger. The database rejects negative and duplicate numbers. */
 function openLedger(
   options: {
     maxItems?: number;
@@ -77,7 +77,7 @@ const range = (count: number): number[] => Array.from({ length: count }, (_, ind
 const settle = (batcher: Batcher<number, string>, items: readonly number[]): Promise<PromiseSettledResult<string>[]> =>
   Promise.allSettled(items.map((item) => batcher.add(item)));
 
-/** Blocks every write until the returned function is called. */
+/** Blocks all writes until the returned function is called. */
 const blockWrites = async (): Promise<() => Promise<void>> => (await holdTable(observer, 'ledger')).release;
 
 describe('a write', () => {
@@ -187,7 +187,7 @@ describe('a bad item', () => {
         const written = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
         const good = [...new Set(items.filter((item) => item >= 0))].sort((a, b) => a - b);
         expect(await stored()).toEqual(good);
-        // Of equal numbers one is written and the others are rejected.
+        // Of several equal numbers, one is written and the others are rejected.
         expect(written.sort()).toEqual(good.map((item) => `wrote ${item}`).sort());
         results.forEach((result, index) => {
           if (result.status === 'fulfilled') expect(result.value).toBe(`wrote ${items[index]}`);
@@ -253,7 +253,7 @@ describe('when the database becomes unavailable', () => {
     await batcher.drain();
     await expect.poll(dbHealth.isUp).toBe(false);
     await expect(batcher.add(51)).rejects.toMatchObject({ code: 'unavailable', status: 503, retryAfterS: 1 });
-    // None is sent twice.
+    // No item is sent twice.
     expect(batches.flat()).toHaveLength(new Set(batches.flat()).size);
   });
 
@@ -278,7 +278,8 @@ describe('when the database becomes unavailable', () => {
     expect(reasons(await results)).toEqual(['unavailable', 'unavailable', 'unavailable']);
     await batcher.drain();
     expect(batches).toEqual([[1, 2, 3]]);
-    // The pool may notice before the health check, which must not be as late as in the next test.
+    // The pool may notice the failure before the health check does. Wait for the health check, so that it does not
+    // affect the next test.
     await expect.poll(dbHealth.isUp).toBe(false);
   });
 });
@@ -324,7 +325,8 @@ describe('a result that comes later than its batch', () => {
 
 describe('a slow database', () => {
   test('delays no later items: another batch starts beside the slow one', async () => {
-    // Slow, not unavailable: on a busy machine the health probe may say otherwise.
+    // The database is slow but available. The health probe is replaced, because it might report otherwise on a busy
+    // machine.
     const { batcher, batches, mostAtOnce } = openLedger({
       maxConcurrentBatches: 2,
       dbHealth: { ...dbHealth, isUp: () => true, onDown: () => {} },

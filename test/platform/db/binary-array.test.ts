@@ -23,7 +23,7 @@ afterAll(() => database?.close());
 
 const itself = <Value>(value: Value): Value => value;
 
-/** The elements of an array as PostgreSQL reads them, as text. */
+/** Returns the elements of a binary array as PostgreSQL reads them, as text. */
 const stored = async (type: string, array: Buffer, element = 'element'): Promise<(string | null)[]> =>
   (
     await pool.query(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createFailFast } from '../../../src/platform/db/health.ts';
 
-/** A health state that the test sets. */
+/** Creates a health state that the test controls. */
 function fakeHealth() {
   const listeners: (() => void)[] = [];
   let up = true;

@@ -18,18 +18,18 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** Observes the database over a separate connection. */
+/** Opens a separate connection to observe the database. */
 async function observe() {
   const pool = createPool({ url: database.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
   return { pool, close: () => pool.end() };
 }
 
-/** How often conditions are polled. */
+/** Polling interval for conditions, in milliseconds. */
 const often = { interval: 20 };
 
 describe('the health of the database', () => {
   const follow = () => followHealth(proxy.url);
-  /** A busy machine may report the database as down at first. */
+  /** Follows the health until the database is up. A busy machine may report it as down at first. */
   async function followUp() {
     const followed = await follow();
     await expect.poll(followed.dbHealth.isUp, often).toBe(true);
@@ -100,12 +100,13 @@ describe('the health of the database', () => {
     const { dbHealth, changes } = await followUp();
     const { pool, close } = await observe();
     const ofName = 'from pg_stat_activity where datname = current_database() and application_name = $1';
-    // On a busy machine a new connection may take longer than the database may be silent.
+    // Simulate answers on other connections, because a new connection may take longer than the permitted silence on a
+    // busy machine.
     const others = setInterval(dbHealth.sawAnswer, 5);
     for (const name of ['perkwire-health', 'perkwire-commit']) {
       const pids = async () =>
         (await pool.query<{ pid: number }>(`select pid ${ofName}`, [name])).rows.map(({ pid }) => pid);
-      // Some connections of earlier tests are still kept by the proxy.
+      // The proxy may still keep connections of earlier tests.
       const before = await pids();
       await pool.query(`select pg_terminate_backend(pid) ${ofName}`, [name]);
       const replaced = async () => {
@@ -135,7 +136,7 @@ describe('the health of the database', () => {
     await dbHealth.stop();
     proxy.cut();
     proxy.heal();
-    // By the time that a second instance has an answer, the first one would have reported.
+    // By the time a second instance gets an answer, the first one would have reported a change.
     await (await followUp()).dbHealth.stop();
     expect(changes).toEqual([true]);
   });
@@ -147,7 +148,7 @@ describe('while the database is unavailable', () => {
   let t: TestApp;
   let shownOffer: ShownOffer;
   beforeEach(async () => {
-    // A request that waited for a dead connection would never be answered.
+    // Long query timeout: a request that waited for a dead connection would never be answered.
     t ??= await createTestApp({ databaseUrl: proxy.url, queryTimeoutMs: 3_600_000 });
     await expect.poll(t.deps.dbHealth.isUp, often).toBe(true);
     await expect.poll(async () => (await fetchOffers()).status, often).toBe(200);
@@ -174,7 +175,7 @@ describe('while the database is unavailable', () => {
   const fetchOffers = (body: object = {}): Promise<CallResult> =>
     send('POST', '/native/v4/offers.json?api_key=demo-key', { placement: 'checkout', ...body });
 
-  /** One of each call that needs the database. */
+  /** Makes one call of each kind that needs the database. */
   const calls = (): Promise<CallResult[]> =>
     Promise.all([
       fetchOffers(),
@@ -190,8 +191,8 @@ describe('while the database is unavailable', () => {
   const refused: CallResult = { status: 503, retryAfter: '1', code: 'unavailable', offers: undefined as never };
 
   /**
-   * All calls are rejected as soon as the database is known to be unavailable, including those that already wait for
-   * it.
+   * Checks that all calls are rejected as soon as the database is known to be unavailable, including calls that are
+   * already waiting for it.
    */
   async function expectRefusedOnceDown(answers: Promise<CallResult[]>): Promise<void> {
     let done: CallResult[] | null = null;
@@ -208,7 +209,7 @@ describe('while the database is unavailable', () => {
   describe.each(['cut', 'freeze'] as const)('after a %s', (kind) => {
     test('offers and beacons answer 503 with retry-after, never 200, and work again after the recovery', async () => {
       proxy[kind]();
-      // At once, before the outage is known, and afterwards.
+      // Calls fail both before the outage is known and afterwards.
       await expectRefusedOnceDown(calls());
       for (const answer of await calls()) expect(answer).toEqual(refused);
       proxy.heal();
@@ -244,7 +245,7 @@ describe('while the database is unavailable', () => {
     proxy.freeze();
     const first = calls();
     await expect.poll(proxy.held, often).toBeGreaterThan(2);
-    // The second round goes to the batchers that are still free.
+    // The second round of calls uses the batchers that are still free.
     await expectRefusedOnceDown(Promise.all([first, calls()]).then((rounds) => rounds.flat()));
     proxy.strand();
     await expect.poll(t.deps.dbHealth.isUp, often).toBe(true);

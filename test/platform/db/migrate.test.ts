@@ -66,7 +66,7 @@ describe('migrations of our own', () => {
         'schema_migrations',
       ]),
     );
-    // Partitions are created day by day, not by a migration.
+    // Ignore daily partitions, which are not created by a migration.
     const created = (await tables(await resource('postgres'))).filter((name) => !/_p\d{8}$/.test(name));
     expect(await tables(database.url)).toEqual(created);
   });
@@ -154,7 +154,7 @@ describe('a migration', () => {
     await write('0001-a.sql', "-- Numbers.\ncreate table a (\n  x integer\n);\ncomment on table a is 'Numbers';\n");
     expect(await migrate(database.url, { folder })).toEqual([]);
 
-    // The previous release knows neither the column nor its content.
+    // The previous release had neither this column nor its values.
     await query(database.url, 'alter table schema_migrations drop column sql_checksum');
     await expect(migrate(database.url, { folder })).rejects.toThrow(/its migration 0001-a\.sql has the checksum/);
     const [row] = await query<{ checksum: string }>(database.url, 'select checksum from schema_migrations');

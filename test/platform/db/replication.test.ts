@@ -34,7 +34,7 @@ const pixel = async (): Promise<string> => {
 };
 const ready = async () => (await t.app.inject('/health/ready')).statusCode;
 
-/** Number of server processes that wait for a replica. */
+/** Returns the number of server processes that wait for a replica. */
 const waiting = async () => (await server.query("select 1 from pg_stat_activity where wait_event = 'SyncRep'")).length;
 
 test('while a synchronous standby is silent: not ready, 503 at once, and ready again when it answers', async () => {
@@ -64,7 +64,7 @@ test('an idle process notices a silent standby, too, and leaves one server proce
       return pids.size;
     })
     .toBeGreaterThan(5);
-  // One for this instance, one for the application.
+  // One process waits for this instance, and one for the application.
   expect(await waiting()).toBeLessThan(5);
   expect(changes).toEqual([]);
   await server.answerStandby();
@@ -77,7 +77,7 @@ test('a commit that PostgreSQL did not replicate is not answered 2xx', async () 
   const url = await pixel();
   await server.silenceStandby();
   const answer = requestOver(t.app, { url });
-  // Of the waiting processes that of the beacon: cancelled, it says COMMIT with a warning.
+  // Cancel the beacon's waiting commit, which then reports COMMIT with a warning.
   await expect
     .poll(async () => {
       const rows = await server.query<{ cancelled: boolean }>(
@@ -88,7 +88,7 @@ test('a commit that PostgreSQL did not replicate is not answered 2xx', async () 
     })
     .toBeGreaterThan(0);
   expect((await answer).statusCode).toBe(503);
-  // What it stored may be on no replica: nothing is answered from it before a later commit is.
+  // The stored data may not be on any replica, so nothing is answered from it until a later commit is replicated.
   expect(t.deps.dbHealth.isUp()).toBe(false);
 });
 

@@ -135,7 +135,7 @@ test('a server that begins to take writes is found while another is silent', asy
     connection.destroy();
     return url;
   };
-  // A busy machine may take longer for it than silent servers are waited for.
+  // On a busy machine, this may take longer than the search waits for silent servers.
   await expect.poll(() => find().catch(String)).toBe(second.url);
   first.heal();
 });

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { createSilence, tickMs } from '../../../src/platform/db/health.ts';
 
-/** A silence on a clock that the test moves. */
+/** Creates a silence detector with a clock that the test controls. */
 function silenceAt(startMs = 1000) {
   let nowMs = startMs;
   const silence = createSilence(() => nowMs);
   return {
     ...silence,
-    /** Ticks that come so many milliseconds after one another. */
+    /** Ticks `count` times, at intervals of `everyMs` milliseconds. */
     ticks: (count: number, everyMs: number) => {
       for (let tick = 0; tick < count; tick++) {
         nowMs += everyMs;

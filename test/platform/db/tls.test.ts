@@ -18,7 +18,7 @@ let plain: EmbeddedPostgres;
 
 const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' });
 
-/** A key with a certificate that the authority has signed. */
+/** Creates a key with a certificate signed by the test authority. */
 async function sign(name: string, subject: string, extensions: string): Promise<void> {
   openssl(
     'req',
@@ -38,7 +38,7 @@ async function sign(name: string, subject: string, extensions: string): Promise<
   openssl('x509', '-req', '-in', `${name}.csr`, '-out', `${name}.crt`, ...by);
 }
 
-/** Switches TLS on, and demands certificates of the user `by_certificate`. */
+/** Enables TLS, and requires client certificates for the user `by_certificate`. */
 async function switchOn({ url }: EmbeddedPostgres): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -108,7 +108,7 @@ afterAll(async () => {
 
 type Change = { host?: string; user?: string; to?: EmbeddedPostgres };
 
-/** A URL of a server with parameters; `{folder}` is that of the certificates. */
+/** Returns a server URL with parameters. `{folder}` is replaced with the certificate folder. */
 function urlOf(query: string, { host = 'localhost', user, to = server }: Change = {}): string {
   const url = new URL(to.url);
   url.hostname = host;
@@ -116,7 +116,7 @@ function urlOf(query: string, { host = 'localhost', user, to = server }: Change 
   return `${url.href}?${query.replaceAll('{folder}', folder)}`;
 }
 
-/** Whether connections of a pool, as the service makes them after its start, are encrypted. */
+/** Returns whether the connections of a pool, as the service opens them after its start, are encrypted. */
 async function isEncrypted(databaseUrl: string): Promise<boolean> {
   const { url, connection } = await findWritable(createServers(databaseUrl), 'perkwire-start');
   connection.destroy();

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** As a browser opens a link. */
+/** Headers that a browser sends when it opens a link. */
 const opening = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-mode': 'navigate' };
 
 const get = (url: string, headers: Record<string, string> = opening) => t.app.inject({ url, headers });

@@ -13,7 +13,7 @@ import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
-/** The same application with routes that fail, listening. */
+/** The same application, listening, with additional routes that fail. */
 let app: FastifyInstance;
 let port: number;
 
@@ -52,7 +52,8 @@ function registerFailing(scope: FastifyInstance): void {
 }
 
 beforeAll(async () => {
-  // Time stands still for the failure limit, which has tests of its own: this file fails less than 100 times.
+  // The failure limit's clock does not advance. The limit has its own tests, and this file causes fewer than 100
+  // failures.
   t = await createTestApp();
   const failing: Module = {
     name: 'failing',
@@ -69,7 +70,7 @@ afterAll(async () => {
   await t?.close();
 });
 
-/** The one form of every error answer, and nothing beside it. */
+/** Checks that an error response has the standard form, and nothing else. */
 function expectForm(
   answer: { statusCode: number; headers: Record<string, unknown>; body: string },
   status: number,
@@ -85,7 +86,7 @@ function expectForm(
   });
 }
 
-/** Sends bytes as they are and reads the answer until the connection ends. */
+/** Sends raw bytes, and reads the response until the connection ends. */
 function raw(
   bytes: string | Buffer,
 ): Promise<{ statusCode: number; statusLine: string; headers: Record<string, string>; body: string }> {
@@ -95,7 +96,7 @@ function raw(
     socket.setEncoding('utf8').on('data', (chunk) => {
       text += chunk;
     });
-    // A reset after the answer is no failure: the server closes what it could not read to its end.
+    // A reset after the response is no failure: the server closes connections that it could not read to the end.
     socket.on('error', (err) => (text === '' ? reject(err) : undefined));
     socket.on('close', () => {
       const [head = '', body = ''] = text.split('\r\n\r\n', 2);

@@ -34,7 +34,7 @@ test('a reader that does not read is asked for no more events, until it reads ag
   };
   const still = open('still').pause();
   const quick = open('quick').resume();
-  // The stream of the other reader shows that time goes by.
+  // Waits until the other reader's stream has received more calls, which shows that time has passed.
   const untilMore = async (): Promise<void> => {
     const goal = (callCounts.quick ?? 0) + 100;
     await expect.poll(() => callCounts.quick).toBeGreaterThan(goal);
@@ -102,7 +102,7 @@ test('503: publishers that come late get an even share of the streams, also wher
   await app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = app.server.address() as { port: number };
   const leaving = new AbortController();
-  /** Streams that are open, by publisher. */
+  /** Number of open streams per publisher. */
   const open = new Map<number, number>();
   const count = (publisher: number, more: number) => open.set(publisher, (open.get(publisher) ?? 0) + more);
   const ask = async (publisher: number, user: number) => {
@@ -116,7 +116,7 @@ test('503: publishers that come late get an even share of the streams, also wher
     void ended;
     return answer;
   };
-  // As many users of one publisher as it takes.
+  // Open streams for different users of one publisher, up to the limit.
   for (let index = 0; index < 200; index += 1) expect((await ask(1, index)).status).toBe(200);
   const refused = await ask(1, 200);
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '10']);

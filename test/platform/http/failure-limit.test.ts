@@ -26,7 +26,7 @@ beforeEach(() => {
 
 type Call = { key?: string; url?: string; from?: string; forwardedFor?: string; app?: TestApp; placement?: string };
 
-/** `from`: one of 127.0.0.0/8 where a URL is given. */
+/** Sends a call. If `url` is set, `from` must be in 127.0.0.0/8. */
 const call = ({
   key = 'bad-key',
   url,
@@ -110,7 +110,7 @@ describe('failures of one address', () => {
     const through = (client: string): Call => ({ app: behindProxy, from: '10.0.0.1', forwardedFor: client });
     expect(await statusesOf(110, () => through(address))).toEqual({ 401: 100, 429: 10 });
     expect((await call(through('192.0.2.77'))).statusCode).toBe(401);
-    // What the client itself wrote into the header stands before what the proxy added.
+    // Addresses that the client itself put into the header come before the address that the proxy added.
     expect((await call(through(`192.0.2.78, ${address}`))).statusCode).toBe(429);
   });
 
@@ -135,7 +135,7 @@ test('a bucket never gives more than its burst and its rate allow, and never les
     fc.property(calls, fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 100 }), (pausesMs, perS, burst) => {
       const bucket = { tokens: burst, atMs: 0 };
       let timeMs = 0;
-      // The model counts in thousandths of a token, without fractions.
+      // Reference model that counts thousandths of a token, to avoid fractions.
       let remaining = burst * 1000;
       for (const pauseMs of pausesMs) {
         timeMs += pauseMs;

@@ -13,7 +13,7 @@ import { browser, fetchOffers } from '../../tracking/journey.ts';
 
 type TestRequest = { path: string; method?: string; body?: string };
 
-/** Sends a request over a connection that the client would like to keep open. */
+/** Sends a request over a keep-alive connection. */
 const ask = (app: App, agent: Agent, { path, method = 'GET', body }: TestRequest): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const { port } = app.server.address() as AddressInfo;
@@ -78,7 +78,7 @@ test.each([
   ],
 ])('a connection that %s does not hold up the stop', async (_name, sent) => {
   const t = await createTestApp();
-  // Without these timeouts of Node the connection would stay open for ever.
+  // Disable Node's timeouts, so that the connection would otherwise stay open forever.
   Object.assign(t.app.server, { requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0 });
   await t.app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = t.app.server.address() as AddressInfo;

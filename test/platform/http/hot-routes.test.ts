@@ -19,7 +19,7 @@ import { noTracing } from '../../../src/platform/tracing/tracing.ts';
 import { portOf, requestOver } from '../../support/request.ts';
 import { testConfig } from '../../support/test-config.ts';
 
-/** Echoes the request, or fails as requested. */
+/** Path of a route that echoes the request, or fails as requested. */
 const path = '/direct/path';
 let lines: Record<string, unknown>[] = [];
 const sink = new Writable({
@@ -89,7 +89,7 @@ test('the server has the time limits of this service, not those of the framework
 
 const ask = (url: string, method = 'GET') => requestOver(app, { url, method });
 
-/** Sends bytes as they are and reads until the connection ends. */
+/** Sends raw bytes, and reads until the connection ends. */
 async function sendRaw(bytes: string): Promise<string> {
   const socket = connect(await portOf(app), '127.0.0.1');
   socket.end(bytes);

@@ -71,7 +71,7 @@ test.each([
   await t.app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = t.app.server.address() as AddressInfo;
   const accepted = once(t.app.server, 'connection') as Promise<[Socket]>;
-  // As an attacker does: it keeps its own half open.
+  // Simulates an attacker that keeps its side of the connection half open.
   const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {});
   let answer = '';
   client.on('data', (chunk) => (answer += chunk));

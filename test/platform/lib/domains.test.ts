@@ -27,7 +27,7 @@ test.each([
   ['com.au', true],
   ['xn--55qx5d.cn', true],
   ['shop.co.uk', false],
-  // One company gives the names below it away, and may be blocked as a whole.
+  // A single company assigns the names below this domain, so the domain may be blocked as a whole.
   ['github.io', false],
   ['example', false],
   ['203.0.113.9', false],

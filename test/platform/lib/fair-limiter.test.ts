@@ -36,7 +36,7 @@ test('at most `maxConcurrent` tasks run, others wait in order, and too many are 
   ]);
 });
 
-/** Tasks that run until they are finished by name; `begun` is the order of their starts. */
+/** Creates tasks that run until the test finishes them by name. `begun` lists the tasks in starting order. */
 function gates() {
   const begun: string[] = [];
   const open = new Map<string, () => void>();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createSharedWork } from '../../../src/platform/lib/shared-work.ts';
 
-/** Work that ends when the test says so. */
+/** Creates work that ends when the test ends it. */
 function createWork() {
   let [resolve, reject] = [(_result: string): void => {}, (_err: Error): void => {}];
   const result = new Promise<string>((...settle) => {

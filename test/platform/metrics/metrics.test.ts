@@ -68,7 +68,7 @@ describe('GET /metrics', () => {
       'perkwire_http_request_duration_seconds_count{route="/metrics",status="4xx"}',
       'nodejs_eventloop_lag_seconds',
     ];
-    // What is counted in the database is left out of a scrape for which it takes too long.
+    // A scrape omits metrics that are counted in the database if counting takes too long.
     let body = '';
     await expect
       .poll(async () => {
@@ -97,7 +97,7 @@ test('a flood of made-up paths and methods adds no series of its own', async () 
   expect(after.join('\n')).not.toContain('made-up');
 });
 
-/** Value of a series on the page; null if it is missing. */
+/** Returns the value of a series on the metrics page, or null if it is missing. */
 const seriesOf = (page: string, series: string): number | null => {
   const line = page.split('\n').find((pageLine) => pageLine.startsWith(`${series} `));
   return line === undefined ? null : Number(line.slice(series.length + 1));

@@ -1,6 +1,6 @@
 import { bodyOf, httpReceiver } from '../../webhooks/dispatcher/send/receivers.ts';
 
-/** A span as a collector receives it. Ids in hex; `parentId` '': it is the root. */
+/** A span as received by a collector. Ids are in hex. `parentId` is '' for the root span. */
 export type ReceivedSpan = {
   traceId: string;
   id: string;
@@ -14,7 +14,7 @@ export type ReceivedSpan = {
 
 export type Collector = { endpoint: string; spans: ReceivedSpan[]; headers: object[]; close: () => Promise<void> };
 
-/** A collector of OTLP over HTTP: it takes protobuf, and answers as the protocol demands. */
+/** Starts an OTLP/HTTP collector that accepts protobuf and responds as the protocol requires. */
 export async function startCollector(): Promise<Collector> {
   const spans: ReceivedSpan[] = [];
   const headers: object[] = [];
@@ -30,7 +30,7 @@ export async function startCollector(): Promise<Collector> {
 
 type Field = { number: number; value: bigint | Buffer };
 
-/** The fields of a protobuf message, in their order. */
+/** Returns the fields of a protobuf message, in order. */
 function fieldsOf(message: Buffer): Field[] {
   const fields: Field[] = [];
   let at = 0;
@@ -85,7 +85,7 @@ const spanOf = (span: Buffer): ReceivedSpan => ({
   failed: numberOf(bytesOf(span, 15), 3) === 2n,
 });
 
-/** AnyValue: a text, a boolean, an integer or a double. */
+/** Decodes an AnyValue that is a string, a boolean, an integer or a double. */
 function attributeOf(any: Buffer): string | number {
   const [field] = fieldsOf(any);
   if (field === undefined) return '';

@@ -17,7 +17,7 @@ const send = async (t: TestApp, method: 'POST' | 'PUT', path: string, payload: o
   return answer.json().data;
 };
 
-/** Fetches for a user, and wraps the session. */
+/** Fetches offers for a user, and wraps the session. */
 async function fetchAndWrap(t: TestApp, user: string, wrapTraceparent: string): Promise<string> {
   const request = { placement: 'checkout', theme_id: 'mou', pub_user_id: user };
   const { session_id } = await send(t, 'POST', '/native/v4/offers.json', request);
@@ -70,12 +70,12 @@ test('a trace leads from the caller over fetch or wrap to the last webhook attem
   ).toEqual(attempts.map(({ id }) => id).sort());
   expect(spans).toHaveLength(6);
   expect(spans.every(({ startNs, endNs }) => startNs > 0n && endNs >= startNs)).toBe(true);
-  // The receiver is told of the attempt; a caller's decision not to sample holds, and is passed on.
+  // The receiver gets the trace context of the attempt. A caller's decision not to sample is respected and passed on.
   const sent = hook.taken.map(({ headers }) => headers.traceparent);
   expect(sent.slice(0, 2)).toEqual(attempts.map(({ id }) => `00-${callersTrace}-${id}-01`));
   expect(sent).toContain(unsampled);
   expect(collector.spans.filter(({ traceId }) => unsampled.includes(traceId))).toEqual([]);
-  // A header that is not valid counts as none: the wrap begins a trace of its own.
+  // An invalid header is ignored, so the wrap starts a new trace.
   expect(
     withName(collector.spans, 'POST /sdk/v4/usp/session/:session_id.json').map(({ parentId }) => parentId),
   ).toContain('');

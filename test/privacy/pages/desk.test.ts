@@ -33,7 +33,7 @@ async function show(user: string): Promise<void> {
 const sessionsOf = async (user: string): Promise<number> =>
   (await demo.t.pool.query('select from sessions where pub_user_id = $1', [user])).rowCount ?? 0;
 
-/** Entries of the audit log about people, the newest first. */
+/** Returns the audit log entries about data subjects, newest first. */
 const logged = async (): Promise<{ resource: string; actor_kind: string; changes: object }[]> =>
   (
     await demo.t.pool.query(
@@ -111,7 +111,7 @@ test('every kind of an export has its text on the desk', () => {
   expect(Object.keys(demo.t.contributions.userData.exports).sort()).toEqual(Object.keys(kindTexts).sort());
 });
 
-// A command looks for the end of an erasure only every few seconds.
+// Long timeout: a command checks only every few seconds whether an erasure is finished.
 test('the command line finds, exports, erases and lists as the desk does', { timeout: 120_000 }, async () => {
   await show('by command');
   const env = { PERKWIRE_URL: demo.url, PERKWIRE_KEY: demo.t.publisher.key };

@@ -1,9 +1,9 @@
 import { Component, createElement, type ReactNode } from 'react';
 
-/** Scripts that were injected into web views, in their order. */
+/** Scripts that were injected into web views, in order. */
 export const injected: string[] = [];
 
-/** Shows its props as a host element, through which tests send what a page sends. */
+/** Renders its props as a host element, through which tests simulate messages from the page. */
 export class WebView extends Component<Record<string, unknown>> {
   injectJavaScript = (script: string): void => {
     injected.push(script);

@@ -1,4 +1,7 @@
-/** What the package uses of React Native, which runs on phones alone. Refuses to open what is no web page. */
+/**
+ * Stub of the React Native APIs that the package uses, because React Native only runs on phones. `openURL` rejects URLs
+ * that are not web pages.
+ */
 export const openedUrls: string[] = [];
 
 export const Linking = {

@@ -97,6 +97,6 @@ test('code is text, whatever it holds; repeated headings have ids of their own',
   expect(markup).toContain('&lt;script&gt;1&lt;/script&gt;');
   expect(markup).toContain('<code>&lt;b&gt;</code>');
   expect(sections.map(({ id }) => id)).toEqual(['a', 'same', 'same-1']);
-  // A file that is not served is no link.
+  // A link to a file that is not served is rendered as plain text.
   expect(markup).toContain('<p>x</p>');
 });

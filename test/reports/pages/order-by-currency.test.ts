@@ -3,12 +3,12 @@ import { signInAs, type TestUser } from '../../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { addSums } from '../support.ts';
 
-/** A Sunday, 14:30 UTC. */
+/** Sunday, 22 November 2026, 14:30 UTC. */
 const nowMs = Date.UTC(2026, 10, 22, 14, 30);
 let t: TestApp;
 let analyst: TestUser;
 
-/** Revenue of offers by placement in units; offers 1 and 2 are paid in USD, 3 and 4 in JPY, 5 in nothing. */
+/** Revenue of offers by placement, in units. Offers 1 and 2 are paid in USD, 3 and 4 in JPY. Offer 5 has no revenue. */
 const facts: [offerId: number, placement: string, revenue: number, day: number][] = [
   [1, 'a', 5, 20],
   [2, 'b', 9, 20],
@@ -17,7 +17,7 @@ const facts: [offerId: number, placement: string, revenue: number, day: number][
   [5, 'e', 0, 20],
   [1, 'mixed', 0.5, 20],
   [3, 'mixed', 700, 20],
-  // The week before.
+  // Revenue of the previous week.
   [1, 'a', 50, 13],
   [2, 'b', 1, 13],
   [3, 'c', 900, 13],
@@ -55,7 +55,7 @@ afterAll(() => t.close());
 const days = 'from=2026-11-16&to=2026-11-22';
 const page = async (query: string, language = 'en'): Promise<string> =>
   (await analyst.get(`/dashboard/p/${t.publisher.id}/reports?${days}&${query}`, { 'accept-language': language })).body;
-/** First cells of the rows of the table, in their order. */
+/** Returns the first cell of each table row, in order. */
 const order = async (query: string): Promise<string[]> =>
   [...((await page(query)).split('<table>').at(-1) ?? '').matchAll(/<tr>\s*<td[^>]*>([\s\S]*?)<\/td>/g)].map(
     ([, cell = '']) =>

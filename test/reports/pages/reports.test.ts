@@ -6,7 +6,7 @@ import { closeContexts, openBrowser } from '../../support/browser.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { addSums } from '../support.ts';
 
-/** A Sunday, 14:30 UTC; the database's own clock plays no part. */
+/** Sunday, 22 November 2026, 14:30 UTC. The database clock is not used. */
 const nowMs = Date.UTC(2026, 10, 22, 14, 30);
 let t: TestApp;
 let analyst: TestUser;
@@ -29,7 +29,10 @@ afterAll(async () => {
   await t.close();
 });
 
-/** Fifteen days, at 10:00 and 16:00: since five days the confirmation page earns a quarter of what it did. */
+/**
+ * Returns fifteen days of activity, at 10:00 and 16:00. In the last five days, the confirmation page earns a quarter of
+ * its previous revenue.
+ */
 function twoWeeks() {
   return Array.from({ length: 15 }, (_, back) => back).flatMap((back) => {
     const share = back < 5 ? 1 : 4;
@@ -52,7 +55,7 @@ function twoWeeks() {
   });
 }
 
-/** 25 offers with a few impressions each, in one hour thirteen days ago. */
+/** Returns 25 offers with a few impressions each, within one hour thirteen days ago. */
 const manyOffers = () =>
   Array.from({ length: 25 }, (_, index) => {
     const offerId = 100 + index;
@@ -61,7 +64,7 @@ const manyOffers = () =>
 
 const pageErrors: string[] = [];
 
-/** Opens a page in a browser as a user. */
+/** Opens a page in a browser, signed in as a user. */
 async function open(user: TestUser, path: string): Promise<Page> {
   const page = await openAs(browser, user, base, path);
   page.on('pageerror', (err) => pageErrors.push(String(err)));
@@ -73,7 +76,8 @@ test('publisher finds out which placement lost revenue, and shares the report’
   const manager = await signInAs(t, 'manager');
   const page = await open(manager, own('/overview'));
   await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Reports' }).click();
-  // 7 days until 15:00, before that as many: 4 × 8 less of 0.50 each at most, all of it on the confirmation page.
+  // Compares the 7 days until 15:00 with the 7 days before. Revenue drops by at most 4 × 8 clicks of 0.50 each, all on
+  // the confirmation page.
   await page.getByText('Revenue down by').waitFor();
   const insight = (await page.locator('.insight').innerText()).replaceAll(/\s+/g, ' ');
   expect(insight).toMatch(/^Revenue down by .+ confirmation alone lost /);
@@ -108,7 +112,8 @@ const textOf = (body: string): string => body.replaceAll(/<[^>]*>/g, ' ').replac
 const report = (query: string) => analyst.get(own(`/reports${query}`));
 
 test('a range that ends today is compared with the same hours of the range before', async () => {
-  // 100 sessions at 10:00 and, not yet today, at 16:00: 1 now, and until 15:00 of the other Sunday 1 of 2.
+  // There are 100 sessions at 10:00 and at 16:00, the latter not yet today. Until 15:00, today and last Sunday both
+  // have one of these hours.
   const answer = await report('?range=today&compare=week&placement=checkout&metrics=sessions&interval=hour');
   expect(textOf(answer.body)).toMatch(/Sessions 100 unchanged/);
   const uneven = await report('?range=today&compare=week&placement=checkout&country=DE&by=offer&interval=day');
@@ -211,7 +216,7 @@ test('lists and pages show the last 7 days of each row', async () => {
     ['/campaigns', '/campaigns/1'],
     ['/offers', '/offers/1'],
   ] as const) {
-    // Six days with 2 × 8 clicks of 0.50 each, and today one of these hours.
+    // Six days with 2 × 8 clicks of 0.50 each, and one of these hours today.
     expect((await analyst.get(own(list))).body, list).toMatch(/<\/svg> US\$52\.00/);
     expect(textOf((await analyst.get(own(page))).body), page).toMatch(/Last 7 days .*Revenue US\$52\.00/);
   }
@@ -221,7 +226,7 @@ test('the overview lists the 20 offers with most impressions of the range, howev
   const { body } = await analyst.get(own('/overview'));
   const rows = body.slice(body.indexOf('By offer')).split('<tr>').slice(2).map(textOf);
   expect(rows).toHaveLength(20);
-  // 14 days with two hours each, but for one that has not come yet.
+  // 14 days with two hours of activity each, except for one hour that is still in the future.
   expect(rows[0]).toContain(' 2,160 ');
   expect(rows[1]).toContain(' 1,080 ');
   expect(rows[2]).toMatch(/^ Offer 124 .* 124 /);

@@ -12,7 +12,7 @@ import { signInAs, type TestUser } from '../../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { addSums } from '../support.ts';
 
-/** A Sunday, 14:30 UTC. */
+/** Sunday, 22 November 2026, 14:30 UTC. */
 const nowMs = Date.UTC(2026, 10, 22, 14, 30);
 const at = new Date(Date.UTC(2026, 10, 20, 10));
 let t: TestApp;
@@ -53,7 +53,7 @@ afterAll(() => t.close());
 const get = async (path: string): Promise<string> =>
   (await analyst.get(`/dashboard/p/${t.publisher.id}/reports${path}`)).body;
 const csv = async (query: string): Promise<string[]> => (await get(`.csv${query}`)).trim().split('\r\n');
-/** The texts of the table's rows, heads first; the chart has a table before it. */
+/** Returns the texts of the table rows, starting with the header. The chart has its own table before this one. */
 const rowsOf = (body: string): string[] =>
   [...(body.split('<table>').at(-1) ?? '').matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row = '']) =>
     row

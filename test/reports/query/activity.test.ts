@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => testApp.close());
 
-/** Shows the offers, dismisses the first, and closes the second. */
+/** Shows the offers, dismisses the first one and closes the second one. */
 async function showAndDismiss(body: Record<string, unknown>): Promise<ShownOffer[]> {
   const { offers } = await fetchOffers(testApp, body);
   for (const offer of offers) await call(testApp, offer.pixel);

@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => testApp.close());
 
-/** All choices of at most four. */
+/** All combinations of up to four dimensions. */
 const choices = Array.from({ length: 2 ** names.length }, (_, bits) =>
   names.filter((_name, at) => bits & (1 << at)),
 ).filter((choice) => choice.length <= 4);

@@ -22,7 +22,7 @@ afterEach(async () => {
 
 const today = () => new Date().toISOString().slice(0, 10);
 
-/** Differences between the reports and the raw rows, as text. */
+/** Returns the differences between the reports and the raw rows, as text. */
 const disagreements = async (): Promise<string[]> =>
   (await differences(first)).map(({ rollup, differences }) => `${rollup} ${differences}`);
 
@@ -88,7 +88,7 @@ test('a transaction that stays open while later ones are rolled up is counted on
 test('a rollup that is killed midway changes nothing; another one takes over', async () => {
   const { offers } = await fetchOffers(first);
   for (const offer of offers) await call(first, offer.pixel);
-  // A row that the rollup has to write is locked, so that it waits midway.
+  // Lock a row that the rollup must write, so that the rollup waits midway.
   const holder = await first.pool.connect();
   await rollUpAll(first);
   await fetchOffers(first);
@@ -181,7 +181,7 @@ test('of one attribute, a thousand values a day are kept apart, and all others a
   ]);
 });
 
-/** Books a conversion of the first offer, of 5 or of as many millionths as given. */
+/** Books a conversion of the first offer with the given revenue in millionths, by default 5 units. */
 const book = (sessionId: string, atMs: number, revenueMicros = 5_000_000n) =>
   first.pool.query(
     bookSql(

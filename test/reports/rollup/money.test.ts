@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => testApp.close());
 
-/** Sets the payout of every campaign, and waits for the snapshot. */
+/** Sets the payout of every campaign, and waits for the snapshot to be refreshed. */
 async function payBy({ pool, deps }: TestApp, kind: (typeof payoutKinds)[number], amount: number): Promise<void> {
   const { version } = deps.catalog.current();
   await pool.query('update campaigns set payout_kind = $1, payout_amount = $2', [kind, amount]);

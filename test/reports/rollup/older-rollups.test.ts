@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => t.close());
 
-/** Rolls up with a pause between the rollup's snapshot and its lock, during which `work` runs. */
+/** Runs a rollup with a pause between its snapshot and its lock, during which `work` runs. */
 async function rollUpAround(work: () => Promise<unknown>): Promise<void> {
   await t.pool.query(`create schema slow;
     create function slow.pg_try_advisory_xact_lock(key integer) returns boolean language plpgsql as

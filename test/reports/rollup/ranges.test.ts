@@ -10,7 +10,7 @@ import { activity, nonZero, rollUpAll } from '../support.ts';
 let testApp: TestApp;
 beforeEach(async () => {
   testApp = await createTestApp();
-  // Autovacuum summarises ranges, too.
+  // Disable autovacuum, because it also summarises ranges.
   for (const daysAgo of [0, 1, 2])
     await testApp.pool.query(`alter table ${partition(daysAgo)} set (autovacuum_enabled = off)`);
 });
@@ -18,7 +18,7 @@ afterEach(() => testApp.close());
 
 const nowMs = Date.now();
 
-/** Inserts impressions of now, of sessions of a day. */
+/** Inserts current impressions for sessions of a given day. */
 async function insertEvents(count: number, daysAgo = 0, pool = testApp.pool): Promise<void> {
   await pool.query(
     `insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
@@ -40,7 +40,7 @@ async function differences(): Promise<unknown[]> {
 
 const partition = (daysAgo = 0): string => `events_p${dayOf(nowMs - daysAgo * dayMs).replaceAll('-', '')}`;
 
-/** Whether the range of a page has a summary; it has one afterwards. */
+/** Returns whether the range that contains a page had a summary. It has one afterwards. */
 async function isSummarised(daysAgo: number, page = 0): Promise<boolean> {
   const { rows } = await testApp.pool.query<{ made: number }>(
     `select brin_summarize_range(indexrelid, $2) as made
@@ -52,7 +52,7 @@ async function isSummarised(daysAgo: number, page = 0): Promise<boolean> {
   return rows[0]?.made === 0;
 }
 
-/** Pages of today's partition that the connections which reported so far have read (count). */
+/** Returns the number of pages in today's partition that were read by the connections that have reported so far. */
 async function pagesRead(pool: pg.Pool): Promise<number> {
   await pool.query('select pg_stat_force_next_flush()');
   const { rows } = await pool.query<{ pages: number }>(
@@ -62,7 +62,7 @@ async function pagesRead(pool: pg.Pool): Promise<number> {
   return rows[0]?.pages ?? 0;
 }
 
-/** Pages of today's partition that one rollup reads. */
+/** Returns the number of pages in today's partition that one rollup reads. */
 async function pagesOfRollup(pool: pg.Pool): Promise<number> {
   const before = await pagesRead(pool);
   await rollUpAll({ pool });
@@ -87,7 +87,7 @@ test('rows in pages that are summarised already, or that were freed, are counted
 });
 
 test('a rollup of few rows reads few pages of a large day', async () => {
-  // One connection, because others report late what they have read.
+  // Use a single connection, because other connections report their reads late.
   const pool = createPool({ url: testApp.databaseUrl, size: 1, applicationName: 'perkwire-test', onError: () => {} });
   try {
     await insertEvents(80_000, 0, pool);

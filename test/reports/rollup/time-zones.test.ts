@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => testApp.close());
 
 let publisherId = 0;
-/** Continues with a new publisher, which has no activity yet. */
+/** Switches to a new publisher, which has no activity yet. */
 async function useNewPublisher(timeZone: string): Promise<void> {
   const { rows } = await testApp.pool.query<{ id: number }>(
     `insert into publishers (name, sdk_id, time_zone)
@@ -32,10 +32,10 @@ async function useNewPublisher(timeZone: string): Promise<void> {
   publisherId = rows[0]?.id as number;
 }
 
-/** Later than all activity of these tests, within the time that events are counted. */
+/** Rollup time that is later than all activity in these tests, but within the time in which events are counted. */
 const rolledUpMs = Date.parse('2026-04-01T00:00:00Z');
 
-/** Changes the publisher's time zone, as its settings do, and re-buckets its sums. */
+/** Changes the publisher's time zone like the settings page, and re-buckets its sums. */
 async function changeZone(timeZone: string): Promise<void> {
   await testApp.pool.query('update publishers set time_zone = $2 where id = $1', [publisherId, timeZone]);
   for (let steps = 0; (await rebucketNext(testApp.pool, rolledUpMs, 30 * 3_600_000)).found; steps += 1) {
@@ -43,7 +43,7 @@ async function changeZone(timeZone: string): Promise<void> {
   }
 }
 
-/** Differences between the rollups and the raw rows. */
+/** Returns the differences between the rollups and the raw rows. */
 async function differences(): Promise<unknown[]> {
   const client = await testApp.pool.connect();
   try {
@@ -64,7 +64,7 @@ type Session = {
   delayMs: number;
 };
 
-/** Inserts sessions with impressions of the offers seen, as the routes do. */
+/** Inserts sessions with impressions of the offers seen, like the routes do. */
 async function insertSessions(sessions: readonly Session[]): Promise<void> {
   for (const { atMs, placement, country, device, plan, offers, seen, delayMs } of sessions) {
     const { rows } = await testApp.pool.query<{ day: string; id: string }>(
@@ -98,12 +98,12 @@ const at = (time: string): Session => ({
   delayMs: 0,
 });
 
-/** `time: sessions` of each row. */
+/** Returns the number of sessions by time. */
 const sessionsBy = async (asked: Partial<ActivityQuery>): Promise<Record<string, number>> =>
   Object.fromEntries((await ask(asked)).map(({ time, metrics }) => [time, metrics.sessions]));
 
 test.each([
-  // The day has 23 hours: clocks go from 2 to 3.
+  // The day has 23 hours: clocks go forward from 2:00 to 3:00.
   [
     'America/New_York',
     '2026-03-08',
@@ -202,7 +202,7 @@ const groupings = fc.record({
   aggregatedBy: fc.constantFrom('day' as const, 'hour' as const),
 });
 
-/** Questions that are answered from the sums by custom attributes. */
+/** Report queries that are answered from the sums by custom attribute. */
 const byKey: Question[] = (['day', 'hour'] as const).map((aggregatedBy) => ({
   groupBy: ['custom'],
   filters: {},
@@ -211,13 +211,13 @@ const byKey: Question[] = (['day', 'hour'] as const).map((aggregatedBy) => ({
 
 type Question = Pick<ActivityQuery, 'groupBy' | 'filters' | 'aggregatedBy'>;
 
-/** Sessions, filled ones, impressions and revenue by time and group. */
+/** Sessions, filled sessions, impressions and revenue, by time and group. */
 type Expected = Record<string, number[]>;
 
 const added = (sum: readonly number[] | undefined, amounts: readonly number[]): number[] =>
   amounts.map((amount, index) => amount + (sum?.[index] ?? 0));
 
-/** The report, counted one by one. */
+/** Computes the reference report by counting each session. */
 function count(sessions: readonly Session[], { groupBy, filters, aggregatedBy }: Question, timeZone: string): Expected {
   const sums: Expected = {};
   const byOffer = [...groupBy, ...Object.keys(filters)].some((name) => name === 'offer' || name === 'campaign');
@@ -239,7 +239,7 @@ function count(sessions: readonly Session[], { groupBy, filters, aggregatedBy }:
   return sums;
 }
 
-/** From and to; whole weeks, parts of them, and both. */
+/** First and last day of date ranges: whole weeks, partial weeks, and both. */
 const ranges = [
   ['2026-03-20', '2026-04-04'],
   ['2026-03-22', '2026-03-28'],
@@ -249,7 +249,9 @@ const ranges = [
 ] as const;
 type Range = (typeof ranges)[number];
 
-/** Sums of offers and of campaigns over some days, which are read from weeks and the days beside them. */
+/**
+ * Returns sums per offer or campaign over several days, which are read from weekly sums and the remaining daily sums.
+ */
 async function explored(by: 'offer' | 'campaign', filters: Question['filters'], timeZone: string, [from, to]: Range) {
   const question = { publisherId, timeZone, by, filters, aggregatedBy: 'day', metrics: metricNames } as const;
   const range = { also: [], days: { from, to }, before: null, beforeUntilMs: null };
@@ -261,7 +263,7 @@ async function explored(by: 'offer' | 'campaign', filters: Question['filters'], 
   return Object.fromEntries(sums);
 }
 
-/** The same of a report by the day. */
+/** Computes the same sums from a daily report. */
 function overDays(byDay: Expected, [from, to]: Range): Expected {
   const sums: Expected = {};
   for (const [key, amounts] of Object.entries(byDay)) {
@@ -271,7 +273,7 @@ function overDays(byDay: Expected, [from, to]: Range): Expected {
   return sums;
 }
 
-// Hundreds of reports are generated and counted.
+// Long timeout: hundreds of reports are generated and counted.
 test('any report of any activity equals counting one by one', { timeout: 240_000 }, async () => {
   const zones = ['Europe/Berlin', 'Asia/Kathmandu', 'America/New_York', 'UTC'];
   let round = 0;
@@ -302,7 +304,7 @@ test('any report of any activity equals counting one by one', { timeout: 240_000
           const rows = await ask({ ...question, timeZone, from: '2026-03-20', customKey: usesKey ? 'plan' : null });
           const got: Expected = {};
           for (const { time, group, metrics } of rows) {
-            // The hour that comes twice is told apart by its offset only, which the count does not know.
+            // The repeated hour can only be told apart by its UTC offset, which the reference count does not include.
             const key = [time.slice(0, question.aggregatedBy === 'day' ? 10 : 13).replace('T', ' '), ...group].join(
               ' ',
             );

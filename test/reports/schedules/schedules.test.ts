@@ -11,7 +11,7 @@ import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { createParts } from '../../webhooks/dispatcher/support.ts';
 import { addSums } from '../support.ts';
 
-/** A Sunday, 14:30 UTC. */
+/** Sunday, 22 November 2026, 14:30 UTC. */
 let nowMs = Date.UTC(2026, 10, 22, 14, 30);
 let t: TestApp;
 let server: MailServer;
@@ -85,7 +85,7 @@ test('an analyst has a report mailed each Monday, once by however many processes
   expect(taken.toSorted()).toEqual([0, 0, 1]);
   expect(server.mails).toHaveLength(1);
   const [mail] = server.mails;
-  // Of a mail with parts, each is encoded by itself.
+  // Undo the line breaks of quoted-printable, in which each part of the email is encoded separately.
   const text = mail?.text.replaceAll('=\n', '');
   expect(mail?.to).toEqual([await emailOf(analyst)]);
   expect(mail?.head).toContain('multipart/mixed');
@@ -98,7 +98,7 @@ test('an analyst has a report mailed each Monday, once by however many processes
   expect(await send()).toBe(0);
   nowMs += dayMs;
   expect(await send()).toBe(1);
-  // The analyst's session is over by now.
+  // The analyst's session has expired by now.
   const later = await openAs(browser, await signInAs(t, 'manager'), base, own(`/reports/saved/${id}`));
   await later.getByRole('button', { name: 'Stop sending' }).click();
   await later.getByText('No recipients yet. Add one below.').waitFor();
@@ -264,7 +264,7 @@ test('a report of revenue has a sum for each currency, and the total in the repo
   server.mails.length = 0;
   await send();
   const text = server.mails[0]?.text.replaceAll('=\n', '') ?? '';
-  // 20 USD at 1.25, and 1,600 JPY at 160 for one EUR.
+  // 20 USD at 1.25 per EUR, and 1,600 JPY at 160 per EUR.
   expect(text).toMatch(/26\.00 \(.*2 Nov 2026/);
   expect(text).toMatch(/1,600 \+ .*20\.00/);
 });

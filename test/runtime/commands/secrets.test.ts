@@ -65,7 +65,8 @@ describe('SECRETS_KEY is rotated', () => {
     expect(before).toEqual({ byKey: [0, expect.any(Number)], unreadable: 0 });
     expect(before.byKey[1]).toBeGreaterThanOrEqual(9);
 
-    // Processes of the first step (old,new) still write while the command runs, and nothing of theirs is overwritten.
+    // Processes of the first step (old,new) still write while the command runs. The command must not overwrite their
+    // data.
     const walking = walk(boxes.both, true);
     for (const token of ['second', 'third']) expect((await put(token)).status).toBe(200);
     await walking;

@@ -3,8 +3,8 @@ import { createPage, openWindow, orCannot, waitLimitMs } from './page.ts';
 import { startDriver } from './session.ts';
 
 /**
- * WebKit by WebDriver, under the names of Playwright that the tests of the SDK use. Its last context is the only one
- * that is open.
+ * Launches WebKit through WebDriver, with the part of Playwright's API that the SDK tests use. Only its most recent
+ * context is open.
  */
 export async function launchWebkit(): Promise<Browser> {
   const driver = await startDriver();
@@ -16,7 +16,7 @@ export async function launchWebkit(): Promise<Browser> {
     const known = new Set(await handles());
     let unused: string | null = current.handle;
 
-    /** A window that a page opened. */
+    /** Waits for a window that a page opened. */
     const waitForPage = async () => {
       const endMs = performance.now() + waitLimitMs;
       for (;;) {
@@ -42,7 +42,7 @@ export async function launchWebkit(): Promise<Browser> {
       exposeFunction: async (name: string, call: () => unknown) => expose(name, call),
       addInitScript: async (script: string) => addScript(script),
       waitForEvent: waitForPage,
-      /** A promise, unlike that of Playwright. */
+      /** Returns a promise, unlike Playwright. */
       pages: handles,
       setDefaultTimeout: () => {},
       close: session.end,

@@ -6,7 +6,7 @@ type Step = Record<string, unknown>;
 
 type TextOptions = { name?: string | RegExp; hasText?: string | RegExp; exact?: boolean; level?: number };
 
-/** A text or pattern as it is passed to the page. */
+/** Converts a text or pattern to a value that can be passed to the page. */
 const portable = (text: string | RegExp | undefined): unknown =>
   text instanceof RegExp ? { source: text.source, flags: text.flags } : text;
 
@@ -24,7 +24,7 @@ export const createLocators = (
     createLocator(window, [...steps, { text: portable(text), exact }]),
 });
 
-/** The part of Playwright's `Locator` that the tests of the SDK use. */
+/** Implements the part of Playwright's `Locator` that the SDK tests use. */
 function createLocator(window: Window, steps: readonly Step[]): Locator {
   const { run, call } = window;
   const locators = createLocators(window, steps);
@@ -49,7 +49,7 @@ function createLocator(window: Window, steps: readonly Step[]): Locator {
     }
   }
 
-  /** The one element that is there, scrolled into view. */
+  /** Returns the only matching element, scrolled into view. */
   async function element(): Promise<string> {
     await waitFor();
     const found = await run<ElementRef[]>(

@@ -6,18 +6,18 @@ type Pattern = string | RegExp;
 type Handler = (route: Route) => unknown;
 type Fulfilment = NonNullable<Parameters<Route['fulfill']>[0]>;
 
-/** What the pages of a context send and get, seen by the HTTP proxy that the browser uses. */
+/** Network traffic of a context's pages, seen by the HTTP proxy that the browser uses. */
 export type Network = {
   port: number;
   route: (pattern: Pattern, handler: Handler) => void;
   unroute: (pattern: Pattern) => void;
-  /** The requests of all pages, from now on. */
+  /** Calls a listener for each later request of all pages. */
   onRequest: (listener: (request: Request) => void) => void;
-  /** A function of all documents that are loaded from now on. */
+  /** Adds a function to all documents that are loaded from now on. */
   expose: (name: string, call: (...args: never[]) => unknown) => void;
-  /** Runs in all documents that are loaded from now on, before their own scripts. */
+  /** Adds a script that runs in all documents loaded from now on, before their own scripts. */
   addScript: (script: string) => void;
-  /** Without routes, listeners, functions and scripts. */
+  /** Removes all routes, listeners, functions and scripts. */
   reset: () => void;
   close: () => void;
 };
@@ -25,7 +25,7 @@ export type Network = {
 const functionPath = '/__function/';
 const scriptPath = '/__script.js';
 
-/** Without escapes and braces, of which the tests have none. */
+/** Converts a URL pattern to a regular expression. Escapes and braces, which the tests don't use, are not supported. */
 const toRegExp = (pattern: Pattern): RegExp =>
   pattern instanceof RegExp
     ? pattern
@@ -33,7 +33,7 @@ const toRegExp = (pattern: Pattern): RegExp =>
         `^${pattern.replace(/[.+?^$()|[\]\\]/g, '\\$&').replace(/\*+/g, (stars) => (stars === '*' ? '[^/]*' : '.*'))}$`,
       );
 
-/** No response: the browser tells the page of a failure of the network, and does not try again. */
+/** Sends an invalid response. The browser reports a network failure to the page, and does not retry. */
 const abort = ({ socket }: ServerResponse): void => void socket?.end('aborted\r\n\r\n');
 
 export async function startNetwork(): Promise<Network> {
@@ -69,7 +69,7 @@ export async function startNetwork(): Promise<Network> {
   const server: Server = createServer((request, response) => {
     serve(request, response).catch(() => abort(response));
   });
-  // Hosts without TLS of ours are not there.
+  // Reject TLS connections, so that hosts without a local stand-in are unreachable.
   server.on('connect', (_request, socket) => socket.destroy());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -105,7 +105,7 @@ const definitionOf = (name: string): string =>
   `window.${name} = (...args) => fetch('${functionPath}${name}',
     { method: 'POST', body: JSON.stringify(args), keepalive: true }).then((response) => response.json());\n`;
 
-/** `withScript`: documents load ours first. */
+/** Forwards a request. With `withScript`, documents load the test script first. */
 function forward(request: IncomingMessage, response: ServerResponse, withScript: boolean): void {
   const { url = '', method, headers } = request;
   const isDocument = withScript && headers.accept?.includes('text/html') === true;
@@ -124,7 +124,7 @@ function forward(request: IncomingMessage, response: ServerResponse, withScript:
   request.pipe(sent);
 }
 
-/** After the doctype, which must come first. */
+/** Insert the script after the doctype, which must come first. */
 const insertion = `$&<script src="${scriptPath}"></script>`;
 
 function fulfil(response: ServerResponse, { status = 200, headers, contentType, json, body }: Fulfilment): void {

@@ -5,17 +5,17 @@ import type { Session } from './session.ts';
 
 const findSource = readFileSync(new URL('./find.js', import.meta.url), 'utf8').replace('export ', '');
 
-/** Limit of every wait; only ends tests that hang. */
+/** Timeout of every wait, in milliseconds. It only ends tests that hang. */
 export const waitLimitMs = 60_000;
 
-/** A reference to an element, as WebDriver names it. */
+/** WebDriver's reference to an element. */
 export type ElementRef = Record<string, string>;
 
-/** One window of a session. */
+/** One window of a WebDriver session. */
 export type Window = {
-  /** Runs a function text in the page, with `find` in scope; promises are awaited. */
+  /** Runs the text of a function in the page, with `find` in scope, and awaits promises. */
   run: <Value>(functionText: string, ...args: unknown[]) => Promise<Value>;
-  /** Of WebDriver, in this window. */
+  /** Calls WebDriver for this window. */
   call: Session['call'];
 };
 
@@ -40,12 +40,15 @@ Promise.resolve().then(() => (${functionText})(...arguments[0]))
   return { run, call };
 }
 
-/** What WebDriver cannot do: tests that need it are counted apart (scripts/test-browsers.ts). */
+/**
+ * Throws an error for features that WebDriver lacks. Tests that need them are counted separately
+ * (scripts/test-browsers.ts).
+ */
 const cannot = (what: string): never => {
   throw new Error(`WebDriver of WebKit cannot ${what}.`);
 };
 
-/** Members that are not there say so, by an error that is counted apart. */
+/** Wraps an object so that access to a missing member throws an error, which is counted separately. */
 export const orCannot = <Target extends object>(target: Target): Target =>
   new Proxy(target, {
     get: (found, name) =>
@@ -65,7 +68,7 @@ function isExpression(text: string): boolean {
   }
 }
 
-/** The part of Playwright's `Page` that the tests of the SDK use. */
+/** Implements the part of Playwright's `Page` that the SDK tests use. */
 export function createPage(window: Window, network: Network, context: object, waitForPage: () => Promise<unknown>) {
   const { run, call } = window;
   const locators = createLocators(window);
@@ -83,7 +86,7 @@ export function createPage(window: Window, network: Network, context: object, wa
     ...locators,
     goto: (url: string) => call('POST', '/url', { url }),
     reload: () => call('POST', '/refresh'),
-    /** A promise, unlike that of Playwright. */
+    /** Returns a promise, unlike Playwright. */
     url: () => call('GET', '/url'),
     textContent: (css: string) => locators.locator(css).textContent(),
     evaluate: (given: unknown, argument?: unknown) =>
@@ -116,7 +119,7 @@ export function createPage(window: Window, network: Network, context: object, wa
     setDefaultTimeout: () => {},
     route: async (...given: Parameters<Network['route']>) => network.route(...given),
     unroute: async (pattern: string) => network.unroute(pattern),
-    /** Errors of the page and messages of its console do not show. */
+    /** Supports only `request`: page errors and console messages are not visible through WebDriver. */
     on: (event: string, listener: () => void) => event === 'request' && network.onRequest(listener),
     context: () => context,
     waitForEvent: waitForPage,

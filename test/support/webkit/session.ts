@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { endChild, freePort, untilReady } from '../server-process.ts';
 import { type Network, startNetwork } from './network.ts';
 
-/** A WebDriver session (https://www.w3.org/TR/webdriver2) below its URL. */
+/** A WebDriver session (https://www.w3.org/TR/webdriver2), addressed by its URL. */
 export type Session = {
   call: (method: 'GET' | 'POST' | 'DELETE', path: string, body?: object) => Promise<unknown>;
   end: () => Promise<void>;
@@ -16,7 +16,7 @@ export type Driver = {
   close: () => Promise<void>;
 };
 
-/** WebKitWebDriver on a screen of its own. */
+/** Starts WebKitWebDriver on a separate screen. */
 export async function startDriver(): Promise<Driver> {
   const screen = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1600x1200x24', '-nolisten', 'tcp'], {
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
@@ -30,7 +30,7 @@ export async function startDriver(): Promise<Driver> {
       ...process.env,
       DISPLAY: `:${display}`,
       WEBKIT_DISABLE_COMPOSITING_MODE: '1',
-      // gtk-3.0/settings.ini there reduces motion.
+      // This folder contains gtk-3.0/settings.ini, which reduces motion.
       XDG_CONFIG_HOME: fileURLToPath(new URL('.', import.meta.url)),
     },
   });
@@ -44,7 +44,7 @@ export async function startDriver(): Promise<Driver> {
   return {
     network,
     newSession: async () => {
-      // The driver has one session at a time.
+      // The driver supports only one session at a time.
       await current?.end();
       network.reset();
       current = await openSession(url, network.port);

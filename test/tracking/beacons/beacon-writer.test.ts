@@ -75,8 +75,8 @@ describe('beacons', () => {
 
 describe('a repeat from elsewhere', () => {
   /**
-   * A writer with the clock of the test. `isUnchecked` tells whether it first inserts a batch with a repeat without the
-   * check.
+   * Creates a writer that uses the test's clock. `isUnchecked` returns whether it first inserts a batch that contains a
+   * repeat without the check.
    */
   function writerAt(startMs: number) {
     const clock = { nowMs: startMs };

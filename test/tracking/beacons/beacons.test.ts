@@ -37,7 +37,10 @@ const beaconUrls = (offer: ShownOffer) =>
     ['close', offer.beacons.close],
   ] as const;
 
-/** Sends beacons at once. Those answered with 503 on a busy machine are sent again once the database is available. */
+/**
+ * Sends beacons concurrently. Beacons answered with 503 on a busy machine are sent again once the database is
+ * available.
+ */
 async function sendAll(testApp: TestApp, urls: readonly string[]): Promise<void> {
   for (let remaining = urls; remaining.length > 0; ) {
     await expect.poll(() => testApp.deps.dbHealth.isUp()).toBe(true);
@@ -196,7 +199,7 @@ describe('a beacon', () => {
 });
 
 describe('a bad token', () => {
-  /** Each row has a description of the problem, and the query. */
+  /** Each entry has a description of the problem and the query of the request. */
   const bad: [string, (offer: ShownOffer) => string][] = [
     ['missing', () => ''],
     ['empty', () => 't='],

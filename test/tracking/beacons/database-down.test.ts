@@ -26,7 +26,8 @@ const statusesOf = async (urls: string[]): Promise<number[]> =>
 test('503 with retry-after while the database is unavailable, never a false 200; 200 afterwards', async () => {
   const urls = [offer.pixel, offer.beacons.close, offer.beacons.no_thanks_click, offer.click_url];
   relay.cut();
-  // At the moment of the break, when a write may have succeeded without an answer, and once the outage is known.
+  // Send requests at the moment of the failure, when a write may have succeeded without an answer, and again once the
+  // outage is known.
   const atOnce = await Promise.all(urls.map((url) => call(testApp, url)));
   await expect.poll(testApp.deps.dbHealth.isUp).toBe(false);
   const later = await Promise.all(urls.map((url) => call(testApp, url)));

@@ -14,7 +14,7 @@ beforeEach(async () => {
   await t.pool.query('truncate events, request_notices');
 });
 
-/** A kiosk whose vendor gave it the name of a crawler. */
+/** User agent of a kiosk whose vendor gave it a crawler-like name. */
 const kiosk = 'ExampleCrawler-Kiosk/2.1';
 
 async function allow(userAgents: string[]): Promise<void> {
@@ -46,7 +46,7 @@ async function readNotices(): Promise<string[]> {
   return rows.map(({ message }) => String(readProblem(message)));
 }
 
-/** Discards the counts of earlier tests. */
+/** Discards the counts from earlier tests. */
 async function startCountingAnew(): Promise<void> {
   await sendEvents(1, browser);
   await (await startTestJobs(t, 'robot notices')).stop();

@@ -3,7 +3,7 @@ import { uspCalls } from '../../perks/usp/calls.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers, type ShownOffer } from '../journey.ts';
 
-/** Every macro that ever existed, and names that one might try. */
+/** Landing URL with every macro that ever existed, and names that an advertiser might try. */
 const everything =
   'https://shop.example/{session_id}/{placement}?c={click_id}&s={session_id}&u={pub_user_id}&f={ad_fp}&i={ip}' +
   '&t={token}&o={offer_id}&k={campaign_id}&p={publisher_id}&k2={user_key}#{session_id}';
@@ -21,7 +21,7 @@ const user = { pub_user_id: 'customer-4711', ad_fp: 'fingerprint-4711', ip: '203
 const landingOf = async (offer: ShownOffer): Promise<URL> =>
   new URL((await call(t, offer.click_url)).headers.location as string);
 
-/** All parts of a URL that could be an id, raw and decoded. */
+/** Returns all parts of a URL that could be an id, raw and decoded. */
 function partsOf({ href }: URL): string[] {
   const words = href.split(/[/?&#=]/).map(decodeURIComponent);
   return [
@@ -40,7 +40,7 @@ test('an advertiser finds neither the session nor the user in a landing URL, in 
   const bare = sessionId.replaceAll('-', '');
   for (const offer of offers) {
     const parts = partsOf(await landingOf(offer));
-    // The first 12 digits contain the time of the session.
+    // The first 12 digits of a session id contain its time.
     for (const secret of [...Object.values(user), sessionId, bare, bare.slice(0, 12), bare.slice(13)])
       expect(parts.filter((part) => part.includes(secret))).toEqual([]);
   }

@@ -51,7 +51,7 @@ describe('a click id', () => {
         const id = sessionId.replaceAll('-', '');
         for (const part of [id.slice(0, 12), id.slice(12, 24), id.slice(20)]) expect(bytes).not.toContain(part);
         const neighbour = codec.mint({ sessionId, offerId: (offerId + 1) % 2 ** 32 });
-        // Version and key id, 2 bytes, are equal; of the other 36, a few are by chance.
+        // The first 2 bytes, version and key id, are equal. Of the other 36 bytes, a few are equal by chance.
         const pairs = [...Buffer.from(clickId, 'base64url')].map((byte, at) => [
           byte,
           Buffer.from(neighbour, 'base64url')[at],

@@ -52,7 +52,7 @@ const setWallet = async (publisher: boolean, offer: boolean): Promise<void> => {
 const clicksStored = async () =>
   (await storedEvents(first)).filter((event) => event.kind === 'click').map((event) => event.suspicious);
 
-/** Sees the offer, and clicks shortly afterwards. */
+/** Sends an impression of the offer, and a click shortly afterwards. */
 async function seeAndClick(offer: ShownOffer, headers: Record<string, string> = {}) {
   await call(first, offer.pixel);
   nowMs += 1_000;

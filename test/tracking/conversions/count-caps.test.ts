@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** Spent amount of a campaign, without reservations. */
+/** Returns the spent amount of a campaign, without reservations. */
 async function spent(campaignId: number): Promise<number> {
   const { rows } = await t.pool.query(
     `select (select coalesce(sum(micros), 0) from campaign_usage where campaign_id = $1 and period = 'lifetime')
@@ -84,7 +84,7 @@ test('a void gives back the use of a lifetime cap, once, even after the history 
   t.clock.ms += 1;
   await book('c');
   expect(await isShown()).toBe(false);
-  // As when a history is rewritten: settled events lose their session.
+  // Simulate a rewritten history, in which settled events lose their session.
   await t.pool.query(
     `update user_history set exposures = (
       select string_agg(substring(exposures from 31 * n + 1 for 23) || decode(repeat('00', 8), 'hex'), '' order by n)

@@ -17,7 +17,7 @@ afterAll(async () => {
 
 /**
  * Sends 64 concurrent reports through two processes.
- * @returns the number of responses by status or message
+ * @returns number of responses by status or message
  */
 async function sendAll(fieldsOf: (index: number) => Record<string, string>): Promise<Record<string, number>> {
   const answers = await Promise.all(

@@ -9,8 +9,8 @@ import { call, type ShownOffer, showOffer } from '../journey.ts';
 export type Clock = { ms: number };
 
 /**
- * The application with a clock that is set by hand. It starts now, or two hours before the end of the day (UTC) if that
- * is nearer, so that a test that advances it by minutes stays within one day of the reports.
+ * Creates the application with a manually set clock. The clock starts now, but at the latest two hours before the end
+ * of the day (UTC). A test that advances it by minutes therefore stays within one day of the reports.
  */
 export async function createTimedApp(options: TestAppOptions = {}): Promise<TestApp & { clock: Clock }> {
   const nowMs = Date.now();
@@ -22,7 +22,7 @@ type Timed = TestApp & { clock: Clock };
 
 export type Clicked = ShownOffer & { sessionId: string; clickId: string };
 
-/** The click id in the address of a landing page. */
+/** Returns the click id in a landing page URL. */
 export function clickIdIn({ headers }: Pick<LightMyRequestResponse, 'headers'>): string {
   const clickId = [...new URL(String(headers.location)).searchParams.values()].find((value) =>
     /^[A-Za-z0-9_-]{51}$/.test(value),
@@ -32,13 +32,13 @@ export function clickIdIn({ headers }: Pick<LightMyRequestResponse, 'headers'>):
 }
 
 /**
- * Follows an offer.
+ * Follows the click URL of an offer.
  * @returns the click id in its landing URL
  */
 export const clickIdOf = async (t: TestApp, clickUrl: string, headers: Record<string, string> = {}): Promise<string> =>
   clickIdIn(await call(t, clickUrl, headers));
 
-/** A user sees the first offer of a new session, and clicks it a second later. */
+/** Simulates a user who sees the first offer of a new session and clicks it a second later. */
 export async function clickOffer(
   t: Timed,
   body: Record<string, unknown> = {},
@@ -70,7 +70,7 @@ export type BookingRow = {
   suspicious: string | null;
 };
 
-/** The ledger, oldest row first, of one click or all clicks. */
+/** Returns the ledger rows of one click or of all clicks, oldest first. */
 export async function bookings({ pool }: TestApp, sessionId?: string): Promise<BookingRow[]> {
   const { rows } = await pool.query<BookingRow>(
     `select event, txn_id, void, given_micros, payout_micros, currency, loyalty_micros, suspicious from conversions
@@ -80,7 +80,7 @@ export async function bookings({ pool }: TestApp, sessionId?: string): Promise<B
   return rows;
 }
 
-/** Creates an endpoint for postbacks of conversions at this URL. */
+/** Creates a conversion postback endpoint with this URL. */
 export async function addPostbackEndpoint(t: TestApp, url: string, method: 'GET' | 'POST' = 'POST'): Promise<void> {
   await saveEndpoint(t.pool, t.deps.secretBox, {
     publisherId: t.publisher.id,
@@ -92,7 +92,7 @@ export async function addPostbackEndpoint(t: TestApp, url: string, method: 'GET'
   });
 }
 
-/** Postbacks queued for a session. */
+/** Returns the postbacks queued for a session. */
 export async function postbacks({ pool }: TestApp, sessionId: string): Promise<Record<string, unknown>[]> {
   const { rows } = await pool.query<{ payload: Buffer }>(
     "select payload from deliveries where event = 'conversion' and session_id = $1 order by created_at, id",
@@ -101,7 +101,7 @@ export async function postbacks({ pool }: TestApp, sessionId: string): Promise<R
   return rows.map(({ payload }) => JSON.parse(payload.toString()));
 }
 
-/** Changes a shown offer's campaign. */
+/** Changes the campaign of a shown offer. */
 export async function setCampaign(
   { pool }: TestApp,
   campaignId: number,

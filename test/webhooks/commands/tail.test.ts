@@ -32,7 +32,10 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-/** `perkwire deliveries tail` until the test ends. @returns what it has shown, such as `pending {id}` */
+/**
+ * Runs `perkwire deliveries tail` until the test ends.
+ * @returns a function that returns the lines shown so far, such as `pending {id}`
+ */
 function tail(...args: string[]): () => string[] {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const stop = new AbortController();
@@ -58,7 +61,7 @@ function tail(...args: string[]): () => string[] {
   return () => lines().map(({ id, status }) => `${status} ${id}`);
 }
 
-/** Creates deliveries in one transaction, as a group of wraps does. */
+/** Creates deliveries in one transaction, like a batch of wraps. */
 const create = (count: number, nowMs = Date.now()): Promise<string[]> => {
   const event = { publisherId: me.id, dev: false, event: 'conversion', sessionId: null, pubUserId: null, nowMs };
   const events = Array.from({ length: count }, () => ({ ...event, payload: () => Buffer.from('{}') }));

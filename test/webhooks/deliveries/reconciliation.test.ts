@@ -33,7 +33,7 @@ async function balance(
   expect(answer.statusCode, answer.body).toBe(200);
   return answer.json().data;
 }
-/** What a scrape shows of the deliveries that are not delivered, of all publishers. */
+/** Returns the metrics about undelivered deliveries of all publishers from a scrape. */
 async function gauges(): Promise<Record<string, number>> {
   const registry = new Registry();
   registerWebhookGauges(registry, t.pool, Date.now);
@@ -119,7 +119,7 @@ describe('GET /manage/v1/deliveries/balance', () => {
       select id, day - 1, endpoint_id, now() from deliveries where id = $1`,
       [lost],
     );
-    // The totals agree although two days are wrong.
+    // The totals agree, although two days are wrong.
     expect(await balance()).toMatchObject({ created: 2, pending: 2, balanced: false });
     await t.pool.query('delete from deliveries where id = $1', [other]);
     expect(await reconcileDeliveries(t.pool)).toMatchObject({ created: 1, miscounted: 1 });

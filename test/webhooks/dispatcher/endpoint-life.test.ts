@@ -146,7 +146,7 @@ describe('limits a publisher sets', () => {
     await work();
     await until(() => receiver.taken.length, 30);
     const times = receiver.taken.map(({ atMs }) => atMs);
-    // Two can be saved up for late timers.
+    // Up to two calls may be saved up, to compensate for late timers.
     for (let first = 0; first + 23 < times.length; first++)
       expect((times[first + 23] as number) - (times[first] as number)).toBeGreaterThan(950);
   });

@@ -15,7 +15,7 @@ afterAll(() => t.close());
 
 const wake = () => t.pool.query('notify perkwire_outbox');
 
-/** An endpoint with strict order that refuses its first calls, and a worker. */
+/** Creates an endpoint with strict order that rejects its first calls, and a worker. */
 async function addRefusing() {
   const me = await addManager(t);
   const answers = { status: 500 };

@@ -10,14 +10,17 @@ import { sealHeaders } from '../../../src/webhooks/signature.ts';
 import type { Services, TestBase } from '../../support/test-modules.ts';
 import { bodyOf, httpReceiver } from './send/receivers.ts';
 
-/** A request as it arrived. `atMs` is from `performance.now()`. */
+/** A received request. `atMs` is from `performance.now()`. */
 type Taken = { method: string; url: string; headers: Record<string, string>; body: Buffer; atMs: number };
 
 export type Hook = { url: string; taken: Taken[]; close: () => Promise<void> };
 
 type Answer = (response: ServerResponse, taken: Taken, count: number) => void;
 
-/** A publisher's server on this machine, which keeps what it gets. Without `answer` it says 200. */
+/**
+ * Starts a publisher's server on this machine, which records the requests it receives. Without `answer`, it responds
+ * with 200.
+ */
 export async function startHook(answer: Answer = (response) => void response.end()): Promise<Hook> {
   const taken: Taken[] = [];
   const receiver = await httpReceiver(async (request: IncomingMessage, response: ServerResponse) => {
@@ -32,14 +35,14 @@ export async function startHook(answer: Answer = (response) => void response.end
 
 type Ending = { stop?: () => Promise<unknown>; close?: () => Promise<unknown> };
 
-/** What a test starts; `end` ends all of it, the latest first. */
+/** Resources that a test starts. `end` stops all of them, most recent first. */
 export type Parts = {
   hook: (answer?: Answer) => Promise<Hook>;
   dispatcher: (options?: Partial<DispatcherOptions>) => Promise<Dispatcher>;
   end: () => Promise<void>;
 };
 
-/** An application with the services of the module. */
+/** An application that has the services of the module `webhooks`. */
 type WithWebhooks = TestBase & { deps: Services['webhooks'] };
 
 export function createParts(t: () => WithWebhooks): Parts {
@@ -61,7 +64,7 @@ export function createParts(t: () => WithWebhooks): Parts {
 export const linksOf = ({ deps }: TestBase) =>
   createPayloadLinks(createSigner(deps.config.tokenKeys, payloadLinkPurpose), deps.config.publicUrl);
 
-/** The dispatcher with the application's own parts, and no jitter. */
+/** Starts the dispatcher with the application's own services, and no jitter. */
 export const startTestDispatcher = (t: WithWebhooks, options: Partial<DispatcherOptions> = {}): Promise<Dispatcher> =>
   startDispatcher({
     ...t.deps,
@@ -89,7 +92,7 @@ type EndpointColumns = {
 
 export type TestEndpoint = { id: number; publisherId: number; secret: string };
 
-/** A new publisher with an endpoint. `columns` are set as SQL values, such as `{ deadline_ms: 1000 }`. */
+/** Creates a publisher with an endpoint. `columns` are SQL values, such as `{ deadline_ms: 1000 }`. */
 export async function addEndpoint(
   { pool, deps }: TestBase,
   url: string,
@@ -120,7 +123,7 @@ export async function addEndpoint(
   return { id: found.rows[0]?.id as number, publisherId, secret: saved.secret as string };
 }
 
-/** A payload like that of a wrapped session. */
+/** Returns a payload like that of a wrapped session. */
 export const payloadOf = (campaignIds: readonly number[] = [7, 3], filler = ''): Buffer =>
   Buffer.from(
     JSON.stringify({
@@ -137,7 +140,7 @@ export const payloadOf = (campaignIds: readonly number[] = [7, 3], filler = ''):
     }),
   );
 
-/** Creates a delivery to a publisher's endpoint, as the wrap of a session does. Returns its id. */
+/** Creates a delivery to a publisher's endpoint, like the wrap of a session. Returns its id. */
 export async function enqueueDelivery(
   { pool }: TestBase,
   endpoint: TestEndpoint,
@@ -180,7 +183,7 @@ export type AttemptRow = {
   remote_address: string | null;
   response_headers: Record<string, string> | null;
   response_body: Buffer | null;
-  /** Seconds from the end of the attempt to the next. */
+  /** Delay from the end of the attempt to the next attempt, in seconds. */
   wait_s: number | null;
 };
 
@@ -195,18 +198,18 @@ export async function attemptsOf({ pool }: TestBase, id: string): Promise<Attemp
   return rows;
 }
 
-/** Waits until a delivery has this many finished attempts and is not leased. */
+/** Waits until a delivery has this many finished attempts and no lease. */
 export async function untilAttempted(t: TestBase, id: string, attempts: number): Promise<void> {
   await until(async () => (await attemptsOf(t, id)).filter((row) => row.outcome !== null).length, attempts);
 }
 
-/** Waits until `read` answers `wanted`. */
+/** Waits until `read` returns `wanted`. */
 export const until = <Value>(read: () => Promise<Value> | Value, wanted: Value): Promise<void> =>
   expect.poll(read, { interval: 10 }).toEqual(wanted);
 
 /**
- * Waits until dispatchers on the application's pool have scanned the queue this many times more: each poll scans both
- * lanes, and claims what it found before the next.
+ * Waits until dispatchers on the application's pool have scanned the queue this many more times. Each poll scans both
+ * lanes, and claims what it found before the next poll.
  */
 export async function untilScanned({ pool }: TestBase, times: number): Promise<void> {
   const query = vi.spyOn(pool, 'query');
@@ -217,7 +220,7 @@ export async function untilScanned({ pool }: TestBase, times: number): Promise<v
   query.mockRestore();
 }
 
-/** Waits until every connected worker has looked for dead ones this many times more. */
+/** Waits until every connected worker has checked for dead workers this many more times. */
 export async function untilSwept({ pool }: TestBase, times: number): Promise<void> {
   const sweeps = new Map<number, Set<string>>();
   const fewest = async (): Promise<number> => {
@@ -232,7 +235,7 @@ export async function untilSwept({ pool }: TestBase, times: number): Promise<voi
   await expect.poll(fewest).toBeGreaterThanOrEqual(times);
 }
 
-/** Lets the time of a delivery's next attempt come. */
+/** Makes the next attempt of a delivery due now. */
 export async function makeDue({ pool }: TestBase, id: string): Promise<void> {
   await pool.query('update delivery_queue set due_at = now() where delivery_id = $1', [id]);
   await pool.query('notify perkwire_outbox');

@@ -24,7 +24,7 @@ type Entry = {
   changes: Record<string, unknown>;
 };
 
-/** Oldest first. */
+/** Returns the audit log entries, oldest first. */
 async function log(resource = 'webhook-endpoints', who = me): Promise<Entry[]> {
   const { body } = await who.call('GET', `/audit?resource=${resource}`);
   return (body.data as unknown as Entry[]).toReversed();

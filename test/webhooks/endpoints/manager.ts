@@ -6,7 +6,7 @@ import { hashKey } from '../../../src/platform/http/auth.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
 import type { TestBase } from '../../support/test-modules.ts';
 
-/** A publisher of its own with a key that may configure. */
+/** A separate publisher with a key that has the `configurations` permission. */
 export type Manager = {
   id: number;
   key: string;
@@ -15,9 +15,15 @@ export type Manager = {
     path: string,
     payload?: object,
   ) => Promise<LightMyRequestResponse>;
-  /** Sets the endpoint of an event. @returns its id */
+  /**
+   * Sets the endpoint of an event.
+   * @returns the endpoint id
+   */
   endpoint: (url: string, settings?: object, event?: string) => Promise<number>;
-  /** Promises a delivery, as a feature does. @returns its id */
+  /**
+   * Enqueues a delivery, like a feature of the product.
+   * @returns the delivery id
+   */
   enqueueDelivery: (given?: Partial<Given>) => Promise<string>;
 };
 

@@ -28,7 +28,7 @@ async function add(settings: object = {}): Promise<{ id: number; secret: string 
   return answer.json().data;
 }
 
-/** The endpoints that have deliveries, with their events and states. */
+/** Returns the endpoints of all deliveries, with event and status. */
 async function deliveries(): Promise<{ endpoint_id: number; event: string; status: string }[]> {
   const { rows } = await t.pool.query(
     'select endpoint_id, event, status from deliveries where publisher_id = $1 order by endpoint_id, event',

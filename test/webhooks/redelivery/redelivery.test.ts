@@ -36,7 +36,7 @@ beforeEach(async () => {
 });
 afterEach(() => hook.close());
 
-/** Lets these deliveries end as they would have long ago. */
+/** Marks these deliveries as finished long ago. */
 const end = (ids: readonly string[], status: string) =>
   t.pool.query(
     `with gone as (delete from delivery_queue where delivery_id = any($1))
@@ -52,7 +52,7 @@ async function promiseMany(count: number, status: string, given: object = {}): P
   return ids;
 }
 
-/** Lets the deliveries of an endpoint wait as they do after hours: for later attempts, and for a probe. */
+/** Makes an endpoint's deliveries wait as they would after hours of failures: for later attempts, and for a probe. */
 async function wait(endpointId: number): Promise<void> {
   await t.pool.query("update delivery_queue set due_at = now() + interval '2 h' where endpoint_id = $1", [endpointId]);
   await t.pool.query(
@@ -78,7 +78,7 @@ const queued = async (): Promise<{ delivery_id: string; lane: string; generation
     )
   ).rows;
 
-/** Created = delivered + failed + held + pending, and what is pending is in the queue. */
+/** Checks that created = delivered + failed + held + pending, and that all pending deliveries are in the queue. */
 async function expectBalance(total: number): Promise<void> {
   const { rows } = await t.pool.query(
     `select count(*)::int as created,
@@ -153,7 +153,8 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     const dispatcher = await startTestDispatcher(t);
     await untilAttempted(t, id, 1);
     await untilAttempted(t, other, 1);
-    // What a failure says of its endpoint is written after the attempt: later, it would open the breaker again.
+    // The endpoint's failure count is written after the attempt. Wait for it, because otherwise it would open the
+    // circuit breaker again later.
     await until(async () => await failuresOf(endpointId), 2);
     await wait(endpointId);
     status = 200;
@@ -301,7 +302,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     await expect(runSlice(t.pool, id, Date.now())).rejects.toThrow();
     expect([await job(), await queued()]).toMatchObject([{ queued: 0 }, []]);
     await t.pool.query('alter table redelivery_jobs drop constraint broken');
-    // Six at once, of which one at a time may.
+    // Start six slices concurrently, although only one may run at a time.
     while ((await runningJobs(t.pool)).includes(id))
       await Promise.all(Array.from({ length: 6 }, () => runSlice(t.pool, id, Date.now())));
     expect(await job()).toMatchObject({ status: 'done', total: 1600, queued: 1600 });
@@ -321,7 +322,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     const { id } = (await ask({ status: ['failed'] })).json().data;
     expect(await runSlice(t.pool, id, Date.now())).toBe(false);
     expect(await findJob(t.pool, manager.id, id)).toMatchObject({ status: 'running', queued: 0 });
-    // Those of an endpoint that it does not name are no matter.
+    // Failed deliveries of other endpoints are not affected.
     const otherId = await manager.endpoint(hook.url, {}, 'offer_saved');
     const elsewhere = (await ask({ status: ['failed'], endpoint: otherId })).json().data;
     await runSlice(t.pool, elsewhere.id, Date.now());

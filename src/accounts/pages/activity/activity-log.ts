@@ -16,7 +16,7 @@ import type { PageServices } from '../services.ts';
 import { changeList, type Zone } from './changes.ts';
 import { type LoggedResources, operatorResources, publisherResources } from './resources.ts';
 
-/** Audit log that a page shows: that of a publisher, or of the operators. */
+/** Audit log shown on a page: a publisher's log or the operators' log. */
 type LogScope<C extends PageContext> = {
   pages: Pages<C>;
   path: string;
@@ -26,13 +26,13 @@ type LogScope<C extends PageContext> = {
   zoneOf: (context: C) => Zone;
   title: MessageKey;
   lead: MessageKey;
-  /** Whether its entries can be undone. */
+  /** Whether entries in this log can be undone. */
   revertible: boolean;
 };
 
 const entriesPerPage = 50;
 
-/** Pages of the audit log: who changed what, newest first. */
+/** Registers the audit log pages, which list changes with their authors, newest first. */
 export function activityPages(app: App, services: PageServices): void {
   registerScope(services, {
     pages: publisherPages(app, services),
@@ -155,7 +155,7 @@ const entry = (scope: EntryScope, row: View): Html => html`
     ${changeList(scope.zone, row)}
   </li>`;
 
-/** Parts of the service that change rows by themselves. */
+/** Labels for parts of the service that change rows automatically. */
 const systemActors: Readonly<Record<string, MessageKey>> = {
   [dispatcherLabel]: 'activity.byDispatcher',
   [signInLabel]: 'activity.bySignInLockout',
@@ -183,7 +183,7 @@ const actions: Readonly<Record<string, { text: MessageKey; tone: Tone }>> = {
   lock: { text: 'activity.locked', tone: 'bad' },
 };
 
-/** Action and resource, with a link to its page unless it was removed. */
+/** Renders the action and the changed resource. Links to the resource's page unless the resource was removed. */
 function whatChanged({ path, resources }: EntryScope, row: View): Html {
   const [name, id, action] = [String(row.resource), String(row.resource_id), String(row.action)];
   const resource = Object.hasOwn(resources, name) ? resources[name] : undefined;

@@ -5,14 +5,14 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { fieldName, moment } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
 
-/** Number of values above which an entry is collapsed. */
+/** Number of changed values above which an entry is collapsed. */
 const maxExpanded = 4;
-/** Maximum length of a displayed value (characters). */
+/** Maximum length of a displayed value, in characters. */
 const maxValueLength = 500;
 
 export type Zone = { timeZone: string };
 
-/** List of the values that an entry changed, old and new; only one of them for created and removed rows. */
+/** Renders the old and new values that an entry changed. Created and removed rows have only one of the two. */
 export function changeList(zone: Zone, { action, changes }: View): Html {
   const values = Object.entries(changes as Record<string, { old: unknown; new: unknown }>)
     .filter(([name]) => name !== 'id')
@@ -38,7 +38,7 @@ function valueText(action: string, old: Html | string, current: Html | string): 
 
 type Difference = [name: string, old: unknown, current: unknown];
 
-/** Differing values inside nested values, named by their path. Lists of plain values are not split. */
+/** Compares nested values and names each difference by its path. Lists of plain values are compared as a whole. */
 function differences(name: string, old: unknown, current: unknown): Difference[] {
   if (isDeepStrictEqual(old, current)) return [];
   if (!isNested(old) && !isNested(current)) return [[name, old, current]];
@@ -62,7 +62,7 @@ const ownValue = (value: Record<string, unknown>, key: string): unknown =>
 
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
-/** Value as text, with times in the publisher's time zone. */
+/** Formats a value as text, with times in the publisher's time zone. */
 function display(zone: Zone, value: unknown): Html | string {
   if (value === null || value === '') return t('activity.noValue');
   if (typeof value === 'boolean') return value ? t('activity.yes') : t('activity.no');

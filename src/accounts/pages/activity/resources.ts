@@ -1,6 +1,8 @@
 import type { MessageKey } from '../../../platform/i18n/messages.ts';
 
-/** Resources in the audit log: names, and path of their page, or null if they have none. */
+/**
+ * Names of the resources in the audit log, and the paths of their pages. The path is null if a resource has no page.
+ */
 export type LoggedResources = Readonly<
   Record<string, { title: MessageKey; singular: MessageKey; pathOf: ((id: string) => string) | null }>
 >;

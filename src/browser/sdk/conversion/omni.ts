@@ -10,7 +10,10 @@ window.handleAdpxClickId = () => rememberClick(tag);
 
 declare global {
   interface Window {
-    /** @returns whether the page's URL has a click id */
+    /**
+     * Stores the click id in the page's URL.
+     * @returns whether the URL contains one
+     */
     handleAdpxClickId: () => boolean;
   }
 }

@@ -3,15 +3,15 @@ import { clickParams } from '../legacy-names.ts';
 import { originStorage, tabStorage } from '../storage.ts';
 import { tryCall } from '../try-call.ts';
 
-/** Attributes of the script element. */
+/** Configuration of the conversion tag, from the attributes of its script element. */
 export type Tag = {
-  /** Origin of the script, which receives the conversions. */
+  /** Origin of the script, to which conversions are sent. */
   origin: string;
-  /** Parameters of the landing page's URL that may hold the click id. */
+  /** URL parameters of the landing page that may contain the click id. */
   params: string[];
-  /** Domain of the cookie that shares the click between hosts, or null to use the storage of this origin. */
+  /** Domain of the cookie that shares the click id between hosts. Null uses the web storage of this origin. */
   cookieDomain: string | null;
-  /** Conversion to report at once. */
+  /** Conversion to report immediately, or null. */
   conversion: Record<string, string> | null;
 };
 
@@ -37,15 +37,16 @@ const onlyGiven = (values: Record<string, string | undefined>): Record<string, s
     Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
   );
 
-/** Click ids of the page's URL, unverified. */
+/** Returns the unverified click ids in the page's URL. */
 function givenIds({ params }: Tag): (string | null)[] {
   const query = new URLSearchParams(location.search);
   return params.map((name) => query.get(name));
 }
 
 /**
- * Stores the click id of the page's URL for 30 days, or with Global Privacy Control until the tab is closed.
- * @returns whether there is one
+ * Stores the click id in the page's URL for 30 days. With Global Privacy Control, it is stored only until the tab is
+ * closed.
+ * @returns whether the URL contains a click id
  */
 export function rememberClick(tag: Tag): boolean {
   const id = givenIds(tag).find((candidate) => candidate !== null && clickId.test(candidate));
@@ -66,7 +67,7 @@ function setCookie(id: string, domain: string): void {
 
 const hasGpc = (): boolean => (navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl === true;
 
-/** Click id of the page's URL, or a stored one, or ''. */
+/** Returns the click id in the page's URL, or else the stored one, or ''. */
 function findClick(tag: Tag): string {
   const stored = originStorage.read(storageKey) as { id: unknown; until: number } | null | undefined;
   const candidates = [
@@ -84,14 +85,14 @@ declare global {
   }
 }
 
-/** Lets the page report conversions. */
+/** Exposes the functions with which the page reports conversions. */
 export function offerReports(tag: Tag): void {
   window.PerkwireConversion = { track: (conversion) => report(tag, conversion) };
 }
 
 /**
- * Reports a conversion of the click, even while the page unloads.
- * @returns false if there is no click or the report was refused
+ * Reports a conversion for the stored click, even while the page unloads.
+ * @returns false if there is no click or the report was rejected
  */
 export async function report(tag: Tag, conversion: Record<string, string | number>): Promise<boolean> {
   const id = findClick(tag);
@@ -101,7 +102,7 @@ export async function report(tag: Tag, conversion: Record<string, string | numbe
   try {
     return (await fetch(`${tag.origin}/track`, { method: 'POST', body, keepalive: true, credentials: 'omit' })).ok;
   } catch {
-    // The page's content security policy may allow only images.
+    // Fall back to an image, because the page's content security policy may allow only images.
     return new Promise((resolve) => {
       const image = new Image();
       image.onload = () => resolve(true);

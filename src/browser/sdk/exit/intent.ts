@@ -1,14 +1,17 @@
 import { all, on } from '../compat.ts';
 import { tryCall } from '../try-call.ts';
 
-/** Scrolling up by this share of the window within this time counts as fast: the user is going to the address bar. */
+/**
+ * Minimum scroll distance upwards, as a share of the window height, within the time below. Scrolling that far that fast
+ * suggests that the user is going to the address bar.
+ */
 const fastShare = 0.5;
 const fastMs = 400;
 
 /**
- * Calls `leave` once when the user is about to leave: with a mouse, when it leaves by the top edge of the window; on a
- * phone, by the back button, by scrolling up fast, or by returning from another tab.
- * @returns a function that cancels
+ * Calls `leave` once when the user is about to leave. With a mouse, this is when the pointer leaves through the top of
+ * the window. On a phone, it is the back button, fast scrolling up, or returning from another tab.
+ * @returns a function that stops the detection
  */
 export function onExit(leave: () => void, page: Window = window): () => void {
   const { document, history } = page;
@@ -40,7 +43,8 @@ export function onExit(leave: () => void, page: Window = window): () => void {
     else if (lowest.y - now.y > page.innerHeight * fastShare) exit();
   });
 
-  // History entry of the same page, so that "back" stays here. Browsers skip an entry made without a touch.
+  // Whether a history entry for the same page was added, so that the back button stays on this page. Browsers skip
+  // entries that are added without a user gesture.
   let hasEntry = false;
   listen(document, 'click', () => {
     if (!hasEntry) tryCall(() => history.pushState(history.state, ''));

@@ -9,7 +9,7 @@ const page = tryCall(() => window.top?.document && window.top) ?? window;
 
 function watch(): void {
   onExit(() => {
-    // Do nothing if the page shows a unit already.
+    // Do nothing if the page already shows a unit.
     if (page.document.querySelector('[data-perkwire]') !== null) return;
     if (page.Ad === undefined) watch();
     else page.Ad.show();

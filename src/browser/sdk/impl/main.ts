@@ -5,7 +5,7 @@ import { installOldNames } from '../legacy-names.ts';
  * themselves, and its element if the page has none (docs/guides/web.md#pages-that-show-their-own-template).
  */
 
-/** Class names that the styles of such pages use. */
+/** Default template, with the class names that the style sheets of these pages use. */
 const template = `<div class="adpx_modal">
 <button type="button" class="adpx_close-icon" data-ad-action="close" aria-label="Close">×</button>
 <div class="adpx_image-container"><img class="adpx_image" data-ad="image" alt=""></div>

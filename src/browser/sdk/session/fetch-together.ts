@@ -7,7 +7,7 @@ import type { UserPayload } from '../types.ts';
 /** Maximum number of placements in one call (docs/reference/fetch-offers.md#multiple-placements). */
 const maxPlacements = 10;
 
-/** A unit that waits for its offers. `ask`: makes a call for only this unit. */
+/** Unit that is waiting for its offers. `ask` fetches the offers of this unit separately. */
 type Waiting = {
   name: string;
   theme_id: unknown;
@@ -17,13 +17,13 @@ type Waiting = {
 
 type Query = Parameters<Setup['api']['fetchOffers']>[0];
 
-/** Calls that are not sent yet; units with equal keys differ only in placement and theme. */
+/** Calls that have not been sent yet. Units with equal keys differ only in placement and theme. */
 const calls = new Map<string, Waiting[]>();
 
 /**
- * Fetches the offers of a mounted unit in one call with those of all other units that are mounted until the page is
- * parsed, or later in the same task. Its response contains no offer twice. @returns the response as of a call for this
- * unit
+ * Fetches a mounted unit's offers in one call with other units. The call includes all units that are mounted before the
+ * page is parsed, or later in the same task. No offer is returned twice.
+ * @returns the response, as if it were from a call for this unit only
  */
 export function fetchTogether(
   { api, base, config }: Pick<Setup, 'api' | 'base' | 'config'>,
@@ -33,7 +33,7 @@ export function fetchTogether(
   const { placement, themeId, ...shared } = body;
   const ask = (): Promise<unknown> => api.fetchOffers(query, body);
   const key = tryCall(() => toJson([base, config.accountId, query, shared]));
-  // The value is cyclic, which the call will report.
+  // The body is cyclic. The separate call will report the error.
   if (key === undefined) return ask();
   const name = `${placement}`;
   let units = calls.get(key);
@@ -47,7 +47,7 @@ export function fetchTogether(
         settle(answer === null ? ask() : answer.then((raw) => entryOf(raw, index)).catch(alone(ask)));
       });
     };
-    // Run after the page's own handlers of the parsed page, which may mount units.
+    // Wait until the page's own handlers have run, because they may mount more units.
     whenParsed(() => void setTimeout(send));
     calls.set(key, opened);
     units = opened;
@@ -56,7 +56,10 @@ export function fetchTogether(
   return new Promise((settle) => batch.push({ name, theme_id: themeId, ask, settle }));
 }
 
-/** Converts one placement's part of the response to the response of a separate call. @throws SdkError server_error */
+/**
+ * Converts the response part for one placement to the response of a separate call.
+ * @throws SdkError server_error
+ */
 function entryOf(raw: unknown, index: number): unknown {
   const entry = (raw as { data?: { placements?: unknown[] } }).data?.placements?.[index];
   if (entry === undefined) throw new SdkError('server_error', 'The response lacks the placement.', refusedStatus);
@@ -65,7 +68,10 @@ function entryOf(raw: unknown, index: number): unknown {
 
 const refusedStatus = 400;
 
-/** Retries a placement separately, because one that fails in a joint call must not cost the others their offers. */
+/**
+ * Fetches a placement separately if the joint call failed. Otherwise, one invalid placement would prevent the others
+ * from getting offers.
+ */
 const alone =
   (ask: () => Promise<unknown>) =>
   (err: unknown): Promise<unknown> => {

@@ -7,15 +7,15 @@ import { fetchTogether } from './fetch-together.ts';
 import { findPrefetched, storePrefetched } from './prefetch.ts';
 import { findStoredSessions, type StoredSession, storeSession } from './stored-session.ts';
 
-/** A response to show. `stored`: session of an earlier page of this tab that it belongs to. */
+/** Response to show. `stored` is the session that it belongs to, if an earlier page of this tab stored one. */
 export type LoadedOffers = {
   raw: unknown;
   stored: StoredSession | null;
-  /** Whether a later page can show it, if that was requested. */
+  /** Whether the response was stored for a later page. Also true if that was not requested. */
   saved: boolean;
 };
 
-/** Default placement, because one is required (docs/reference/fetch-offers.md#request-body). */
+/** Default placement, because the service requires one (docs/reference/fetch-offers.md#request-body). */
 const defaultPlacement = 'web';
 
 export function requestBody(config: AdConfig, user: UserPayload): UserPayload {
@@ -30,7 +30,8 @@ export function requestBody(config: AdConfig, user: UserPayload): UserPayload {
 }
 
 /**
- * Loads the offers of this tab's session, of an earlier page's prefetch, or of a fetch, in this order. Errors: SdkError
+ * Loads offers from this tab's session, from an earlier page's prefetch, or by a fetch, in this order.
+ * @throws SdkError
  */
 export async function loadOffers(setup: Setup, mounted: boolean): Promise<LoadedOffers> {
   const { api, config, user, storageKey } = setup;
@@ -46,7 +47,10 @@ export async function loadOffers(setup: Setup, mounted: boolean): Promise<Loaded
   return { raw, stored: null, saved };
 }
 
-/** Latest session of this placement, with the server's selection, or as stored if the server does not respond. */
+/**
+ * Returns the latest session for this placement, with the selection from the server. If the server does not respond,
+ * the stored selection is used.
+ */
 async function findOpenSession(api: Api, storageKey: string, user: UserPayload): Promise<StoredSession | null> {
   const stored = findStoredSessions(storageKey, user)
     .filter(({ placement }) => placement === `${user.placement}`)

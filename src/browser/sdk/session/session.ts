@@ -12,9 +12,9 @@ import { requestBody } from './load-offers.ts';
 import { type StoredSession, storeSession } from './stored-session.ts';
 
 export type OfferSessionOptions = Setup & {
-  /** Equal for equal requests, or for equal responses passed by the page. */
+  /** Key that is equal for equal requests, or for equal responses passed by the page. */
   key: string;
-  /** Whether the page passed the response. */
+  /** Whether the page supplied the response, instead of the SDK fetching it. */
   given: boolean;
   unitFile: UnitFile;
   words: Words;
@@ -23,17 +23,17 @@ export type OfferSessionOptions = Setup & {
   emit: Emit;
   /** Called when the unit has ended. */
   onEnd: () => void;
-  /** Called when the page has removed the unit. */
+  /** Called when the page has removed the unit from the DOM. */
   onLost: () => void;
   onStorageFailure: () => void;
 };
 
-/** A response with its beacons, its perks, and its unit while it is shown. */
+/** Response with its beacons and perks, and with its unit while it is shown. */
 export type OfferSession = OfferSessionOptions & {
   beacons: Beacons;
   usp: UspState | null;
   unit: Unit | null;
-  /** Whether the unit was shown. */
+  /** Whether the unit has been shown. */
   opened: boolean;
 };
 
@@ -52,7 +52,7 @@ export function createOfferSession(options: OfferSessionOptions): OfferSession {
   return session;
 }
 
-/** Shows the unit from its first offer. */
+/** Shows the unit, starting with its first offer. */
 export function openSession(session: OfferSession): void {
   const { config, unit, usp, words, unitFile } = session;
   if (unit !== null) removeUnit(unit);
@@ -73,13 +73,13 @@ export function openSession(session: OfferSession): void {
   session.unit = openUnit({ ...session, style, answer, labels, language: words.language, onEnd, onLost });
 }
 
-/** Removes the unit and the listeners. */
+/** Removes the unit and its listeners. */
 export function disposeSession({ unit, usp }: OfferSession): void {
   if (unit !== null) removeUnit(unit);
   usp?.removeListeners();
 }
 
-/** Creates the perks; null if the theme has no User Selected Perks. */
+/** Creates the perks state. Returns null if the theme does not use User Selected Perks. */
 function createSessionUsp(session: OfferSession): UspState | null {
   const { answer, stored, user, api, emit } = session;
   const { settings, sessionId, offers } = answer;
@@ -99,7 +99,7 @@ function createSessionUsp(session: OfferSession): UspState | null {
   });
 }
 
-/** Sends the displayed selection: settings of the page may select all or none, unlike the server. */
+/** Sends the displayed selection to the server. The page's settings may select all or no perks, unlike the server. */
 function selectAsShown({ answer, stored }: OfferSession, usp: UspState): void {
   const selectsAll = answer.settings.usp_all_offers_checked;
   if (stored !== null || selectsAll === answer.allSelected) return;
@@ -109,7 +109,7 @@ function selectAsShown({ answer, stored }: OfferSession, usp: UspState): void {
   );
 }
 
-/** Stores the session from the first change to the confirmation. */
+/** Stores the session, from the first selection change until the confirmation. */
 function syncStoredSession(session: OfferSession): void {
   const { answer, storageKey, user, usp, beacons } = session;
   if (usp === null) return;

@@ -3,15 +3,15 @@ import type { UserPayload } from '../types.ts';
 import type { PerkChange } from '../usp/state.ts';
 import { identityOf } from './prefetch.ts';
 
-/** A User Selected Perks session, stored for the tab, so that it keeps its selection when the page is reloaded. */
+/** User Selected Perks session, stored for the tab so that the selection survives a page reload. */
 export type StoredSession = {
   placement: string;
   sessionId: string;
   pubUserId: string;
   confirmationEvent: string;
-  /** The response as received. */
+  /** Response as received from the service. */
   raw: unknown;
-  /** Campaign ids. */
+  /** Ids of the selected campaigns. */
   selected: number[];
   pending: readonly PerkChange[];
   seenOfferIds: number[];
@@ -19,12 +19,12 @@ export type StoredSession = {
 
 const keyOf = (storageKey: string, user: UserPayload): string => `usp:${storageKey}:${identityOf(user)}`;
 
-/** This tab's unconfirmed sessions of this user, the most recently changed one last. */
+/** Returns this tab's unconfirmed sessions of a user. The most recently changed session comes last. */
 export const findStoredSessions = (storageKey: string, user: UserPayload): StoredSession[] =>
   (tabStorage.read(keyOf(storageKey, user)) ?? []) as StoredSession[];
 
 /**
- * Stores an open session with this user's others, or removes a closed one.
+ * Stores an open session along with the user's other sessions, or removes a closed one.
  * @returns whether it could be stored
  */
 export function storeSession(storageKey: string, user: UserPayload, session: StoredSession, isOpen: boolean): boolean {

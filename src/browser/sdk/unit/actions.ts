@@ -4,21 +4,24 @@ import type { Actions, Offer } from '../types.ts';
 import { setSelected } from '../usp/usp.ts';
 import { currentOffer, isLast, positionOf, type UnitState } from './state.ts';
 
-/** Effects of a unit's actions on its display. */
+/** Functions with which a unit's actions change its display. */
 export type ActionPorts = {
   redraw: () => void;
-  /** Ends the unit; `closing`: the offers on display. */
+  /** Ends the unit. `closing` contains the displayed offers. */
   end: (closing: Offer[]) => void;
   /** Announces a text to screen readers. */
   announce: (text: string) => void;
 };
 
 export type UnitActions = Actions & {
-  /** Single unit: moves to the next offer without an answer to this one. */
+  /** Moves a single unit to the next offer, without answering the current one. */
   next: () => void;
 };
 
-/** Actions of the user, or of a page that draws the unit itself (docs/reference/fetch-offers.md#show-offers). */
+/**
+ * Creates the actions for the user, or for a page that renders the unit itself
+ * (docs/reference/fetch-offers.md#show-offers).
+ */
 export function createActions(unit: UnitState, { redraw, end, announce }: ActionPorts): UnitActions {
   const { beacons, usp, emit, labels } = unit;
 

@@ -9,11 +9,12 @@ import { currentOffers } from './state.ts';
 import { findElement } from './target.ts';
 import type { Unit } from './types.ts';
 
-/** Whether the page draws the unit itself. */
+/** Returns whether the page renders the unit itself. */
 export const isCustom = ({ render, template }: AdConfig): boolean => render !== undefined || template !== undefined;
 
 /**
- * Embeds the page's drawing as the only content, without a shadow root, so that the page's styles and selectors apply.
+ * Embeds the content rendered by the page without a frame or a shadow root, so that the page's styles and selectors
+ * apply.
  */
 export function openBareFrame(target: Element): Frame {
   const host = h('div', { 'data-perkwire': '' });
@@ -27,10 +28,11 @@ export function openBareFrame(target: Element): Frame {
 }
 
 /**
- * Lets the page draw the unit: a `template` is cloned for each offer, and `render` is called with it. In a template,
- * `data-ad="title"` names the field that fills an element, `data-ad-action="take"` the action of a click: take, reject,
- * back, close, save, select (a checkbox).
- * @returns the elements whose visibility counts, with their offers
+ * Lets the page render the unit. The `template` is cloned for each offer, and `render` is called with the clone.
+ * Template attributes:
+ * - `data-ad="title"` specifies the offer field to insert.
+ * - `data-ad-action="take"` specifies the action on click: take, reject, back, close, save, or select (a checkbox).
+ * @returns the elements whose visibility is measured, with their offers
  * @throws SdkError render_error
  */
 export function customView(unit: Unit): Map<Element, Offer> {
@@ -61,20 +63,25 @@ const renderUnitOf = (unit: Unit, element: HTMLElement): RenderUnit => ({
   actions: { ...unit.actions, take: (offer = currentOffers(unit)[0]) => offer && follow(unit, offer) },
 });
 
-/** Takes an offer, and opens its link like a link of the page. */
+/** Accepts an offer and opens its link like any link in the page. */
 function follow(unit: Unit, offer: Offer): void {
   const link = anchor(offer.click_url, '', (event) => unit.onLink(offer.click_url, event));
   link.click();
   unit.actions.take(offer);
 }
 
-/** Reports links drawn by the page like those of the SDK, unless its own handler has opened them. */
+/**
+ * Reports clicks on links that the page rendered like clicks on SDK links, unless the page's own handler opened them.
+ */
 function reportLink(event: Event, { onLink }: Unit): void {
   const link = (event.target as Element).closest<HTMLAnchorElement>('a[href^=http]:not([data-ad-action=take])');
   if (link !== null && !event.defaultPrevented) onLink(link.href, event);
 }
 
-/** @throws SdkError */
+/**
+ * Returns the content of a template.
+ * @throws SdkError
+ */
 function contentOf(template: string | Element): Node {
   if (typeof template === 'string' && template.includes('<')) return parseHtml(template);
   const element = findElement(template);

@@ -8,7 +8,10 @@ import { customView, isCustom } from './custom-view.ts';
 import { currentOffer, currentOffers, positionOf } from './state.ts';
 import type { Unit } from './types.ts';
 
-/** Draws the current offers and counts impressions: of a single unit at once, of a grid by visibility. */
+/**
+ * Renders the current offers and records impressions. A single unit records them immediately, a grid when they become
+ * visible.
+ */
 export function draw(unit: Unit, moveFocus: boolean): void {
   const { frame, labels, index, multi, offers } = unit;
   unit.stopWatching();
@@ -33,7 +36,10 @@ function drawMulti(unit: Unit, moveFocus: boolean): void {
   watch(unit, new Map([...view.tiles].map(([offer, tile]) => [tile, offer])));
 }
 
-/** @returns whether the page drew the unit itself; if it fails, the SDK draws this unit from now on */
+/**
+ * Lets the page render the unit. If the page fails, the SDK renders this unit from now on.
+ * @returns whether the page rendered the unit
+ */
 function drawCustom(unit: Unit): boolean {
   if (unit.customFailed || !isCustom(unit.config)) return false;
   try {

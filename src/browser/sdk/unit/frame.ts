@@ -6,13 +6,13 @@ import { footer, header } from '../views/components.ts';
 import { adoptFonts, button, h, newId } from '../views/dom.ts';
 import { wantsRightToLeft } from '../words.ts';
 
-/** Container of the offers with its own shadow root: a dialog over the page, or a block within it. */
+/** Container for the offers, with its own shadow root. It is either a dialog over the page or a block within it. */
 export type Frame = {
-  /** Element of the page that contains the unit. */
+  /** Page element that contains the unit. */
   host: HTMLElement;
-  /** Replaces the content; `moveFocus`: after an action of the user. */
+  /** Replaces the content. `moveFocus` is true after a user action. */
   setContent: (content: HTMLElement, moveFocus: boolean) => void;
-  /** Creates an element of the page, slotted in place of the content, for pages that draw the unit themselves. */
+  /** Creates a page element that is slotted in place of the content, for pages that render the unit themselves. */
   slotElement: () => HTMLElement;
   /** Announces a text to screen readers. */
   announce: (text: string) => void;
@@ -25,10 +25,10 @@ export type FrameOptions = {
   labels: Labels;
   language: string;
   style: Style;
-  /** Element to embed the unit in, or null to show it over the page. */
+  /** Element to embed the unit in, or null to show it as an overlay. */
   target: Element | null;
   multi: boolean;
-  /** Whether to omit header, footer and border, because the page draws the unit itself. */
+  /** Whether to omit the header, footer and border, because the page renders the unit itself. */
   bare: boolean;
   /** Base URL of the service. */
   base: string;
@@ -132,18 +132,19 @@ const isCentred = ({ ad_position }: Answer['settings']): boolean => /^(center|ce
 const isDark = (settings: Answer['settings']): boolean =>
   isCentred(settings) ? settings.darken_bg : settings.darken_bg_non_centered;
 
-/** Hosts of the units of this page. */
+/** Host elements of the units on this page. */
 const live = new WeakSet<Element>();
 
-/** Removes remains of a unit in a copy of the page, such as the one that Turbo shows for the back button. */
+/** Removes the remains of a unit from a copy of the page, such as the one that Turbo shows on back navigation. */
 export function removeCopies(parent: Element): void {
   for (const child of [...parent.children])
     if (child.matches('[data-perkwire],[data-perkwire-space]') && !live.has(child)) child.remove();
 }
 
 /**
- * Opens the unit over the page. It is modal, unless the theme places it off center without darkening the page, which
- * then stays usable. @returns a function that removes the listeners of the page
+ * Opens the unit as an overlay. It is modal, unless the theme places it off-center without darkening the page. In that
+ * case the page stays usable.
+ * @returns a function that removes the page's listeners
  */
 function openOverPage(
   dialog: HTMLDialogElement,
@@ -157,7 +158,7 @@ function openOverPage(
     event.preventDefault();
     close();
   });
-  // A browser may close it despite preventDefault, for example by a second back gesture.
+  // A browser may close the dialog despite preventDefault, for example after a second back gesture.
   dialog.addEventListener('close', onClose);
   dialog.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') {
@@ -168,7 +169,7 @@ function openOverPage(
   });
   const openedAtMs = performance.now();
   const closeByClick = (event: Event): void => {
-    // Ignore the click that opened the unit. A modal dialog also receives clicks outside of it.
+    // Ignore the click that opened the unit. A modal dialog also receives clicks outside its bounds.
     if (event.timeStamp > openedAtMs && isOutside(event as MouseEvent, dialog)) close();
   };
   openDialog(dialog, modal, isDark(settings) ? 'dark' : '');
@@ -186,9 +187,10 @@ function isOutside(event: MouseEvent, dialog: HTMLElement): boolean {
 }
 
 /**
- * Applies the publisher's theme as custom properties of the unit's own style sheet, or of the host's inline style. Each
- * property is named by its path in `styles` (`--offerText-buttonYes-color`) or, after `--s-`, in `settings`. Plain
- * numbers are pixels. All are important, because rules of the page for any element (`*`) match the host, too.
+ * Applies the publisher's theme as custom properties in the unit's own style sheet or in the host's inline style. Each
+ * property is named after its path in `styles` (`--offerText-buttonYes-color`), or after its path in `settings` with
+ * the prefix `--s-`. Plain numbers are pixels. All properties are `!important`, because page rules for any element
+ * (`*`) also match the host.
  */
 function applyTheme(host: HTMLElement, root: ShadowRoot, { styles, settings, dark, appearance }: Answer): void {
   const sheet = canConstructStyles ? new CSSStyleSheet() : null;
@@ -228,7 +230,7 @@ function applyTheme(host: HTMLElement, root: ShadowRoot, { styles, settings, dar
 const focusable =
   'a[href],button:not([disabled]),input:not([disabled]),select,textarea,summary,[tabindex]:not([tabindex="-1"])';
 
-/** Makes Tab wrap around within a modal unit. The page behind it is inert already. */
+/** Makes the Tab key wrap around within a modal unit. The page behind it is already inert. */
 function trapTab(event: KeyboardEvent, root: ShadowRoot, frame: HTMLElement): void {
   if (event.key !== 'Tab') return;
   const host = root.host;
@@ -245,7 +247,10 @@ function trapTab(event: KeyboardEvent, root: ShadowRoot, frame: HTMLElement): vo
   (event.shiftKey ? last : first)?.focus();
 }
 
-/** @returns a function that restores the current focus */
+/**
+ * Remembers the focused element.
+ * @returns a function that restores the focus
+ */
 function rememberFocus(): () => void {
   const focused = document.activeElement;
   return () => {

@@ -3,31 +3,34 @@ import { h } from '../views/dom.ts';
 import { removeCopies } from './frame.ts';
 import { findElement } from './target.ts';
 
-/** Height, in CSS pixels, of an embedded unit that no earlier page of this browser has shown. */
+/** Initially reserved height of an embedded unit that this browser has not shown before, in CSS pixels. */
 const firstHeightPx = 640;
 
-/** Smaller differences in width, in CSS pixels, don't change the layout. */
+/** Width step for remembered heights, in CSS pixels. Smaller width differences do not change the layout. */
 const widthStepPx = 64;
 
-/** Faint cards in the page's text color, as many as fit: each with an image, two lines and a button. */
+/**
+ * Draws faint placeholder cards in the page's text color, as many as fit. Each suggests an image, two lines of text and
+ * a button.
+ */
 const placeholderStyle =
   'position:absolute;min-height:inherit;opacity:.09;' +
   'background:linear-gradient(90deg,currentColor calc(100% - 16px),#0000 0) 0/360px round;' +
   'mask:linear-gradient(#000 50%,#0000 0 55%,#000 0 60%,#0000 0 65%,#000 0 70%,#0000 0 85%,#000 0)';
 
-/** Space reserved in the page for an embedded unit, so that nothing moves when its offers arrive. */
+/** Space reserved in the page for an embedded unit, so that the layout does not shift when its offers arrive. */
 export type Space = {
-  /** Name of the element, or the element. */
+  /** Target element, or its name. */
   wanted: unknown;
-  /** Remembers the height of the drawn unit for the next page. */
+  /** Stores the rendered height of the unit for the next page. */
   remember: () => void;
   release: () => void;
 };
 
 /**
- * Reserves the height that the last unit of this name had in an element of this width, as soon as the element exists,
- * and shows a static placeholder there until the offers arrive. It overrides a `min-height` in the element's own
- * `style` attribute, but not one of a style sheet.
+ * Reserves space as soon as the target element exists, and shows a static placeholder there until the offers arrive.
+ * The height is that of the last unit with this name in an element of this width. It overrides a `min-height` in the
+ * element's `style` attribute, but not one in a style sheet.
  */
 export function keepSpace(wanted: unknown, name: string): Space {
   let element: HTMLElement | null = null;

@@ -7,7 +7,7 @@ export type UnitOptions = {
   answer: Answer;
   config: AdConfig;
   labels: Labels;
-  /** Language of the labels. */
+  /** Language of the unit's labels. */
   language: string;
   style: Style;
   /** Base URL of the service. */
@@ -16,24 +16,27 @@ export type UnitOptions = {
   usp: UspState | null;
   emit: Emit;
   onEnd: () => void;
-  /** Called when the page has removed the unit, for instance by replacing its body. */
+  /** Called when the page has removed the unit, for example by replacing the page body. */
   onLost: () => void;
 };
 
-/** State of a unit, and the position of the user in its offers. */
+/** State of a unit, including the user's position in its offers. */
 export type UnitState = UnitOptions & {
   offers: readonly Offer[];
-  /** Whether offers are shown in a grid rather than one after another (as `render` draws them). */
+  /**
+   * Whether offers are shown in a grid instead of one at a time. Units that the page renders with `render` show one at
+   * a time.
+   */
   multi: boolean;
-  /** Single unit: index of the shown offer, from 0. */
+  /** Index of the displayed offer in a single unit, starting at 0. */
   index: number;
-  /** Multi unit: offers that were not declined. */
+  /** Offers in a multi unit that the user has not declined. */
   remaining: Set<Offer>;
   taken: Set<Offer>;
-  /** Offers whose `ad_shown` was emitted. */
+  /** Offers for which `ad_shown` was emitted. */
   shown: Set<Offer>;
   ended: boolean;
-  /** Whether the page failed to draw the unit itself. */
+  /** Whether the page failed to render the unit itself. */
   customFailed: boolean;
 };
 
@@ -52,14 +55,14 @@ export function createState(options: UnitOptions): UnitState {
   };
 }
 
-/** Offers on display. */
+/** Returns the offers on display. */
 export const currentOffers = ({ multi, remaining, offers, index }: UnitState): Offer[] =>
   multi ? [...remaining] : [offers[index] as Offer];
 
-/** Offer for an action without an offer. */
+/** Returns the offer that an action applies to if it is called without one. */
 export const currentOffer = (unit: UnitState): Offer => (currentOffers(unit)[0] ?? unit.offers[0]) as Offer;
 
-/** Payload of events about an offer; `current` starts at 1. */
+/** Returns the position for events about an offer. `current` starts at 1. */
 export const positionOf = ({ offers }: UnitState, offer: Offer): { current: number; total: number } => ({
   current: offers.indexOf(offer) + 1,
   total: offers.length,

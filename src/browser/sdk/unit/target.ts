@@ -2,7 +2,7 @@ import { SdkError } from '../errors.ts';
 import { tryCall } from '../try-call.ts';
 import type { AdConfig, Answer } from '../types.ts';
 
-/** Finds an element of the page by itself, its id, or a selector. */
+/** Finds a page element. The target is an element, its id, or a selector. */
 export const findElement = (target: unknown): Element | null | undefined =>
   typeof target === 'string'
     ? (document.getElementById(target) ?? tryCall(() => document.querySelector(target)))
@@ -10,21 +10,23 @@ export const findElement = (target: unknown): Element | null | undefined =>
       ? target
       : null;
 
-/** Embedding in the `settings` of a theme or of the page. */
+/** Embedding options in the `settings` of a theme or a page. */
 export type Embedded = { enabled?: boolean; targetElement?: string } | undefined;
 
-/** Element to embed the unit in, or its name; "" or undefined to show it over the page. */
+/**
+ * Returns the element to embed the unit in, or its name. "" or undefined means that the unit is shown as an overlay.
+ */
 export const embeddedOf = (
   { targetElement, containerId }: AdConfig,
   embedded: Embedded,
 ): string | Element | undefined =>
   targetElement ?? containerId ?? (embedded?.enabled ? embedded.targetElement : undefined);
 
-/** Time, in milliseconds, that a unit waits for an element that the page draws late. */
+/** Timeout for a target element that the page renders late, in milliseconds. */
 const targetWaitMs = 10_000;
 
 /**
- * Calls `found` when the page has the element, or `missing` after the timeout.
+ * Calls `onFound` when the page has the element, or `missing` after the timeout.
  * @returns a function that stops waiting
  */
 export function waitForTarget(target: unknown, onFound: () => void, missing: () => void): () => void {
@@ -44,7 +46,10 @@ export function waitForTarget(target: unknown, onFound: () => void, missing: () 
   return stop;
 }
 
-/** Element of the page to embed the unit in, or null to show it over the page. @throws SdkError render_error */
+/**
+ * Returns the page element to embed the unit in, or null to show the unit as an overlay.
+ * @throws SdkError render_error
+ */
 export function targetOf(config: AdConfig, { settings: { embedded } }: Answer): Element | null {
   const target = embeddedOf(config, embedded);
   if (!target) return null;

@@ -2,17 +2,17 @@ import type { UnitActions } from './actions.ts';
 import type { Frame } from './frame.ts';
 import type { UnitState } from './state.ts';
 
-/** A unit on the page, with the functions that refresh and stop it. */
+/** Unit on the page, with the functions that refresh and stop it. */
 export type Unit = UnitState & {
   actions: UnitActions;
   frame: Frame;
-  /** Replaces the frame of the page's drawing by that of the SDK. */
+  /** Replaces the frame for content rendered by the page with the SDK's own frame. */
   useOwnFrame: () => void;
-  /** Reports a clicked link, before the browser follows it. */
+  /** Reports a clicked link before the browser follows it. */
   onLink: (url: string, event: Event) => void;
-  /** Draws the selection. */
+  /** Updates the displayed selection. */
   refresh: () => void;
   stopWatching: () => void;
-  /** Stops watching for the removal of the unit. */
+  /** Stops watching for the removal of the unit by the page. */
   stopWatchingHost: () => void;
 };

@@ -3,17 +3,17 @@ import { createStyle, type Style, timeLimit } from '../compat.ts';
 import { callError } from '../policy.ts';
 import type { Defaults, Labels } from '../types.ts';
 
-/** Style sheet and default settings, the same for all units. */
+/** Style sheet and default settings that all units share. */
 export type UnitFile = Defaults & { style: Style; labels: Labels };
 
-/** Path of unit.json with its content hash, inserted when the script is served (src/browser/script.ts). */
+/** Path of unit.json including its content hash, inserted when the script is served (src/browser/script.ts). */
 declare const UNIT_PATH: string;
 
 const files = new Map<string, Promise<UnitFile>>();
 
 /**
- * Loads the unit file along with the offers, so that pages without offers load a smaller script. Errors: SdkError
- * connection_error.
+ * Loads the unit file at the same time as the offers, which keeps the script small for pages without offers.
+ * @throws SdkError connection_error
  */
 export function loadUnitFile(base: string): Promise<UnitFile> {
   const file = files.get(base) ?? fetchFile(base + UNIT_PATH);

@@ -8,13 +8,13 @@ import { targetOf } from './target.ts';
 import type { Unit } from './types.ts';
 
 /**
- * Displays a response's offers (docs/reference/fetch-offers.md#show-offers).
- * @throws SdkError render_error, without leaving anything on the page
+ * Shows the offers in a response (docs/reference/fetch-offers.md#show-offers).
+ * @throws SdkError render_error; nothing is left on the page then
  */
 export function openUnit(options: UnitOptions): Unit {
   const { answer, config, beacons, emit, onEnd } = options;
   const state = createState(options);
-  // The browser follows the link like any other, even in a web view, whose app may open it itself.
+  // The browser follows the link like any other. In a web view, the host app may open it instead.
   const onLink = (url: string, event: Event): void => {
     if (emit('url_clicked', { target_url: url, url }) === false) event.preventDefault();
   };
@@ -52,7 +52,10 @@ export function openUnit(options: UnitOptions): Unit {
   return unit;
 }
 
-/** Watches for the removal of the unit by the page. @returns a function that stops watching */
+/**
+ * Watches for the removal of the unit by the page.
+ * @returns a function that stops watching
+ */
 function watchHost(unit: Unit): () => void {
   let wasConnected = unit.frame.host.isConnected;
   const observer = new MutationObserver(() => {
@@ -67,7 +70,7 @@ function watchHost(unit: Unit): () => void {
   return () => observer.disconnect();
 }
 
-/** Removes the unit without beacons and events. */
+/** Removes the unit without firing beacons or emitting events. */
 export function removeUnit(unit: Unit): void {
   unit.stopWatchingHost();
   unit.ended = true;

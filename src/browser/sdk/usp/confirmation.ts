@@ -4,7 +4,7 @@ import { sendPending } from './pending.ts';
 import { mergePending, reportError, type UspState, undoChange } from './state.ts';
 
 /**
- * Sends pending changes, then wraps the session. Later calls get the result of the first one unless it failed.
+ * Sends pending changes, then wraps the session. Later calls get the result of the first call unless it failed.
  * @returns whether the session is wrapped
  */
 export function confirm(usp: UspState): Promise<boolean> {
@@ -12,7 +12,7 @@ export function confirm(usp: UspState): Promise<boolean> {
   return usp.confirming;
 }
 
-/** Without pending changes it awaits nothing before the wrap, so that the wrap is sent before the page unloads. */
+/** Awaits nothing before the wrap if there are no pending changes, so that the wrap is sent before the page unloads. */
 async function wrapSession(usp: UspState): Promise<boolean> {
   try {
     if (usp.sending !== null) await usp.sending;
@@ -33,7 +33,10 @@ async function wrapSession(usp: UspState): Promise<boolean> {
   }
 }
 
-/** Reverts and reports changes that the server refuses; the rest of the selection is still confirmed. */
+/**
+ * Sends the pending changes in one request. Changes that the server rejects are reverted and reported. The rest of the
+ * selection is still confirmed.
+ */
 async function sendTogether(usp: UspState): Promise<void> {
   try {
     await withRetries(() => updateSelection(usp));
@@ -46,7 +49,10 @@ async function sendTogether(usp: UspState): Promise<void> {
   }
 }
 
-/** Sends the rest when the page unloads, in one request that outlives it: two could arrive in any order. */
+/**
+ * Sends the remaining changes when the page unloads. They are sent in a single request that outlives the page, because
+ * two requests could arrive in any order.
+ */
 export function flush(usp: UspState): void {
   if (usp.closed || usp.wrapSent) return;
   if (usp.confirming !== null) wrap(usp, mergePending(usp)).catch(() => {});

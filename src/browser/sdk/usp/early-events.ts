@@ -1,23 +1,24 @@
 import { all, on } from '../compat.ts';
 import { tryCall } from '../try-call.ts';
 
-/** Events that a page dispatches before its offers are loaded. */
+/** Events that the page dispatches before its offers are loaded. */
 export type EarlyEvents = {
   has: (name: string) => boolean;
   stop: () => void;
 };
 
-/** Time when the page last dispatched each event, as a count of events. */
+/** Sequence number of the last occurrence of each event. */
 const lastHeard = new Map<string, number>();
 let heard = 0;
 
-/** Number of units that wait for their offers. */
+/** Number of units that are waiting for their offers. */
 let waiting = 0;
 let stopRecording = (): void => {};
 
 /**
- * Records the events that the page dispatches on `window` and `document` from now on. The event that confirms perks is
- * known only when the offers are loaded, because themes may name it. `likely`: names that count on any target.
+ * Starts recording the events that the page dispatches on `window` and `document`. All events are recorded, because
+ * themes may define the event that confirms perks, so it is known only once the offers are loaded. Events named in
+ * `likely` are recorded on any target.
  */
 export function rememberEvents(likely: readonly unknown[]): EarlyEvents {
   const since = heard;
@@ -33,7 +34,10 @@ export function rememberEvents(likely: readonly unknown[]): EarlyEvents {
   };
 }
 
-/** Replaces `dispatchEvent` of window and document. @returns a function that restores it */
+/**
+ * Replaces `dispatchEvent` of `window` and `document`.
+ * @returns a function that restores it
+ */
 function record(): () => void {
   return all(
     [window, document].map((target) => {
@@ -47,7 +51,7 @@ function record(): () => void {
         target.dispatchEvent = remember;
       });
       return () => {
-        // A script that has wrapped this function since then still calls it.
+        // Another script has wrapped this function since then and still calls it, so leave it in place.
         if (target.dispatchEvent !== remember) return;
         if (own) target.dispatchEvent = dispatch;
         else delete (target as Partial<EventTarget>).dispatchEvent;

@@ -1,10 +1,10 @@
 import { isConflict, isTransient } from '../retry.ts';
 import { isOpen, reportError, type UspState, undoChange } from './state.ts';
 
-/** Delay before a change is sent again after a transient failure. */
+/** Delay before a change is sent again after a temporary failure, in milliseconds. */
 const resendDelayMs = 3000;
 
-/** Sends pending changes, unless they are being sent or the confirmation includes them. */
+/** Sends pending changes, unless they are already being sent or will be sent with the confirmation. */
 export function sendPending(usp: UspState): void {
   if (usp.confirming !== null || usp.pending.length === 0) return;
   const done = (): void => {
@@ -14,8 +14,8 @@ export function sendPending(usp: UspState): void {
 }
 
 /**
- * Makes one call after another, so that the server receives the changes in the user's order. Reverts and reports
- * refused changes.
+ * Sends changes one at a time, so that the server receives them in the user's order. Rejected changes are reverted and
+ * reported.
  */
 async function sendInOrder(usp: UspState): Promise<void> {
   const { api, sessionId, pubUserId, pending } = usp;

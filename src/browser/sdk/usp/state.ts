@@ -2,37 +2,37 @@ import type { Api } from '../api.ts';
 import { describeError } from '../errors.ts';
 import type { Emit } from '../types.ts';
 
-/** A perk selected or unselected by the user. */
+/** Perk that the user selected or unselected. */
 export type PerkChange = { campaignId: number; selected: boolean };
 
 export type UspOptions = {
   api: Api;
   sessionId: string;
   pubUserId: string;
-  /** Campaign ids. */
+  /** Ids of the selected campaigns. */
   selected: Iterable<number>;
   pending: readonly PerkChange[];
-  /** DOM event of the page that confirms, on window or document. */
+  /** Name of the DOM event on window or document that confirms the perks. */
   confirmationEvent: string;
   emit: Emit;
-  /** Called after every change, to store and draw it. */
+  /** Called after every change, to store and display it. */
   onChange: () => void;
 };
 
 /**
- * Perks of one session (docs/reference/perks-and-wallet.md#user-selected-perks): its selection, sent in order and
- * confirmed once.
+ * Perks of one session (docs/reference/perks-and-wallet.md#user-selected-perks). Selection changes are sent in order,
+ * and the selection is confirmed once.
  */
 export type UspState = Omit<UspOptions, 'selected' | 'pending'> & {
-  /** Campaign ids. */
+  /** Ids of the selected campaigns. */
   selected: Set<number>;
-  /** Changes that the server has not acknowledged, in the user's order. */
+  /** Changes that the server has not acknowledged yet, in the user's order. */
   pending: PerkChange[];
   sending: Promise<void> | null;
   confirming: Promise<boolean> | null;
-  /** Whether a wrap is in progress or has succeeded. */
+  /** Whether a wrap request is in progress or has succeeded. */
   wrapSent: boolean;
-  /** Whether the session is wrapped, here or elsewhere. */
+  /** Whether the session is wrapped, by this page or elsewhere. */
   closed: boolean;
   removeListeners: () => void;
 };
@@ -48,7 +48,7 @@ export const createState = (options: UspOptions): UspState => ({
   removeListeners: () => {},
 });
 
-/** Whether the selection can still be changed. */
+/** Returns whether the selection can still be changed. */
 export const isOpen = ({ closed, confirming }: UspState): boolean => !closed && confirming === null;
 
 export function applyChange(usp: UspState, change: PerkChange): void {
@@ -56,12 +56,12 @@ export function applyChange(usp: UspState, change: PerkChange): void {
   usp.pending.push(change);
 }
 
-/** Reverts a change that the server refused, unless a later change of the campaign is pending. */
+/** Reverts a change that the server rejected, unless a later change of the same campaign is pending. */
 export function undoChange({ selected, pending }: UspState, { campaignId, selected: wasSelected }: PerkChange): void {
   if (!pending.some((later) => later.campaignId === campaignId)) selected[wasSelected ? 'delete' : 'add'](campaignId);
 }
 
-/** Merges the pending changes; the last one of each campaign counts. */
+/** Merges the pending changes. The last change of each campaign takes precedence. */
 export function mergePending({ pending }: UspState): { selected: number[]; unselected: number[] } {
   const last = new Map(pending.map((change) => [change.campaignId, change.selected]));
   const idsWhere = (isSelected: boolean): number[] =>

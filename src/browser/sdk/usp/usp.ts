@@ -3,7 +3,7 @@ import { confirm, flush } from './confirmation.ts';
 import { sendPending } from './pending.ts';
 import { applyChange, createState, isOpen, type PerkChange, type UspOptions, type UspState } from './state.ts';
 
-/** Listens for the confirmation, and sends changes that an earlier page left pending. */
+/** Creates the perks state. Listens for the confirmation event, and sends changes that an earlier page left pending. */
 export function createUsp(options: UspOptions): UspState {
   const usp = createState(options);
   const onConfirmation = (): void => void confirm(usp);
@@ -17,14 +17,14 @@ export function createUsp(options: UspOptions): UspState {
   return usp;
 }
 
-/** Changes the selection without a click of the user. */
+/** Changes the selection without a user click. */
 export function changeSelection(usp: UspState, changes: readonly PerkChange[]): void {
   for (const change of changes) applyChange(usp, change);
   usp.onChange();
   sendPending(usp);
 }
 
-/** Applies a change by the user; ignored if it changes nothing or the selection is confirmed. */
+/** Applies a change made by the user. Changes without effect, or after the confirmation, are ignored. */
 export function setSelected(usp: UspState, campaignId: number, selected: boolean): void {
   if (!isOpen(usp) || usp.selected.has(campaignId) === selected) return;
   applyChange(usp, { campaignId, selected });

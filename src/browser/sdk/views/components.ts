@@ -3,18 +3,18 @@ import { sanitise } from '../sanitise.ts';
 import type { Actions, Answer, Labels, Offer } from '../types.ts';
 import { anchor, button, type Child, h, newId } from './dom.ts';
 
-/** Context of every view. */
+/** Context passed to every view. */
 export type ViewContext = {
   answer: Answer;
   labels: Labels;
   actions: Actions;
-  /** Base URL of the service and of its images. */
+  /** Base URL of the service and its images. */
   base: string;
-  /** Called for every clicked link, before the browser follows it. */
+  /** Called for every clicked link before the browser follows it. */
   onLink: (url: string, event: Event) => void;
 };
 
-/** Whether a click is the second one of a double click, which would hit the next offer. */
+/** Returns whether a click is the second one of a double click, which would hit the next offer. */
 const isRepeatedClick = (event: Event): boolean => (event as MouseEvent).detail > 1;
 
 const link = (context: ViewContext, url: string, text: string, className: string): Child =>
@@ -22,7 +22,7 @@ const link = (context: ViewContext, url: string, text: string, className: string
 
 const newTab = ({ labels }: ViewContext): HTMLElement => h('span', 'sr', ` ${labels.newTab}`);
 
-/** Positive call to action: a real link, which pop-up blockers allow. */
+/** Renders the positive call to action. It is a real link, because pop-up blockers allow links. */
 export function yesButton(context: ViewContext, offer: Offer, className = 'btn yes'): HTMLElement {
   const { styles, settings } = context.answer;
   const shimmer = settings.enable_effect_shimmer_pos_cta ? ' shimmer' : '';
@@ -52,11 +52,11 @@ const userAction = (context: ViewContext, offer: Offer, className: string): Chil
 const canSave = ({ answer: { settings } }: ViewContext, offer: Offer): boolean =>
   settings.enable_wallet && offer.wallet_enabled && offer.save_for_later_url !== '';
 
-/** Third action of a card: to save the offer for later, otherwise the offer's own action. */
+/** Renders the third action of a card. It saves the offer for later, or else is the offer's own action. */
 export const thirdAction = (context: ViewContext, offer: Offer, className: string): Child =>
   canSave(context, offer) ? saveForLater(context, offer, className) : userAction(context, offer, className);
 
-/** Last row of a card: its secondary action, and the terms. */
+/** Renders the last row of a card, with its secondary action and the terms. */
 export const lastRow = (context: ViewContext, offer: Offer, quiet: Child): HTMLElement =>
   h('div', 'row', quiet, terms(context, offer));
 
@@ -74,8 +74,8 @@ function saveForLater(context: ViewContext, offer: Offer, className: string): HT
 }
 
 /**
- * Dialog with the full terms, which are not in the initial view (docs/reference/fetch-offers.md#offer-object), and with
- * an action that does not fit on the card.
+ * Renders the dialog with the full terms, which are not part of the initial view
+ * (docs/reference/fetch-offers.md#offer-object). It also contains an action that does not fit on the card.
  */
 function terms(context: ViewContext, offer: Offer): HTMLElement | null {
   const click = (event: Event): void => {
@@ -88,7 +88,7 @@ function terms(context: ViewContext, offer: Offer): HTMLElement | null {
   if (!text && !further) return null;
   const summary = h('summary', '', html ? context.labels.terms : offer.useraction_cta);
   const details = h('details', 'terms', summary, text, further);
-  // Parse and sanitize the terms when they are opened, which most users never do.
+  // Parse and sanitize the terms only when they are opened, because most users never open them.
   const fill = (): void => {
     if (text) text.append(sanitise(html, context.answer.terms));
   };
@@ -109,7 +109,10 @@ export function header({ styles }: Answer, headingId: string): HTMLElement {
   return h('header', 'header', h('h2', { id: headingId, class: 'heading' }, text), lead && h('p', 'lead', lead));
 }
 
-/** Footer with the disclaimer, and links to all offers and to the privacy pages of the service and of the publisher. */
+/**
+ * Renders the footer with the disclaimer and the links: to all offers, and to the privacy pages of the service and the
+ * publisher.
+ */
 export function footer(answer: Answer, onLink: (url: string, event: Event) => void): HTMLElement {
   const { styles, settings, privacyUrl, offers } = answer;
   const { disclaimer, text, privacy, publisher_name: name, publisher_privacy_policy: publisherUrl } = styles.footer;

@@ -1,12 +1,13 @@
 import { adoptStyle, createStyle } from '../compat.ts';
 
-/** A child of an element; empty values are skipped. */
+/** Child of an element. Empty values are skipped. */
 export type Child = Node | string | null | undefined | false;
 type Attribute = string | boolean | number | null | undefined | ((event: Event) => void);
 
 /**
- * Creates an element. A string in place of `attributes` is its class; functions in it become listeners. String children
- * become text nodes, so that neither HTML nor an inline style can be injected. Each text keeps its own direction.
+ * Creates an element. A string passed as `attributes` is the class name. Functions in `attributes` become event
+ * listeners. String children become text nodes, so that neither HTML nor inline styles can be injected. Each text gets
+ * its own writing direction.
  */
 export function h<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
@@ -47,7 +48,7 @@ export const newId = (): string => `a${++ids}`;
 
 let adopted = '';
 
-/** Loads the fonts of a shadow root's sheet, because browsers only load those of the document. */
+/** Loads the fonts of a shadow root's style sheet, because browsers only load fonts declared in the document. */
 export function adoptFonts(faces: string): void {
   if (faces === adopted) return;
   adopted = faces;

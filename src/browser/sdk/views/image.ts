@@ -1,7 +1,7 @@
 import type { Creative, Offer } from '../types.ts';
 import { h } from './dom.ts';
 
-/** Image URL of an offer: its creative of the first available type, otherwise its primary image, or "". */
+/** Returns the image URL of an offer: the creative of the first available type, or else the primary image, or "". */
 export function imageUrl(offer: Offer, types: readonly string[]): string {
   for (const type of types) {
     const match = offer.creatives.find((creative: Creative) => creative.creative_type === type);
@@ -10,7 +10,7 @@ export function imageUrl(offer: Offer, types: readonly string[]): string {
   return offer.image || (offer.creatives[0]?.url ?? '');
 }
 
-/** Creates a decorative image. Images of the service are requested in the displayed width. */
+/** Creates a decorative image. Images hosted by the service are requested in the displayed width. */
 function imageElement(url: string, base: string, widthPx: number): HTMLElement | null {
   if (url === '') return null;
   const image = h('img', { alt: '', decoding: 'async', error: () => image.remove() });
@@ -20,7 +20,10 @@ function imageElement(url: string, base: string, widthPx: number): HTMLElement |
   return image;
 }
 
-/** Box of fixed shape for the image. It shows the advertiser's initial until the image is loaded, or if it fails. */
+/**
+ * Creates an image box with a fixed shape. It shows the advertiser's initial until the image has loaded, or if it fails
+ * to load.
+ */
 export const media = (offer: Offer, types: readonly string[], base: string, widthPx: number): HTMLElement =>
   h(
     'div',

@@ -16,12 +16,12 @@ import { imageUrl, media } from './image.ts';
 
 const imageTypes = ['offer_image', 'hero_image'];
 
-/** Maximum width of a tile's image, in CSS pixels. */
+/** Maximum image width in a tile, in CSS pixels. */
 const imageWidthPx = 360;
 
 export type MultiView = { element: HTMLElement; tiles: Map<Offer, HTMLElement>; refresh: () => void };
 
-/** Multi offer unit: a grid of offers, with User Selected Perks with a checkbox for each. */
+/** Renders a multi offer unit, which is a grid of offers. With User Selected Perks, each offer has a checkbox. */
 export function multiView(context: ViewContext, offers: readonly Offer[], usp: UspState | null): MultiView {
   const { popup, offerText } = context.answer.styles;
   const withImages =
@@ -70,7 +70,7 @@ function tileText(context: ViewContext, offer: Offer, heading: HTMLElement, chec
   );
 }
 
-/** Checkbox whose accessible name is its label and the offer's title. */
+/** Creates a checkbox whose accessible name consists of its label and the offer title. */
 function perkCheckbox(
   context: ViewContext,
   offer: Offer,

@@ -14,10 +14,10 @@ import {
 import { h } from './dom.ts';
 import { imageUrl, media } from './image.ts';
 
-/** Maximum width of the image, in CSS pixels. */
+/** Maximum image width, in CSS pixels. */
 const imageWidthPx = 480;
 
-/** Single offer unit: one offer, its buttons, and the progress. `index` starts at 0. */
+/** Renders a single offer unit, with one offer, its buttons and the progress. `index` starts at 0. */
 export function singleView(context: ViewContext, offer: Offer, index: number): HTMLElement {
   const { styles, settings, offers } = context.answer;
   const beside = ['left', 'right'].includes(styles.popup.image_position)
@@ -52,7 +52,7 @@ export function singleView(context: ViewContext, offer: Offer, index: number): H
   );
 }
 
-/** Whether the order is "no_first", "reverse", "negative_first" or similar. */
+/** Returns whether the decline button comes first, as in "no_first", "reverse" or "negative_first". */
 const isNoFirst = (order: string): boolean => /^(no|neg|rev)/i.test(order);
 
 function progress(context: ViewContext, index: number): HTMLElement {

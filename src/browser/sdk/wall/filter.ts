@@ -2,10 +2,10 @@ import { button } from '../views/dom.ts';
 import type { Filter } from './source.ts';
 import type { WallState } from './state.ts';
 
-/** Pause in typing before a search starts. */
+/** Pause in typing after which a search starts, in milliseconds. */
 const searchDelayMs = 250;
 
-/** Calls `reload` after each change of the filter. */
+/** Calls `reload` after each filter change. */
 export function listenToFilter(wall: WallState, reload: () => void): void {
   const { search, categories } = wall.layout;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -25,7 +25,7 @@ export function listenToFilter(wall: WallState, reload: () => void): void {
   });
 }
 
-/** Adds a button for each category, and one for all. */
+/** Adds a button for each category, and one for all categories. */
 export function addCategories({ layout: { categories }, words }: WallState, names: readonly string[]): void {
   if (names.length < 2) return;
   for (const name of ['', ...names]) {

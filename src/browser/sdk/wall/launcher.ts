@@ -15,12 +15,13 @@ import { wantsRightToLeft } from '../words.ts';
 import { startWall } from './wall.ts';
 import { loadWallWords } from './words.ts';
 
-/** Timeout of the style sheet in milliseconds; without it the wall is shown unstyled. */
+/** Timeout for loading the style sheet, in milliseconds. If it expires, the wall is shown without styles. */
 const styleTimeoutMs = 5000;
 
 /**
- * `launcher.perkswall.js`: draws the offerwall into the container named by `window.AdConfig`, for the user of
- * `window.AdUser` (docs/reference/fetch-offers.md#offerwall). Nothing throws: failures become `error` events.
+ * Runs `launcher.perkswall.js`, which renders the offerwall into the container set in `window.AdConfig`, for the user
+ * in `window.AdUser` (docs/reference/fetch-offers.md#offerwall). It never throws. Failures are emitted as `error`
+ * events.
  */
 async function install(page: Window, base: string): Promise<void> {
   const bridge = createBridge(page, installOldNames(page as unknown as Record<string, unknown>));
@@ -55,7 +56,7 @@ async function draw({ config, user, base }: Pick<Setup, 'config' | 'user' | 'bas
   startWall({ root, query, base, words, emit, beacons });
 }
 
-/** Query parameters that the hosted page would have. */
+/** Returns the query parameters that the hosted page would have. */
 const queryOf = (fields: Record<string, unknown>): URLSearchParams =>
   new URLSearchParams(
     queryText(
@@ -66,7 +67,8 @@ const queryOf = (fields: Record<string, unknown>): URLSearchParams =>
   );
 
 /**
- * Loads the wall's style sheet in the publisher's theme, as a constructed sheet, which strict policies of pages allow.
+ * Loads the wall's style sheet in the publisher's theme. It is a constructed style sheet, because strict content
+ * security policies allow these.
  */
 async function loadStyle(base: string, query: URLSearchParams): Promise<Style | null> {
   const names = ['accountId', 'themeId', 'placement'].filter((name) => query.has(name));

@@ -3,10 +3,13 @@ import type { Answer } from '../types.ts';
 import { anchor, h } from '../views/dom.ts';
 import type { WallWords } from './words.ts';
 
-/** Elements of the page, empty until the first offers are loaded. */
+/** Page elements of the wall, which are empty until the first offers are loaded. */
 export type Layout = ReturnType<typeof createLayout>;
 
-/** @param standalone whether the wall has its own heading and logo */
+/**
+ * Creates the page elements of the wall.
+ * @param standalone whether the wall has its own heading and logo
+ */
 export function createLayout(root: HTMLElement, { offerwall: words }: WallWords, standalone: boolean) {
   const search = h('input', {
     type: 'search',
@@ -27,10 +30,7 @@ export function createLayout(root: HTMLElement, { offerwall: words }: WallWords,
   return { root, standalone, header, search, categories, featured, grid, status, more, footer };
 }
 
-/**
- * Applies the publisher's logo and privacy page, which come with the first response. The colors are in the page
- * already.
- */
+/** Applies the publisher's logo and privacy page link from the first response. The page already has the colors. */
 export function applyBranding(
   { standalone, header, footer }: Layout,
   { styles, privacyUrl }: Answer,

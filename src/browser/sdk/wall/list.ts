@@ -15,7 +15,7 @@ import { defaults, type WallWords } from './words.ts';
 /** Number of offers in the featured row. */
 const featuredCount = 3;
 
-/** Loads the next page of the current filter, unless a page is being loaded. */
+/** Loads the next page for the current filter, unless a page is already loading. */
 export async function loadMore(wall: WallState): Promise<void> {
   if (wall.loading) return;
   const { generation, offersByElement } = wall;
@@ -37,7 +37,7 @@ export async function loadMore(wall: WallState): Promise<void> {
   }
 }
 
-/** Clears the list and loads it again after a change of the filter. */
+/** Clears the list and loads it again after a filter change. */
 export function reload(wall: WallState): void {
   const { featured, grid } = wall.layout;
   wall.generation += 1;
@@ -87,7 +87,10 @@ function start(wall: WallState, answer: Answer, { categories, total }: WallPage)
   addCategories(wall, categories);
 }
 
-/** Whether the link of an offer has `open=1`; the offer then comes first. */
+/**
+ * Returns whether to open the details of the first offer. This is requested by `open=1` in the signed link of an offer,
+ * which then comes first.
+ */
 const opensFirstOffer = ({ query, filter }: WallState): boolean =>
   query.has('t') && query.get('open') === '1' && filter.text === '';
 

@@ -5,7 +5,7 @@ import { activation } from '../page.ts';
 import { startWall } from './wall.ts';
 import { loadWallWords } from './words.ts';
 
-/** The hosted offerwall: a separate page in a browser, a frame or a web view. */
+/** Starts the hosted offerwall, which is a separate page in a browser, a frame or a web view. */
 async function start(): Promise<void> {
   const { origin, search } = window.location;
   const { emit } = createEmitter(() => undefined, createBridge(window));
@@ -15,7 +15,7 @@ async function start(): Promise<void> {
     base: origin,
     words: await loadWallWords({}, origin),
     emit: (event, payload) => {
-      // Post to any origin, because the publisher decides which hosts may frame the page.
+      // Post to any origin, because the publisher decides which hosts may embed the page in a frame.
       if (window.parent !== window) window.parent.postMessage({ name: event, ...payload }, '*');
       return emit(event, payload);
     },
@@ -23,5 +23,5 @@ async function start(): Promise<void> {
   });
 }
 
-/** Opens no session while a browser prerenders the page. */
+/** Wait for activation, so that no session is opened while a browser prerenders the page. */
 void Promise.resolve(activation()).then(start);

@@ -5,33 +5,36 @@ import { withRetries } from '../retry.ts';
 import type { Answer } from '../types.ts';
 import { defaults } from './words.ts';
 
-/** Search text and category; the empty text and null do not filter. */
+/** Search text and category. An empty text and a null category do not filter. */
 export type Filter = { text: string; category: string | null };
 
 export type WallPage = {
   answer: Answer;
   total: number;
-  /** null on the last page. */
+  /** Cursor of the next page, or null on the last page. */
   nextCursor: string | null;
   categories: string[];
 };
 
-/** Loads a page. The first call opens a session, which later calls continue. Errors: SdkError */
+/**
+ * Loads a page of offers. The first call opens a session that later calls continue.
+ * @throws SdkError
+ */
 export type WallSource = (filter: Filter, cursor: string | null) => Promise<WallPage>;
 
 /** Number of offers per page. */
 const pageSize = 24;
 
-/** Parameters of a page's URL that do not belong to the user. */
+/** URL parameters of the page that are not user data. */
 const pageParameters = ['accountId', 'sdk_id', 'standalone', 'language', 'lang', 'open', 'key', 'api_key'];
 
-/** Whether the service accepts an attribute, because a link may contain anything. */
+/** Returns whether the service accepts a parameter as an attribute. A link may contain any parameters. */
 const isAttribute = ([name, value]: [string, string]): boolean =>
   /^[\w.-]{1,64}$/.test(name) && !['__proto__', 'constructor', 'prototype'].includes(name) && value.length <= 512;
 
 /**
- * Creates the source of the page's URL: by the signed link of an offer (`t`), or by the publisher's SDK id
- * (`accountId`).
+ * Creates the offer source for the page's URL, which contains either the signed link of an offer (`t`) or the
+ * publisher's SDK id (`accountId`).
  */
 export function createSource(base: string, query: URLSearchParams): WallSource {
   let session: string | null = null;
@@ -52,7 +55,10 @@ function urlOf(base: string, query: URLSearchParams, search: URLSearchParams): s
   return `${base}${token === null ? '/native/v4/offerwall.json' : '/offerwall/offers.json'}?${search}`;
 }
 
-/** Body with all other parameters, which describe the user (docs/reference/fetch-offers.md#offerwall). */
+/**
+ * Returns the request body with all other parameters, which describe the user
+ * (docs/reference/fetch-offers.md#offerwall).
+ */
 function bodyOf(query: URLSearchParams): Record<string, string> {
   if (query.has('t')) return {};
   const attributes = [...query].filter(([name, value]) => !pageParameters.includes(name) && value !== '');

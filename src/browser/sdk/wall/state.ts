@@ -6,31 +6,36 @@ import type { WallWords } from './words.ts';
 
 export type WallOptions = {
   root: HTMLElement;
-  /** Parameters of the page's URL. */
+  /** URL parameters of the page. */
   query: URLSearchParams;
   /** Origin of the service. */
   base: string;
   words: WallWords;
-  /** Notifies the host of an event. @returns false if the host prevents the navigation */
+  /**
+   * Notifies the host page or app of an event.
+   * @returns false if the host prevents the navigation
+   */
   emit: Emit;
   beacons: Beacons;
 };
 
-/** State that the list, the filter and the wall share. */
+/** State shared by the list, the filter and the wall. */
 export type WallState = WallOptions & {
   layout: Layout;
   loadPage: WallSource;
   onLink: (url: string, event: Event) => void;
   filter: Filter;
   offersByElement: Map<Element, Offer>;
-  /** Cursor of the next page; null before the first page, or after the last one. */
+  /** Cursor of the next page. Null before the first page and after the last one. */
   cursor: string | null;
-  /** Incremented by every new filter; responses to an older one are dropped. */
+  /** Number that each new filter increments. Responses for an earlier filter are dropped. */
   generation: number;
   loading: boolean;
-  /** Whether the first page has arrived. */
+  /** Whether the first page has loaded. */
   started: boolean;
-  /** Offer whose close beacon is sent when the page is left; a later search may have removed it. */
+  /**
+   * Offer whose close beacon is fired when the user leaves the page. A later search may have removed it from the list.
+   */
   lastSeen: Offer | null;
 };
 

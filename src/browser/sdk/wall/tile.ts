@@ -5,15 +5,15 @@ import type { WallWords } from './words.ts';
 
 export type TileContext = {
   answer: Answer;
-  /** Origin of the service and of its images. */
+  /** Origin of the service and its images. */
   base: string;
   words: WallWords;
-  /** Called for every clicked link; a host app opens it in place of the browser. */
+  /** Called for every clicked link. A host app can open the link instead of the browser. */
   onLink: (url: string, event: Event) => void;
   openDetails: (offer: Offer) => void;
 };
 
-/** Tile of an offer; a featured one is wider and has its large image. */
+/** Renders the tile of an offer. A featured tile is wider and shows the large image. */
 export function tile(offer: Offer, context: TileContext, featured: boolean): HTMLElement {
   const types = featured ? ['hero_image', 'offer_image'] : ['offer_image', 'icon_image'];
   const text = featured ? offer.description : offer.short_description;
@@ -41,7 +41,7 @@ export function tile(offer: Offer, context: TileContext, featured: boolean): HTM
   );
 }
 
-/** Positive call to action: a real link, which pop-up blockers allow. */
+/** Renders the positive call to action. It is a real link, because pop-up blockers allow links. */
 export const takeLink = (offer: Offer, { onLink, words }: TileContext): HTMLElement =>
   anchor(
     offer.click_url,

@@ -4,10 +4,10 @@ import { loadMore, reload } from './list.ts';
 import { createSource } from './source.ts';
 import type { WallOptions, WallState } from './state.ts';
 
-/** Distance below the viewport, in CSS pixels, at which the end of the list triggers loading the next page. */
+/** Distance of the list's end below the viewport at which the next page is loaded, in CSS pixels. */
 const preloadDistancePx = 600;
 
-/** Shows the wall: a featured row, a grid that grows with scrolling, search and categories. */
+/** Starts the wall: a featured row, a grid that grows while scrolling, a search and categories. */
 export function startWall(options: WallOptions): void {
   const { root, query, base, words, emit, beacons } = options;
   const layout = createLayout(root, words, !['0', 'false'].includes(query.get('standalone') ?? ''));
@@ -17,7 +17,8 @@ export function startWall(options: WallOptions): void {
     layout,
     loadPage: createSource(base, query),
     onLink: (url, event) => {
-      // The link then navigates: a host that opens it from the event cancels that in its navigation delegate.
+      // The link then navigates, unless the host returns false. A host app that opens the URL from the event cancels
+      // the navigation in its navigation delegate.
       if (emit('url_clicked', { target_url: url, url }) === false) event.preventDefault();
     },
     filter: { text: '', category: null },
@@ -30,7 +31,7 @@ export function startWall(options: WallOptions): void {
   };
   listenToFilter(wall, () => reload(wall));
   more.addEventListener('click', () => void loadMore(wall));
-  // Without it (before iOS 12.2) the user presses the button.
+  // Without IntersectionObserver (before iOS 12.2), the user presses the button to load more offers.
   if (typeof IntersectionObserver === 'function')
     new IntersectionObserver(
       (entries) => entries.some(({ isIntersecting }) => isIntersecting) && !more.hidden && void loadMore(wall),

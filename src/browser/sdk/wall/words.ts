@@ -18,17 +18,17 @@ type Name =
   | 'failed'
   | 'details';
 
-/** Texts of the offerwall itself (src/platform/i18n), in addition to those it shares with the unit. */
+/** Texts of the offerwall (src/platform/i18n), in addition to those it shares with the unit. */
 export type WallWords = Words & { labels: Labels; offerwall: Record<Name, string> };
 
-/** Defaults of every wall, which has no unit to share them with. */
+/** Default settings of the wall, which does not load the unit file. */
 export const defaults = { settings: defaultSettings, styles: defaultStyles, terms: termsRules };
 
-/** English texts, inserted by the build (scripts/build-sdk.ts). */
+/** English texts, inserted at build time (scripts/build-sdk.ts). */
 declare const WALL_WORDS: WallWords['offerwall'];
 declare const UNIT_LABELS: Labels;
 
-/** Loads the texts in the page's language. */
+/** Loads the offerwall texts in the page's language. */
 export async function loadWallWords(config: AdConfig, base: string): Promise<WallWords> {
   const words = await loadWords(config, base);
   return { offerwall: WALL_WORDS, ...words, labels: words.unit.labels ?? UNIT_LABELS };

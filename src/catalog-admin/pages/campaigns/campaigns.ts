@@ -41,7 +41,7 @@ const editors = 'manager';
 
 const canEdit = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, editors);
 
-/** Pages of campaigns: landing page, payout and targeting of offers. */
+/** Registers the campaign pages: landing page, payout and targeting. */
 export function campaignPages(app: App, services: PageServices): void {
   const { management, deps, extensions } = services;
   const { reach, campaignCards } = extensions;
@@ -116,7 +116,7 @@ export function campaignPages(app: App, services: PageServices): void {
   });
 }
 
-/** Returns a function that lists the warnings for a saved campaign. */
+/** Returns a function that lists the warnings about a saved campaign. */
 const warningsIn =
   ({ management, additions }: PageServices) =>
   async (context: PublisherContext, view: View): Promise<Warning[]> =>
@@ -127,7 +127,7 @@ const warningsIn =
           ...(await warningsBeside(additions, campaigns, work, view)),
         ]);
 
-/** Adds the delivery state and the usage of budgets to a row. */
+/** Adds the delivery state and budget usage to a row. */
 const deliveredIn = async (
   { management, additions }: PageServices,
   context: PublisherContext,
@@ -137,7 +137,7 @@ const deliveredIn = async (
 
 const nameOf = (row: View): string => String(row.name);
 
-/** Kill switch of a campaign or its advertiser, as in the snapshot. */
+/** Level at which the kill switch stops a campaign according to the snapshot, if any. */
 const stoppedOf = ({ publisher }: { publisher: Publisher }, id: unknown): Campaign['stopped'] =>
   publisher.index.offers.find(({ campaign }) => campaign.id === Number(id))?.campaign.stopped ?? null;
 
@@ -148,7 +148,7 @@ function registerReach(pages: Pages<PublisherContext>, reach: PageServices['exte
   }));
 }
 
-/** Panel with the reach of the campaign, next to its form. */
+/** Returns a function that renders the reach panel next to the campaign form. */
 const besideOf =
   (reach: NonNullable<PageServices['extensions']['reach']>) =>
   (context: PublisherContext, { values }: Editing) =>
@@ -173,7 +173,7 @@ const tagActions: readonly BulkAction[] = [
   },
 ];
 
-/** Whether a warning is about a field of this page. The form then stays open after saving. */
+/** Whether a warning is about a field on this page. If so, the form stays open after saving. */
 const isFixedHere = ({ path }: Warning): boolean => /^\/(rules\/|goal\/|landing_url$)/.test(path);
 
 const noticesOf = (context: PublisherContext, view: View, warnings: readonly Warning[]): Html =>
@@ -220,7 +220,7 @@ const campaignCells = ({ path }: PublisherContext, row: View) => [
   link(path(`/offers?campaign_id=${row.id}`), t('nav.offers')),
 ];
 
-/** Columns that are read by their schemas. */
+/** Columns whose form values are parsed by their schemas. */
 const plainColumns = [
   ...['advertiser_id', 'name', 'category', 'active', 'priority', 'weight', 'ranking', 'is_product', 'is_loyalty'],
   ...['offer_description', 'landing_url', 'click_id_param', 'opt_out_days', 'payout_kind', 'payout_amount'],

@@ -7,7 +7,7 @@ import { type Choice, type FormBuilder, isNested, type Nested } from '../../../s
 import { rowList } from '../../../shell/row-list.ts';
 import type { RulesPart } from './rules-part.ts';
 
-/** Units of a rolling window (minutes), longest first. */
+/** Units for entering a rolling window, longest first, with their length in minutes. */
 const units = [
   { value: 'day', text: 'campaigns.days', minutes: 1440 },
   { value: 'hour', text: 'campaigns.hours', minutes: 60 },
@@ -20,7 +20,7 @@ const unitChoices = (): Choice[] => [
 ];
 
 type CapKind = {
-  /** Fields in addition to those of the window. */
+  /** Cap properties that are shown as form fields. */
   fields: readonly string[];
   toForm: (cap: Nested) => Record<string, string>;
   read: (fields: Fields, prefix: string) => Record<string, unknown>;
@@ -41,7 +41,7 @@ const frequency: CapKind = {
   }),
 };
 
-/** Reads a window in minutes; null for lifetime. Invalid numbers are left for validation to reject. */
+/** Reads a window, in minutes, or null for lifetime. Invalid numbers are left for validation to reject. */
 function readWindow(fields: Fields, prefix: string): number | string | null {
   const unit = fields.text(`${prefix}.window_unit`);
   if (unit === 'lifetime') return null;
@@ -61,8 +61,8 @@ const total: CapKind = {
 };
 
 /**
- * Fields of a list of caps.
- * @param prefix prefix of the field names: empty, or ending with a dot
+ * Creates the form fields for a list of caps.
+ * @param prefix prefix of the field names; empty, or ending with a dot
  */
 const capsPart = (prefix: string, path: string, kind: CapKind): RulesPart => ({
   path,
@@ -95,17 +95,17 @@ const choicesOf = (values: readonly string[]): Choice[] =>
 
 const eventChoices = (): Choice[] => capEvents.map((value) => ({ value, text: t(`campaigns.event_${value}`) }));
 
-/** Choices of own events. The current event of a cap is included even if it no longer exists. */
+/** Returns the own events as choices. The current event of a cap is included even if it is no longer defined. */
 const ownChoices = (ownKinds: readonly OwnKind[], current: FormValue | undefined): Choice[] =>
   [...new Set([...ownKinds, ...(isOwnKind(String(current)) ? [String(current)] : [])])].map((value) => ({
     value,
     text: t('campaigns.event_own', splitKind(value)),
   }));
 
-/** Scopes of caps. `campaign` comes first because the first scope is the default of a new cap. */
+/** Cap scopes. `campaign` comes first because the first scope is the default for a new cap. */
 const scopes = ['campaign', ...capScopes.filter((scope) => scope !== 'campaign')];
 
-/** Fields for frequency caps: the maximum number of events for one user in a rolling window. */
+/** Renders the fields for frequency caps: the maximum number of events per user in a rolling window. */
 export const frequencyCapFields = (form: FormBuilder, prefix: string, ownKinds: readonly OwnKind[]): Html =>
   rowList(form, {
     name: `${prefix}frequency_caps`,
@@ -124,7 +124,7 @@ export const frequencyCapFields = (form: FormBuilder, prefix: string, ownKinds: 
       ${form.select(`${at}.scope`, { label: t('campaigns.countedBy'), of, choices: choicesOf(scopes) })}`,
   });
 
-/** Fields for total caps: the maximum number of events over all users. */
+/** Renders the fields for total caps: the maximum number of events over all users. */
 export const totalCapFields = (form: FormBuilder, prefix: string, ownKinds: readonly OwnKind[]): Html =>
   rowList(form, {
     name: `${prefix}total_caps`,

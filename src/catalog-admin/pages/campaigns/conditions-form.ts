@@ -8,8 +8,9 @@ import { rowButton, rowList } from '../../../shell/row-list.ts';
 import { parseStored, type RulesPart, storedField } from './rules-part.ts';
 
 /**
- * The form shows conditions as groups of comparisons: either any group must match with all of its comparisons, or all
- * groups must match with any of theirs. Deeper trees have no fields and are stored unchanged.
+ * The form shows conditions as groups of comparisons. Either at least one group must match with all its comparisons, or
+ * every group must match with at least one. More deeply nested conditions have no form fields and are preserved
+ * unchanged.
  */
 
 const path = 'conditions';
@@ -42,7 +43,7 @@ const matchChoices = () => [
 
 const isComparison = (condition: Condition): condition is Comparison => !('all' in condition || 'any' in condition);
 
-/** Converts a condition to groups, or returns null if it is nested deeper or needs both kinds of groups. */
+/** Converts a condition to groups. Returns null if it is nested more deeply, or mixes both kinds of groups. */
 function toGroups(condition: Condition): Groups | null {
   if (isComparison(condition)) return { match: 'any', groups: [[condition]] };
   if ('all' in condition && condition.all.every(isComparison)) return { match: 'any', groups: [condition.all] };
@@ -58,7 +59,7 @@ function toGroups(condition: Condition): Groups | null {
   return { match, groups: nested };
 }
 
-/** Returns the smallest equivalent condition. */
+/** Converts groups to the smallest equivalent condition. */
 function fromGroups({ match, groups: all }: Groups): Condition | undefined {
   const within = (parts: readonly Comparison[]): Condition => {
     if (parts.length === 1) return parts[0] as Comparison;
@@ -97,7 +98,10 @@ function read(fields: Fields): Condition | undefined {
   return fromGroups({ match, groups: Array.from({ length: fields.rowCount(groups) }, (_, group) => rowsOf(group)) });
 }
 
-/** Reads one row. An unedited row keeps the type of its value, because 50 and "50" look the same. */
+/**
+ * Reads a comparison from a form row. An unedited row keeps the type of its stored value, because 50 and "50" look the
+ * same in the form.
+ */
 function readRow(fields: Fields, at: string, storedComparisons: readonly Comparison[]): Comparison {
   const [key, op, value] = [fields.text(`${at}.key`), fields.text(`${at}.op`), fields.text(`${at}.value`)];
   const stored = storedComparisons.find((comparison) => isDeepStrictEqual(rowOf(comparison), { key, op, value }));
@@ -109,7 +113,7 @@ function readRow(fields: Fields, at: string, storedComparisons: readonly Compari
   return { key, op: op as 'equals', value };
 }
 
-/** Checks the stored rules, because the hidden field may have been changed in the browser. */
+/** Validates the stored rules, because the hidden field may have been tampered with in the browser. */
 const isCondition = (value: unknown): value is Condition => checkCondition(value, '').length === 0;
 
 function comparisonsIn(condition: unknown): Comparison[] {
@@ -120,7 +124,7 @@ function comparisonsIn(condition: unknown): Comparison[] {
 
 export const conditionsPart: RulesPart = { path, toForm, read };
 
-/** Moves errors of a comparison to its row in the form. */
+/** Maps errors in a comparison to its form row. */
 export function conditionErrors(errors: FieldErrors, fields: Fields): FieldErrors {
   const match = fields.text(`${name}.match`) === 'all' ? 'all' : 'any';
   return errors.map((error) => {
@@ -136,7 +140,7 @@ export function conditionErrors(errors: FieldErrors, fields: Fields): FieldError
 }
 
 /**
- * Fields for conditions.
+ * Renders the condition fields.
  * @param attributes URL that suggests names of custom attributes
  */
 export function conditionFields(form: FormBuilder, attributes: string): Html {

@@ -6,7 +6,7 @@ import { badge, notice } from '../../../shell/components.ts';
 import { count, moneyFormat } from '../../../shell/format.ts';
 import { type Choice, filterSelect } from '../../../shell/forms.ts';
 
-/** Badge tones of delivery states. */
+/** Badge colours, by delivery state. */
 const tones = {
   delivering: 'good',
   limited: 'warn',
@@ -19,7 +19,7 @@ const tones = {
 
 type State = keyof typeof tones;
 
-/** An entry of `usage` in the API format. */
+/** Entry of `usage`, in the API format. */
 type Usage = {
   publisher_id: number | null;
   metric: string;
@@ -31,12 +31,12 @@ type Usage = {
   exhausted: boolean;
 };
 
-/** A campaign with the fields that other modules add. */
+/** Campaign view with the fields that other modules add. */
 type DeliveredView = View & { delivery_state?: State; usage?: readonly Usage[] };
 
 const stateText = (state: State): string => t('campaigns.deliveryState', { state });
 
-/** Filter by delivery state for a list of campaigns. */
+/** Renders the delivery state filter of the campaign list. */
 export const deliveryFilter = (selected: string): Html =>
   filterSelect(
     'delivery_state',
@@ -45,7 +45,7 @@ export const deliveryFilter = (selected: string): Html =>
     selected,
   );
 
-/** Badge of a campaign's state with the exhausted limit. */
+/** Renders a badge with the campaign's state and exhausted limit. */
 export function deliveryCell(row: View): Html {
   const { delivery_state: state } = row as DeliveredView;
   if (state === undefined) return nothing;
@@ -53,14 +53,14 @@ export function deliveryCell(row: View): Html {
   return html`${badge(stateText(state), tones[state])}${reason !== null && html`<br><small>${reason}</small>`}`;
 }
 
-/** Notice on the page of a campaign if a budget or total cap has no room for the next event. */
+/** Renders a notice for the campaign page if a budget or total cap has no room for the next event. */
 export function exhaustedNotice(row: View): Html {
   const { delivery_state: state } = row as DeliveredView;
   const reason = state === 'exhausted' ? exhaustedText(row) : null;
   return reason === null ? nothing : notice('warn', html`<p>${reason} ${t('campaigns.exhaustedUntil')}</p>`);
 }
 
-/** Describes the first limit that has no room for the next event, or returns null. */
+/** Describes the first limit without room for the next event. Returns null if there is none. */
 function exhaustedText(row: View): string | null {
   const { usage = [], payout_currency: currency, payout_kind: kind } = row as DeliveredView;
   const limits = usage.filter(({ exhausted }) => exhausted);

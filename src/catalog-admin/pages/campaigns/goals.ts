@@ -12,7 +12,7 @@ import { campaigns } from '../../resources/campaigns.ts';
 import { figuresOf, type PageServices } from '../services.ts';
 import { deliveryCell } from './delivery.ts';
 
-/** Hidden field with the stored instant, next to the time by which a goal is to be met. */
+/** Name of the hidden field with the stored deadline of a goal, next to the editable deadline field. */
 const storedBy = 'goal.by.was';
 
 /** Converts a goal to form values. */
@@ -27,7 +27,7 @@ export function goalToForm(goal: unknown, timeZone: string): Record<string, Form
   };
 }
 
-/** Reads a goal from form values, or null. */
+/** Reads a goal from form values. Returns null if no goal is set. */
 export const readGoal = (fields: Fields, timeZone: string) =>
   fields.text('goal.metric') === ''
     ? null
@@ -61,7 +61,7 @@ export const goalFields = (form: FormBuilder, timeZone: string): Html =>
       <p class="hint">${t('campaigns.goalLead')}</p>`,
   );
 
-/** Computed columns of campaigns: the delivery state, the goal, and the figures of the last days. */
+/** Returns the computed columns of the campaign list: delivery state, goal, and recent figures. */
 export function campaignFigures(services: PageServices): { figures: Figures<PublisherContext> } {
   const { figures } = figuresOf(services, { dimension: 'campaign', key: (row) => Number(row.id) });
   const { management, additions } = services;

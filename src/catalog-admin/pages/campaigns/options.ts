@@ -13,13 +13,13 @@ import { countryName, languageName, perLocale } from '../../../shell/format.ts';
 import { type Choice, type PickerOptions, splitList } from '../../../shell/forms.ts';
 import type { Pages } from '../../../shell/pages.ts';
 
-/** Kinds of values that a search field offers. */
+/** Kind of value that a search field suggests. */
 type OptionKind = keyof typeof sources;
 
-/** Returns the source of a field's choices, and the labels of its current values. */
+/** Returns the suggestion source for a field, and the labels of its current values. */
 export type Picker = (kind: OptionKind, value: FormValue) => PickerOptions;
 
-/** Maximum number of choices in a response. */
+/** Maximum number of suggestions in a response. */
 const maxOptions = 20;
 
 type Scope = {
@@ -37,7 +37,7 @@ const countryLists = perLocale((locale) => {
   return countryCodes.map((code) => ({ value: code, text: countryName(code) })).sort((a, b) => compare(a.text, b.text));
 });
 
-/** Languages that the unit has texts for. Other languages can be typed. */
+/** Languages that the offer unit is translated into. Other languages can be typed in. */
 const languageChoices = perLocale(() => Object.keys(languages).map((tag) => ({ value: tag, text: languageName(tag) })));
 
 const fixed = (values: readonly string[]) => () => plain(values);
@@ -45,7 +45,7 @@ const campaignsOf = ({ offers }: { offers: () => readonly Offer[] }): Campaign[]
   ...new Set(offers().map(({ campaign }) => campaign)),
 ];
 
-/** Returns values of recent requests, after the well-known ones. */
+/** Returns well-known values, followed by other values from recent requests. */
 const recentValues =
   (kind: SeenKind, wellKnown: readonly string[] = []) =>
   async ({ publisher, seenValues }: Scope): Promise<Choice[]> => {
@@ -66,7 +66,7 @@ const sources = {
   browsers: recentValues('browsers', ['chrome', 'safari', 'firefox', 'edge']),
   languages: () => languageChoices(''),
   attributes: recentValues('attributes'),
-  // Categories of campaigns come before those of the taxonomy.
+  // Categories used by campaigns come before the taxonomy categories.
   categories: (scope: Scope) => {
     const own = distinct(campaignsOf(scope).map(({ category }) => category));
     const names = new Set(own.map(({ value }) => plainCategory(value)));
@@ -90,7 +90,7 @@ const sources = {
   ],
 } satisfies Record<string, (scope: Scope) => readonly Choice[] | Promise<readonly Choice[]>>;
 
-/** Kinds that accept only listed values. */
+/** Option kinds that accept only listed values. */
 const closedKinds: ReadonlySet<OptionKind> = new Set([
   'countries',
   'audiences',
@@ -101,10 +101,10 @@ const closedKinds: ReadonlySet<OptionKind> = new Set([
   'advertisers',
 ]);
 
-/** Kinds whose values are ids, which need labels. */
+/** Option kinds whose values are ids, and therefore need labels. */
 const idKinds: ReadonlySet<OptionKind> = new Set(['offers', 'campaigns', 'advertisers']);
 
-/** `GET …/options?kind=countries&q=ger`: the choices that match a text, as list items. */
+/** Registers `GET …/options?kind=countries&q=ger`, which returns the choices that match a text as list items. */
 export function optionPages(
   pages: Pages<PublisherContext>,
   { deps, extensions }: { deps: { catalog: CatalogStore; config: Config }; extensions: PageExtensions },
@@ -119,7 +119,7 @@ export function optionPages(
 
 const isKind = (kind: string): kind is OptionKind => Object.hasOwn(sources, kind);
 
-/** A publisher's own offers, and the offers served to it. */
+/** Scope of the suggestions: the publisher's own offers, and the offers served to it. */
 const scopeOf = ({ catalog }: { catalog: CatalogStore }, publisher: Publisher): Omit<Scope, 'seenValues'> => ({
   publisher,
   offers: () =>
@@ -129,7 +129,7 @@ const scopeOf = ({ catalog }: { catalog: CatalogStore }, publisher: Publisher): 
     ),
 });
 
-/** Returns the choices that match a text. Those that begin with it come first. */
+/** Returns the choices that match a text. Those that start with the text come first. */
 function matching(choices: readonly Choice[], text: string): Choice[] {
   const query = text.trim().toLowerCase();
   const rank = ({ value, text: label }: Choice): number => {
@@ -151,7 +151,7 @@ const item = ({ value, text }: Choice): Html => html`
     ${text}${value !== text && html` <small>${value}</small>`}
   </li>`;
 
-/** Creates the search fields of a page. */
+/** Creates the picker for the search fields of a page. */
 export function createPicker(deps: { catalog: CatalogStore }, { path, publisher }: PublisherContext): Picker {
   const scope = { ...scopeOf(deps, publisher), seenValues: undefined };
   return (kind, value) => {
@@ -162,7 +162,9 @@ export function createPicker(deps: { catalog: CatalogStore }, { path, publisher 
   };
 }
 
-/** Own events that caps of a publisher's campaigns can count: those of the publisher and those of the advertisers. */
+/**
+ * Returns the own events that caps of a publisher's campaigns can count: those of the publisher and of its advertisers.
+ */
 export const ownKindsFor = (deps: { catalog: CatalogStore }, publisher: Publisher): OwnKind[] =>
   [
     ...new Set([

@@ -20,7 +20,7 @@ type Publishers = ReadonlyMap<number, Publisher>;
 const nameOf = (publishers: Publishers, id: unknown): string =>
   publishers.get(Number(id))?.name ?? t('campaigns.publisherName', { id: String(id) });
 
-/** Table of the publishers that a campaign is served to. `editPath` is null if the viewer may not edit. */
+/** Renders the table of publishers that a campaign is served to. `editPath` is null if the viewer may not edit. */
 export function provisionTable(
   campaign: View,
   rows: readonly View[],
@@ -54,7 +54,10 @@ export function provisionTable(
   );
 }
 
-/** Describes the caps of a provision. An empty list overrides the campaign's caps too: there are no caps. */
+/**
+ * Describes the caps of a provision. An empty list also overrides the campaign's caps, and means that there are no
+ * caps.
+ */
 function capsText({ frequency_caps: frequency, total_caps: totals }: View): string {
   const count = [frequency, totals].flatMap((caps) => (caps as unknown[] | null) ?? []).length;
   if (count > 0) return t('campaigns.overridden', { count });
@@ -66,7 +69,9 @@ const publisherChoices = (publishers: Publishers): Choice[] =>
     .map(({ id, name }) => ({ value: String(id), text: name }))
     .sort((a, b) => a.text.localeCompare(b.text));
 
-/** Select field with the publishers that the campaign is not served to yet, if any. */
+/**
+ * Renders a select field with the publishers that the campaign is not served to yet. Renders nothing if there are none.
+ */
 export function publisherChooser(action: string, publishers: Publishers, rows: readonly View[]): Html {
   const served = new Set(rows.map((row) => String(row.publisher_id)));
   const choices = publisherChoices(publishers).filter(({ value }) => !served.has(value));
@@ -87,15 +92,15 @@ type Editor = {
   rows: readonly View[];
   publishers: Publishers;
   ownKinds: readonly OwnKind[];
-  /** Id of the publisher that is edited. */
+  /** Id of the publisher whose provision is edited. */
   to: string;
-  /** Path of the page. */
+  /** URL path of the page. */
   at: string;
   refused: { typed: FormValues; errors: FieldErrors } | null;
 };
 
 /**
- * Form of a provision.
+ * Renders the form of a provision.
  * @throws AppError `not_found` for an unknown publisher
  */
 export function provisionCard(context: PublisherContext, editor: Editor): Html {
@@ -151,7 +156,7 @@ const provisionFields = (form: FormBuilder, campaign: View, ownKinds: readonly O
 
 const parts = capParts('');
 
-/** Form values of a provision. A new provision serves the campaign without overrides. */
+/** Converts a provision to form values. A new provision has no overrides. */
 function provisionToForm(stored: View | undefined): FormValues {
   const { frequency_caps = null, total_caps = null } = stored ?? {};
   return {

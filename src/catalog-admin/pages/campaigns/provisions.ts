@@ -26,7 +26,8 @@ const path = '/campaigns/:key/publishers';
 type Refused = { typed: FormValues; errors: FieldErrors };
 
 /**
- * Pages of the publishers that a campaign is served to, with their overrides. Only operators can add other publishers.
+ * Registers the pages for the publishers that a campaign is served to, and their overrides. Only operators can add
+ * other publishers.
  */
 export function provisionPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);

@@ -33,18 +33,18 @@ const partsOf = (timeZone: string): readonly RulesPart[] => [
   exclusionGroupsPart,
 ];
 
-/** Converts rules to form values. */
+/** Converts campaign rules to form values. */
 export const rulesToForm = (rules: unknown, timeZone: string): Record<string, FormValue> =>
   partsToForm(partsOf(timeZone), isNested(rules) ? rules : {});
 
-/** Reads rules from form values, without defaults. */
+/** Reads campaign rules from form values. Default values are left out. */
 export const readRules = (fields: Fields, timeZone: string): Nested => readParts(partsOf(timeZone), fields);
 
-/** Maps errors to the fields that show the values. */
+/** Maps validation errors to the form fields that show the values. */
 export const ruleErrors = (errors: FieldErrors, fields: Fields): FieldErrors =>
   conditionErrors(scheduleErrors(errors, fields), fields);
 
-/** Fields for targeting, schedule and caps of a campaign. */
+/** Renders the fields for a campaign's targeting, schedule and caps. */
 export const rulesFields = (
   form: FormBuilder,
   timeZone: string,
@@ -72,7 +72,7 @@ export const rulesFields = (
     ]),
   )}`;
 
-/** Fields for the competition with other campaigns. */
+/** Renders the fields that control how a campaign competes with others. */
 export const competitionFields = (form: FormBuilder, picker: Picker): Html => html`
   ${form.input('rules.exclusion_groups', {
     label: t('campaigns.exclusionGroups'),

@@ -2,26 +2,26 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Fields, type FormValue, fieldsOf } from '../../../shell/context.ts';
 import { isNested, type Nested, readJson, valueAt, withoutValue, withValue } from '../../../shell/forms.ts';
 
-/** A value in the rules, and the form fields that show it. */
+/** Mapping between a value in the rules and the form fields that show it. */
 export type RulesPart = {
-  /** Path in the rules, such as `schedule.start_at`. */
+  /** Path of the value in the rules, such as `schedule.start_at`. */
   path: string;
   /**
-   * Converts the value, or undefined if the rules lack it, to form values.
-   * @returns null if the fields cannot show it
+   * Converts the value to form values. The value is undefined if the rules do not contain it.
+   * @returns null if the fields cannot represent the value
    */
   toForm: (value: unknown) => Record<string, FormValue> | null;
   /**
    * Reads the value from the form.
-   * @returns undefined if the rules should lack it
+   * @returns undefined to leave the value out of the rules
    */
   read: (fields: Fields) => unknown;
 };
 
 /**
- * A value that one field shows, which is named by its path.
- * @param show returns the shown value, or null if the field cannot show it
- * @param read returns the value of a submitted text, or undefined if the rules should lack it
+ * Creates the mapping for a value that is shown in a single field. The field is named after the path.
+ * @param show returns the text to show, or null if the field cannot represent the value
+ * @param read parses the submitted text, or returns undefined to leave the value out of the rules
  */
 export function fieldPart(
   path: string,
@@ -39,7 +39,7 @@ export function fieldPart(
   };
 }
 
-/** Name of the hidden field with the rules that a form was rendered from. */
+/** Name of the hidden field with the rules that the form was rendered from. */
 export const storedField = '_stored';
 
 export function partsToForm(parts: readonly RulesPart[], rules: Nested): Record<string, FormValue> {
@@ -49,7 +49,7 @@ export function partsToForm(parts: readonly RulesPart[], rules: Nested): Record<
 
 /**
  * Reads the rules from a form. Unedited values are returned exactly as stored, including equivalent notations and
- * values without a field.
+ * values without a form field.
  */
 export function readParts(parts: readonly RulesPart[], fields: Fields): Nested {
   const stored = parseStored(fields.text(storedField));
@@ -64,8 +64,8 @@ export function readParts(parts: readonly RulesPart[], fields: Fields): Nested {
 }
 
 /**
- * Parses the hidden field with the rules that a form was rendered from. Returns {} for a new row and for anything but
- * an object.
+ * Parses the hidden field with the rules that the form was rendered from. Returns {} for a new row, and for anything
+ * other than an object.
  */
 export function parseStored(text: unknown): Nested {
   const stored = typeof text === 'string' ? readJson(text) : {};

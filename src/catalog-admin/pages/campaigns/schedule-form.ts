@@ -14,7 +14,7 @@ import { chosenOf, columns, type FormBuilder, fieldGroup, isNested } from '../..
 import { rowList } from '../../../shell/row-list.ts';
 import { fieldPart, type RulesPart } from './rules-part.ts';
 
-/** A window of hours. `from` and `to` are `HH:MM`; days are 1 (Monday) to 7 (Sunday). */
+/** Window of hours on certain days. `from` and `to` are `HH:MM`; `days` are 1 (Monday) to 7 (Sunday). */
 type HourWindow = { days: number[]; from: string; to: string };
 
 const grid = 'rules.schedule.grid';
@@ -22,7 +22,7 @@ const exact = 'rules.schedule.exact';
 
 const days = [1, 2, 3, 4, 5, 6, 7];
 
-/** Name of a weekday; 1 January 2024 was a Monday. */
+/** Returns the name of a weekday, from 1 (Monday). 1 January 2024 was a Monday. */
 const dayName = (day: number, style: 'long' | 'short'): string => weekdayFormat(style).format(Date.UTC(2024, 0, day));
 
 const weekdayFormat = perLocale(
@@ -44,7 +44,9 @@ const zonePart = fieldPart(
   (text) => timeZoneNamed(text) || undefined,
 );
 
-/** Schedule of hours. Windows of whole hours are cells of a grid; all others are rows. */
+/**
+ * Mapping for the schedule hours. Windows of whole hours are shown as cells of a grid; all others are shown as rows.
+ */
 const hoursPart: RulesPart = {
   path: 'schedule.hours',
   toForm: (value) => {
@@ -86,7 +88,10 @@ const readExact = (fields: Fields): unknown[] =>
     to: fields.text(`${exact}.${index}.to`),
   }));
 
-/** Returns the fewest windows that cover the checked cells: runs of hours, with all days that have the same run. */
+/**
+ * Returns the smallest set of windows that covers the checked cells. A window is a run of hours on all days with the
+ * same run.
+ */
 function windowsOf(cells: readonly string[]): HourWindow[] {
   const checked = new Set(cells);
   const byRun = new Map<string, HourWindow>();
@@ -111,7 +116,7 @@ export const scheduleParts = (timeZone: string): readonly RulesPart[] => [
   hoursPart,
 ];
 
-/** Moves errors of a window to its row, or to the grid. */
+/** Maps errors in a window to its form row, or to the grid. */
 export function scheduleErrors(errors: FieldErrors, fields: Fields): FieldErrors {
   const rows = fields.rowCount(exact);
   return errors.map((error) => {
@@ -163,7 +168,7 @@ const windowFields = (form: FormBuilder, prefix: string, of: string): Html => ht
     choices: days.map((day) => ({ value: String(day), text: dayName(day, 'short') })),
   })}`;
 
-/** Grid with a checkbox for each hour of the week. */
+/** Renders a grid with a checkbox for each hour of the week. */
 function hourGrid(checkedCells: readonly string[]): Html {
   const box = (day: number, hour: number): Html => {
     const value = `${day + 1}-${hour}`;

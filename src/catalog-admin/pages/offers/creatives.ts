@@ -19,7 +19,7 @@ export type Images = ReturnType<typeof createImageStore>;
 const creativesPath = ({ path }: PublisherContext, offerId: unknown): string =>
   `${path(`/offers/${offerId}`)}#creatives`;
 
-/** Pages for uploading, ordering and removing the creatives of an offer. */
+/** Registers the pages for uploading, ordering and removing an offer's creatives. */
 export function registerCreatives(pages: Pages<PublisherContext>, services: PageServices, images: Images): void {
   const { management } = services;
 
@@ -77,7 +77,7 @@ async function saveUpload(
   }
 }
 
-/** Card with the creatives of an offer and an upload form. */
+/** Renders a card with an offer's creatives and an upload form. */
 export async function creativesCard(
   { management }: PageServices,
   context: PublisherContext,
@@ -120,8 +120,8 @@ function creativeActions(context: PublisherContext, row: View): Html {
 }
 
 /**
- * Creates an offer and its first picture, if one was chosen, in one transaction.
- * @throws AppError invalid_picture, at the field of the file; body_too_large
+ * Creates an offer, together with its first image if one was chosen, in a single transaction.
+ * @throws AppError invalid_picture, assigned to the file field; body_too_large
  */
 export async function createWithImage(
   { management }: PageServices,

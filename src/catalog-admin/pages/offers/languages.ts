@@ -23,7 +23,7 @@ import type { PageServices } from '../services.ts';
 const path = '/languages';
 const fileField = 'texts_file';
 
-/** Pages with the translation progress of offers, and their texts as files. */
+/** Registers the pages for the translation progress of offers, and for exporting and importing their texts as files. */
 export function languagePages(pages: Pages<PublisherContext>, services: PageServices): void {
   const { management } = services;
   pages.get(path, 'analyst', (context) => overview(services, context));
@@ -37,7 +37,7 @@ export function languagePages(pages: Pages<PublisherContext>, services: PageServ
   pages.post(`${path}/import`, 'manager', (context, fields, upload) => importFile(services, context, fields, upload));
 }
 
-/** Valid language tags in a list. */
+/** Returns the valid language tags in a list. */
 const tagsIn = (list: string): string[] => list.split(/[\s,]+/).flatMap((name) => canonicalTag(name) ?? []);
 
 const importFile = (
@@ -142,7 +142,7 @@ function filesCard(context: PublisherContext, check: Html): Html {
   return card(t('languages.files'), html`${exporting}${importing}`, { lead: t('languages.filesLead') });
 }
 
-/** Card on the page of an offer with its languages. */
+/** Renders a card with the languages of an offer. */
 export function languagesCard(context: PublisherContext, offer: View): Html {
   const tags = Object.keys(offer.translations as object).sort();
   const to = context.path(`/offers/${offer.id}/languages`);

@@ -3,7 +3,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { columns, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
 
-/** Texts of an offer that users see. */
+/** Offer texts that users see. */
 export const offerTexts = [
   'title',
   'description',
@@ -17,8 +17,8 @@ export const offerTexts = [
 ] as const;
 
 /**
- * Fields of an offer. Limits: docs/reference/themes-and-rendering.md#text-limits. `image` is the upload field of a new
- * offer.
+ * Renders the offer fields. Limits: docs/reference/themes-and-rendering.md#text-limits. `image` is the upload field of
+ * a new offer.
  */
 export const offerFields = (form: FormBuilder, image: Html): Html => html`
   ${copyFields(form, image)}

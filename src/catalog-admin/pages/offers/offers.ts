@@ -31,7 +31,7 @@ const statusChoices = (): Choice[] => [
   { value: 'false', text: t('campaigns.pausedState') },
 ];
 
-/** Pages of offers: a campaign's copy and creatives, with a live preview. */
+/** Registers the offer pages: copy and creatives, with a live preview. */
 export function offerPages(app: App, services: PageServices): void {
   const { management, deps } = services;
   const pages = publisherPages(app, services);
@@ -128,7 +128,7 @@ const noCampaigns = ({ path }: PublisherContext): Html =>
     linkButton(path('/campaigns/new'), t('crud.add', { noun: nounOf(campaigns) }), 'main'),
   );
 
-/** Columns that are read by their schemas. */
+/** Columns whose form values are parsed by their schemas. */
 const plainColumns = [
   ...offerTexts,
   ...['active', 'weight', 'language', 'useraction_cta', 'useraction_url', 'adv_pixel_url'],

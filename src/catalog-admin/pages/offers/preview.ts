@@ -17,7 +17,7 @@ import { type LowContrast, lowContrasts } from '../../theme-overrides.ts';
 import { describePath } from '../themes/appearance-fields.ts';
 import { offerTexts } from './offer-form.ts';
 
-/** Content of the preview in the browser. For an offer, the browser adds the current values of the form. */
+/** Data for rendering the preview in the browser. For an offer, the browser adds the current form values. */
 export type PreviewBase = {
   kind: 'offer' | 'theme';
   unit: 'sou' | 'mou';
@@ -25,7 +25,7 @@ export type PreviewBase = {
   styles: OfferStyles;
   appearance: OfferAppearance | null;
   offers: readonly object[];
-  /** Form fields that are texts of the first offer. */
+  /** Form fields that hold the texts of the first offer. */
   fields: readonly string[];
 };
 
@@ -35,11 +35,11 @@ type PreviewInput = {
   publisher: Publisher;
   theme: Theme | null;
   publicUrl: string;
-  /** Offers of the publisher in the format of the SDK. */
+  /** Returns offers of the publisher in SDK format. */
   sampleOffers: PageExtensions['sampleOffers'];
 };
 
-/** Builds the preview with the texts of a fetch that requests no language. */
+/** Builds the common preview data, in the language of fetches that do not request one. */
 const baseOf = ({ publisher, theme, publicUrl }: Omit<PreviewInput, 'sampleOffers'>) => {
   const language = publisher.language.unit ?? 'en';
   const privacyUrl = privacyUrlOf(publisher, publicUrl, language);
@@ -63,7 +63,7 @@ const placeholder = (publicUrl: string, id: number, name: string, title: string)
   creatives: [],
 });
 
-/** Offers of the publisher, padded with placeholders. */
+/** Returns offers of the publisher, followed by placeholders if there are too few. */
 function offersToShow(input: PreviewInput, exceptId: number | null, count: number): object[] {
   const { publisher, publicUrl } = input;
   const real = [...(input.sampleOffers?.(publisher, { exceptId, count }) ?? [])];
@@ -74,7 +74,7 @@ function offersToShow(input: PreviewInput, exceptId: number | null, count: numbe
   return real;
 }
 
-/** Preview of the theme editor with the publisher's offers. */
+/** Builds the preview of the theme editor with the publisher's offers. */
 export const themePreview = (input: PreviewInput): PreviewBase => ({
   kind: 'theme',
   unit: input.theme?.unit ?? 'mou',
@@ -85,7 +85,7 @@ export const themePreview = (input: PreviewInput): PreviewBase => ({
 
 type PreviewedOffer = { offerId: number | null; advertiserName: string; creatives: readonly object[] };
 
-/** Preview of the offer editor, with the edited offer first. `creatives` have the format of the SDK. */
+/** Builds the preview of the offer editor. The edited offer comes first. `creatives` are in SDK format. */
 export const offerPreview = (
   input: PreviewInput,
   { offerId, advertiserName, creatives }: PreviewedOffer,
@@ -100,7 +100,7 @@ export const offerPreview = (
   fields: offerTexts,
 });
 
-/** Preview next to a form, which must have the attribute `data-previewed`. */
+/** Renders the preview panel next to a form. The form must have the attribute `data-previewed`. */
 export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
   <aside class="preview sticky" id="preview" data-frame="${frameUrl}" aria-label="${t('common.preview')}">
     <div class="preview-head">
@@ -112,7 +112,7 @@ export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
     <p class="hint">${t('offers.previewHint')}</p>
   </aside>`;
 
-/** Content of the frame, and a warning about texts with too little contrast. */
+/** Renders the content of the preview frame, and a warning about texts with insufficient contrast. */
 export function previewState(base: PreviewBase): Html {
   const lowContrastTexts = base.kind === 'theme' ? inWords(lowContrasts(base.styles, base.appearance)) : [];
   return html`<div data-preview="${JSON.stringify(base)}">${
@@ -123,8 +123,8 @@ export function previewState(base: PreviewBase): Html {
 }
 
 /**
- * Describes texts with too little contrast, without duplicates: several styles may share a field. The lowest contrast
- * of a pair is kept.
+ * Describes texts with insufficient contrast, without duplicates. Several styles may share a form field; in that case,
+ * the lowest contrast is reported.
  */
 function inWords(lowContrastColours: readonly LowContrast[]): string[] {
   const texts = new Map<string, string>();
@@ -136,7 +136,7 @@ function inWords(lowContrastColours: readonly LowContrast[]): string[] {
   return [...texts.values()];
 }
 
-/** Switches of the preview: name → values with labels. The first value is the default. */
+/** Renders the preview switches: name → values with labels. The first value is the default. */
 function switches({ unit }: PreviewBase): Html {
   const units = [
     ['mou', t('offers.multi')],
@@ -179,7 +179,7 @@ function switches({ unit }: PreviewBase): Html {
   )}`;
 }
 
-/** Document inside the frame. */
+/** Renders the document inside the preview frame. */
 export const previewFrame = (asset: AssetUrl): string =>
   html`<!doctype html>
 <html lang="${reader().language}">

@@ -7,10 +7,10 @@ import { fromMicros } from '../../../platform/money.ts';
 import { type Cell, card, linkButton, notice, table } from '../../../shell/components.ts';
 import { count, moneyFormat, percent } from '../../../shell/format.ts';
 
-/** Query parameter that shows the cost of each rule. */
+/** Query parameter that requests the cost of each rule. */
 const costAsked = 'cost';
 
-/** Notice with the effect that the entered rules would have had on the responses of the last days. */
+/** Renders a notice with the effect that the entered rules would have had on recent decisions. */
 export async function effectNotice(
   { extensions }: { extensions: PageExtensions },
   { publisher }: PublisherContext,
@@ -44,8 +44,8 @@ const ruleText = (by: ControlsRule['by'], value: string, placement: string | nul
 };
 
 /**
- * Card with the cost of each rule. It is computed on request, because all decisions of the sample are made again for
- * each rule.
+ * Renders a card with the cost of each rule. The cost is computed only on request, because all sampled decisions are
+ * repeated for each rule.
  */
 export async function costCard(
   { extensions }: { extensions: PageExtensions },

@@ -28,13 +28,16 @@ import { costCard, effectNotice } from './controls-effects.ts';
 const path = '/settings/controls';
 const writes = 'admin';
 
-/** Name of the button that checks the form without saving it. */
+/** Name of the button that validates the form without saving it. */
 const checkField = '_check';
 
 /** Name of the checkbox that confirms rules that block every offer. */
 const confirmedField = '_confirmed';
 
-/** Pages of block rules: what a publisher never shows, keeps apart, and shows only above a floor. */
+/**
+ * Registers the block rule pages: offers that a publisher never shows, keeps apart, or shows only above a minimum
+ * revenue.
+ */
 export function controlsPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   pages.get(path, 'analyst', async (context) =>
@@ -45,7 +48,7 @@ export function controlsPages(app: App, services: PageServices): void {
 
 type CurrentControls = Awaited<ReturnType<typeof stored>>;
 type Shape = {
-  /** Placement whose rules the form edits; empty for the rules for all placements. */
+  /** Placement whose rules are edited. Empty for the rules that apply to all placements. */
   placement: string;
   typed?: FormValues;
   errors?: FieldErrors;
@@ -55,7 +58,7 @@ type Shape = {
   effect?: Html;
 };
 
-/** Name of the query parameter and form field for the placement. */
+/** Name of the query parameter and form field that selects the placement. */
 const placementField = 'placement';
 
 const placementAsked = (context: PublisherContext): string => {
@@ -142,7 +145,7 @@ const checkButton = (): Html =>
 
 const pathOf = (placement: string): string => `${path}?${new URLSearchParams({ [placementField]: placement })}`;
 
-/** Texts of the warnings about rules, without duplicates. */
+/** Returns the distinct warning texts about the rules. */
 const warningTexts = ({ view, warnings }: { view: ControlsView; warnings: Warning[] }): string[] => [
   ...new Set(warnings.map(({ path: where }) => warningText(view, where))),
 ];
@@ -156,7 +159,7 @@ function warningText(view: ControlsView, where: string): string {
   return t('controls.publicSuffix', { domain: String((entries ?? view.separate.competitors)[Number(at)] ?? '') });
 }
 
-/** Maximum number of placements that are shown as tabs. Those with rules come first. */
+/** Maximum number of placements shown as tabs. Placements with rules come first. */
 const maxTabs = 30;
 
 function placementTabs({ publisher, path: to }: PublisherContext, view: ControlsView, placement: string): Html {
@@ -208,7 +211,7 @@ function controlsFields(form: FormBuilder, picker: Picker, placement: string): H
     ${placement === '' && commonFields(form)}`;
 }
 
-/** Fields that exist only for all placements together. */
+/** Renders the fields that are not available for single placements. */
 const commonFields = (form: FormBuilder): Html => html`
     ${fieldGroup(
       t('controls.separate'),
@@ -260,7 +263,10 @@ const readLists = (fields: Fields): Values =>
     ]),
   );
 
-/** Merges the rules of the form, which are those of one placement or of all, into the stored rules. */
+/**
+ * Merges the submitted rules into the stored rules. The form contains the rules of one placement, or those for all
+ * placements.
+ */
 function readControls(fields: Fields, stored: StoredControls, placement: string): Values {
   if (placement !== '') return { ...stored, placements: { ...stored.placements, [placement]: readLists(fields) } };
   return { ...readLists(fields), placements: stored.placements, ...readCommon(fields) };
@@ -274,7 +280,7 @@ const readCommon = (fields: Fields): Values => ({
   floors: readFloors(fields.text('floors')),
 });
 
-/** Parses lines of `placement = amount`. An invalid amount stays a text for validation to reject. */
+/** Parses lines of the form `placement = amount`. An invalid amount remains a string, for validation to reject. */
 const readFloors = (text: string): Values =>
   Object.fromEntries(
     text

@@ -17,17 +17,17 @@ const path = '/settings/exchange-rates';
 const writes = 'admin';
 const fileField = 'rates_file';
 
-/** Maximum number of rates of a currency on the page. */
+/** Maximum number of rates per currency shown on the page. */
 const maxListed = 400;
 
-/** Pages of the publisher's exchange rates and their import from a file. */
+/** Registers the pages for a publisher's exchange rates and for importing them from a file. */
 export function exchangeRatePages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   pages.get(path, 'analyst', (context) => ratesPage(services, context));
   pages.post(`${path}/import`, writes, (context, fields, upload) => importFile(services, context, fields, upload));
 }
 
-/** Options of the form. They must be the same for the check and the import. */
+/** Reads the import options from the form. They must be the same for the check and the import. */
 const optionsOf = (fields: Fields, { options }: FileForm, isDryRun: boolean): RateFileOptions => ({
   isDryRun,
   isPartial: options.isPartial,
@@ -94,7 +94,7 @@ function baseText({ path: to }: PublisherContext, { base, reporting_currency: re
     </p>`;
 }
 
-/** Table with the latest rate of each currency. */
+/** Renders a table with the latest rate of each currency. */
 function latestRates({ path: to }: PublisherContext, { base, rates }: ExchangeRatesView): Html {
   const counts = new Map<string, number>();
   for (const { currency } of rates) counts.set(currency, (counts.get(currency) ?? 0) + 1);

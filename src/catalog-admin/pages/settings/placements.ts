@@ -13,7 +13,7 @@ import { columns, type FormBuilder } from '../../../shell/forms.ts';
 import { placements } from '../../resources/placements.ts';
 import { figuresOf, type PageServices } from '../services.ts';
 
-/** Pages of placements. */
+/** Registers the placement pages. */
 export function placementPages(app: App, services: PageServices): void {
   crudPages(publisherPages(app, services), services.management, {
     resource: placements,

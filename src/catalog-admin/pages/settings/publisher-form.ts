@@ -24,7 +24,7 @@ export const features = [
   { name: 'offerwall_enabled', label: 'settings.offerwall', hint: 'settings.offerwallHint' },
 ] as const satisfies readonly { name: string; label: MessageKey; hint: MessageKey }[];
 
-/** Fields of a publisher's settings. `asOperator` includes the features. */
+/** Renders the fields of a publisher's settings. `asOperator` also renders the features. */
 export const publisherFields = (form: FormBuilder, asOperator: boolean): Html => html`
   ${form.input('name', { label: t('common.name'), required: true })}
   ${offerFields(form)}
@@ -151,7 +151,7 @@ export const publisherToForm = (values: Values): FormValues => ({
   ),
 });
 
-/** Columns that are read by their schemas. */
+/** Columns whose form values are parsed by their schemas. */
 const plainColumns = [
   ...['name', 'offers_per_response', 'delivery_percentage', 'default_placement', 'landing_pages_checked'],
   ...['unit_enabled', 'test_mode', 'key_max_days', 'approval_required', 'dates_approved', 'currency_name'],

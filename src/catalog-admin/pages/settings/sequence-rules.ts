@@ -27,7 +27,7 @@ const effectChoices = () => [
   { value: 'deny', text: t('settings.excludeThese') },
 ];
 
-/** Lists by which a rule matches offers. An offer matches if any of the lists contains it. */
+/** Lists that a sequence rule can match offers by. An offer matches if at least one list contains it. */
 const matchers: readonly { name: keyof SequenceMatch; items: MessageKey; label: MessageKey }[] = [
   { name: 'offers', items: 'settings.matchOffers', label: 'nav.offers' },
   { name: 'campaigns', items: 'settings.matchCampaigns', label: 'nav.campaigns' },
@@ -36,7 +36,7 @@ const matchers: readonly { name: keyof SequenceMatch; items: MessageKey; label: 
   { name: 'tags', items: 'settings.matchTags', label: 'settings.tags' },
 ];
 
-/** Pages of the rules that say which offers may be shown at which position. */
+/** Registers the pages for sequence rules, which determine the offers that may be shown at each position. */
 export function sequenceRulePages(app: App, services: PageServices): void {
   crudPages(publisherPages(app, services), services.management, {
     resource: sequenceRules,
@@ -81,7 +81,7 @@ const ruleCells = ({ path: pathOf }: PublisherContext, row: View): Cell[] => [
 const effectBadge = ({ effect }: View): Html =>
   effect === 'deny' ? badge(t('settings.exclude'), 'bad') : badge(t('settings.allow'), 'info');
 
-/** Describes a match, such as "offers 3, 4; tag wine". */
+/** Describes what a rule matches, such as "offers 3, 4; tag wine". */
 const matchText = (match: SequenceMatch): string =>
   matchers
     .flatMap(({ name, items: text }) => {
@@ -105,7 +105,7 @@ const readRule = (fields: Fields): Values => ({
   match: readMatch(fields),
 });
 
-/** Reads the lists of a match. Ids become numbers; invalid text is left for validation to reject. */
+/** Reads the match lists of a rule. Ids are converted to numbers; invalid text is left for validation to reject. */
 function readMatch(fields: Fields): Values {
   const listOf = (name: string): unknown[] => splitList(fields.text(`match.${name}`));
   const idsOf = (name: string): unknown[] =>

@@ -15,7 +15,7 @@ import { publishers } from '../../resources/publishers.ts';
 import type { PageServices } from '../services.ts';
 import { features, publisherFields, publisherToForm, readPublisher } from './publisher-form.ts';
 
-/** Page of the publisher's own settings. */
+/** Registers the page for the publisher's own settings. */
 export function settingsPages(app: App, services: PageServices): void {
   const { management } = services;
   const pages = publisherPages(app, services);

@@ -2,7 +2,7 @@ import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Choice } from '../../../shell/forms.ts';
 import type { Palette } from './palette.ts';
 
-/** Paths of a web font's members. Empty ones are measured from the font file. */
+/** Paths of the web font fields. Empty fields are filled with measurements of the font file. */
 const fontRoot = 'appearance.web_font';
 export const fontPaths = {
   url: `${fontRoot}.url`,
@@ -12,8 +12,9 @@ export const fontPaths = {
 };
 
 /**
- * A setting or style with its own field. `also` lists paths that get the same value unless the JSON field sets them.
- * `number` marks a text of digits. If `emptiable`, an empty text shows nothing; otherwise it restores the default.
+ * Setting or style with its own form field. `also` lists paths that get the same value, unless the JSON field sets
+ * them. `number` marks a string of digits. If `emptiable` is set, an empty value shows no text; otherwise it restores
+ * the default.
  */
 export type AppearanceField = {
   path: string;
@@ -25,7 +26,7 @@ export type AppearanceField = {
   emptiable?: boolean;
 };
 
-/** A group of fields. `short` means that its values need little space. */
+/** Group of form fields. `short` marks fields whose values need little space. */
 export type FieldSet = { title: MessageKey; hint?: MessageKey; short?: boolean; fields: readonly AppearanceField[] };
 
 const choicesOf = (values: readonly string[]) => (): Choice[] =>
@@ -43,7 +44,7 @@ const fonts = (): Choice[] => [
 
 const corners = ['top_right', 'bottom_right', 'bottom_left'].map((corner) => `styles.popup.borderRadius.${corner}`);
 
-/** Colour fields below `root`, the same for light and dark mode. */
+/** Returns the colour fields below `root`, which are the same for light and dark mode. */
 const colours = (root: string): AppearanceField[] => {
   const multi = (name: string): string => `${root}.offerwall.button.offerwall_mou_button_${name}`;
   const yes = `${root}.offerText.buttonYes`;
@@ -73,7 +74,7 @@ const colours = (root: string): AppearanceField[] => {
   ];
 };
 
-/** Colours of a palette by the path of their field. */
+/** Returns the colours of a palette, by field path. */
 export function coloursOf({ light, dark }: Palette): [path: string, colour: string][] {
   const below = (root: string, roles: Palette['light']): [string, string][] => {
     const { background, text, quiet, card, cardHover, cardBorder, yes, yesHover, yesText, no, noHover, noBorder } =
@@ -87,7 +88,7 @@ export function coloursOf({ light, dark }: Palette): [path: string, colour: stri
   return [...below('styles', light), ...below('appearance.dark', dark)];
 }
 
-/** Settings and styles with their own fields; all others can be set as JSON. */
+/** Settings and styles with their own form fields. All others can be set in the JSON field. */
 export const groups: readonly FieldSet[] = [
   {
     title: 'themes.texts',
@@ -176,7 +177,7 @@ export const groups: readonly FieldSet[] = [
   },
 ];
 
-/** Fields of a web font, which have a control of their own. */
+/** Web font fields, which are shown in a separate control. */
 const webFont: readonly AppearanceField[] = [
   { path: fontPaths.url, label: 'themes.webFont' },
   { path: fontPaths.boldUrl, label: 'themes.webFontBold' },
@@ -185,7 +186,7 @@ const webFont: readonly AppearanceField[] = [
 
 export const allFields: readonly AppearanceField[] = [...groups.flatMap(({ fields }) => fields), ...webFont];
 
-/** Describes a field, such as "Dark mode: Yes button text". */
+/** Returns the label of a field, such as "Dark mode: Yes button text". */
 export function describePath(path: string): string {
   for (const { title, fields } of groups) {
     const match = fields.find((field) => field.path === path || field.also?.includes(path));

@@ -24,7 +24,7 @@ const withFont = { ...defaultAppearance, web_font: noWebFont };
 const defaults = { settings: defaultSettings, styles: defaultStyles, appearance: withFont };
 const plainDefaultOf = (path: string): unknown => valueAt(defaults, path);
 
-/** Defaults of a theme. Unset dark colours depend on the light ones. */
+/** Returns the defaults of a theme. Dark colours that are not set depend on the light ones. */
 const defaultsOf = (overrides: Nested): Nested => ({
   ...defaults,
   appearance: { ...withFont, dark: darkStylesOf(isNested(overrides.styles) ? overrides.styles : {}) },
@@ -32,11 +32,12 @@ const defaultsOf = (overrides: Nested): Nested => ({
 
 const isColour = (value: unknown): boolean => /^#[0-9a-f]{6}$/i.test(String(value));
 
-/** Name of the field with all overrides that lack a field of their own. */
+/** Name of the JSON field with all overrides that have no form field. */
 export const jsonField = 'rest';
 
 /**
- * Converts a theme's overrides to form values: the fields show overrides or defaults, and the JSON field has the rest.
+ * Converts a theme's overrides to form values. The fields show overrides or defaults, and the JSON field contains the
+ * remaining overrides.
  */
 export function appearanceToForm(overrides: Nested): Record<string, FormValue> {
   const values: Record<string, FormValue> = {};
@@ -56,7 +57,7 @@ export function appearanceToForm(overrides: Nested): Record<string, FormValue> {
   return values;
 }
 
-/** Reads overrides from form values. Values equal to the defaults are left out. */
+/** Reads overrides from form values. Values that equal the defaults are left out. */
 export function readAppearance(fields: Fields): { settings: unknown; styles: unknown; appearance: unknown } {
   const rest = readJson(fields.text(jsonField));
   const jsonOverrides = typeof rest === 'string' ? {} : rest;
@@ -77,12 +78,12 @@ export function readAppearance(fields: Fields): { settings: unknown; styles: unk
   }
   if (fields.text(fontPaths.url) === '') overrides = withoutValue(overrides, 'appearance.web_font');
   const empty = { settings: {}, styles: {}, appearance: {} };
-  // Invalid JSON is passed on as settings, for validation to reject.
+  // Pass invalid JSON on as settings, so that validation rejects it.
   if (typeof rest === 'string') return { ...empty, ...overrides, settings: rest };
   return { ...empty, ...mergeNested(rest, overrides) };
 }
 
-/** Reads a field with the type of its default. */
+/** Reads a field, converted to the type of its default. */
 function readValue(fields: Fields, { path }: AppearanceField): string | number | boolean | null {
   const type = typeof plainDefaultOf(path);
   if (type === 'boolean') return fields.checked(path);
@@ -116,7 +117,9 @@ export function appearanceFields(form: FormBuilder): Html {
     )}`;
 }
 
-/** Field that generates all colours from one or several brand colours; preview.js puts them into the fields. */
+/**
+ * Renders the field that generates all colours from one or more brand colours. preview.js fills in the colour fields.
+ */
 const brandField = (form: FormBuilder): Html => html`
   <div class="brand-colours" data-palette>
     ${form.input('brand', {
@@ -128,7 +131,7 @@ const brandField = (form: FormBuilder): Html => html`
     <p class="hint" role="status" data-palette-state></p>
   </div>`;
 
-/** Control for a font by URL. preview.js has its files measured and puts the result into the fields. */
+/** Renders the control for a font URL. preview.js requests the measurements and fills in the font fields. */
 const fontControl = (form: FormBuilder): Html => html`
   <div class="brand-colours" data-font>
     ${form.input(fontPaths.url, {
@@ -144,7 +147,7 @@ const fontControl = (form: FormBuilder): Html => html`
     <p class="hint" role="status" data-font-state></p>
   </div>`;
 
-/** Measures the entered font and returns the values of the fields by name. */
+/** Measures the entered font and returns the field values by name. */
 export async function fontFields(
   fields: Fields,
   read: (url: string) => Promise<FontMeasures>,
@@ -163,10 +166,10 @@ function control(form: FormBuilder, { path, label, hint, choices, number }: Appe
   const value = plainDefaultOf(path);
   const current = form.values[path] ?? value;
   if (typeof value === 'number') return form.input(path, { ...options, type: 'number', min: 0 });
-  // Browsers drop text such as `18px` from a number field.
+  // Browsers discard text such as `18px` in a number field.
   if (number === true && /^(\d+(\.\d+)?)?$/.test(String(current)))
     return form.input(path, { ...options, type: 'number', min: 0, step: 'any' });
-  // Browsers show any other notation of a colour, such as `#fff` or `rgb()`, as black.
+  // Browsers show any other colour notation, such as `#fff` or `rgb()`, as black.
   const isPlain = isColour(value) && isColour(current);
   return form.input(path, { ...options, type: isPlain ? 'color' : 'text' });
 }

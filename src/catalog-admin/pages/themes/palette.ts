@@ -1,9 +1,9 @@
 import { contrastOf, minContrast } from '../../theme-overrides.ts';
 
-/** Red, green and blue of a colour (0–255). */
+/** Red, green and blue components of a colour (0–255). */
 type Rgb = readonly [red: number, green: number, blue: number];
 
-/** Colours of a unit by role, as `#rrggbb`. */
+/** Colours of an offer unit by role, as `#rrggbb`. */
 type Roles = {
   background: string;
   text: string;
@@ -24,10 +24,10 @@ export type Palette = { light: Roles; dark: Roles };
 const colourPattern = /rgba?\(([^)]*)\)|#([\da-f]{8}|[\da-f]{6}|[\da-f]{3,4})\b|(?<![\w#])([\da-f]{6}|[\da-f]{3})\b/gi;
 const channelsPattern = /^\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})\s*(?:[,/].*)?$/;
 const [white, black] = ['#ffffff', '#000000'];
-/** Number of steps in which a colour is moved until it is readable. */
+/** Maximum number of steps for adjusting a colour until it is readable. */
 const steps = 40;
 
-/** Colours in a text, such as `#1f5f4a, #fff8ec`, as `#rrggbb` without their opacity. */
+/** Returns the colours in a text such as `#1f5f4a, #fff8ec`, as `#rrggbb` without opacity. */
 export const coloursIn = (text: string): string[] => [
   ...new Set(
     [...text.matchAll(colourPattern)].flatMap(([, rgb, hex, bare]) =>
@@ -45,8 +45,8 @@ function ofChannels(text: string): string[] {
 }
 
 /**
- * Generates a palette from a brand's colours. The first is the colour of buttons; of the others, a light one becomes
- * the background and a dark one the text. Every text has enough contrast (WCAG 2.2, level AA) whatever the colours.
+ * Generates a palette from brand colours. The first colour is used for buttons. Of the others, a light one becomes the
+ * background and a dark one the text colour. All texts have sufficient contrast (WCAG 2.2, level AA) for any input.
  */
 export const paletteOf = ([brand = black, ...others]: readonly string[]): Palette => ({
   light: lightRoles(brand, others),
@@ -94,7 +94,7 @@ function darkRoles(brand: string): Roles {
   };
 }
 
-/** Colours of a button. The hover colour moves away from the colour of the text. */
+/** Returns the colours of a button. The hover colour differs more from the text colour than the button colour does. */
 function button(yes: string): { yes: string; yesHover: string; yesText: string } {
   const isWhite = contrast(white, yes) >= minContrast;
   const yesText = isWhite ? white : readable(mix(yes, black, 0.85), [yes], black);
@@ -103,7 +103,7 @@ function button(yes: string): { yes: string; yesHover: string; yesText: string }
 
 const contrast = (a: string, b: string): number => contrastOf(a, b) ?? 1;
 
-/** Moves a colour towards another until it is readable on all the backgrounds. */
+/** Moves a colour towards another until it is readable on all given backgrounds. */
 function readable(colour: string, on: readonly string[], towards: string): string {
   for (let step = 0; step < steps; step += 1) {
     const moved = mix(colour, towards, step / steps);

@@ -22,12 +22,12 @@ import { appearanceFields, appearanceToForm, fontFields, jsonField, readAppearan
 import { coloursIn, paletteOf } from './palette.ts';
 
 /**
- * Pages of themes: appearance and behaviour of units, and the User Selected Perks toggles
+ * Registers the theme pages: appearance and behaviour of offer units, and the User Selected Perks toggles
  * (docs/reference/themes-and-rendering.md#settings-and-styles).
  */
 export function themePages(app: App, services: PageServices): void {
   const { publicUrl, extensions } = services;
-  // `font` is the URL of the displayed font. The frame may load fonts from its origin only.
+  // `font` is the URL of the displayed font. The frame may load fonts only from that URL's origin.
   app.get('/dashboard/p/:publisherId/preview', { schema: { hide: true } }, async (request, reply) => {
     const { font } = request.query as { font?: unknown };
     const origin = typeof font === 'string' && fontUrlProblem(font) === null ? new URL(font).origin : null;
@@ -37,19 +37,19 @@ export function themePages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   const previewOf = (publisher: Publisher, values: Values) =>
     themePreview({ publisher, theme: previewedTheme(values), publicUrl, sampleOffers: extensions.sampleOffers });
-  // Previews the entered values as units would show them.
+  // Returns a preview of the entered values.
   pages.post('/preview', 'admin', async ({ publisher }, fields) => ({
     fragment: previewState(previewOf(publisher, readTheme(fields))),
   }));
 
-  // Values of the palette's fields for a brand's colours; empty if the text has no colour.
+  // Returns the palette field values for a text with brand colours. Empty if the text contains no colour.
   pages.post('/palette', 'admin', async (_context, fields) => {
     const colours = coloursIn(fields.text('brand'));
     const generated = colours.length === 0 ? [] : coloursOf(paletteOf(colours));
     return { fragment: html`${generated.map(([path, colour]) => html`<data value="${colour}">${path}</data>`)}` };
   });
 
-  // Values of the font's fields, measured from its file. `problem` says why it cannot be used.
+  // Returns the font field values measured from the font file. `problem` states why the font cannot be used.
   pages.post('/font', 'admin', async ({ publisher }, fields) => {
     const read = (url: string) =>
       readFont(url, { fetchFont: extensions.fetchFont, publicUrl, publisherId: publisher.id });
@@ -113,7 +113,7 @@ const themeToForm = (values: Values): FormValues => ({
   ...(typeof values.settings === 'string' && { [jsonField]: values.settings }),
 });
 
-/** Columns that are read by their schemas. */
+/** Columns whose form values are parsed by their schemas. */
 const plainColumns = ['name', 'key', 'unit', 'is_default', 'usp_enabled', 'usp_check_all', 'offers_per_response'];
 
 const readTheme = (fields: Fields): Values => ({
@@ -126,7 +126,7 @@ const unitChoices = (): Choice[] => [
   { value: 'sou', text: t('themes.singleOfferChoice') },
 ];
 
-/** User Selected Perks work in this unit only. */
+/** Form condition: User Selected Perks are available only in multi offer units. */
 const multiOffer = { field: 'unit', value: 'mou' };
 
 const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publisher): Html => html`
@@ -164,7 +164,7 @@ const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publi
   )}
   ${appearanceFields(form)}`;
 
-/** Theme with the fields that a preview needs; the values may be invalid. */
+/** Returns a theme with the fields that a preview needs. The values may be invalid. */
 const previewedTheme = (values: Values): Theme => ({
   id: 0,
   key: '',

@@ -22,8 +22,7 @@ import { checkPictures } from './import.ts';
 import { type Catalogue, parseForPublisher } from './parse.ts';
 
 /**
- * Maximum number of rows that one call changes, because each is written like a call of its own. Use the command for
- * more.
+ * Maximum number of rows that one call can change, because each row is written separately. Use the command for more.
  */
 const maxChanges = 2000;
 
@@ -90,8 +89,9 @@ const schema = {
 type ApplyDeps = { http: ManagementHttp; store: ImageStore | null; alone: Alone };
 
 /**
- * Route that applies a catalogue file.
- * @param scope passes bodies on unparsed, because a file is read only after the permissions were checked
+ * Registers the route that applies a catalogue file.
+ * @param scope scope that does not parse request bodies, because the file is read only after the permissions were
+ * checked
  */
 export function applyRoute(scope: App, { http, store, alone }: ApplyDeps): void {
   const { management } = http;

@@ -10,10 +10,10 @@ import { renamed } from './import.ts';
 import type { Catalogue } from './parse.ts';
 import { type Change, type Plan, planApply, type Step } from './plan.ts';
 
-/** Result of an apply or a dry run. */
+/** Result of applying a catalogue file, or of a dry run. */
 export type Applied = {
   dry_run: boolean;
-  /** Digest of the plan. */
+  /** Digest of the applied plan. */
   plan: string;
   counts: Record<Change['change'], number>;
   changes: readonly Change[];
@@ -23,17 +23,17 @@ export type Applied = {
 type ApplyOptions = {
   store: ImageStore | null;
   prune: boolean;
-  /** Digest of the confirmed plan; null applies any plan. */
+  /** Digest of the confirmed plan, or null to apply any plan. */
   expected: string | null;
-  /** Maximum number of changes. If there are more, nothing is applied. */
+  /** Maximum number of changes. If the plan has more, nothing is applied. */
   maxChanges?: number;
   progress?: Progress;
 };
 
 /**
- * Brings a publisher to the state of a catalogue file (docs/guides/management-api.md#apply-a-file) with the same
- * functions as the calls for single rows. The work is one transaction, so it applies all changes or none.
- * @throws AppError conflict if the plan is not the expected one; errors of rows, with their paths
+ * Changes a publisher's configuration to match a catalogue file (docs/guides/management-api.md#apply-a-file). It uses
+ * the same functions as the calls for single rows. All changes are applied in one transaction, or none.
+ * @throws AppError conflict if the plan is not the expected one; row errors, with their paths in the file
  */
 export async function applyCatalogue(work: Work, catalogue: Catalogue, options: ApplyOptions): Promise<Applied> {
   await work.executor.query('select 1 from publishers where id = $1 for no key update', [work.publisherId]);
@@ -52,7 +52,7 @@ export async function applyCatalogue(work: Work, catalogue: Catalogue, options: 
   return summary(plan, false);
 }
 
-/** Returns the plan without applying it. */
+/** Computes and returns the plan without applying it. */
 export async function previewApply(
   work: Work,
   catalogue: Catalogue,
@@ -97,7 +97,7 @@ const createPicture = (work: Work, values: Values, bytes: Buffer, store: ImageSt
   return createUploadedCreative(work, fields, { bytes, type, size: { width, height } }, store);
 };
 
-/** Adds the row to an error: its path in the file, or its kind and id. */
+/** Adds the location of the row to an error: its path in the file, or its kind and id. */
 function atRow(err: AppError, { kind, id, path }: Change): AppError {
   const at = path ?? `/${kind}/${id}`;
   const details = err.details ?? [{ path: '', message: err.problem }];

@@ -8,9 +8,9 @@ import { readJsonInSlices } from '../../../platform/http/json-slices.ts';
 import { readBytes } from '../../../platform/http/read-bytes.ts';
 import { problem } from '../../../platform/problem.ts';
 
-/** Shared code of the calls with a catalogue file. */
+/** Shared code of the API calls with a catalogue file. */
 
-/** Maximum size of a file (bytes). Use the command for larger files. */
+/** Maximum file size, in bytes. Use the command for larger files. */
 export const maxBytes = 32 * 1024 * 1024;
 
 const mb = 1024 * 1024;
@@ -31,7 +31,7 @@ export async function readCatalogueFile(bytes: Buffer): Promise<unknown> {
 }
 
 /**
- * Reads the file of a call whose body is still unread.
+ * Reads the file from a request whose body has not been read yet.
  * @throws AppError body_too_large
  */
 export async function bytesOfFile({ body }: FastifyRequest): Promise<Buffer> {
@@ -43,7 +43,10 @@ export const file = Type.Object(
   { additionalProperties: true, description: 'Catalogue file. See the management API guide for its format.' },
 );
 
-/** Requires the permissions for both settings and offers, because a catalogue contains both. */
+/**
+ * Requires the permissions for both settings and offers, because a catalogue contains both.
+ * @throws AppError permission_denied if a permission is missing
+ */
 export function requireBoth(request: FastifyRequest): ReturnType<typeof callOf> {
   const call = callOf(request);
   if (!isOperator(call.actor) && !call.actor.permissions.has('offers/management'))

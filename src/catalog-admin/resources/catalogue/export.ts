@@ -10,12 +10,12 @@ import { publishers } from '../publishers.ts';
 import { sequenceRules } from '../sequence-rules.ts';
 import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
 
-/** Number of rows read by one statement. */
+/** Number of rows read per statement. */
 const pageSize = 500;
 
 export type Progress = (kind: string, done: number) => void;
 
-/** Conditions that leave out rows of removed campaigns and offers. */
+/** SQL conditions, by table, that exclude the rows of removed campaigns and offers. */
 const belongs: Readonly<Record<string, string>> = {
   offers: 'campaign_id in (select id from campaigns where publisher_id = $1 and deleted_at is null)',
   creatives: `offer_id in (select o.id from offers o join campaigns c on c.id = o.campaign_id
@@ -23,8 +23,8 @@ const belongs: Readonly<Record<string, string>> = {
 };
 
 /**
- * Yields a publisher's catalogue as the text of a JSON file, piece by piece, one row per line. Its ids serve only as
- * references between rows.
+ * Yields a publisher's catalogue as the text of a JSON file, in chunks, with one row per line. The ids in the file only
+ * serve as references between its rows.
  * @param work its executor should be in a repeatable-read transaction, so that the file is consistent
  */
 export async function* exportCatalogue(
@@ -60,7 +60,7 @@ export async function* exportCatalogue(
   yield '\n}\n';
 }
 
-/** Yields the rows of a kind as the API shows them, without those of removed campaigns and offers. */
+/** Yields the rows of a resource in API format, without those of removed campaigns and offers. */
 export async function* rowsOf(kind: Resource, work: Work): AsyncGenerator<Values> {
   const conditions = [
     scopeOf(kind, work),
@@ -83,8 +83,8 @@ export async function* rowsOf(kind: Resource, work: Work): AsyncGenerator<Values
 type Context = { work: Work; store: ImageStore | null; exportedIds: ReadonlyMap<string, ReadonlySet<unknown>> };
 
 /**
- * Fields of a row that can be imported, and the bytes of an uploaded picture. Returns null if nothing of the row is
- * left.
+ * Returns the importable fields of a row, with the bytes of an uploaded image. Returns null if nothing of the row can
+ * be exported.
  */
 async function exportRow(kind: Resource, row: Values, { work, store, exportedIds }: Context): Promise<Values | null> {
   const fields = Object.fromEntries(Object.keys(kind.input.properties).map((name) => [name, row[name]]));

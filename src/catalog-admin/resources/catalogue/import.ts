@@ -15,18 +15,18 @@ import { kinds, mapMatch } from './kinds.ts';
 import type { Catalogue, FileRow } from './parse.ts';
 import { warnOfFileUrls } from './url-warnings.ts';
 
-/** Number of rows written by one statement. */
+/** Number of rows inserted per statement. */
 const chunkSize = 250;
 
-/** Result of an import. `warnings` name the parts that were left out, and macros in URLs. */
+/** Import result. `warnings` are about parts that were left out, and about macros in URLs. */
 export type Imported = { publisher_id: number; counts: Record<string, number>; warnings: Warning[] };
 
-/** Ids of rows by their ids in the file, by table. */
+/** New row ids by the ids in the file, grouped by table. */
 export type Ids = ReadonlyMap<string, ReadonlyMap<unknown, unknown>>;
 
 /**
- * Validates and measures the pictures of a file; the type and size that the file states are ignored.
- * @throws AppError invalid_picture with the path of the picture
+ * Validates and measures the images in a file. The type and dimensions stated in the file are ignored.
+ * @throws AppError invalid_picture with the path of the image
  */
 export async function checkPictures({ rows }: Catalogue, progress: Progress = () => {}): Promise<void> {
   let done = 0;
@@ -43,10 +43,10 @@ export async function checkPictures({ rows }: Catalogue, progress: Progress = ()
 }
 
 /**
- * Writes a catalogue into an empty one, with new ids. The settings of the publisher are replaced with those of the
- * file. The work is one transaction, so it imports everything or nothing.
- * @param work the work of the publisher; with `intoNew` a new publisher is created, with the SDK id of the file if that
- * is free
+ * Imports a catalogue into a publisher without one, with new ids. The publisher's settings are replaced with those in
+ * the file. Everything is imported in one transaction, or nothing.
+ * @param work unit of work of the publisher; with `intoNew`, a new publisher is created, with the SDK id in the file if
+ * that id is available
  * @throws AppError conflict if the publisher already has a catalogue
  */
 export async function importCatalogue(
@@ -88,7 +88,10 @@ async function makePublisher(work: Work, { publisher, sdkId }: Catalogue): Promi
   return view.id as number;
 }
 
-/** Updates the settings of the publisher. Settings that only operators can change stay unless an operator imports. */
+/**
+ * Updates the publisher's settings. Settings that only operators can change are skipped unless an operator imports the
+ * file.
+ */
 async function takePublisher(work: Work, { publisher }: Catalogue): Promise<number> {
   await work.executor.query('select 1 from publishers where id = $1 for update', [work.publisherId]);
   await requireEmpty(work);
@@ -99,8 +102,8 @@ async function takePublisher(work: Work, { publisher }: Catalogue): Promise<numb
 }
 
 /**
- * Returns warnings about an import without writing anything.
- * @param options `intoNew` means that a new publisher is created for it
+ * Returns the warnings about an import without importing anything.
+ * @param options with `intoNew`, the file is to be imported into a new publisher
  */
 export const warningsOfImport = async (
   work: Work,
@@ -115,7 +118,7 @@ export const warningsOfImport = async (
   ),
 ];
 
-/** Warns about settings of a file that are ignored because only operators can change them. */
+/** Returns warnings about settings in a file that are ignored because only operators can change them. */
 export async function findKeptSettings(work: Work, { publisher, settingNames }: Catalogue): Promise<Warning[]> {
   if (isOperator(work.actor)) return [];
   const current = await getRow(publishers, work, String(work.publisherId));
@@ -128,8 +131,8 @@ export async function findKeptSettings(work: Work, { publisher, settingNames }: 
 }
 
 /**
- * Requires that the publisher has no catalogue yet.
- * @throws AppError conflict if it has one
+ * Checks that the publisher has no catalogue yet.
+ * @throws AppError conflict if the publisher has a catalogue
  */
 export async function requireEmpty({ executor, publisherId }: Work): Promise<void> {
   const { rows } = await executor.query<{ taken: boolean }>(
@@ -144,7 +147,7 @@ export async function requireEmpty({ executor, publisherId }: Work): Promise<voi
     });
 }
 
-/** Allocates new ids for the rows of a kind, by their ids in the file. */
+/** Allocates new ids for the rows of a resource, and returns them by the ids in the file. */
 async function allot(
   { executor }: Work,
   { table, key }: Resource,

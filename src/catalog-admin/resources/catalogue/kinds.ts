@@ -7,11 +7,11 @@ import { placements } from '../placements.ts';
 import { sequenceRules } from '../sequence-rules.ts';
 import { themes } from '../themes.ts';
 
-/** Name of the member with the version of the file format. */
+/** Name of the field with the version of the file format. */
 export const formatField = 'perkwire_catalogue';
 export const formatNumber = 1;
 
-/** Kinds of rows in a catalogue file, named by their tables. Each kind comes after the kinds that it refers to. */
+/** Resources in a catalogue file, identified by their tables. Each one comes after those that it refers to. */
 export const kinds: readonly Resource[] = [
   themes,
   placements,
@@ -22,14 +22,17 @@ export const kinds: readonly Resource[] = [
   sequenceRules,
 ];
 
-/** Tables of the ids in a sequence rule's lists. */
+/** Table of the ids in each match list of a sequence rule. */
 const matchTables: Readonly<Record<string, string>> = {
   offers: 'offers',
   campaigns: 'campaigns',
   advertisers: 'advertisers',
 };
 
-/** Maps each id of a rule's match. Ids that become null are removed, and so are lists that become empty. */
+/**
+ * Maps the ids in the match of a sequence rule. Ids that are mapped to null are removed, and so are lists that become
+ * empty.
+ */
 export function mapMatch(match: Values, change: (table: string, id: number) => unknown): Values {
   const entries = Object.entries(match).map(([name, list]): [string, unknown[]] => {
     const table = matchTables[name];

@@ -5,11 +5,14 @@ import { creatives } from '../creatives.ts';
 import { sequenceRules } from '../sequence-rules.ts';
 import type { FileRow } from './parse.ts';
 
-/** A row of a file with the ids of the publisher. `picture` is the SHA-256 of an uploaded picture (hex), or null. */
+/**
+ * Row of a file, with references converted to the publisher's ids. `picture` is the SHA-256 of an uploaded image (hex),
+ * or null.
+ */
 export type WantedRow = { row: FileRow; values: Values; picture: string | null };
 export type CurrentRow = { view: View; picture: string | null };
 
-/** Fields that identify a row to a person, by table. Rows that differ in them are different rows. */
+/** Fields that make up the name of a row, by table. Rows with different names are treated as different rows. */
 const names: Readonly<Record<string, (values: Values) => unknown[]>> = {
   themes: ({ key }) => [key],
   placements: ({ name }) => [name],
@@ -29,9 +32,9 @@ const identityOf = ({ table }: Resource, values: Values, picture: string | null)
   JSON.stringify([...(names[table]?.(values) ?? []), picture]);
 
 /**
- * Matches each row of a file to a row of the publisher. Among rows with the same name, it prefers the one with the same
- * id, else the first unmatched one. If no name matches, it takes the row with the same id, which the file renames.
- * @param idsCount whether the ids of the file are those of the publisher
+ * Matches the rows of a file to the publisher's rows. Among rows with the same name, the one with the same id is
+ * preferred, or else the first unmatched one. If no name matches, the row with the same id is used and will be renamed.
+ * @param idsCount whether the ids in the file are those of the publisher
  */
 export async function matchRows(
   kind: Resource,
@@ -76,8 +79,8 @@ export async function matchRows(
 }
 
 /**
- * Whether a file may turn one row into another. Some fields cannot be changed, and neither can the picture of a
- * creative.
+ * Whether a row of the publisher can be changed into a row of the file. Some fields, and the image of a creative,
+ * cannot be changed.
  */
 const canBecome = (kind: Resource, { values, picture }: WantedRow, current: CurrentRow): boolean =>
   (kind.fixed ?? []).every((name) => values[name] === current.view[name]) &&

@@ -13,10 +13,10 @@ import { sequenceRules } from '../sequence-rules.ts';
 import { themes } from '../themes.ts';
 import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
 
-/** A row of a file: its id in the file, its fields, and the bytes of its picture. */
+/** Row of a file: its id in the file, its fields, and the bytes of its image, if any. */
 export type FileRow = { id: unknown; values: Values; image: Buffer | null; path: string };
 
-/** A parsed catalogue. `settingNames` lists the publisher's settings that the file contains. */
+/** Parsed catalogue. `settingNames` lists the publisher settings that the file contains. */
 export type Catalogue = {
   sdkId: string | null;
   publisher: Values;
@@ -28,9 +28,9 @@ export type Catalogue = {
 export const maxDetails = 100;
 
 /**
- * Parses a catalogue file with the same schemas and rules as the calls that create single rows. It works in slices, so
- * that other requests are served meanwhile.
- * @param settings publisher's settings to use if the file does not contain them
+ * Parses a catalogue file with the same schemas and rules as the calls that create single rows. The work is split into
+ * slices so that other requests are not blocked.
+ * @param settings publisher settings to use if the file does not contain them
  * @returns the catalogue, or all errors with their paths in the file
  */
 export async function parseCatalogue(
@@ -105,7 +105,10 @@ export async function parseCatalogue(
   };
 }
 
-/** Parses a file for an existing publisher, whose current settings replace those that the file lacks. */
+/**
+ * Parses a file for an existing publisher. Settings that the file does not contain default to the publisher's current
+ * settings.
+ */
 export async function parseForPublisher(file: unknown, work: Work): ReturnType<typeof parseCatalogue> {
   const current = await getRow(publishers, work, String(work.publisherId));
   const names = Object.keys(publishers.input.properties);
@@ -150,7 +153,7 @@ function missingReferences(
   return details;
 }
 
-/** Generates keys from names for files of earlier releases, which have no keys. */
+/** Generates theme keys from the names, for files of earlier releases, which have no keys. */
 function fillThemeKeys(list: readonly FileRow[]): void {
   const usedKeys = new Set(list.map(({ values }) => values.key));
   for (const { values } of list) {
@@ -160,7 +163,7 @@ function fillThemeKeys(list: readonly FileRow[]): void {
   }
 }
 
-/** Checks constraints that involve several rows. */
+/** Validates constraints that involve several rows. */
 function checkWhole(rows: ReadonlyMap<Resource, readonly FileRow[]>): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   const primaries = new Set<unknown>();

@@ -16,25 +16,26 @@ import { type CurrentRow, matchRows, type WantedRow } from './match.ts';
 import { type Catalogue, type FileRow, maxDetails } from './parse.ts';
 import { warnOfFileUrls } from './url-warnings.ts';
 
-/** Change of one row by an apply. */
+/** Change that an apply makes to a row. */
 export type Change = {
   change: 'created' | 'changed' | 'removed';
-  /** Name of the row's table, or `publisher` for the settings. */
+  /** Table of the row, or `publisher` for the settings. */
   kind: string;
-  /** Id of the row, or null if it is created. */
+  /** Id of the row, or null if the row will be created. */
   id: unknown;
   /** Name or title of the row. */
   name: string;
-  /** Path of the row in the file, or null if the file does not contain it. */
+  /** Path of the row in the file, or null if the file does not contain the row. */
   path: string | null;
-  /** Fields that change. Rows that the same apply creates are referred to by their path in the file. */
+  /** Changed fields. Rows that are created by the same apply are referred to by their path in the file. */
   fields: { name: string; from: unknown; to: unknown }[];
 };
 
 export type Step = { change: Change; kind: Resource; row: FileRow | null };
 
 /**
- * Plan of an apply. `ids` maps the file's ids to the publisher's, by table; rows to be created have their path instead.
+ * Plan of an apply. `ids` maps ids in the file to ids of the publisher, by table. A row that will be created is mapped
+ * to its path instead.
  */
 export type Plan = {
   steps: readonly Step[];
@@ -45,7 +46,7 @@ export type Plan = {
 };
 
 /**
- * Plans the changes that bring a publisher's catalogue to the state of a file, without writing anything.
+ * Computes the changes that make a publisher's catalogue match a file, without applying them.
  * @param prune whether to remove rows that the file does not contain
  */
 export async function planApply(work: Work, catalogue: Catalogue, { prune }: { prune: boolean }): Promise<Plan> {
@@ -81,8 +82,8 @@ export async function planApply(work: Work, catalogue: Catalogue, { prune }: { p
 }
 
 /**
- * Plans changes of settings. Settings that the file lacks stay, and so do operators' settings unless an operator
- * applies the file.
+ * Plans the changes of settings. Settings that the file does not contain are unchanged. Operator settings are also
+ * unchanged unless an operator applies the file.
  */
 function planSettings({ actor }: Work, { publisher, settingNames }: Catalogue, current: View): Step[] {
   const excluded = isOperator(actor) ? [] : operatorSettings;
@@ -105,7 +106,7 @@ function planSettings({ actor }: Work, { publisher, settingNames }: Catalogue, c
 
 const pictureOf = ({ image }: FileRow): string | null => (image === null ? null : hash('sha256', image, 'hex'));
 
-/** Reads the current rows as an export would write them. `known` collects their ids, by table. */
+/** Reads the current rows in export format. `known` collects their ids, by table. */
 async function readCurrent(
   work: Work,
   kind: Resource,
@@ -126,7 +127,7 @@ async function readCurrent(
   return current;
 }
 
-/** SHA-256 of the uploaded pictures of a publisher, by creative. */
+/** Reads the SHA-256 of a publisher's uploaded images, by creative id. */
 async function readPictures({ executor, publisherId }: Work): Promise<Map<unknown, string>> {
   const { rows } = await executor.query<{ id: string; sha256: string }>(
     `select i.creative_id as id, encode(i.sha256, 'hex') as sha256 from creative_images i
@@ -138,8 +139,8 @@ async function readPictures({ executor, publisherId }: Work): Promise<Map<unknow
 }
 
 /**
- * Plans changes of the rows of a kind.
- * @throws AppError invalid_request for changes that stored rows do not allow
+ * Plans the changes of a resource's rows.
+ * @throws AppError invalid_request for changes that the stored rows do not allow
  */
 async function planRows(
   work: Work,
@@ -176,15 +177,15 @@ async function planRows(
 }
 
 /**
- * Whether a field of a creative is compared. The type and size of an upload come from its bytes. If the file marks no
- * primary creative of an offer, the service chooses one.
+ * Whether a field of a creative is compared. The type and size of an upload are derived from its bytes and are not
+ * compared. If the file marks no primary creative for an offer, the service chooses one.
  */
 const isCompared = ({ values, picture }: WantedRow, name: string, withPrimary: ReadonlySet<unknown>): boolean =>
   name === 'is_primary' ? withPrimary.has(values.offer_id) : picture === null || name === 'creative_type';
 
 /**
- * Plans removals. Rows that are removed with their parent get no step of their own, so that both can be restored
- * together.
+ * Plans the removal of rows that the file does not contain. Rows that are removed together with their parent get no
+ * separate step, so that they can be restored together.
  */
 function planRemovals(surplus: readonly [Resource, readonly CurrentRow[]][]): Step[] {
   const gone = new Map<string, Set<unknown>>();
@@ -204,7 +205,10 @@ function planRemovals(surplus: readonly [Resource, readonly CurrentRow[]][]): St
   return steps.reverse();
 }
 
-/** Whether a placement was created by a request and never edited. The next request would create it again. */
+/**
+ * Whether a placement was created automatically by a request and never edited. Such placements are not removed, because
+ * the next request would create them again.
+ */
 const isUntouched = ({ name: _name, auto_created, created_at: _at, updated_at: _updated, ...fields }: View): boolean =>
   auto_created === true && Object.values(fields).every((value) => value === null || value === '');
 

@@ -28,12 +28,12 @@ import { exportCatalogue } from './export.ts';
 import { checkPictures, importCatalogue, requireEmpty, warningsOfImport } from './import.ts';
 import { parseCatalogue } from './parse.ts';
 
-/** Approximate length of the pieces in which an export is encoded (UTF-16 units). */
+/** Approximate chunk length for encoding an export, in UTF-16 code units. */
 const chunkLength = 64 * 1024;
 
 const tags = ['Catalogue'];
 
-/** Routes that export and import a publisher's whole catalogue as a JSON file. */
+/** Registers the routes that export and import a publisher's complete catalogue as a JSON file. */
 export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): void {
   const store = createImageStore(imageStore);
   const hooks = requirePermission(http, 'configurations');
@@ -94,7 +94,7 @@ export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: Imag
     },
   };
   app.register(async (scope) => {
-    // The file is read only after the permissions were checked.
+    // Disable body parsing, because the file must be read only after the permissions were checked.
     scope.removeContentTypeParser('application/json');
     scope.addContentTypeParser('application/json', (_request, payload, done) => done(null, payload));
     scope.post(
@@ -114,7 +114,7 @@ type ImportDeps = { http: ManagementHttp; store: ImageStore | null };
 async function importFile({ http, store }: ImportDeps, request: FastifyRequest, reply: FastifyReply) {
   const { actor, publisherId } = callOf(request);
   const isDryRun = flagOf(request, 'dry_run');
-  // A repeated call with an Idempotency-Key must get its response although the publisher now has the catalogue.
+  // A retry with an Idempotency-Key must get the stored response even though the publisher now has a catalogue.
   if (isDryRun || request.headers['idempotency-key'] === undefined)
     await http.management.read(actor, publisherId, requireEmpty);
   const bytes = await bytesOfFile(request);
@@ -138,7 +138,7 @@ async function importFile({ http, store }: ImportDeps, request: FastifyRequest, 
 }
 
 /**
- * Collects the pieces of a file into larger buffers.
+ * Combines the chunks of a file into larger buffers.
  * @throws AppError body_too_large
  */
 async function collect(pieces: AsyncIterable<string>): Promise<Buffer[]> {

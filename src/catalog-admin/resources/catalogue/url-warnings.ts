@@ -2,10 +2,10 @@ import type { Resource, Warning } from '../../../management/resource.ts';
 import { problem } from '../../../platform/problem.ts';
 import type { FileRow } from './parse.ts';
 
-/** Maximum number of warnings about URLs in a response. */
+/** Maximum number of URL warnings in a response. */
 const maxWarnings = 100;
 
-/** Warns about macros in the URLs of a file's rows, with their paths in the file. */
+/** Returns warnings about macros in URLs, with their paths in the file. */
 export function warnOfFileUrls(list: Iterable<readonly [Resource, FileRow]>): Warning[] {
   const warnings: Warning[] = [];
   let omitted = 0;

@@ -17,14 +17,17 @@ import { findDelivery } from '../../../webhooks/delivery-store.ts';
 import { readEndpointLabels } from '../../../webhooks/endpoint-store.ts';
 import type { PageServices } from '../services.ts';
 
-/** Maximum number of rows of one kind. */
+/** Maximum number of results per kind. */
 const maxOfKind = 5;
 const maxPublishers = 20;
 const maxLength = 200;
 
 type Scope = PageServices & { failFast: ReturnType<typeof createFailFast> };
 
-/** Search over all rows that a viewer may open, as a list for the dialog of every page (finder.js). */
+/**
+ * Registers the search over all rows that a viewer may open. It returns a list for the search dialog on every page
+ * (finder.js).
+ */
 export function findPages(app: App, services: PageServices): void {
   const scope: Scope = { ...services, failFast: createFailFast(services.deps.dbHealth) };
   publisherPages(app, services).get('/find', 'analyst', async (context) => {
@@ -69,7 +72,7 @@ const pageGroup = (
     .map(({ text, href }) => ({ text, href, detail: '' })),
 });
 
-/** Publishers that the viewer may open, with links to the current page. */
+/** Lists the publishers that the viewer may open, with links to the current page of each. */
 function publisherGroup({ deps, navigation }: Scope, context: PageContext, text: string): FoundGroup {
   const section = queryText(context, 'section');
   const page = isSection(navigation, section) ? section : '/overview';
@@ -161,7 +164,7 @@ async function idGroup({ deps, failFast }: Scope, { publisher, path }: Publisher
   return group;
 }
 
-/** User ids are known only to their publisher, so link to the pages that accept one. */
+/** Only the publisher knows its user ids, so link to the pages that accept one instead of searching. */
 function userGroup({ path }: PublisherContext, text: string): FoundGroup {
   const user = encodeURIComponent(text);
   return {
@@ -183,7 +186,7 @@ function userGroup({ path }: PublisherContext, text: string): FoundGroup {
 
 type FoundGroup = { title: string; entries: { text: string; detail: string; href: string }[] };
 
-/** Options of the finder's list box, in groups. */
+/** Renders the grouped options of the search dialog's list box. */
 function foundList(groups: readonly FoundGroup[]): Html {
   const nonEmpty = groups.filter(({ entries }) => entries.length > 0);
   if (nonEmpty.length === 0) return noMatches();

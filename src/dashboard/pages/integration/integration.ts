@@ -11,7 +11,7 @@ import type { PageServices } from '../services.ts';
 import { setupChecklist } from '../setup/checklist.ts';
 import { type Snippet, snippetsFor } from './snippets.ts';
 
-/** Page with code snippets that contain the publisher's SDK id, and with live calls. */
+/** Registers the integration page, which shows code snippets with the publisher's SDK id, and live calls. */
 export function integrationPages(app: App, services: PageServices): void {
   const { deps } = services;
   const failFast = createFailFast(deps.dbHealth);

@@ -3,7 +3,7 @@ import { t } from '../../../platform/i18n/messages.ts';
 
 export type Snippet = { key: string; title: string; text: string; guide: string | null };
 
-/** Code snippets with the publisher's SDK id; the guides in docs/guides contain the details. */
+/** Returns code snippets with the publisher's SDK id. The guides in docs/guides contain the details. */
 export function snippetsFor({ sdkId }: Publisher, publicUrl: string): readonly Snippet[] {
   return [
     {

@@ -10,7 +10,7 @@ import { commonPages } from '../../../shell/pages.ts';
 import { type Partitions, type Queue, type RunningProcess, readSystem, type SystemState } from '../../system-state.ts';
 import type { PageServices } from '../services.ts';
 
-/** Page of health, processes, queues and partitions, for operators. */
+/** Registers the system page for operators: health, processes, queues and partitions. */
 export function systemPages(app: App, services: PageServices): void {
   const { pool, dbHealth, now, config } = services.deps;
   const sendsSyslog = config.auditSyslog !== null;
@@ -107,7 +107,7 @@ const queueColumns = () => [
   { text: t('operator.dueNow'), numeric: true },
 ];
 
-/** Queues for display. An empty queue has no rows. */
+/** Returns the delivery queues to display. An empty queue has no database rows, so it is added here. */
 const queuesOf = ({ queues }: SystemState): Queue[] =>
   queues.length === 0 ? [{ lane: 'live', waiting: 0, due: 0 }] : queues;
 
@@ -129,7 +129,7 @@ const partitionCells = (partition: Partitions): Cell[] => [
   bytes(partition.bytes),
 ];
 
-/** Converts `20261121` to `2026-11-21`. */
+/** Converts a day such as `20261121` to `2026-11-21`. */
 const isoDay = (text: string): string => text.replace(/^(\d{4})(\d{2})(\d{2})$/, '$1-$2-$3');
 
 function bytes(value: number): string {

@@ -12,10 +12,10 @@ import { hasDelivered } from '../../../webhooks/delivery-store.ts';
 import { hasEndpoint } from '../../../webhooks/endpoint-store.ts';
 import type { PageServices } from '../services.ts';
 
-/** A step with the page on which it is done. */
+/** A setup step with a link to the page on which it is done. */
 type Step = { key: SetupStep; path: string; to: MessageKey };
 
-/** Creating the first offer requires an advertiser and a campaign. */
+/** Setup steps for the catalogue. The first offer requires an advertiser and a campaign. */
 const catalogueSteps: readonly Step[] = [
   { key: 'advertiser', path: '/advertisers/new', to: 'nav.advertisers' },
   { key: 'campaign', path: '/campaigns/new', to: 'nav.campaigns' },
@@ -31,7 +31,7 @@ const callSteps: readonly Step[] = [
   { key: 'delivery', path: '/deliveries', to: 'nav.deliveries' },
 ];
 
-/** Link with an id, so that it keeps the focus when the steps are refreshed. */
+/** Renders a link with an id, so that it retains the keyboard focus when the checklist is refreshed. */
 const linkTo = (key: SetupStep, href: string, text: string): Html =>
   html`<a id="setup-${key}" href="${href}">${text}</a>`;
 
@@ -41,11 +41,14 @@ export function checklistPages(pages: Pages<PublisherContext>, checklist: Checkl
   pages.get('/setup', 'analyst', async (context) => ({ fragment: await setupChecklist(checklist, context) }));
 }
 
-/** Steps from the first key to the first delivered webhook, checked when done; empty after the last one. */
+/**
+ * Renders the checklist of setup steps, from the first key to the first delivered webhook. Completed steps are checked.
+ * Returns empty HTML when all steps are complete.
+ */
 export async function setupChecklist({ deps, failFast }: Checklist, context: PublisherContext): Promise<Html> {
   const { publisher, path } = context;
   const done = await failFast(() => setupProgress(deps, publisher));
-  // A publisher that serves offers of others needs no campaign.
+  // A publisher that serves other publishers' offers needs no campaign of its own.
   const isServed = done.has('offer') && !done.has('campaign');
   const steps = isServed ? callSteps : [...catalogueSteps, ...callSteps];
   const required = steps.filter(({ key }) => key !== 'selection' || publisher.uspEnabled);
@@ -76,12 +79,15 @@ export async function setupChecklist({ deps, failFast }: Checklist, context: Pub
     </section>`;
 }
 
-/** Steps from a new publisher to its first delivered webhook. */
+/** Setup steps, from a new publisher to its first delivered webhook. */
 type SetupStep = FirstRow | 'key' | 'fetch' | 'impression' | 'endpoint' | 'selection' | 'delivery';
 
 type SetupDeps = PageServices['deps'];
 
-/** Returns the completed steps. Activity counts from the first key on, which excludes the demo's made-up history. */
+/**
+ * Returns the completed setup steps. Activity before the first key is ignored, which excludes the demo's generated
+ * history.
+ */
 async function setupProgress({ pool, catalog }: SetupDeps, { id }: Publisher): Promise<ReadonlySet<SetupStep>> {
   const [sinceMs, endpoint, rows] = await Promise.all([
     firstKeyAt(pool, id),

@@ -12,7 +12,8 @@ import type { HoldBack } from '../../goals.ts';
 import { outcomeText } from '../../outcome-text.ts';
 
 /**
- * Card with the budgets and total caps of a campaign: spent, reserved and unbilled amounts, next to the pacing plan.
+ * Renders the card of a campaign's budgets and total caps: spent, reserved and unbilled amounts compared with the
+ * pacing plan.
  */
 export function budgetsCard(standings: readonly Standing[], currency: string | null): Html {
   if (standings.length === 0) return nothing;
@@ -43,7 +44,7 @@ export function budgetsCard(standings: readonly Standing[], currency: string | n
   });
 }
 
-/** Tolerance of a pacing plan, as a share of its limit. */
+/** Tolerated deviation from a pacing plan, as a fraction of the limit. */
 const tolerance = 0.02;
 
 function planText(
@@ -60,7 +61,7 @@ function planText(
 
 type GoalCard = { goal: Goal; delivery: Delivery; holdBacks: readonly HoldBack[] };
 
-/** Card with the delivery of a campaign's goal, and the rules that hold it back. */
+/** Renders the card of a campaign's goal: its delivery and the rules that limit it. */
 export function goalCard({ publisher }: PublisherContext, { goal, delivery, holdBacks }: GoalCard): Html {
   const { percent: ofPlan, expected, delivered, onTrack } = delivery;
   const share = Math.min(1, delivered / goal.count);

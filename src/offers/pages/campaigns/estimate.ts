@@ -8,7 +8,10 @@ import { card, notice } from '../../../shell/components.ts';
 import { count, percent } from '../../../shell/format.ts';
 import { type RecentSessions, sampledDays } from './recent-sessions.ts';
 
-/** Number of recent sessions that a campaign is eligible for, shown next to its form and updated with each edit. */
+/**
+ * Creates the reach estimate shown next to the campaign form: the number of recent sessions that the campaign is
+ * eligible for. It is updated with each edit.
+ */
 export const createReach = (recent: RecentSessions): NonNullable<PageExtensions['reach']> => ({
   panel: async (context, readOnly) => {
     const content = readOnly === null ? liveEstimate(context) : await estimate(recent, context, readOnly);
@@ -25,7 +28,7 @@ const liveEstimate = ({ path }: PublisherContext): Html => html`
 
 const noneEligible = (): Html => notice('warn', html`<p>${t('campaigns.noneEligible')}</p>`);
 
-/** Estimate for stored rules, or for those of the form, which may be incomplete. */
+/** Estimates the reach of the stored rules, or of the rules in the form, which may be incomplete. */
 async function estimate(
   recent: RecentSessions,
   { publisher }: PublisherContext,

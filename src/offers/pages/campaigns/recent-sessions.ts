@@ -5,15 +5,15 @@ import { createFailFast, type DatabaseHealth } from '../../../platform/db/health
 import { dayMs, minuteMs } from '../../../platform/lib/time.ts';
 import { type SessionSample, sampleSessions } from '../../decision-log/decision-sample.ts';
 
-/** How far back an estimate looks (days). */
+/** Period that an estimate covers, in days. */
 export const sampledDays = 7;
 
-/** Lifetime of a sample, because people try several rules in succession. */
+/** Time for which a sample is cached, in milliseconds. Users often try several rules in succession. */
 const keptMs = 5 * minuteMs;
-/** Maximum number of publishers with a cached sample. */
+/** Maximum number of publishers with a cached session sample. */
 const maxKept = 4;
 
-/** Returns a sample of a publisher's sessions of the last days. */
+/** Returns a sample of a publisher's recent sessions. */
 export type RecentSessions = (publisherId: number) => Promise<SessionSample>;
 
 type SampleDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };

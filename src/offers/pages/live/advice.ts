@@ -12,14 +12,14 @@ const send =
   (key: MessageKey): Advice =>
   () =>
     html`${t(key)}`;
-/** Advice with a link to a page of the publisher. */
+/** Returns advice that links to one of the publisher's pages. */
 const go =
   (key: MessageKey, page: string): Advice =>
   (path) =>
     tHtml(key, { a: (text) => link(path(page), text) });
 const session = send('live.useSession');
 
-/** Advice for a rejection, by error code. */
+/** Advice on a rejected call, by error code. */
 const byCode: Readonly<Record<string, Advice>> = {
   missing_placement: go('live.sendPlacement', '/settings'),
   pub_user_id_is_pii: send('live.sendOwnId'),
@@ -40,7 +40,7 @@ const byCode: Readonly<Record<string, Advice>> = {
   internal: send('live.tellOperator'),
 };
 
-/** Advice for an ignored or dropped value, by field. */
+/** Advice on an ignored or dropped value, by field. */
 const byField: Readonly<Record<string, Advice>> = {
   '/country': send('live.sendCountry'),
   '/themeId': go('live.useTheme', '/settings/themes'),

@@ -13,8 +13,8 @@ import { adviceOf } from './advice.ts';
 import type { LiveRequest } from './requests.ts';
 
 /**
- * List item of an answered fetch with its events, and with request and response if they were recorded. `publisher` is
- * as of the opening of the page, so that placements first used since then appear as new.
+ * Renders the list item of an answered fetch with its events, and with its request and response if they were recorded.
+ * `publisher` is its state when the page was opened, so that placements first used after that appear as new.
  */
 export function sessionItem(request: LiveRequest, call: LiveCall | undefined, publisher: Publisher): Html {
   const why = publisherPath(publisher.id, `/why?session=${request.sessionId}`);
@@ -38,7 +38,7 @@ export function sessionItem(request: LiveRequest, call: LiveCall | undefined, pu
   </li>`;
 }
 
-/** List item of any other call. */
+/** Renders the list item of any other call. */
 export const callItem = ({ id, at, call }: LoggedCall, publisher: Publisher): Html =>
   html`<li id="call-${id}" data-kind="${kindOf(call)}">
     ${moment(publisher, at, 'second')}
@@ -49,7 +49,10 @@ export const callItem = ({ id, at, call }: LoggedCall, publisher: Publisher): Ht
     ${callDetails(call, publisher)}
   </li>`;
 
-/** Responses hold texts in English. Default texts of error codes are shown in the reader's language. */
+/**
+ * Returns the error text in the reader's language if it is the default text of the error code. Other texts stay in
+ * English, as in the response.
+ */
 function errorText({ code, message }: { code: string; message: string }): string {
   if (!Object.hasOwn(errorStatuses, code)) return message;
   const byDefault = problem(code as ErrorCode);

@@ -16,7 +16,9 @@ import { type LiveSources, watchCalls } from './watch.ts';
 
 type LiveDeps = LiveSources & { logger: Logger; checkSession: SessionCheck };
 
-/** Pages of live calls, with request, response and advice (docs/reference/debugging.md#live-calls). */
+/**
+ * Registers the live call pages, which show requests, responses and advice (docs/reference/debugging.md#live-calls).
+ */
 export function livePages(app: App, shell: Shell, { logger, checkSession, ...sources }: LiveDeps): void {
   const { pool, now } = sources;
   const streams = createEventStreams(logger);
@@ -59,7 +61,7 @@ export function livePages(app: App, shell: Shell, { logger, checkSession, ...sou
   });
 }
 
-/** The first response tells the page that calls are recorded from now on. */
+/** The first response signals to the page that calls are now being recorded. */
 function opened(sources: LiveSources, publisher: Publisher, who: Reader): () => Promise<StreamEvent[]> {
   const next = watchCalls(sources, publisher);
   let isOpen = false;

@@ -6,7 +6,7 @@ import { badge, table } from '../../../shell/components.ts';
 import { count, moment } from '../../../shell/format.ts';
 import type { Notice } from '../../request-log/store.ts';
 
-/** Table of ignored, dropped and refused values of requests (docs/reference/debugging.md#notices). */
+/** Renders the table of ignored, dropped and refused request values (docs/reference/debugging.md#notices). */
 export const noticeTable = (notices: readonly Notice[], { publisher }: PublisherContext): Html =>
   table(
     t('live.notices'),

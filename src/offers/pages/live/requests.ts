@@ -1,7 +1,7 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../../platform/lib/uuid7.ts';
 
-/** An answered offer request with its events so far. */
+/** Answered fetch with its events so far. */
 export type LiveRequest = {
   sessionId: string;
   at: Date;
@@ -9,15 +9,18 @@ export type LiveRequest = {
   country: string | null;
   dev: boolean;
   offers: number;
-  /** Number of events by kind, without suspicious ones such as those of bots. */
+  /** Number of events by kind, excluding suspicious events such as those of bots. */
   events: Readonly<Record<string, number>>;
-  /** When the perks were confirmed; null if they were not. */
+  /** Time when the perks were confirmed, or null if they were not. */
   wrappedAt: Date | null;
-  /** Number of selected perks; null for a session without perks. */
+  /** Number of selected perks, or null for a session without perks. */
   selected: number | null;
 };
 
-/** Ids of a publisher's sessions after a given one, oldest first. Reads only newer rows, by primary key. */
+/**
+ * Returns the ids of a publisher's sessions that follow a given session, oldest first. It reads only newer rows, by
+ * primary key.
+ */
 export async function sessionsAfter(
   executor: Executor,
   publisherId: number,
@@ -32,7 +35,7 @@ export async function sessionsAfter(
   return rows.map(({ id }) => id);
 }
 
-/** Returns these sessions of a publisher with their events, newest first. */
+/** Returns the given sessions of a publisher with their events, newest first. */
 export async function findRequests(
   executor: Executor,
   publisherId: number,

@@ -7,17 +7,17 @@ import { isFetch, type LiveCall } from '../../request-log/store.ts';
 import { callItem, sessionItem } from './items.ts';
 import { findRequests, sessionsAfter } from './requests.ts';
 
-/** Maximum number of sessions that a stream updates. */
+/** Maximum number of sessions that a stream keeps up to date. */
 const maxWatched = 30;
-/** Maximum number of new sessions read at once. */
+/** Maximum number of new sessions per query. */
 const maxNew = 200;
 
-/** Sources of the live page: sessions, and logged calls. */
+/** Data sources of the live page: sessions and logged calls. */
 export type LiveSources = { pool: pg.Pool; requestLog: RequestLog; now: () => number };
 
 /**
- * Creates a watch.
- * @returns a function that returns new and changed items on each call
+ * Creates a watch on a publisher's calls.
+ * @returns a function that returns the new and changed items since its previous call
  */
 export function watchCalls(sources: LiveSources, publisher: Publisher): () => Promise<StreamEvent[]> {
   const newCalls = sources.requestLog.watch(publisher.id);
@@ -33,7 +33,7 @@ export function watchCalls(sources: LiveSources, publisher: Publisher): () => Pr
   };
 }
 
-/** Returns answered fetches, again whenever their events or perks change. */
+/** Creates a function that returns answered fetches, and returns them again when their events or perks change. */
 function changedSessions({ pool, now }: LiveSources, publisher: Publisher) {
   const sentItems = new Map<string, { markup: string; call: LiveCall | undefined }>();
   let lastId = firstUuid7At(now() - lookbackMs);

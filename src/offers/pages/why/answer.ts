@@ -16,7 +16,10 @@ import type { Question } from './question.ts';
 
 const maxOffers = 100;
 
-/** Answer to a question: verdict, all failing rules, the visitor, the competition, and the user's sessions. */
+/**
+ * Renders the answer to a question: the verdict, all failing rules, the visitor, the competing offers, and the user's
+ * sessions.
+ */
 export function answerOf(context: PublisherContext, decision: FoundDecision, question: Question): Html {
   const { input, problem } = decision;
   const warning = problem !== null && notice('warn', html`<p>${problem}</p>`);
@@ -33,7 +36,9 @@ export function answerOf(context: PublisherContext, decision: FoundDecision, que
     ${decision.sessions.length > 0 && sessionList(context, decision.sessions, question)}`;
 }
 
-/** Explanation of the offer in the question, or of the campaign's offer that came furthest. */
+/**
+ * Returns the explanation of the offer in the question, or of the campaign's offer that came closest to being shown.
+ */
 function ownOf(explanations: readonly Explanation[], { offer, campaign }: Question): Explanation | undefined {
   if (offer !== '') return explanations.find((explanation) => explanation.offer.id === Number(offer));
   return campaign === ''
@@ -56,7 +61,7 @@ function verdict({ publisher }: PublisherContext, own: Explanation, input: Decis
     ${influences.length > 0 && html`<p class="hint">${influencesText(publisher, influences)}</p>`}`;
 }
 
-/** List of all failing rules or, if there are none, the ranking's reason. */
+/** Renders the list of failing rules, or the ranking's reason if no rule fails. */
 function rules(texts: readonly { rule: FailingRule['rule']; text: string }[], failing: number): Html {
   return html`
     <h2 class="section">${t('why.why')}</h2>
@@ -66,7 +71,7 @@ function rules(texts: readonly { rule: FailingRule['rule']; text: string }[], fa
     </ol>`;
 }
 
-/** Values as in the API. */
+/** Renders values untranslated, as in the API. */
 const asIs = (values: readonly string[]): Html => html`<span translate="no">${values.join(', ')}</span>`;
 
 export const offerTitle = ({ id, copy }: Offer): string => copy.title || t('why.offerName', { id });
@@ -146,7 +151,7 @@ function sessionList(context: PublisherContext, sessions: readonly UserDecision[
     ${table(t('why.sessions'), sessionColumns(), rows)}`;
 }
 
-/** Weekdays and times need a date for formatting: 1 January 2024, a Monday. */
+/** Weekdays and times need a date to be formatted: 1 January 2024 was a Monday. */
 const clockMs = Date.UTC(2024, 0, 1);
 const clockFormat = perLocale(
   (locale, kind) =>
@@ -157,7 +162,7 @@ const clockFormat = perLocale(
 );
 const countFormat = perLocale((locale) => new Intl.NumberFormat(locale));
 
-/** Describes an explanation for the reader of the dashboard, with times of the publisher's time zone. */
+/** Describes an explanation's influences to the dashboard user, with times in the publisher's time zone. */
 const influencesText = (publisher: Publisher, influences: Explanation['influences']): string =>
   influences.map((influence) => influenceText(influence, formatOf(publisher))).join('; ');
 

@@ -15,16 +15,16 @@ import { findDecision, inputOf } from '../../re-decide.ts';
 import { type Question, sessionIdIn, visitorOf } from './question.ts';
 
 /**
- * Decision to explain. `input` is null for a session whose decision cannot be made again. `sessions` are those of the
- * user in the question, newest first.
+ * Decision to explain. `input` is null for a session whose decision cannot be re-decided. `sessions` are the sessions
+ * of the user in the question, newest first.
  */
 export type FoundDecision = {
   input: DecisionInput | null;
   kind: 'session' | 'user' | 'visitor';
-  /** Time of the session's decision; null for now. */
+  /** Time of the session's decision. Null means now. */
   at: Date | null;
   sessions: readonly UserDecision[];
-  /** Message if the subject of the question was not found, or null. */
+  /** Message if the subject of the question was not found, or null otherwise. */
   problem: string | null;
 };
 
@@ -32,14 +32,17 @@ export type FindDecision = (publisher: Publisher, question: Question) => Promise
 
 const maxSessions = 10;
 
-/** Dependencies of the search for decisions. */
+/** Dependencies for finding decisions. */
 export type DecisionSearch = InputSources & {
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
   config: Config;
 };
 
-/** Finds the decision for a question: a stored one, one for a user now, or one for an invented visitor now. */
+/**
+ * Creates a function that finds the decision for a question: a stored decision, a decision for a user now, or a
+ * decision for a hypothetical visitor now.
+ */
 export function createFindDecision({ dbHealth, config, ...sources }: DecisionSearch): FindDecision {
   const { pool, now } = sources;
   const failFast = createFailFast(dbHealth);
@@ -71,7 +74,7 @@ export function createFindDecision({ dbHealth, config, ...sources }: DecisionSea
     const newest = sessions.find(({ isStored }) => isStored);
     const last = newest === undefined ? null : await failFast(() => findDecision(pool, publisher.id, newest.sessionId));
     const foundKey = newest?.userKey ?? sessions[0]?.userKey ?? own;
-    // If the sessions belong to a user known by a device, only that key is known.
+    // If the user is known only by a device, only the device's key is available.
     const isOwn = keys.includes(foundKey);
     const userKey = isOwn ? own : ((await failFast(() => findMovedKey(pool, foundKey))) ?? foundKey);
     const context = { ...(last?.context ?? visitorOf(question)), userKey };
@@ -88,7 +91,7 @@ export function createFindDecision({ dbHealth, config, ...sources }: DecisionSea
     if (question.session !== '') return ofSession(publisher, sessionIdIn(question));
     if (question.user !== '') return ofUser(publisher, question);
     const input = await inputNow(publisher, visitorOf(question));
-    // An identified visitor who has seen nothing yet, not one without an identity.
+    // The visitor is identified but has no history, which differs from a visitor without an identity.
     const context = { ...input.context, userKey: 'made-up visitor' };
     return { input: { ...input, context }, kind: 'visitor', at: null, sessions: [], problem: null };
   };

@@ -6,8 +6,8 @@ import { isUuid7 } from '../../../platform/lib/uuid7.ts';
 import { queryText } from '../../../shell/context.ts';
 
 /**
- * Question of the page; empty fields were not entered. A session takes precedence over a user, and a user over an
- * invented visitor.
+ * Question that the user entered. Fields left blank are empty. A session takes precedence over a user, and a user over
+ * a hypothetical visitor.
  */
 export type Question = Record<(typeof names)[number], string>;
 
@@ -17,7 +17,7 @@ const names = [
 ] as const;
 
 const maxCustomAttributes = 50;
-/** Maximum lengths, as in a fetch (characters). */
+/** Maximum field length, as in a fetch, in characters. */
 const maxLength = 256;
 const maxCustomLength = 5000;
 
@@ -34,11 +34,11 @@ export function questionIn(context: PublisherContext): Question {
   return { ...(fields as Question), placement: fields.placement || firstPlacement };
 }
 
-/** Session id as stored; null if the text is not one. */
+/** Returns the session id in its stored form, or null if the text is not a session id. */
 export const sessionIdIn = ({ session }: Question): string | null =>
   isUuid7(session.toLowerCase()) ? session.toLowerCase() : null;
 
-/** The invented visitor. */
+/** Returns the hypothetical visitor of a question. */
 export const visitorOf = (question: Question): Omit<DecisionContext, 'nowMs'> => ({
   surface: 'unit',
   placement: normaliseName(question.placement),
@@ -66,7 +66,7 @@ export const visitorOf = (question: Question): Omit<DecisionContext, 'nowMs'> =>
   dev: false,
 });
 
-/** Parses `name=value` pairs separated by commas or lines. */
+/** Parses `name=value` pairs separated by commas or line breaks. */
 const parseCustom = (text: string): Map<string, string> =>
   new Map(
     text

@@ -9,12 +9,12 @@ import { answerOf, offerTitle } from './answer.ts';
 import { createFindDecision, type DecisionSearch } from './find-decision.ts';
 import { type Question, questionIn } from './question.ts';
 
-/** Maximum number of offers to choose from. */
+/** Maximum number of offers in the select field. */
 const maxChoices = 500;
 
 /**
- * Pages that explain why an offer is shown to a visitor or not: to a user now, in a stored session, or to an invented
- * visitor.
+ * Registers the pages that explain why an offer is or is not shown: to a user now, in a stored session, or to a
+ * hypothetical visitor.
  */
 export function whyPages(app: App, shell: Shell, search: DecisionSearch): void {
   const findDecision = createFindDecision(search);

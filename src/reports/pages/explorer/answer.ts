@@ -22,29 +22,32 @@ import { type Periods, periodsOf } from './periods.ts';
 import { attributeOf, type ExplorerState } from './state.ts';
 import { type Slot, slotsOf } from './time-slots.ts';
 
-/** A table row: the sums of a value, and its sums in the comparison period. */
+/** Table row with the metrics of one value, for the selected range and the comparison period. */
 export type AnswerRow = Compared & { value: string; text: string; also: readonly AlsoValue[] };
 
-/** Value of a further dimension. */
+/** Value of an additional dimension. */
 type AlsoValue = { name: DimensionName; value: string; text: string };
 
 export type ReportAnswer = {
   periods: Periods;
   total: Compared;
-  /** Total in the reporting currency, if there is one; null if a rate is missing. */
+  /** Total in the reporting currency, if the publisher has one. Null means that an exchange rate is missing. */
   converted?: ConvertedTotal | null | undefined;
   rows: readonly AnswerRow[];
   slots: readonly Slot[];
-  /** Whether the range ends today, while the last day of the comparison period is complete. */
+  /**
+   * Whether the selected range ends today with an incomplete day, while the last day of the comparison period is
+   * complete.
+   */
   isUneven: boolean;
 };
 
-/** Why a question can't be answered, and a state that can. */
+/** Reason why a report cannot be shown, with a similar state for which it can. */
 export type Problem = { text: string; fix: { text: string; state: ExplorerState } | null };
 
 export type ReportQuestion = { state: ExplorerState; publisher: Publisher; names: Names; nowMs: number };
 
-/** Answers the question of a state from rollups only. */
+/** Answers an explorer query from rollups only. */
 export async function answerOf(
   reports: { explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored> },
   question: ReportQuestion,
@@ -66,7 +69,7 @@ export async function answerOf(
   }
 }
 
-/** Problem for an error of the reports: an invalid range, or too many values. */
+/** Converts a report error to a problem: an invalid range, or too many values. */
 function problemOf(err: AppError, state: ExplorerState): Problem {
   const [detail] = err.details ?? [];
   if (err.code === 'report_too_large')
@@ -91,7 +94,7 @@ function textOf(detail: ErrorDetail | undefined, isByHour: boolean): string {
   return detail?.path === '/to' ? t('reports.lastDayError', { reason }) : t('reports.firstDayError', { reason });
 }
 
-/** Builds the query of a question, or a problem if there are no sums for it. */
+/** Builds the query for an explorer state. Returns a problem if there are no rollups for it. */
 export function exploreQueryOf({ state, publisher, names }: ReportQuestion, periods: Periods): ExploreQuery | Problem {
   const attributes = Object.keys(state.filters).filter((name) => attributeOf(name) !== null);
   const used = new Set([...attributes, ...(attributeOf(state.by) === null ? [] : [state.by])]);
@@ -141,7 +144,7 @@ function dimensionOf(by: string): ExploreQuery['by'] {
   return by === 'advertiser' ? 'campaign' : (by as DimensionName);
 }
 
-/** Replaces advertisers, which sums don't have, with their campaigns. */
+/** Replaces advertiser filters with campaign filters, because rollups do not contain advertisers. */
 function filtersOf({ filters }: ExplorerState, { campaignsOf }: Names): ExploreQuery['filters'] {
   const { advertiser, campaign, offer, ...others } = filters;
   const texts = Object.entries(others).filter(([name]) => attributeOf(name) === null);
@@ -188,13 +191,13 @@ function groupRows({ state, names }: ReportQuestion, { groups }: Explored): Answ
   );
 }
 
-/** Whether rows are grouped by currency: amounts in different currencies are never compared. */
+/** Whether rows are grouped by currency, because amounts in different currencies are never compared. */
 export const isByCurrency = ({ metric, sort }: ExplorerState, rows: readonly Compared[]): boolean =>
   metricOf(metric).kind === 'money' && sort !== 'name' && currenciesOf(rows.flatMap(periodsIn)).length > 1;
 
 /**
- * Position of the currency group of a row: currencies ordered by code, then rows with several currencies. Rows without
- * money come first if the smallest value is requested first, otherwise last.
+ * Returns the position of each row's currency group. Currencies are sorted by code, followed by rows with several
+ * currencies. Rows without amounts come first if the smallest value is requested first, and last otherwise.
  */
 function currencyGroupsOf(
   state: ExplorerState,
@@ -212,7 +215,7 @@ function currencyGroupsOf(
 const periodsIn = ({ now, before }: Compared): (Metrics | null)[] => [now, before];
 
 /**
- * Merges groups by advertiser. 0 stands for the advertisers of removed campaigns. A session counts once for each
+ * Merges groups by advertiser. 0 stands for the advertisers of deleted campaigns. A session is counted once for each
  * campaign that it shows.
  */
 function byAdvertiser(groups: Explored['groups'], names: Names): Explored['groups'] {
@@ -232,11 +235,12 @@ function byAdvertiser(groups: Explored['groups'], names: Names): Explored['group
   });
 }
 
-/** Compares names; for thousands of names ten times as fast as `localeCompare`. */
+/** Compares names. For thousands of names, this is ten times as fast as `localeCompare`. */
 const byName = perLocale((locale) => new Intl.Collator(locale));
 
 /**
- * Comparison of rows: largest first, largest decrease first, or by name; equal rows by name. Unknown values come last.
+ * Returns the sort order of rows: largest value first, largest decrease first, or by name. Rows with equal values are
+ * sorted by name. Unknown values come last.
  */
 function rankingOf({ metric: name, sort }: ExplorerState): (now: Metrics, before: Metrics | null) => number {
   const metric = metricOf(name);

@@ -12,7 +12,7 @@ import { comparisonOf, type HrefOf } from './toolbar.ts';
 
 export type Writing = { money: FormatMoney; currency: string | null; timeZone: string; href: HrefOf };
 
-/** Tile of each metric with its total and change. A click shows its chart. */
+/** Renders a tile for each metric with its total and change. A click on a tile shows the metric's chart. */
 export function metricTiles(state: ExplorerState, { total }: ReportAnswer, { money, href }: Writing): Html {
   const tile = (metric: ReportMetric) => html`
     <a class="stat" id="metric-${metric.name}" title="${metric.definition}"
@@ -25,7 +25,7 @@ export function metricTiles(state: ExplorerState, { total }: ReportAnswer, { mon
   return html`<div class="stats">${state.metrics.map((name) => tile(metricOf(name)))}</div>`;
 }
 
-/** Formatted value, or a dash if it has no meaning. Amounts in several currencies are listed side by side. */
+/** Formats a value, or returns a dash if it is undefined. Amounts in several currencies are listed side by side. */
 export function formatted(metric: ReportMetric, metrics: Metrics, by: string, money: FormatMoney): string {
   const currencies = metric.kind === 'money' ? currenciesOf([metrics]) : [];
   const textOf = (sums: Metrics, format: FormatMoney): string =>
@@ -34,7 +34,7 @@ export function formatted(metric: ReportMetric, metrics: Metrics, by: string, mo
   return currencies.map((currency) => textOf(inCurrency(metrics, currency), moneyFormat(currency))).join(' + ');
 }
 
-/** Change such as `▼ 12.3%`, colored as good or bad. */
+/** Formats a change such as `▼ 12.3%`, coloured as good or bad. */
 export function changeText(metric: ReportMetric, now: Metrics, before: Metrics): Html {
   const { direction, text } = changeOf(metric, now, before);
   if (direction === 'same' || direction === 'new') return html`<small>${text}</small>`;
@@ -46,7 +46,7 @@ export function changeText(metric: ReportMetric, now: Metrics, before: Metrics):
   return html`<small class="${isGood ? 'up' : 'down'}">${word} ${text}</small>`;
 }
 
-/** Chart of one metric: over time, or as bars of the largest values. */
+/** Renders the chart of a metric, either over time or as bars of the largest values. */
 export function chartCard(state: ExplorerState, answer: ReportAnswer, writing: Writing): Html {
   if (state.view === 'table') return nothing;
   const metric = metricOf(state.metric);
@@ -68,7 +68,7 @@ function timeChart(state: ExplorerState, { slots, periods }: ReportAnswer, { cur
     metrics && (hasValue(metric, metrics, 'time') ? viewValue(metric.name, metrics) : null);
   const isCompared = periods.before !== null;
   const currencies = metric.kind === 'money' ? currenciesOf(slots.flatMap(({ now, before }) => [now, before])) : [];
-  // One line for each currency, because currencies are not added up.
+  // One chart line per currency, because amounts in different currencies are not added up.
   const lines = currencies.length > 1 ? currencies : [currencies[0] ?? null];
   const series = lines.flatMap((currency) => {
     const only = (metrics: Metrics | null): Metrics | null =>
@@ -102,12 +102,12 @@ function timeChart(state: ExplorerState, { slots, periods }: ReportAnswer, { cur
 
 const maxBars = 12;
 
-/** Bars of the largest values, rendered by the server, each above that of the comparison period. */
+/** Renders bars of the largest values on the server, each above the bar of the comparison period. */
 function bars(state: ExplorerState, { rows }: ReportAnswer, { money }: Writing): Html {
   const metric = metricOf(state.metric);
   const of = (metrics: Metrics | null): number =>
     metrics === null || !hasValue(metric, metrics, state.by) ? 0 : Math.max(viewValue(metric.name, metrics), 0);
-  // Bars of one currency stay together and are scaled to its largest amount.
+  // The bars of a currency are kept together, and scaled to the largest amount in that currency.
   const currencies = metric.kind === 'money' ? currenciesOf(rows.flatMap(({ now, before }) => [now, before])) : [];
   const groups = currencies.length < 2 ? [[...rows]] : currencies.map((currency) => rowsIn(rows, currency));
   const topGroups = groups.map((group) => group.sort((a, b) => of(b.now) - of(a.now)).slice(0, maxBars));
@@ -133,7 +133,7 @@ function bars(state: ExplorerState, { rows }: ReportAnswer, { money }: Writing):
   return html`${topGroups.map(list)}`;
 }
 
-/** Rows with money in a currency, with only that money. */
+/** Returns the rows that have amounts in a currency, limited to those amounts. */
 const rowsIn = (rows: readonly AnswerRow[], currency: string): AnswerRow[] =>
   rows
     .filter(({ now, before }) => currenciesOf([now, before]).includes(currency))

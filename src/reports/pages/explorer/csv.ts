@@ -7,11 +7,14 @@ import { hasValue, metricOf } from './metrics.ts';
 import type { Names } from './names.ts';
 import { attributeOf, type ExplorerState } from './state.ts';
 
-/** A line of the file. `isFurther`: it has only amounts, because the previous line has the counts of the row. */
+/**
+ * CSV line. `isFurther` means that the line contains only amounts, because the previous line contains the counts of the
+ * same row.
+ */
 type CsvRow = AnswerRow & { currency: string; isFurther: boolean };
 type Column = { heading: string; of: (row: CsvRow) => string | number };
 
-/** Splits a row into a line for each currency: amounts of different currencies are never added. */
+/** Splits a row into one CSV line per currency, because amounts in different currencies are never added. */
 function byCurrency(row: AnswerRow): CsvRow[] {
   const currencies = currenciesOf([row.now, row.before]);
   if (currencies.length < 2) return [{ ...row, currency: currencies[0] ?? '', isFurther: false }];
@@ -24,7 +27,10 @@ function byCurrency(row: AnswerRow): CsvRow[] {
   }));
 }
 
-/** All rows as CSV (RFC 4180): names next to ids, and each metric next to its value in the comparison period. */
+/**
+ * Writes all rows as CSV (RFC 4180), with names next to ids, and each metric next to its value in the comparison
+ * period.
+ */
 export function toReportCsv(state: ExplorerState, { rows, periods }: ReportAnswer, names: Names): string {
   const hasMoney = state.metrics.some((name) => metricOf(name).kind === 'money');
   const columns = [

@@ -35,7 +35,7 @@ type PageDeps = {
   now: () => number;
 };
 
-/** Services of the report pages. */
+/** Services that the report pages use. */
 type PageServices = Shell & { deps: PageDeps; countPerkStages: CountPerkStages | null };
 
 const reportsPath = '/reports';
@@ -46,7 +46,7 @@ type Scope = {
   failFast: ReturnType<typeof createFailFast>;
 };
 
-/** Pages of the report explorer (docs/guides/reports.md#the-explorer). The URL contains the question. */
+/** Registers the report explorer pages (docs/guides/reports.md#the-explorer). The URL contains the complete query. */
 export function explorerPages(app: App, services: PageServices): void {
   const { deps, countPerkStages } = services;
   const pages = publisherPages(app, services);
@@ -90,7 +90,7 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
     lead: t('reports.lead', { publisher: context.publisher.name, zone: context.publisher.timeZone }),
     nav: 'reports',
     assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
-    // htmx does not display error responses.
+    // htmx does not display error responses, so fragments are sent with 200.
     status: 'text' in answer && !isFragmentRequest(context.request) ? 422 : 200,
     body: html`
       <div id="explorer" hx-boost="true" hx-target="#explorer" hx-select="#explorer" hx-swap="outerHTML show:none">
@@ -148,7 +148,7 @@ function body(
     }`;
 }
 
-/** The same report with its fixed dates instead of a relative range. */
+/** Replaces the relative range of a state with its fixed dates. */
 const fixed = (state: ExplorerState, { periods }: ReportAnswer): ExplorerState => ({
   ...state,
   range: null,

@@ -19,10 +19,13 @@ import { exploreQueryOf, type ReportQuestion } from './answer.ts';
 import { periodsOf, rangeText } from './periods.ts';
 import { type ExplorerState, queryOf } from './state.ts';
 
-/** Path of the perk funnel card, which is loaded after its page. */
+/** URL path of the perk funnel card, which is loaded after the page itself. */
 export const funnelPath = '/reports/funnel';
 
-/** Placeholder of the card, which does not slow down the page. Empty if the publisher has no perks. */
+/**
+ * Renders a placeholder for the perk funnel card, so that the card does not delay the page. It stays empty if the
+ * publisher has no perks.
+ */
 export const funnelCard = ({ publisher, path }: PublisherContext, state: ExplorerState): Html =>
   publisher.uspEnabled
     ? html`<div hx-get="${path(funnelPath)}${queryOf(state)}" hx-trigger="load" hx-target="this" hx-select="unset"
@@ -35,7 +38,10 @@ type FunnelScope = {
   countPerkStages: CountPerkStages;
 };
 
-/** Sessions → shown → selected → confirmed → delivered, for the range and filters of a report. */
+/**
+ * Renders the perk funnel of sessions: shown → selected → confirmed → delivered. It uses the range and filters of a
+ * report.
+ */
 export async function funnelFragment(
   { deps, reports, countPerkStages }: FunnelScope,
   context: PublisherContext,

@@ -5,10 +5,10 @@ import { changeSize, count, percent } from '../../../shell/format.ts';
 import { currenciesOf, type MetricName, type Metrics } from '../../metrics.ts';
 import { viewValue } from '../../view.ts';
 
-/** Format of a metric's values. */
+/** Display format of a metric. */
 type MetricKind = 'count' | 'money' | 'rate';
 
-/** `isBad`: lower is better. */
+/** Metric in the report explorer. `isBad` means that lower values are better. */
 export type ReportMetric = { name: string; text: string; definition: string; kind: MetricKind; isBad?: boolean };
 
 const metric = (name: keyof Messages['metrics'], kind: MetricKind, isBad = false): ReportMetric => ({
@@ -37,7 +37,9 @@ const mainMetrics = [
   metric('unbilled', 'money', true),
 ];
 
-/** All metrics that can be selected (docs/guides/reports.md), in column order; other events come last. */
+/**
+ * All metrics that can be selected (docs/guides/reports.md), in column order. Metrics of other event kinds come last.
+ */
 export const reportMetrics: readonly ReportMetric[] = [
   ...mainMetrics,
   ...kindsWith('metric')
@@ -45,7 +47,7 @@ export const reportMetrics: readonly ReportMetric[] = [
     .filter(({ name }) => mainMetrics.every((main) => main.name !== name)),
 ];
 
-/** Sums that a metric is computed from. */
+/** Stored metrics from which each displayed metric is computed. */
 export const sumsOfMetric: Readonly<Record<string, readonly MetricName[]>> = {
   fill_rate: ['filled_sessions', 'sessions'],
   ctr: ['clicks', 'impressions'],
@@ -68,20 +70,20 @@ const wholeOf: Readonly<Record<string, MetricName>> = {
   rpm: 'sessions',
 };
 
-/** Dimensions that only filled sessions have. */
+/** Dimensions that exist only for filled sessions. */
 const filledOnly: ReadonlySet<string> = new Set(['offer', 'campaign', 'advertiser']);
 
-/** Whether a metric has a meaning for a dimension: the fill rate of filled sessions has none. */
+/** Whether a metric is meaningful for a dimension. For example, a fill rate is meaningless among filled sessions. */
 export const isKnownBy = ({ name }: ReportMetric, by: string): boolean => name !== 'fill_rate' || !filledOnly.has(by);
 
-/** Whether a metric has a value: it is known, its denominator is not 0, and it has a meaning for the dimension. */
+/** Whether a metric has a value: it is known, its denominator is not 0, and it is meaningful for the dimension. */
 export function hasValue(metric: ReportMetric, metrics: Metrics, by: string): boolean {
   const { name } = metric;
   if (!isKnownBy(metric, by)) return false;
   return !Number.isNaN(viewValue(name, metrics)) && !isRateOfNothing(name, metrics);
 }
 
-/** Whether a metric is a rate with the denominator 0. `counts`: by name, also those of a view. */
+/** Whether a metric is a rate whose denominator is 0. `counts` holds counts by metric name or by view name. */
 function isRateOfNothing(name: string, counts: Readonly<Partial<Record<string, unknown>>>): boolean {
   const whole = wholeOf[name];
   return whole !== undefined && counts[whole] === 0;
@@ -94,18 +96,21 @@ export function formatMetric({ kind }: ReportMetric, value: number, money: Forma
   return kind === 'rate' ? percent(value) : count(value);
 }
 
-/** Smaller changes are shown as no change. */
+/** Minimum relative change that is displayed. Smaller changes are shown as no change. */
 const minChange = 0.0005;
 
 export type Change = { direction: 'up' | 'down' | 'same' | 'new'; text: string };
 
-/** Difference of a metric for sorting. NaN: amounts in different currencies are not compared. */
+/**
+ * Returns the difference of a metric for sorting. Returns NaN for amounts in different currencies, which are not
+ * compared.
+ */
 export const differenceOf = ({ name, kind }: ReportMetric, now: Metrics, before: Metrics): number =>
   kind === 'money' && currenciesOf([now, before]).length > 1
     ? Number.NaN
     : viewValue(name, now) - viewValue(name, before);
 
-/** Change of a metric: in percentage points for rates, otherwise as a share. */
+/** Returns the change of a metric, in percentage points for rates and as a relative change for other metrics. */
 export function changeOf(metric: ReportMetric, now: Metrics, before: Metrics): Change {
   const { name, kind } = metric;
   const [value, previous] = [viewValue(name, now), viewValue(name, before)];

@@ -4,7 +4,7 @@ import { countryName } from '../../../shell/format.ts';
 import { unknownValue } from '../../query/source.ts';
 import { attributeOf, type ExplorerDimension } from './state.ts';
 
-/** Names for a publisher's ids. Only the id is known of offers that the publisher neither owns nor shows. */
+/** Display names for a publisher's ids. An offer that the publisher neither owns nor shows appears as its id. */
 export type Names = {
   offer: (id: number) => Offer | undefined;
   campaign: (id: number) => Campaign | undefined;
@@ -34,14 +34,14 @@ export function namesOf({ offers }: Snapshot, { id: publisherId }: Publisher): N
   };
 }
 
-/** Name of a dimension, such as `Placement`, or the key of a custom attribute. */
+/** Returns the display name of a dimension, such as `Placement`, or the key of a custom attribute. */
 export const dimensionText = (name: string): string =>
   attributeOf(name) ?? t(`dimensions.${name as ExplorerDimension | 'time'}`);
 
 const systems: Readonly<Record<string, string>> = { ios: 'iOS', macos: 'macOS', ipados: 'iPadOS', linux: 'Linux' };
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Display text of a value. */
+/** Returns the display text of a dimension value. */
 export function valueText(names: Names, by: string, value: string): string {
   const id = Number(value);
   if (by === 'offer') {
@@ -53,7 +53,7 @@ export function valueText(names: Names, by: string, value: string): string {
   return wordOf(by, value);
 }
 
-/** Second line that distinguishes equal names, or ''. */
+/** Returns a second line that distinguishes values with equal names, or an empty text if it is not needed. */
 export function valueDetail(names: Names, by: string, value: string): string {
   const id = Number(value);
   const name = by === 'offer' ? names.offer(id)?.campaign.name : names.campaign(id)?.advertiserName;

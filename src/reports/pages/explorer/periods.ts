@@ -10,13 +10,13 @@ import type { ExplorerState } from './state.ts';
 
 export type Periods = {
   days: DayRange;
-  /** Number of days. */
+  /** Number of days in the range. */
   length: number;
   interval: 'day' | 'hour';
   before: DayRange | null;
-  /** If the range ends today: end of the current hour on the last day of `before` (epoch ms). */
+  /** If the range ends today, the end of the current hour on the last day of `before`, in epoch milliseconds. */
   beforeUntilMs: number | null;
-  /** Whether the last day has not ended. */
+  /** Whether the last day of the range has not ended yet. */
   isRunning: boolean;
 };
 
@@ -25,7 +25,10 @@ const plusDays = (day: string, days: number): string =>
 
 const lengthOf = ({ from, to }: DayRange): number => (Date.parse(to) - Date.parse(from)) / dayMs + 1;
 
-/** Returns the days of a state, and those it compares with. @throws AppError invalid_request */
+/**
+ * Returns the days selected by a state, and the days that they are compared with.
+ * @throws AppError invalid_request
+ */
 export function periodsOf(state: ExplorerState, timeZone: string, nowMs: number): Periods {
   const today = dateIn(timeZone, nowMs);
   const range = state.range === null ? { from: state.from, to: state.to } : daysOf(state.range, today);
@@ -46,7 +49,7 @@ export function periodsOf(state: ExplorerState, timeZone: string, nowMs: number)
 const tooLate = (): AppError =>
   new AppError('invalid_request', { details: [{ path: '/from', message: problem('inFuture') }] });
 
-/** End of the current local hour, some days ago. */
+/** Returns the end of the current local hour a given number of days ago. */
 function endOfHour(timeZone: string, nowMs: number, daysAgo: number): number {
   const localMs = nowMs + offsetMs(timeZone, nowMs) - daysAgo * dayMs;
   return instantOf(timeZone, Math.floor(localMs / hourMs) * hourMs + hourMs);
@@ -54,7 +57,7 @@ function endOfHour(timeZone: string, nowMs: number, daysAgo: number): number {
 
 type CalendarUnit = 'week' | 'month' | 'quarter' | 'year';
 
-/** First day of the calendar week, month, quarter or year of a day. */
+/** Returns the first day of the calendar week, month, quarter or year that contains a day. */
 function firstDayOf(unit: CalendarUnit, day: string): string {
   if (unit === 'year') return `${day.slice(0, 4)}-01-01`;
   if (unit === 'month') return `${day.slice(0, 7)}-01`;
@@ -84,7 +87,7 @@ const dayFormat = perLocale(
   (locale, kind) => new Intl.DateTimeFormat(locale, { ...dayKinds[kind as keyof typeof dayKinds], timeZone: 'UTC' }),
 );
 
-/** Formats a range, such as `9–15 Nov 2026`. */
+/** Formats a day range, such as `9–15 Nov 2026`. */
 export const rangeText = ({ from, to }: DayRange): string =>
   dayFormat('range').formatRange(Date.parse(from), Date.parse(to));
 

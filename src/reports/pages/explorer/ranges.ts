@@ -1,6 +1,6 @@
 import { t } from '../../../platform/i18n/messages.ts';
 
-/** Relative ranges. Calendar ranges begin on a Monday or on the first of a month. */
+/** Relative date ranges. Calendar ranges begin on a Monday or on the first day of a month. */
 export const rangeNames = [
   ...(['today', 'yesterday', '7d', '30d', '90d', '365d'] as const),
   ...(['week', 'last-week', 'month', 'last-month', 'quarter', 'last-quarter', 'year'] as const),

@@ -19,10 +19,10 @@ import {
 } from './state.ts';
 import { dropdown, entries, type HrefOf } from './toolbar.ts';
 
-/** Number of rows that are shown at first. */
+/** Number of rows shown before the table is expanded. */
 const fewRows = 50;
 
-/** Tabs to group by: time, dimensions, and the publisher's custom attributes. */
+/** Renders the tabs to group by: time, dimensions, and the publisher's custom attributes. */
 export function groupTabs(state: ExplorerState, attributes: readonly string[], { href }: Writing): Html {
   const byOf = (name: string): ExplorerState => ({
     ...state,
@@ -42,7 +42,7 @@ export function groupTabs(state: ExplorerState, attributes: readonly string[], {
     </div>`;
 }
 
-/** Menu of further columns. */
+/** Renders the menu of additional dimension columns. */
 function alsoMenu(state: ExplorerState, href: HrefOf): Html {
   const isChosen = (name: DimensionName): boolean => state.also.includes(name);
   const list = dimensionNames
@@ -64,7 +64,7 @@ function alsoMenu(state: ExplorerState, href: HrefOf): Html {
   );
 }
 
-/** Links that sort the rows. */
+/** Renders links that change the sort order of the rows. */
 function orderLinks(state: ExplorerState, { periods }: ReportAnswer, { href }: Writing): Html {
   if (state.by === 'time') return nothing;
   const options = sorts.filter((sort) => sort !== 'change' || periods.before !== null);
@@ -74,11 +74,11 @@ function orderLinks(state: ExplorerState, { periods }: ReportAnswer, { href }: W
   return html`<p class="order" role="group" aria-label="${t('reports.order')}">${options.map(sortLink)}</p>`;
 }
 
-/** Caption of the table. */
+/** Returns the table caption for a dimension. */
 const byText = (by: string): string =>
   t('reports.byAttribute', { attribute: attributeOf(by) ?? t(`dimensions.lower_${by as ExplorerDimension | 'time'}`) });
 
-/** Table of the rows with all metrics. A click on a row drills down. */
+/** Renders the table of all rows and metrics. A click on a row drills down. */
 export function rowsTable(state: ExplorerState, answer: ReportAnswer, writing: Writing, names: Names): Html {
   const { rows } = answer;
   if (rows.length === 0) return noMatches();
@@ -120,7 +120,7 @@ const nameSort = (state: ExplorerState, { href }: Writing): Column['sort'] => ({
   order: state.sort === 'name' ? 'ascending' : null,
 });
 
-/** Sorts by the largest value first, and by the smallest first after a second click. */
+/** Returns the sort link of a column: largest value first, or smallest first after a second click. */
 function metricSort(state: ExplorerState, name: string, { href }: Writing): Column['sort'] {
   const isSorted = name === state.metric && (state.sort === 'most' || state.sort === 'least');
   const sort = isSorted && state.sort === 'most' ? 'least' : 'most';
@@ -131,7 +131,7 @@ function metricSort(state: ExplorerState, name: string, { href }: Writing): Colu
   };
 }
 
-/** Definition of each metric, with a link to all terms. */
+/** Renders the definition of each metric, with a link to all terms. */
 const definitions = (metrics: readonly ReportMetric[]): Html =>
   moreFields(
     t('reports.definitions'),
@@ -159,7 +159,7 @@ function nameCell(
   return html`${link(href(drillDown(state, value)), text)}${below}`;
 }
 
-/** Sentence about the value that contributes most to the change of an amount. */
+/** Renders a sentence about the value that contributes most to the change of an amount. */
 function summary(state: ExplorerState, { rows, total }: ReportAnswer, { money, href }: Writing): Html {
   const metric = metricOf(state.metric);
   const isSum = metric.kind === 'count' || metric.name === 'revenue' || metric.name === 'unbilled';

@@ -14,7 +14,10 @@ import { dropdown } from './toolbar.ts';
 
 const isManager = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, 'manager');
 
-/** Routes that save and remove reports. Analysts may save reports, because only their own list of links changes. */
+/**
+ * Registers the routes that save and remove reports. Analysts may save reports, too, because this changes only their
+ * own list of links.
+ */
 export function savedReportPages(
   pages: Pages<PublisherContext>,
   { pool, dbHealth, now }: { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number },
@@ -49,7 +52,7 @@ async function save(
   return { to, failed: t('reports.nameTaken') };
 }
 
-/** Menu of the publisher's saved reports, with a form that saves the current one. */
+/** Renders the menu of the publisher's saved reports, with a form to save the current one. */
 export function savedMenu(context: PublisherContext, state: ExplorerState, saved: readonly SavedReport[]): Html {
   const { path, viewer } = context;
   const form = createForm({});

@@ -1,11 +1,11 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 
-/** A saved report; `query` is the query string of its URL. */
+/** Saved report. `query` is the query string of its URL. */
 export type SavedReport = { id: number; userId: number | null; name: string; query: string };
 
 export const maxNameLength = 80;
 export const maxQueryLength = 8000;
-/** Maximum number of saved reports of a publisher. */
+/** Maximum number of saved reports per publisher. */
 const maxReports = 100;
 
 export async function listSavedReports(executor: Executor, publisherId: number): Promise<SavedReport[]> {
@@ -20,8 +20,8 @@ export async function listSavedReports(executor: Executor, publisherId: number):
 type NewReport = { publisherId: number; userId: number; name: string; query: string; mayReplaceAll: boolean };
 
 /**
- * Saves a report and replaces the user's own report of that name. @returns false if the name is taken, or there are too
- * many reports
+ * Saves a report. Replaces an existing report of the same name if it belongs to the user, or if `mayReplaceAll` is set.
+ * @returns false if the existing report may not be replaced, or if the publisher has too many reports
  */
 export async function saveReport(executor: Executor, report: NewReport, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
@@ -34,7 +34,10 @@ export async function saveReport(executor: Executor, report: NewReport, nowMs: n
   return rowCount === 1;
 }
 
-/** Removes a user's own report, or any report. @returns whether it existed */
+/**
+ * Removes a user's own report, or any report.
+ * @returns whether the report existed
+ */
 export async function removeReport(
   executor: Executor,
   { publisherId, id, ofUser }: { publisherId: number; id: number; ofUser: number | null },

@@ -3,10 +3,10 @@ import { filterValue, isDimension } from '../../query/request.ts';
 import { defaultMetrics, reportMetrics } from './metrics.ts';
 import { isRange, type RangeName } from './ranges.ts';
 
-/** Prefix of custom attributes in groups and filters. */
+/** Prefix that marks custom attributes in groups and filters. */
 const attributePrefix = 'custom.';
 
-/** Dimensions of groups and filters, without custom attributes. An advertiser stands for its campaigns. */
+/** Dimensions for groups and filters, except custom attributes. An advertiser is translated to its campaigns. */
 export const explorerDimensions = ['placement', 'advertiser', 'campaign', 'offer', 'country', 'device', 'os'] as const;
 export type ExplorerDimension = (typeof explorerDimensions)[number];
 
@@ -14,28 +14,28 @@ export const views = ['line', 'bar', 'table'] as const;
 export const sorts = ['most', 'least', 'change', 'name'] as const;
 const comparisons = ['previous', 'week', 'none'] as const;
 
-/** The question of an explorer page. The URL contains all of it. */
+/** State of a report explorer page, fully contained in its URL. */
 export type ExplorerState = {
-  /** Range relative to today, or null for `from` to `to`. */
+  /** Relative date range, or null if `from` and `to` are used. */
   range: RangeName | null;
   from: string;
   to: string;
   compare: (typeof comparisons)[number];
-  /** null: by hour for up to two days, otherwise by day. */
+  /** Length of the chart intervals. Null means hours for up to two days, and days for longer ranges. */
   interval: 'day' | 'hour' | null;
-  /** `time`, a dimension, or a custom attribute as `custom.KEY`. */
+  /** Grouping of the rows: `time`, a dimension, or a custom attribute as `custom.KEY`. */
   by: string;
-  /** Further dimensions of the table; each row is then a combination of their values. */
+  /** Additional dimensions in the table. Each row is then a combination of values. */
   also: readonly DimensionName[];
-  /** Values by dimension or custom attribute. */
+  /** Values to include, by dimension or custom attribute. */
   filters: Readonly<Record<string, readonly string[]>>;
-  /** Selected metrics, in column order. */
+  /** Selected metrics in column order. */
   metrics: readonly string[];
-  /** Metric of the chart and of the sort order. */
+  /** Metric that the chart shows and the rows are sorted by. */
   metric: string;
   sort: (typeof sorts)[number];
   view: (typeof views)[number];
-  /** Whether all rows are shown. */
+  /** Whether all rows are shown rather than the first ones. */
   all: boolean;
 };
 
@@ -43,7 +43,7 @@ const maxValues = 50;
 const maxLength = 256;
 const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** Custom attribute of a group or filter, or null for a dimension. */
+/** Returns the custom attribute of a group or filter, or null if it is a dimension. */
 export const attributeOf = (name: string): string | null => {
   const key = name.slice(attributePrefix.length);
   return name.startsWith(attributePrefix) && keyPattern.test(key) ? key : null;
@@ -53,13 +53,16 @@ const isExplorerDimension = (name: string): name is ExplorerDimension =>
   explorerDimensions.some((dimension) => dimension === name);
 const isFilter = (name: string): boolean => isExplorerDimension(name) || attributeOf(name) !== null;
 
-/** Maximum number of further dimensions in a table. */
+/** Maximum number of additional dimensions in a table. */
 export const maxAlso = 2;
 
-/** Whether a dimension can be combined with others, unlike times, attributes, and sums of campaigns. */
+/**
+ * Whether a dimension can be combined with others. Times, custom attributes and dimensions derived from campaigns
+ * cannot.
+ */
 export const canCombine = (by: string): boolean => dimensionNames.some((name) => name === by);
 
-/** Reads the query of a URL. Invalid values count as absent, so that old links keep working. */
+/** Parses URL query parameters. Invalid values are ignored, so that old links keep working. */
 export function readState(query: Record<string, unknown>): ExplorerState {
   const text = (name: string): string => (typeof query[name] === 'string' ? query[name] : '');
   const oneOf = <T extends string>(name: string, options: readonly T[], otherwise: T): T =>
@@ -90,7 +93,7 @@ export function readState(query: Record<string, unknown>): ExplorerState {
   };
 }
 
-/** Reads the query string of a URL, in which repeated parameters are lists. */
+/** Parses a URL query string, in which repeated parameters are lists. */
 export function readQuery(query: string): ExplorerState {
   const params = new URLSearchParams(query);
   return readState(
@@ -124,7 +127,7 @@ function normalised(name: string, value: string): string | null {
   return read === null ? null : String(read);
 }
 
-/** Query string of a state: only what differs from the default, always in the same order. */
+/** Serialises a state to a query string. It contains only values that differ from the defaults, in a fixed order. */
 export function queryOf(state: ExplorerState): string {
   const query = new URLSearchParams();
   if (state.range === null) {
@@ -159,7 +162,10 @@ const next: Readonly<Record<string, string>> = {
   os: 'placement',
 };
 
-/** State after a click on a row: its value becomes a filter, and the group the next dimension without a filter. */
+/**
+ * Returns the state after a click on a row: the value becomes a filter, and the rows are grouped by the next dimension
+ * without a filter.
+ */
 export function drillDown(state: ExplorerState, value: string): ExplorerState {
   const filters = { ...state.filters, [state.by]: [value] };
   if (attributeOf(state.by) !== null) return { ...state, by: 'time', filters, all: false };
@@ -169,7 +175,7 @@ export function drillDown(state: ExplorerState, value: string): ExplorerState {
   return { ...state, by, also, filters, all: false };
 }
 
-/** State without one value of a filter. */
+/** Returns the state with one filter value removed. */
 export function withoutFilter(state: ExplorerState, name: string, value: string): ExplorerState {
   const values = (state.filters[name] ?? []).filter((item) => item !== value);
   const { [name]: _, ...others } = state.filters;

@@ -6,18 +6,18 @@ import type { Explored } from '../../query/explore.ts';
 import type { ActivityRow } from '../../query/types.ts';
 import { dayText, type Periods } from './periods.ts';
 
-/** A day or hour of the chart. `now` is null in the future, `before` without a comparison. */
+/** Day or hour in the chart. `now` is null in the future, and `before` is null without a comparison. */
 export type Slot = {
-  /** Day, or start of the hour as ISO 8601. */
+  /** Day such as `2026-11-21`, or start of the hour in ISO 8601. */
   value: string;
   text: string;
-  /** Start in epoch ms; for days, the start of the same day in UTC. */
+  /** Start in epoch milliseconds. For days, this is the start of the same calendar day in UTC. */
   atMs: number;
   now: Metrics | null;
   before: Metrics | null;
 };
 
-/** Returns all days or hours of the range, including empty ones, with those of the comparison period. */
+/** Returns all days or hours in the range, including empty ones, with those of the comparison period. */
 export function slotsOf(periods: Periods, explored: Explored, timeZone: string, nowMs: number): Slot[] {
   const { days, before, interval } = periods;
   const times = timesOf(days, interval, timeZone);
@@ -56,7 +56,7 @@ function timesOf({ from, to }: DayRange, interval: Periods['interval'], timeZone
   return times;
 }
 
-/** Start of a day, computed from noon UTC, which is on that day in every time zone. */
+/** Returns the start of a day. It is computed from noon UTC, which falls on that day in every time zone. */
 function startOfDay(day: string, timeZone: string): number {
   const noonMs = Date.parse(`${day}T12:00:00Z`);
   return periodOf('day', timeZone, noonMs - offsetMs(timeZone, noonMs)).startMs;

@@ -8,10 +8,10 @@ import { type Periods, rangeText } from './periods.ts';
 import { rangeName, rangeNames } from './ranges.ts';
 import { type ExplorerState, queryOf, withoutFilter } from './state.ts';
 
-/** Returns the URL of a state. */
+/** Returns the URL for a state. */
 export type HrefOf = (state: ExplorerState) => string;
 
-/** Button that opens a menu, even without scripts. */
+/** Renders a button that opens a menu. It also works without scripts. */
 export const dropdown = (id: string, text: Html | string, body: Html): Html => html`
   <details class="dropdown" id="${id}">
     <summary class="button small">${text}${icon('chevron')}</summary>
@@ -24,13 +24,13 @@ const entry = ({ text, href, current }: Entry): Html =>
   html`<li><a href="${href}"${current && html` aria-current="true"`}>${text}</a></li>`;
 export const entries = (list: readonly Entry[]): Html => html`<ul>${list.map(entry)}</ul>`;
 
-/** Hidden fields with the rest of the state, for a form that changes a part of it. */
+/** Renders the rest of the state as hidden fields, for a form that changes only a part of it. */
 function hiddenState(state: ExplorerState, without: readonly string[]): Html[] {
   const query = [...new URLSearchParams(queryOf(state))];
   return query.filter(([name]) => !without.includes(name)).map(([name, value]) => hiddenField(name, value));
 }
 
-/** Menus of range, comparison, interval and metrics. `periods` is null if the range is invalid. */
+/** Renders the menus for range, comparison, interval and metrics. `periods` is null if the range is invalid. */
 export const toolbar = (state: ExplorerState, periods: Periods | null, href: HrefOf, action: string): Html => html`
   ${rangeMenu(state, periods, href, action)}
   ${comparisonMenu(state, periods, href)}
@@ -61,7 +61,9 @@ function rangeMenu(state: ExplorerState, periods: Periods | null, href: HrefOf, 
   );
 }
 
-/** Comparison for the range: the previous week for up to one week, the same weekdays for longer ranges. */
+/**
+ * Returns the comparison for a range: the previous week for up to one week, and the same weekdays for longer ranges.
+ */
 export const comparisonOf = <C extends ExplorerState['compare']>(compare: C, periods: Periods | null) =>
   compare === 'week' && periods !== null && periods.length > 7 ? ('weekdays' as const) : compare;
 
@@ -99,7 +101,7 @@ const metricsMenu = (state: ExplorerState, action: string): Html =>
       </form>`,
   );
 
-/** Link with fixed dates, which shows the same report tomorrow. */
+/** Renders a link with fixed dates, so that it shows the same report on later days. */
 export const shareMenu = (url: string): Html =>
   dropdown(
     'share',
@@ -109,7 +111,7 @@ export const shareMenu = (url: string): Html =>
       ${copyable(url, t('reports.link'))}`,
   );
 
-/** Filters, each with a link that removes it. */
+/** Renders the active filters, each with a link that removes it. */
 export function filterChips(state: ExplorerState, names: Names, href: HrefOf): Html {
   const all = Object.entries(state.filters).flatMap(([name, values]) => values.map((value) => [name, value] as const));
   if (all.length === 0) return nothing;

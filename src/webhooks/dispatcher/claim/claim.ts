@@ -5,23 +5,24 @@ import type { Method } from '../send/request.ts';
 import type { Candidate, Claimed, Lane, Standing } from './claimed.ts';
 import type { Allowance, RateAllowance } from './limits.ts';
 
-/** SQL condition: whether endpoint `e` with health `h` may be called. */
+/** SQL condition for whether endpoint `e` with health `h` may be called. */
 export const mayBeCalled = `e.enabled and e.paused_at is null and not e.is_listener
       and (h.breaker_state = 'closed' or h.open_until <= now())
       and (not e.strict_order or h.not_before is null or h.not_before <= now())`;
 
 /**
- * SQL condition that limits PostgreSQL to the partitions of these days when it reads delivery `d`: opening all 38 took
- * 0.15 ms of each claim. Nearly all attempts fall into these days; payloads of older deliveries are read separately.
+ * SQL condition that limits reads of delivery `d` to the partitions of the most recent days. Opening all 38 partitions
+ * took 0.15 ms per claim. Nearly all attempts are for deliveries from these days. The contents of older deliveries are
+ * read separately.
  */
 const isRecent = `d.day between (now() at time zone 'UTC')::date - 1 and (now() at time zone 'UTC')::date + 1`;
 
-/** SQL of the standing of an endpoint with health `h`, as far as the database knows it. */
+/** SQL expression for the standing of an endpoint with health `h`, as known to the database. */
 export const standingOf = `case
       when h.breaker_state = 'closed' and h.in_flight_limit is null and h.last_success_at is not null then 'trusted'
       when h.last_success_at is null and h.last_failure_at is null then 'untried' else 'tried' end`;
 
-/** Columns of a claimed delivery `k`, its endpoint `e` and the health `h`. */
+/** Columns of a claimed delivery `k`, its endpoint `e` and the endpoint health `h`. */
 export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, k.attempts,
       extract(epoch from clock_timestamp() - k.due_at)::float8 * 1000 as lag_ms,
       e.publisher_id, e.url, e.method, e.headers, e.deadline_ms, e.retry_steps_s, e.strict_order, e.max_in_flight,
@@ -129,13 +130,16 @@ const claimStatement = `
     where k.endpoint_id = c.id
   ) found on true`;
 
-/** $1, $2: days and ids of deliveries, in pairs. */
+/** Reads delivery contents. $1 and $2 are the days and ids of the deliveries, in pairs. */
 const contentStatement = `
   select d.id as delivery_id, d.event, d.dev, d.payload, d.traceparent
   from unnest($1::date[], $2::uuid[]) as k (day, id)
   cross join lateral (select * from deliveries d where d.day = k.day and d.id = k.id limit 1) d`;
 
-/** SQL of the claimable deliveries of candidates with a standing, at most as many per candidate as it has room for. */
+/**
+ * Returns SQL for the claimable deliveries of the candidate endpoints with a standing, limited by the free room of each
+ * endpoint.
+ */
 function picked(standing: Standing): string {
   const free = 'q.due_at <= now() and (q.lease_until is null or ($12 and q.lease_until < now()))';
   return `select due.delivery_id from candidate c cross join lateral (
@@ -173,10 +177,10 @@ type DeliveryRow = {
   previous_v1a_key_sealed: Buffer | null;
 };
 
-/** The content of a delivery. */
+/** Content of a delivery. */
 type Content = { event: string; dev: boolean; payload: Buffer; traceparent: string | null };
 
-/** One row for each delivery, or one without a delivery for an endpoint that had none. */
+/** Result row of a claim: one row per delivery, or one row without a delivery for an endpoint that has none. */
 type ClaimRow = { endpoint_id: number; standing: Standing; room: number } & (
   | (DeliveryRow & (Content | { payload: null }))
   | { delivery_id: null }
@@ -186,19 +190,19 @@ export type ClaimRequest = Allowance &
   RateAllowance & {
     workerId: number;
     lane: Lane;
-    /** The endpoints to claim from, in order. */
+    /** Ids of the endpoints to claim from, in order. */
     endpointIds: readonly number[];
-    /** Whether expired leases may be taken over. */
+    /** Whether expired leases of other workers may be taken over. */
     takeOver: boolean;
   };
 
-/** Parameters of the statement, in order. */
+/** Statement parameters, in order. */
 const parameters = [
   ...(['workerId', 'lane', 'endpointIds', 'trusted', 'untrusted', 'perUnproven', 'busyIds', 'busyCounts'] as const),
   ...(['slowIds', 'limitedIds', 'limitedCounts', 'takeOver', 'tried'] as const),
 ];
 
-/** Leases due deliveries of some endpoints to a worker. */
+/** Leases due deliveries of the given endpoints to a worker. */
 export async function claim(
   executor: Executor,
   request: ClaimRequest,
@@ -224,7 +228,7 @@ export type WholeRow = Extract<FoundRow, Content>;
 const isFound = (row: ClaimRow): row is FoundRow => row.delivery_id !== null;
 const hasContent = (row: FoundRow): row is WholeRow => row.payload !== null;
 
-/** Adds the contents of older deliveries, which the claim does not read. */
+/** Adds the contents of older deliveries, which the claim statement does not read. */
 async function addContents(executor: Executor, rows: readonly FoundRow[]): Promise<void> {
   if (rows.length === 0) return;
   const read = await executor.query<Content & { delivery_id: string }>({

@@ -1,57 +1,62 @@
 import type { SealedHeaders, SealedSecrets } from '../../signature.ts';
 import type { Method } from '../send/request.ts';
 
-/** Live deliveries go first; redeliveries use what they leave, within a small share. */
+/** Queue lane. Live deliveries have priority. Redeliveries use the remaining capacity, up to a small share. */
 export type Lane = 'live' | 'redelivery';
 
 /**
- * trusted: the endpoint has succeeded, and nothing limits it; untried: none of its calls has ended yet; tried: all
- * others. The last two are not trusted.
+ * Standing of an endpoint. Untried and tried endpoints are also called untrusted.
+ * - `trusted`: a call has succeeded, and nothing limits the endpoint.
+ * - `untried`: no call has ended yet.
+ * - `tried`: all other endpoints.
  */
 export type Standing = 'trusted' | 'untried' | 'tried';
 
-/** A delivery under lease. No other worker sends it until the lease ends or its worker is found dead. */
+/**
+ * Delivery that is leased to a worker. No other worker sends it until the lease expires or the worker is found to be
+ * dead.
+ */
 export type Claimed = {
   deliveryId: string;
-  /** Day of the partition with its rows, such as `2026-11-21`. */
+  /** Day of the partition that contains the delivery, such as `2026-11-21`. */
   day: string;
-  /** Number of the claim. Every later write refers to it. */
+  /** Sequence number of the claim. All later writes must match it. */
   generation: number;
   publisherId: number;
   endpointId: number;
   event: string;
   dev: boolean;
   payload: Buffer;
-  /** Trace context of the operation that caused the delivery, or null without a trace. */
+  /** Trace context of the operation that caused the delivery, or null if it was not traced. */
   traceparent: string | null;
-  /** Attempts made before this one. */
+  /** Number of attempts before this one. */
   attempts: number;
   /** Time since the delivery was due, in milliseconds. */
   lagMs: number;
   url: string;
   method: Method;
-  /** Custom headers of the endpoint. */
+  /** Custom headers of the endpoint, encrypted. */
   headers: SealedHeaders;
   secrets: SealedSecrets;
-  /** Sealed keys of ed25519 signatures; empty if the endpoint has none. */
+  /** Encrypted keys for ed25519 signatures. Empty if the endpoint does not use them. */
   v1aKeys: readonly Buffer[];
   deadlineMs: number;
   strictOrder: boolean;
-  /** Maximum number of calls in flight. */
+  /** Maximum number of concurrent calls to the endpoint. */
   maxInFlight: number;
-  /** Maximum number of calls per second, or null without a limit. */
+  /** Maximum number of calls per second, or null if there is no limit. */
   perS: number | null;
   standing: Standing;
-  /** Whether another success would not change the endpoint's health. */
+  /** Whether the endpoint is healthy, so that another success would not change its stored health. */
   healthy: boolean;
-  /** Waits before each attempt, in seconds, or null for the default schedule. */
+  /** Delay before each attempt, in seconds, or null for the default retry schedule. */
   steps: number[] | null;
 };
 
-/** An endpoint that may be called, as a claim read it. */
+/** Endpoint that may be called, as read by a claim. */
 export type Candidate = {
   endpointId: number;
   standing: Standing;
-  /** Maximum number of deliveries the claim could have taken; 0 or less if the endpoint is at its limit. */
+  /** Maximum number of deliveries that the claim could have returned. 0 or less if the endpoint is at its limit. */
   room: number;
 };

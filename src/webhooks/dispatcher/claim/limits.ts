@@ -1,60 +1,74 @@
 import { refill, type TokenBucket } from '../../../platform/lib/token-bucket.ts';
 import type { Standing } from './claimed.ts';
 
-/** Maximum numbers of calls that may be claimed now. */
+/** Maximum numbers of calls that a worker may claim now. */
 export type Allowance = {
-  /** Calls to trusted endpoints, and to all others. */
+  /** Maximum number of calls to trusted endpoints and to untrusted endpoints. */
   trusted: number;
   untrusted: number;
-  /** Calls to tried endpoints, as a part of `untrusted`. */
+  /** Maximum number of calls to tried endpoints, included in `untrusted`. */
   tried: number;
-  /** Limit of an endpoint that has never succeeded. */
+  /** Maximum number of calls to each endpoint that has never succeeded. */
   perUnproven: number;
-  /** Endpoints with calls in flight, and their numbers of calls. */
+  /** Endpoints with calls in flight, and the number of calls for each. */
   busyIds: number[];
   busyCounts: number[];
-  /** Busy endpoints with a slow call. They are not trusted, even if the database says so. */
+  /** Endpoints with a slow call in flight. They are not trusted, regardless of their standing in the database. */
   slowIds: number[];
 };
 
-/** Concurrency of one worker. */
+/** Tracks the concurrent calls of one worker. */
 export type Concurrency = {
   allowance: () => Allowance;
-  /** @param standing as the claim read it @returns a function that ends the use */
+  /**
+   * Reserves capacity for a call.
+   * @param standing standing of the endpoint, as read by the claim
+   * @returns a function that releases the capacity
+   */
   take: (endpointId: number, standing: Standing) => () => void;
   count: () => number;
-  /** Milliseconds until a waiting first call allows more calls than the last allowance, or null if none will. */
+  /**
+   * Returns the time in milliseconds until a slow first call releases its slot to another endpoint, or null if no slot
+   * will be released.
+   */
   nextMs: () => number | null;
 };
 
-/** Duration, in milliseconds, after which a call makes its endpoint untrusted until the call ends. */
+/** Call duration, in milliseconds, after which the endpoint counts as untrusted until the call ends. */
 const slowMs = 1000;
-/** Share of the concurrency that untrusted endpoints may use together. */
+/** Share of the concurrency that all untrusted endpoints together may use. */
 const untrustedShare = 0.4;
 /**
- * Part of that share reserved for untried endpoints, so that hanging endpoints can't block the first call of a new one.
+ * Part of the untrusted share that is reserved for untried endpoints, so that hanging endpoints cannot block the first
+ * call of a new endpoint.
  */
 const untriedShare = 1 / 4;
-/** While less of that share is in use, an unproven endpoint may use all its calls at once; otherwise only one. */
+/**
+ * Threshold within the untrusted share. While usage is below it, an unproven endpoint may use its full concurrency.
+ * Otherwise it may make only one call at a time.
+ */
 const unprovenShare = 1 / 8;
 /**
- * A first call that takes longer than this (milliseconds) gives its slot to the first call of another endpoint, so that
- * new endpoints that hang don't keep a working one from being tried. At most this many calls wait beyond the
- * concurrency, because each one holds a socket.
+ * Time after which a pending first call gives its slot to the first call of another endpoint, in milliseconds. New
+ * endpoints that hang therefore do not keep a working one from being tried. `maxWaitingFirst` limits the number of
+ * these calls, because each one holds a socket in addition to the concurrency.
  */
 const firstCallMs = 250;
 const maxWaitingFirst = 32;
-/** Exceeds the calls in flight of any endpoint. */
+/** Value that exceeds the concurrent calls of any endpoint. */
 const unlimited = 1000;
 
 type Start = { atMs: number; isFirst: boolean };
 type Busy = { trusted: boolean; startsMs: Set<Start> };
 
 /**
- * Shares a worker's concurrency among endpoints: 60 % is reserved for trusted endpoints and 10 % for first calls of new
- * ones, but at least one call if the others have two or more. If the others exceed their 40 %, as when many trusted
- * endpoints hang at once, the excess does not reduce the share of trusted endpoints. In total there are never more
- * calls than twice the concurrency, except for waiting first calls.
+ * Creates the concurrency shares of a worker:
+ * - 60 % of the concurrency is reserved for trusted endpoints.
+ * - 10 % is reserved for first calls to new endpoints, with a minimum of one call if the other endpoints have two or
+ *   more.
+ * - If untrusted endpoints exceed their 40 %, for example when many trusted endpoints hang at once, the excess does not
+ *   reduce the trusted share.
+ * - The total never exceeds twice the concurrency, except for pending first calls that have released their slots.
  */
 export function createConcurrency(total: number, now: () => number): Concurrency {
   const busy = new Map<number, Busy>();
@@ -65,7 +79,7 @@ export function createConcurrency(total: number, now: () => number): Concurrency
     return oldest !== undefined && now() - oldest.atMs >= slowMs;
   };
   let all = 0;
-  /** Start times of first calls, oldest first. */
+  /** Start times of first calls in flight, oldest first. */
   const firstsMs = new Set<Start>();
   let askedMs = 0;
   const countWaiting = (): number => {
@@ -136,26 +150,35 @@ export function createConcurrency(total: number, now: () => number): Concurrency
 export type RateAllowance = { limitedIds: number[]; limitedCounts: number[] };
 
 /**
- * Keeps endpoints within their rate limits. Only one worker calls an endpoint with a rate limit, so its memory is
- * enough.
+ * Enforces the rate limits of endpoints. An endpoint with a rate limit is called by only one worker, so the limiter
+ * state is kept in memory.
  */
 export type RateLimiter = {
-  /** Known endpoints, and how many calls each may start now. */
+  /**
+   * Returns the endpoints with a rate limit that this worker has called, and how many calls may be started for each
+   * now.
+   */
   allowance: () => RateAllowance;
-  /** Records that a claim had room for a number of calls of an endpoint, to note whether the rate was the limit. */
+  /** Records the room that a claim had for an endpoint, to detect whether the rate limit restricted the claim. */
   observe: (endpointId: number, room: number) => void;
-  /** Endpoints that waited for their rate and may be called now. Returns each one once. */
+  /**
+   * Returns the endpoints that were held back by their rate limit and may be called now. Each endpoint is returned only
+   * once.
+   */
   ready: () => number[];
-  /** Records the start of a call. `perS` is the rate of the endpoint, or null without a rate limit. */
+  /** Records the start of a call. `perS` is the endpoint's rate limit per second, or null if it has none. */
   spend: (endpointId: number, perS: number | null) => void;
-  /** Milliseconds until a rate-limited endpoint may be called, or null if none waits. */
+  /** Returns the time in milliseconds until an endpoint with a rate limit may be called, or null if none is waiting. */
   nextMs: () => number | null;
 };
 
-/** Burst as a fraction of a second's calls, enough to make up for late timers. */
+/** Burst size as a fraction of the calls per second. It is large enough to compensate for late timers. */
 const burstS = 0.1;
 
-/** `offered`: calls it could start at the last claim; `waits`: whether the rate limited that claim. */
+/**
+ * Token bucket of an endpoint. `offered` is the number of calls allowed at the last claim. `waits` is true if the rate
+ * limit restricted that claim.
+ */
 type Bucket = TokenBucket & { perS: number; offered: number; waits: boolean };
 
 export function createRateLimiter(now: () => number): RateLimiter {
@@ -168,7 +191,7 @@ export function createRateLimiter(now: () => number): RateLimiter {
       for (const [endpointId, bucket] of buckets) {
         fill(bucket);
         bucket.offered = Math.max(0, Math.floor(bucket.tokens));
-        // An endpoint that is not in the list may start one call.
+        // Endpoints without a bucket may start one call.
         if (bucket.tokens === burstOf(bucket.perS) && !bucket.waits) buckets.delete(endpointId);
       }
       return { limitedIds: [...buckets.keys()], limitedCounts: [...buckets.values()].map(({ offered }) => offered) };

@@ -1,13 +1,13 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { countMoves } from '../../deliveries/counts.ts';
 
-/** Maximum number of deliveries parked by one statement. */
+/** Maximum number of deliveries parked per statement. */
 const maxParked = 5000;
 
 /**
- * Takes the pending deliveries of disabled endpoints out of the queue: they become `held`. Leased deliveries are left
- * to their worker.
- * @returns the number of deliveries, up to 5,000 per call
+ * Removes the pending deliveries of disabled endpoints from the queue and marks them as `held`. Leased deliveries are
+ * left to their worker.
+ * @returns the number of parked deliveries, up to 5,000 per call
  */
 export async function parkDisabled(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ count: number }>(

@@ -1,27 +1,31 @@
 import type { Candidate, Standing } from './claimed.ts';
 import type { ScannedEndpoint } from './scan.ts';
 
-/** Maximum numbers of calls: to trusted endpoints, to all others, and to the tried ones among the others. */
+/**
+ * Maximum numbers of calls: to trusted endpoints, to untrusted endpoints, and to the tried endpoints among the
+ * untrusted.
+ */
 type Limits = { trusted: number; untrusted: number; tried: number };
 
 /**
- * Endpoints of a lane that may have deliveries to claim, as far as a worker knows. It only saves reading other
- * endpoints: each claim reads from the database whether an endpoint may be called, and how often.
+ * In-memory queue of the endpoints in a lane that may have deliveries to claim. It only avoids reading other endpoints.
+ * Each claim reads from the database whether an endpoint may be called, and how often.
  */
 export type ReadyQueue = {
-  /** Records that deliveries arrived for these endpoints. */
+  /** Records that new deliveries arrived for these endpoints. */
   arrived: (endpointIds: Iterable<number>) => void;
   /**
-   * Replaces what is known about the endpoints of a scanned page. `isEnd`: it was the last page; endpoints that were
-   * set aside and not seen by the scan are forgotten.
+   * Replaces the state of the endpoints on a scanned page. `isEnd` marks the last page. After it, set-aside endpoints
+   * that the scan did not find are forgotten.
    */
   scanned: (endpoints: readonly ScannedEndpoint[], isEnd: boolean) => void;
-  /** Records that an endpoint at its concurrency limit can take more deliveries. */
+  /** Records that a call has ended, so that an endpoint at its concurrency limit can accept more deliveries. */
   freed: (endpointId: number) => void;
-  /** Returns the next endpoints to claim from. They stay at the front until `update`. */
+  /** Returns the next endpoints to claim from. They stay at the front until `update` is called. */
   peek: (limits: Limits) => number[];
   /**
-   * Applies the result of a claim from the endpoints of `peek`: the number of deliveries by endpoint, and the limits.
+   * Applies the result of a claim for the endpoints returned by `peek`: the number of claimed deliveries by endpoint,
+   * and the limits.
    */
   update: (
     endpointIds: readonly number[],
@@ -32,18 +36,20 @@ export type ReadyQueue = {
 };
 
 /**
- * First come, first served; an endpoint that was served and may have more deliveries goes to the end. Each standing has
- * its own queue, so that untrusted endpoints never delay the others, and tried ones never delay the first call of a new
- * one. An endpoint that is at its concurrency limit, or may not be called, is set aside until one of its calls ends or
- * a scan finds it callable. Events during a claim or scan may be newer than what the statement saw, so they are
- * remembered.
+ * Creates a first-come, first-served queue:
+ * - An endpoint that was served and may have more deliveries goes to the end.
+ * - Each standing has its own queue. Untrusted endpoints never delay trusted ones, and tried endpoints never delay the
+ *   first call of a new endpoint.
+ * - An endpoint that is at its concurrency limit, or may not be called, is set aside. It returns when one of its calls
+ *   ends or a scan finds that it may be called.
+ * - Events that occur during a claim or scan are remembered, because the statement may not have seen them.
  */
 export function createReadyQueue(): ReadyQueue {
   const queues = { trusted: new Set<number>(), untried: new Set<number>(), tried: new Set<number>() };
   const setAsideIds = new Set<number>();
-  /** Set-aside endpoints that the current scan has not seen yet, or null without a scan. */
+  /** Set-aside endpoints that the current scan has not found yet, or null if no scan is running. */
   let unseen: Set<number> | null = null;
-  /** Endpoints with events since the last `peek`. */
+  /** Endpoints with new deliveries since the last `peek`. */
   const newlyArrived = new Set<number>();
   const newlyFreed = new Set<number>();
 
@@ -53,7 +59,7 @@ export function createReadyQueue(): ReadyQueue {
     queues[standing].add(endpointId);
   }
 
-  /** Treats an unknown endpoint as trusted, until the claim returns its standing. */
+  /** Queues an unknown endpoint as trusted, until a claim returns its actual standing. */
   function queueUnknown(endpointId: number): void {
     if (setAsideIds.has(endpointId) || queues.untried.has(endpointId) || queues.tried.has(endpointId)) return;
     queues.trusted.add(endpointId);
@@ -118,7 +124,7 @@ export function createReadyQueue(): ReadyQueue {
   };
 }
 
-/** Whether the limit ended the claim, by standing. */
+/** Returns for each standing whether its limit ended the claim. */
 function cutsOf(
   candidates: readonly Candidate[],
   claimedCounts: ReadonlyMap<number, number>,
@@ -143,19 +149,28 @@ function first(ids: ReadonlySet<number>, count: number): number[] {
   return firstIds;
 }
 
-/** Wakes the worker when retries are due, so that they don't wait for the next poll. */
+/** Timers that wake the worker when retries are due, so that retries do not wait for the next poll. */
 export type RetryTimers = {
-  /** Sets a timer for a retry of an endpoint. */
+  /** Sets a timer for a retry to an endpoint. */
   set: (endpointId: number, inMs: number) => void;
   stop: () => void;
 };
 
-/** Slice length in milliseconds. Retries due within one slice share a timer, which fires at its end. */
+/**
+ * Length of a timer slice, in milliseconds. Retries due within the same slice share a timer, which fires at the end of
+ * the slice.
+ */
 const sliceMs = 250;
-/** Retries later than this (milliseconds) are left to the poll: their jitter is much longer than a poll interval. */
+/**
+ * Maximum time until a retry that gets a timer, in milliseconds. Later retries are left to the poll, because their
+ * jitter is much longer than the poll interval.
+ */
 const horizonMs = 60_000;
 
-/** @param onDue receives the endpoints with due retries */
+/**
+ * Creates the retry timers.
+ * @param onDue called with the endpoints that have due retries
+ */
 export function createRetryTimers(onDue: (endpointIds: readonly number[]) => void, now: () => number): RetryTimers {
   let isStopped = false;
   const slices = new Map<number, { timer: NodeJS.Timeout; endpointIds: Set<number> }>();

@@ -10,8 +10,9 @@ import { createReadyQueue } from './ready-queue.ts';
 import { scanQueue } from './scan.ts';
 
 /**
- * Size of a claim. Small claims are fast: each delivery takes 25 µs, and 1 % of the claims of 50 took 7 ms. If commits
- * are slow, a larger claim costs nothing, so the size grows by this number for each millisecond of the last claim.
+ * Growth of the claim size: additional deliveries per millisecond that the last claim took. Small claims are fast: each
+ * delivery takes 25 µs, and 1 % of the claims with 50 deliveries took 7 ms. If commits are slow, a larger claim takes
+ * no longer.
  */
 const claimedPerMs = 8;
 const claimSize = { least: 16, most: 64 };
@@ -22,31 +23,38 @@ const redeliveryShare = 0.1;
 const lanes: readonly Lane[] = ['live', 'redelivery'];
 
 export type Scheduler = {
-  /** Scans the next page of the queue. @returns whether it was the last page; the next scan starts at the first */
+  /**
+   * Scans the next page of the queue.
+   * @returns whether this was the last page; the next scan then starts at the first page
+   */
   scan: () => Promise<boolean>;
   /** Records that live deliveries arrived for these endpoints. */
   arrived: (endpointIds: readonly number[]) => void;
-  /** Records that retries of these endpoints are due. */
+  /** Records that retries to these endpoints are due. */
   due: (endpointIds: readonly number[]) => void;
   /**
-   * Claims what may be sent now, live deliveries before redeliveries. Call `release` for each when its call has ended.
+   * Claims deliveries that may be sent now, with live deliveries before redeliveries. Call `release` for each delivery
+   * when its call has ended.
    */
   claim: (workerId: number, options: { takeOver: boolean }) => Promise<ClaimResult>;
-  /** Records that a call has ended. */
+  /** Records that the call for a claimed delivery has ended. */
   release: (claimed: Claimed) => void;
-  /** Calls in flight (count). */
+  /** Returns the number of calls in flight. */
   inFlight: () => number;
-  /** Milliseconds until more may be claimed without any event, or null. */
+  /** Returns the time in milliseconds until more deliveries may be claimed without any other event, or null. */
   nextMs: () => number | null;
 };
 
 type ClaimResult = {
   claimed: Claimed[];
-  /** Whether more may be claimable at once. */
+  /** Whether another claim may immediately return more deliveries. */
   more: boolean;
 };
 
-/** Decides what this worker claims next, by ready queue, concurrency shares and rate limits. */
+/**
+ * Creates a scheduler that decides what this worker claims next, based on the ready queue, concurrency shares and rate
+ * limits.
+ */
 export function createScheduler(executor: Executor, concurrency: number, now: () => number): Scheduler {
   const concurrencyShares = createConcurrency(concurrency, now);
   const rateLimiter = createRateLimiter(now);
@@ -133,7 +141,7 @@ const sizeOf = (lastClaimMs: number): number =>
 const earlier = (a: number | null, b: number | null): number | null =>
   a === null || b === null ? (a ?? b) : Math.min(a, b);
 
-/** Limits of one claim, as a part of the allowance. */
+/** Returns the limits of one claim, derived from the allowance. */
 function limitsOf({ trusted, untrusted, tried }: Allowance, size: number) {
   const ofOthers = Math.ceil(size * untrustedShare);
   return {
@@ -149,44 +157,47 @@ function countByEndpoint(claimed: readonly Claimed[]): Map<number, number> {
   return counts;
 }
 
-/** The claiming worker, and whether it may take over expired leases. */
+/** Worker that makes a claim, and whether it may take over expired leases. */
 type Claimant = { workerId: number; takeOver: boolean };
 
 export type ClaimLoopOptions = {
   pool: pg.Pool;
   scheduler: Scheduler;
   leases: Leases;
-  /** Returns null while nothing may be claimed, because the worker is stopping or can't prove that it is alive. */
+  /**
+   * Returns the claiming worker, or null while it must not claim, because it is stopping or cannot prove that it is
+   * alive.
+   */
   claimant: () => Claimant | null;
-  /** Starts the call of a claimed delivery. */
+  /** Starts the call for a claimed delivery. */
   start: (claimed: Claimed) => void;
   logger: Logger;
 };
 
 export type ClaimLoop = {
-  /** Claims soon, because there may be something to claim. */
+  /** Requests a claim soon, because there may be deliveries to claim. */
   wake: () => void;
   /** Scans the queue for endpoints that are missing in the ready queue, then claims. */
   scan: () => void;
-  /** Handles a notification of the outbox channel. */
+  /** Handles a notification on the outbox channel. */
   notified: (payload: string) => void;
-  /** Resolves when no claim is running. */
+  /** Stops the loop. Resolves when no claim is running. */
   stop: () => Promise<void>;
 };
 
 type State = {
   isWanted: boolean;
   scanRequested: boolean;
-  /** Whether a scan is running. One page is read before each claim, so that it delays no claim for long. */
+  /** Whether a scan is running. It reads one page before each claim, so that it does not delay any claim for long. */
   isScanning: boolean;
-  /** Whether a claim failed that may have been committed. */
+  /** Whether a claim failed that may have been committed nevertheless. */
   isUncertain: boolean;
   isStopped: boolean;
   running: Promise<void> | null;
   claimTimer: NodeJS.Timeout | undefined;
 };
 
-/** Claims, one statement at a time, while there may be something to claim. */
+/** Creates a loop that runs one claim statement at a time, as long as there may be deliveries to claim. */
 export function createClaimLoop({ pool, scheduler, leases, claimant, start, logger }: ClaimLoopOptions): ClaimLoop {
   const state: State = {
     isWanted: false,

@@ -15,31 +15,34 @@ import type { SendResult } from './result.ts';
 type RequestTools = {
   secretBox: SecretBox;
   payloadLinks: { url: PayloadLinks['url'] };
-  /** Epoch milliseconds. */
+  /** Returns the current time in epoch milliseconds. */
   now: () => number;
 };
 
 export type AttemptTools = RequestTools & {
   sender: Sender;
-  /** A number in [0, 1). */
+  /** Returns a random number in [0, 1). */
   random: () => number;
-  /** Without it, attempts are not traced, and the trace context is passed on unchanged. */
+  /** Tracing of attempts. If it is absent, attempts are not traced, and the trace context is passed on unchanged. */
   tracing?: Tracing;
 };
 
 /**
- * Wait, in milliseconds, after a failure of our own, doubled each time up to the maximum. Such a failure uses up no
- * attempt, so the retry schedule does not apply.
+ * Retry delay after a local failure, in milliseconds. Doubles each time up to the maximum. A local failure does not use
+ * up an attempt, so the retry schedule does not apply.
  */
 const localDelayMs = 1000;
 const maxLocalDelayMs = 60_000;
 
-/** Makes one attempt of a delivery. Never rejects. `signal` cancels it; the delivery is then due again at once. */
+/**
+ * Makes one attempt of a delivery. Never rejects. `signal` cancels the attempt, and the delivery is then due again
+ * immediately.
+ */
 export async function attempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
   const span = startAttempt(tools.tracing, claimed);
   if (span === null) return makeAttempt(claimed, tools, signal);
   const traced = { ...claimed, traceparent: span.traceparent };
-  // The lease belongs to the original object.
+  // Return the original `claimed` object, because it identifies the lease.
   const settlement = { ...(await makeAttempt(traced, tools, signal)), claimed: claimed };
   endAttempt(span, settlement);
   return settlement;
@@ -119,12 +122,13 @@ function outcomeOf(
   return next === null ? { outcome: 'failed' } : { outcome: 'retry', delayMs: next.delayMs };
 }
 
-/** Wait after a claim that used up no attempt: a failure of our own, or a worker that died. */
+/** Returns the delay after a claim that did not use up an attempt, because of a local failure or a dead worker. */
 const localWaitMs = ({ generation, attempts }: Claimed): number =>
   Math.min(localDelayMs * 2 ** Math.min(Math.max(generation - attempts - 1, 0), 10), maxLocalDelayMs);
 
 /**
- * Returns the request as the log shows it, without the values of the endpoint's own headers, which may be credentials.
+ * Returns the request as stored in the log, without the values of the endpoint's custom headers, which may be
+ * credentials.
  */
 function headOf({ method, url, headers }: HttpCall, { headers: own }: Claimed): RequestHead {
   const logged = Object.entries(headers).map(([name, value]) => [name, Object.hasOwn(own, name) ? '[hidden]' : value]);
@@ -166,8 +170,8 @@ function loggedFields(result: SendResult, verdict: Verdict): Pick<Settlement, Lo
 }
 
 /**
- * Starts a span for the attempt in the trace of the delivery's cause, with the time since it was due. Null without a
- * trace.
+ * Starts a span for the attempt in the trace of the operation that caused the delivery. The span includes the time
+ * since the delivery was due. Returns null if there is no trace.
  */
 function startAttempt(tracing: Tracing | undefined, { traceparent, event, lagMs }: Claimed): Span | null {
   if (traceparent === null || tracing === undefined) return null;
@@ -198,9 +202,9 @@ function endAttempt(span: Span, { claimed, attempts, outcome, status, errorClass
 
 /** Calls in flight of one worker. */
 export type Calls = {
-  /** Makes an attempt, and passes its settlement to `onEnd`. */
+  /** Makes an attempt and passes its settlement to `onEnd`. */
   start: (claimed: Claimed) => void;
-  /** Waits for all calls to end, and cancels them after the limit. */
+  /** Waits until all calls have ended. Cancels the remaining calls after the time limit. */
   drain: (limitMs: number) => Promise<void>;
 };
 

@@ -5,24 +5,25 @@ import { skipInterimResponses } from './interim-responses.ts';
 import { proxyErrorCode } from './proxy.ts';
 import { type Clock, type ErrorClass, type Failure, type FetchResponse, fail } from './result.ts';
 
-/** Maximum size of a response head, in bytes. */
+/** Maximum size of the response head, in bytes. */
 const maxHeadBytes = 16_384;
 /**
- * Maximum idle time of a connection, in milliseconds. The default is 4 s, unless the receiver announces another time.
+ * Maximum idle time of a connection, in milliseconds. The default is 4 s, unless the receiver announces a different
+ * time.
  */
 const maxIdleMs = 30_000;
 
-/** Progress of a connection. */
+/** Connection phase. */
 type Phase = 'tcp' | 'tls' | 'open';
 
 export type PoolOptions = DialOptions & {
-  /** All connections of the sender. */
+  /** All open connections of the sender. */
   connections: Set<Connection>;
 };
 
 /**
- * Connections to one origin at one list of vetted addresses. Each carries one call at a time, so there are as many as
- * there are concurrent calls.
+ * Connections to one origin at one list of vetted addresses. Each connection carries one call at a time, so the pool
+ * has as many connections as concurrent calls.
  */
 export type ConnectionPool = {
   take: () => Connection;
@@ -61,8 +62,8 @@ export type Connection = {
   client: Client;
   phase: Phase;
   /**
-   * Time that the call with this connection spent on TCP and then on TLS, in milliseconds; null if the connection was
-   * open already, or did not get that far.
+   * TCP connection time and TLS handshake time of the current call, in milliseconds. Null if the connection was already
+   * open, or did not reach that phase.
    */
   connectMs: number | null;
   tlsMs: number | null;
@@ -70,13 +71,16 @@ export type Connection = {
   /** Prepares an open connection for the response to the next request. */
   expectResponse: () => void;
   isOpen: () => boolean;
-  /** Ends the connection at once, even while it is connecting. Resolves when it is closed; may be called again. */
+  /**
+   * Closes the connection immediately, even while it is connecting. Resolves when it is closed. May be called
+   * repeatedly.
+   */
   destroy: () => Promise<void>;
 };
 
 /**
- * Opens a client with one socket, which it replaces when the receiver has closed it, again only at the vetted
- * addresses.
+ * Creates an HTTP client with one socket. If the receiver closes the socket, the client opens a new one, again only to
+ * the vetted addresses.
  */
 function openConnection(options: PoolOptions, onDisconnect: (connection: Connection) => void): Connection {
   let socket: Socket | null = null;
@@ -130,14 +134,14 @@ function openConnection(options: PoolOptions, onDisconnect: (connection: Connect
   return connection;
 }
 
-/** Maximum number of interim responses (1xx) before the final one. */
+/** Maximum number of interim responses (1xx) before the final response. */
 const maxInterim = 16;
 
 type Call = { url: URL; method: 'POST' | 'GET' | 'HEAD'; headers: Record<string, string>; body: Buffer | null };
 
 /**
- * Makes one request and reads its response up to the size limit. Resolves once; later data of the connection is
- * ignored.
+ * Sends one request and reads its response up to the size limit. Resolves once. Data that arrives later on the
+ * connection is ignored.
  */
 export function exchange(
   connection: Connection,
@@ -157,7 +161,7 @@ export function exchange(
     connection.expectResponse();
     connection.client.dispatch(request, {
       onRequestStart: () => {},
-      // Also called for interim responses (1xx), which the final one replaces.
+      // Also called for interim responses (1xx), which are overwritten by the final response.
       onResponseStart: (controller, status, received) => {
         clock.timing.firstByteMs ??= clock.elapsedMs();
         if (status < 200 && ++interim > maxInterim) {
@@ -181,10 +185,12 @@ export function exchange(
   });
 }
 
-/** Stops parsing: a chunk may hold thousands of interim responses. */
+/** Aborts parsing, because a single chunk may contain thousands of interim responses. */
 const stopReading = (controller: Dispatcher.DispatchController): void => controller.abort(new Error('enough was read'));
 
-/** Joins repeated headers, which can make the head longer than it was received, and drops what exceeds the limit. */
+/**
+ * Joins repeated headers and drops those that exceed the size limit. Joining can make the head longer than received.
+ */
 function boundedHeaders(received: Record<string, string | string[] | undefined>): Record<string, string> {
   let room = maxHeadBytes;
   const entries = Object.entries(received).map(
@@ -213,11 +219,11 @@ const resetCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 
 const protocolCodes = new Set(['HTTPParserError', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH']);
 const tlsCode = /^(ERR_SSL_|ERR_TLS_|EPROTO$)/;
 
-/** Maps an error of a connection in this phase to a failure. */
+/** Maps a connection error in the given phase to a failure. */
 function failureOf(error: Error, phase: Phase): Failure {
-  // undici's parser errors have only a name; their code is undefined.
+  // undici's parser errors have a name, but their `code` is undefined.
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
-  // If all addresses of a host were tried, the error is an AggregateError without a message.
+  // If all addresses of a host were tried, the error is an `AggregateError` without a message.
   const message = (error.message || code).slice(0, maxMessageLength);
   return fail(errorClassOf(code, message, phase), message);
 }
@@ -228,7 +234,7 @@ function errorClassOf(code: string, message: string, phase: Phase): ErrorClass {
   if (phase !== 'open') return phase === 'tls' ? 'tls' : 'connect';
   if (tlsCode.test(code)) return 'tls';
   if (protocolCodes.has(code)) return 'protocol';
-  // undici uses one code for a connection that was closed and for one that it closed itself after an unexpected 100 or
+  // undici uses the same code if the receiver closed the connection and if undici closed it after an unexpected 100 or
   // 101.
   if (code === 'UND_ERR_SOCKET') return message.startsWith('bad ') ? 'protocol' : 'reset';
   return resetCodes.has(code) ? 'reset' : 'other';

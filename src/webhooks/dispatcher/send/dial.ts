@@ -16,7 +16,10 @@ export type DialOptions = {
 
 export type DialEvents = { onTcp: () => void; onReady: (socket: Socket) => void; onError: (error: Error) => void };
 
-/** Connects to the vetted addresses only, one after the other: the socket's own lookup returns just these. */
+/**
+ * Connects only to the vetted addresses, one after the other. The socket's lookup function returns only these
+ * addresses.
+ */
 export function dial(options: DialOptions, { onTcp, ...events }: DialEvents): Socket {
   const { url, addresses } = options;
   const target = {
@@ -32,8 +35,8 @@ export function dial(options: DialOptions, { onTcp, ...events }: DialEvents): So
 }
 
 /**
- * Lets the proxy connect to the first vetted address; inside the tunnel, TLS talks to the host of the URL. `onTunnel`
- * receives the underlying socket.
+ * Connects to the first vetted address through the proxy. Inside the tunnel, TLS is established with the host of the
+ * URL. `onTunnel` receives the underlying socket.
  */
 export function dialThrough(
   proxy: HttpProxy,
@@ -102,8 +105,8 @@ function tlsOptions({ url, ca }: DialOptions): TlsOptions {
 }
 
 /**
- * Creates a lookup that returns only these addresses. Sockets don't call it if the host is an address, which was vetted
- * itself.
+ * Creates a lookup function that returns only the vetted addresses. Sockets do not call it if the host is an IP
+ * address, which has already been vetted.
  */
 const pinned =
   (addresses: readonly ResolvedAddress[]): LookupFunction =>

@@ -1,20 +1,20 @@
 import type { Socket } from 'node:net';
 
-/** Maximum number of interim responses (1xx) that are skipped before one final response. */
+/** Maximum number of interim responses (1xx) to skip before a final response. */
 const maxInterim = 16;
 
-/** Maximum size of an interim response, in bytes. A longer one is left to the HTTP parser, which refuses it. */
+/** Maximum size of an interim response, in bytes. Longer ones are left to the HTTP parser, which rejects them. */
 const maxHeadBytes = 16_384;
 
-/** Interim responses other than 101, which would end the use of HTTP on the connection. */
+/** Matches the start of an interim response other than 101, which would switch the connection to another protocol. */
 const interimStart = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/;
-/** Characters that are needed to recognise an interim response. */
+/** Number of characters needed to recognise an interim response. */
 const startLength = 'HTTP/1.1 100 '.length;
 
 /**
  * Skips the interim responses of a receiver. undici treats an unexpected `100 Continue` as a protocol error and closes
- * the connection, although HTTP requires clients to skip it (RFC 9110, section 15.2).
- * @returns a function to call before each request is sent
+ * the connection, although HTTP requires clients to ignore it (RFC 9110, section 15.2).
+ * @returns a function that must be called before each request
  */
 export function skipInterimResponses(socket: Socket): () => void {
   let isAtHead = true;

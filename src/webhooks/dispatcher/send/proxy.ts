@@ -2,13 +2,13 @@ import { connect, isIPv6, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { HttpProxy } from '../../../config.ts';
 
-/** Maximum size of the head of the proxy's response, in bytes. */
+/** Maximum size of the proxy's response head, in bytes. */
 const maxHeadBytes = 8192;
 const wordsOfProxy = /^HTTP\/1\.[01] (\d{3})/;
 
 export const proxyErrorCode = 'PERKWIRE_PROXY';
 
-/** The proxy can't be reached or refuses to serve us, which is not the receiver's fault. */
+/** Error for an unreachable proxy or a proxy that refuses the request. It is not counted against the receiver. */
 class ProxyError extends Error {
   readonly code = proxyErrorCode;
 }
@@ -16,8 +16,8 @@ class ProxyError extends Error {
 type TunnelEvents = { onOpen: () => void; onError: (error: Error) => void };
 
 /**
- * Asks the proxy for a connection to a vetted address, never to a name, so that the proxy looks nothing up.
- * @returns the socket at once; it becomes the tunnel when `onOpen` is called
+ * Asks the proxy to connect to a vetted IP address. No host name is sent, so that the proxy does no DNS lookup.
+ * @returns the socket immediately; it can be used as a tunnel once `onOpen` is called
  */
 export function openTunnel(
   proxy: HttpProxy,
@@ -62,7 +62,10 @@ export function openTunnel(
   return socket;
 }
 
-/** Returns the error that a proxy's response means. Its own 5xx means that it could not connect. */
+/**
+ * Maps a proxy response to an error, or null if the tunnel is open. A 5xx from the proxy means that it could not
+ * connect.
+ */
 function problemOf(head: string): Error | null {
   const status = Number(wordsOfProxy.exec(head)?.[1] ?? 0);
   if (status === 0) return new ProxyError('the proxy does not speak HTTP');

@@ -3,17 +3,17 @@ import { fillUrl, parseUrlTemplate, urlMacros } from '../../../platform/lib/url-
 import { isAllowedHeader } from '../../endpoints/custom-headers.ts';
 import { sign } from '../../signature.ts';
 
-/** Input of a webhook call. */
+/** Input for a webhook call. */
 export type Message = {
-  /** UUID; `webhook-id` is `msg_` with its hex digits, the same for all attempts. */
+  /** Delivery UUID. `webhook-id` is `msg_` followed by its hex digits, and is the same for all attempts. */
   deliveryId: string;
   event: string;
-  /** URL of the endpoint; macros in it are filled from the payload. */
+  /** Endpoint URL. Its macros are filled from the payload. */
   url: string;
   method: Method;
-  /** JSON text in UTF-8: bytes signed = bytes stored = bytes sent. */
+  /** Payload as UTF-8 JSON text. Exactly these bytes are stored, signed and sent. */
   payload: Buffer;
-  /** The endpoint's own headers; reserved ones are dropped. */
+  /** Custom headers of the endpoint. Reserved headers are dropped. */
   headers?: Readonly<Record<string, string>>;
   secrets: readonly Buffer[];
   /** Ed25519 keys that sign in addition to the secrets. */
@@ -21,17 +21,19 @@ export type Message = {
   nowMs: number;
   dev: boolean;
   test: boolean;
-  /** Trace context to pass on, so that the receiver's work is part of the trace, or null. */
+  /** Trace context to propagate, so that the receiver's spans join the trace, or null. */
   traceparent?: string | null;
-  /** Creates a link to the payload, for GET calls whose URL would be too long. Null if links are not available. */
+  /**
+   * Creates a link to the payload, for GET calls whose URL would be too long. Null if payload links are not available.
+   */
   payloadUrl: (() => string) | null;
 };
 
 export type HttpCall = { url: string; method: Method; headers: Record<string, string>; body: Buffer | null };
 
 /**
- * The request of a webhook, with the headers of Standard Webhooks 1.0 (docs/reference/webhooks.md#webhook-events).
- * Pure.
+ * Builds the request of a webhook call, with the headers of Standard Webhooks 1.0
+ * (docs/reference/webhooks.md#webhook-events). Pure function.
  */
 export function buildRequest(message: Message): HttpCall {
   const { method, payload } = message;
@@ -73,27 +75,30 @@ function usable(headers: Readonly<Record<string, string>>): Record<string, strin
 /** HTTP method of a webhook call. */
 export type Method = 'POST' | 'GET';
 
-/** Input of the address of a call. */
+/** Input for the target URL of a call. */
 export type Target = {
   event: string;
-  /** The endpoint's URL, which may contain macros such as `{payout}`. */
+  /** Endpoint URL, which may contain macros such as `{payout}`. */
   url: string;
   method: Method;
   payload: Buffer;
-  /** Creates a link to the payload, or null. */
+  /** Creates a link to the payload, or null if payload links are not available. */
   payloadUrl: (() => string) | null;
 };
 
-/** Maximum length of the URL of a GET call that carries its payload, in bytes. */
+/** Maximum URL length of a GET call that includes the payload, in bytes. */
 export const maxUrlBytes = 8000;
-/** Maximum length of a field that stays in the URL of a GET call with a payload link, in bytes after encoding. */
+/**
+ * Maximum length of a field in the URL of a GET call with a payload link, in bytes after encoding. Longer fields are
+ * dropped.
+ */
 const maxFieldBytes = 600;
 
 /**
- * Builds the address of a call from only the endpoint's URL and the payload, so that it is the same for every attempt.
- * Macros are filled with fields of the payload or the custom keys in it, percent-encoded; unknown macros become empty.
- * A GET call also carries the fields and the signed payload as parameters, except for postbacks whose URL has macros:
- * it is called as written.
+ * Builds the URL of a call from only the endpoint URL and the payload, so that it is the same for every attempt:
+ * - Macros are replaced with percent-encoded payload fields or custom attributes. Unknown macros become empty.
+ * - A GET call also has the fields and the signed payload as query parameters. The exception is a postback whose URL
+ *   has macros, which is called as written.
  */
 export function targetUrl(target: Target): string {
   const { event, url, method, payload, payloadUrl } = target;
@@ -113,7 +118,9 @@ export function targetUrl(target: Target): string {
 
 type Fields = ReadonlyMap<string, string>;
 
-/** Reads the fields of a payload as text, and the custom keys of the fetch, which are in its object `payload`. */
+/**
+ * Reads the payload fields as text, and the custom attributes of the fetch, which are in the nested object `payload`.
+ */
 function readPayload(event: string, text: string): { fields: Fields; custom: Fields } {
   const parsed = JSON.parse(text) as Record<string, unknown>;
   if (event === 'usp.selection') return { fields: selectionFields(parsed.body as Selection), custom: new Map() };
@@ -129,7 +136,7 @@ type Selection = {
   campaigns?: readonly { campaign_id: number }[];
 };
 
-/** Macros of `usp.selection` in the URL of an endpoint, in addition to `{payload}`. */
+/** Macros for the event `usp.selection` in an endpoint URL, in addition to `{payload}`. */
 export const selectionMacros: readonly string[] = ['pub_user_id', 'selected', 'session_id', 'campaign_ids'];
 
 const selectionFields = ({ pub_user_id = '', selected = 0, session_id = '', campaigns = [] }: Selection): Fields =>
@@ -151,8 +158,8 @@ function textOf(value: unknown): string {
 const encoded = (value: string): string => encodeURIComponent(value.toWellFormed());
 
 /**
- * Appends parameters to a URL and keeps its existing query as written. Blanks become `%20`, which every receiver can
- * read.
+ * Appends query parameters to a URL and leaves the existing query unchanged. Spaces are encoded as `%20`, which every
+ * receiver can decode.
  */
 function withQuery(text: string, parameters: readonly (readonly [string, string])[]): string {
   const url = new URL(text);

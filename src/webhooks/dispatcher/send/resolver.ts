@@ -1,18 +1,18 @@
 import { Resolver, lookup as systemLookup } from 'node:dns/promises';
 
-/** An answer of a name lookup. `family` is 4 or 6. */
+/** Result of a DNS lookup. `family` is 4 or 6. */
 export type ResolvedAddress = { address: string; family: number };
 
-/** Resolves all addresses of a host name; rejects if there are none. */
+/** Resolves all addresses of a host name. Rejects if there are none. */
 export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 
 const timeoutMs = 2000;
 const maxAttempts = 2;
 
 /**
- * Creates a lookup over the network without threads: the system resolver has four for the whole process, so that four
- * names with unresponsive servers would delay all others. Names that DNS does not know go to the system resolver, for
- * its hosts file and search domains; names without a dot go there at once.
+ * Creates a DNS lookup over the network that uses no threads. The system resolver has only four threads per process, so
+ * four names with unresponsive servers would delay all other lookups. The system resolver is used only for names
+ * unknown to DNS, because of its hosts file and search domains, and for names without a dot.
  */
 export function createLookup(): Lookup {
   const resolver = new Resolver({ timeout: timeoutMs, tries: maxAttempts });
@@ -45,16 +45,20 @@ const temporaryCodes = new Set([
   'ETIMEOUT',
 ]);
 
-/** Whether a lookup got no answer, because the resolver or the name's servers are unreachable. */
+/** Whether a lookup failed temporarily, because the resolver or the name servers could not be reached. */
 export const isTemporary = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && temporaryCodes.has(String(error.code));
 
 /**
- * After this time without any answer (milliseconds), our resolver counts as down, rather than the servers of one name.
+ * Time without any DNS response, in milliseconds, after which our resolver counts as down. Before that, a lookup
+ * failure is attributed to the servers of the name.
  */
 const silenceMs = 30_000;
 
-/** Distinguishes a resolver that is down from one name whose servers don't answer, while other names resolve. */
+/**
+ * Creates a watch that distinguishes a resolver outage from a name whose servers do not respond while other names
+ * resolve.
+ */
 export function createResolverWatch(now: () => number): { answered: () => void; isDown: () => boolean } {
   let answeredMs: number | null = null;
   return {

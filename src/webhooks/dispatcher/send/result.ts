@@ -1,6 +1,6 @@
 import type { BlockReason } from '../../address-guard.ts';
 
-/** Reasons for a missing response that are not our own fault. */
+/** Error classes for missing responses that are not caused by this installation. */
 export const remoteErrorClasses = ['timeout', 'dns', 'connect', 'tls', 'reset', 'protocol', 'other'] as const;
 type RemoteErrorClass = (typeof remoteErrorClasses)[number];
 
@@ -8,16 +8,19 @@ type RemoteErrorClass = (typeof remoteErrorClasses)[number];
 export const maxKeptBytes = 16_384;
 
 /**
- * Reason for a missing response. `timeout`: the deadline passed, in any phase. `dns`, `connect`, `tls`: no connection.
- * `reset`: the connection broke. `protocol`: not HTTP/1.1, or a head over 16 KiB. `local`: our own fault (cancelled,
- * closed, out of sockets or memory, no resolver, no proxy).
+ * Reason why there is no response:
+ * - `timeout`: the deadline passed, in any phase
+ * - `dns`, `connect`, `tls`: no connection could be established
+ * - `reset`: the connection was reset or closed by the receiver
+ * - `protocol`: not HTTP/1.1, or a response head over 16 KiB
+ * - `local`: a failure of this installation (cancelled, shut down, out of sockets or memory, no resolver, no proxy)
  */
 export type ErrorClass = RemoteErrorClass | 'local';
 
 /**
- * Times in milliseconds. `dnsMs` is nearly 0 if the host is an address. `connectMs` (TCP) and `tlsMs` are null for a
- * reused connection, or without one. `firstByteMs` runs from the start of the call to the response head, and is null
- * without a response.
+ * Timing of a call, in milliseconds. `dnsMs` is nearly 0 if the host is an IP address. `connectMs` (TCP) and `tlsMs`
+ * are null for a reused connection, or if there was no connection. `firstByteMs` is the time from the start of the call
+ * to the response head, and null without a response.
  */
 export type Timing = {
   dnsMs: number;
@@ -27,12 +30,12 @@ export type Timing = {
   totalMs: number;
 };
 
-/** Timer of a call. */
+/** Stopwatch of a call. */
 export type Clock = { timing: Timing; elapsedMs: () => number };
 
 /**
- * `headers` have lower-case names, and repeated ones are joined by a comma, up to 16 KiB in total; `body` is as
- * received, never decompressed.
+ * Received response. `headers` have lower-case names, with repeated headers joined by a comma, up to 16 KiB in total.
+ * `body` is stored as received and never decompressed.
  */
 export type FetchResponse = {
   kind: 'response';
@@ -46,7 +49,7 @@ export type Failure = { kind: 'error'; class: ErrorClass; message: string };
 export type SendResult =
   | (FetchResponse & { remoteAddress: string; timing: Timing })
   | { kind: 'blocked'; reason: BlockReason }
-  /** `remoteAddress`: set if a connection was made. */
+  /** `remoteAddress` is set if a connection was established. */
   | (Failure & { remoteAddress?: string; timing: Timing });
 
 export type SendRequest = {
@@ -54,9 +57,9 @@ export type SendRequest = {
   method: 'POST' | 'GET' | 'HEAD';
   headers: Record<string, string>;
   body: Buffer | null;
-  /** One limit for lookup, connect, TLS, head and body together. */
+  /** Time limit for DNS lookup, connection, TLS, response head and body together, in milliseconds. */
   deadlineMs: number;
-  /** Ends the call early, as `local`. */
+  /** Signal that ends the call early, with the error class `local`. */
   signal?: AbortSignal;
 };
 

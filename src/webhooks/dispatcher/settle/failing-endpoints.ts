@@ -5,8 +5,8 @@ import { endpointResource } from '../../endpoints/audit.ts';
 import { endpointData, raiseEvents } from '../../raise-events.ts';
 
 /**
- * An endpoint without a success causes a warning after the first interval, and is disabled after the second one and a
- * minimum number of failed calls.
+ * Time without a successful call after which an endpoint causes a warning. It is disabled after `disabledAfter`, if it
+ * also has the minimum number of failed calls.
  */
 const warnedAfter = '24 hours';
 const disabledAfter = '5 days';
@@ -15,9 +15,9 @@ const disabledMinFailures = 20;
 export type FailingEndpoints = { disabled: number[]; warned: number[] };
 
 /**
- * Warns once of endpoints that have failed for a day, and disables those that have failed for days; pauses don't count.
- * Ends the rate limit of resumed endpoints whose backlog is delivered.
- * @returns the ids of the endpoints
+ * Warns once about endpoints that have failed for a day, and disables those that have failed for several days. Paused
+ * endpoints are skipped. Also removes the rate limit of resumed endpoints once their backlog is delivered.
+ * @returns the ids of the disabled endpoints and of those with a warning
  */
 export async function checkFailingEndpoints(executor: Executor): Promise<FailingEndpoints> {
   const disabled = await executor.query<{ id: number }>(
@@ -50,14 +50,16 @@ export async function checkFailingEndpoints(executor: Executor): Promise<Failing
   return { disabled: disabled.rows.map((row) => row.id), warned: warned.rows.map((row) => row.id) };
 }
 
-/** Runs the check as a background job and logs the result. */
+/** Runs the check as a background job and logs the results. */
 export async function runFailingEndpointCheck({ pool, logger }: { pool: Executor; logger: Logger }): Promise<void> {
   const { disabled, warned } = await checkFailingEndpoints(pool);
   if (disabled.length > 0) logger.warn({ endpointIds: disabled }, 'endpoints disabled after days of failures');
   if (warned.length > 0) logger.warn({ endpointIds: warned }, 'endpoints failing for a day');
 }
 
-/** SQL that raises an event for each disabled endpoint (rows of `disabled`: id, disabled_reason, …). */
+/**
+ * SQL that raises an event for each disabled endpoint. The rows of `disabled` have the columns id, disabled_reason, ….
+ */
 export const raiseDisabled = raiseEvents(
   'endpoint.disabled',
   `select e.publisher_id, e.id::text as subject, 1 as count,
@@ -66,7 +68,8 @@ export const raiseDisabled = raiseEvents(
 );
 
 /**
- * SQL that records disabled endpoints (rows of `disabled`: id, publisher_id, event, disabled_reason) in the audit log.
+ * SQL that records disabled endpoints in the audit log. The rows of `disabled` have the columns id, publisher_id, event
+ * and disabled_reason.
  */
 export const auditDisabled = insertSystemUpdates({
   label: dispatcherLabel,

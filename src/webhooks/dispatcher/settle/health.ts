@@ -7,50 +7,52 @@ import type { Settlement } from './settle.ts';
  * Thresholds of the circuit breaker, and of endpoints that are failing (docs/guides/dispatcher.md).
  */
 
-/** Minimum duration, in milliseconds, of a call without a response that counts as a timeout, whatever its error. */
+/** Minimum duration of a call without a response that counts as a timeout, regardless of its error, in milliseconds. */
 const timeoutAfterMs = 4500;
 
 /**
- * The breaker opens when at least this share of the calls within the window has failed, with a minimum number of calls…
+ * Time window of the circuit breaker, in milliseconds. The breaker opens if the error rate in the window reaches
+ * `breakerFailureShare`, with at least `breakerMinCalls` calls.
  */
 const breakerWindowMs = 60_000;
 const breakerMaxCalls = 100;
 const breakerMinCalls = 10;
 const breakerFailureShare = 0.5;
-/** … or after this many consecutive timeouts. */
+/** Number of consecutive timeouts after which the circuit breaker also opens. */
 const breakerTimeouts = 5;
 
-/**
- * Time, in seconds, that an open breaker waits before a probe. It doubles with each failed probe, up to the maximum.
- */
+/** Time that an open breaker waits before a probe, in seconds. Doubles with each failed probe, up to the maximum. */
 const firstProbeAfterS = 30;
 const maxProbeAfterS = 900;
 
-/** The result of a finished call for the health of its endpoint. */
+/** Result of a finished call, as it affects the health of the endpoint. */
 type CallResult = 'success' | 'failure' | 'timeout';
 
 type Call = { ageMs: number; failed: boolean };
 
-/** The results of a batch of calls for one endpoint at one URL. */
+/** Results of a batch of calls to one endpoint at one URL. */
 export type Observation = {
   endpointId: number;
   url: string;
   maxInFlight: number;
-  /** Successes since the last timeout, or all successes if there was none. */
+  /** Number of successes since the last timeout, or of all successes if there was no timeout. */
   successes: number;
   succeeded: boolean;
   timedOut: boolean;
-  /** Failures since the last success, or all failures if there was none. */
+  /** Number of failures since the last success, or of all failures if there was no success. */
   failures: number;
-  /** Consecutive timeouts at the end of the batch. */
+  /** Number of consecutive timeouts at the end of the batch. */
   timeouts: number;
-  /** Whether all calls timed out, so that they continue the previous run of timeouts. */
+  /** Whether all calls timed out, so that they continue the previous series of timeouts. */
   onlyTimeouts: boolean;
-  /** Calls of the last minute that were not observed yet, earliest first. */
+  /** Calls of the last minute that are not stored yet, oldest first. */
   calls: Call[];
 };
 
-/** @returns null if the call does not count: a local failure, or a disabled endpoint */
+/**
+ * Returns how a call affects the health of its endpoint.
+ * @returns null if the call does not count: a local failure, or a disabled endpoint
+ */
 function callResultOf({ outcome, errorClass, status, timing }: Settlement): CallResult | null {
   if (outcome === 'delivered') return 'success';
   if (outcome === 'endpoint_disabled' || errorClass === 'local' || errorClass === null) return null;
@@ -59,15 +61,15 @@ function callResultOf({ outcome, errorClass, status, timing }: Settlement): Call
     : 'failure';
 }
 
-/** Maximum number of targets (endpoint and URL) in memory. The least recently used one is dropped. */
+/** Maximum number of targets (endpoint and URL) kept in memory. The least recently used target is dropped. */
 const maxRemembered = 10_000;
 
-/** Holds back successes that are not worth writing, and summarizes settlements by endpoint and URL. */
+/** Summarizes settlements by endpoint and URL, and holds back successes that need not be stored. */
 export type HealthWatch = { observe: (settlements: readonly Settlement[]) => Observation[] };
 
 /**
- * Creates a health watch. It writes the successes of a healthy endpoint once a minute, and with its first failure,
- * because the breaker counts the calls of all workers in the database.
+ * Creates a health watch. For a healthy endpoint, successes are stored once a minute, and together with the first
+ * failure. They are needed because the circuit breaker counts the calls of all workers in the database.
  */
 export function createHealthWatch(now: () => number): HealthWatch {
   const unwritten = new Map<string, { atMs: number; failed: boolean }[]>();
@@ -139,7 +141,7 @@ function next(before: Observation, result: CallResult): Observation {
   return { ...failed, timeouts: before.timeouts + 1, timedOut: true, successes: 0 };
 }
 
-/** Selections from `changed`: endpoints that began to fail, and endpoints that recovered. */
+/** Selects from `changed` the endpoints that started to fail and those that recovered. */
 const failed = `select publisher_id, subject, count, data || jsonb_build_object(
       'failures', failures, 'failing_since', to_char(first_failure_at at time zone 'UTC', '${isoTime}')
     ) as data from changed fact where failing`;
@@ -229,10 +231,13 @@ const statement = `
   )
   select endpoint_id, open_until, opens from updated`;
 
-/** A breaker that opened. */
+/** Circuit breaker that has just opened. */
 export type Opened = { endpointId: number; openUntil: Date };
 
-/** Adds observations to the health of endpoints. @returns the breakers that opened */
+/**
+ * Adds observations to the stored health of endpoints.
+ * @returns the circuit breakers that opened
+ */
 export async function recordHealth(executor: Executor, observations: readonly Observation[]): Promise<Opened[]> {
   if (observations.length === 0) return [];
   const column = <Value>(read: (observation: Observation) => Value): Value[] => observations.map(read);

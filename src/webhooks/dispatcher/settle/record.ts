@@ -11,13 +11,13 @@ type Tools = {
   watch: HealthWatch;
   meter: Meter;
   logger: Logger;
-  /** Receives the written settlements. */
+  /** Called with the settlements that were stored. */
   onWritten: (settlements: readonly Settlement[]) => void;
 };
 
 /**
- * Writes settlements, and updates the health of their endpoints.
- * @returns the settlements that were still under their lease
+ * Stores settlements and updates the health of their endpoints.
+ * @returns the settlements whose lease was still valid
  */
 export async function recordSettlements(
   { pool, watch, meter, logger, onWritten }: Tools,
@@ -36,7 +36,7 @@ export async function recordSettlements(
   return written;
 }
 
-/** Measures and logs a settlement. */
+/** Records a settlement in the metrics and the log. */
 export function reportSettlement(
   { meter, logger }: { meter: Meter; logger: Logger },
   settlement: Settlement,
@@ -60,22 +60,24 @@ const retryMs = 200;
 type Entry = { settlement: Settlement; giveUpAtMs: number };
 
 /**
- * lost: another worker had taken the delivery over, and nothing was written; late: given up, another worker will take
- * it over.
+ * Result of storing a settlement:
+ * - `written`: the settlement was stored.
+ * - `lost`: another worker had taken over the delivery, so nothing was stored.
+ * - `late`: the writer gave up. Another worker will take over the delivery.
  */
 export type SettlementResult = 'written' | 'lost' | 'late';
 
 export type SettlementWriter = {
-  /** Writes the outcome of an attempt, in a batch, and repeats it until it succeeds. */
+  /** Stores the outcome of an attempt in a batch. Retries until it succeeds. */
   add: (settlement: Settlement) => void;
-  /** Resolves when everything is written or given up. */
+  /** Resolves when all settlements are stored or given up. */
   drain: () => Promise<void>;
 };
 
 type SettlementWriterOptions = {
   /**
-   * Writes settlements of one day's deliveries, all or nothing. @returns the settlements that were still under their
-   * lease
+   * Stores settlements for deliveries of the same day, atomically.
+   * @returns the settlements whose lease was still valid
    */
   write: (settlements: readonly Settlement[]) => Promise<readonly Settlement[]>;
   /** Called once for every settlement. */
@@ -85,17 +87,22 @@ type SettlementWriterOptions = {
 };
 
 /**
- * Group commit: a batch is written at once if no other is being written; settlements that arrive meanwhile form the
- * next batch. A batch that fails because the database is unavailable is repeated until it succeeds: its outcomes count
- * as long as no other worker has taken the deliveries over. A batch that fails for another reason is written settlement
- * by settlement, so that one does not delay the others. Such a settlement is given up some seconds after the deadline,
- * when its lease is no longer renewed.
+ * Creates a writer with group commit. A batch is written immediately if no other batch is being written. Settlements
+ * that arrive in the meantime form the next batch.
+ * - If a batch fails because the database is unavailable, it is retried until it succeeds. Its outcomes are valid as
+ *   long as no other worker has taken over the deliveries.
+ * - If a batch fails for another reason, its settlements are written one by one, so that a single failure does not
+ *   delay the others. A settlement that keeps failing is given up some seconds after the deadline, when its lease is no
+ *   longer renewed.
  */
 export function createSettlementWriter({ write, onDone, logger, now }: SettlementWriterOptions): SettlementWriter {
   const waiting: Entry[] = [];
   let running: Promise<void> | null = null;
 
-  /** @returns the entries that could not be written */
+  /**
+   * Writes a batch.
+   * @returns the entries that could not be written
+   */
   async function writeBatch(batch: Entry[]): Promise<Entry[]> {
     const settlements = batch.map((entry) => entry.settlement);
     try {
@@ -119,7 +126,10 @@ export function createSettlementWriter({ write, onDone, logger, now }: Settlemen
     return false;
   }
 
-  /** Takes the first settlement and all others for deliveries of the same day, which are nearly always all. */
+  /**
+   * Removes the next batch from the queue: the first settlement, and all others for deliveries of the same day. These
+   * are nearly always all of them.
+   */
   function takeBatch(): Entry[] {
     const day = waiting[0]?.settlement.claimed.day;
     const batch: Entry[] = [];

@@ -2,32 +2,32 @@ import { dayMs } from '../../../platform/lib/time.ts';
 import type { ErrorClass, SendResult } from '../send/result.ts';
 
 /**
- * The retry schedule, a backoff: waits before each attempt (seconds), ten over about 76 h
+ * Default retry schedule with backoff: delay before each attempt, in seconds. Ten attempts over about 76 h
  * (docs/reference/webhooks.md#retries).
  */
 export const defaultSteps: readonly number[] = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
-/** Each wait is its step ±20 %, so that deliveries that failed together are not retried together. */
+/** Random variation of each delay (±20 %), so that deliveries that failed together are not retried together. */
 const jitter = 0.2;
 
-/** Statuses whose `retry-after` is respected. */
+/** Status codes whose `retry-after` header is respected. */
 const retryAfterStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 export type NextAttemptInput = {
-  /** Attempts already made. */
+  /** Number of attempts already made. */
   attempts: number;
-  /** Waits before each attempt, seconds. */
+  /** Delay before each attempt, in seconds. */
   steps: readonly number[];
-  /** A number in [0, 1). */
+  /** Returns a random number in [0, 1). */
   random: () => number;
-  /** Delay requested by the receiver ({@link classify}), in milliseconds. */
+  /** Delay requested by the receiver ({@link classify}), in milliseconds, or null if none was requested. */
   retryAfterMs: number | null;
 };
 
 /**
- * Returns when the next attempt is due: after the step's wait ±20 %, or later if `retry-after` requests it (up to 24
- * h).
- * @returns the wait from now in whole milliseconds, or null if no attempt is left and the delivery has failed
+ * Returns when the next attempt is due: after the delay of its step ±20 %, or later if `retry-after` requests it (up to
+ * 24 h).
+ * @returns the delay from now in whole milliseconds, or null if no attempt is left and the delivery has failed
  */
 export function nextAttempt({ attempts, steps, random, retryAfterMs }: NextAttemptInput): { delayMs: number } | null {
   const stepS = steps[attempts];
@@ -37,11 +37,15 @@ export function nextAttempt({ attempts, steps, random, retryAfterMs }: NextAttem
 }
 
 /**
- * Why an attempt failed: no response (the sender's classes), a blocked target, a redirect, or a status other than 2xx.
+ * Reason why an attempt failed: no response (the sender's error classes), a blocked target, a redirect, or a status
+ * other than 2xx.
  */
 export type AttemptFailure = ErrorClass | 'blocked' | 'redirect' | 'status';
 
-/** Why a response disables an endpoint: 410, or the header `webhook-delivery: disable` with any status. */
+/**
+ * Reason why a response disables an endpoint: status 410 (`gone`), or the header `webhook-delivery: disable` with any
+ * status (`asked`).
+ */
 export type DisableReason = 'gone' | 'asked';
 
 export type Verdict =
@@ -51,21 +55,21 @@ export type Verdict =
   | {
       outcome: 'retry';
       /**
-       * False if the failure is our own (shutdown, no sockets left): the receiver is not at fault, so no attempt is
-       * used up.
+       * Whether the failure uses up an attempt. False for local failures (shutdown, no sockets left), because the
+       * receiver did not cause them.
        */
       countsAsAttempt: boolean;
       status: number | null;
       failure: AttemptFailure;
-      /** Milliseconds; only for 429, 502, 503 and 504. */
+      /** Delay requested by the receiver, in milliseconds. Set only for status 429, 502, 503 and 504. */
       retryAfterMs: number | null;
     };
 
 /**
- * Classifies the response to an attempt (docs/reference/webhooks.md#retries): 2xx is delivered, 410 disables the
- * endpoint, and everything else is retried. `webhook-delivery: disable` disables with any status. {@link nextAttempt}
- * decides whether an attempt is left.
- * @param nowMs epoch milliseconds, for a `retry-after` date
+ * Classifies the response to an attempt (docs/reference/webhooks.md#retries). Status 2xx means delivered, 410 disables
+ * the endpoint, and everything else is retried. The header `webhook-delivery: disable` disables the endpoint with any
+ * status. {@link nextAttempt} decides whether an attempt is left.
+ * @param nowMs current time in epoch milliseconds, for a date in `retry-after`
  */
 export function classify(result: SendResult, nowMs: number): Verdict {
   if (result.kind === 'blocked')
@@ -93,13 +97,13 @@ function disableReason(status: number, headers: Record<string, string>): Disable
   return headers['webhook-delivery']?.trim().toLowerCase() === 'disable' ? 'asked' : null;
 }
 
-/** Maximum wait that a receiver can request, in milliseconds (24 h). */
+/** Maximum delay that a receiver can request, in milliseconds (24 h). */
 const maxRetryAfterMs = dayMs;
 
 const secondsPattern = /^\d+$/;
-/** RFC 9110 5.6.7: IMF-fixdate and the obsolete RFC 850 form; both say GMT. */
+/** RFC 9110 5.6.7: IMF-fixdate and the obsolete RFC 850 format, both of which specify GMT. */
 const gmtPattern = /^[A-Z][a-z]{2,8}, \d{2}[ -][A-Z][a-z]{2}[ -]\d{2,4} \d{2}:\d{2}:\d{2} GMT$/;
-/** RFC 9110 5.6.7: the obsolete asctime form, which has no zone and means GMT. */
+/** RFC 9110 5.6.7: the obsolete asctime format, which has no time zone and implies GMT. */
 const asctimePattern = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/;
 
 function dateMs(text: string): number {
@@ -108,10 +112,10 @@ function dateMs(text: string): number {
 }
 
 /**
- * Returns the wait that a `retry-after` header requests.
- * @param value the header: whole seconds or an HTTP date
- * @param nowMs epoch milliseconds, for dates
- * @returns 0 to 24 h in milliseconds (a date in the past is 0), or null if absent or unreadable
+ * Parses a `retry-after` header and returns the requested delay.
+ * @param value header value: whole seconds or an HTTP date
+ * @param nowMs current time in epoch milliseconds, for dates
+ * @returns delay of 0 to 24 h in milliseconds (0 for a date in the past), or null if the header is absent or invalid
  * @see RFC 9110, 10.2.3
  */
 export function parseRetryAfter(value: string | null | undefined, nowMs: number): number | null {

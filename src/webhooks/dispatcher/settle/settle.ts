@@ -7,43 +7,43 @@ import type { Timing } from '../send/result.ts';
 import { auditDisabled, raiseDisabled } from './failing-endpoints.ts';
 import type { AttemptFailure, DisableReason } from './retry-schedule.ts';
 
-/** The outcome of an attempt. */
+/** Outcome of an attempt. */
 export type Outcome =
   | { outcome: 'delivered' }
-  /** Another attempt follows after `delayMs`. */
+  /** The delivery is retried after `delayMs`. */
   | { outcome: 'retry'; delayMs: number }
-  /** No attempt is left. */
+  /** The delivery has failed, because no attempt is left. */
   | { outcome: 'failed' }
   /** The receiver asked to be disabled and did not accept this delivery. */
   | { outcome: 'endpoint_disabled' };
 
-/** Record of an attempt. */
+/** Attempt with its outcome, as it is stored. */
 export type Settlement = Outcome & {
   claimed: Claimed;
-  /** Number of attempts so far, including this one if it counts. */
+  /** Number of attempts so far, including this attempt if it counts. */
   attempts: number;
-  /** Why the response disables the endpoint, or null. */
+  /** Reason why the response disables the endpoint, or null if it does not. */
   disables: DisableReason | null;
   status: number | null;
   errorClass: AttemptFailure | null;
   errorMessage: string | null;
-  /** null if no call was made. */
+  /** Timing of the call, or null if no call was made. */
   timing: Timing | null;
   remoteAddress: string | null;
   responseHeaders: Record<string, string> | null;
   responseBody: Buffer | null;
-  /** Whether the response was longer than what is stored, or null without a response. */
+  /** Whether the response was truncated for storage, or null if there was no response. */
   responseTruncated: boolean | null;
-  /** The request without the values of the endpoint's own headers, or null if nothing was sent. */
+  /** Request without the values of the endpoint's custom headers, or null if nothing was sent. */
   request: RequestHead | null;
 };
 
-/** The head of a request, as the log shows it. */
+/** Request head as shown in the log. */
 export type RequestHead = { method: Method; url: string; headers: Record<string, string> };
 
 const operational = operationalEvents.map((name) => `'${name}'`).join(', ');
 
-/** Not raised for operational events, so that one failure does not lead to another event. */
+/** Not raised for operational events, so that a failed delivery does not cause another event. */
 const raiseExhausted = raiseEvents(
   'delivery.exhausted',
   `select e.publisher_id, e.id::text as subject, f.count, ${endpointData} || jsonb_build_object(
@@ -126,8 +126,8 @@ const statementFor = (partition: string): string => `
   select delivery_id, generation from own`;
 
 /**
- * Writes the outcomes of attempts of one day's deliveries, in one statement.
- * @returns the settlements that were still under their lease; the others change nothing
+ * Stores the outcomes of attempts, for deliveries of the same day, in one statement.
+ * @returns the settlements whose lease was still valid; the others change nothing
  */
 export async function settle(executor: Executor, settlements: readonly Settlement[]): Promise<Settlement[]> {
   const column = <Value>(read: (settlement: Settlement) => Value): Value[] => settlements.map(read);
@@ -162,13 +162,13 @@ export async function settle(executor: Executor, settlements: readonly Settlemen
   return settlements.filter(({ claimed }) => own.has(`${claimed.deliveryId} ${claimed.generation}`));
 }
 
-/** Suffix of a day's partitions, such as `p20261121`. */
+/** Returns the suffix of a day's partitions, such as `p20261121`. */
 function partitionOf(day: string): string {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) throw new Error('a delivery without a day');
   return `p${day.replaceAll('-', '')}`;
 }
 
-/** JSON text without U+0000, which PostgreSQL cannot store. */
+/** Returns JSON text without U+0000, which PostgreSQL cannot store. */
 const jsonOf = (value: object | null): string | null =>
   value === null
     ? null

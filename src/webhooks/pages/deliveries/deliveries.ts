@@ -36,7 +36,7 @@ const rowsPerPage = 50;
 type DeliveryView = ReturnType<typeof viewOfDelivery>;
 type Scope = { deps: PageServices['deps']; failFast: ReturnType<typeof createFailFast> };
 
-/** Pages of the publisher's deliveries with their attempts. */
+/** Registers the pages that show a publisher's deliveries with their attempts. */
 export function deliveryPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   const scope: Scope = { deps: services.deps, failFast: createFailFast(services.deps.dbHealth) };
@@ -44,7 +44,10 @@ export function deliveryPages(app: App, services: PageServices): void {
   pages.get('/deliveries/:id', 'analyst', async (context) => deliveryPage(context, await deliveryOf(scope, context)));
 }
 
-/** @throws AppError `not_found` */
+/**
+ * Returns the delivery id in the page path.
+ * @throws AppError `not_found`
+ */
 export function deliveryIdOf(context: PublisherContext, nowMs: number): string {
   const id = readDeliveryId(pathText(context, 'id'), nowMs);
   if (id === null) throw new AppError('not_found');
@@ -113,8 +116,8 @@ const columns = () => [
 ];
 
 /**
- * Table of deliveries. A page can be empty although more follow, because a filtered query reads a limited number of
- * rows.
+ * Renders the table of deliveries. A page can be empty although more deliveries follow, because a filtered query reads
+ * only a limited number of rows.
  */
 function deliveryTable(
   context: PublisherContext,
@@ -131,7 +134,7 @@ function deliveryTable(
   return hasNext ? html`<p class="hint">${t('deliveries.noMatchesHere')}</p>` : noMatches();
 }
 
-/** Endpoints are deleted with the last of their deliveries. */
+/** Returns the label of an endpoint, or its id if the endpoint was already deleted together with its last delivery. */
 const labelOf = (endpoints: ReadonlyMap<number, EndpointLabel>, id: number): EndpointLabel =>
   endpoints.get(id) ?? { name: String(id), status: 'removed' };
 
@@ -147,7 +150,7 @@ const deliveryCells = ({ publisher, path }: PublisherContext, row: DeliveryView,
   row.pub_user_id ?? '–',
 ];
 
-/** Card to redeliver all deliveries that match the filter of the list. */
+/** Renders the card for redelivering all deliveries that match the list filter. */
 function redeliverCard(context: PublisherContext, typed: TypedFilter): Html {
   const status = typed.status || 'all';
   const text = status === 'delivered' ? t('deliveries.redeliverMatches') : t('deliveries.retryMatches');

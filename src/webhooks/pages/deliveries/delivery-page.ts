@@ -13,7 +13,10 @@ import { answerBlock, statusBadge, timeline } from './timeline.ts';
 
 type WholeDelivery = ReturnType<typeof viewOfWholeDelivery> & { endpoint: EndpointLabel };
 
-/** Page of one delivery with its payload and attempts. It refreshes itself while the delivery is pending. */
+/**
+ * Renders the page of a delivery with its payload and attempts. The page refreshes itself while the delivery is
+ * pending.
+ */
 export function deliveryPage(context: PublisherContext, delivery: WholeDelivery): Page {
   const { publisher, path } = context;
   const at = path(`/deliveries/${delivery.id}`);
@@ -61,7 +64,7 @@ function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: str
   );
 }
 
-/** Link to the endpoint, unless it was removed. */
+/** Renders the endpoint name, with a link unless the endpoint was removed. */
 function endpointCell({ path }: PublisherContext, { endpoint, endpoint_id: id }: WholeDelivery): Html {
   const { name, status } = endpoint;
   if (status === 'removed') return html`${name} ${badge(t('endpointStatus.removed'), 'bad')}`;
@@ -86,7 +89,7 @@ function payloadBlock({ payload, attempts }: WholeDelivery): Html {
     )}`;
 }
 
-/** Card of the newest response. */
+/** Renders the card with the newest response. */
 function answerCard({ attempts }: WholeDelivery): Html {
   const newest = attempts.findLast(({ outcome }) => outcome !== null);
   const { response = null, error = null } = newest ?? {};
@@ -103,13 +106,13 @@ function formatJson(text: string): string {
   }
 }
 
-/** Request as the attempt log shows it, with hidden values of the endpoint's own headers. */
+/** Request as shown in the attempt log, with the values of custom headers hidden. */
 type LoggedRequest = { method: string; url: string; headers: Readonly<Record<string, string>> };
 
-/** Quotes a shell argument: in single quotes, only the quote itself is special to a POSIX shell. */
+/** Quotes a shell argument. Within single quotes, a POSIX shell treats only the quote itself as special. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Returns a command that repeats the request, byte for byte. `payload` null: it was erased. */
+/** Returns a curl command that repeats the request byte for byte. `payload` is null if it was erased. */
 export function asCurl({ method, url, headers }: LoggedRequest, payload: string | null): string {
   const isPost = method === 'POST';
   return [

@@ -14,16 +14,16 @@ export const filterNames = ['status', 'event', 'endpoint', 'from', 'to', 'pub_us
 
 const maxUserIdLength = 256;
 
-/** Choices of the status filter: one status, or all that wait at an endpoint. */
+/** Options of the status filter: each single status, and `waiting`, which selects both `held` and `pending`. */
 const statusChoices: Readonly<Record<string, readonly DeliveryStatus[]>> = {
   waiting: ['held', 'pending'],
   ...Object.fromEntries(deliveryStatuses.map((status) => [status, [status]])),
 };
 
-/** Filter as typed; times are in the publisher's time zone. */
+/** Filter values as entered. Times are in the publisher's time zone. */
 export type TypedFilter = Partial<Record<(typeof filterNames)[number], string>>;
 
-/** Reads the typed filter. Returns it without invalid values, and the errors of these. */
+/** Reads the entered filter. Returns the filter without invalid values, and the errors for these values. */
 export function readFilter(
   typed: TypedFilter,
   { id, timeZone }: Publisher,
@@ -63,7 +63,7 @@ const choices = <V extends string>(values: readonly V[], textOf: (value: V) => s
   ...values.map((value) => ({ value, text: textOf(value) })),
 ];
 
-/** Choices of the filter: event types, and endpoint names by id. */
+/** Filter options: event types, and endpoint names by id. */
 export type FilterChoices = { events: EventTypes; endpoints: ReadonlyMap<number, EndpointLabel> };
 
 export const filterFields = (form: FormBuilder, timeZone: string, { events, endpoints }: FilterChoices): Html => html`

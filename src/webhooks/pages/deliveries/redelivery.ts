@@ -19,7 +19,7 @@ import { filterNames, readFilter, type TypedFilter } from './filter.ts';
 
 type Scope = { deps: PageServices['deps']; failFast: ReturnType<typeof createFailFast> };
 
-/** Pages to redeliver one delivery, or by a job all that match a filter. */
+/** Registers the pages that redeliver a single delivery, or all deliveries that match a filter as a background job. */
 export function redeliveryPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   const scope: Scope = { deps: services.deps, failFast: createFailFast(services.deps.dbHealth) };
@@ -66,7 +66,10 @@ async function redeliverMatches(
   }
 }
 
-/** @throws AppError `not_found` */
+/**
+ * Returns the redelivery job in the page path.
+ * @throws AppError `not_found`
+ */
 async function jobOf({ deps, failFast }: Scope, context: PublisherContext): Promise<RedeliveryJob> {
   const id = pathText(context, 'id');
   const job = isUuid7(id) ? await failFast(() => findJob(deps.pool, context.publisher.id, id)) : null;
@@ -97,7 +100,7 @@ async function cancel(scope: Scope, context: PublisherContext): Promise<PageResu
   };
 }
 
-/** Progress of a redelivery job. The page refreshes itself while the job runs. */
+/** Renders the progress of a redelivery job. The page refreshes itself while the job is running. */
 function redeliveryProgress(context: PublisherContext, job: RedeliveryJob): Html {
   const { path, viewer } = context;
   const isRunning = job.status === 'running';

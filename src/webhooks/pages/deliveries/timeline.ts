@@ -18,7 +18,7 @@ const tones: Readonly<Record<DeliveryStatus, Tone>> = {
 };
 export const statusBadge = (status: DeliveryStatus): Html => badge(t(`deliveryStatus.${status}`), tones[status]);
 
-/** The attempts of a delivery, oldest first, each with request and response. */
+/** Renders the attempts of a delivery, oldest first, each with its request and response. */
 export const timeline = (attempts: readonly AttemptView[], publisher: Publisher): Html =>
   html`<ol class="timeline">${attempts.map((attempt) => attemptItem(attempt, publisher))}</ol>`;
 
@@ -57,7 +57,7 @@ function attemptDetails({ timing, request, response, remote_address: address }: 
     ${address !== null && html`<p class="hint">${t('deliveries.sentTo', { address })}</p>`}`;
 }
 
-/** Status, headers and body of a response. */
+/** Renders the status, headers and body of a response. */
 export function answerBlock(response: NonNullable<AttemptView['response']>): Html {
   const { status, headers, body, body_bytes: bytes, truncated } = response;
   return html`

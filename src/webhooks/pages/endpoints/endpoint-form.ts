@@ -11,17 +11,18 @@ import { requireUsableFilter } from '../../endpoints/filter.ts';
 import { maxSteps } from '../../endpoints/schemas.ts';
 import type { EventTypes } from '../../events.ts';
 
-/** An endpoint with its health. */
+/** Endpoint with its health. */
 export type FoundEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number];
 
-/** Title of an event in the dashboard. */
+/** Returns the title of an event in the dashboard. */
 export const eventTitle = (name: string): string => t(`events.${name.replaceAll('.', '_')}` as MessageKey);
 
-/** Description of an event in the dashboard. */
+/** Returns the description of an event in the dashboard. */
 export const eventLead = (name: string): string => t(`events.${name.replaceAll('.', '_')}_lead` as MessageKey);
 
 /**
- * Fields of an endpoint form. `events` are the choices, or null for a default endpoint, which receives its own event.
+ * Renders the fields of an endpoint form. `events` are the event types to choose from, or null for a default endpoint,
+ * which receives only its own event.
  */
 export const endpointFields = (form: FormBuilder, events: EventTypes | null): Html => html`
   ${
@@ -127,7 +128,7 @@ export const endpointToForm = (stored: FoundEndpoint | null): FormValues => ({
     .join('\n'),
 });
 
-/** Values of a refused form, to show it again. */
+/** Returns the values of a rejected form, so that it can be shown again. */
 export const typedEndpoint = (fields: Fields): FormValues => ({
   events: fields.all('events'),
   description: fields.text('description'),
@@ -146,7 +147,10 @@ export const typedEndpoint = (fields: Fields): FormValues => ({
 
 export const methodOf = (fields: Fields): 'GET' | 'POST' => (fields.text('method') === 'GET' ? 'GET' : 'POST');
 
-/** @throws AppError `invalid_endpoint` with the values that are out of range */
+/**
+ * Reads the endpoint settings in a form.
+ * @throws AppError `invalid_endpoint` with the values that are out of range
+ */
 export function readSettings(fields: Fields) {
   const bounded = (name: string, label: string, min: number, max: number, whole: boolean): number => {
     const value = fields.number(name);
@@ -170,7 +174,8 @@ export function readSettings(fields: Fields) {
 }
 
 /**
- * Reads headers and retry schedule as the API takes them; null for the default, or the stored value.
+ * Reads the headers and retry schedule in the format of the API. Null means the default, or the stored value of a
+ * header.
  * @throws AppError `invalid_endpoint`
  */
 export const readLists = (fields: Fields) => ({

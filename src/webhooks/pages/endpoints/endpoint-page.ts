@@ -30,22 +30,24 @@ export const basePath = '/settings/webhooks';
 export type EndpointPageState = {
   typed?: FormValues;
   errors?: FieldErrors;
-  /** A newly created signing secret. */
+  /** Newly generated signing secret, if any. */
   secret?: string;
-  /** Result of a test. */
+  /** Result of a test call, if any. */
   result?: Html;
 };
 
-/** Subject of an endpoint page: the default endpoint of an event, an endpoint by id, or a new one (`ref` is `new`). */
+/**
+ * Endpoint shown on a page: the default endpoint of an event, an endpoint by id, or a new endpoint (`ref` is `new`).
+ */
 export type EndpointTarget = {
-  /** Last part of the page's path. */
+  /** Last segment of the page path. */
   ref: string;
-  /** null if it is not a default endpoint. */
+  /** Event of a default endpoint, or null for other endpoints. */
   event: EventType | null;
   stored: FoundEndpoint | null;
-  /** Sample payload of each of its events, as JSON. */
+  /** Sample payload of each event that the endpoint receives, as JSON. */
   samples: readonly { event: string; payload: string }[];
-  /** Charts of its attempts. */
+  /** Charts of the endpoint's attempts. */
   activity: Html;
 };
 
@@ -77,7 +79,7 @@ export function endpointPage(
   };
 }
 
-/** List page of the publisher's endpoints. */
+/** Builds the page that lists the publisher's endpoints. */
 export function endpointListPage(context: PublisherContext, events: EventTypes, all: readonly FoundEndpoint[]): Page {
   const canEdit = hasRole(context.viewer.user.role, 'admin');
   const rows = all.map(({ endpoint, health }) => {
@@ -120,7 +122,7 @@ const listColumns = () => [
   { text: t('webhooks.held'), numeric: true },
 ];
 
-/** Tabs: one for the default endpoint of each event, and one for all endpoints. */
+/** Renders the tabs: one for the default endpoint of each event, and one for all endpoints. */
 function endpointTabs({ path }: PublisherContext, events: EventTypes, current: string | null): Html {
   return tabs(t('webhooks.events'), [
     ...[...events.values()].flatMap(({ name, isOperational }) =>

@@ -42,10 +42,13 @@ import {
 import { countWaiting } from './status-card.ts';
 import { testResult } from './test-result.ts';
 
-/** Time, in seconds, that the previous secret stays valid after a rotation. */
+/** Time for which the previous secret stays valid after a rotation, in seconds. */
 const secretOverlapS = 86_400;
 
-/** Pages of webhook endpoints: the default endpoint of each event, a list of all, and each other endpoint. */
+/**
+ * Registers the webhook endpoint pages: the default endpoint of each event, the list of all endpoints, and each other
+ * endpoint.
+ */
 export function webhookPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   const scope = createScope(services);
@@ -108,7 +111,10 @@ const createScope = ({ deps, management }: PageServices): Scope => ({
 
 const newRef = 'new';
 
-/** Reads the endpoint reference in the page's path; null for a new endpoint. @throws AppError `not_found` */
+/**
+ * Returns the endpoint reference in the page path, or null for a new endpoint.
+ * @throws AppError `not_found`
+ */
 function refOf({ deps }: Scope, context: PublisherContext): EndpointRef | null {
   const text = pathText(context, 'endpoint');
   if (text === newRef) return null;
@@ -119,7 +125,7 @@ function refOf({ deps }: Scope, context: PublisherContext): EndpointRef | null {
 
 const ownPath = (context: PublisherContext): string => context.path(`${basePath}/${pathText(context, 'endpoint')}`);
 
-/** Runs work on the endpoints of the page's publisher, in one transaction with its audit entry. */
+/** Runs a change to the publisher's endpoints in one transaction with its audit entry. */
 function inTransaction<T>(
   { deps, management, failFast }: Scope,
   context: PublisherContext,
@@ -129,7 +135,10 @@ function inTransaction<T>(
   return failFast(() => transaction(deps.pool, (executor) => run({ ...by, executor })));
 }
 
-/** Changes the endpoint of the page. @throws AppError `not_found` */
+/**
+ * Changes the endpoint shown on the page.
+ * @throws AppError `not_found`
+ */
 function change<T>(scope: Scope, context: PublisherContext, change: EndpointWork<T>): Promise<T> {
   const ref = refOf(scope, context);
   if (ref === null) throw new AppError('not_found');
@@ -142,7 +151,10 @@ async function show(scope: Scope, context: PublisherContext, state: EndpointPage
   return endpointPage(context, scope.deps.events, await targetOfPage(scope, context, refOf(scope, context)), state);
 }
 
-/** @throws AppError `not_found` for an id that the publisher does not have */
+/**
+ * Loads the endpoint shown on the page.
+ * @throws AppError `not_found` if the publisher has no endpoint with this id
+ */
 async function targetOfPage(
   { deps, failFast }: Scope,
   context: PublisherContext,
@@ -185,7 +197,7 @@ async function activityOf(
   return activityCard(context, rows, nowMs);
 }
 
-/** Assigns errors of single headers to the field with all headers. */
+/** Maps errors of individual headers to the form field that contains all headers. */
 function inField({ path, message }: FieldErrors[number]): FieldErrors[number] {
   const [, field = '', name] = path.split('/');
   return field === 'headers' && name !== undefined
@@ -193,7 +205,7 @@ function inField({ path, message }: FieldErrors[number]): FieldErrors[number] {
     : { path, message };
 }
 
-/** Saves the typed endpoint: as a new endpoint, as the default endpoint of an event, or as a change of another. */
+/** Saves the endpoint form: creates an endpoint, sets the default endpoint of an event, or changes another endpoint. */
 function store(scope: Scope, context: PublisherContext, fields: Fields): Promise<Saved> {
   const { secretBox: box, events: eventTypes } = scope.deps;
   requireUsableUrl(fields.text('url'), scope.urlRules);
@@ -228,7 +240,7 @@ function requireSome(events: string[]): string[] {
   });
 }
 
-/** Sends a test event to the typed URL. If scripts run, the result replaces a part of the page. */
+/** Sends a test event to the entered URL. If scripts are enabled, the result replaces part of the page. */
 async function test(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
   const { pool, now, config, sender } = scope.deps;
   const { publisher, request } = context;
@@ -248,7 +260,7 @@ async function test(scope: Scope, context: PublisherContext, fields: Fields): Pr
   return answer(testResult(await testEndpoint(target, { sender, publisher, publicUrl: config.publicUrl, now })));
 }
 
-/** Returns the event to test with: the first one that the endpoint receives, or would receive. */
+/** Returns the event type to use for the test: the first one that the endpoint receives or would receive. */
 function testedEvent({ deps: { events } }: Scope, name: string | undefined): EventType {
   const [first] = events.values();
   const event = (name === undefined ? undefined : events.get(name)) ?? first;

@@ -14,17 +14,20 @@ function statusTone(state: EndpointState): Tone {
   return state.status === 'paused' ? 'warn' : 'bad';
 }
 
-/** Badge with the state of an endpoint. An active endpoint whose calls fail is shown as failing. */
+/** Renders a badge with the endpoint state. An active endpoint whose calls fail is shown as failing. */
 export const statusBadge = (state: EndpointState): Html =>
   badge(t(`endpointStatus.${isFailing(state) ? 'failing' : state.status}`), statusTone(state));
 
 const isFailing = ({ status, warning }: EndpointState): boolean => status === 'active' && warning !== null;
 
-/** Number of waiting deliveries in words. They are counted up to a limit. */
+/** Returns the number of pending and held deliveries as text. They are counted up to a limit. */
 export const countWaiting = ({ pending, held }: { pending: number; held: number }): string =>
   t('webhooks.deliveries', { count: pending + held });
 
-/** Card with the state of an endpoint, its waiting deliveries and its actions. `at`: path of its page. */
+/**
+ * Renders the card with the endpoint state, its pending and held deliveries, and its actions. `at` is the path of the
+ * page.
+ */
 export function statusCard(context: PublisherContext, { endpoint, health }: FoundEndpoint, at: string): Html {
   const { publisher, path } = context;
   const state = viewOfState(endpoint, health);

@@ -6,7 +6,7 @@ import { milliseconds } from '../../../shell/format.ts';
 import type { TestOutcome } from '../../endpoints/test-endpoint.ts';
 import type { TimingView } from '../../endpoints/timing-view.ts';
 
-/** Response to a test: status, timing, headers and the first 4 KiB of the body. */
+/** Renders the response to a test call: status, timing, headers and the first 4 KiB of the body. */
 export function testResult({ delivered, status, error, timing, headers, body }: TestOutcome): Html {
   const summary = html`
     <p>
@@ -22,8 +22,8 @@ export function testResult({ delivered, status, error, timing, headers, body }: 
 }
 
 /**
- * Text for the error of an attempt. Its message is stored in English; the reader's language has texts for those that
- * follow from the status and the class.
+ * Returns the text for an attempt error. Messages are stored in English. Errors that are fully described by their
+ * status and class are translated to the reader's language.
  */
 export function attemptError(error: { class: string; message: string }, status: number | null): string {
   if (status !== null)

@@ -15,11 +15,11 @@ import { type Stage, startStage } from '../support.ts';
 const run = promisify(execFile);
 const rootFolder = fileURLToPath(new URL('../../../../', import.meta.url));
 const modules = join(rootFolder, 'node_modules');
-/** 4 kB of them are the licence. */
+/** Maximum size of the packed package, in bytes. 4 kB of it are the licence. */
 const maxPackedBytes = 37_000;
 
 let stage: Stage;
-/** A Vite app in a folder of its own, with the package installed from its tarball. */
+/** Folder of a separate Vite app that has the package installed from its tarball. */
 let app: string;
 let tarball: string;
 
@@ -37,7 +37,7 @@ beforeAll(async () => {
   const dependencies = { '@perkwire/client': `file:${tarball}` };
   await writeFile(join(app, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
   await run('npm', ['install', '--offline', '--no-audit', '--no-fund'], { cwd: app });
-  // The versions of the lock file, instead of another download.
+  // Link the versions from the lock file instead of downloading them again.
   await mkdir(join(app, 'node_modules/@types'));
   for (const name of ['react', 'react-dom', 'vite', '@types/react', '@types/react-dom'])
     await symlink(join(modules, name), join(app, 'node_modules', name));
@@ -77,7 +77,7 @@ test('publint finds nothing wrong with its exports', async () => {
   expect(messages).toEqual([]);
 });
 
-/** Callbacks as publishers write them. */
+/** Event callbacks as publishers write them. */
 const callbacks = `import type { AdConfig } from '@perkwire/client';
 export const configs: AdConfig[] = [
   { callback: (event) => event === 'closed_ads' },

@@ -11,7 +11,7 @@ let browser: Browser;
 let shop: Server;
 let shopUrl: string;
 let serviceUrl: string;
-/** Directive that allows the shop's pages to reach the service, beside scripts. */
+/** Directive, in addition to the one for scripts, that allows the shop's pages to reach the service. */
 let allowedDirective = 'connect-src';
 
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { ensureBuilt } from '../../../support/resources.ts';
 import { type Stage, startStage } from '../support.ts';
 import { guarded, newerGlobals, newerMembers } from './newer.ts';
 
-/** iOS 12 and Chromium 60 (docs/guides/web.md#browsers). */
+/** Supported by iOS 12 and Chromium 60 (docs/guides/web.md#browsers). */
 const ecmaVersion = 2017;
 
 const read = (path: string): string => readFileSync(new URL(`../../../../${path}`, import.meta.url), 'utf8');
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** What a script uses that the oldest web views lack, without a check. */
+/** Returns unguarded uses of features that the oldest web views lack. */
 function newerUses(text: string): string[] {
   const found = new Set<string>();
   full(parse(text, { ecmaVersion }), (node: Node) => {
@@ -57,7 +57,7 @@ test('the check finds what is newer', () => {
 
 const removedGlobals = newerGlobals.filter((name) => !['CSSStyleSheet', 'globalThis'].includes(name));
 
-/** Takes from a browser what the oldest web views lack. */
+/** Script that removes the features that the oldest web views lack. */
 const ageing = `{
   const places = [Object, Array.prototype, String.prototype, Promise, Promise.prototype, Element.prototype, URL,
     Document.prototype, DocumentFragment.prototype, ShadowRoot.prototype, CSSStyleSheet.prototype, AbortSignal,

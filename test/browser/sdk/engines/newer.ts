@@ -1,13 +1,13 @@
 /**
- * What the oldest supported web views lack (iOS 12.0 and Chromium 60), by the kind of its place. The SDK must not use
- * it, or only where it has looked whether it is there (`guarded`).
+ * Features that the oldest supported web views (iOS 12.0 and Chromium 60) lack, by where they are found. The SDK must
+ * not use them, unless it checks that they exist (`guarded`).
  */
 export const newerMembers = [
-  // Objects, arrays, texts, promises
+  // Objects, arrays, strings, promises
   ...['fromEntries', 'hasOwn', 'groupBy', 'flat', 'flatMap', 'at', 'findLast', 'findLastIndex', 'toReversed'],
   ...['toSorted', 'toSpliced', 'with', 'replaceAll', 'matchAll', 'trimStart', 'trimEnd', 'isWellFormed', 'allSettled'],
   ...['finally', 'any', 'withResolvers', 'structuredClone', 'queueMicrotask', 'randomUUID'],
-  // Documents
+  // DOM
   ...['replaceChildren', 'adoptedStyleSheets', 'replaceSync', 'checkVisibility', 'toggleAttribute', 'showModal'],
   ...[
     'ariaDisabled',
@@ -24,7 +24,7 @@ export const newerMembers = [
   ...['canParse', 'timeout', 'throwIfAborted', 'sendBeacon', 'userAgentData', 'scheduler', 'clipboard', 'share'],
 ];
 
-/** Globals of the same kind. */
+/** Global objects that the oldest supported web views lack. */
 export const newerGlobals = [
   ...['AbortController', 'AbortSignal', 'IntersectionObserver', 'ResizeObserver', 'HTMLDialogElement', 'CSSStyleSheet'],
   ...['globalThis', 'structuredClone', 'queueMicrotask', 'BigInt', 'WeakRef', 'FinalizationRegistry', 'Temporal'],
@@ -32,8 +32,8 @@ export const newerGlobals = [
 ];
 
 /**
- * Uses behind a check, which the test without all of the above runs: src/browser/sdk/compat.ts, visibility.ts and
- * wall.ts.
+ * Features that the SDK uses only after a check. A test runs the SDK without all of the features above: see
+ * src/browser/sdk/compat.ts, visibility.ts and wall.ts.
  */
 export const guarded = [
   ...['adoptedStyleSheets', 'showModal', 'timeout', 'AbortController', 'AbortSignal', 'IntersectionObserver'],

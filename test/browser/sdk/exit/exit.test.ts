@@ -19,7 +19,7 @@ window.seen = []; window.AdConfig = { accountId: '${stage.t.publisher.sdkId}', a
 window.AdUser = ${JSON.stringify(newUser())};</script>${(order === 'after' ? scripts : scripts.reverse()).join('')}`;
 };
 
-/** A touch device. */
+/** Opens a browser context that emulates a touch device. */
 const phone = async (): Promise<BrowserContext> => {
   const context = await stage.newContext();
   await context.addInitScript(`const { matchMedia } = window;

@@ -8,7 +8,7 @@ import { addEndpoint, createParts, enqueueDelivery, until, untilScanned } from '
 let t: WebhooksApp;
 const { hook, dispatcher, end } = createParts(() => t);
 
-/** Without polls, only notifications and the end of calls start others. */
+/** Polling interval that is never reached: only notifications and the end of calls start other calls. */
 const neverMs = 3_600_000;
 
 beforeAll(async () => {

@@ -7,7 +7,10 @@ const ample = { trusted: 10, untrusted: 10, tried: 10 };
 const trusted = (endpointId: number, room = 4): Candidate => ({ endpointId, standing: 'trusted', room });
 const untrusted = (endpointId: number, room = 4): Candidate => ({ endpointId, standing: 'tried', room });
 
-/** One claim, which finds `found` deliveries by endpoint. @returns the endpoints it asked for */
+/**
+ * Simulates one claim, which finds the number of deliveries per endpoint given in `found`.
+ * @returns the endpoints that it claims for
+ */
 function claim(
   queue: ReadyQueue,
   candidates: readonly Candidate[],
@@ -20,7 +23,7 @@ function claim(
   return ids;
 }
 
-/** The limits that count for an endpoint. */
+/** Returns the limits that apply to an endpoint. */
 const sides = (standing: Standing) =>
   (({ trusted: ['trusted'], untried: ['untrusted'], tried: ['untrusted', 'tried'] }) as const)[standing];
 

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterEach(() => t.pool.query('delete from dispatcher_workers; delete from delivery_queue'));
 afterAll(() => t.close());
 
-/** An endpoint in good standing with a rate limit, and deliveries that wait for it. */
+/** Adds a healthy endpoint with a rate limit and pending deliveries. */
 async function addPaced(perS: number, maxInFlight: number, waiting: number): Promise<TestEndpoint> {
   const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/', { rate_limit_per_s: perS, max_in_flight: maxInFlight });
   await t.pool.query('update endpoint_health set last_success_at = now() where endpoint_id = $1', [endpoint.id]);
@@ -25,7 +25,10 @@ test('an endpoint at its concurrency limit is not claimed for again while its ra
   const endpoint = await addPaced(1000, 2, 4);
   scheduler.arrived([endpoint.id]);
 
-  /** Claims until nothing is left to claim. @returns claims and claimed deliveries (counts) */
+  /**
+   * Claims until nothing is left to claim.
+   * @returns number of claims and of claimed deliveries
+   */
   async function untilDone(): Promise<{ candidates: number; claimed: number }> {
     for (let candidates = 0, claimed = 0; ; candidates += 1) {
       nowMs += 5;
@@ -59,7 +62,10 @@ test('an endpoint with a rate limit continues as soon as its rate allows', async
   expect(claimedAtMs).toEqual([0, 100, 200]);
 });
 
-/** Two workers. @returns the one that calls the endpoint where only one may */
+/**
+ * Adds two workers.
+ * @returns the worker that calls the endpoint when only one may do so, and the other worker
+ */
 async function addPeers({ id }: TestEndpoint): Promise<{ caller: number; other: number }> {
   await t.pool.query('insert into dispatcher_workers (id) values (1), (2)');
   const [caller = 0, other = 0] = id % 2 === 0 ? [1, 2] : [2, 1];

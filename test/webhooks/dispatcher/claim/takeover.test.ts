@@ -51,7 +51,7 @@ beforeAll(async () => {
 afterEach(end);
 afterAll(() => t.close());
 
-/** A worker that has made itself known, and then died without a word. */
+/** Adds a worker that registered itself and then died without notice. */
 async function deadWorker(): Promise<number> {
   await t.pool.query('insert into dispatcher_workers (id) values (4711) on conflict do nothing');
   return 4711;
@@ -203,7 +203,7 @@ describe('a worker that lost its lock', () => {
     const receiver = await hook();
     const worker = await dispatcher();
     await worker.stop();
-    // A pool whose first claim is committed and then fails, as when the connection breaks in between.
+    // Pool whose first claim is committed but then fails, as when the connection breaks in between.
     let broken = false;
     const pool = Object.create(t.pool) as pg.Pool;
     pool.query = (async (...given: [pg.QueryConfig]) => {

@@ -7,7 +7,7 @@ import type { SendRequest } from '../../../../src/webhooks/dispatcher/send/resul
 import { createSender } from '../../../../src/webhooks/sender.ts';
 import { httpReceiver, type Receiver } from './receivers.ts';
 
-/** Listens on loopback, where a call that slips through would arrive. */
+/** Receiver on loopback that would receive any call that gets past the guard. */
 let canary: Receiver;
 let asked: string[] = [];
 beforeAll(async () => {
@@ -26,7 +26,7 @@ const request = (url: string): SendRequest => ({
   deadlineMs: 2000,
 });
 
-/** What a sender without any exception makes of a URL, where names resolve to `addresses`. */
+/** Sends to a URL with a sender that allows no exceptions. Names resolve to `addresses`. */
 async function send(url: string, addresses: string[] = [], { allowHttp = true } = {}) {
   const lookup: Lookup = async (name) => {
     asked.push(name);
@@ -125,7 +125,7 @@ describe('blocked means that no packet was sent', () => {
   });
 });
 
-/** The IPv6 special-purpose registry of IANA with what is no unicast or out of use; all of it must be refused. */
+/** IANA's IPv6 special-purpose registry, plus non-unicast and deprecated ranges. All of them must be rejected. */
 const registryV6 = [
   '::1/128',
   '::/128',

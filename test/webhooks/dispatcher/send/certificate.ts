@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 
-/** PEM texts. */
+/** Certificate and key in PEM format. */
 export type Certificate = { cert: string; key: string };
 
 const der = (tag: number, ...parts: Buffer[]): Buffer => {
@@ -17,8 +17,9 @@ const utcTime = (text: string): Buffer => der(0x17, Buffer.from(text));
 const farAway = '491231235959Z';
 
 /**
- * A self-signed certificate for one host name (P-256, X.509 v3), so that no private key lies in the repository.
- * @param validUntil as YYMMDDhhmmssZ
+ * Creates a self-signed certificate for one host name (P-256, X.509 v3), so that the repository contains no private
+ * key.
+ * @param validUntil expiry, as YYMMDDhhmmssZ
  */
 export function selfSigned(hostname: string, validUntil = farAway): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

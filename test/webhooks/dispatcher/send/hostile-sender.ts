@@ -18,24 +18,24 @@ const bomb = gzipSync(Buffer.alloc(20_000_000));
 
 type Write = (text: string | Buffer) => boolean;
 const ways: ((write: Write, forever: (step: () => void, everyMs: number) => void) => void)[] = [
-  // A body without end.
+  // An endless body.
   (write, forever) => {
     write(`${head}\r\n`);
     forever(() => void write(chunk), 1);
   },
-  // A head without end.
+  // Endless headers.
   (write, forever) => {
     write(head);
     forever(() => void write(`x-filler: ${'y'.repeat(1000)}\r\n`), 1);
   },
-  // A small body that unpacks to 20 MB.
+  // A small body that decompresses to 20 MB.
   (write) =>
     void write(
       Buffer.concat([Buffer.from(`${head}content-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`), bomb]),
     ),
-  // Interim answers without end.
+  // Endless interim responses.
   (write, forever) => forever(() => void write('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'.repeat(100)), 1),
-  // A head of one byte at a time.
+  // Headers that are sent one byte at a time.
   (write, forever) => {
     const slow = `${head}content-length: 2\r\n\r\nok`;
     let at = 0;

@@ -19,8 +19,8 @@ type Report = { grownMb: number; mostKept: number; kinds: Record<string, number>
 test('500 hostile answers (endless, unpacking, flooding, dripping) at once cost less than 50 MB; all end', async () => {
   const port = await start<number>('receiver');
   const grown: number[] = [];
-  // When garbage is collected is V8's affair, and later on a starved machine: what one of three processes manages with
-  // is enough.
+  // V8 decides when to collect garbage, and does so later on an overloaded machine. It is enough that one of three
+  // processes stays within the limit.
   while (grown.length < 3 && !grown.some((megabytes) => megabytes < 50)) {
     const report = await start<Report>('sender', String(port));
     grown.push(report.grownMb);

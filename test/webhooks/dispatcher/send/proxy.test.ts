@@ -15,7 +15,7 @@ afterEach(async () => {
 
 type Asked = { target: string; authorization: string | undefined };
 
-/** A proxy that takes CONNECT only, and keeps what it was asked. With `status` it refuses. */
+/** Starts a proxy that only accepts CONNECT and records the requests. With `status`, it rejects them. */
 async function startProxy(status = 200) {
   const asked: Asked[] = [];
   const server = createServer((_request, response) => response.writeHead(405).end());

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer as createTcp, type Socket, type Server a
 import type { SecureContextOptions } from 'node:tls';
 import type { Certificate } from './certificate.ts';
 
-/** A server on 127.0.0.1 that counts what reaches it. */
+/** A server on 127.0.0.1 that counts the requests it receives. */
 export type Receiver = {
   port: number;
   server: Server | TcpServer;
@@ -47,11 +47,11 @@ export const httpsReceiver = (
   handler: RequestListener,
 ): Promise<Receiver> => listen(createHttps(options, handler));
 
-/** A bare TCP server: says what `onData` says once something came in. */
+/** Starts a bare TCP server that responds to incoming data with `onData`. */
 export const tcpReceiver = (onData: (socket: Socket, chunk: Buffer) => void): Promise<Receiver> =>
   listen(createTcp((socket) => void socket.once('data', (chunk: Buffer) => onData(socket, chunk))));
 
-/** A port without a server. */
+/** Returns a port on which no server listens. */
 export async function closedPort(): Promise<number> {
   const receiver = await tcpReceiver(() => {});
   await receiver.close();

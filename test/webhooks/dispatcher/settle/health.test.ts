@@ -12,14 +12,17 @@ afterAll(() => t.close());
 
 const url = 'http://127.0.0.1:9/';
 
-/** An endpoint called by workers that do not know of each other. */
+/** Creates an endpoint that is called by workers that don't know of each other. */
 async function setUp(workers: number) {
   const { id: endpointId } = await addEndpoint(t, url);
   let nowMs = 0;
   const watches = Array.from({ length: workers }, () => createHealthWatch(() => nowMs));
   let calls = 0;
   return {
-    /** The next worker's call ends. @returns whether that opens the breaker */
+    /**
+     * Ends the next worker's call.
+     * @returns whether that opens the circuit breaker
+     */
     end: async (succeeds: boolean): Promise<boolean> => {
       const watch = watches[calls++ % workers];
       const claimed = { endpointId, url, maxInFlight: 4, healthy: true };
@@ -27,7 +30,7 @@ async function setUp(workers: number) {
       const observed = watch?.observe([{ ...result, timing: null, claimed } as Settlement]) ?? [];
       return (await recordHealth(t.pool, observed)).length > 0;
     },
-    /** Lets time pass, for the workers and for what they wrote. */
+    /** Advances the time of the workers and of the rows they wrote. */
     wait: async (ms: number): Promise<void> => {
       nowMs += ms;
       await t.pool.query(

@@ -1,6 +1,6 @@
 import { type AdConfig, fetchOffers, type Offer, verifyWebhook } from '@perkwire/client';
 
-/** Compiles only with the package's types; never called. */
+/** Compiles only with the package's own types. Never called. */
 export async function typesOfThePackage(request: Request): Promise<string[]> {
   const { data } = await fetchOffers({ baseUrl: '', sdkId: '', payload: { placement: 'checkout' } });
   const titles = data.offers.map((offer: Offer) => offer.title);
