@@ -6,7 +6,7 @@ const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta
 
 /**
  * Limits end what hangs, in milliseconds: they are several times what the slowest needs on two quiet cores. A test that
- * needs more states its own limit and the reason. TEST_TIME_FACTOR multiplies the limit of tests on slow machines.
+ * needs more states its own limit (`timeLimit`) and the reason. TEST_TIME_FACTOR multiplies all limits on slow machines.
  */
 const testLimitMs = 60_000 * Number(process.env.TEST_TIME_FACTOR ?? 1);
 /** Set-up: a build, Chromium or a demo server, on a busy machine. */

@@ -5,6 +5,7 @@ import type { Role } from '../../src/shell/context.ts';
 import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 import { origin, signInAs, type TestUser } from '../dashboard/support.ts';
 import { routesOf } from '../support/routes.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { readOperations } from './open-api.ts';
 
 /**
@@ -17,7 +18,7 @@ const permissions = [
   ...['accounts', 'ads/offers', 'configurations', 'offers/approval', 'offers/management', 'reports', 'wallet'],
 ] as const;
 const unknownId = '999999';
-const minutesMs = 120_000;
+const minutesMs = timeLimit(120_000);
 
 let t: ManagementApp;
 let ann: Caller;

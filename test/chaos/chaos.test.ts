@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { timeLimit } from '../support/time-limit.ts';
 import { killRun } from './scenarios.ts';
 
 /** Fewer wraps than in `npm run chaos`, with the same kill -9 of API, workers and PostgreSQL. */
@@ -8,7 +9,7 @@ describe('kill -9 of API, workers and PostgreSQL under load', () => {
   test.each([7, 20])(
     'every committed wrap arrives, nothing else does, and no more is sent again than was in flight: seed %i',
     // The test kills and restarts processes and PostgreSQL under load.
-    { timeout: 600_000 },
+    { timeout: timeLimit(600_000) },
     async (seed) => {
       const { ok, ...found } = await killRun(seed, size);
       expect(found.kills.length).toBeGreaterThanOrEqual(3);

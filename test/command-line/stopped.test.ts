@@ -96,7 +96,7 @@ test('a second Ctrl-C ends a command at once that tidies up after the first', as
   const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
   const env = { PERKWIRE_KEY: 'k', PERKWIRE_URL: url };
   const { child, ended } = start('listen --forward http://127.0.0.1:9/hook', env);
-  await expect.poll(() => asked, { timeout: 30_000 }).toContain('GET /manage/v1/webhook-listeners/7/stream');
+  await expect.poll(() => asked).toContain('GET /manage/v1/webhook-listeners/7/stream');
   child.kill('SIGINT');
   await expect.poll(() => asked).toContain('DELETE /manage/v1/webhook-endpoints/7');
   // Signals that arrive together with the first one count as the same signal.

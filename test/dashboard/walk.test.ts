@@ -8,6 +8,7 @@ import { enqueue } from '../../src/webhooks/outbox.ts';
 import { type DemoServer, startDemoServer } from '../demo/support.ts';
 import { violations } from '../support/axe.ts';
 import { closeContexts, newContext, openBrowser, userAgent } from '../support/browser.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';
 import { openAs, signInAs } from './support.ts';
 import { storedTexts, untranslatedTexts } from './untranslated.ts';
@@ -412,7 +413,7 @@ describe('for all users', () => {
 
   // Long timeout: every page is checked three times.
   test('no page violates an axe rule or is wider than the screen: 360 pixels wide, light, dark', {
-    timeout: 300_000,
+    timeout: timeLimit(300_000),
   }, async () => {
     const tabs = {
       signedIn: await (await open({ ...phone, storageState: await context.storageState() })).newPage(),

@@ -15,6 +15,7 @@ import {
 } from '../../src/reference/openapi/example-request.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../../src/webhooks/payload-link.ts';
 import { woff2Of } from '../support/font.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { buildGeneratedClient } from './generated-client.ts';
 import { makeValues } from './made-values.ts';
 import { shortened } from './recorded-example.ts';
@@ -117,7 +118,7 @@ const signedByAdvertisers: ReadonlySet<string> = new Set(['reportCouponRedeemed'
 
 // Long timeout: the test calls all operations.
 test('every operation, called with its example and with ids that exist, answers as documented', {
-  timeout: 120_000,
+  timeout: timeLimit(120_000),
 }, async () => {
   // Extend the lease of the listener's delivery, which on a slow machine would end before its example is called.
   await demo.t.pool.query(

@@ -4,6 +4,7 @@ import { type ApiDocument, operationsById } from '../../src/reference/openapi/ex
 import { tags } from '../../src/reference/openapi/tags.ts';
 import { violations } from '../support/axe.ts';
 import { closeContexts, newContext, openBrowser } from '../support/browser.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { type DemoServer, startDemoServer } from './support.ts';
 
 let demo: DemoServer;
@@ -122,7 +123,7 @@ describe('is accessible and fits its window', () => {
     });
 
     // Long timeout: the largest pages have thousands of elements.
-    test.each(paths)('%s', { timeout: 240_000 }, async (path) => {
+    test.each(paths)('%s', { timeout: timeLimit(240_000) }, async (path) => {
       await page.goto(demo.url + path);
       await page.evaluate(() => {
         for (const part of window.document.querySelectorAll('details')) part.open = true;

@@ -13,6 +13,7 @@ import {
   type ServerProcess,
   startServerProcess,
 } from '../support/server-process.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';
 import { type Installed, installPackages } from './packages.ts';
 
@@ -104,7 +105,7 @@ const received = () => hook.taken.map(({ headers }) => headers['webhook-id']);
 
 // Long timeout: the test builds and installs packages.
 test('from two tarballs: listens, verifies, breaks the server, is told, repairs it, retries', {
-  timeout: 240_000,
+  timeout: timeLimit(240_000),
 }, async () => {
   const { verifyWebhook } = await installed.importClient();
   const listening = await listen(hook.url);

@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest';
 import { perkRun } from '../chaos/perks.ts';
 import { clonePool } from '../support/database.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 /** Fewer wraps than `npm run chaos -- --scenario perks`, with the same kill -9. */
 const size = { kills: 3, parallel: 16 };
 
 // The test kills and restarts processes under load.
 test(`no kill -9 of two processes, ${size.kills} times, loses a code, gives one twice, or loses a mail`, {
-  timeout: 240_000,
+  timeout: timeLimit(240_000),
 }, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);
   const { ok, ...found } = await perkRun(5, { ...size, databaseUrl, pool });

@@ -3,6 +3,7 @@ import { experimentSlots, type Slots } from '../../src/catalog/types.ts';
 import { slotOf } from '../../src/experiments/assign.ts';
 import { clonePool } from '../support/database.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 type Estimate = { estimate: number; low: number; high: number };
 type Arm = {
@@ -20,7 +21,7 @@ const atOnce = 12;
 
 // Long timeout: the test sends thousands of requests to built processes.
 test('10 % planted on the unit and 0 % on a campaign are found: two processes, one killed in the middle', {
-  timeout: 240_000,
+  timeout: timeLimit(240_000),
 }, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);
   onTestFinished(close);

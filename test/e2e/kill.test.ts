@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRandom } from '../../src/platform/lib/random.ts';
 import { clonePool } from '../support/database.ts';
 import { freePort, type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 let receiver: Server;
 const receivedIds: string[] = [];
@@ -32,7 +33,7 @@ const awayPauseMs = 100;
 
 describe('a kill -9 loses nothing that was answered', () => {
   // The test kills and restarts processes six times under load.
-  test(`beacons and wraps under way, ${kills} times`, { timeout: 600_000 }, async () => {
+  test(`beacons and wraps under way, ${kills} times`, { timeout: timeLimit(600_000) }, async () => {
     const draw = createRandom(11);
     const { url: databaseUrl, pool, close } = await clonePool(2);
     const port = await freePort();

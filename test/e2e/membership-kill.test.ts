@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest';
 import { membershipRun } from '../chaos/memberships.ts';
 import { clonePool } from '../support/database.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 /** Fewer changes than `npm run chaos -- --scenario memberships`, with the same kill -9. */
 const size = { kills: 3, parallel: 32 };
 
 // The test kills and restarts processes under load.
 test(`memberships after ${size.kills} kill -9 of two processes are what was acknowledged`, {
-  timeout: 240_000,
+  timeout: timeLimit(240_000),
 }, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);
   const { ok, ...found } = await membershipRun(31, { ...size, databaseUrl, pool });

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { databaseFolder } from '../support/database-folder.ts';
 import { ensureBuilt } from '../support/resources.ts';
 import { endChild, freePort, untilReady } from '../support/server-process.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 const isOpen = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
@@ -18,7 +19,7 @@ const isOpen = (port: number): Promise<boolean> =>
   });
 
 // The test starts a server with its own database three times.
-test('a kill of `npm start` ends the server and its database', { timeout: 120_000 }, async () => {
+test('a kill of `npm start` ends the server and its database', { timeout: timeLimit(120_000) }, async () => {
   await ensureBuilt();
   const folder = await databaseFolder('perkwire-npm-start-');
   const port = await freePort();
@@ -32,9 +33,9 @@ test('a kill of `npm start` ends the server and its database', { timeout: 120_00
     expect([await isOpen(port), await databaseLives(folder)]).toEqual([true, true]);
     // Signal only the npm process, like a service manager or a user.
     await endChild(child, 'SIGTERM');
-    await expect.poll(() => isOpen(port), { timeout: 60_000 }).toBe(false);
-    await expect.poll(() => groupLives(child.pid as number), { timeout: 60_000 }).toBe(false);
-    await expect.poll(() => databaseLives(folder), { timeout: 60_000 }).toBe(false);
+    await expect.poll(() => isOpen(port)).toBe(false);
+    await expect.poll(() => groupLives(child.pid as number)).toBe(false);
+    await expect.poll(() => databaseLives(folder)).toBe(false);
   } finally {
     if (groupLives(child.pid as number)) process.kill(-(child.pid as number), 'SIGTERM');
     // The database may still be shutting down.

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { databaseFolder } from '../support/database-folder.ts';
 import { ensureBuilt } from '../support/resources.ts';
 import { endChild, freePort, untilReady } from '../support/server-process.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 const run = promisify(execFile);
 
@@ -38,7 +39,7 @@ async function stopServer(child: ChildProcess, folder: string): Promise<void> {
 
 // Long timeout: the test builds the package and starts the server twice.
 test('the README starts a server; its curl commands end with a signed webhook, after a kill too', {
-  timeout: 180_000,
+  timeout: timeLimit(180_000),
 }, async () => {
   await ensureBuilt();
   const readme = await readFile('README.md', 'utf8');

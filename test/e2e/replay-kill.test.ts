@@ -4,6 +4,7 @@ import { saveEndpoint } from '../../src/webhooks/endpoint-changes.ts';
 import { createJob, findJob } from '../../src/webhooks/redelivery/jobs.ts';
 import { clonePool } from '../support/database.ts';
 import { processSecrets, startServerProcess } from '../support/server-process.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { type Hook, startHook, until } from '../webhooks/dispatcher/support.ts';
 
 let hook: Hook;
@@ -17,7 +18,7 @@ const total = 2000;
 
 // Long timeout: thousands of deliveries are sent, and the lease of a dead worker must expire.
 test('a replay survives a kill -9 of its worker: each delivery is queued once and arrives', {
-  timeout: 300_000,
+  timeout: timeLimit(300_000),
 }, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(3);
   const box = createSecretBox(Buffer.from(processSecrets.SECRETS_KEY, 'base64'));

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { verifyRollups } from '../../src/reports/verify.ts';
 import { clonePool } from '../support/database.ts';
 import { hasNats } from '../support/nats.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';
 import { createCatalogue, limits } from './set-ups/catalogue.ts';
 import { type Client, createClient } from './set-ups/client.ts';
@@ -18,7 +19,7 @@ describe.each(setUps)('the same in every set-up: $name', (setUp) => {
   test.skipIf(setUp.eventLog && !hasNats)(
     'caps and budgets to the last impression, repeats once, decisions again, webhooks once, reports as by hand',
     // Long timeout: built processes handle a day of traffic.
-    { timeout: 300_000 },
+    { timeout: timeLimit(300_000) },
     async () => {
       const { url, pool, close } = await clonePool(1);
       const hook = await startHook();

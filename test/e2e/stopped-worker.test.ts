@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { processSecrets, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import {
   addEndpoint,
   deliveryOf,
@@ -30,7 +31,7 @@ afterAll(async () => {
 
 // Long timeout: a lease must expire.
 test('a worker stopped past its lease changes no row: another has finished its delivery', {
-  timeout: 180_000,
+  timeout: timeLimit(180_000),
 }, async () => {
   const waiting: (() => void)[] = [];
   const hook = await startHook((response, _taken, count) => {

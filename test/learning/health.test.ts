@@ -5,6 +5,7 @@ import { newestVersion } from '../../src/learning/versions.ts';
 import { minuteMs } from '../../src/platform/lib/time.ts';
 import { signInAs } from '../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
 
 let t: TestApp;
@@ -36,8 +37,7 @@ const health = async (): Promise<[number, string]> => {
   return [answer.statusCode, answer.json().status];
 };
 
-const learnAll = ({ learn }: Learner) =>
-  expect.poll(async () => (await learn())?.complete, { timeout: 60_000 }).toBe(true);
+const learnAll = ({ learn }: Learner) => expect.poll(async () => (await learn())?.complete).toBe(true);
 
 test('health, alert, metric and system page report events that have waited for a minute', async () => {
   expect(await health()).toEqual([200, 'ok']);
@@ -91,7 +91,7 @@ test('a failing learner is reported, and continues with fewer rows at a time unt
 
 // Long timeout: the learner must first reach its own time limit.
 test('rows that take longer to read than a transaction may stay open are learned nevertheless', {
-  timeout: 180_000,
+  timeout: timeLimit(180_000),
 }, async () => {
   await visit();
   const { current } = t.deps.catalog;
@@ -107,8 +107,6 @@ test('rows that take longer to read than a transaction may stay open are learned
   const learner = createLearner({ ...t.deps, catalog, now });
   learners.push(learner);
   const before = await newestVersion(t.pool);
-  await expect
-    .poll(() => learner.learn().then(() => newestVersion(t.pool)), { timeout: 60_000 })
-    .toBeGreaterThan(before);
+  await expect.poll(() => learner.learn().then(() => newestVersion(t.pool))).toBeGreaterThan(before);
   expect(isSlow).toBe(false);
 });

@@ -23,7 +23,7 @@ afterAll(() => t.close());
 /** Learns from all stored rows. */
 async function learnAll(): Promise<Model> {
   const learner = createLearner({ ...t.deps, now: () => clock.ms });
-  await expect.poll(async () => (await learner.learn())?.complete, { timeout: 60_000 }).toBe(true);
+  await expect.poll(async () => (await learner.learn())?.complete).toBe(true);
   await learner.stop();
   return (await loadVersion(t.pool, await newestVersion(t.pool))) as Model;
 }

@@ -11,6 +11,7 @@ import { continueRestoredRollups } from '../../src/reports/restored.ts';
 import { rollUpAll } from '../reports/support.ts';
 import { moveAhead } from '../support/restored.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { call } from '../tracking/journey.ts';
 
 let t: TestApp;
@@ -82,13 +83,10 @@ async function learnedCounts(): Promise<{ impressions: number; clicks: number }>
 /** Runs learners until no rows are left. This polls, because another test's transaction may stay open for a while. */
 async function learnAll(...running: (() => Promise<unknown>)[]): Promise<void> {
   await expect
-    .poll(
-      async () => {
-        await Promise.all(running.map((learn) => learn()));
-        return learnedCounts();
-      },
-      { timeout: 60_000 },
-    )
+    .poll(async () => {
+      await Promise.all(running.map((learn) => learn()));
+      return learnedCounts();
+    })
     .toEqual(await rawCounts());
 }
 
@@ -126,7 +124,7 @@ test('every event is learned from once, even if the learner was killed while it 
           () => 'killed',
         );
       },
-      { timeout: 60_000 },
+      { timeout: timeLimit(60_000) },
     )
     .toBe('killed');
   await t.pool.query('drop function fail cascade');
@@ -154,7 +152,7 @@ test('requests are learned by the hour of the week, each once, and become known 
       from jsonb_each(progress::jsonb -> 'traffic')))`,
   );
   await visit(1);
-  await expect.poll(() => learn().then(requests), { timeout: 60_000 }).toBe(before + (rows[0]?.all ?? 0));
+  await expect.poll(() => learn().then(requests)).toBe(before + (rows[0]?.all ?? 0));
   await learn();
   expect(await requests()).toBe(before + (rows[0]?.all ?? 0));
 });
@@ -213,7 +211,7 @@ test('an offer that is removed while it is learned from is left out, and everyth
   };
   const before = await newestVersion(t.pool);
   const learn = startLearner({ catalog });
-  await expect.poll(() => learn().then(() => newestVersion(t.pool)), { timeout: 60_000 }).toBeGreaterThan(before);
+  await expect.poll(() => learn().then(() => newestVersion(t.pool))).toBeGreaterThan(before);
 });
 
 test('some whole versions repeat the previous one, and are not read by processes that have it', async () => {
@@ -225,11 +223,11 @@ test('some whole versions repeat the previous one, and are not read by processes
   );
   const learn = startLearner();
   await visit(2);
-  await expect.poll(() => learn().then(() => newestVersion(t.pool)), { timeout: 60_000 }).toBe(whole - 2);
+  await expect.poll(() => learn().then(() => newestVersion(t.pool))).toBe(whole - 2);
   const source = createModelSource(t.deps);
   await source.refresh();
   await visit(2);
-  await expect.poll(() => learn().then(() => newestVersion(t.pool)), { timeout: 60_000 }).toBe(whole);
+  await expect.poll(() => learn().then(() => newestVersion(t.pool))).toBe(whole);
   const { rows } = await t.pool.query(
     'select version::int, is_full from ranking_versions where version >= $1 order by version',
     [whole - 1],

@@ -203,7 +203,7 @@ test('an address gets exactly twenty messages a day, also of 64 calls at once an
     );
     return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
   };
-  await expect.poll(states, { timeout: 30_000 }).toEqual({ sent: 20, dropped: 44 });
+  await expect.poll(states).toEqual({ sent: 20, dropped: 44 });
   expect(smtp.received.filter(({ to }) => to === 'many@example.com')).toHaveLength(20);
   await Promise.all(others.map((one) => one.stop()));
   // Move the messages to yesterday, because a session of tomorrow cannot be stored here.

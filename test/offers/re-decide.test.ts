@@ -3,6 +3,7 @@ import { createLearner } from '../../src/learning/reading/learner.ts';
 import { minuteMs } from '../../src/platform/lib/time.ts';
 import { requestOver } from '../support/request.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 let t: TestApp;
 beforeAll(async () => {
@@ -88,13 +89,13 @@ async function takeNewVersion(learn: () => Promise<unknown>): Promise<void> {
     await t.deps.model.refresh();
     return t.deps.model.current().version;
   };
-  await expect.poll(next, { timeout: 60_000 }).toBeGreaterThan(version);
+  await expect.poll(next).toBeGreaterThan(version);
 }
 
 describe('a stored decision', () => {
   // Long timeout: 1,000 decisions are made and replayed.
   test('is identical when it is made again: 1,000 of all kinds, with many versions of the model', {
-    timeout: 240_000,
+    timeout: timeLimit(240_000),
   }, async () => {
     for (const key of ['vip', 'lapsed']) {
       const payload = { key, name: key };

@@ -6,6 +6,7 @@ import { StartupError } from '../../src/platform/startup-error.ts';
 import { createSupervisor } from '../../src/runtime/processes/supervisor.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 const metricsToken = 'metrics-token-'.repeat(3);
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -48,7 +49,7 @@ async function countedRequests({ url }: ServerProcess): Promise<number> {
 
 // The test starts and replaces processes a dozen times.
 test('PROCESSES serve one port: a dead one is replaced, SIGHUP replaces all, SIGTERM ends all', {
-  timeout: 300_000,
+  timeout: timeLimit(300_000),
 }, async () => {
   const env = { PROCESSES: '2', METRICS_TOKEN: metricsToken, LOG_LEVEL: 'fatal' };
   const running = await startServerProcess({ databaseUrl: database.url, env });

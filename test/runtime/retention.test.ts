@@ -8,6 +8,7 @@ import { applyWebhookRetention } from '../../src/webhooks/jobs.ts';
 import { erase, tablesWith } from '../privacy/support.ts';
 import { activity, rollUpAll } from '../reports/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { clickOffer, createTimedApp, track } from '../tracking/conversions/support.ts';
 
 const startMs = Date.UTC(2031, 4, 10, 12);
@@ -156,7 +157,7 @@ test('a dev session that an erasure has locked does not delay retention, and is 
 
 // Long timeout: the test simulates 100 days.
 test('over 100 days partitions come and go, reports stay, and no data of an erased user remains', {
-  timeout: 120_000,
+  timeout: timeLimit(120_000),
 }, async () => {
   const sim = await createTimedApp();
   const { clock, pool } = sim;

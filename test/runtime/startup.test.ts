@@ -12,6 +12,7 @@ import { startProxy } from '../support/proxy.ts';
 import { ensureBuilt } from '../support/resources.ts';
 import { freePort, processSecrets, startServerProcess } from '../support/server-process.ts';
 import { createTestApp } from '../support/test-app.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
 beforeAll(async () => {
@@ -171,7 +172,7 @@ async function untilWaiting(waitsFor: string, env: Record<string, string>): Prom
 
 // Long timeout: the starts wait for their retries.
 test('a waiting start logs its reason: a database that does not answer, or the lock of the migrations', {
-  timeout: 120_000,
+  timeout: timeLimit(120_000),
 }, async () => {
   const silent = createServer();
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
@@ -215,7 +216,9 @@ test('a process whose port is in use ends with code 1, and no worker was registe
 });
 
 // Long timeout: each statement of a start fails once.
-test('a start waits for a database whose connections break at any statement', { timeout: 120_000 }, async () => {
+test('a start waits for a database whose connections break at any statement', {
+  timeout: timeLimit(120_000),
+}, async () => {
   const clone = await cloneDatabase();
   /** Number of broken connections per application. */
   const broken: Record<string, number> = {};

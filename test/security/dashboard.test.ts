@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { postForm, signInAs, type TestUser } from '../dashboard/support.ts';
 import { addTenant, type Tenant } from '../isolation/tenant.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { hostileTexts } from './arbitraries.ts';
 
 type Form = { action: string; fields: Record<string, string> };
@@ -87,7 +88,7 @@ test('a form without its CSRF token, or from an analyst, answers 403', async () 
 });
 
 // Long timeout: every page is fuzzed.
-test('no input in forms and URLs makes a page fail or becomes markup', { timeout: 240_000 }, async () => {
+test('no input in forms and URLs makes a page fail or becomes markup', { timeout: timeLimit(240_000) }, async () => {
   const text = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom(...hostileTexts) },
     fc.string({ unit: 'binary', maxLength: 40 }),

@@ -5,6 +5,7 @@ import { addCatalogue, type Caller, createManagementApp, type ManagementApp } fr
 import { signInAs, type TestUser } from '../dashboard/support.ts';
 import { longestTurnMs, slownessNow } from '../support/longest-turn.ts';
 import { routesOf } from '../support/routes.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 /**
  * Maximum event loop turn of a call, in milliseconds of CPU time on an idle machine. A turn also includes garbage
@@ -98,7 +99,7 @@ describe('other requests are served while', () => {
   // Long timeout: each file has 30 MB and is sent twice.
   test.each(files)(
     'a file of 30 MB (%s) is refused where there is a catalogue, and checked',
-    { timeout: 120_000 },
+    { timeout: timeLimit(120_000) },
     async (_what, make) => {
       const file = make();
       const refused = await importing(full, file);
@@ -111,7 +112,9 @@ describe('other requests are served while', () => {
   );
 
   // Long timeout: the test reads and writes the largest permitted catalogue.
-  test('the largest catalogue of a call is imported, exported and compared', { timeout: 240_000 }, async () => {
+  test('the largest catalogue of a call is imported, exported and compared', {
+    timeout: timeLimit(240_000),
+  }, async () => {
     const text = 'x'.repeat(380);
     const campaign = (id: number) =>
       JSON.stringify({
@@ -270,7 +273,7 @@ describe('other requests are served while', () => {
   // Long timeout: a million rows are stored.
   test.each(largest)(
     '%s are read',
-    { timeout: 240_000 },
+    { timeout: timeLimit(240_000) },
     async (_what, method, pathOf, make, type = 'application/json') => {
       await full.call('POST', '/audiences', { key: 'vip', name: 'VIP' });
       const made = make();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { signInAs, type TestUser } from '../dashboard/support.ts';
 import { routesOf } from '../support/routes.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { hostileTexts } from './arbitraries.ts';
 
 /** Number of runs. FUZZ_RUNS=500 runs a longer search. */
@@ -80,7 +81,7 @@ const isPage = ({ path }: { path: string }): boolean =>
 
 describe('pages never answer 5xx, whatever the input', () => {
   // Long timeout: every page is fuzzed.
-  test('URLs', { timeout: 120_000 }, async () => {
+  test('URLs', { timeout: timeLimit(120_000) }, async () => {
     for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one)))
       await fc.assert(
         fc.asyncProperty(fill(path), query, async (url, search) => {
@@ -92,7 +93,7 @@ describe('pages never answer 5xx, whatever the input', () => {
   });
 
   // Long timeout: every form is fuzzed.
-  test('forms', { timeout: 120_000 }, async () => {
+  test('forms', { timeout: timeLimit(120_000) }, async () => {
     const names = new Set<string>();
     for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one))) {
       const page = await operator.get(

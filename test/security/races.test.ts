@@ -6,6 +6,7 @@ import { eraseNext, tablesWith } from '../privacy/support.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { requestOver } from '../support/request.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 const userAgent =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36';
@@ -82,7 +83,7 @@ async function storm(apps: readonly TestApp[], round: number, erased: readonly s
 
 // Long timeout: the test makes hundreds of concurrent calls.
 test('concurrent calls, rollups and erasures never deadlock, and nothing of erased users is left', {
-  timeout: 120_000,
+  timeout: timeLimit(120_000),
 }, async () => {
   const clone = await cloneDatabase();
   const first = await createTestApp({ databaseUrl: clone.url, now: () => clock.ms });

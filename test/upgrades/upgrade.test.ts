@@ -8,6 +8,7 @@ import { copyMigrations } from '../support/migrations.ts';
 import { ensureBuilt } from '../support/resources.ts';
 import { endChild, processSecrets } from '../support/server-process.ts';
 import { createTestApp } from '../support/test-app.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { applyNumbered, columnsOf, contentOf, earlierFolder, restoreFixture } from './fixture.ts';
 
 const ownFiles = await listMigrations(migrationsFolder);
@@ -73,10 +74,10 @@ async function killAt(when: 'before' | 'commit', name: string): Promise<void> {
   const { child } = await startMigrating();
   const waiting = `select 1 from pg_stat_activity where application_name = 'perkwire-migrate'
     and datname = current_database() and wait_event = 'advisory' and wait_event_type = 'Lock'`;
-  await expect.poll(async () => (await gate.query(waiting)).rowCount, { timeout: 60_000 }).toBe(1);
+  await expect.poll(async () => (await gate.query(waiting)).rowCount).toBe(1);
   await endChild(child, 'SIGKILL');
   // Wait until the server notices that the client of the waiting migration is gone, although the lock is still held.
-  await expect.poll(async () => (await gate.query(waiting)).rowCount, { timeout: 60_000 }).toBe(0);
+  await expect.poll(async () => (await gate.query(waiting)).rowCount).toBe(0);
   await gate.query('drop schema gate cascade');
   await gate.end();
 }
@@ -113,7 +114,7 @@ describe('a filled database of the build before the baseline', () => {
 
   // Long timeout: all migrations run several times.
   test('is upgraded with kills halfway, taken back and forward again, loses nothing, and serves offers', {
-    timeout: 240_000,
+    timeout: timeLimit(240_000),
   }, async () => {
     const content = await contentOfUsers();
 

@@ -125,9 +125,9 @@ test('another process learns of it by itself', async () => {
     const isServed = (): boolean => store.current().offers.get(ids.offer as number)?.active === true;
     expect(isServed()).toBe(true);
     await me.call('POST', `/advertisers/${ids.advertiser}/stop`);
-    await expect.poll(isServed, { timeout: 60_000 }).toBe(false);
+    await expect.poll(isServed).toBe(false);
     await me.call('POST', `/advertisers/${ids.advertiser}/resume`);
-    await expect.poll(isServed, { timeout: 60_000 }).toBe(true);
+    await expect.poll(isServed).toBe(true);
   } finally {
     await store.stop();
   }

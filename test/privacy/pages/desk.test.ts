@@ -10,6 +10,7 @@ import { openAs, postForm, signInAs, type TestUser } from '../../dashboard/suppo
 import { type DemoServer, startDemoServer } from '../../demo/support.ts';
 import { violations } from '../../support/axe.ts';
 import { closeContexts, openBrowser } from '../../support/browser.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 
 let demo: DemoServer;
 let browser: Awaited<ReturnType<typeof openBrowser>>;
@@ -112,7 +113,9 @@ test('every kind of an export has its text on the desk', () => {
 });
 
 // Long timeout: a command checks only every few seconds whether an erasure is finished.
-test('the command line finds, exports, erases and lists as the desk does', { timeout: 120_000 }, async () => {
+test('the command line finds, exports, erases and lists as the desk does', {
+  timeout: timeLimit(120_000),
+}, async () => {
   await show('by command');
   const env = { PERKWIRE_URL: demo.url, PERKWIRE_KEY: demo.t.publisher.key };
   const person = ['--user', 'by command'];

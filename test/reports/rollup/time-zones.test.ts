@@ -9,6 +9,7 @@ import { compactRollups } from '../../../src/reports/rollup/compact.ts';
 import { rebucketNext } from '../../../src/reports/rollup/rebucket.ts';
 import { verifyRollups } from '../../../src/reports/verify.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 import { activity, rollUpAll } from '../support.ts';
 
 let testApp: TestApp;
@@ -274,7 +275,7 @@ function overDays(byDay: Expected, [from, to]: Range): Expected {
 }
 
 // Long timeout: hundreds of reports are generated and counted.
-test('any report of any activity equals counting one by one', { timeout: 240_000 }, async () => {
+test('any report of any activity equals counting one by one', { timeout: timeLimit(240_000) }, async () => {
   const zones = ['Europe/Berlin', 'Asia/Kathmandu', 'America/New_York', 'UTC'];
   let round = 0;
   await fc.assert(
