@@ -35,7 +35,7 @@ function problemsOf(env: Record<string, string | undefined>): readonly string[] 
 const namesOf = (problems: readonly string[]) => problems.map((problem) => problem.split(' ', 1)[0]).sort();
 
 describe('defaults', () => {
-  test('apply to whatever is not set', () => {
+  test('apply to every variable that is not set', () => {
     expect(load()).toEqual({
       roles: ['api', 'worker'],
       processes: 1,
@@ -79,14 +79,14 @@ describe('defaults', () => {
     });
   });
 
-  test('apply to empty and blank variables as well', () => {
+  test('apply to empty and blank variables too', () => {
     const names = Object.keys(configSchema.properties).filter((name) => !(name in given));
     expect(names.length).toBeGreaterThan(10);
     for (const blank of ['', '  ', '\t'])
       expect(load(Object.fromEntries(names.map((name) => [name, blank])))).toEqual(load());
   });
 
-  test('the public URL is demanded with a database, follows the port without, and loses its trailing slash', () => {
+  test('require PUBLIC_URL with a database, or else derive it from the port', () => {
     expect(problemsOf({ PUBLIC_URL: '' })).toEqual([
       'PUBLIC_URL must be set if DATABASE_URL is set, to the origin that clients use',
     ]);
@@ -100,12 +100,12 @@ describe('defaults', () => {
 });
 
 describe('values', () => {
-  test('arrive with the type of their use, not as strings', () => {
+  test('are converted to the type that the code uses', () => {
     const config = load({ PORT: '9000', WEBHOOK_ALLOW_HTTP: 'true', SHUTDOWN_TIMEOUT_S: '3', ROLES: 'worker' });
     expect(config).toMatchObject({ port: 9000, webhookAllowHttp: true, shutdownTimeoutMs: 3000, roles: ['worker'] });
   });
 
-  test('PROCESSES is a number from 1 to 64, or auto: one for each core', () => {
+  test('of PROCESSES are a number from 1 to 64, or auto for one per core', () => {
     expect(load({ PROCESSES: '4' }).processes).toBe(4);
     expect(load({ PROCESSES: 'auto' }).processes).toBe(Math.min(availableParallelism(), 64));
     for (const text of ['0', '1000', '65', '-2', '1.5', '2 cores', 'all'])
@@ -114,14 +114,14 @@ describe('values', () => {
       ]);
   });
 
-  test('TRUST_PROXY is a number of hops or a list of nets', () => {
+  test('of TRUST_PROXY are a number of hops or a list of networks', () => {
     expect(load({ TRUST_PROXY: '2' }).trustProxy).toBe(2);
     expect(load({ TRUST_PROXY: '10.0.0.0/8, ::1' }).trustProxy).toEqual(['10.0.0.0/8', '::1']);
     for (const text of ['everyone', 'loopback', '10.0.0.0/99', '1.2.3.4.5', '::1, 10.0.0.0/33'])
       expect(namesOf(problemsOf({ TRUST_PROXY: text })), text).toEqual(['TRUST_PROXY']);
   });
 
-  test('WEBHOOK_ALLOW_NETS is a list of nets', () => {
+  test('of WEBHOOK_ALLOW_NETS are a list of networks', () => {
     expect(load({ WEBHOOK_ALLOW_NETS: '10.0.0.0/8, fd00::/8' }).webhookAllowNets.map(String)).toEqual([
       '10.0.0.0,8',
       'fd00::,8',
@@ -130,7 +130,7 @@ describe('values', () => {
       expect(namesOf(problemsOf({ WEBHOOK_ALLOW_NETS: text })), text).toEqual(['WEBHOOK_ALLOW_NETS']);
   });
 
-  test('the role migrate stands alone: it ends when it is done', () => {
+  test('of ROLES cannot combine migrate with other roles', () => {
     expect(load({ ROLES: 'migrate' }).roles).toEqual(['migrate']);
     expect(problemsOf({ ROLES: 'api,migrate' })).toEqual([
       'ROLES must not combine migrate with other roles, because it applies migrations and exits',
@@ -155,7 +155,7 @@ describe('WEBHOOK_PROXY', () => {
   });
 
   test.each(['proxy:3128', 'ftp://proxy', 'http://proxy/path', 'socks5://proxy:1080', 'http://a:%zz@proxy'])(
-    '"%s" is refused',
+    '"%s" is rejected',
     (text) => {
       expect(namesOf(problemsOf({ WEBHOOK_PROXY: text }))).toEqual(['WEBHOOK_PROXY']);
     },
@@ -163,21 +163,21 @@ describe('WEBHOOK_PROXY', () => {
 });
 
 describe('AUDIT_SYSLOG_URL', () => {
-  test('names transport, host and port; each transport has its own port', () => {
+  test('specifies transport, host and port, with a default port for each transport', () => {
     const syslogOf = (url: string) => load({ AUDIT_SYSLOG_URL: url }).auditSyslog;
     expect(syslogOf('tls://logs.example.com')).toEqual({ transport: 'tls', host: 'logs.example.com', port: 6514 });
     expect(syslogOf('tcp://logs.example.com')).toEqual({ transport: 'tcp', host: 'logs.example.com', port: 601 });
     expect(syslogOf('udp://[::1]:5140')).toEqual({ transport: 'udp', host: '::1', port: 5140 });
   });
 
-  test('is refused where it names no receiver', () => {
+  test('is rejected if it does not specify a receiver', () => {
     for (const url of ['logs.example.com', 'http://logs', 'tls://', 'tcp://logs:0', 'udp://logs:70000', 'tcp://logs/a'])
       expect(namesOf(problemsOf({ AUDIT_SYSLOG_URL: url })), url).toEqual(['AUDIT_SYSLOG_URL']);
   });
 });
 
 describe('SMTP_URL', () => {
-  test('names server, port, TLS and credentials, which may be percent-encoded', () => {
+  test('specifies server, port, TLS and credentials, which may be percent-encoded', () => {
     const from = 'Perkwire <perkwire@example.com>';
     const mailOf = (url: string) => load({ SMTP_URL: url, MAIL_FROM: from }).mail;
     expect(mailOf('smtp://me%40example.com:p%3Aw@mail.example.com')).toEqual({
@@ -202,7 +202,7 @@ describe('OIDC_ISSUER', () => {
     OIDC_ALLOWED_DOMAINS: 'Example.com',
   };
 
-  test('needs a client and allowed domains, and takes roles whose values contain separators', () => {
+  test('needs a client and allowed domains, and accepts role values with separators', () => {
     const OIDC_ROLES = 'CN=ops,OU=perks=operator; shop=manager:12; help=role/First line: day:12';
     const { oidc } = load({ ...needed, OIDC_ROLE_CLAIM: 'groups', OIDC_ROLES, PASSWORD_SIGN_IN: 'false' });
     expect(oidc).toMatchObject({ allowedDomains: ['example.com'], clientSecret: null, defaultGrant: null });
@@ -225,17 +225,17 @@ describe('OIDC_ISSUER', () => {
     ['OIDC_ROLES', { OIDC_ROLE_CLAIM: 'groups', OIDC_ROLES: 'ops=operator; shop=manager' }],
     ['OIDC_ROLES', { OIDC_ROLE_CLAIM: 'groups' }],
     ['OIDC_DEFAULT_ROLE', { OIDC_DEFAULT_ROLE: 'operator:12' }],
-  ])('a mistake names %s', (name, given) => {
+  ])('reports an error in %s', (name, given) => {
     expect(namesOf(problemsOf({ ...needed, ...given }))).toEqual([name]);
   });
 
-  test('is needed to switch passwords off', () => {
+  test('is required if passwords are disabled', () => {
     expect(namesOf(problemsOf({ PASSWORD_SIGN_IN: 'false' }))).toEqual(['PASSWORD_SIGN_IN']);
   });
 });
 
-describe('problems', () => {
-  test('are all named at once, in one error', () => {
+describe('configuration errors', () => {
+  test('are all reported together in one error', () => {
     const problems = problemsOf({
       ROLES: 'api,cook',
       PORT: '70000',
@@ -262,14 +262,14 @@ describe('problems', () => {
     ]);
   });
 
-  test('the message says how many there are and lists each on a line', () => {
+  test('are counted in the message and listed one per line', () => {
     const error = new ConfigError(['PORT must be <= 65535', 'LOG_LEVEL is unknown']);
     expect(error.message).toBe(
       'The configuration has 2 problems:\n  - PORT must be <= 65535\n  - LOG_LEVEL is unknown',
     );
   });
 
-  test('do not repeat secrets', () => {
+  test('do not contain secrets', () => {
     const secret = 'hunter2-hunter2';
     expect(problemsOf({ TOKEN_KEYS: secret, USER_PEPPER: secret, SECRETS_KEY: secret }).join('\n')).not.toContain(
       secret,
@@ -278,7 +278,7 @@ describe('problems', () => {
 });
 
 describe('secrets', () => {
-  test('are demanded where there is a DATABASE_URL', () => {
+  test('are required if DATABASE_URL is set', () => {
     expect(namesOf(problemsOf({ TOKEN_KEYS: undefined, USER_PEPPER: '', SECRETS_KEY: ' ' }))).toEqual([
       'SECRETS_KEY',
       'TOKEN_KEYS',
@@ -286,7 +286,7 @@ describe('secrets', () => {
     ]);
   });
 
-  test('are made for the embedded database, but only those that are not given', () => {
+  test('are generated for the embedded database if they are not set', () => {
     const folders: string[] = [];
     const config = loadConfig({ DATA_DIR: '/tmp/somewhere', USER_PEPPER: 'g'.repeat(32) }, (dataDir) => {
       folders.push(dataDir);
@@ -300,7 +300,7 @@ describe('secrets', () => {
     });
   });
 
-  test('are not needed to migrate, a database is', () => {
+  test('are not required for migrations, but a database is', () => {
     expect(loadConfig({ ROLES: 'migrate', DATABASE_URL: databaseUrl }, noSecrets).roles).toEqual(['migrate']);
     expect(() => loadConfig({ ROLES: 'migrate' }, noSecrets)).toThrow('DATABASE_URL is required for the role migrate');
   });
@@ -309,7 +309,7 @@ describe('secrets', () => {
 describe('traces', () => {
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' };
 
-  test('are switched on by the endpoint of a collector, with headers and sampler by the standard names', () => {
+  test('are enabled by a collector endpoint, with headers and sampler in the standard variables', () => {
     const given = {
       OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20x, x-tenant=a',
       OTEL_TRACES_SAMPLER_ARG: '0.01',
@@ -329,7 +329,7 @@ describe('traces', () => {
     ['OTEL_EXPORTER_OTLP_HEADERS', 'x=%'],
     ['OTEL_TRACES_SAMPLER', 'sometimes'],
     ['OTEL_TRACES_SAMPLER_ARG', '1 %'],
-  ])('%s=%s is refused', (name, value) => {
+  ])('%s=%s is rejected', (name, value) => {
     expect(namesOf(problemsOf({ ...endpoint, [name]: value }))).toEqual([name]);
   });
 });
@@ -351,7 +351,7 @@ describe('token keys', () => {
     ['no id', key('a')],
     ['a trailing comma', `1:${key('a')},`],
     ['the same id twice', `1:${key('a')},1:${key('b')}`],
-  ])('with %s are refused', (_, text) => {
+  ])('with %s are rejected', (_, text) => {
     expect(namesOf(problemsOf({ TOKEN_KEYS: text }))).toEqual(['TOKEN_KEYS']);
   });
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => t.close());
 
 describe('forms', () => {
-  test('without the CSRF token of the session, or from another site, answer 403', async () => {
+  test("answer 403 without the session's CSRF token or from another site", async () => {
     const person = await signInAs(t, 'admin');
     const other = await signInAs(t, 'admin');
     const path = `/dashboard/p/${t.publisher.id}/settings/users`;
@@ -41,7 +41,7 @@ describe('forms', () => {
 });
 
 describe('pages', () => {
-  test('forbid framing, caching, sniffing and foreign scripts, and send no referrer to other sites', async () => {
+  test('forbid framing, caching, sniffing and third-party scripts, and send no referrer to other sites', async () => {
     for (const url of ['/dashboard/sign-in', '/dashboard/start/x', '/dashboard/nothing']) {
       const { headers } = await t.app.inject(url);
       if (headers.location !== undefined) continue;
@@ -73,7 +73,7 @@ describe('pages', () => {
     expect(body).not.toContain('<script>x');
   });
 
-  test('assets are cached forever under a URL with a hash of their content', async () => {
+  test('serve assets under a URL with a content hash, cacheable forever', async () => {
     const page = await t.app.inject('/dashboard/sign-in');
     const urls = [...page.body.matchAll(/(?:src|href)="(\/dashboard\/assets\/[^"]+)"/g)].map(([, url = '']) => url);
     expect(urls.length).toBeGreaterThan(2);
@@ -92,14 +92,14 @@ describe('pages', () => {
 describe('roles', () => {
   const users = (publisherId: number | string) => `/dashboard/p/${publisherId}/settings/users`;
 
-  test('analysts and managers do not see users; admins see those of their publisher', async () => {
+  test("the user list is open to operators and admins only, and admins see only their publisher's users", async () => {
     const statuses: number[] = [];
     for (const role of ['analyst', 'manager', 'admin', 'operator'] as const)
       statuses.push((await (await signInAs(t, role)).get(users(t.publisher.id))).statusCode);
     expect(statuses).toEqual([403, 403, 200, 200]);
   });
 
-  test('another publisher’s pages answer like pages that do not exist', async () => {
+  test("another publisher's pages respond like pages that do not exist", async () => {
     const admin = await signInAs(t, 'admin');
     const bodies: string[] = [];
     for (const id of [otherId, 999_999, '2147483648', '99999999999999999999', '0', '-1', 'x', '1e3']) {
@@ -112,7 +112,7 @@ describe('roles', () => {
       expect([403, 404]).toContain((await admin.get(path)).statusCode);
   });
 
-  test('an admin cannot change users of another publisher, or operators, by id', async () => {
+  test('an admin cannot change operators or users of another publisher by id', async () => {
     const admin = await signInAs(t, 'admin');
     const victims: TestUser[] = [await signInAs(t, 'analyst', otherId), await signInAs(t, 'operator')];
     for (const { userId } of victims) {
@@ -125,7 +125,7 @@ describe('roles', () => {
     expect(rows).toEqual([]);
   });
 
-  test('an address with an account at another publisher is invited like any other; only its link tells', async () => {
+  test('an invitation does not reveal whether the address has an account at another publisher', async () => {
     const admin = await signInAs(t, 'admin');
     const { userId } = await signInAs(t, 'analyst', otherId);
     const { rows } = await t.pool.query<{ email: string }>('select email from users where id = $1', [userId]);

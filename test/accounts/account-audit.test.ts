@@ -37,7 +37,7 @@ const signIn = (email: string, enteredPassword: string) =>
 
 const linkIn = (body: string): string => new RegExp(`${linkPath}[\\w-]{43}`).exec(body)?.[0] ?? '';
 
-test('every change of an account is in the audit log of its publisher, with its actor', async () => {
+test("records every account change with its actor in the publisher's audit log", async () => {
   const who = await emailOf(admin);
   const email = 'log@example.com';
   const invited = await admin.post(own('/users'), { email, role: 'analyst' });
@@ -68,7 +68,7 @@ test('every change of an account is in the audit log of its publisher, with its 
   expect(page).not.toContain(password);
 });
 
-test('a lockout is one entry, however many attempts follow; attempts for unknown accounts are not logged', async () => {
+test('logs a lockout once, however many attempts follow, and no attempts for unknown accounts', async () => {
   const email = await emailOf(await signInAs(t, 'analyst'));
   for (let attempts = 0; attempts < 9; attempts += 1)
     for (const account of [email, 'nobody@example.com']) await signIn(account, 'wrong password');
@@ -78,7 +78,7 @@ test('a lockout is one entry, however many attempts follow; attempts for unknown
   expect((await admin.get(`${own('/activity')}?resource=users`)).body).toContain('by too many failed sign-ins');
 });
 
-test('changes of operator accounts are in a log only operators see', async () => {
+test('logs changes to operator accounts where only operators can see them', async () => {
   const email = 'second@example.com';
   await operator.post('/dashboard/operator/users', { email, role: 'operator' });
   expect(await logOf(email, 0)).toEqual([`user ${await emailOf(operator)} create password=none role=operator`]);

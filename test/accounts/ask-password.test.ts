@@ -11,14 +11,14 @@ async function typed(keys: string): Promise<{ answer: string | null | Error; pri
   return { answer, printed: await text(output.end()) };
 }
 
-test('a password entered twice is accepted, and never shown', async () => {
+test('accepts a password that is entered twice, and never displays it', async () => {
   const { answer, printed } = await typed('correct horse\rcorrect horse\r');
   expect(answer).toBe('correct horse');
   expect(printed).toMatch(/Password.*Repeat password/s);
   expect(printed).not.toContain('horse');
 });
 
-test('an empty input generates a password', async () => {
+test('generates a password if the input is empty', async () => {
   expect((await typed('\r')).answer).toBeNull();
 });
 

@@ -45,7 +45,7 @@ const entriesOf = async (id: number): Promise<number[]> => {
   return rows.map(({ number }) => Number(number));
 };
 
-test('the entries of each publisher form one chain without gaps, even with concurrent writers', async () => {
+test("chains each publisher's entries without gaps, even with concurrent writers", async () => {
   await Promise.all(
     publishers.flatMap(({ call }) =>
       Array.from({ length: 12 }, (_, at) => call('POST', '/advertisers', { name: `Advertiser ${at}` })),
@@ -59,7 +59,7 @@ test('the entries of each publisher form one chain without gaps, even with concu
   expect(await verdict()).toEqual(whole);
 });
 
-test('a changed or lost entry is named; a lost end is found with the last entry', async () => {
+test('reports a changed or missing entry, and a truncated end if the last entry is known', async () => {
   const id = publishers[0]?.id as number;
   const last = (await entriesOf(id)).length;
   const { out } = await run('verify');
@@ -86,7 +86,7 @@ test('a changed or lost entry is named; a lost end is found with the last entry'
   expect(await verdict('--known', lastEntry)).toEqual(whole);
 });
 
-test('all entries are exported, or those of a publisher after a given one', async () => {
+test('exports all entries, or those of one publisher after a given entry', async () => {
   const id = publishers[0]?.id as number;
   const read = async (...args: string[]) =>
     (await run('export', ...args)).out

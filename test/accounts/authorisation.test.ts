@@ -69,7 +69,7 @@ const withIds = (path: string, publisherId: number): string =>
     .replace('/a/:advertiserId', `/a/${advertisers.ann}`)
     .replaceAll(/\{[^}]*\}|:\w+/g, unknownId);
 
-describe('an operation', () => {
+describe('an API operation', () => {
   const operations = readOperations().filter(({ takesKey }) => takesKey);
   const call = (key: string | null, { method, path, takesCsv }: (typeof operations)[number], query = '') => {
     const payload = takesCsv ? 'id\n' : {};
@@ -86,7 +86,7 @@ describe('an operation', () => {
   }
 
   test(
-    '401: is closed to no key, and to keys that are unknown, revoked or expired',
+    '401: rejects calls without a key or with an unknown, revoked or expired key',
     async () => {
       const revoked = await keyWith({ permissions: ['reports', 'configurations'] });
       const expired = await keyWith({ permissions: ['reports', 'configurations'] });
@@ -105,7 +105,7 @@ describe('an operation', () => {
   );
 
   test(
-    '403: is open to the permissions of the table, and to no other',
+    '403: accepts only keys with a permission that the table lists for it',
     async () => {
       const admitted = new Map<string, string[]>(operations.map(({ operationId }) => [operationId, []]));
       for (const permission of permissions) {
@@ -125,7 +125,7 @@ describe('an operation', () => {
   );
 
   test(
-    '403: changes nothing by a key that may only read',
+    '403: changes nothing when called with a read-only key',
     async () => {
       const key = await keyWith({ permissions: permissions.slice(1), read_only: true });
       const table: string[] = [];
@@ -142,7 +142,7 @@ describe('an operation', () => {
   );
 
   test(
-    '404: acts for no other publisher, and does not tell whether there is one',
+    "404: cannot act on another publisher's rows, and does not reveal whether they exist",
     async () => {
       const managed = operations.filter(({ path }) => path.startsWith('/manage/'));
       const differing: string[] = [];
@@ -161,7 +161,7 @@ describe('an operation', () => {
   );
 });
 
-describe('a page', () => {
+describe('a dashboard page', () => {
   const roles = ['analyst', 'manager', 'admin', 'operator'] as const satisfies readonly Role[];
   const pages = () => routesOf(t.app).filter(({ path, method }) => isPage(path) && /^(GET|POST)$/.test(method));
   const isPage = (path: string): boolean => /^\/dashboard(\/|$)/.test(path) && !path.includes('*');
@@ -186,7 +186,7 @@ describe('a page', () => {
   }
 
   test(
-    '303: leads to the sign-in without a session; the others are named',
+    '303: redirects to sign-in without a session, except for the listed public pages',
     async () => {
       const open: string[] = [];
       for (const { method, path } of pages()) {
@@ -200,7 +200,7 @@ describe('a page', () => {
   );
 
   test(
-    '403: opens for the roles of the table; each role may what those below it may',
+    '403: opens for the roles in the table, and each role includes the lower ones',
     async () => {
       const table: string[] = [];
       for (const page of pages().filter(({ path }) => !path.startsWith('/dashboard/a/'))) {
@@ -220,7 +220,7 @@ describe('a page', () => {
   );
 
   test(
-    '403: opens for a role of a publisher by its permissions alone',
+    '403: opens for a custom role according to its permissions only',
     async () => {
       const roleWith = async (permission: string) => {
         const { body } = await ann.call('POST', '/roles', { name: permission, permissions: [permission] });
@@ -243,7 +243,7 @@ describe('a page', () => {
   );
 
   test(
-    '404: of another publisher does not exist for an admin',
+    '404: is not found by an admin of another publisher',
     async () => {
       const open: string[] = [];
       for (const page of pages().filter(({ path }) => path.startsWith('/dashboard/p/'))) {
@@ -256,7 +256,7 @@ describe('a page', () => {
   );
 
   test(
-    '404: of an advertiser exists for its own accounts and operators alone',
+    "404: of an advertiser opens only for that advertiser's accounts and for operators",
     async () => {
       const open: string[] = [];
       for (const page of pages().filter(({ path }) => path.startsWith('/dashboard/a/'))) {
@@ -276,7 +276,7 @@ describe('a page', () => {
   );
 
   test(
-    '404: of a publisher does not exist for an advertiser',
+    '404: of a publisher is not found by an advertiser',
     async () => {
       const open: string[] = [];
       for (const page of pages().filter(({ path }) => path.startsWith('/dashboard/p/'))) {
@@ -289,7 +289,7 @@ describe('a page', () => {
   );
 
   test(
-    '403: takes no form without the token of the session',
+    "403: rejects a form without the session's CSRF token",
     async () => {
       const { cookie } = await signInAs(t, 'operator');
       const open: string[] = [];

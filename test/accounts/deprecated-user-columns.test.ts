@@ -25,7 +25,7 @@ async function memberships(): Promise<string[]> {
   return rows.map(({ text }) => text);
 }
 
-test('roles that are written in users become memberships, and memberships are written back to users', async () => {
+test('syncs roles between the deprecated user columns and memberships in both directions', async () => {
   const { pool } = database;
   const { rows } = await pool.query<{ id: number }>(
     `insert into publishers (name, sdk_id) values ('A', 'aaaaaaaaaaaaaaa1'), ('B', 'aaaaaaaaaaaaaaa2') returning id`,

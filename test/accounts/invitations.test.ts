@@ -35,7 +35,7 @@ const emailOf = async ({ userId }: { userId: number }): Promise<string> =>
   (await t.pool.query<{ email: string }>('select email from users where id = $1', [userId])).rows[0]?.email ?? '';
 
 test.each(['', 'Accept', 'yes'])(
-  'an invitation is neither accepted nor declined by the answer "%s"',
+  'does not treat the answer "%s" as accepting or declining an invitation',
   async (answer) => {
     const user = await signInAs(t, 'admin');
     const link = await invite(await emailOf(user));
@@ -50,13 +50,13 @@ test.each(['', 'Accept', 'yes'])(
   },
 );
 
-test('an invitation of a new user is not declined by a form without an answer', async () => {
+test("does not decline a new user's invitation if the form has no answer", async () => {
   const link = await invite('somebody-new@shop.example');
   expect((await postForm(t, link, {})).statusCode).toBe(422);
   expect((await t.app.inject(link)).statusCode).toBe(200);
 });
 
-test('an unknown role is rejected at its field: nobody is invited or changed', async () => {
+test('rejects an unknown role at its field, and invites or changes nobody', async () => {
   const admin = await signInAs(t, 'admin', other);
   const count = async () => Number((await t.pool.query('select count(*) from memberships')).rows[0]?.count);
   const before = await count();

@@ -42,8 +42,8 @@ const call = async (
 const fetchOffers = (key: Pick<CreatedKey, 'key'>, options: Call = {}) =>
   call(key, '/native/v4/offers.json', { method: 'POST', payload: { placement: 'checkout' }, ...options });
 
-describe('a key with allowed addresses', () => {
-  test('works only from them, for fetches, management and reports: 403 from elsewhere', async () => {
+describe('a key with an IP allowlist', () => {
+  test('403: is rejected from other addresses for fetches, management and reports', async () => {
     const key = await make({ allowed_addresses: ['203.0.113.7', '198.51.100.0/24', '2001:db8::/32'] });
     for (const [from, status] of [
       ['203.0.113.7', 200],
@@ -61,7 +61,7 @@ describe('a key with allowed addresses', () => {
     }
   });
 
-  test('uses the address that the proxy saw, not one that a client states', async () => {
+  test('is checked against the address that the proxy saw, not one that the client claims', async () => {
     const key = await make({ allowed_addresses: ['203.0.113.7'] });
     expect((await fetchOffers(key, { from: '203.0.113.7, 192.0.2.1' })).status).toBe(403);
     const payload = { placement: 'checkout', ip: '203.0.113.7' };
@@ -70,7 +70,7 @@ describe('a key with allowed addresses', () => {
     expect((await fetchOffers(key, { headers, from: '192.0.2.1' })).status).toBe(403);
   });
 
-  test('cannot widen its own addresses or create a key with more', async () => {
+  test('cannot widen its own allowlist or create a key with a wider one', async () => {
     const key = await make({ allowed_addresses: ['203.0.113.0/24'] });
     const fields = { name: 'Own', permissions: ['configurations'] };
     for (const allowed_addresses of [null, ['203.0.0.0/16'], ['0.0.0.0/0'], ['::/0'], ['203.0.113.1', '192.0.2.1']])
@@ -91,7 +91,7 @@ describe('a key with allowed addresses', () => {
     expect((await call(key, '/manage/v1/keys', { method: 'POST', payload: part })).status).toBe(201);
   });
 
-  test('stores them as networks, and names invalid ones by their position', async () => {
+  test('stores its addresses as networks, and reports invalid ones by position', async () => {
     const key = await make({ allowed_addresses: [' 10.1.2.3/8 ', '10.0.0.0/8', '2001:DB8::1'] });
     const stored = await me.call('GET', `/keys/${key.id}`);
     expect(stored.body.data.allowed_addresses).toEqual(['10.0.0.0/8', '2001:db8::1/128']);
@@ -107,7 +107,7 @@ describe('a key with allowed addresses', () => {
     expect((await me.call('POST', '/keys', { name: 'x', permissions: all, allowed_addresses: [] })).status).toBe(400);
   });
 
-  test('stops working elsewhere as soon as they are set', async () => {
+  test('is rejected from other addresses as soon as the allowlist is set', async () => {
     const key = await make({});
     expect((await fetchOffers(key, { from: '192.0.2.1' })).status).toBe(200);
     await me.call('PATCH', `/keys/${key.id}`, { allowed_addresses: ['203.0.113.7'] });
@@ -116,7 +116,7 @@ describe('a key with allowed addresses', () => {
 });
 
 describe('a read-only key', () => {
-  test('reads, and cannot change anything: 403', async () => {
+  test('403: can read, but cannot change anything', async () => {
     const key = await make({ read_only: true });
     for (const url of ['/manage/v1/campaigns', '/manage/v1/keys', '/manage/v1/audit', '/native/activity.json'])
       expect((await call(key, url)).status, url).toBe(200);
@@ -138,7 +138,7 @@ describe('a read-only key', () => {
     }
   });
 
-  test('may explain decisions and count offers', async () => {
+  test('can explain decisions and count offers', async () => {
     const key = await make({ read_only: true });
     const payload = { placement: 'checkout' };
     expect((await call(key, '/manage/v1/explain', { method: 'POST', payload })).status).toBe(200);
@@ -151,7 +151,7 @@ describe('last_used_at', () => {
   const lastUse = async ({ id }: CreatedKey) => (await me.call('GET', `/keys/${id}`)).body.data.last_used_at;
   const writeUses = async () => (await startTestJobs(t, 'key uses')).stop();
 
-  test('is the minute of the last admitted call; a call writes nothing, and no ETag changes', async () => {
+  test('is the minute of the last accepted call, and is written later, without changing the ETag', async () => {
     const [key, elsewhere] = [await make({}), await make({ allowed_addresses: ['192.0.2.1'] })];
     const before = await me.call('GET', `/keys/${key.id}`);
     nowMs = Date.parse('2031-05-05T10:20:30.400Z');
@@ -169,7 +169,7 @@ describe('last_used_at', () => {
     nowMs = Date.now();
   });
 
-  test('changes no configuration: the catalogue keeps its version', async () => {
+  test('is not part of the configuration, so updating it does not change the catalog version', async () => {
     const key = await make({});
     const version = async () => (await t.pool.query('select version from catalog_version')).rows[0]?.version;
     const before = await version();
@@ -184,7 +184,7 @@ describe('key_max_days of a publisher', () => {
   const day = 86_400_000;
   const inDays = (days: number) => new Date(nowMs + days * day).toISOString();
 
-  test('rejects new keys without an expiry, or with a later one; older keys stay valid', async () => {
+  test('rejects new keys without an expiry or with a later one, but keeps older keys valid', async () => {
     const old = await make({});
     await me.call('PATCH', `/publishers/${me.publisherId}`, { key_max_days: 30 });
     const fields = { name: 'New', permissions: ['reports'] };
@@ -200,7 +200,7 @@ describe('key_max_days of a publisher', () => {
   });
 });
 
-test('a user creates a restricted key on its page, and sees its restrictions and last use', async () => {
+test('a user creates a restricted key on the keys page and sees its restrictions and last use', async () => {
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/keys`;
   const typed = { name: 'Till', permissions: 'reports', read_only: 'on' };

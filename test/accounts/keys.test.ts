@@ -22,8 +22,8 @@ const fetchStatus = async (key: string) =>
     })
   ).statusCode;
 
-describe('a key', () => {
-  test('is shown once, works at once, and is not in the database', async () => {
+describe('an API key', () => {
+  test('is shown once, works immediately, and is not stored in plain text', async () => {
     const created = await me.call('POST', '/keys', body);
     expect(created.status).toBe(201);
     const key = created.body.data.key as string;
@@ -43,7 +43,7 @@ describe('a key', () => {
     expect(rows[0].everything).not.toContain(key.slice(7));
   });
 
-  test('that is revoked or has expired no longer works', async () => {
+  test('no longer works after it is revoked or has expired', async () => {
     const created = await me.call('POST', '/keys', { ...body, expires_at: new Date(nowMs + 60_000).toISOString() });
     const key = created.body.data.key as string;
     expect(await fetchStatus(key)).toBe(200);
@@ -58,7 +58,7 @@ describe('a key', () => {
     ]);
   });
 
-  test('400: cannot outlive the key that creates or changes it, and the error names the latest expiry', async () => {
+  test('400: cannot outlive the key that creates or changes it, and the error states the latest expiry', async () => {
     const endMs = nowMs + 3_600_000;
     const end = new Date(endMs).toISOString();
     const created = await me.call('POST', '/keys', { name: 'Short', permissions: ['configurations'], expires_at: end });
@@ -85,7 +85,7 @@ describe('a key', () => {
     expect((await short('POST', '/keys', { ...own, expires_at: end })).statusCode).toBe(201);
   });
 
-  test('400: cannot raise its own rate limit, or create a key with a higher one', async () => {
+  test('400: cannot raise its own rate limit or create a key with a higher one', async () => {
     const rates = { rate_limit_per_s: 100 };
     const created = await me.call('POST', '/keys', { name: 'Slow', permissions: ['configurations'], ...rates });
     const free = await me.call('POST', '/keys', { name: 'Free', permissions: ['configurations'] });
@@ -109,7 +109,7 @@ describe('a key', () => {
     expect((await me.call('PATCH', own, { rate_limit_per_s: null })).status).toBe(200);
   });
 
-  test('429: shares its limit with the keys that it creates, directly or not, even after it is revoked', async () => {
+  test('429: shares its rate limit with all keys derived from it, even after it is revoked', async () => {
     const fields = { permissions: ['configurations', 'ads/offers'], rate_limit_per_s: 4 };
     const created = await me.call('POST', '/keys', { name: 'First', ...fields });
     const makeWith = async (key: string, name: string) => {
@@ -141,7 +141,7 @@ describe('a key', () => {
     expect(await countOk()).toBe(4);
   });
 
-  test('403: has at most the permissions of the key that created it, even after changes', async () => {
+  test('403: never has more permissions than the key that created it, even after changes', async () => {
     const weak = await t.caller(me.publisherId, ['configurations']);
     expect((await weak.call('POST', '/keys', body)).status).toBe(403);
     expect((await me.call('POST', '/keys', { ...body, permissions: ['accounts'] })).status).toBe(403);
@@ -160,7 +160,7 @@ describe('a key', () => {
     [{ rate_limit_per_s: 0 }, '/rate_limit_per_s'],
     [{ expires_at: 'tomorrow' }, '/expires_at'],
     [{ expires_at: '2020-01-01T00:00:00Z' }, '/expires_at'],
-  ])('%j is refused at %s', async (change, path) => {
+  ])('with %j is rejected with an error at %s', async (change, path) => {
     const reply = await me.call('POST', '/keys', { ...body, ...change });
     expect(reply.status).toBe(400);
     expect(reply.body).toMatchObject({ error: { details: [{ path }] } });
@@ -168,7 +168,7 @@ describe('a key', () => {
 });
 
 describe('Idempotency-Key', () => {
-  test('of 8 concurrent calls one creates a key, and all get the same response', async () => {
+  test('creates one key for 8 concurrent calls, which all get the same response', async () => {
     const replies = await Promise.all(
       Array.from({ length: 8 }, () => me.call('POST', '/keys', body, { 'idempotency-key': 'make-1' })),
     );
@@ -181,7 +181,7 @@ describe('Idempotency-Key', () => {
     expect(rows[0].count).toBe(1);
   });
 
-  test('422: is for one request only; another publisher may use the same key', async () => {
+  test('422: cannot be reused for another request, but can be used by another publisher', async () => {
     const headers = { 'idempotency-key': 'make-2' };
     expect((await me.call('POST', '/keys', body, headers)).status).toBe(201);
     expect((await me.call('POST', '/keys', { ...body, name: 'Other' }, headers)).status).toBe(422);
@@ -190,7 +190,7 @@ describe('Idempotency-Key', () => {
     expect((await other.call('POST', '/keys', { ...body, name: 'Other' }, headers)).status).toBe(201);
   });
 
-  test('also applies to calls that restore a row, or create a secret or an endpoint', async () => {
+  test('also applies to calls that restore a row or create a secret or an endpoint', async () => {
     const { advertiser, offer } = await addCatalogue(me);
     const restored = `/offers/${offer}`;
     await me.call('DELETE', restored);
@@ -208,7 +208,7 @@ describe('Idempotency-Key', () => {
     expect((await me.call('GET', '/webhook-endpoints')).body.data).toHaveLength(1);
   });
 
-  test('expires after a day, and is not stored for a failed call', async () => {
+  test('expires after a day and is not stored for a failed call', async () => {
     const headers = { 'idempotency-key': 'make-3' };
     expect((await me.call('POST', '/keys', { ...body, name: '' }, headers)).status).toBe(400);
     const first = await me.call('POST', '/keys', body, headers);
@@ -222,7 +222,7 @@ describe('Idempotency-Key', () => {
 });
 
 describe('the audit log', () => {
-  test('records who changed what, old and new, but not which operator', async () => {
+  test('records the actor with old and new values, but does not identify operators', async () => {
     const theme = (await me.call('POST', '/themes', { name: 'Old', unit: 'mou' })).body.data.id;
     await me.call('PATCH', `/themes/${theme}`, { name: 'New' });
     await me.call('PATCH', `/themes/${theme}`, { name: 'New' });

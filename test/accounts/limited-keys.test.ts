@@ -53,7 +53,7 @@ const make = async (limits: object, permissions: readonly string[] = all) => {
 const idsOf = (answer: { body: { data: { id: number }[] } }) => answer.body.data.map(({ id }) => id);
 
 describe('a key limited to one campaign', () => {
-  test('lists only that campaign, its offers and pictures', async () => {
+  test('lists only that campaign and its offers and images', async () => {
     const key = await make({ campaigns: [mine.campaign] });
     expect(idsOf(await key.call('GET', '/campaigns'))).toEqual([mine.campaign]);
     expect(idsOf(await key.call('GET', '/offers'))).toEqual([mine.offer]);
@@ -64,7 +64,7 @@ describe('a key limited to one campaign', () => {
     expect(feed.body.data.offers.map((offer: { campaign_id: number }) => offer.campaign_id)).toEqual([mine.campaign]);
   });
 
-  test('404: cannot see or change another campaign, its offers, pictures and provisions', async () => {
+  test('404: cannot see or change other campaigns or their offers, images and provisions', async () => {
     const key = await make({ campaigns: [mine.campaign] });
     for (const path of [
       `/campaigns/${theirs.campaign}`,
@@ -85,7 +85,7 @@ describe('a key limited to one campaign', () => {
     expect((await me.call('POST', `/offers/${theirs.offer}/restore`)).status).toBe(200);
   });
 
-  test('changes its own rows, but cannot move rows in or out, or create rows beyond its limit', async () => {
+  test('changes its own rows, but cannot move rows in or out or create rows beyond its limit', async () => {
     const key = await make({ campaigns: [mine.campaign] });
     expect((await key.call('PATCH', `/offers/${mine.offer}`, { title: 'Better' })).status).toBe(200);
     expect((await key.call('POST', '/offers', { campaign_id: mine.campaign, title: 'New' })).status).toBe(201);
@@ -102,7 +102,7 @@ describe('a key limited to one campaign', () => {
     expect(rows).toEqual([]);
   });
 
-  test('fetches only for it', async () => {
+  test('fetches offers only for that campaign', async () => {
     const key = await make({ campaigns: [mine.campaign] });
     const campaignsOf = async (query: string) => {
       const { body } = await key.fetchAt('checkout', query);
@@ -118,7 +118,7 @@ describe('a key limited to one campaign', () => {
     });
   });
 
-  test('reports only on it', async () => {
+  test('reports only on that campaign', async () => {
     const key = await make({ campaigns: [mine.campaign] });
     const report = (query: string) => key.raw('GET', `/native/activity.json?group_by=campaign${query}`);
     expect((await report('')).status).toBe(200);
@@ -127,7 +127,7 @@ describe('a key limited to one campaign', () => {
     expect((await key.raw('GET', '/native/reconciliation.json')).status).toBe(403);
   });
 
-  test('400: creates keys with its own limit or less, never with another', async () => {
+  test('400: creates keys with the same limit or a narrower one only', async () => {
     const key = await make({ campaigns: [mine.campaign, theirs.campaign] });
     const fields = { name: 'Child', permissions: ['configurations'] };
     for (const limits of [
@@ -147,7 +147,7 @@ describe('a key limited to one campaign', () => {
 });
 
 describe('a key limited to one placement', () => {
-  test('sees and changes only that placement, and no campaigns', async () => {
+  test('sees and changes only that placement, and sees no campaigns', async () => {
     const key = await make({ placements: [' Checkout '] });
     expect((await key.call('GET', '/placements')).body.data).toMatchObject([{ name: 'checkout' }]);
     expect((await key.call('PATCH', '/placements/checkout', { display_name: 'Till' })).status).toBe(200);
@@ -158,7 +158,7 @@ describe('a key limited to one placement', () => {
     expect((await key.raw('GET', '/native/v3/catalog.json')).body.data.offers).toEqual([]);
   });
 
-  test('fetches and reports there alone, also at several; quotes and commas in a name open nothing', async () => {
+  test('fetches and reports only for its placements, even if their names contain quotes or commas', async () => {
     const key = await make({ placements: ['checkout', "x') or true --", 'checkout,secret'] });
     expect((await key.fetchAt('Checkout')).status).toBe(200);
     expect((await key.fetchAt('secret')).status).toBe(403);
@@ -178,7 +178,7 @@ describe('a key limited to one placement', () => {
     expect((await report('')).text).not.toContain('secret');
   });
 
-  test('404: perks of a session at another placement', async () => {
+  test('404: cannot access perks of a session at another placement', async () => {
     await t.pool.query('update publishers set usp_enabled = true where id = $1', [me.publisherId]);
     await t.deps.catalog.refresh();
     const key = await make({ placements: ['checkout'] });
@@ -191,7 +191,7 @@ describe('a key limited to one placement', () => {
   });
 });
 
-test('403: a limited key gets nothing from any other call, whatever its permissions', async () => {
+test('403: a limited key is rejected by every other call, whatever its permissions', async () => {
   const key = await make({ campaigns: [mine.campaign], placements: ['checkout'] });
   const open: string[] = [];
   for (const { method, path, operationId, takesKey, takesCsv } of readOperations()) {
@@ -205,14 +205,14 @@ test('403: a limited key gets nothing from any other call, whatever its permissi
   expect(open.sort()).toMatchSnapshot();
 });
 
-test("an operator's key has no such limits, and invalid ids are rejected by their position", async () => {
+test("an operator's key has no such limits, and invalid ids are reported by position", async () => {
   const operator = (body: object) => t.operator.call('POST', `/keys?publisher_id=${me.publisherId}`, body);
   expect(await operator({ name: 'x', permissions: ['accounts'], campaigns: [1] })).toMatchObject({ status: 400 });
   for (const limits of [{ campaigns: [] }, { campaigns: ['1'] }, { placements: [''] }, { placements: ['a\0b'] }])
     expect((await me.call('POST', '/keys', { name: 'x', permissions: all, ...limits })).status).toBe(400);
 });
 
-test('a user limits a key on its page, and sees the limits there', async () => {
+test('a user limits a key on the keys page and sees the limits there', async () => {
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/keys`;
   const typed = { name: 'Narrow', permissions: 'reports' };

@@ -56,8 +56,8 @@ const membershipIn = async ({ userId }: TestUser, publisherId: number): Promise<
     ])
   ).rows[0]?.id ?? '';
 
-describe('one sign-in', () => {
-  test('opens several publishers, with the role of each, and starts with the one that was opened last', async () => {
+describe('a sign-in with several publishers', () => {
+  test('opens each publisher with its role, starting with the one that was opened last', async () => {
     const { user } = await inBoth();
     expect((await user.get(users())).statusCode).toBe(200);
     expect((await user.get('/dashboard')).headers.location).toBe(overview(t.publisher.id));
@@ -66,7 +66,7 @@ describe('one sign-in', () => {
     expect((await user.get(overview(999_999))).statusCode).toBe(404);
   });
 
-  test('lists in the search the publishers it opens, and no others', async () => {
+  test('lists only its own publishers in the search', async () => {
     const { user } = await inBoth();
     const alone = await signInAs(t, 'admin');
     const visiblePublishers = async (who: TestUser) => {
@@ -95,7 +95,7 @@ describe('one sign-in', () => {
 });
 
 describe('an invitation', () => {
-  test('sets no password for a user who has a sign-in, and only that user can accept it', async () => {
+  test('sets no password for a user with an existing sign-in, and only that user can accept it', async () => {
     const user = await signInAs(t, 'analyst');
     const stranger = await signInAs(t, 'analyst');
     const { link } = await invite(await emailOf(user));
@@ -131,7 +131,7 @@ describe('an invitation', () => {
     expect((await user.get('/dashboard/account')).statusCode).toBe(200);
   });
 
-  test('by two publishers binds the address to neither', async () => {
+  test('does not bind the address to either of two inviting publishers', async () => {
     const email = 'twice@example.com';
     const first = linkIn((await (await signInAs(t, 'admin')).post(users(), { email, role: 'analyst' })).body);
     const { link } = await invite(email);
@@ -143,7 +143,7 @@ describe('an invitation', () => {
       expect((await t.app.inject({ url: overview(id), headers: { cookie } })).statusCode).toBe(200);
   });
 
-  test('of a new address leaves no data when it is declined', async () => {
+  test('leaves no data of a new address when it is declined', async () => {
     const { link } = await invite('nothing@example.com');
     expect((await t.app.inject(link)).body).toContain('Second Shop');
     await answer(link, 'decline');
@@ -151,8 +151,8 @@ describe('an invitation', () => {
   });
 });
 
-describe('a user who is removed, or leaves,', () => {
-  test('loses access to that publisher at once, and keeps the others', async () => {
+describe('a user who leaves or is removed', () => {
+  test('loses access to that publisher immediately and keeps the others', async () => {
     const { user, admin } = await inBoth();
     await admin.post(`${users(other)}/${user.userId}/remove`);
     expect((await user.get(overview(other))).statusCode).toBe(404);
@@ -164,13 +164,13 @@ describe('a user who is removed, or leaves,', () => {
     expect(rows.map(({ action }) => action)).toEqual(['create', 'update', 'remove']);
   });
 
-  test('is disabled at one publisher only', async () => {
+  test('can be disabled at one publisher only', async () => {
     const { user, admin } = await inBoth();
     await admin.post(`${users(other)}/${user.userId}`, { disabled: 'yes' });
     expect([(await user.get(overview(other))).statusCode, (await user.get(users())).statusCode]).toEqual([404, 200]);
   });
 
-  test('is signed out and deleted at the last publisher', async () => {
+  test('is signed out and deleted when it was their last publisher', async () => {
     const user = await signInAs(t, 'analyst');
     const response = await user.post(
       `/dashboard/account/memberships/${await membershipIn(user, t.publisher.id)}/leave`,
@@ -180,14 +180,14 @@ describe('a user who is removed, or leaves,', () => {
     expect((await t.pool.query('select from users where id = $1', [user.userId])).rowCount).toBe(0);
   });
 
-  test('does not affect another user', async () => {
+  test('does not affect other users', async () => {
     const [user, victim] = [await signInAs(t, 'analyst'), await signInAs(t, 'analyst')];
     const path = `/dashboard/account/memberships/${await membershipIn(victim, t.publisher.id)}/leave`;
     expect((await user.post(path)).statusCode).toBe(404);
     expect((await victim.get(overview(t.publisher.id))).statusCode).toBe(200);
   });
 
-  test('is never the last one who can manage users, even if two remove each other at once', async () => {
+  test('is never the last user manager, even if two remove each other concurrently', async () => {
     const { rows } = await t.pool.query<{ id: number }>(
       "insert into publishers (name, sdk_id) values ('Third', 'eeeeeeeeeeeeeeee') returning id",
     );
@@ -207,7 +207,7 @@ describe('a user who is removed, or leaves,', () => {
   });
 });
 
-test('many users are listed by page and found by address; many publishers of a user by page', async () => {
+test('lists of users and of publishers are paged, and users can be found by address', async () => {
   const { rows } = await t.pool.query<{ id: number }>(
     "insert into publishers (name, sdk_id) values ('Large', 'dddddddddddddddd') returning id",
   );
@@ -250,7 +250,7 @@ test('many users are listed by page and found by address; many publishers of a u
   expect([await links(''), await links('?from=50')]).toEqual([50, 11]);
 });
 
-test('the admins of one publisher cannot take over a sign-in that opens another one', async () => {
+test('admins of one publisher cannot take over a sign-in that also opens another publisher', async () => {
   const { user, admin } = await inBoth();
   const at = `${users(other)}/${user.userId}`;
   const response = await admin.post(`${at}/link`);

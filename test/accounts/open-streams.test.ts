@@ -54,7 +54,7 @@ async function open(url: string, headers: Record<string, string>): Promise<Strea
 const untilEnded = (streams: Stream[]): Promise<void> =>
   expect.poll(() => streams.map(({ isOpen }) => isOpen())).toEqual([false, false]);
 
-describe('the stream of a listener', () => {
+describe('the event stream of a listener', () => {
   const listen = async () => {
     const me = await addManager(t);
     const key = randomBytes(8).toString('hex');
@@ -94,7 +94,7 @@ describe('the stream of a listener', () => {
   });
 });
 
-describe('the live page', () => {
+describe('the event stream of the live page', () => {
   test.each<[string, (userId: number) => Promise<unknown>]>([
     ['user is disabled', (id) => t.pool.query('update users set disabled = true where id = $1', [id])],
     ['user is removed', (id) => t.pool.query('delete from memberships where user_id = $1', [id])],

@@ -31,7 +31,7 @@ const memberWith = (role: CustomRole) => signInAs(t, role, ann.publisherId);
 
 const roleOf = async ({ userId }: { userId: number }) => (await findMember(t.pool, ann.publisherId, userId))?.role;
 
-test('a role opens the pages of its permissions, in addition to reading, and its name is on the page', async () => {
+test('a custom role opens the pages of its permissions in addition to read access, and shows its name', async () => {
   const approver = await memberWith(await addRole('Approver', ['offers/approval', 'offers/management']));
   const { statusCode, body } = await approver.get(own('/offers/new'));
   expect(statusCode).toBe(200);
@@ -44,7 +44,7 @@ test('a role opens the pages of its permissions, in addition to reading, and its
   expect((await settings.get('/dashboard/operator/publishers')).statusCode).toBe(403);
 });
 
-test('an admin creates, grants, changes and removes a role in the dashboard, with audit log entries', async () => {
+test('an admin creates, grants, changes and removes a role in the dashboard, and each change is logged', async () => {
   const admin = await signInAs(t, 'admin', ann.publisherId);
   const member = await signInAs(t, 'analyst', ann.publisherId);
   const created = await admin.post(own('/settings/roles'), { name: 'Support', permissions: 'offers/management' });
@@ -82,7 +82,7 @@ test('a permission that a role loses while a page is open is missing at the next
   expect(refused.body).toContain('Your role does not allow this');
 });
 
-test('users cannot grant more than they have: roles, keys, members', async () => {
+test('users cannot grant more permissions than they have, whether by roles, keys or memberships', async () => {
   const admin = await signInAs(t, 'admin', ann.publisherId);
   const analyst = await signInAs(t, 'analyst', ann.publisherId);
   const settings = await memberWith(await addRole('Limited', ['configurations', 'reports']));
@@ -112,7 +112,7 @@ test('users cannot grant more than they have: roles, keys, members', async () =>
   expect(asKey.statusCode).toBe(403);
 });
 
-test('a role with every permission is not an admin: the last admin stays', async () => {
+test('a role with every permission does not count as admin, so the last admin cannot be removed', async () => {
   const bob = await t.caller(await t.addPublisher());
   const admin = await signInAs(t, 'admin', bob.publisherId);
   const all = ['ads/offers', 'configurations', 'offers/approval', 'offers/management', 'reports', 'wallet'];
@@ -121,7 +121,7 @@ test('a role with every permission is not an admin: the last admin stays', async
   expect(last === null ? null : await isLastAdmin(t.pool, last)).toBe(true);
 });
 
-test("400, 409: names and permissions of roles are validated; another publisher's role cannot be granted", async () => {
+test("400 and 409: validates role names and permissions, and rejects another publisher's role", async () => {
   const bob = await t.caller(await t.addPublisher());
   expect((await ann.call('POST', '/roles', { name: 'Admin', permissions: ['reports'] })).status).toBe(400);
   expect((await ann.call('POST', '/roles', { name: 'Op', permissions: ['accounts'] })).status).toBe(400);
@@ -158,7 +158,7 @@ test('perkwire roles sets, lists and removes a role, and explains errors', async
   expect((await cid.call('GET', '/roles')).body.data).toEqual([]);
 });
 
-test('in the browser an admin creates a role and grants it to a member, who sees only what it allows', async () => {
+test('an admin creates a role in the browser and grants it to a member, who sees only what it allows', async () => {
   const browser = await openBrowser();
   const member = await signInAs(t, 'analyst', ann.publisherId);
   const page = await openAs(browser, await signInAs(t, 'admin', ann.publisherId), base, own('/settings/roles/new'));

@@ -63,14 +63,14 @@ describe('signing in', () => {
     expect(page.body).toContain('ada@example.com');
   });
 
-  test('starts a new session and ends the browser’s previous one', async () => {
+  test("starts a new session and ends the browser's previous one", async () => {
     const first = cookieFrom(await signIn('ada@example.com'), 'perkwire_session') ?? '';
     const second = cookieFrom(await signIn('ada@example.com', password, { cookie: first }), 'perkwire_session') ?? '';
     expect(second).not.toBe(first);
     expect((await t.app.inject({ url: '/dashboard/account', headers: { cookie: first } })).statusCode).toBe(303);
   });
 
-  test('a wrong password, an unknown, a disabled and an invited account get the same response', async () => {
+  test('gives the same response for a wrong password and an unknown, disabled or invited account', async () => {
     await t.pool.query('update users set disabled = true where id = $1', [await account('gone@example.com')]);
     await createUser(t.pool, {
       email: 'new@example.com',
@@ -91,7 +91,7 @@ describe('signing in', () => {
     expect(words[0]).toBe('Wrong e-mail address or password.');
   });
 
-  test('the sixth attempt in 15 minutes answers 429, also with the right password or an unknown account', async () => {
+  test('429: rejects the sixth attempt in 15 minutes, even with the right password or an unknown account', async () => {
     await account('eve@example.com');
     for (const email of ['eve@example.com', 'ghost@example.com']) {
       const attempts = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(() => signIn(email, 'wrong password')));
@@ -104,7 +104,7 @@ describe('signing in', () => {
     expect((await signIn('eve@example.com')).statusCode).toBe(303);
   });
 
-  test('30 failures for many accounts from one address lock that address only', async () => {
+  test('locks only the client address after 30 failures for many accounts', async () => {
     await t.pool.query('delete from sign_in_failures');
     for (let count = 0; count < maxFailures.address - 1; count++)
       await recordFailure('203.0.113.9', `a${count % 10}@example.com`);
@@ -114,7 +114,7 @@ describe('signing in', () => {
     await t.pool.query('delete from sign_in_failures');
   });
 
-  test('failures lock an account for their address; only 100 from many addresses lock it for all', async () => {
+  test('locks an account for one client address, and for all only after 100 failures from many addresses', async () => {
     await t.pool.query('delete from sign_in_failures');
     await account('iris@example.com');
     for (let count = 0; count < maxFailures.pair + 1; count++) await from('203.0.113.9', 'iris@example.com');
@@ -126,7 +126,7 @@ describe('signing in', () => {
     await t.pool.query('delete from sign_in_failures');
   });
 
-  test('leads to the requested page, and never to another site', async () => {
+  test('leads to the requested page and never to another site', async () => {
     const redirect = await t.app.inject('/dashboard/account?x=1');
     expect(redirect.headers.location).toBe('/dashboard/sign-in?next=%2Fdashboard%2Faccount%3Fx%3D1');
     const to = async (next: string) =>
@@ -142,15 +142,15 @@ describe('signing in', () => {
       expect(await to(next), next).toMatch(/^\/dashboard/);
   });
 
-  test('is rejected if the form comes from another site', async () => {
+  test('rejects a form that comes from another site', async () => {
     expect((await signIn('ada@example.com', password, { origin: 'https://evil.example' })).statusCode).toBe(403);
     expect((await signIn('ada@example.com', password, { origin: 'null' })).statusCode).toBe(403);
     expect((await signIn('ada@example.com', password, { 'sec-fetch-site': 'cross-site' })).statusCode).toBe(403);
   });
 });
 
-describe('a session', () => {
-  test('ends with sign-out, after a day without requests, and seven days after sign-in', async () => {
+describe('a dashboard session', () => {
+  test('ends on sign-out, after a day without requests, and seven days after sign-in', async () => {
     const formerUser = await signInAs(t, 'analyst');
     expect((await formerUser.post('/dashboard/sign-out')).headers.location).toBe('/dashboard/sign-in');
     expect((await formerUser.get('/dashboard/account')).statusCode).toBe(303);
@@ -173,7 +173,7 @@ describe('a session', () => {
     expect((await person.get('/dashboard/account')).statusCode).toBe(303);
   });
 
-  test('ends with a changed password, which requires the current one, everywhere else', async () => {
+  test('ends when the password is changed in another session, which requires the current password', async () => {
     await account('kim@example.com');
     const [here = '', there = ''] = await Promise.all(
       [1, 2].map(async () => cookieFrom(await signIn('kim@example.com'), 'perkwire_session') ?? ''),
@@ -203,7 +203,7 @@ describe('a one-time link', () => {
   const start = (token: string, fields: Record<string, string>) => postForm(t, `${linkPath}${token}`, fields);
   const newPasswordFields = { password: 'four tall cranes', again: 'four tall cranes' };
 
-  test('creates the first operator and signs in; opening it does not use it up', async () => {
+  test('creates the first operator and signs in, and is not used up by opening it', async () => {
     const token = await createFirstOperatorLink(t.pool, nowMs);
     for (const _ of [1, 2]) expect((await t.app.inject(`${linkPath}${token}`)).statusCode).toBe(200);
     const answer = await start(token, { email: 'root@example.com', ...newPasswordFields });
@@ -214,7 +214,7 @@ describe('a one-time link', () => {
     expect((await t.app.inject(`${linkPath}${token}`)).statusCode).toBe(400);
   });
 
-  test('creates no second operator, even if it was created when there was none', async () => {
+  test('does not create a second operator, even if the link was issued before the first one existed', async () => {
     const token = await createFirstOperatorLink(t.pool, nowMs);
     const answer = await start(token, { email: 'second@example.com', ...newPasswordFields });
     expect(answer.statusCode).toBe(400);
@@ -232,7 +232,7 @@ describe('a one-time link', () => {
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([303, 400]);
   });
 
-  test("of an invitation sets that user's password, is replaced by a newer link, and expires", async () => {
+  test("sets an invited user's password, is replaced by a newer link, and expires", async () => {
     const user = await createUser(t.pool, {
       email: 'lea@example.com',
       role: 'manager',
@@ -260,20 +260,20 @@ describe('a one-time link', () => {
     expect((await person.get('/dashboard/account')).statusCode).toBe(303);
   });
 
-  test('stays valid after an address that is in use', async () => {
+  test('stays valid after an address that is already in use is entered', async () => {
     await t.pool.query("update users set disabled = true where role = 'operator'");
     const token = await createFirstOperatorLink(t.pool, nowMs);
     expect((await start(token, { email: 'ada@example.com', ...newPasswordFields })).statusCode).toBe(422);
     expect((await start(token, { email: 'fresh@example.com', ...newPasswordFields })).statusCode).toBe(303);
   });
 
-  test('that was guessed looks like an expired one', async () => {
+  test('gives the same response for a guessed token as for an expired one', async () => {
     for (const token of ['a', 'A'.repeat(43), '%00', 'x'.repeat(90)])
       expect((await t.app.inject(`${linkPath}${token}`)).statusCode, token).toBe(400);
   });
 });
 
-test('cookies are Secure and bound to this host with https', async () => {
+test('cookies are Secure and bound to the host when HTTPS is used', async () => {
   const secure = await createTestApp({
     databaseUrl: t.databaseUrl,
     config: { publicUrl: 'https://perks.test' },

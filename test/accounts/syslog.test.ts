@@ -70,7 +70,7 @@ async function receiver(take?: (socket: Socket) => void, port = 0) {
   return { messages, server, setting };
 }
 
-test('every entry of every log arrives once, in the order of its log, as RFC 5424', async () => {
+test('sends every entry once, in log order, as RFC 5424', async () => {
   const { messages, setting } = await receiver();
   await record(['one', 'two']);
   await record(['of another'], 2);
@@ -91,7 +91,7 @@ test('every entry of every log arrives once, in the order of its log, as RFC 542
   });
 });
 
-test('nothing is lost while the receiver is unavailable; the page System reports it', async () => {
+test('loses nothing while the receiver is unavailable, and reports the outage on the System page', async () => {
   const first = await receiver();
   first.server.close();
   await once(first.server, 'close');
@@ -111,7 +111,7 @@ test('nothing is lost while the receiver is unavailable; the page System reports
   expect((await system()).body).toMatch(/Activity log export to syslog[\s\S]*>working</);
 });
 
-test('entries are sent again if the receiver closes without having read them', async () => {
+test('sends entries again if the receiver closes the connection without reading them', async () => {
   const rude = await receiver((socket) => socket.destroy());
   const early = await receiver((socket) => socket.end());
   await record(['one']);
@@ -121,7 +121,7 @@ test('entries are sent again if the receiver closes without having read them', a
   expect(namesIn(kind.messages)).toEqual(['one']);
 });
 
-test('a receiver that does not respond is given up at the deadline, and no row of the log stays locked', async () => {
+test('abandons an unresponsive receiver at the deadline, and leaves no log row locked', async () => {
   const slow = await receiver(() => {});
   await record(['one']);
   const sending = sendToSyslog({
@@ -135,7 +135,7 @@ test('a receiver that does not respond is given up at the deadline, and no row o
   await failed;
 });
 
-test('only one of two processes sends', async () => {
+test('sends from only one of two processes', async () => {
   const { messages, setting } = await receiver();
   await record(['one', 'two']);
   const sent = await Promise.all([send(setting), send(setting)]);
@@ -143,7 +143,7 @@ test('only one of two processes sends', async () => {
   expect(namesIn(messages)).toEqual(['one', 'two']);
 });
 
-test('entries are sent over TLS to a receiver with a trusted certificate', async () => {
+test('sends entries over TLS to a receiver with a trusted certificate', async () => {
   const certificate = selfSigned('localhost');
   const messages: string[] = [];
   const server = tls.createServer(certificate, (socket) => {
@@ -162,7 +162,7 @@ test('entries are sent over TLS to a receiver with a trusted certificate', async
   expect(namesIn(messages)).toEqual(['one']);
 });
 
-test('entries are sent over UDP, one in each datagram', async () => {
+test('sends entries over UDP, one per datagram', async () => {
   const socket = createSocket('udp4');
   closing.push(() => socket.close());
   socket.bind(0, '127.0.0.1');
@@ -179,7 +179,7 @@ test('entries are sent over UDP, one in each datagram', async () => {
   expect(namesIn(messages)).toEqual(['one', 'two']);
 });
 
-test('an entry too long for a receiver is sent without its changes, and says so', () => {
+test('sends an entry that is too long without its changes, and marks it as shortened', () => {
   const entry = {
     publisher_id: 1,
     number: 1,

@@ -131,15 +131,15 @@ async function givePassword(name: string) {
   return { answer, cookie: cookieFrom(answer, 'perkwire_session') ?? '' };
 }
 
-test('keeps every role at every publisher, and every invitation', async () => {
+test('keeps every role and every invitation at every publisher', async () => {
   expect(before).toHaveLength(8);
   expect(after).toEqual(before);
   const { rows } = await t.pool.query('select from memberships where advertiser_id is not null');
   expect(rows).toEqual([]);
 });
 
-describe('each account signs in as before', () => {
-  test('with its password, and the access of its role', async () => {
+describe('a sign-in after the upgrade', () => {
+  test('works with the password and gives the access of the role', async () => {
     const max = (await givePassword('max')).cookie;
     expect((await get(`/dashboard/p/${shop}/offers`, max)).statusCode).toBe(200);
     expect((await get(users(shop), max)).statusCode).toBe(403);
@@ -150,7 +150,7 @@ describe('each account signs in as before', () => {
     expect(await givePassword('gone')).toMatchObject({ answer: { statusCode: 401 }, cookie: '' });
   });
 
-  test('with the code of its app, or a recovery code, and a role in each of two publishers', async () => {
+  test('works with an app code or a recovery code, and with a role in each of two publishers', async () => {
     const { rows } = await t.pool.query<{ name: string }>('select name from user_passkeys');
     expect(rows).toEqual([{ name: 'Laptop' }]);
     for (const code of [codeFrom(secret), codes[0] ?? '']) {
@@ -165,7 +165,7 @@ describe('each account signs in as before', () => {
     }
   });
 
-  test('at the OpenID provider, as the account that its identity was linked to', async () => {
+  test('works at the OpenID provider for the account that its identity was linked to', async () => {
     provider.user = { sub: 'sso-7', email: 'sso@example.com', email_verified: true };
     const begun = await get(`${oidcPath}?next=`, '');
     const back = await provider.signIn(String(begun.headers.location));
@@ -176,7 +176,7 @@ describe('each account signs in as before', () => {
     expect((await get(overview(market), cookie)).statusCode).toBe(404);
   });
 
-  test('in the browser that was signed in, whose sensitive actions need a confirmation', async () => {
+  test('continues in a browser that was signed in, and asks for a confirmation of sensitive actions', async () => {
     const cookie = `perkwire_session=${session}`;
     expect((await get(overview(shop), cookie)).statusCode).toBe(200);
     const { rows } = await t.pool.query(
@@ -188,7 +188,7 @@ describe('each account signs in as before', () => {
   });
 });
 
-test('an open invitation is accepted, with an existing sign-in or by setting a password', async () => {
+test('accepts a pending invitation with an existing sign-in or a new password', async () => {
   const max = `perkwire_session=${session}`;
   expect((await postForm(t, linkPath + invitation, { answer: 'accept' }, { cookie: max })).statusCode).toBe(303);
   expect((await get(`/dashboard/p/${market}/offers/new`, max)).statusCode).toBe(200);
@@ -198,7 +198,7 @@ test('an open invitation is accepted, with an existing sign-in or by setting a p
   expect((await get(`/dashboard/p/${market}/offers/new`, cookie)).statusCode).toBe(403);
 });
 
-test('keys have the same permissions and restrictions as before', async () => {
+test('keeps the permissions and restrictions of keys', async () => {
   const call = async (key: string, method: 'GET' | 'POST', path: string): Promise<number> => {
     const headers = { authorization: `Bearer ${key}` };
     return (await t.app.inject({ method, url: path, headers, ...(method === 'POST' && { payload: {} }) })).statusCode;

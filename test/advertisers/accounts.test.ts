@@ -21,8 +21,8 @@ const proposed = { landing_url: 'https://own.example/new', offer_description: ''
 const draftsOf = async (advertiser: TestAdvertiser) =>
   (await call('GET', `drafts?advertiser_id=${advertiser.id}`)).body.data as { id: number; state: string }[];
 
-describe('an account of an advertiser', () => {
-  test('is invited by an admin, sets a password, and lands on its campaigns', async () => {
+describe("an advertiser's account", () => {
+  test('is invited by an admin, sets a password, and opens its campaigns', async () => {
     const path = `/dashboard/p/${t.publisher.id}/advertisers/${own.id}/users`;
     const invited = await admin.post(path, { email: 'new@advertiser.example', role: 'advertiser' });
     const link = /\/dashboard\/start\/[\w-]+/.exec(invited.body)?.[0] ?? '';
@@ -39,7 +39,7 @@ describe('an account of an advertiser', () => {
     expect((await admin.get(path)).body).toContain('new@advertiser.example');
   });
 
-  test('opens no page of a publisher, of operators or of another advertiser', async () => {
+  test('cannot open pages of a publisher, of operators or of another advertiser', async () => {
     const { id } = t.publisher;
     for (const path of [`/dashboard/p/${id}/overview`, `/dashboard/p/${id}/offers`, `/dashboard/p/${id}/drafts`])
       expect((await own.user.get(path)).statusCode).toBe(404);
@@ -59,7 +59,7 @@ describe('an account of an advertiser', () => {
     expect((await own.user.get('/dashboard/account')).statusCode).toBe(200);
   });
 
-  test('sees the rows of another advertiser as unknown ones', async () => {
+  test("gets the same response for another advertiser's rows as for unknown ones", async () => {
     for (const [path, its] of [
       [`/campaigns/${own.campaign}`, `/campaigns/${other.campaign}`],
       [`/offers/${own.offer}`, `/offers/${other.offer}`],
@@ -75,7 +75,7 @@ describe('an account of an advertiser', () => {
     expect(await draftsOf(own)).toEqual([]);
   });
 
-  test('sees neither the drafts of another nor those of the publisher', async () => {
+  test('sees no drafts of another advertiser or of the publisher', async () => {
     await other.user.post(pathOf(other, `/campaigns/${other.campaign}`), proposed);
     const [theirs] = await draftsOf(other);
     const ofPublisher = await call('POST', 'drafts', {
@@ -91,7 +91,7 @@ describe('an account of an advertiser', () => {
     expect((await own.user.get(pathOf(own, '/drafts'))).body).not.toContain('The publisher’s idea');
   });
 
-  test('proposes, and what is live stays until the publisher approves', async () => {
+  test('proposes changes, which go live only after the publisher approves them', async () => {
     const sent = await own.user.post(pathOf(own, `/campaigns/${own.campaign}`), proposed);
     expect(sent.statusCode).toBe(303);
     const [draft] = (await draftsOf(own)) as [{ id: number; state: string }];
@@ -107,14 +107,14 @@ describe('an account of an advertiser', () => {
     expect(log.body).not.toContain('demo-key');
   });
 
-  test('is told at the field what is wrong', async () => {
+  test('sees errors at the fields that caused them', async () => {
     const wrong = { ...proposed, landing_url: 'http://own.example', start_at: 'Friday' };
     const answer = await own.user.post(pathOf(own, `/campaigns/${own.campaign}`), wrong);
     expect(answer.statusCode).toBe(422);
     expect(answer.body).toContain('Friday');
   });
 
-  test('loses its pages in the moment it is removed', async () => {
+  test('loses access to its pages as soon as it is removed', async () => {
     const user = await signInAs(t, 'advertiser', null, own.id);
     expect((await user.get(pathOf(own))).statusCode).toBe(200);
     const path = `/dashboard/p/${t.publisher.id}/advertisers/${own.id}/users/${user.userId}`;
@@ -123,7 +123,7 @@ describe('an account of an advertiser', () => {
   });
 });
 
-test('rules approve by themselves: of a trusted advertiser all, else what changes only dates', async () => {
+test('all changes of a trusted advertiser, or changes of dates only, can be approved automatically', async () => {
   const campaign = (await call('GET', `campaigns/${other.campaign}`)).body.data;
   const stateAfter = async (fields: object): Promise<string | undefined> => {
     const { landing_url, offer_description } = (await call('GET', `campaigns/${other.campaign}`)).body.data;
@@ -148,7 +148,7 @@ test('rules approve by themselves: of a trusted advertiser all, else what change
   expect(await stateAfter({ landing_url: 'https://y.example/' })).toBe('live');
 });
 
-test('admins of another publisher see no accounts of an advertiser', async () => {
+test("admins of another publisher do not see an advertiser's accounts", async () => {
   const { rows } = await t.pool.query(
     `insert into publishers (name, sdk_id, created_at, updated_at)
     values ('Other', 'ffffffffffffffff', now(), now()) returning id`,

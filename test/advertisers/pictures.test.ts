@@ -63,8 +63,8 @@ const manyMore = `with made as (
       proposer_id, proposed_by, created_at, updated_at from drafts, generate_series(2, 50) returning id
   ) insert into draft_pictures (draft_id, bytes) select id, '\\x00' from made`;
 
-describe('a picture that an advertiser hands in', () => {
-  test('waits, is shown to both sides, is live once it is approved, and is taken back', async () => {
+describe('an image that an advertiser proposes', () => {
+  test('is visible to both sides while it waits, goes live once it is approved, and can be reverted', async () => {
     const before = await picturesOf(own.offer);
     expect((await propose()).headers.location).toMatch(/\/drafts\/\d+$/);
     const draft = await draftOf();
@@ -97,7 +97,7 @@ describe('a picture that an advertiser hands in', () => {
     expect(await picturesOf(own.offer)).toEqual(before);
   });
 
-  test('is live at once for a trusted advertiser', async () => {
+  test('is live immediately for a trusted advertiser', async () => {
     await call('PATCH', `advertisers/${own.id}`, { trusted: true });
     await propose();
     await call('PATCH', `advertisers/${own.id}`, { trusted: false });
@@ -106,7 +106,7 @@ describe('a picture that an advertiser hands in', () => {
     expect((await t.app.inject(`/images/${row_id}.png`)).statusCode).toBe(200);
   });
 
-  test('can be approved after it was refused; withdrawn, nothing of it is left', async () => {
+  test('can be approved after it was refused, and is deleted when it is withdrawn', async () => {
     await propose();
     const { id } = await draftOf();
     await call('POST', `drafts/${id}/refuse`, { reason: 'Too dark.' });
@@ -118,7 +118,7 @@ describe('a picture that an advertiser hands in', () => {
     expect(await countKept()).toBe(0);
   });
 
-  test('is checked as every upload is: what is hostile, broken or too large leaves nothing', async () => {
+  test('is validated like any upload, and is not stored if it is malicious, broken or too large', async () => {
     const huge = await sharp({ create: { width: 20_001, height: 1, channels: 3, background: 'red' } })
       .png()
       .toBuffer();
@@ -139,7 +139,7 @@ describe('a picture that an advertiser hands in', () => {
     expect([await countKept(), await draftOf()]).toEqual([0, undefined]);
   });
 
-  test('422: one elsewhere that is refused is shown again as it was typed', async () => {
+  test('422: keeps the entered values when an external image is rejected', async () => {
     const typed = { url: 'https://pictures.example/a.png', type: 'webp', width: '0', height: '321' };
     const path = pathOf(own, `/offers/${own.offer}/pictures`);
     const { statusCode, body } = await own.user.post(path, { creative_type: 'hero_image', ...typed });
@@ -150,7 +150,7 @@ describe('a picture that an advertiser hands in', () => {
     expect(body).toMatch(/name="width"[^>]*aria-invalid/);
   });
 
-  test('404: for an offer of another, and by another', async () => {
+  test('404: cannot be proposed for or by another advertiser', async () => {
     expect((await upload(own.user, pathOf(own, `/offers/${other.offer}/pictures`), png)).statusCode).toBe(404);
     expect((await upload(own.user, pathOf(other, `/offers/${other.offer}/pictures`), png)).statusCode).toBe(404);
     await propose();
@@ -160,7 +160,7 @@ describe('a picture that an advertiser hands in', () => {
     expect((await own.user.get(pathOf(own, `/drafts/${id}/picture`))).statusCode).toBe(200);
   });
 
-  test('is one of fifty that may wait', async () => {
+  test('counts towards the limit of fifty waiting images', async () => {
     await propose();
     await t.pool.query(manyMore);
     expect(await countKept()).toBe(50);
@@ -169,7 +169,7 @@ describe('a picture that an advertiser hands in', () => {
   });
 });
 
-test('a picture that somebody of a publisher uploads waits, too, where changes need approval', async () => {
+test("an image uploaded by a publisher's user also waits if changes need approval", async () => {
   await call('PATCH', `publishers/${t.publisher.id}`, { approval_required: true });
   const manager = await signInAs(t, 'manager');
   const sent = await upload(manager, `/dashboard/p/${t.publisher.id}/offers/${own.offer}/pictures`, png);
@@ -179,7 +179,7 @@ test('a picture that somebody of a publisher uploads waits, too, where changes n
   expect((await call('POST', `drafts/${id}/approve`, {})).body.data.state).toBe('live');
 });
 
-describe('the first picture of a new offer', () => {
+describe('the first image of a new offer', () => {
   const fields = { title: 'New, with a picture', cta_yes: 'Yes', cta_no: 'No', weight: '1' };
   const newOffer = (campaign = own.campaign, bytes = png, type?: string) =>
     upload(own.user, pathOf(own, '/offers'), bytes, type, { ...fields, campaign_id: String(campaign) });
@@ -195,7 +195,7 @@ describe('the first picture of a new offer', () => {
     expect([await countKept(), (await draftOf()).has_picture]).toEqual([0, false]);
   };
 
-  test('of an advertiser waits with it, is shown to both sides, is live and taken back with it', async () => {
+  test('from an advertiser waits with the offer, is visible to both sides, and goes live with it', async () => {
     const form = await own.user.get(pathOf(own, `/offers/new?campaign_id=${own.campaign}`));
     expect(form.body).toMatch(/<form[^>]*enctype="multipart\/form-data"[\s\S]*type="file"[^>]*name="image"/);
     const before = await countOffers();
@@ -221,7 +221,7 @@ describe('the first picture of a new offer', () => {
     expect(await picturesOf(live.row_id)).toEqual([]);
   });
 
-  test('of a manager is not lost where changes need approval, and is live at its time', async () => {
+  test('from a manager is kept when changes need approval, and goes live at the scheduled time', async () => {
     await call('PATCH', `publishers/${t.publisher.id}`, { approval_required: true });
     const manager = await signInAs(t, 'manager');
     const given = { ...fields, campaign_id: String(own.campaign) };
@@ -239,14 +239,14 @@ describe('the first picture of a new offer', () => {
     await expectBoth((await draftOf()).row_id);
   });
 
-  test('of a trusted advertiser is live with it at once', async () => {
+  test('from a trusted advertiser is live immediately with the offer', async () => {
     await call('PATCH', `advertisers/${own.id}`, { trusted: true });
     await newOffer();
     await call('PATCH', `advertisers/${own.id}`, { trusted: false });
     await expectBoth((await draftOf()).row_id);
   });
 
-  test('is dropped with a draft that is withdrawn, and one of fifty that may wait', async () => {
+  test('is deleted when the draft is withdrawn, and counts towards the limit of fifty waiting images', async () => {
     await newOffer();
     await own.user.post(pathOf(own, `/drafts/${await idOf()}/withdraw`));
     expect([await countKept(), (await draftOf()).has_picture]).toEqual([0, false]);
@@ -258,7 +258,7 @@ describe('the first picture of a new offer', () => {
     expect(refused.body).toContain('50 images are already waiting');
   });
 
-  test('that was dropped since its draft was refused long ago keeps the offer from going live', async () => {
+  test('prevents the offer from going live if it was deleted long after its draft was refused', async () => {
     await newOffer();
     const id = await idOf();
     await call('POST', `drafts/${id}/refuse`, { reason: 'Too dark.' });
@@ -268,7 +268,7 @@ describe('the first picture of a new offer', () => {
     expect((await admin.get(`/dashboard/p/${t.publisher.id}/drafts/${id}/picture`)).statusCode).toBe(404);
   });
 
-  test('422 and 404: hostile bytes, an existing offer, and the campaign of another leave nothing', async () => {
+  test("422 and 404: stores nothing for malicious bytes, an existing offer or another advertiser's campaign", async () => {
     const before = await countOffers();
     const hostile = await newOffer(own.campaign, Buffer.from('<script>alert(1)</script>'));
     expect([hostile.statusCode, hostile.body.includes(fields.title)]).toEqual([422, true]);
@@ -280,7 +280,7 @@ describe('the first picture of a new offer', () => {
   });
 });
 
-test('a picture that the release before has kept, without its type, is shown and goes live', async () => {
+test('an image that the previous release stored without its type is shown and goes live', async () => {
   await propose();
   await t.pool.query('update draft_pictures set type = null, width = null, height = null');
   const { id } = await draftOf();
@@ -289,14 +289,14 @@ test('a picture that the release before has kept, without its type, is shown and
   expect((await call('POST', `drafts/${id}/approve`, {})).body.data.state).toBe('live');
 });
 
-test('a draft of a picture without a URL or a file is refused', async () => {
+test('an image draft without a URL or a file is rejected', async () => {
   const changes = { offer_id: own.offer, creative_type: 'hero_image', type: 'png', width: 1, height: 1, url: null };
   const { status, details } = await call('POST', 'drafts', { resource: 'creatives', changes });
   expect([status, details]).toMatchObject([400, [{ path: '/url' }]]);
 });
 
 describe('the dates of a campaign', () => {
-  test('are typed in the time zone of the publisher, which is named', async () => {
+  test("are entered in the publisher's time zone, which is shown", async () => {
     await call('PATCH', `publishers/${t.publisher.id}`, { time_zone: 'Europe/Berlin' });
     const { landing_url, offer_description } = (await call('GET', `campaigns/${own.campaign}`)).body.data;
     const path = pathOf(own, `/campaigns/${own.campaign}`);
@@ -311,7 +311,7 @@ describe('the dates of a campaign', () => {
     expect(body).toContain('Europe/Berlin time');
   });
 
-  test('that are not touched change nothing, however they are stored', async () => {
+  test('stay unchanged if they are not edited, whatever their stored format', async () => {
     const { rules, landing_url, offer_description } = (await call('GET', `campaigns/${own.campaign}`)).body.data;
     const schedule = { start_at: '2026-01-01T00:00:30Z', end_at: '2031-01-01T00:00:00-08:00' };
     await call('PATCH', `campaigns/${own.campaign}`, { rules: { ...rules, schedule } });

@@ -51,7 +51,7 @@ const report = (query = '', as = call, { id } = own) => as('GET', `advertisers/$
 const sumsOf = (rows: { name: string; impressions: number; spent: number }[]) =>
   rows.map(({ name, impressions, spent }) => [name, impressions, spent]);
 
-test('has the sums of its campaigns at every publisher that shows them, by campaign, publisher or day', async () => {
+test("an advertiser's report sums up its campaigns at every publisher, by campaign, publisher or day", async () => {
   const { name } = (await call('GET', `campaigns/${own.campaign}`)).body.data;
   const byCampaign = (await report()).body.data;
   expect(sumsOf(byCampaign.rows)).toEqual([[name, 1020, 5]]);
@@ -65,20 +65,20 @@ test('has the sums of its campaigns at every publisher that shows them, by campa
   expect(byDay.reduce((sum: number, row: { impressions: number }) => sum + row.impressions, 0)).toBe(1020);
 });
 
-test('is what the page of its accounts shows', async () => {
+test("the report matches the report page of the advertiser's accounts", async () => {
   const { body } = await own.user.get(pathOf(own, '/reports/csv'));
   const [row] = (await report()).body.data.rows;
   expect(body).toContain(`"${row.name}",${row.currency},${row.impressions},${row.clicks},${row.conversions},5.000000`);
 });
 
-test('a key of its campaigns reads these alone, and changes nothing', async () => {
+test("a key limited to the advertiser's campaigns reads only their report and changes nothing", async () => {
   const key = await ofKey({ campaigns: [own.campaign], read_only: true });
   expect((await report('', key)).body).toEqual((await report()).body);
   expect((await report('', key, other)).status).toBe(404);
   expect((await key('GET', `campaigns/${own.campaign}`)).status).toBe(403);
 });
 
-test('404: another advertiser for a limited key, one of another publisher, one that is not there', async () => {
+test("404: rejects unknown advertisers, another publisher's, and those outside a key's limits", async () => {
   expect((await report('', callsOf(t, foreign))).status).toBe(404);
   const { rows } = await t.pool.query<{ id: number }>(
     "insert into advertisers (publisher_id, name) values ($1, 'Elsewhere') returning id",
@@ -88,7 +88,7 @@ test('404: another advertiser for a limited key, one of another publisher, one t
     expect((await call('GET', `advertisers/${id}/report`)).status, String(id)).toBe(404);
 });
 
-test('403: a key without reports, or one that is limited to placements; 400: what is no day or grouping', async () => {
+test('400 and 403: rejects an invalid day or grouping, and keys without reports or with placement limits', async () => {
   expect((await report('', callsOf(t, await keyWith(t, ['offers/management'])))).status).toBe(403);
   expect((await report('', await ofKey({ placements: ['checkout'] }))).status).toBe(403);
   for (const query of ['?from=yesterday', '?by=placement', '?from=2026-13-45', '?from=2026-02-01&to=2026-01-01'])

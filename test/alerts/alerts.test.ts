@@ -46,7 +46,7 @@ const textOf = (body: string): string => body.replaceAll(/<[^>]*>/g, ' ').replac
 const emailOf = async ({ userId }: TestUser): Promise<string> =>
   (await t.pool.query<{ email: string }>('select email from users where id = $1', [userId])).rows[0]?.email ?? '';
 
-test('an endpoint fails and the right person is told, once', async () => {
+test('alerts the right person once when an endpoint fails', async () => {
   const me = await addManager(t);
   const [admin, other] = [await signInAs(t, 'admin', me.id), await signInAs(t, 'manager', me.id)];
   const [shop, channel] = [await hook((response) => void response.writeHead(500).end()), await hook()];
@@ -118,7 +118,7 @@ test('an endpoint fails and the right person is told, once', async () => {
   await page.waitForURL(`**/settings/webhooks/${endpointId}`);
 });
 
-test('a placement that earns half of last week is told once, and again after it had recovered', async () => {
+test("alerts once when a placement earns half of last week's revenue, and again after a recovery", async () => {
   const nowMs = Date.UTC(2026, 10, 18, 15, 20);
   await t.pool.query("select create_report_partitions('2026-11-01', '2026-11-30')");
   const hour = (back: number, fact: object) => ({
@@ -166,7 +166,7 @@ test('a placement that earns half of last week is told once, and again after it 
   expect((await analyst.get(link)).statusCode).toBe(200);
 });
 
-test('80% of a budget is told once for its period, and not beside 100%', async () => {
+test('alerts once per period at 80% of a budget, and not in addition to the alert at 100%', async () => {
   const nowMs = Date.now();
   await t.pool.query(`update campaigns set rules = $1 where id = 1`, [
     { total_caps: [{ metric: 'budget', per: 'day', limit: 10 }] },
@@ -193,7 +193,7 @@ test('80% of a budget is told once for its period, and not beside 100%', async (
   expect(await told()).toBe(1);
 });
 
-test('what is only reserved of a budget is told as no use of it', async () => {
+test('does not count reserved budget as spent', async () => {
   const nowMs = Date.now();
   await t.pool.query('update campaigns set rules = $1 where id = 3', [
     { total_caps: [{ metric: 'budget', per: 'day', limit: 10 }] },
@@ -209,7 +209,7 @@ test('what is only reserved of a budget is told as no use of it', async () => {
   expect((await t.pool.query("select from alerts where kind like 'budget.%' and subject = '3'")).rowCount).toBe(0);
 });
 
-test('80% of a budget is told for the campaign and for each publisher with one of its own', async () => {
+test('alerts at 80% of the budget of a campaign and of each publisher that has its own budget', async () => {
   const nowMs = Date.now();
   const day = { metric: 'budget', per: 'day', limit: 10 };
   const manager = await addManager(t);
@@ -237,7 +237,7 @@ test('80% of a budget is told for the campaign and for each publisher with one o
   expect(rows).toEqual([{ publisher_id: t.publisher.id, count: 2 }]);
 });
 
-test('a channel at a private address is refused, and one that does not answer is not added', async () => {
+test('rejects a channel at a private address, and does not add one that does not respond', async () => {
   const manager = await signInAs(t, 'manager');
   const add = (url: string, more: Record<string, string> = {}) =>
     manager.post(`/dashboard/p/${t.publisher.id}/alerts/channels`, { name: 'x', kinds: 'budget.80', url, ...more });
@@ -254,7 +254,7 @@ test('a channel at a private address is refused, and one that does not answer is
   expect((await t.pool.query("select from alert_rules where name = 'x'")).rowCount).toBe(0);
 });
 
-test('a channel that is refused, also for too many tests, is shown as it was typed', async () => {
+test('keeps the entered values of a rejected channel, including after too many tests', async () => {
   const { id } = await addManager(t);
   const admin = await signInAs(t, 'admin', id);
   const { url } = await hook((response) => void response.writeHead(500).end());
@@ -286,7 +286,7 @@ test('a channel that is refused, also for too many tests, is shown as it was typ
   }
 });
 
-test('what came after the inbox was opened stays unread', async () => {
+test('keeps alerts unread that arrive after the inbox was opened', async () => {
   const { id } = await addManager(t);
   const analyst = await signInAs(t, 'analyst', id);
   const inbox = `/dashboard/p/${id}/alerts`;
@@ -304,7 +304,7 @@ test('what came after the inbox was opened stays unread', async () => {
   expect(textOf((await analyst.get(inbox)).body)).toContain('1 new');
 });
 
-test('a user who lost access gets no mail, and a mail that was not taken is sent again', async () => {
+test('sends no mail to a user who has lost access, and retries a rejected mail', async () => {
   const [manager, gone] = [await signInAs(t, 'manager'), await signInAs(t, 'manager')];
   for (const user of [manager, gone])
     await user.post(`/dashboard/p/${t.publisher.id}/alerts/mail`, { kinds: 'campaign.ended' });
@@ -324,7 +324,7 @@ test('a user who lost access gets no mail, and a mail that was not taken is sent
   expect(await send(nowMs + dayMs)).toBe(0);
 });
 
-test('the end of a key is told of 30, 7 and 1 days before, as far as it was made before that', async () => {
+test('warns 30, 7 and 1 days before a key expires, except for times before it was created', async () => {
   const manager = await addManager(t);
   const endMs = Date.parse('2031-03-01T12:00:00Z');
   const add = (name: string, createdAtMs: number) =>

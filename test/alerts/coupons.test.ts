@@ -36,7 +36,7 @@ const told = async (offerId: number, nowMs = Date.now()): Promise<string[]> => {
   return rows.map(({ kind, left, over }) => `${kind} ${left}${over ? ' over' : ''}`);
 };
 
-test('codes that run low, and an offer without any, are told of once', async () => {
+test('alerts once for low coupon stock and once for an offer without codes', async () => {
   await add(1, 10);
   expect(await told(1)).toEqual([]);
   await give(1, 9);
@@ -51,7 +51,7 @@ test('codes that run low, and an offer without any, are told of once', async () 
   expect(inbox).toContain('The offer is paused until you add codes.');
 });
 
-test('codes that stay low although some are added are not told of again, those that run low later are', async () => {
+test('does not repeat the alert if a refill leaves stock low, but alerts again if stock runs low later', async () => {
   await add(2, 100);
   await give(2, 99);
   expect(await told(2)).toEqual(['coupons.low 1']);
@@ -63,7 +63,7 @@ test('codes that stay low although some are added are not told of again, those t
   expect(await told(2)).toEqual(['coupons.low 1 over', 'coupons.low 2']);
 });
 
-test('codes are told of as low also where there are as many as before', async () => {
+test('alerts on low stock even if the number of codes has not changed', async () => {
   await add(3, 10);
   await give(3, 9);
   expect(await told(3)).toEqual(['coupons.low 1']);
@@ -73,7 +73,7 @@ test('codes are told of as low also where there are as many as before', async ()
   expect(await told(3)).toEqual(['coupons.low 1 over', 'coupons.empty 0 over', 'coupons.low 1']);
 });
 
-test('codes that are low at today’s rate are told of once, also when the rate of a new day is not known', async () => {
+test("alerts once on stock that is low at today's rate, even if a new day's rate is unknown", async () => {
   const noonMs = Math.floor(Date.now() / dayMs) * dayMs + dayMs / 2;
   await add(4, 100);
   await t.pool.query('update coupon_pools set low_hours = 24 where offer_id = 4');

@@ -28,7 +28,7 @@ const operations = Object.entries(description.paths).flatMap(([path, methods]) =
   Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, method, operation })),
 );
 
-test('no body of a change has a default, which generated clients would send in place of what is stored', () => {
+test('PATCH bodies have no defaults, so that generated clients do not overwrite stored values', () => {
   const patches = operations.filter(({ method }) => method === 'patch');
   expect(patches.length).toBeGreaterThan(12);
   expect(patches.flatMap(({ name, operation }) => defaultsIn(operation.requestBody, name))).toEqual([]);
@@ -47,7 +47,7 @@ const numbers = new RegExp(
 );
 const flags = /^(dry_run|prune|removed|active|stopped|\w+_enabled|is_\w+|test_mode)$/;
 
-test('a query parameter that is a whole number is described as an integer, true or false as a boolean', () => {
+test('query parameters for whole numbers are described as integers, and true or false as booleans', () => {
   expect(queryParameters.length).toBeGreaterThan(150);
   const texts = queryParameters.filter(({ schema }) => schema?.type === 'string' && schema.anyOf === undefined);
   const wrong = texts.filter(
@@ -59,7 +59,7 @@ test('a query parameter that is a whole number is described as an integer, true 
   expect(wrong.map(({ at, name, schema }) => `${at}: ${name} ${schema?.pattern}`)).toEqual([]);
 });
 
-test('every parameter is of one plain type, for nothing else comes in an address', () => {
+test('every query parameter has a single primitive type', () => {
   const plain = ['string', 'integer', 'boolean'];
   const isPlain = ({ type, anyOf = [], $ref, ...rest }: Schema): boolean =>
     $ref !== undefined || plain.includes(`${type}`) || anyOf.some(isPlain) || Object.keys(rest).length === 0;

@@ -31,7 +31,7 @@ const table = [
 
 const [start, end] = [/<!-- modules:.*-->\n/, '<!-- /modules -->'];
 
-test('the table of modules is that of the list, the last one on top', () => {
+test('the module table matches the module list, with the last module on top', () => {
   expect(order.filter((module) => holds(module) === '')).toEqual([]);
   const text = readText(document);
   const from = (start.exec(text)?.index ?? 0) + (start.exec(text)?.[0].length ?? 0);
@@ -43,6 +43,6 @@ test('the table of modules is that of the list, the last one on top', () => {
     );
 });
 
-test('the architecture is read in one sitting: at most 1700 words', () => {
+test('the architecture document has at most 1700 words', () => {
   expect(readText(document).split(/\s+/).length).toBeLessThanOrEqual(1700);
 });

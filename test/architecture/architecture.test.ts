@@ -36,34 +36,34 @@ function lines(paths: Iterable<string>, breaks: (line: string, path: string) => 
   );
 }
 
-describe('the decision is pure', () => {
+describe('the pure decision', () => {
   const modules = 'fs|net|http|https|http2|tls|dns|dgram|child_process|cluster|worker_threads|process|readline|timers';
   const packages = 'pg|fastify|@fastify|undici|pino';
   const io = new RegExp(`^(node:(${modules})\\b|(${packages})(/|$)|src/platform/db/)`);
 
-  test('it loads nothing that does I/O, not even by way of another file', () => {
+  test('does not import I/O, not even indirectly', () => {
     expect(loadedBy('src/decision/').filter(({ target }) => io.test(target))).toEqual([]);
   });
 
-  test('it names no database code, not even for a type', () => {
+  test('does not import database code, not even types', () => {
     const direct = filesIn('src/decision/').flatMap((path) => importsOf(path).map(({ target }) => target));
     expect(direct.filter((target) => io.test(target))).toEqual([]);
   });
 
-  test('it has no clock and no randomness of its own', () => {
+  test('uses no clock or randomness except its arguments', () => {
     const own = /\b(Date\.now|new Date\(\)|performance\.now|Math\.random|random(Bytes|UUID|Int)|getRandomValues)/;
     expect(lines(filesIn('src/decision/'), (line) => own.test(line))).toEqual([]);
   });
 });
 
-test('the dispatcher loads no web framework, not even by way of another file', () => {
+test('the dispatcher does not import a web framework, not even indirectly', () => {
   const framework = /^(fastify|@fastify\/.*)$/;
   expect(loadedBy('src/webhooks/dispatcher/').filter(({ target }) => framework.test(target))).toEqual([]);
   const named = filesIn('src/webhooks/dispatcher/').flatMap((path) => importsOf(path).map(({ target }) => target));
   expect(named.filter((target) => framework.test(target))).toEqual([]);
 });
 
-test('only the entry points touch the process', () => {
+test('only the entry points use the process object', () => {
   const isEmbedded = (path: string) => path.startsWith('src/embedded/');
   const isEntry = (path: string) =>
     path === 'src/server.ts' || path === 'src/perkwire.ts' || (path.startsWith('src/demo/') && !isEmbedded(path));
@@ -90,11 +90,11 @@ test('only the entry points touch the process', () => {
   expect(byImport).toEqual([]);
 });
 
-test('nothing is exported by default', () => {
+test('no file has a default export', () => {
   expect(lines(sources.keys(), (line) => /^\s*export\s+default\b|\bas\s+default\b/.test(line))).toEqual([]);
 });
 
-test('imports of own files resolve and end in .ts', () => {
+test('local imports resolve and end in .ts', () => {
   const own = [...sources.keys()].flatMap((path) => importsOf(path).map(({ target }) => ({ from: path, target })));
   const broken = own.filter(({ target }) => target.startsWith('src/') && !sources.has(target));
   expect(own.length).toBeGreaterThan(50);

@@ -40,7 +40,7 @@ function parseConfigurationPage(): Variable[] {
   );
 }
 
-test('every variable has a default and a description of one line', () => {
+test('every variable has a default and a one-line description', () => {
   expect(variables.length).toBeGreaterThan(10);
   for (const { name, default: value, description } of variables) {
     expect(value, name).not.toBe('undefined');
@@ -49,13 +49,13 @@ test('every variable has a default and a description of one line', () => {
 });
 
 describe('.env.example', () => {
-  test('has every variable with its default and description, in order, and after them those of docker compose', () => {
+  test('lists every variable with default and description in order, followed by those of Docker Compose', () => {
     const found = parseEnvExample();
     expect(found.slice(0, variables.length).map(({ comment: _, ...variable }) => variable)).toEqual(variables);
     expect(found.slice(variables.length).map(({ name }) => name)).toEqual(composeOnly);
   });
 
-  test('holds no secret, but the command that makes one', () => {
+  test('contains no secrets, only the commands that generate them', () => {
     const found = parseEnvExample().filter(({ name }) => [...secrets, 'POSTGRES_PASSWORD'].includes(name));
     expect(found).toHaveLength(4);
     for (const variable of found) {
@@ -65,26 +65,26 @@ describe('.env.example', () => {
   });
 });
 
-test('docs/configuration.md has every variable with its default and description, in order', () => {
+test('docs/configuration.md lists every variable with its default and description in order', () => {
   expect(parseConfigurationPage()).toEqual(variables);
 });
 
 describe('docker-compose.yml', () => {
   const compose = read('docker-compose.yml');
 
-  test('hands every variable to the processes, except the folder of the embedded database', () => {
+  test('passes every variable to the processes, except the directory of the embedded database', () => {
     const named = new Set([...compose.matchAll(/^ +([A-Z0-9_]+):/gm)].map(([, name]) => name));
     expect(variables.filter(({ name }) => !named.has(name)).map(({ name }) => name)).toEqual(['DATA_DIR']);
   });
 
-  test('reads no variable that .env.example leaves out, and does not start without secrets and PUBLIC_URL', () => {
+  test('uses only variables in .env.example, and requires the secrets and PUBLIC_URL', () => {
     const used = new Set([...compose.matchAll(/\$\{(\w+)/g)].map(([, name]) => name));
     expect([...used].sort()).toEqual([...secrets, ...composeOnly, 'PUBLIC_URL', 'TRUST_PROXY'].sort());
     const required = new Set([...compose.matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name));
     expect([...required].sort()).toEqual([...secrets, 'POSTGRES_PASSWORD', 'PUBLIC_URL'].sort());
   });
 
-  test('builds its image once, pins the others to an exact version, and publishes one port', () => {
+  test('builds one image, pins the others to an exact version, and publishes one port', () => {
     expect([...compose.matchAll(/^ +build:/gm)]).toHaveLength(1);
     const images = [...compose.matchAll(/^ +image: (\S+)/gm), ...read('Dockerfile').matchAll(/^FROM (\w+:\S+)/gm)];
     const foreign = images.map(([, name = '']) => name).filter((name) => name !== 'perkwire');
@@ -97,7 +97,7 @@ describe('docker-compose.yml', () => {
     expect(renovate.enabledManagers).toEqual(expect.arrayContaining(['dockerfile', 'docker-compose']));
   });
 
-  test('gives no container capabilities, new privileges or files that it need not change', () => {
+  test('gives containers no capabilities, new privileges or unnecessary write access', () => {
     const [, services = ''] = compose.split('\nservices:\n');
     const blocks = services.split(/^ {2}(?=\w)/m).filter((block) => /^\w+:\n {4}/.test(block));
     const foreign = blocks.filter((block) => !block.includes('<<: *perkwire') && block.includes('image:'));
@@ -112,7 +112,7 @@ describe('docker-compose.yml', () => {
   });
 });
 
-test('operations.md recommends the settings of Patroni that failovers are measured with', () => {
+test('operations.md recommends the Patroni settings that the failover measurements use', () => {
   const [, section = ''] = read('docs/operations.md').split('### Replicated PostgreSQL');
   const [, block = ''] = /```yaml\n([^`]*)```/.exec(section) ?? [];
   const documented = [...block.matchAll(/^ *(\w+): *(\w+)/gm)].map(([, name, value]) => [name, value]);

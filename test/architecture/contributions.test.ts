@@ -43,7 +43,7 @@ const comparable = (contributions: Contributions) => {
   };
 };
 
-test('the order of the list of modules changes nothing', () => {
+test('the order of the module list does not affect what modules contribute', () => {
   const { modules } = t.contributions;
   const expected = comparable(t.contributions);
   expect(expected.additions.length).toBeGreaterThan(2);
@@ -52,7 +52,7 @@ test('the order of the list of modules changes nothing', () => {
     expect(comparable(assembled(shuffled(modules, seed))), `seed ${seed}`).toEqual(expected);
 });
 
-test('routes are documented the same in whatever order modules are listed', async () => {
+test('the order of the module list does not affect the API description', async () => {
   const contributions = assembled(shuffled(t.contributions.modules, firstSeed));
   const app = await buildApp({ contributions, deps: t.deps, serveApi: true });
   const [described, expected] = await Promise.all([app.inject('/docs/json'), t.app.inject('/docs/json')]);
@@ -61,12 +61,12 @@ test('routes are documented the same in whatever order modules are listed', asyn
   expect(described.body === expected.body, `seed ${firstSeed}`).toBe(true);
 });
 
-test('ranks of modules differ', () => {
+test('every module has a unique rank', () => {
   const ranks = t.contributions.modules.map(({ rank }) => rank);
   expect(new Set(ranks).size).toBe(ranks.length);
 });
 
-describe('two modules that contribute the same', () => {
+describe('two modules with the same contribution', () => {
   const toys = createToys([]);
   const additions = { fields: { age: {} as never }, read: async () => () => ({}), warn: async () => [] };
   const cases: readonly [key: string, Omit<Module, 'name' | 'rank'>][] = [
@@ -83,7 +83,7 @@ describe('two modules that contribute the same', () => {
     ['contribution examples', { examples: { keys: {}, values: {} } as never }],
   ];
 
-  test.each(cases)('are refused by both names: %s', (key, contribution) => {
+  test.each(cases)('are rejected with an error that names both: %s', (key, contribution) => {
     const [first, second] = ['balls', 'kites'].map((name, rank) => ({ name, rank, ...contribution })) as [
       Module,
       Module,
@@ -91,7 +91,7 @@ describe('two modules that contribute the same', () => {
     expect(() => assembled([second, first])).toThrow(`the modules balls and kites both contribute the ${key}`);
   });
 
-  test('are refused by name, too', () => {
+  test('are rejected if they have the same name', () => {
     expect(() => assembled([toys, toys])).toThrow('the modules toys and toys both contribute the module toys');
   });
 });

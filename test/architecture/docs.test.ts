@@ -33,7 +33,7 @@ function problemOf(target: string): string | null {
   return anchor === undefined || anchorsOf(readText(path)).has(anchor) ? null : 'it has no such heading';
 }
 
-test('every link of a document leads to a file and a heading that exist', () => {
+test('every link in a document leads to an existing file and heading', () => {
   const links = documents.flatMap((from) =>
     [...readText(from).matchAll(/\]\(([^)\s]+)\)/g)]
       .map(([, target = '']) => target)
@@ -51,7 +51,7 @@ test('every link of a document leads to a file and a heading that exist', () => 
   expect(broken).toEqual([]);
 });
 
-test('every document that the code refers to exists, with its heading', () => {
+test('every document and heading that the code refers to exists', () => {
   const references = code.flatMap((from) =>
     [...readText(from).matchAll(/\bdocs\/[\w/-]+\.md(?:#[\w-]+)?/g)].map(([target]) => ({ from, target })),
   );
@@ -63,7 +63,7 @@ test('every document that the code refers to exists, with its heading', () => {
   expect(broken).toEqual([]);
 });
 
-test('no comment refers to a document that is not in the repository', () => {
+test('no comment refers to a document outside the repository', () => {
   const elsewhere =
     /\b(decisions?|specification),? (section )?\d|\b(decisions|offer-service|design|conventions)\.md\b/i;
   const found = code
@@ -75,7 +75,7 @@ test('no comment refers to a document that is not in the repository', () => {
 /** Returns a text on one line, without comment markers. */
 const flat = (text: string): string => text.replace(/\s+(\*|\/\/)?\s*/g, ' ').toLowerCase();
 
-test('each search of "Where is …?" finds the file that answers', () => {
+test('each search in "Where is …?" finds the file that answers the question', () => {
   const [, section = ''] = readText('CONTRIBUTING.md').split('## Where is …?');
   const rows = [...section.matchAll(/^\| .+ \| `(.+)` \| (.+) \|$/gm)];
   expect(rows.length).toBeGreaterThanOrEqual(15);
@@ -107,7 +107,7 @@ function problemOfCommand(command: string): string | null {
   return unknown.length === 0 ? null : `${runner} has no ${unknown.join(', ')}`;
 }
 
-test('each promise has a command that exists', () => {
+test('each documented promise has an existing command and a figure', () => {
   const rows = [...readText('docs/promises.md').matchAll(/^\| (.+) \| (.*) \| (.*) \|$/gm)]
     .map(([, promise = '', command = '', figure = '']) => ({ promise, command, figure }))
     .filter(({ promise }) => !/^(Promise|---|\*\*.+)$/.test(promise));
@@ -120,14 +120,17 @@ test('each promise has a command that exists', () => {
   expect(broken).toEqual([]);
 });
 
-test.each(['docs/operations.md', ...listFiles('docs/reference/', /\.md$/)])('%s begins with its headings', (path) => {
-  const text = readText(path);
-  const [contents = ''] = text.split(/^## /m);
-  const listed = new Set([...contents.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor = '']) => anchor));
-  expect([...anchorsOf(text)].slice(1).filter((anchor) => !listed.has(anchor))).toEqual([]);
-});
+test.each(['docs/operations.md', ...listFiles('docs/reference/', /\.md$/)])(
+  '%s begins with links to all its headings',
+  (path) => {
+    const text = readText(path);
+    const [contents = ''] = text.split(/^## /m);
+    const listed = new Set([...contents.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor = '']) => anchor));
+    expect([...anchorsOf(text)].slice(1).filter((anchor) => !listed.has(anchor))).toEqual([]);
+  },
+);
 
-test('performance.md stays short: what was tried stands in docs/adr', () => {
+test('performance.md has at most 1800 words', () => {
   expect(readText('docs/performance.md').split(/\s+/).length).toBeLessThanOrEqual(1800);
 });
 
@@ -137,7 +140,7 @@ const words = (text: string): string => {
   return parts.replace(/[_\-\s]+/g, ' ');
 };
 
-test('every term of the glossary stands there once, and the code uses it', () => {
+test('every glossary term is defined once and used in the code', () => {
   const terms = [...readText('docs/glossary.md').matchAll(/^\| (.+?) \| .+ \|$/gm)]
     .map(([, term = '']) => term)
     .filter((term) => !/^(Term|---)$/.test(term))

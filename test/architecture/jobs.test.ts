@@ -11,7 +11,7 @@ const periodic: Record<string, string> = {
   'src/webhooks/dispatcher/worker.ts': 'the poll of the job "webhook dispatcher"',
 };
 
-test('background work starts from the table of jobs and nowhere else', () => {
+test('background work starts only from the job table', () => {
   const server = [...sources.values()].filter(
     ({ path }) => path.startsWith('src/') && !path.startsWith('src/browser/'),
   );

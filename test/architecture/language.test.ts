@@ -29,7 +29,7 @@ const files = folders
   .flatMap((folder) => listFiles(folder, /\.(ts|js|mjs|css|html|md|sql)$/))
   .filter((path) => !path.startsWith('docs/images/'));
 
-test('code, pages and documents use the terms of the glossary', () => {
+test('code, pages and documents use the glossary terms', () => {
   expect(files.length).toBeGreaterThan(400);
   const found = files.flatMap((path) =>
     readText(path)

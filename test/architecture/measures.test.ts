@@ -86,7 +86,7 @@ const show = (measures: readonly Measure[]): void =>
   console.table(Object.fromEntries(measures.map(({ what, now, limit }) => [what, { now, limit }])));
 
 // MEASURE_LISTS=1 prints the matches of each measure.
-test('the code stays within its measures', () => {
+test('the code stays within its complexity limits', () => {
   const measures: Measure[] = [
     {
       what: 'files imported from below the top of another module',

@@ -32,7 +32,7 @@ const all = (tree: object, prefix = ''): [string, string[]][] =>
 const english = new Map(all(en));
 
 test.each(Object.entries(languages))(
-  '%s has the messages of English, in the same order, with the same arguments; or at least those for end users',
+  '%s has the English messages, or at least those for end users, with the same order and arguments',
   (language, { texts }) => {
     expect(english.size).toBeGreaterThan(1500);
     const expected = [...english].filter(([key]) => isReaderLanguage(language) || key.startsWith('endUser.'));
@@ -46,7 +46,7 @@ test('the sections of the message files are sorted', () => {
   expect(sections).toEqual([...sections].sort());
 });
 
-test('the message files hold texts alone', () => {
+test('the message files contain only texts', () => {
   const files = [...sources.values()].filter(({ path }) => isMessageFile(path));
   expect(files.length).toBe(Object.keys(languages).length);
   const others = files.flatMap(({ path, functions, imports }) =>
@@ -76,7 +76,7 @@ test('every message is used', () => {
   expect([...english.keys()].filter((key) => !isUsed(key))).toEqual([]);
 });
 
-test('a problem is a key, and never a sentence that a module wrote', () => {
+test('modules report problems by message key, not by a sentence', () => {
   const others = code.filter(({ path, text }) => path.startsWith('src/') && text.includes("problem('verbatim'"));
   expect(others.map(({ path }) => path).sort()).toEqual([
     'src/platform/files/layout.ts', // rows of the user's file
@@ -108,7 +108,7 @@ function callsIn(path: string, text: string): { key: string; given: string[] }[]
   return calls;
 }
 
-test('every message is given its arguments, and no others', () => {
+test('every message gets exactly the arguments that it declares', () => {
   const calls = code
     .filter(({ text }) => text.includes('i18n/messages.ts'))
     .flatMap(({ path, text }) => callsIn(path, text).map((call) => ({ path, ...call })));

@@ -26,7 +26,7 @@ async function addNew(files: ReadonlyMap<string, string>): Promise<void> {
   await writeFile(lockFile, `{\n${lines.join(',\n')}\n}\n`);
 }
 
-test('a migration that has landed is neither changed, renamed nor removed: databases have applied it', async () => {
+test('a released migration is never changed, renamed or removed', async () => {
   const files = await checksumsOfFiles();
   if (process.env.UPDATE_MIGRATIONS === '1') await addNew(files);
   const lock = await readLock(migrationsFolder);

@@ -32,7 +32,7 @@ function circle(graph: ReadonlyMap<string, readonly string[]>): string | null {
   return null;
 }
 
-test('every file stands in a module of the list, and only those named stand at the root', () => {
+test('every file belongs to a listed module, and only listed files are in the root directory', () => {
   const paths = [...sources.keys()];
   expect(paths.length).toBeGreaterThan(300);
   expect(order.length).toBe(new Set(order).size);
@@ -40,7 +40,7 @@ test('every file stands in a module of the list, and only those named stand at t
   expect(paths.filter((path) => /^src\/[^/]+$/.test(path))).toEqual(rootFiles);
 });
 
-test('a module imports only modules that are made before it, types included', () => {
+test('a module imports only modules that are created before it, types included', () => {
   expect(edges.length).toBeGreaterThan(1000);
   const climbing = edges.filter(({ from, to }) => order.indexOf(moduleOf(from)) < order.indexOf(moduleOf(to)));
   const sentences = climbing.map(
@@ -51,7 +51,7 @@ test('a module imports only modules that are made before it, types included', ()
   expect(sentences).toEqual([]);
 });
 
-test('a module takes exactly the modules that its files import, types included', () => {
+test('a module receives exactly the modules that its files import, types included', () => {
   expect(argumentsOf.size).toBeGreaterThan(20);
   const sentences = [...argumentsOf].flatMap(([module, taken]) => {
     const imported = new Set(edges.filter(({ from }) => moduleOf(from) === module).map(({ to }) => moduleOf(to)));
@@ -65,7 +65,7 @@ test('a module takes exactly the modules that its files import, types included',
   expect(sentences).toEqual([]);
 });
 
-test('a module imports only public files of other modules: those at the top of their folders', () => {
+test("a module imports only other modules' public files, at the top of their directories", () => {
   const assembly = ['runtime', 'root'];
   const deep = edges.filter(({ from, to }) => {
     const [a, b] = [moduleOf(from), moduleOf(to)];
@@ -80,7 +80,7 @@ test('a module imports only public files of other modules: those at the top of t
   expect(sentences).toEqual([]);
 });
 
-test('the pure decision and the browser scripts import even less', () => {
+test('the pure decision and the browser scripts import only from their own lists', () => {
   const forbidden = edges.flatMap(({ from, to }) => {
     const folder = Object.keys(narrower).find((prefix) => from.startsWith(prefix));
     if (folder === undefined || narrower[folder]?.some((prefix) => to.startsWith(prefix))) return [];
@@ -89,7 +89,7 @@ test('the pure decision and the browser scripts import even less', () => {
   expect(forbidden).toEqual([]);
 });
 
-test('files do not import each other in a circle, types included', () => {
+test('no files import each other circularly, types included', () => {
   const graph = new Map([...sources.values()].map(({ path, imports }) => [path, imports.map(({ target }) => target)]));
   expect(circle(graph)).toBe(null);
 });

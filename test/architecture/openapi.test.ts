@@ -11,20 +11,20 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('docs/openapi.json describes the routes as they are (npm run openapi writes it anew)', async () => {
+test('docs/openapi.json matches the routes (regenerate it with npm run openapi)', async () => {
   const description = (await t.app.inject('/docs/json')).json();
   await expect(`${linesOf(description)}\n`).toMatchFileSnapshot('../../docs/openapi.json');
 });
 
 const readDescription = (): string => readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
 
-test('docs/openapi.json has no warning by the rules that Redocly recommends', async () => {
+test("docs/openapi.json has no warnings by Redocly's recommended rules", async () => {
   const config = await createConfig({ extends: ['recommended'] });
   const problems = await lintFromString({ source: readDescription(), absoluteRef: 'openapi.json', config });
   expect(problems.map(({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer}: ${message}`)).toEqual([]);
 });
 
-test('docs/openapi.json has no warning by the rules of Spectral for OpenAPI', async () => {
+test("docs/openapi.json has no warnings by Spectral's OpenAPI rules", async () => {
   const spectral = new spectralCore.Spectral();
   spectral.setRuleset(spectralRulesets.oas as spectralCore.RulesetDefinition);
   const problems = await spectral.run(readDescription());

@@ -20,7 +20,7 @@ const series = new Set(
 const dashboards = listFiles('ops/grafana/', /\.json$/);
 const rules = readText('ops/prometheus/rules.yml');
 
-test('alerts and dashboards ask for metrics that exist', () => {
+test('alerts and dashboards query existing metrics', () => {
   const files = ['ops/prometheus/rules.yml', 'ops/prometheus/rules.test.yml', ...dashboards];
   const asked = files.flatMap((path) =>
     [...readText(path).matchAll(/\bperkwire_\w+/g)].map(([name]) => `${path}: ${name}`),
@@ -39,7 +39,7 @@ test('every metric is on a dashboard', () => {
   expect([...names].filter((name) => !shown.includes(name)).sort()).toEqual(elsewhere.sort());
 });
 
-test('monitoring.md says of every alert what it means and what to do, and of no other', () => {
+test('monitoring.md explains exactly the existing alerts, with their meaning and remedy', () => {
   const alerts = [...rules.matchAll(/^ {6}- alert: (\w+)$/gm)].map(([, name]) => name);
   expect(alerts.length).toBeGreaterThan(20);
   expect([...chapter.matchAll(/^\| `(Perkwire\w+)` \| .+ \| .+ \|$/gm)].map(([, name]) => name)).toEqual(alerts);
@@ -54,7 +54,7 @@ const pathsOf = ({ properties = {} }: Schema): string[] =>
     schema.properties === undefined ? [name] : pathsOf(schema).map((path) => `${name}.${path}`),
   );
 
-test('the chart uses the values that its schema and values.yaml have, and variables that exist', () => {
+test('the Helm chart uses only values in its schema and values.yaml, and existing variables', () => {
   const chart = (path: string) => readText(`ops/helm/perkwire/${path}`);
   const templates = listFiles('ops/helm/perkwire/templates/', /\.(yaml|tpl)$/)
     .map(readText)

@@ -25,7 +25,7 @@ afterAll(() => t?.close());
 const modulesWith = (member: 'retention' | 'userData'): ReadonlySet<string> =>
   new Set(t.contributions.modules.filter((module) => module[member] !== undefined).map(({ name }) => name));
 
-test('a module with rows about users hands in what erasures and exports need of it', () => {
+test('a module with user data contributes the steps that erase and export it', () => {
   const owing = ownersOf((name) =>
     /^\s*(pub_user_id|user_key|ad_fp|session_id)\b/m.test(columns.get(name)?.body ?? ''),
   );
@@ -40,14 +40,14 @@ test('a module with rows about users hands in what erasures and exports need of 
  */
 const exempt: ReadonlySet<string> = new Set(['privacy', 'reports']);
 
-test('a module with a table that grows by the day drops what is old', () => {
+test('a module with a table partitioned by day contributes its retention', () => {
   const owing = ownersOf((name) => columns.get(name)?.isPartitioned === true);
   expect(owing.length).toBeGreaterThan(4);
   const has = modulesWith('retention');
   expect(owing.filter((module) => !has.has(module))).toEqual([]);
 });
 
-test('what modules hand in for the command line is what it lists', () => {
+test('the command line lists exactly the commands that modules contribute', () => {
   const handedIn = t.contributions.commands.map(({ name }) => name);
   expect(handedIn.length).toBeGreaterThan(8);
   const others = ['start', 'doctor', 'secrets status', 'secrets reseal', 'completion'];

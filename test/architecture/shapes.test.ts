@@ -9,7 +9,7 @@ const hot = /^src\/(decision\/(decide\.ts|rank\/|index\/)|offers\/fetch\/(commit
  */
 const spreadFirst = /\{\s*\.\.\.(?!input\b)[^{}]*,\s*\w+/g;
 
-test('no object of a fetch has a property behind a spread (docs/adr/0022-spread-first.md)', () => {
+test('no object of a fetch has a property after a spread (docs/adr/0022-spread-first.md)', () => {
   const files = [...sources.values()].filter(({ path }) => hot.test(path));
   expect(files.length).toBeGreaterThan(8);
   const found = files.flatMap(({ path, text }) =>
@@ -21,7 +21,7 @@ test('no object of a fetch has a property behind a spread (docs/adr/0022-spread-
   expect(found).toEqual([]);
 });
 
-test('no object spreads a literal: its properties stand one on a line', () => {
+test('no object spreads an object literal', () => {
   const spreads = [...sources.values()].flatMap(({ path, text }) =>
     [...text.matchAll(/\.\.\.\{/g)].map(({ index }) => `${path}:${text.slice(0, index).split('\n').length}`),
   );

@@ -5,7 +5,7 @@ const maxFileLines = 500;
 const maxFunctionLines = 150;
 const maxColumns = 120;
 
-test(`no file of code has more than ${maxFileLines} lines`, () => {
+test(`no code file has more than ${maxFileLines} lines`, () => {
   const long = [...sources.values()].flatMap(({ path, text }) => {
     const lines = text.trimEnd().split('\n').length;
     return lines > maxFileLines && !isMessageFile(path)

@@ -26,12 +26,12 @@ const uses: Use[] = [...sources.values()].flatMap(({ path, strings }) =>
   }),
 );
 
-test('every table of the schema has an owner, and every owner has a table', () => {
+test('every table in the schema has an owner, and every owner has a table', () => {
   expect(created.size).toBeGreaterThan(30);
   expect(Object.keys(tables).sort()).toEqual([...created].sort());
 });
 
-test('every table carries a comment', () => {
+test('every table has a comment', () => {
   const text = listFiles('migrations/', /\.sql$/)
     .map(readText)
     .join('\n');
@@ -41,7 +41,7 @@ test('every table carries a comment', () => {
 /** `catalog-admin` edits the tables that `catalog` reads for requests, so it counts as the same owner. */
 const ownerName = (module: string): string => (module === 'catalog-admin' ? 'catalog' : module);
 
-test('another module writes a table only where the table of writers says why', () => {
+test('a module writes tables of another only with a reason in the list of writers', () => {
   const writes = uses.filter((use) => use.writes);
   expect(writes.length).toBeGreaterThan(60);
   const foreign = writes.filter(({ module, table }) => tables[table]?.owner !== ownerName(module));
@@ -64,7 +64,7 @@ test('another module writes a table only where the table of writers says why', (
   expect(explained.length).toBeLessThanOrEqual(2);
 });
 
-test('another module reads a table only where the table of readers says why', () => {
+test('a module reads tables of another only with a reason in the list of readers', () => {
   const foreign = uses.filter(({ module, table, writes }) => !writes && tables[table]?.owner !== ownerName(module));
   const unexplained = foreign.filter(({ module, table }) => tables[table]?.readers?.[module] === undefined);
   expect(

@@ -62,7 +62,7 @@ async function runJob(t: TestApp): Promise<boolean> {
   return true;
 }
 
-describe('a module of the list', () => {
+describe('a listed module', () => {
   const apps: TestApp[] = [];
   let withToys: TestApp;
   let without: TestApp;
@@ -83,7 +83,7 @@ describe('a module of the list', () => {
     for (const app of apps) await app.close();
   });
 
-  test('brings all that it hands in, from its route to its command, by its one line', async () => {
+  test('adds all its contributions, from route to command, by one line in the list', async () => {
     expect(await tracesIn(withToys, await signInAs(withToys, 'admin'))).toEqual({
       route: 200,
       operation: true,
@@ -101,7 +101,7 @@ describe('a module of the list', () => {
     expect(ran).toContain('retention');
   });
 
-  test('leaves no trace without it', async () => {
+  test('leaves no trace once it is removed from the list', async () => {
     expect(await tracesIn(without, await signInAs(without, 'admin'))).toEqual({
       route: 404,
       operation: false,

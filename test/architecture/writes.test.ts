@@ -227,7 +227,7 @@ A test runs the calls in this order and compares the tables with this page.
 
 `;
 
-test('each call writes the tables that the page lists', async () => {
+test('each call writes exactly the tables that the documentation lists', async () => {
   const parts = ['| Call | Operation | Tables |\n| --- | --- | --- |'];
   const written = isUpdate ? '' : readText(document);
   for (const call of calls) {

@@ -45,7 +45,7 @@ const caps = [{}, { frequency_caps: [{ scope: 'campaign', event: 'click', limit:
 const totals = { total_caps: [{ metric: 'impressions', per: 'lifetime', limit: 100 }] };
 
 test.each([...caps, totals, { ...caps[1], ...totals }])(
-  'attributes count from the next fetch on, until they end or are removed, and decisions replay (rules %o)',
+  'attributes apply from the next fetch until they expire or are removed, and are re-decided (rules %o)',
   async (more) => {
     expect((await rules({ ...gold, ...more })).status).toBe(200);
     expect(await shown()).toEqual([]);
@@ -75,7 +75,7 @@ test.each([...caps, totals, { ...caps[1], ...totals }])(
   },
 );
 
-test('attributes fill macros, and are counted by the API of numbers of offers, and explained', async () => {
+test('attributes fill macros and are used by offer counts and explanations', async () => {
   await rules(gold);
   await me.call('PATCH', `/offers/${ids.offer}`, { title: 'For {{plan|all}} members' });
   await me.call('PUT', '/users/u1', { attributes: { plan: 'gold' } });
@@ -87,7 +87,7 @@ test('attributes fill macros, and are counted by the API of numbers of offers, a
   expect([await explain('u1'), await explain('u2')]).toEqual([[null], ['conditions']]);
 });
 
-test('what cannot be kept is refused by name, and nothing of the call is kept', async () => {
+test('invalid attributes are reported by name, and the whole call is rejected', async () => {
   const refusal = async (method: 'PUT' | 'POST', path: string, body: object) => {
     const { status, body: answer } = await me.call(method, path, body);
     const { error } = answer as unknown as { error: { code: string; details: { path: string }[] } };
@@ -116,7 +116,7 @@ test('what cannot be kept is refused by name, and nothing of the call is kept', 
   expect((await me.call('POST', '/users', { users: tooMany })).status).toBe(400);
 });
 
-test('400: ids that no fetch can name are refused by each operation', async () => {
+test('400: every operation rejects user ids that a fetch cannot have', async () => {
   for (const method of ['GET', 'PUT', 'DELETE'] as const) {
     const { status, body } = await me.call(method, '/users/a%00', method === 'PUT' ? { attributes: {} } : undefined);
     expect([method, status, body]).toMatchObject([
@@ -127,7 +127,7 @@ test('400: ids that no fetch can name are refused by each operation', async () =
   }
 });
 
-test('tenants neither see nor change attributes of each other, and no key without the permission does', async () => {
+test("publishers cannot see or change each other's attributes, and keys need the permission", async () => {
   await me.call('PUT', '/users/u1', { attributes: { plan: 'gold' } });
   const other = await t.caller(await t.addPublisher());
   expect((await other.call('GET', '/users/u1')).status).toBe(404);
@@ -143,7 +143,7 @@ test('tenants neither see nor change attributes of each other, and no key withou
     expect((await weak.call(method, path, method === 'GET' || method === 'DELETE' ? undefined : {})).status).toBe(403);
 });
 
-test('64 changes at once lose none, an export holds them, and an erasure takes all, the id included', async () => {
+test('64 concurrent changes lose nothing, an export includes them, and an erasure removes them and the id', async () => {
   const user = 'known-as-zanzibar';
   const names = Array.from({ length: 40 }, (_, index) => `n${index}`);
   await Promise.all(
@@ -166,7 +166,7 @@ test('64 changes at once lose none, an export holds them, and an erasure takes a
   expect((await me.call('GET', `/users/${user}`)).body.data.attributes).toEqual({ back: true });
 });
 
-test('the privacy desk shows the attributes of a user', async () => {
+test("the privacy page shows a user's attributes", async () => {
   await me.call('PUT', '/users/u1', { attributes: { plan: 'gold-plan' } });
   const admin = await signInAs(t, 'admin', me.publisherId);
   const found = await admin.post(`/dashboard/p/${me.publisherId}/settings/privacy`, {

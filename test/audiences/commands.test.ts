@@ -21,7 +21,7 @@ afterAll(async () => {
   await t?.close();
 });
 
-test('audiences are made, filled from a file and by ids, and listed', async () => {
+test('creates audiences, fills them from a file and by ids, and lists them', async () => {
   const file = join(folder, 'users.csv');
   await writeFile(file, 'id\nu1\nu2\nme@mail.example\n');
   expect((await runCommand(['audiences', 'create', 'list', '--name', 'The list'], env)).code).toBe(0);
@@ -38,7 +38,7 @@ test('audiences are made, filled from a file and by ids, and listed', async () =
   expect((await runCommand(['audiences', 'add', 'nobody', 'u1'], env)).code).toBe(3);
 });
 
-test('block rules are printed as they are set, and checked first where that is asked', async () => {
+test('prints the block rules that are set, and validates them first on request', async () => {
   const publisher = String(me.publisherId);
   const file = join(folder, 'rules.json');
   await writeFile(file, JSON.stringify({ blocked: { brands: ['Farm'] } }));
@@ -57,7 +57,7 @@ test('block rules are printed as they are set, and checked first where that is a
   expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(3);
 });
 
-test('what becomes of events of Segment is set from a file, shown, and events are listed', async () => {
+test('sets the mapping of Segment events from a file, shows it, and lists events', async () => {
   const file = join(folder, 'segment.json');
   await writeFile(file, JSON.stringify({ traits: { plan: 'plan' } }));
   expect(await runCommand(['sources', 'set', file], env)).toMatchObject({ code: 0, out: 'Source saved.\n' });

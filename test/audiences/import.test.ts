@@ -33,7 +33,7 @@ const size = async () => (await me.call('GET', '/audiences/list')).body.data.siz
 const lines = (count: number, line: (index: number) => string) =>
   Array.from({ length: count }, (_, i) => line(i)).join('\n');
 
-test('a file of ids becomes members, each once, and its bad rows are counted, the first hundred named', async () => {
+test('imports each id in a file once, counts invalid rows, and reports the first hundred', async () => {
   const bad = lines(150, (index) => `user${index}@mail.example`);
   const file = `﻿pub_user_id;note\r\n${lines(30_000, (index) => `"u${index % 20_000}";x`)}\r\n\r\n${bad}\n`;
   const done = await imported(file);
@@ -53,7 +53,7 @@ test('a file of ids becomes members, each once, and its bad rows are counted, th
   ]);
 });
 
-test('a file of hashes with ends becomes members of users known by the hash', async () => {
+test('imports hashes with expiry dates as members, and matches users by hash', async () => {
   const hash = createHash('sha256').update('me@mail.example').digest('hex');
   const until = new Date(t.deps.now() + 3_600_000).toISOString();
   const file = `expires_at,email_sha256\n${until},${hash}\n,${hash.slice(1)}\nyesterday,${hash}`;
@@ -63,7 +63,7 @@ test('a file of hashes with ends becomes members of users known by the hash', as
   expect((await me.call('DELETE', '/audiences/list/members', { sha256_emails: [hash] })).body.data.removed).toBe(1);
 });
 
-test('a file that cannot be read, or breaks off, adds nobody, and is sent again', async () => {
+test('adds nobody from an unreadable or truncated file, which can be sent again', async () => {
   const refused = await send(lines(5000, (index) => `x${index}@mail.example`));
   expect([refused.statusCode, refused.json().error.message, refused.json().error.details.length]).toEqual([
     ...[400, 'None of the 5,000 rows can be read.', 100],
@@ -82,7 +82,7 @@ test('a file that cannot be read, or breaks off, adds nobody, and is sent again'
   expect(await imported(lines(1000, (index) => `u${index}`))).toMatchObject({ added: 1000 });
 });
 
-test('neither other types nor other publishers are let in', async () => {
+test('rejects other content types and other publishers', async () => {
   expect((await send('{}', { headers: { 'content-type': 'application/json' } })).statusCode).toBe(415);
   const other = await t.caller(await t.addPublisher());
   expect((await send('u1', { headers: { authorization: `Bearer ${other.key}` } })).statusCode).toBe(404);

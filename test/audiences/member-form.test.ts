@@ -23,18 +23,15 @@ test.each([
     'keine Zeile lesbar ist. Zeile 1: Die ID ist ungültig. Der Wert darf',
     'Der erste Wert hat anders als die übrigen keine Ziffern',
   ],
-] as const)(
-  'ids that cannot be added are refused in %s, by the number of their line',
-  async (language, none, bad, unsure) => {
-    const me = await signInAs(t, 'admin');
-    await setLanguage(t.pool, me.userId, language);
-    const base = `/dashboard/p/${t.publisher.id}/audiences`;
-    const key = `list-${language}`;
-    await me.post(base, { key, name: 'List' });
-    const add = async (ids: string): Promise<string[]> =>
-      errorsIn((await me.post(`${base}/${key}/members`, { ids })).body);
-    expect(await add('')).toEqual([expect.stringContaining(none)]);
-    expect(await add('me@mail.example\nyou@mail.example')).toEqual([expect.stringContaining(bad)]);
-    expect(await add('Kennung\nu-1\nu-2')).toEqual([expect.stringContaining(unsure)]);
-  },
-);
+] as const)('reports ids that cannot be added by line number (locale %s)', async (language, none, bad, unsure) => {
+  const me = await signInAs(t, 'admin');
+  await setLanguage(t.pool, me.userId, language);
+  const base = `/dashboard/p/${t.publisher.id}/audiences`;
+  const key = `list-${language}`;
+  await me.post(base, { key, name: 'List' });
+  const add = async (ids: string): Promise<string[]> =>
+    errorsIn((await me.post(`${base}/${key}/members`, { ids })).body);
+  expect(await add('')).toEqual([expect.stringContaining(none)]);
+  expect(await add('me@mail.example\nyou@mail.example')).toEqual([expect.stringContaining(bad)]);
+  expect(await add('Kennung\nu-1\nu-2')).toEqual([expect.stringContaining(unsure)]);
+});

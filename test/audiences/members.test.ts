@@ -43,7 +43,7 @@ const caps = { frequency_caps: [{ scope: 'campaign', event: 'click', limit: 5, w
 const totals = { total_caps: [{ metric: 'impressions', per: 'lifetime', limit: 100 }] };
 
 test.each([{}, caps, totals, { ...caps, ...totals }])(
-  'campaigns include and exclude members from the next fetch on, and their decisions replay (rules %o)',
+  'campaigns include or exclude members from the next fetch on, and are re-decided (rules %o)',
   async (more) => {
     expect((await rules({ include: ['vips', 'newsletter'], exclude: ['customers'] }, more)).status).toBe(200);
     expect(await shown()).toBe(0);
@@ -68,7 +68,7 @@ test.each([{}, caps, totals, { ...caps, ...totals }])(
   },
 );
 
-test('memberships end when they are told to, and sizes follow', async () => {
+test('memberships end at their expiry, and audience sizes follow', async () => {
   await rules({ exclude: ['customers'] });
   await add('customers', { ids: ['u1'], expires_at: new Date(clock.ms + 60_000).toISOString() });
   await add('customers', { ids: ['u2'] });
@@ -89,7 +89,7 @@ async function deleteAsConnectionEnds(): Promise<void> {
   await t.pool.query('drop function fail cascade');
 }
 
-test('hashes of e-mail addresses match email_sha256, are kept as keyed hashes, and erased with the user', async () => {
+test('e-mail hashes match email_sha256, are stored as keyed hashes, and are erased with the user', async () => {
   await rules({ include: ['newsletter'] });
   const hash = hashOf('me@mail.example');
   await add('newsletter', { sha256_emails: [hash.toUpperCase()] });
@@ -113,7 +113,7 @@ test('hashes of e-mail addresses match email_sha256, are kept as keyed hashes, a
   expect(ignored.statusCode).toBe(200);
 });
 
-test('explanations say which audience decides', async () => {
+test('explanations name the audience that decided', async () => {
   await rules({ include: ['vips'], exclude: ['customers'] });
   const explain = async () => {
     const { body } = await me.call('POST', '/explain', { placement: 'checkout', pub_user_id: 'u1' });
@@ -125,7 +125,7 @@ test('explanations say which audience decides', async () => {
   expect(await explain()).toEqual(['audience', 'The user is in an audience that the campaign excludes: customers.']);
 });
 
-test('64 changes at once end as the sum of what was acknowledged', async () => {
+test('64 concurrent changes lose no acknowledged change', async () => {
   const users = Array.from({ length: 20 }, (_, index) => `u${index}`);
   const answers = await Promise.all(
     Array.from({ length: 64 }, (_, index) =>
@@ -142,7 +142,7 @@ test('64 changes at once end as the sum of what was acknowledged', async () => {
   expect([await sizeOf('vips'), await sizeOf('customers')]).toEqual([0, 20]);
 });
 
-test('what is wrong is refused by name, and nothing of the call is done', async () => {
+test('invalid members are reported by name, and the whole call is rejected', async () => {
   const refusal = ({ status, body }: Awaited<ReturnType<typeof add>>) => {
     const { error } = body as unknown as { error: { code: string; details?: { path: string }[] } };
     return [status, error.code, error.details?.map(({ path }) => path)];
@@ -173,7 +173,7 @@ test('what is wrong is refused by name, and nothing of the call is done', async 
   ]);
 });
 
-test('an audience that a campaign names stays; with another, its members go', async () => {
+test('an audience that a campaign uses cannot be removed, and any other is removed with its members', async () => {
   await rules({ exclude: ['vips'] });
   const kept = await me.call('DELETE', '/audiences/vips');
   expect([kept.status, (kept.body as unknown as { error: { code: string } }).error.code]).toEqual([409, 'in_use']);
@@ -190,7 +190,7 @@ test('an audience that a campaign names stays; with another, its members go', as
   expect((await me.call('POST', '/audiences', { key: 'customers', name: 'Again' })).body.data.size).toBe(0);
 });
 
-test('audiences of a publisher are unknown to every other, in its campaigns too', async () => {
+test("a publisher's audiences are unknown to other publishers and in their campaigns", async () => {
   const other = await t.caller(await t.addPublisher());
   expect((await other.call('GET', '/audiences/vips')).status).toBe(404);
   expect((await other.call('PUT', '/audiences/vips/members', { ids: ['u1'] })).status).toBe(404);
@@ -209,7 +209,7 @@ test('audiences of a publisher are unknown to every other, in its campaigns too'
   expect(await shown()).toBe(0);
 });
 
-test('pasted ids of which none can be read are shown again as they were typed', async () => {
+test('the form keeps the entered ids if none is valid', async () => {
   const admin = await signInAs(t, 'admin', me.publisherId);
   const pasted = 'one@mail.example\ntwo@mail.example';
   const path = `/dashboard/p/${me.publisherId}/audiences/customers/members`;

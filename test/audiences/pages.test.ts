@@ -39,7 +39,7 @@ async function shownTo(pub_user_id: string): Promise<number[]> {
   return data.offers.map(({ campaign_id: id }) => id);
 }
 
-test('an audience is made, filled from a file, asked about, and excluded by a campaign in one click', async () => {
+test('a manager creates an audience, fills it from a file, looks up a user, and excludes it in one click', async () => {
   const [campaign] = await shownTo('someone');
   await go('/audiences/new');
   await page.getByRole('textbox', { name: 'Key', exact: true }).fill('Customers');
@@ -73,7 +73,7 @@ test('an audience is made, filled from a file, asked about, and excluded by a ca
   expect(await page.locator('[name="rules.targeting.audiences.exclude"]').inputValue()).toBe('customers');
 });
 
-test('all pasted ids are added, and a list that is too long adds none', async () => {
+test('all pasted ids are added, or none if the list is too long', async () => {
   const ids = (count: number) => Array.from({ length: count }, (_, index) => `${randomUUID()}-${index}`).join('\n');
   const add = (typed: string) =>
     page.evaluate(async (text) => {
@@ -89,7 +89,7 @@ test('all pasted ids are added, and a list that is too long adds none', async ()
   await page.getByText('2,502 members.').waitFor();
 });
 
-test('an audience with a rule says what it counts, and cannot be filled by hand', async () => {
+test('a rule audience shows what its rule counts, and cannot be filled manually', async () => {
   await go('/audiences/new');
   await page.getByRole('textbox', { name: 'Key', exact: true }).fill('clicked');
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Clicked lately');
@@ -106,7 +106,7 @@ test('an audience with a rule says what it counts, and cannot be filled by hand'
   await page.getByText('Clicked an offer, at least 2 times within 7 days').waitFor();
 });
 
-test('a blocked brand, which says what it costs, and a stopped campaign are gone from the next answers', async () => {
+test('a blocked brand, shown with its cost, and a stopped campaign are missing from the next responses', async () => {
   const [blocked] = await shownTo('somebody');
   const { rows } = await demo.t.pool.query<{ name: string }>(
     'select a.name from campaigns c join advertisers a on a.id = c.advertiser_id where c.id = $1',

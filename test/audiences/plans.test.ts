@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { readProfiles } from '../../src/audiences/profile.ts';
 import { createTestModules } from '../support/test-modules.ts';
 
-test('profiles of few users are read without planning the statement anew each time', async () => {
+test('profiles of a few users are read without planning the statement on every call', async () => {
   const t = await createTestModules(['audiences']);
   const client = await t.pool.connect();
   for (let at = 0; at < 20; at++)

@@ -48,7 +48,7 @@ async function fetched(body: object = {}) {
   return answer.json().data as { session_id: string; offers: { pixel: string }[] };
 }
 
-test('who saw an offer often enough is in the audience at the next fetch, until the days are over', async () => {
+test('a user who saw an offer often enough is in the audience at the next fetch, until the period ends', async () => {
   const rule = { event: 'impression', times: 2, within_days: 3 };
   expect((await me.call('POST', '/audiences', { key: 'seen', name: 'Seen', rule })).status).toBe(201);
   await me.call('PATCH', `/campaigns/${ids.campaign}`, { rules: { targeting: { audiences: { exclude: ['seen'] } } } });
@@ -75,7 +75,7 @@ test('who saw an offer often enough is in the audience at the next fetch, until 
   expect(await shown()).toEqual([1, 1, 1]);
 });
 
-test('what contradicts a rule is refused: members by hand, lists that become rules, unknown events', async () => {
+test('manual members, lists turned into rules, and unknown events are rejected for rule audiences', async () => {
   const rule = { event: 'click', within_days: 7 };
   await me.call('POST', '/audiences', { key: 'clicked', name: 'Clicked', rule });
   await me.call('POST', '/audiences', { key: 'list', name: 'List' });
@@ -99,7 +99,7 @@ test('what contradicts a rule is refused: members by hand, lists that become rul
   ]);
 });
 
-test('an audience that includes itself is refused in words, by way of others too', async () => {
+test('an audience that includes itself, even indirectly, is rejected with an explanation', async () => {
   const ruleOf = (audience?: string) => ({ event: 'click', within_days: 7, ...(audience && { audience }) });
   const made = (key: string, audience?: string) =>
     me.call('POST', '/audiences', { key, name: key, rule: ruleOf(audience) });
@@ -128,7 +128,7 @@ const hit = async (url: string) => {
   expect((await t.app.inject({ url: pathname + search })).statusCode).toBe(200);
 };
 
-test('rules follow own events by name, outcomes of the publisher, and members of another audience', async () => {
+test("rules follow own events by name, the publisher's outcomes, and members of another audience", async () => {
   await me.call('PATCH', `/publishers/${me.publisherId}`, { own_events: ['video_started', 'quiz'] });
   await me.call('POST', '/audiences', { key: 'vip', name: 'VIP' });
   await me.call('PUT', '/audiences/vip/members', { ids: ['u1'] });
@@ -163,7 +163,7 @@ test('rules follow own events by name, outcomes of the publisher, and members of
   expect(await sizes()).toEqual({ vip: 1, video: 1, quiz: 0, orders: 1, any: 3, 'vip-any': 1, 'vip-video': 1 });
 });
 
-test('the share of traffic is that of sessions whose users are in the audience, by any id', async () => {
+test('the share of traffic is the share of sessions whose user is in the audience, by any id', async () => {
   await me.call('POST', '/audiences', { key: 'vip', name: 'VIP' });
   const email_sha256 = 'a'.repeat(64);
   await me.call('PUT', '/audiences/vip/members', { ids: ['u1'], sha256_emails: [email_sha256] });
@@ -181,7 +181,7 @@ test('the share of traffic is that of sessions whose users are in the audience, 
   expect((await me.call('GET', '/audiences/none/traffic')).status).toBe(404);
 });
 
-test('an audience is read while its rule is followed, and changed or removed after that', async () => {
+test('an audience can be read while its rule is being evaluated, and changed or removed afterwards', async () => {
   await t.pool.query('delete from audiences');
   const rule = { event: 'impression', within_days: 7 };
   for (const key of ['a', 'b']) await me.call('POST', '/audiences', { key, name: key, rule });
@@ -238,7 +238,7 @@ async function write(users: readonly string[], given: readonly Act[]): Promise<v
   }
 }
 
-test('a rule audience equals a query over raw rows, however they came and whatever rule it had before', async () => {
+test('a rule audience matches a query over raw rows, whatever their source and its previous rules', async () => {
   const rules = fc.record({
     event: fc.constantFrom('impression', 'click'),
     times: fc.integer({ min: 1, max: 3 }),
@@ -273,7 +273,7 @@ test('a rule audience equals a query over raw rows, however they came and whatev
   );
 });
 
-test('an audience is filled by statements that may take long, unless the process stops', async () => {
+test('an audience is filled by long-running statements, which are cancelled when the process stops', async () => {
   await t.pool.query('delete from audiences');
   await me.call('POST', '/audiences', { key: 'new', name: 'New', rule: { event: 'impression', within_days: 7 } });
   await write([randomUUID()], [{ user: 0, kind: 'impression', daysAgo: 0, dev: false, suspicious: false }]);
@@ -296,7 +296,7 @@ test('an audience is filled by statements that may take long, unless the process
   expect((await me.call('GET', '/audiences/new')).body.data.size).toBe(1);
 });
 
-test('rules count one campaign, advertiser or category, and an erased user is in none', async () => {
+test('rules count a single campaign, advertiser or category, and an erased user is in no audience', async () => {
   await me.call('PATCH', `/campaigns/${ids.campaign}`, { category: 'Food' });
   const filters = {
     all: {},
@@ -320,7 +320,7 @@ test('rules count one campaign, advertiser or category, and an erased user is in
   expect(Object.values(await sizes())).toEqual([0, 0, 0, 0, 0, 0, 0]);
 });
 
-test('a user who is erased while a rule is followed is in it only by what they did since', async () => {
+test('a user who is erased while a rule is evaluated counts only with later events', async () => {
   await t.pool.query('delete from audiences');
   for (const [key, times] of [
     ['twice', 2],
@@ -360,7 +360,7 @@ test('a user who is erased while a rule is followed is in it only by what they d
   expect((await t.pool.query('select from audience_facts')).rowCount).toBe(2);
 });
 
-test('after a restore rules have all of before the dump, and go on with what came before the first run', async () => {
+test('after a restore, rules include all events from before the dump and since the restore', async () => {
   await t.pool.query('delete from audiences');
   for (const [key, event] of Object.entries({ seen: 'impression', ordered: 'outcome' }))
     await me.call('POST', '/audiences', { key, name: key, rule: { event, within_days: 7 } });

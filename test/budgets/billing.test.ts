@@ -34,7 +34,7 @@ const spent = async ({ pool }: TestApp, campaignId: number, period = 'lifetime')
     )
   ).rows[0];
 
-test('a budget books each event that still fits whole, and no other', () => {
+test('a budget books each event that fits in full, and no others', () => {
   const bill = fc.record({
     micros: fc.integer({ min: 0, max: 40 }),
     budgets: fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 }),
@@ -64,7 +64,7 @@ test('a budget books each event that still fits whole, and no other', () => {
   );
 });
 
-describe('with one process', () => {
+describe('billing in a single process', () => {
   let t: Awaited<ReturnType<typeof createTimedApp>>;
   beforeEach(async () => {
     t = await createTimedApp();
@@ -97,7 +97,7 @@ describe('with one process', () => {
     await t.deps.catalog.refresh();
   };
 
-  test('clicks beyond a budget count, and are booked with 0, also 64 at once', async () => {
+  test('counts clicks beyond a budget and books them with 0, even for 64 concurrent clicks', async () => {
     const shown = await shownTo(64);
     const campaignId = shown[0]?.campaign_id as number;
     await budget(campaignId, 20, { payout_kind: 'cpc', payout_amount: 0.5 });
@@ -109,7 +109,7 @@ describe('with one process', () => {
     expect(await billed(t, campaignId)).toEqual({ revenue: 20e6, unbilled: (shown.length - 40) * 0.5e6 });
   });
 
-  test('a budget that is lowered below what is spent books nothing more, and overspend widens it', async () => {
+  test('books nothing more if a budget is lowered below the amount spent, unless overspend allows it', async () => {
     const shown = await shownTo(12);
     const campaignId = shown[0]?.campaign_id as number;
     await budget(campaignId, 10, { payout_kind: 'cpc', payout_amount: 1 });
@@ -122,7 +122,7 @@ describe('with one process', () => {
     expect(await billed(t, campaignId)).toEqual({ revenue: 6e6, unbilled: 6e6 });
   });
 
-  test('a campaign that is served to nobody any more still has its budget', async () => {
+  test('applies the budget of a campaign that is no longer served to any publisher', async () => {
     const shown = await shownTo(4);
     const campaignId = shown[0]?.campaign_id as number;
     await budget(campaignId, 1, { payout_kind: 'cpc', payout_amount: 1 });
@@ -146,7 +146,7 @@ describe('with one process', () => {
       return clicks;
     };
 
-    test('beyond a budget are recorded with 0; answer, ledger and postback say what they would have paid', async () => {
+    test('beyond a budget are booked with 0, and response, ledger and postback state the unbilled amount', async () => {
       const clicks = await clicked(24);
       const campaignId = clicks[0]?.campaign_id as number;
       await addPostbackEndpoint(t, 'https://publisher.example/postback');
@@ -164,7 +164,7 @@ describe('with one process', () => {
       }
     });
 
-    test('that are voided make room; the void of one that was not booked gives nothing back', async () => {
+    test('that are voided free up budget only if they were booked', async () => {
       const clicks = await clicked(1);
       const { campaign_id: campaignId, clickId: click_id } = clicks[0] as Clicked;
       await budget(campaignId, 5, { payout_kind: 'cpa', payout_amount: 5 });
@@ -180,7 +180,7 @@ describe('with one process', () => {
       expect(await spent(t, campaignId)).toMatchObject({ spent: 5e6, unbilled: 5e6, conversions: 2 });
     });
 
-    test('from before a budget or goal give nothing back to it when they are voided', async () => {
+    test('made before a budget or goal was set do not free it up when they are voided', async () => {
       const clicks = await clicked(1);
       const { campaign_id: campaignId, clickId: click_id } = clicks[0] as Clicked;
       const report = async (txn_id: string, more: object = {}) =>
@@ -207,7 +207,7 @@ describe('with one process', () => {
       expect(await spent(t, campaignId)).toMatchObject({ spent: 5e6 });
     });
 
-    test('of absurd amounts never make room in a budget', async () => {
+    test('with extreme amounts never free up budget', async () => {
       const clicks = await clicked(12);
       const campaignId = clicks[0]?.campaign_id as number;
       await budget(campaignId, 900_000_000, { payout_kind: 'cpa', payout_amount: 1 });

@@ -23,7 +23,7 @@ import {
 const minuteMs = 60_000;
 
 describe('frequency caps', () => {
-  test('hold against a model that counts everything anew, over 100,000 random operations', () => {
+  test('match a model that recounts everything, over 100,000 random operations', () => {
     // Eight offers in four campaigns of two advertisers. Each campaign has several caps.
     const events = ['impression', 'click', 'no_thanks', 'conversion'] as const;
     const scopes = ['offer', 'campaign', 'advertiser'] as const;
@@ -83,7 +83,7 @@ describe('frequency caps', () => {
     }
   });
 
-  test('are never passed in any window, when each answer is kept', () => {
+  test('are never exceeded in any window if each response is recorded', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 4 }),
@@ -113,14 +113,14 @@ describe('frequency caps', () => {
     );
   });
 
-  test('count old exposures that are kept together', () => {
+  test('count old exposures that are stored as one entry', () => {
     const cap: FrequencyCap = { scope: 'offer', event: 'click', limit: 5, window_minutes: null };
     const old: Exposure = { event: 'click', offerId: 1, campaignId: 1, advertiserId: 1001, atMs: 0, count: 5 };
     expect(reachedFrequencyCap([cap], offerOf(1, campaignOf(1)), [old], noonMs)).toEqual({ cap, count: 5 });
     expect(reachedFrequencyCap([cap], offerOf(1, campaignOf(1)), [{ ...old, count: 4 }], noonMs)).toBeNull();
   });
 
-  test("of a publisher's provisioning stand in place of the campaign's", () => {
+  test("of a publisher's provisioning replace the campaign's caps", () => {
     const once: FrequencyCap = { scope: 'campaign', event: 'impression', limit: 1, window_minutes: null };
     const seen: Exposure = { event: 'impression', offerId: 1, campaignId: 1, advertiserId: 1001, atMs: noonMs };
     const history = { optOuts: {}, exposures: [seen] };
@@ -141,7 +141,7 @@ describe('total caps', () => {
       totals: new Map([['1', use]]),
     }).length === 1;
 
-  test('let the last one in that fits, and no other', () => {
+  test('allow the last event that fits, and no more', () => {
     for (const per of ['hour', 'day', 'month', 'lifetime'] as const) {
       expect(served({ metric: 'impressions', per, limit: 10 }, useOf({ impressions: { [per]: 9 } }))).toBe(true);
       expect(served({ metric: 'impressions', per, limit: 10 }, useOf({ impressions: { [per]: 10 } }))).toBe(false);
@@ -150,7 +150,7 @@ describe('total caps', () => {
     }
   });
 
-  test('of a campaign hold over all publishers, and those of a provisioning over its own beside them', () => {
+  test('of a campaign apply across all publishers, in addition to those of each provisioning', () => {
     const provisions = new Map([[1, provisionTo(1, { totalCaps: [{ metric: 'clicks', per: 'day', limit: 2 }] })]]);
     const offers = offersOf(withRules(1, { total_caps: [{ metric: 'clicks', per: 'day', limit: 5 }] }, { provisions }));
     const withUse = (all: number, own: number): number[] =>
@@ -165,7 +165,7 @@ describe('total caps', () => {
     expect(withUse(4, 2)).toEqual([]);
   });
 
-  test('leave the place to the next campaign', () => {
+  test('pass the position to the next campaign when they are reached', () => {
     const full = withRules(1, { total_caps: [{ metric: 'clicks', per: 'hour', limit: 1 }] }, { weight: 900 });
     const input = inputOf(publisherWith(offersOf(full, campaignOf(2))), {
       context: { count: 1 },

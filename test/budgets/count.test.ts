@@ -52,7 +52,7 @@ async function show(pubUserId: string): Promise<ShownOffer> {
 const cap = (event: string) => ({ frequency_caps: [{ scope: 'offer', event, limit: 1000, window_minutes: null }] });
 
 describe('the history of a user', () => {
-  test('takes an impression of a campaign with caps once, however often it is sent', async () => {
+  test('records an impression of a capped campaign once, however often it is sent', async () => {
     await withRules(cap('impression'));
     const offer = await show('ada');
     await Promise.all(Array.from({ length: 64 }, () => call(t, offer.pixel)));
@@ -68,7 +68,7 @@ describe('the history of a user', () => {
     expect(more).toEqual([]);
   });
 
-  test('takes only events that a cap counts, and no suspicious ones', async () => {
+  test('records only events that a cap counts, and no suspicious events', async () => {
     await withRules(cap('no_thanks'));
     const offer = await show('bob');
     await call(t, offer.pixel);
@@ -85,7 +85,7 @@ describe('the history of a user', () => {
     expect(rows[0].opt_outs).toEqual({ [again.campaign_id]: null });
   });
 
-  test('takes events of other campaigns of an advertiser whose cap counts them', async () => {
+  test("records events of an advertiser's other campaigns if a cap of the advertiser counts them", async () => {
     await withRules({
       frequency_caps: [{ scope: 'advertiser', event: 'impression', limit: 1000, window_minutes: 60 }],
     });
@@ -101,7 +101,7 @@ describe('the history of a user', () => {
     );
   });
 
-  test('is not written without a cap', async () => {
+  test('is not written if there is no cap', async () => {
     await withRules({});
     const offer = await show('dee');
     await call(t, offer.pixel);
@@ -110,7 +110,7 @@ describe('the history of a user', () => {
 });
 
 describe('the usage of a campaign', () => {
-  test('grows with each impression by one and its price, in every period, exactly', async () => {
+  test('grows by exactly one and the price with each impression, in every period', async () => {
     await withRules({ total_caps: [{ metric: 'impressions', per: 'day', limit: 1000 }] });
     const shown = await Promise.all(['e1', 'e2', 'e3'].map(show));
     await Promise.all(shown.flatMap((offer) => Array.from({ length: 20 }, () => call(t, offer.pixel))));
@@ -120,7 +120,7 @@ describe('the usage of a campaign', () => {
   });
 });
 
-test('absurd reported amounts never make the usage overflow', async () => {
+test('extreme reported amounts never overflow the usage', async () => {
   const change = {
     campaignId: 987_654,
     publisherId: null,

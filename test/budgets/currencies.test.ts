@@ -51,7 +51,7 @@ async function bookedOf({ pool }: TestApp, campaignId: number): Promise<number> 
   return Number(rows[0]?.sum);
 }
 
-test('a conversion that names another currency without an amount is refused, by each way of reporting', async () => {
+test('every way of reporting rejects a conversion with another currency and no amount', async () => {
   const { clickId: click_id, campaign_id: campaignId } = await clicked();
   await setBudget(campaignId, 4);
   for (let at = 0; at < 30; at++) {
@@ -72,7 +72,7 @@ test('a conversion that names another currency without an amount is refused, by 
   expect(await dataOf({ click_id, txn_id: 'own', currency: 'usd' })).toMatchObject({ payout: 2, currency: 'USD' });
 });
 
-test('an amount in another currency is booked at the rate of that day, in the currency of the campaign', async () => {
+test("an amount in another currency is booked in the campaign's currency at that day's rate", async () => {
   const { clickId: click_id, campaign_id: campaignId, sessionId } = await clicked();
   await addPostbackEndpoint(t, 'https://publisher.example/postback');
   await setBudget(campaignId, 30, { is_loyalty: true });
@@ -99,7 +99,7 @@ test('an amount in another currency is booked at the rate of that day, in the cu
   expect(await dataOf({ click_id, txn_id: 'd', payout: '15', currency: 'EUR' })).toMatchObject({ payout: 18 });
 });
 
-test('an amount in a currency without a rate is recorded and left unbilled, and changes no budget', async () => {
+test('an amount in a currency without a rate is recorded as unbilled, and changes no budget', async () => {
   const { clickId: click_id, campaign_id: campaignId, sessionId } = await clicked();
   await addPostbackEndpoint(t, 'https://publisher.example/postback');
   await setBudget(campaignId, 4, { is_loyalty: true });
@@ -116,7 +116,7 @@ test('an amount in a currency without a rate is recorded and left unbilled, and 
   expect(await dataOf(huge)).toMatchObject({ payout: 0, unbilled: 999_999_999, unbilled_reason: 'currency' });
 });
 
-test('a budget holds for any currencies, amounts, kinds of payout and periods, also with calls at once', async () => {
+test('a budget is never exceeded, for any currencies, amounts, payout kinds, periods and concurrent calls', async () => {
   await setRates({ USD: 1.1, JPY: 160, KWD: 0.33 });
   const clicks: Clicked[] = [];
   for (let at = 0; at < 3; at++) clicks.push(await clicked());

@@ -36,7 +36,7 @@ const usageOf = async (campaignId: number) =>
     )
   ).rows[0];
 
-test('an offer whose impression is not reported may be shown again after a minute', async () => {
+test('an offer without a reported impression can be shown again after a minute', async () => {
   const campaignId = await setRules({
     frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: null }],
   });
@@ -51,7 +51,7 @@ test('an offer whose impression is not reported may be shown again after a minut
   expect(await show(campaignId, 'ada')).toBeNull();
 });
 
-test('fetches of one user at once show a campaign as often as its cap allows, also after impressions', async () => {
+test('concurrent fetches of a user show a campaign as often as its cap allows, even after impressions', async () => {
   const campaignId = await setRules({
     frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 2, window_minutes: 10 }],
   });
@@ -85,7 +85,7 @@ test('a cap has a rolling window', async () => {
   expect(await show(campaignId, 'bob')).not.toBeNull();
 });
 
-test('reservations of totals are released after a minute, and paid events stay counted', async () => {
+test('reservations of total caps are released after a minute, and paid events remain counted', async () => {
   const campaignId = await setRules({ total_caps: [{ metric: 'impressions', per: 'lifetime', limit: 100 }] });
   const offers = await Promise.all(['c1', 'c2', 'c3'].map((user) => show(campaignId, user)));
   expect((await usageOf(campaignId)).impressions).toBe(3);

@@ -17,7 +17,7 @@ const standing = (rules: ReturnType<typeof rulesWith>, delivered: number, nowMs:
 
 const halfway = at('2026-11-06T00:00');
 
-test('the plan of a goal is even over its time, and 90 percent of it are on track', () => {
+test("a goal's plan is spread evenly over its time, and 90 percent of it is on track", () => {
   expect(standing(rulesWith(), 500, halfway)).toEqual({ percent: 100, expected: 500, delivered: 500, onTrack: true });
   expect(standing(rulesWith(), 450, halfway)).toMatchObject({ percent: 90, onTrack: true });
   expect(standing(rulesWith(), 440, halfway)).toMatchObject({ percent: 88, onTrack: false });
@@ -25,7 +25,7 @@ test('the plan of a goal is even over its time, and 90 percent of it are on trac
   expect(standing(rulesWith(), 900, at('2026-12-24T00:00'))).toMatchObject({ percent: 90, expected: 1000 });
 });
 
-test('only the time in which the campaign runs is planned', () => {
+test('a plan covers only the time when the campaign runs', () => {
   const schedule = { start_at: '2026-11-05T00:00:00Z', end_at: '2026-11-09T00:00:00Z' };
   expect(standing(rulesWith({ schedule }), 0, halfway)).toMatchObject({ expected: 250 });
   const nights = { time_zone: 'UTC', hours: [{ days: [1, 2, 3, 4, 5, 6, 7], from: '00:00', to: '06:00' }] };
@@ -39,7 +39,7 @@ const probability = (delivered: number | undefined, nowMs = halfway): number =>
     nowMs,
   });
 
-test('a campaign behind its plan is put first, more so the further, and always from some distance on', () => {
+test('a campaign comes first more often the further it is behind its plan, and always beyond a threshold', () => {
   expect(probability(510)).toBe(0);
   const shares = [502, 500, 497, 494].map((delivered) => probability(delivered));
   for (const [index, share] of shares.entries()) {
@@ -49,14 +49,14 @@ test('a campaign behind its plan is put first, more so the further, and always f
   expect(probability(470)).toBe(1);
 });
 
-test('towards the end the little that is missing is enough; what is delivered, over or not counted yet is not', () => {
+test('a small gap comes first near the deadline, unless the goal is reached, past or not yet counted', () => {
   expect(probability(990, at('2026-11-10T23:00'))).toBe(1);
   expect(probability(1000, at('2026-11-10T23:00'))).toBe(0);
   expect(probability(0, goal.byMs)).toBe(0);
   expect(probability(undefined)).toBe(0);
 });
 
-test('a shortfall that chance explains is no reason for an alert', () => {
+test('a shortfall within random variation causes no alert', () => {
   const behind = (expected: number, delivered: number): boolean =>
     isBehind({
       expected,

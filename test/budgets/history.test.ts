@@ -29,8 +29,8 @@ const seen = (list: readonly Exposure[], event: string, offerId: number, sinceMs
     .filter((one) => one.event === event && one.offerId === offerId && one.atMs > sinceMs)
     .reduce((sum, one) => sum + (one.count ?? 1), 0);
 
-describe('a history that is trimmed', () => {
-  test('has the same count without a window as before, and never a lower one in any window', () => {
+describe('a trimmed history', () => {
+  test('keeps the count over all time and never lowers the count in any window', () => {
     fc.assert(
       fc.property(exposures, fc.integer({ min: 1, max: 180 }), (list, days) => {
         const trimmed = trimExposures(trimExposures(list, nowMs), nowMs);
@@ -59,7 +59,7 @@ describe('a history that is trimmed', () => {
     );
   });
 
-  test('stays small however many exposures it had', () => {
+  test('stays small, however many exposures it had', () => {
     const many = Array.from({ length: 20_000 }, (_, index): Exposure => {
       const offerId = index % 7;
       return { event: 'impression', offerId, campaignId: offerId, advertiserId: 1, atMs: nowMs - index };
@@ -78,7 +78,7 @@ describe('a stored history', () => {
   const second = ofSession(session, 7, nowMs);
   const other = ofSession(newUuid7(nowMs), 1, nowMs);
 
-  test('has its exposures as they were given', () => {
+  test('returns the same exposures that were written', () => {
     fc.assert(
       fc.property(exposures, fc.integer({ min: 1, max: 100_000 }), (list, count) => {
         const given = list.map((one, index) => (index === 0 && count > 1 ? { ...one, count } : one));
@@ -89,7 +89,7 @@ describe('a stored history', () => {
     );
   });
 
-  test('has a reservation until the impression of the same session and offer comes', () => {
+  test('keeps a reservation until the impression of the same session and offer arrives', () => {
     const reserved = [first.reserved, second.reserved, other.reserved];
     const before = readRecords(Buffer.concat(reserved), nowMs);
     expect(before.reserved.map(({ exposure }) => exposure)).toEqual([first.seen, second.seen, other.seen]);
@@ -99,7 +99,7 @@ describe('a stored history', () => {
     expect(after.stale).toBe(1);
   });
 
-  test('has a reservation for a minute at most', () => {
+  test('keeps a reservation for at most one minute', () => {
     expect(readRecords(first.reserved, nowMs + 59_999).reserved).toHaveLength(1);
     expect(readRecords(first.reserved, nowMs + 60_000)).toEqual({ exposures: [], reserved: [], stale: 1 });
   });

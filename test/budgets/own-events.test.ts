@@ -34,7 +34,7 @@ async function shownTo(pub_user_id: string): Promise<Shown | undefined> {
   return offers.find((offer) => offer.campaign_id === campaignId) as Shown | undefined;
 }
 
-test('an own event is capped for a user, by its name, and the explanation says so', async () => {
+test('an own event is capped per user by name, and the explanation states the cap', async () => {
   await withRules({ frequency_caps: [{ scope: 'campaign', event: 'own:video', limit: 2, window_minutes: 60 }] });
   for (let time = 0; time < 2; time += 1) {
     const offer = await shownTo('ada');
@@ -52,7 +52,7 @@ test('an own event is capped for a user, by its name, and the explanation says s
   );
 });
 
-test('an own event is capped in all, each counted once, and the campaign says how many there were', async () => {
+test('an own event has a total cap, counts each event once, and the campaign shows the count', async () => {
   await withRules({ total_caps: [{ metric: 'own:video', per: 'lifetime', limit: 3 }] });
   const offers = await Promise.all(['u1', 'u2', 'u3'].map(shownTo));
   await Promise.all(
@@ -80,7 +80,7 @@ test('an own event is capped in all, each counted once, and the campaign says ho
   expect(JSON.stringify(data)).toContain('Lifetime cap reached: 3 of 3 video events of the campaign.');
 });
 
-test('a cap names own events only as they can be named', async () => {
+test('a cap accepts only valid names of own events', async () => {
   const refused = await manage('PATCH', `campaigns/${campaignId}`, {
     rules: {
       frequency_caps: [{ scope: 'campaign', event: 'own:Not this', limit: 2, window_minutes: 60 }],
@@ -96,7 +96,7 @@ test('a cap names own events only as they can be named', async () => {
   ]);
 });
 
-test('histories keep own events apart by name, also when they are written again', () => {
+test('histories distinguish own events by name, even after they are rewritten', () => {
   const of = (name: string) => ({
     event: exposureEvent(`own:${name}`),
     offerId: 1,

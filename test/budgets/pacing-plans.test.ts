@@ -46,7 +46,7 @@ function plannedAt(
   return Math.round((low / size) * 1000) / 10;
 }
 
-test('a campaign that is made at 11:41 is spread over the rest of its day', () => {
+test('a campaign created at 11:41 is spread over the rest of its day', () => {
   const plan = { per: 'day', limit: 600, activated: '2026-11-23T11:41' } as const;
   expect(plannedAt('2026-11-23T11:41', plan)).toBe(0);
   expect(plannedAt('2026-11-23T12:00', plan)).toBeCloseTo(2.6, 1);
@@ -54,7 +54,7 @@ test('a campaign that is made at 11:41 is spread over the rest of its day', () =
   expect(plannedAt('2026-11-24T12:00', plan)).toBeCloseTo(50.5, 1);
 });
 
-test('a given start counts before the activation, and impressions, clicks and money have the same plan', () => {
+test('a start date overrides the activation, and impressions, clicks and budgets have the same plan', () => {
   const schedule = { start_at: '2026-11-23T06:00:00Z' };
   for (const metric of ['impressions', 'clicks', 'budget'] as const) {
     const plan = { metric, per: 'day', limit: 1000, activated: '2026-11-23T11:41' } as const;
@@ -62,7 +62,7 @@ test('a given start counts before the activation, and impressions, clicks and mo
   }
 });
 
-test('a lifetime with only an end is divided among the days from its activation', () => {
+test('a lifetime budget with only an end is divided among the days from its activation', () => {
   const schedule = { end_at: '2026-11-26T00:00:00Z' };
   const plan = { per: 'lifetime', limit: 600, activated: '2026-11-23T12:00' } as const;
   expect(plannedAt('2026-11-23T12:00', plan, { schedule })).toBe(0);
@@ -70,13 +70,13 @@ test('a lifetime with only an end is divided among the days from its activation'
   expect(plannedAt('2026-11-23T18:00', plan, { schedule })).toBeCloseTo(10.1, 1);
 });
 
-test('a lifetime without an end is spread over the day of its activation, in its zone, and free afterwards', () => {
+test('a lifetime budget without an end is spread over the local day of activation, and unpaced afterwards', () => {
   const plan = { per: 'lifetime', limit: 600, activated: '2026-11-23T12:00', zone: 'Europe/Berlin' } as const;
   expect(plannedAt('2026-11-23T17:30', plan)).toBeCloseTo(50.5, 1);
   expect(plannedAt('2026-11-24T00:00', plan)).toBe('no plan');
 });
 
-test('a month counts the hours in which the campaign runs', () => {
+test('a monthly plan counts only the hours when the campaign runs', () => {
   const hours = [{ days: [1, 2, 3, 4, 5], from: '08:00', to: '20:00' }];
   const plan = { per: 'month', limit: 3000 } as const;
   // November 2026 has 21 weekdays. Ten of them are over on the evening of Friday the 13th, and this does not change
@@ -86,7 +86,7 @@ test('a month counts the hours in which the campaign runs', () => {
     expect(plannedAt(time, plan, { schedule: { time_zone: 'UTC', hours } })).toBeCloseTo(share, 0);
 });
 
-test('as_fast is another name of asap', () => {
+test('as_fast is an alias of asap', () => {
   const plan = { per: 'day', limit: 10 } as const;
   for (const pacing of ['asap', 'as_fast'] as const)
     expect(plannedAt('2026-11-23T00:01', plan, { pacing })).toBe('no plan');
@@ -105,7 +105,7 @@ function trafficOf(requestsIn: (hour: number) => number, days = 14): Model {
 /** Ten times as much traffic from 8:00 to 20:00, and none from 2:00 to 4:00. */
 const byDay = trafficOf((hour) => (hour >= 8 && hour < 20 ? 1000 : hour === 2 || hour === 3 ? 0 : 100));
 
-test('a plan follows the requests that are expected: by hour, over the days, and within hours', () => {
+test('a plan follows the expected requests by hour, across days and within hours', () => {
   const plan = { per: 'day', limit: 1000, activated: '2026-11-01T00:00', model: byDay } as const;
   // There are 12 hours with 1,000 requests and 10 with 100. The two hours without requests count as a hundredth of the
   // average.
@@ -119,7 +119,7 @@ test('a plan follows the requests that are expected: by hour, over the days, and
   expect(plannedAt('2026-11-23T20:00', lifetime, { schedule })).toBeCloseTo(48.9, 0);
 });
 
-test('before a day of requests is known a plan is flat, and other publishers’ requests do not matter', () => {
+test("a plan is flat until a day of requests is known, and ignores other publishers' requests", () => {
   const plan = { per: 'day', limit: 1000, activated: '2026-11-01T00:00' } as const;
   const flat = plannedAt('2026-11-23T08:00', plan);
   const short = trafficOf((hour) => hour * 10, 0.9);
@@ -129,7 +129,7 @@ test('before a day of requests is known a plan is flat, and other publishers’ 
   expect(plannedAt('2026-11-23T08:00', { ...plan, model: elsewhere })).toBe(flat);
 });
 
-test('a plan in a zone of a half hour, and over a change of its clock, stays between none and all', () => {
+test('a plan in a half-hour time zone and across a clock change stays between 0 and the total', () => {
   const schedule = { hours: [{ days: [6, 7], from: '01:00', to: '05:00' }], time_zone: 'America/St_Johns' };
   const plan = { per: 'month', limit: 1000, activated: '2026-10-01T00:00', model: byDay } as const;
   const shares = ['2026-11-01T03:00', '2026-11-01T05:00', '2026-11-08T06:00', '2026-11-29T09:00'].map((time) =>

@@ -57,14 +57,14 @@ const daily = (pacing: 'asap' | 'even' | 'front_loaded', limit = 100): CampaignR
 });
 const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
 
-describe('a day of a campaign with a daily budget of 100', () => {
+describe('a daily budget of 100', () => {
   for (const [name, traffic] of [
     ['even traffic', flat],
     ['traffic in waves', waves],
     ['a spike of traffic', spike],
   ] as const) {
     for (const pacing of ['even', 'front_loaded'] as const) {
-      test(`ends within 1 % of the budget: ${pacing}, ${name}`, () => {
+      test(`ends the day within 1 % of the budget: ${pacing}, ${name}`, () => {
         const [day] = simulate(daily(pacing), traffic) as [Day];
         expect(day.spent).toBeGreaterThan(99);
         expect(day.spent).toBeLessThan(101);
@@ -72,25 +72,25 @@ describe('a day of a campaign with a daily budget of 100', () => {
     }
   }
 
-  test('is spread evenly, from a midnight at which nothing is spent, also through a spike', () => {
+  test('is spread evenly from midnight, even through a traffic spike', () => {
     for (const traffic of [flat, spike]) {
       const [day] = simulate(daily('even'), traffic) as [Day];
       for (const spent of day.byHour.slice(0, 23)) expect(Math.abs(spent - 100 / 24)).toBeLessThan(2);
     }
   });
 
-  test('is spent first when it is front-loaded: three quarters by noon', () => {
+  test('is three quarters spent by noon if it is front-loaded', () => {
     const [day] = simulate(daily('front_loaded'), flat) as [Day];
     expect(Math.abs(sum(day.byHour.slice(0, 12)) - 75)).toBeLessThan(3);
   });
 
-  test('is spent at once without pacing, and not a cent more', () => {
+  test('is spent at once without pacing, and never exceeded', () => {
     const [day] = simulate(daily('asap'), flat) as [Day];
     expect(sum(day.byHour.slice(0, 5))).toBeGreaterThan(95);
     expect(day.spent).toBeLessThan(101);
   });
 
-  test.each([{ time_zone: 'UTC' }, {}])('is spent within the hours in which the campaign runs, %o', (zone) => {
+  test.each([{ time_zone: 'UTC' }, {}])('is spent within the hours when the campaign runs, %o', (zone) => {
     const rules = {
       ...daily('even', 50),
       schedule: { ...zone, hours: [{ days: [1, 2, 3, 4, 5, 6, 7], from: '08:00', to: '20:00' }] },
@@ -100,13 +100,13 @@ describe('a day of a campaign with a daily budget of 100', () => {
     for (const spent of day.byHour.slice(8, 19)) expect(Math.abs(spent - 50 / 12)).toBeLessThan(2);
   });
 
-  test('beyond what the traffic can bring holds hardly anything back', () => {
+  test('limits almost no delivery if it exceeds what the traffic can spend', () => {
     const [day] = simulate(daily('even', 10_000), flat) as [Day];
     expect(day.spent).toBeGreaterThan(550); // 57,600 requests, one in ten a click of 0.10, hardly any of them held back
   });
 });
 
-test('a budget for its lifetime is shared out over the days to its end, and ends within 1 %', () => {
+test('a lifetime budget is divided among the days to its end, and ends within 1 %', () => {
   const rules: CampaignRules = {
     pacing: 'even',
     schedule: { start_at: '2026-11-23T00:00:00Z', end_at: '2026-11-26T00:00:00Z' },
@@ -118,7 +118,7 @@ test('a budget for its lifetime is shared out over the days to its end, and ends
   expect(Math.abs(sum(days) - 150)).toBeLessThan(1.5);
 });
 
-test('a campaign ahead of its plan is never fully off', () => {
+test('a campaign ahead of its plan is never stopped completely', () => {
   const publisher = publisherWith(offersOf(withRules(1, daily('even'), { payout: pays('cpc', 0.1) })));
   const totals = new Map([['1', useOf({ budget: { day: 90 * unit } })]]);
   const served = Array.from(

@@ -80,7 +80,7 @@ const fetchMany = (count: number, bodyOf: (index: number) => object): Promise<Da
 const showing = (answers: Data[]): Data[] =>
   answers.filter(({ offers }) => offers.some((offer) => offer.campaign_id === campaignId));
 
-describe('with 64 requests at once, over two processes', () => {
+describe('with 64 concurrent requests to two processes', () => {
   test.each([
     ['without a history', 'new-user'],
     ['with a history', 'known-user'],
@@ -93,20 +93,20 @@ describe('with 64 requests at once, over two processes', () => {
     expect(showing(await fetchMany(2, () => ({ pub_user_id: `another ${user}` })))).toHaveLength(1);
   });
 
-  test('users each see it in exactly one session, whatever their batch', async () => {
+  test('each of several users sees it in exactly one session, in any batch', async () => {
     await setRules({ frequency_caps: [{ scope: 'offer', event: 'impression', limit: 1, window_minutes: 60 }] });
     const users = Array.from({ length: 16 }, (_, index) => `crowd ${index}`);
     const answers = await fetchMany(64, (index) => ({ pub_user_id: users[(index * 7) % 16] }));
     expect(showing(answers)).toHaveLength(16);
   });
 
-  test('dev requests see it every time, and do not count against the cap', async () => {
+  test('dev requests always see it and do not count against the cap', async () => {
     await setRules({ frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 60 }] });
     expect(showing(await fetchMany(8, () => ({ pub_user_id: 'developer', dev: 1 })))).toHaveLength(8);
     expect(showing(await fetchMany(8, () => ({ pub_user_id: 'developer' })))).toHaveLength(1);
   });
 
-  test('a campaign with ten impressions a day left is shown ten times', async () => {
+  test('a campaign with ten daily impressions left is shown ten times', async () => {
     await setRules({ total_caps: [{ metric: 'impressions', per: 'day', limit: 10 }] });
     expect(showing(await fetchMany(64, (index) => ({ pub_user_id: `many ${index}` })))).toHaveLength(10);
   });
@@ -122,7 +122,7 @@ describe('with 64 requests at once, over two processes', () => {
     expect(showing(await fetchMany(8, () => ({})))).toHaveLength(0);
   });
 
-  test('clicks are booked up to what a daily and a lifetime budget hold, to the micro-unit', async () => {
+  test('clicks are booked up to the daily and lifetime budgets, to the micro-unit', async () => {
     await setRules({});
     campaignId = await nextCampaign(2);
     await setRules({}, { kind: 'cpc', amount: 0.333333 });
@@ -161,7 +161,7 @@ describe('with 64 requests at once, over two processes', () => {
   });
 });
 
-test('a paused campaign is shown by no process, and again once it is resumed', async () => {
+test('a paused campaign is shown by no process until it is resumed', async () => {
   await setRules({});
   for (let round = 0; round < 4; round += 1) {
     for (const active of [false, true]) {

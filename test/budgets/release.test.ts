@@ -34,15 +34,15 @@ function leftAt(ageS: number, one: Case): { impressions: number; micros: number 
 const minutes = (count: number): number => count * 60;
 const hours = (count: number): number => count * 3600;
 
-describe('money is let go', () => {
-  test('for a click of a proven offer, as the chance fades that it comes; within 75 s', () => {
+describe('reserved budget is released', () => {
+  test('for a click on a proven offer, within 75 s as the click becomes less likely', () => {
     const left = [0, 10, 25, 60, 75].map((ageS) => leftAt(ageS, { paidBy: 'click', rates: proven }).micros);
     // 1 in 8 users click, and 65 % of the clicks come later than this. That is 1 in 12 of the users who have not
     // clicked yet.
     expect(left).toEqual([128, 117, 87, 14, 0]);
   });
 
-  test('for a click of an offer of which nothing is known, after 75 s: all may click', () => {
+  test('for a click on an offer without a learned rate, in full after 75 s', () => {
     expect([0, 10, 25, 60, 74, 75].map((ageS) => leftAt(ageS, { paidBy: 'click' }).micros)).toEqual([
       ...[full, full, full, full, full, 0],
     ]);
@@ -56,7 +56,7 @@ describe('money is let go', () => {
     }
   });
 
-  test('for a conversion after a click, over days: from then on it is what a click may cost', () => {
+  test('for a conversion after a click, over days, starting from the cost of a clicked offer', () => {
     const one: Case = { paidBy: 'conversion', rates: proven, isClicked: true };
     expect([74, 75].map((ageS) => leftAt(ageS, one).micros)).toEqual([8, 64]);
     const later = [minutes(10), minutes(30), hours(1), hours(3), hours(12), hours(72)];
@@ -64,13 +64,13 @@ describe('money is let go', () => {
     expect(left).toEqual([717, 512, 410, 256, 102, 0]);
   });
 
-  test('at the first step already, of an answer that was given before the offer was proven', () => {
+  test('at the first step, if the offer was proven after the response', () => {
     const given = { ...reserved({ paidBy: 'click' }), micros: full };
     const left = afterStep(0, given, { delays: null, ratesOf: () => proven }, false);
     expect(left).toMatchObject({ micros: 117, impressions: 1 });
   });
 
-  test('at once where the learned delays say so, and late where they do', () => {
+  test('sooner or later, depending on the learned delays', () => {
     const [quick, slow] = [known(3, 60), known(30, 30_000)];
     const click = (ageS: number, delays: DelayCounts) =>
       leftAt(ageS, { paidBy: 'click', rates: proven, delays }).micros;
@@ -98,20 +98,20 @@ function known(click: number, conversion: number, successes = 500): DelayCounts 
   return { click: delays.click.counts, conversion: delays.conversion.counts };
 }
 
-test('an impression that has not come within a minute is let go, whatever its campaign pays for', () => {
+test('an impression that does not arrive within a minute is released, whatever the campaign pays for', () => {
   for (const paidBy of ['impression', 'click', 'conversion'] as const)
     expect([59, 60].map((ageS) => leftAt(ageS, { paidBy }).impressions)).toEqual([1, 0]);
   expect(leftAt(60, { paidBy: 'impression' }).micros).toBe(0);
 });
 
-test('a reservation without money ends with its impression', () => {
+test('a reservation without an amount ends with its impression', () => {
   const reservation = { ...reserved({ paidBy: 'conversion' }), micros: 0 };
   const facts: Known = { delays: null, ratesOf: () => unproven };
   expect(afterStep(0, reservation, facts, false)).toBe(reservation);
   expect(afterStep(2, reservation, facts, false)).toBeNull();
 });
 
-test('the event that pays is that of the payout', () => {
+test('the paying event follows from the payout kind', () => {
   expect((['cpm', 'cpc', 'cpa', 'cps'] as const).map(payingEventOf)).toEqual([
     ...['impression', 'click', 'conversion', 'conversion'],
   ]);

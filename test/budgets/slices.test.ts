@@ -28,7 +28,7 @@ async function runJob(budgets: Budgets, jobName: string): Promise<void> {
   await job.run(() => false);
 }
 
-describe('whatever processes do and however they end', () => {
+describe('slices of totals under random operations and crashes', () => {
   let pool: pg.Pool;
   let close: () => Promise<void>;
   beforeAll(async () => {
@@ -36,7 +36,7 @@ describe('whatever processes do and however they end', () => {
   });
   afterAll(() => close());
 
-  test.each([1, 2])('no total is exceeded, and nothing of it is lost for good: seed %i', async (seed) => {
+  test.each([1, 2])('never exceed a total, and lose nothing of it permanently: seed %i', async (seed) => {
     const world = await createWorld(pool, 1_000_000 + seed, createRandom(seed));
     for (let step = 0; step < 120; step += 1) await world.step();
     const { granted, rowByRow, lost } = world.counts;
@@ -76,7 +76,7 @@ describe('two processes with many fetches', () => {
     for (const { deps } of [twins.first, twins.second]) await deps.catalog.refresh();
   };
 
-  test('grant a total cap from slices, to the last impression', async () => {
+  test('grant a total cap from slices up to the last impression', async () => {
     await setLimit(limit);
     let shown = 0;
     let hadSlices = false;

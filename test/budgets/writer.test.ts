@@ -55,7 +55,7 @@ async function commitLocked(
 
 const noSources = { model: { current: () => emptyModel }, states: { note: () => {} } };
 
-test('a batch decided with two catalogues, of which only the newer has a cap, keeps that cap', async () => {
+test('a batch decided with two catalogues enforces a cap that only the newer one has', async () => {
   const before = t.deps.catalog.current();
   const [campaign] = before.publishers.get(t.publisher.id)?.index.offers.map((offer) => offer.campaign) ?? [];
   const id = campaign?.id as number;
@@ -82,7 +82,7 @@ test('a batch decided with two catalogues, of which only the newer has a cap, ke
   expect(old?.offers.length).toBeGreaterThan(0);
 });
 
-test('each decision is stored with the version of its model, also when the model changes within a batch', async () => {
+test('each decision is stored with its model version, even if the model changes within a batch', async () => {
   let model: Model = { ...emptyModel, version: 1 };
   const noted: number[] = [];
   const note = (): void => {
@@ -95,7 +95,7 @@ test('each decision is stored with the version of its model, also when the model
   expect(sessions.map(({ decision }) => readDecisionRecord(decision).inputs.modelVersion)).toEqual(noted);
 });
 
-test('a fetch writes nothing of a user whose history others wrote since it was read, and revives none', async () => {
+test('a fetch neither overwrites a history changed since it was read nor recreates a deleted one', async () => {
   const users = ['unchanged', 'written', 'begun', 'deleted'];
   const pendings = users.map((pub_user_id) => pendingBy(t.deps.catalog.current(), { pub_user_id }));
   const keys = new Map(pendings.map(({ userKey }, index) => [users[index] as string, userKey as string]));

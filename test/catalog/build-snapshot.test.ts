@@ -201,7 +201,7 @@ describe('the offers of a publisher', () => {
     );
   });
 
-  test('are those of campaigns provisioned to it, at its own priority, and no others', async () => {
+  test("are only those of campaigns provisioned to it, with the publisher's own priority", async () => {
     const rows = rowsWith({
       campaigns: [
         campaignRow({ id: 1 }),
@@ -223,7 +223,7 @@ describe('the offers of a publisher', () => {
     expect([1, 2].map((publisherId) => payoutOf(foreign.campaign, publisherId).amountMicros)).toEqual([250_000, 0]);
   });
 
-  test('can still be referred to when they are paused or removed', async () => {
+  test('remain available by id when they are paused or removed', async () => {
     const rows = rowsWith({
       campaigns: [campaignRow({ id: 1 }), campaignRow({ id: 2, active: false })],
       offers: [
@@ -236,7 +236,7 @@ describe('the offers of a publisher', () => {
     expect([...(await build(rows)).offers.keys()]).toEqual([1, 2, 3]);
   });
 
-  test('have their own images, and their campaign has those of all its offers', async () => {
+  test('have their own images, and their campaign has the images of all its offers', async () => {
     const { offers: built } = await build(
       rowsWith({
         campaigns: [campaignRow({ id: 1 })],
@@ -252,7 +252,7 @@ describe('the offers of a publisher', () => {
 });
 
 describe('a publisher', () => {
-  test('has the theme that is marked as its default, else its first, else none', async () => {
+  test('has its default theme, or else its first theme, or else none', async () => {
     const defaultOf = async (themes: ThemeRow[]) =>
       (await build(rowsWith({ themes }))).publishers.get(1)?.defaultTheme?.id;
     expect(await defaultOf([themeRow({ id: 1 }), themeRow({ id: 2, is_default: true })])).toBe(2);
@@ -260,7 +260,7 @@ describe('a publisher', () => {
     expect(await defaultOf([themeRow({ id: 9, publisher_id: 2, is_default: true })])).toBeUndefined();
   });
 
-  test('has its own themes and placements only, and a number for its currency', async () => {
+  test('has only its own themes and placements, and a number for its currency', async () => {
     const snapshot = await build(
       rowsWith({
         themes: [themeRow({ id: 1 }), themeRow({ id: 2, publisher_id: 2 })],
@@ -293,7 +293,7 @@ describe('a publisher', () => {
     expect(snapshot.publishersBySdkId.get('0000000000000001')).toBe(publisher);
   });
 
-  test('has the keys given to it, by the hash of the key', async () => {
+  test('has its own API keys, indexed by key hash', async () => {
     const expires = new Date(1_800_000_000_000);
     const key = {
       id: 1,

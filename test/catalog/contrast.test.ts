@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { overlay } from '../../src/catalog/themes.ts';
 import { contrastOf, lowContrasts } from '../../src/catalog-admin/theme-overrides.ts';
 
-test('the contrast is that of WCAG 2.2', () => {
+test('computes contrast ratios according to WCAG 2.2', () => {
   expect(contrastOf('#000000', '#ffffff')).toBeCloseTo(21, 5);
   expect(contrastOf('#fff', 'rgb(119, 119, 119)')).toBeCloseTo(4.48, 2);
   expect(contrastOf('#767676', '#ffffff')).toBeCloseTo(4.54, 2);
@@ -14,11 +14,11 @@ test('the contrast is that of WCAG 2.2', () => {
   ]);
 });
 
-test('the default palettes, light and dark, have no text below 4.5:1', () => {
+test('has no text below 4.5:1 in the default light and dark palettes', () => {
   expect(lowContrasts(defaultStyles, { ...defaultAppearance, color_scheme: 'system' })).toEqual([]);
 });
 
-test('a text below 4.5:1 is reported with its background and ratio, in each mode that users can see', () => {
+test('reports text below 4.5:1 with its background and ratio, in each mode that users can see', () => {
   const styles = overlay(defaultStyles, { offerText: { buttonYes: { color: '#8fb0ff' } } });
   const dark = overlay(defaultAppearance.dark, { footer: { textColor: '#333333' } });
   const pathsOf = (color_scheme: string) =>

@@ -38,11 +38,11 @@ test.each([
   ['user@shop.example', null],
   ['shop.example:443', null],
   ['shop.*', null],
-])('the host of the domain %j is %j', (domain, host) => {
+])('reads the domain %j as the host %j', (domain, host) => {
   expect(hostOf(domain)).toBe(host);
 });
 
-describe('a domain', () => {
+describe('a domain rule', () => {
   test.each([
     ['https://www.shop.example/?c={click_id}', true],
     ['https://shop.example./', true],
@@ -50,18 +50,18 @@ describe('a domain', () => {
     ['https://myshop.example/', false],
     ['https://shop.example.evil.test/', false],
     ['https://evil.test/shop.example', false],
-  ])('shop.example and %s: %s', (landingUrl, isBlocked) => {
+  ])('for shop.example matches %s: %s', (landingUrl, isBlocked) => {
     const block = blockOf({ blocked: { domains: ['Shop.Example.'] } }, offerWith({ landingUrl }));
     expect(block).toEqual(isBlocked ? { by: 'domain', value: 'shop.example' } : null);
   });
 
-  test('also blocks by the secondary action, and in its own script', () => {
+  test('also matches the secondary action, and can be written in its native script', () => {
     const offer = { ...offerWith({}), useractionUrl: 'https://www.bücher.example/' };
     expect(blockOf({ blocked: { domains: ['BÜCHER.example'] } }, offer)).toMatchObject({ by: 'domain' });
   });
 });
 
-test('every kind of rule blocks, and names what matched', () => {
+test('every kind of rule blocks, and the match is reported', () => {
   const advertiser = { advertiserName: 'Lucky  GmbH', advertiserId: 9, landingUrl: 'https://www.lucky.example/' };
   const offer = offerWith({ category: 'Games of Chance', ...advertiser });
   const cases: [PartialControls, object | null][] = [
@@ -89,7 +89,7 @@ test('words in the markup of terms block nothing, but words in their text do', (
   expect(blockOf({ blocked: { words: ['bingo'] } }, offer)).toMatchObject({ value: 'bingo' });
 });
 
-test('words of terms are read as users see them, in every language', () => {
+test('words of terms are matched as users see them, in every language', () => {
   const blocks = (word: string, terms: string) => {
     const texts = new Map([['fr', { tag: 'fr', texts: { terms_and_conditions: terms } }]]);
     const translations = { texts, pictures: new Set<string>(), localised: new Map() };
@@ -107,7 +107,7 @@ test('words of terms are read as users see them, in every language', () => {
   expect(blocks('one two', '<p>one</p><p>two</p>')).toEqual([false, false]);
 });
 
-test('unchanged rules are shared with the earlier snapshot, and empty rules are null', () => {
+test('unchanged rules are shared with the previous snapshot, and empty rules are null', () => {
   const earlier = controlsOf(rules({ blocked: { offers: [5] } }), null);
   expect(controlsOf(rules({ blocked: { offers: [5] } }), earlier)).toBe(earlier);
   expect(controlsOf(rules({ blocked: { offers: [6] } }), earlier)).not.toBe(earlier);
@@ -135,7 +135,7 @@ describe('a decision', () => {
       });
   });
 
-  test('shows one offer of a category if the publisher separates them', () => {
+  test('shows one offer per category if the publisher separates the category', () => {
     const offers = offersOf(
       campaignOf(1, { category: 'Food', weight: 3 }),
       campaignOf(2, { category: 'food ', weight: 2 }),
@@ -158,7 +158,7 @@ describe('a decision', () => {
   });
 });
 
-test('an offer must match an entry of each allow list, and the list that it does not match is reported', () => {
+test('an offer must match every allow list, and the first list that it does not match is reported', () => {
   const offer = offerWith({
     category: 'Shoes',
     advertiserName: 'Lucky',
@@ -193,11 +193,11 @@ test.each([
   ['Alcoholic Beverages', 'Food & Drink', false],
   ['Food & Drink', 'Cigars', false],
   ['Our own', 'our  own', true],
-])('the category %s of a rule and %s of a campaign: %s', (rule, category, isBlocked) => {
+])('the rule category %s and the campaign category %s match: %s', (rule, category, isBlocked) => {
   expect(blockOf({ blocked: { categories: [rule] } }, offerWith({ category })) !== null).toBe(isBlocked);
 });
 
-test('the list of categories has each code and name once, with its subcategories', () => {
+test('the category list contains each code and name once, with its subcategories', () => {
   for (const key of ['code', 'name'] as const)
     expect(new Set(contentCategories.map((category) => category[key].toLowerCase())).size).toBe(
       contentCategories.length,
@@ -207,7 +207,7 @@ test('the list of categories has each code and name once, with its subcategories
   expect(contentCategories.every(({ code, name }) => /^\w+$/.test(code) && /^[\w(]/.test(name))).toBe(true);
 });
 
-test('rules stored by earlier releases have no rules of placements, and no allow lists', () => {
+test('rules stored by earlier releases have no placement rules and no allow lists', () => {
   const { allowed: _allowed, placements: _placements, ...earlier } = rules({ blocked: { offers: [5] } });
   expect(controlsOf(earlier, null)?.stored).toEqual(rules({ blocked: { offers: [5] } }));
 });

@@ -6,7 +6,7 @@ const publisher = { name: 'Shop' } as Publisher;
 const styleOf = (theme: Partial<Theme>): string =>
   hostedStyle(publisher, { settings: {}, styles: {}, appearance: {}, ...theme } as Theme, '');
 
-test('a hosted page has the colours, corners and font of the theme', () => {
+test('a hosted page uses the colours, corners and font of the theme', () => {
   const style = styleOf({
     styles: {
       offerText: { font: 'Georgia, serif', textColor: '#112233' },
@@ -18,7 +18,7 @@ test('a hosted page has the colours, corners and font of the theme', () => {
   expect(style).not.toContain('prefers-color-scheme');
 });
 
-test('a hosted page is dark if the theme is: always, or like the device', () => {
+test('a hosted page is dark if the theme is always dark or follows a dark device', () => {
   const dark = { offerText: { textColor: '#ddeeff' } };
   expect(styleOf({ appearance: { color_scheme: 'dark', dark } })).toMatch(
     /:root\{color-scheme:dark;[^}]*--text:#ddeeff/,
@@ -29,7 +29,7 @@ test('a hosted page is dark if the theme is: always, or like the device', () => 
   expect(styleOf({ appearance: { dark } })).not.toContain('#ddeeff');
 });
 
-test('nothing stored in a theme can leave its place in the style sheet', () => {
+test('no stored theme value can break out of its place in the style sheet', () => {
   const attacks = [
     'red;}</style><script>alert(1)</script>',
     'url(https://evil.example/)',

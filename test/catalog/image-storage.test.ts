@@ -31,7 +31,7 @@ describe('IMAGE_STORE', () => {
     return { setting: parseImageStore({ store, accessKeyId, secretAccessKey }, problems), problems };
   };
 
-  test('names the database, a folder or a bucket', () => {
+  test('selects the database, a directory or a bucket', () => {
     expect(parse('').setting).toEqual({ kind: 'database' });
     expect(parse('/srv/pictures').setting).toEqual({ kind: 'folder', path: '/srv/pictures' });
     expect(parse('s3://shop/a/b/?endpoint=https://minio.example:9000/&region=eu-central-1')).toEqual({
@@ -55,7 +55,7 @@ describe('IMAGE_STORE', () => {
     's3://',
     's3://UPPER/x',
     's3://shop?endpoint=ftp://x',
-  ])('refuses %s', (store) => {
+  ])('rejects %s', (store) => {
     expect(parse(store).problems).toHaveLength(1);
   });
 
@@ -97,7 +97,7 @@ async function startBucket(
   return { server, objects, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
-describe('pictures kept outside the database', () => {
+describe('images stored outside the database', () => {
   let testApp: TestApp;
   let bucket: Awaited<ReturnType<typeof startBucket>>;
   beforeAll(async () => {
@@ -133,17 +133,17 @@ describe('pictures kept outside the database', () => {
     return content;
   }
 
-  test('come from the folder, which stores them under their digest', async () => {
+  test('are read from the directory, which stores them under their digest', async () => {
     const bytes = (await keepAndFind({ kind: 'folder', path: folder })) as Buffer;
     expect(await readdir(join(folder, digestOf(bytes).slice(0, 2)))).toEqual([digestOf(bytes)]);
   });
 
-  test('come from the bucket, by signed calls', async () => {
+  test('are read from the bucket with signed calls', async () => {
     const bytes = (await keepAndFind(s3('right'))) as Buffer;
     expect([...bucket.objects.keys()]).toEqual([`/shop/p/${digestOf(bytes)}`]);
   });
 
-  test('are not lost silently: a save fails if the store rejects them', async () => {
+  test('are never lost silently, because a save fails if the store rejects it', async () => {
     const path = await storePicture(testApp, Buffer.from('old'), 'png');
     const id = Number(/\d+/.exec(path)?.[0]);
     await expect(saveOriginal(testApp.pool, createImageStore(s3('wrong')), id, randomBytes(10))).rejects.toMatchObject({
@@ -171,7 +171,7 @@ describe('pictures kept outside the database', () => {
     await expect(images.find(id, 'png', wish(null), undefined)).rejects.toMatchObject({ status: 503 });
   });
 
-  test('are not sent if somebody changed them', async () => {
+  test('are not sent if they were modified in the store', async () => {
     const path = await storePicture(testApp, Buffer.from('x'), 'png');
     const id = Number(/\d+/.exec(path)?.[0]);
     const bytes = await drawStripes(31, 30);
@@ -184,7 +184,7 @@ describe('pictures kept outside the database', () => {
     await expect(images.find(id, 'png', wish(null), undefined)).rejects.toMatchObject({ status: 503 });
   });
 
-  test('are transformed once: a process that starts later finds resized ones on disk', async () => {
+  test('are transformed once, because a new process reuses resized images on disk', async () => {
     const path = await storePicture(testApp, await drawStripes(90, 60), 'png');
     const id = Number(/\d+/.exec(path)?.[0]);
     const config = { ...testApp.deps.config, imageCacheDir: join(folder, 'cache'), imageCacheDiskMb: 1 };
@@ -199,7 +199,7 @@ describe('pictures kept outside the database', () => {
   });
 });
 
-describe('the cache on disk', () => {
+describe('the disk cache', () => {
   const filesOf = async (path: string) =>
     (await readdir(path, { recursive: true })).filter((name) => /[0-9a-f]{64}/.test(name));
 
@@ -216,7 +216,7 @@ describe('the cache on disk', () => {
     expect(await cache?.get('huge')).toBeNull();
   });
 
-  test('keeps its limit with the files of an earlier process, and removes unfinished ones', async () => {
+  test('applies its limit to files of an earlier process, and removes incomplete ones', async () => {
     const path = join(folder, 'left');
     const before = await openDiskCache({ folder: path, maxBytes: 1000, logger });
     for (const key of ['a', 'b', 'c']) await before?.set(key, Buffer.alloc(300, key));
@@ -225,7 +225,7 @@ describe('the cache on disk', () => {
     await expect.poll(() => filesOf(path)).toHaveLength(2);
   });
 
-  test('is disabled if it cannot be written', async () => {
+  test('is disabled if its directory is not writable', async () => {
     await writeFile(join(folder, 'file'), 'no folder');
     expect(await openDiskCache({ folder: join(folder, 'file', 'below'), maxBytes: 1000, logger })).toBeNull();
     expect(await openDiskCache({ folder, maxBytes: 0, logger })).toBeNull();

@@ -22,7 +22,7 @@ const lowContrastsOf = (colours: readonly string[]) => {
   return lowContrasts(buildStyles(publisher, theme, ''), buildAppearance(theme));
 };
 
-test('a palette of any brand colour, with or without others, is readable in light and dark mode', () => {
+test('any brand colours produce a readable palette in light and dark mode', () => {
   for (const [index, brand] of brands.entries()) {
     expect(lowContrastsOf([brand]), brand).toEqual([]);
     const others = [brand, hex((index * 7919) % 0x1000000), '#fff8ec', '#222222'];
@@ -30,12 +30,12 @@ test('a palette of any brand colour, with or without others, is readable in ligh
   }
 });
 
-test('a palette keeps its brand colours if they are readable', () => {
+test('keeps the brand colours if they are readable', () => {
   const { light } = paletteOf(['#1f5f4a', '#fff8ec', '#222222']);
   expect(light).toMatchObject({ yes: '#1f5f4a', yesText: '#ffffff', background: '#fff8ec', text: '#222222' });
 });
 
-test('colours are found in entered and pasted text', () => {
+test('finds colours in entered and pasted text', () => {
   expect(coloursIn('--brand: #1F5F4A; background:#FFF; 1f5f4a')).toEqual(['#1f5f4a', '#ffffff']);
   expect(coloursIn('--brand: #1F5F4A80; #abcd; rgb(255, 100, 0); rgba(0 16 255 / 50%)')).toEqual([
     ...['#1f5f4a', '#aabbcc', '#ff6400', '#0010ff'],

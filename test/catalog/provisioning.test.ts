@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('a provisioned campaign is served, counted and clicked at the publisher by its own links', async () => {
+test("a provisioned campaign is served, counted and clicked through the publisher's own links", async () => {
   const { rows } = await t.pool.query<{ id: number }>(
     "insert into publishers (name, sdk_id) values ('Neighbour', 'feedfeedfeedfeed') returning id",
   );

@@ -152,11 +152,11 @@ const themeWith = (over: Partial<Record<keyof Theme, unknown>>): Theme =>
   }) as Theme;
 
 describe('the appearance', () => {
-  test('is absent for a theme that sets none, so that strict clients get no unknown member', () => {
+  test('is absent if the theme sets none, so that strict clients get no unknown field', () => {
     expect([buildAppearance(null), buildAppearance(themeWith({}))]).toEqual([null, null]);
   });
 
-  test('has every key, of the documented type, whatever is stored', () => {
+  test('has every key with the documented type, whatever is stored', () => {
     fc.assert(
       fc.property(storedLike(appearanceShape), (stored) => {
         const appearance = JSON.parse(JSON.stringify(stored));
@@ -167,7 +167,7 @@ describe('the appearance', () => {
     );
   });
 
-  test('keeps the colours of a brand for its buttons in dark mode, unless the theme has others', () => {
+  test('keeps the brand colours of buttons in dark mode, unless the theme sets others', () => {
     const styles = { offerText: { buttonYes: { background: '#b3411c', color: '#ffffff' } } };
     const dark = (own: object) =>
       buildAppearance(themeWith({ styles, appearance: { color_scheme: 'dark', dark: own } }))?.dark.offerText;
@@ -179,12 +179,12 @@ describe('the appearance', () => {
 });
 
 describe('settings and styles', () => {
-  test('have every documented key and no other, of the documented type, without a theme', () => {
+  test('have exactly the documented keys with the documented types without a theme', () => {
     expect(problems(buildSettings(publisher, null, false, privacyUrl), settingsShape)).toEqual([]);
     expect(problems(buildStyles(publisher, null, privacyUrl), stylesShape)).toEqual([]);
   });
 
-  test('have every documented key of the documented type whatever is stored in the theme', () => {
+  test('have every documented key with the documented type, whatever is stored in the theme', () => {
     fc.assert(
       fc.property(storedLike(settingsShape), storedLike(stylesShape), (settings, styles) => {
         // The theme as it is read back from a jsonb column.
@@ -196,7 +196,7 @@ describe('settings and styles', () => {
     );
   });
 
-  test('use stored values of the right type, key by key, and defaults for the others', () => {
+  test('use stored values of the right type for each key, and defaults for the others', () => {
     const theme = themeWith({
       settings: {
         ad_position: 'bottom',
@@ -217,7 +217,7 @@ describe('settings and styles', () => {
     expect(styles.offerText.buttonYes).toMatchObject({ background: '#000000', color: '#ffffff' });
   });
 
-  test('never let a theme claim features that its unit, publisher or session lacks', () => {
+  test('never let a theme enable features that its unit, publisher or session lacks', () => {
     const settings = {
       multi_offer_unit: true,
       enable_usp: true,
@@ -237,7 +237,7 @@ describe('settings and styles', () => {
     });
   });
 
-  test('of one response are independent of another: changing one leaves the next unchanged', () => {
+  test('of one response are independent of those of another', () => {
     const theme = themeWith({});
     buildSettings(publisher, theme, false, privacyUrl).embedded.enabled = true;
     buildStyles(publisher, theme, privacyUrl).popup.borderRadius.top_left = 'broken';
@@ -245,7 +245,7 @@ describe('settings and styles', () => {
     expect(buildStyles(publisher, theme, privacyUrl).popup.borderRadius.top_left).toBe('12');
   });
 
-  test('name the publisher and its privacy page unless the theme does', () => {
+  test('name the publisher and its privacy page, unless the theme overrides them', () => {
     expect(buildSettings(publisher, null, false, privacyUrl).privacy_policy).toBe(privacyUrl);
     expect(buildStyles(publisher, null, privacyUrl).footer).toMatchObject({
       publisher_name: 'Shop',

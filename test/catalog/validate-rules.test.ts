@@ -185,14 +185,14 @@ describe('invalid rules are rejected with a message', () => {
     expect(lines(rules)).toContain(line);
   });
 
-  test('in overrides of a provisioning as well', () => {
+  test('in provisioning overrides too', () => {
     expect(checkCapOverrides({ frequency_caps: null, total_caps: [] })).toEqual([]);
     expect(checkCapOverrides({ frequency_caps: [cap, cap], total_caps: null })).toEqual([
       { path: '/frequency_caps/1', message: 'An earlier cap has the same limit. Remove one of them.' },
     ]);
   });
 
-  test('in sequence rules as well', () => {
+  test('in sequence rules too', () => {
     const rule = {
       placement: null,
       positions: null,

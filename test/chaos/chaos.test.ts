@@ -7,7 +7,7 @@ const size = { wraps: 300, endpoints: 12 };
 
 describe('kill -9 of API, workers and PostgreSQL under load', () => {
   test.each([7, 20])(
-    'every committed wrap arrives, nothing else does, and no more is sent again than was in flight: seed %i',
+    'delivers every committed wrap and no others, and resends only those in flight: seed %i',
     // The test kills and restarts processes and PostgreSQL under load.
     { timeout: timeLimit(600_000) },
     async (seed) => {

@@ -5,7 +5,7 @@ import { lossTable } from './losses.ts';
 const startMs = Date.parse('2026-01-01T10:00:00.000Z');
 const idAt = (seconds: number): string => newUuid7(startMs + seconds * 1000);
 
-test('what was lost stands between the events of the cluster, in one line for each stretch of time', () => {
+test('the table lists losses between cluster events, with one line per period', () => {
   const events = [
     { atMs: startMs, what: 'leader killed', leader: 'one', standby: 'two' },
     { atMs: startMs + 30_000, what: 'mended', leader: 'two', standby: 'three' },

@@ -7,6 +7,6 @@ test.each([
   ['patroni 3.1.2', 'etcd3'],
   ['patroni 3.2', 'etcd3'],
   ['patroni 4.0.7', 'etcd3'],
-])('a Patroni whose paused leader could take the leader key back is not given that API: %s', (output, section) => {
+])('uses etcd API v3 only for Patroni versions whose paused leader cannot reclaim the key: %s', (output, section) => {
   expect(etcdSection(output)).toBe(section);
 });

@@ -88,7 +88,7 @@ async function allAnswers(): Promise<FetchOffersResponse[]> {
   return answers;
 }
 
-test('the types describe 66 answers exactly: 3 versions, 11 variants, 2 kinds of key', async () => {
+test('the types match 66 responses exactly, with 3 versions, 11 variants and 2 kinds of key', async () => {
   const answers = await allAnswers();
   expect(answers).toHaveLength(66);
   expect(answers.filter(({ data }) => data.count > 0).length).toBeGreaterThan(50);
@@ -99,7 +99,7 @@ test('the types describe 66 answers exactly: 3 versions, 11 variants, 2 kinds of
   expect(JSON.stringify(answers).match(/"(?!aspect_ratio")\w+":-?\d+[.e]/g)).toBeNull();
 });
 
-test('an answer with an unknown key, without a key, or with a value of another type would be noticed', async () => {
+test('the check detects an unknown key, a missing key and a value of another type in a response', async () => {
   const [answer] = await answersOf('v4', t.publisher.key);
   type Fields = Record<string, unknown>;
   const broken = (change: (data: { settings: Fields; popup: Fields; offer: Fields }) => void): unknown => {
@@ -118,7 +118,7 @@ test('an answer with an unknown key, without a key, or with a value of another t
   expect(await typeErrors([{ type: 'FetchOffersResponse', values }])).toHaveLength(values.length);
 });
 
-test('the types describe every webhook exactly', async () => {
+test('the types match every webhook exactly', async () => {
   const publisher = [...t.deps.catalog.current().publishers.values()][0] as Publisher;
   const claims = [uspSelection, offerSaved, offerRemoved, conversionEvent].map(({ name, sample }) => {
     const bytes = sample({ publisher, publicUrl: 'https://offers.example', nowMs: t.deps.now() });

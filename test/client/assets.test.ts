@@ -38,7 +38,7 @@ describe.each(pages)('%s', (_, template, html) => {
     expect(html).toMatch(/<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">/);
   });
 
-  test('loads nothing but the launcher script', () => {
+  test('loads only the launcher script', () => {
     const loaded = [
       ...html.matchAll(/\b(?:src|href|data|data-sdk|poster)\s*=\s*"([^"]*)"|url\(([^)]*)\)|@import/g),
     ].map(([, url]) => url);
@@ -46,7 +46,7 @@ describe.each(pages)('%s', (_, template, html) => {
     expect(html.match(/https?:/g)).toHaveLength(1);
   });
 
-  test('is complete once rendered', () => {
+  test('has no placeholders left once it is rendered', () => {
     expect(template).toContain('%%SDK_ID%%');
     expect(template).toContain('%%SDK_CDN_URL%%');
     expect(html).not.toContain('%%');
@@ -61,7 +61,7 @@ test('the checkout page follows the colour scheme and respects the safe area', (
   for (const side of ['top', 'right', 'bottom', 'left']) expect(page).toContain(`env(safe-area-inset-${side})`);
 });
 
-test('the pages contain exactly the placeholders that hosts replace', () => {
+test('the pages contain exactly the placeholders that host apps replace', () => {
   const placeholders = (name: string) => [...new Set(asset(name).match(/%%\w+%%|window\.AdUser = \{\};/g))].sort();
   expect(placeholders('checkout.html')).toEqual(['%%AdUser%%', '%%CONFIG%%', '%%SDK_CDN_URL%%', '%%SDK_ID%%']);
   expect(placeholders('prefetch.html')).toEqual(['%%SDK_CDN_URL%%', '%%SDK_ID%%', 'window.AdUser = {};']);

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-test('a beacon is one GET with a random cache buster', async () => {
+test('a beacon is a single GET with a random cache buster', async () => {
   await fireBeacon(`${server.url}/p.png?t=token&cbuster=%7Bcbuster%7D`, { userAgent: 'Phone/1' });
   expect(server.received).toHaveLength(1);
   const [request] = server.received;
@@ -27,12 +27,12 @@ test('every spelling of the cache buster token is replaced, and nothing else', (
   expect(fillCacheBuster('{cbuster}', () => 0)).toBe('0');
 });
 
-test('an absent URL fires nothing', async () => {
+test('a missing URL sends nothing', async () => {
   await fireBeacon('');
   expect(server.received).toEqual([]);
 });
 
-test('a beacon that was not recorded throws', async () => {
+test('a beacon that was not recorded throws an error', async () => {
   await expect(fireBeacon(`${server.url}/?status=503`)).rejects.toMatchObject({
     constructor: ServerError,
     statusCode: 503,

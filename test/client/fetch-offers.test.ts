@@ -39,7 +39,7 @@ async function sent(options: Record<string, unknown> = {}) {
 }
 
 describe('the request', () => {
-  test('is a POST of JSON to the v4 path, with the key and nothing else in its query', async () => {
+  test('is a JSON POST to the v4 path, with only the key in the query', async () => {
     const request = await sent();
     expect(request.method).toBe('POST');
     expect(request.url.pathname).toBe('/native/v4/offers.json');
@@ -48,7 +48,7 @@ describe('the request', () => {
     expect(JSON.parse(request.body)).toEqual({ placement: 'checkout' });
   });
 
-  test('contains the optional parameters that were given, encoded', async () => {
+  test('contains the specified optional parameters, encoded', async () => {
     const request = await sent({
       sdkId: undefined,
       apiKey: 'k&y=1 ü',
@@ -76,12 +76,12 @@ describe('the request', () => {
   test.each([
     [undefined, '1'],
     ['0', '0'],
-  ])('in development mode with a dev of %j has %j', async (dev, wanted) => {
+  ])('in development mode with a dev of %j sends %j', async (dev, wanted) => {
     const request = await sent({ dev: true, payload: { placement: 'checkout', dev } });
     expect(JSON.parse(request.body).dev).toBe(wanted);
   });
 
-  test("has the payload's user agent, else the device's", async () => {
+  test("contains the payload's user agent, or else the device's", async () => {
     expect(
       (await sent({ payload: { placement: 'x', ua: 'Phone/1' }, userAgent: 'Device/2' })).headers['user-agent'],
     ).toBe('Phone/1');
@@ -89,7 +89,7 @@ describe('the request', () => {
     expect(server.received.at(-1)?.headers['user-agent']).toBe('Device/2');
   });
 
-  test('is sent also when the user agent has characters that a header cannot contain', async () => {
+  test('is sent even if the user agent has characters that a header cannot contain', async () => {
     const request = await sent({ payload: { placement: 'x', ua: 'App\r\nx: y 购物' } });
     expect(request.headers['user-agent']).toBe('App??x: y ??');
     expect(request.headers.x).toBeUndefined();
@@ -103,7 +103,7 @@ describe('the request', () => {
   });
 });
 
-describe('invalid parameters are refused before anything is sent', () => {
+describe('rejects invalid parameters before anything is sent', () => {
   test.each([
     ['loyaltyboost', { loyaltyboost: '3' }],
     ['loyaltyboost', { loyaltyboost: 1 }],
@@ -131,7 +131,7 @@ describe('the response', () => {
     expect(await call()).toEqual({ data: { offers: [], count: 0 } });
   });
 
-  test.each([301, 400, 401, 404, 500, 503])('%i is a server error with the status', async (status) => {
+  test.each([301, 400, 401, 404, 500, 503])('%i is a server error with that status', async (status) => {
     answer = { status, body: 'no JSON', headers: status === 301 ? { location: '/elsewhere' } : {} };
     const err = await failure();
     expect(err).toBeInstanceOf(ServerError);
@@ -140,7 +140,7 @@ describe('the response', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  test("a server error has the service's error code", async () => {
+  test("is a server error with the service's error code", async () => {
     answer = { ...answer, status: 401, body: '{"error":{"code":"unknown_key","message":"The API key is unknown."}}' };
     const err = await failure();
     expect(err).toMatchObject({ statusCode: 401, code: 'unknown_key' });
@@ -159,14 +159,14 @@ describe('the response', () => {
 });
 
 describe('a connection error', () => {
-  test('is thrown with its cause when the connection is refused', async () => {
+  test('is thrown with its cause if the connection is refused', async () => {
     const err = await failure({ baseUrl: await closedUrl() });
     expect(err).toBeInstanceOf(ConnectionError);
     expect(err).toMatchObject({ kind: 'connection_error', cause: expect.any(Error) });
     expect((err as Error).message).not.toContain('0123456789abcdef');
   });
 
-  test('is thrown when the connection breaks within the body', async () => {
+  test('is thrown if the connection is closed during the body', async () => {
     const broken = await startServer((response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{"data"');
       response.on('drain', () => {});
@@ -178,7 +178,7 @@ describe('a connection error', () => {
   test.each([
     ['before its head', () => {}],
     ['within its body', (response: import('node:http').ServerResponse) => void response.writeHead(200).write('{')],
-  ])('comes when the answer stops %s', async (_, begin) => {
+  ])('is thrown if the response stalls %s', async (_, begin) => {
     const silent = await startServer(begin);
     const err = await failure({ baseUrl: silent.url, timeoutMs: 80 }).finally(silent.close);
     expect(err).toBeInstanceOf(ConnectionError);
@@ -196,7 +196,7 @@ describe('a connection error', () => {
     await silent.close();
   });
 
-  test('is thrown in time also when fetch ignores its signal', async () => {
+  test('is thrown in time even if fetch ignores its signal', async () => {
     const err = await failure({ timeoutMs: 20, fetch: () => new Promise(() => {}) });
     expect(err).toBeInstanceOf(ConnectionError);
   });

@@ -20,7 +20,7 @@ test('there is a guide for each platform', () => {
 });
 
 describe.each(guides)('$name', ({ text }) => {
-  test('imports nothing that the client does not export', () => {
+  test('imports only what the client exports', () => {
     const names = [...text.matchAll(/import (?:type )?\{([^}]*)\} from '@perkwire\/client'/g)].flatMap(
       ([, list = '']) => list.split(','),
     );
@@ -30,7 +30,7 @@ describe.each(guides)('$name', ({ text }) => {
     expect(missing).toEqual([]);
   });
 
-  test('links to files and headings that exist', () => {
+  test('links to existing files and headings', () => {
     for (const [, path = '', heading] of text.matchAll(/\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)/g)) {
       const target = new URL(path, folder);
       expect(existsSync(target), path).toBe(true);
@@ -50,7 +50,7 @@ test.each(guides.filter(({ name }) => platforms.includes(name)))(
   },
 );
 
-test.each(native)('$name renders the templates as the client does', ({ text }) => {
+test.each(native)('$name renders the templates in the same way as the client', ({ text }) => {
   for (const fragment of Object.values(configFragments)) expect(text).toContain(fragment);
   for (const placeholder of ['%%SDK_ID%%', '%%SDK_CDN_URL%%', '%%CONFIG%%', '%%AdUser%%', 'window.AdUser = {};']) {
     expect(text).toContain(placeholder);

@@ -12,7 +12,7 @@ const codeOf = (text: string): string => text.replace(/\/\*[\s\S]*?\*\//g, '').r
 /** Files of the React entry point for web pages. */
 const onPages = new Set(['launcher.ts', 'react.ts']);
 
-test('the client imports nothing from outside its folder, but React for its component', () => {
+test('the client imports nothing from outside its directory, except React for its component', () => {
   expect(sources.length).toBeGreaterThan(10);
   const imports = sources.flatMap(({ name, text }) =>
     [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]/g)].map(([, target = '']) => `${name}: ${target}`),
@@ -25,7 +25,7 @@ test('the client imports nothing from outside its folder, but React for its comp
   expect(main.filter((path) => onPages.has(path.slice(2)))).toEqual([]);
 });
 
-test('the client uses nothing that only Node, only browsers or only recent engines have', () => {
+test('the client uses no features specific to Node, browsers or recent engines', () => {
   const globals = [
     'process|Buffer|require|__dirname|setImmediate',
     'window|localStorage|XMLHttpRequest',

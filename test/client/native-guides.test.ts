@@ -99,7 +99,7 @@ beforeAll(async () => {
 afterAll(() => t.close());
 
 describe.each(platforms)('the code of the $name guide', ({ name: platform, blocks, all }) => {
-  test('is there for values, fetching and web view, with every bracket closed', () => {
+  test('covers values, fetching and the web view, and has balanced brackets', () => {
     expect(blocks.length).toBeGreaterThanOrEqual(3);
     for (const block of blocks)
       for (const [open = '', close = ''] of ['()', '{}', '[]'].map((pair) => [...pair])) {
@@ -108,7 +108,7 @@ describe.each(platforms)('the code of the $name guide', ({ name: platform, block
       }
   });
 
-  test('names events of the SDK, their fields, and methods of it', () => {
+  test('uses existing SDK events, event fields and methods', () => {
     const named = [...all.matchAll(/(?:event|args\[0\]) == ["'](\w+)["']/g)].map(([, event]) => event);
     expect(named).toContain('url_clicked');
     expect(named.filter((event) => !events.has(event))).toEqual([]);
@@ -126,14 +126,14 @@ describe.each(platforms)('the code of the $name guide', ({ name: platform, block
     expect(fields.filter((field) => !payload.includes(field) && !body.includes(field))).toEqual([]);
   });
 
-  test('hears events by the names under which the SDK calls apps', async () => {
+  test('listens under the names that the SDK calls in apps', async () => {
     const heard: Heard[] = [];
     const payload = { target_url: 'https://shop.example/', url: 'https://shop.example/' };
     await post(apps[platform]?.(all, heard) ?? {}, 'url_clicked', payload);
     await expect.poll(() => heard).toEqual([{ event: 'url_clicked', payload }]);
   });
 
-  test('fetches as the reference says, and the service answers', async () => {
+  test('fetches as the reference describes, and the service responds', async () => {
     const [, path = ''] = /["'](?:\$SERVICE|\\\(service\)|\$service)(\/native\/[\w/.]+)["']/.exec(all) ?? [];
     const operation = paths[path]?.post;
     expect(operation, path).toBeDefined();
@@ -157,13 +157,13 @@ describe.each(platforms)('the code of the $name guide', ({ name: platform, block
     expect(answer.json().data.count).toBeTypeOf('number');
   });
 
-  test('loads the script and the pages from where the service has them', async () => {
+  test('loads the script and the pages from the URLs of the service', async () => {
     expect(all).toMatch(/(?:\$SERVICE|\\\(service\)|\$service)\/launcher\.min\.js/);
     for (const url of ['/launcher.min.js', '/sdk/html/checkout.html', '/sdk/html/prefetch.html'])
       expect((await t.app.inject({ url })).statusCode, url).toBe(200);
   });
 
-  test('opens web pages outside of the app only, and waits a second before it lets the web view navigate', () => {
+  test('opens only web pages outside the app, and delays web view navigation by a second', () => {
     expect(all).toMatch(/["']https?["'].*["']https?["']/);
     expect(all).toMatch(/1_000|\+ 1\b|seconds: 1\b/);
   });

@@ -21,7 +21,7 @@ function guarded(waitMs?: number) {
 const instant = () => new NavigationGuard({ wait: async () => {} });
 
 describe('the navigation guard', () => {
-  test('cancels what was opened externally and allows the rest', async () => {
+  test('cancels navigation to URLs that were opened externally, and allows the rest', async () => {
     const guard = instant();
     guard.opened('https://brand.example/sale');
     expect(await guard.decide('https://brand.example/sale')).toBe('cancel');
@@ -29,7 +29,7 @@ describe('the navigation guard', () => {
     expect(await guard.decide('https://other.example/sale')).toBe('allow');
   });
 
-  test.each([null, undefined, ''])('cancels a navigation without a URL: %o', async (url) => {
+  test.each([null, undefined, ''])('cancels navigation without a URL: %o', async (url) => {
     expect(await guarded().guard.decide(url)).toBe('cancel');
   });
 
@@ -42,7 +42,7 @@ describe('the navigation guard', () => {
     expect(await decision).toBe('cancel');
   });
 
-  test('decides after the given time', async () => {
+  test('decides after the specified delay', async () => {
     const { guard, waits } = guarded(250);
     void guard.decide('https://brand.example/');
     expect(waits.map(({ ms }) => ms)).toEqual([250]);
@@ -52,7 +52,7 @@ describe('the navigation guard', () => {
   });
 });
 
-describe('equivalent URLs are normalised to one spelling', () => {
+describe('normalising equivalent URLs', () => {
   test.each([
     ['HTTPS://Brand.Example/Sale', 'https://brand.example/Sale'],
     ['https://brand.example:443/sale', 'https://brand.example/sale'],
@@ -78,11 +78,11 @@ describe('equivalent URLs are normalised to one spelling', () => {
     ['http://brand.example:443/', 'http://brand.example/'],
     ['https://Anna@brand.example/', 'https://anna@brand.example/'],
     ['mailto:a@b.example', 'mailto:c@b.example'],
-  ])('others are not: %s and %s', (one, other) => {
+  ])('does not make different URLs equal: %s and %s', (one, other) => {
     expect(normaliseUrl(one)).not.toBe(normaliseUrl(other));
   });
 
-  test('for any web address, as a browser would write it', () => {
+  test('matches the browser spelling of any web address', () => {
     const address = fc.webUrl({ withQueryParameters: true, withFragments: true, validSchemes: ['http', 'https'] });
     fc.assert(
       fc.property(address, (url) => {
@@ -102,7 +102,7 @@ describe('a base URL', () => {
     ['https://shop.example', 'https://shop.example'],
     ['https://Shop.Example:443/', 'https://shop.example'],
     ['https://shop.example:8443', 'https://shop.example:8443'],
-  ])('is an https origin: %s', (url, origin) => {
+  ])('must be an https origin: %s', (url, origin) => {
     expect(requireBaseUrl(url)).toBe(origin);
   });
 
@@ -117,13 +117,13 @@ describe('a base URL', () => {
     'shop.example',
     'data:text/html,x',
     '',
-  ])('is nothing else: %o', (url) => {
+  ])('cannot be anything else: %o', (url) => {
     expect(() => requireBaseUrl(url)).toThrow(InvalidParameterError);
   });
 });
 
 describe('the arguments of adCallback', () => {
-  test('are an event name and a payload, as object or JSON text', () => {
+  test('are an event name and a payload, as an object or JSON text', () => {
     expect(parseAdCallback(['ads_found', { offerCount: 2 }])).toEqual({
       event: 'ads_found',
       payload: { offerCount: 2 },
@@ -146,7 +146,7 @@ describe('the arguments of adCallback', () => {
     },
   );
 
-  test('come as one message from bridges that pass one value', () => {
+  test('are read from one message for bridges that pass a single value', () => {
     const expected = { event: 'ads_found', payload: { offerCount: 2 } };
     expect(parseAdMessage('{"offerCount":2,"name":"ads_found"}')).toEqual(expected);
     expect(parseAdMessage({ name: 'ads_found', offerCount: 2 })).toEqual(expected);

@@ -43,7 +43,7 @@ test('the service accepts a client with the SDK id and records its beacons', asy
   expect(rows).toHaveLength(2);
 });
 
-test('offers of one campaign can be fetched, also in development mode', async () => {
+test('offers of one campaign can be fetched, even in development mode', async () => {
   const options = { baseUrl, apiKey: t.publisher.key, payload: { placement: 'checkout' } };
   const [first] = (await fetchOffers(options)).data.offers as [Offer];
   const { data } = await fetchOffers({ ...options, campaignId: first.campaign_id, dev: true });
@@ -52,7 +52,7 @@ test('offers of one campaign can be fetched, also in development mode', async ()
   expect(rows).toEqual([{ dev: true }]);
 });
 
-test('offers at several placements are fetched at once, none twice', async () => {
+test('offers for several placements are fetched in one call, without duplicates', async () => {
   const placements = [{ name: 'checkout', count: 2 }, { name: 'Account page' }];
   const { data } = await fetchPlacements({
     baseUrl,
@@ -77,7 +77,7 @@ test('offers are counted without a session', async () => {
   expect(await countPlacements({ ...options, payload: {}, placements })).toEqual([3, 1]);
 });
 
-test('a refused request is a server error with its code', async () => {
+test('a rejected request is a server error with an error code', async () => {
   const payload = { placement: 'checkout' };
   await expect(fetchOffers({ baseUrl, sdkId: 'feedfacefeedface', payload })).rejects.toMatchObject({
     statusCode: 401,

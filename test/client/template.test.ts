@@ -78,7 +78,7 @@ const key = fc.oneof(
 );
 const payload = fc.array(fc.tuple(key, hostile), { maxLength: 6 }).map((entries) => Object.fromEntries(entries));
 
-describe('any payload reaches window.AdUser unchanged, and none escapes the script', () => {
+describe('any payload reaches window.AdUser unchanged and cannot break out of the script', () => {
   test.each([
     ['prefetch.html', (user: Record<string, string>) => renderPrefetchHtml(prefetch, { ...ids, user }), prefetch],
     [
@@ -104,7 +104,7 @@ describe('the user payload', () => {
     ...run(renderPrefetchHtml(prefetch, { ...ids, user })).AdUser,
   });
 
-  test('becomes quoted strings, for values of any type', () => {
+  test('becomes quoted strings for values of any type', () => {
     expect(userOf({ a: 'x', n: 1.5, yes: true, o: { p: [1] } })).toEqual({
       a: 'x',
       n: '1.5',
@@ -113,13 +113,13 @@ describe('the user payload', () => {
     });
   });
 
-  test('leaves the statement unchanged when it is empty', () => {
+  test('leaves the statement unchanged if it is empty', () => {
     expect(renderPrefetchHtml('window.AdUser = {};', ids)).toBe('window.AdUser = {};');
     expect(renderPrefetchHtml('window.AdUser = {};', { ...ids, user: { a: undefined } })).toBe('window.AdUser = {};');
     expect(renderCheckoutHtml('%%AdUser%%', { ...ids, mode: 'api', user: {} })).toBe('{}');
   });
 
-  test('replaces the first statement only', () => {
+  test('replaces only the first statement', () => {
     const html = renderPrefetchHtml('window.AdUser = {};window.AdUser = {};', { ...ids, user: { a: '1' } });
     expect(html).toBe('window.AdUser = { "a": "1" };window.AdUser = {};');
   });
@@ -129,13 +129,13 @@ describe('the configuration', () => {
   test.each([
     ['sdk', 'autoLoad: true, prefetch: true', true],
     ['api', 'autoLoad: false, prefetch: false', false],
-  ] as const)('of the mode %s is the fragment of the specification', (mode, fragment, flag) => {
+  ] as const)('for mode %s matches the documented fragment', (mode, fragment, flag) => {
     expect(renderCheckoutHtml('%%CONFIG%%', { ...ids, mode })).toBe(fragment);
     const { AdConfig } = run(renderCheckoutHtml(checkout, { ...ids, mode }));
     expect(AdConfig).toMatchObject({ accountId: ids.sdkId, autoLoad: flag, prefetch: flag, autoShow: true });
   });
 
-  test('of the hidden page loads and stores offers, and shows none', () => {
+  test('of the hidden page loads and stores offers without showing any', () => {
     const { AdConfig } = run(renderPrefetchHtml(prefetch, ids));
     expect(AdConfig).toMatchObject({ accountId: ids.sdkId, autoLoad: true, prefetch: true, autoShow: false });
   });
@@ -146,7 +146,7 @@ describe('the configuration', () => {
     );
   });
 
-  test('leaves the script of a checkout page to its template, where none is given', () => {
+  test('leaves the script URL of a checkout page to its template if none is specified', () => {
     const { sdkId } = ids;
     expect(renderCheckoutHtml('%%SDK_ID%% %%SDK_CDN_URL%%', { sdkId, mode: 'sdk' })).toBe(`${sdkId} %%SDK_CDN_URL%%`);
   });
@@ -165,7 +165,7 @@ describe('the configuration', () => {
     ['sdkId', { sdkId: '' }],
     ['sdkCdnUrl', { sdkCdnUrl: 'javascript:alert(1)' }],
     ['sdkCdnUrl', { sdkCdnUrl: '/sdk/launcher.js' }],
-  ])('refuses %s: %o', (parameter, options) => {
+  ])('rejects %s: %o', (parameter, options) => {
     const render = () => renderCheckoutHtml(checkout, { ...ids, mode: 'sdk', ...(options as object) });
     expect(render).toThrow(InvalidParameterError);
     expect(render).toThrow(expect.objectContaining({ parameter }));
@@ -186,7 +186,7 @@ describe('a stored response', () => {
     return calls;
   };
 
-  test('is passed first, then shown', async () => {
+  test('is passed first and then shown', async () => {
     expect(JSON.stringify(await inject({ data: { count: 1 } }))).toBe('[{"data":{"count":1}},"reload"]');
     expect(JSON.stringify(await inject('{"data":{"count":1}}'))).toBe('[{"data":{"count":1}},"reload"]');
   });
@@ -200,7 +200,7 @@ describe('a stored response', () => {
     );
   });
 
-  test.each(['', 'no JSON', '[]', 'null'])('is refused when it is not a JSON object: %o', (text) => {
+  test.each(['', 'no JSON', '[]', 'null'])('is rejected if it is not a JSON object: %o', (text) => {
     expect(() => injectApiResponse(text)).toThrow(InvalidParameterError);
   });
 });

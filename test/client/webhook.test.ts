@@ -38,7 +38,7 @@ const reasonOf = async (options: Partial<VerifyWebhookOptions>): Promise<string>
   return (err as WebhookVerificationError).reason;
 };
 
-describe('a webhook of the service is accepted', () => {
+describe('a webhook from the service is accepted', () => {
   test('with its payload, id and time', async () => {
     expect(await verify({})).toEqual({
       type: 'usp.selection',
@@ -50,7 +50,7 @@ describe('a webhook of the service is accepted', () => {
     });
   });
 
-  test('with any text in it, given as text or as bytes', async () => {
+  test('with any text in it, passed as text or as bytes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue()), async (fields) => {
         const payload = { ...fields, conversion_id: 'c-1' };
@@ -64,7 +64,7 @@ describe('a webhook of the service is accepted', () => {
     );
   });
 
-  test('by either secret while one is rotated, and by a receiver that knows both', async () => {
+  test('with either secret during a rotation, if the receiver knows both', async () => {
     const next = newSecret();
     const rotated = sent(bodyOf(selection), { secrets: [next, secret] });
     for (const known of [secret, next, [secret, next], [newSecret(), next]])
@@ -72,21 +72,21 @@ describe('a webhook of the service is accepted', () => {
     expect((await verify({ secret: [next, secret] })).id).toBe('msg_1');
   });
 
-  test('with the headers of a fetch request, and of Node in any case of letters', async () => {
+  test('with the headers of a fetch request or of Node, in any case', async () => {
     const { headers } = sent(bodyOf(selection), { extra: { 'perkwire-test': '1', 'perkwire-dev': '1' } });
     const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), [value]]));
     for (const given of [new Headers(headers), upper])
       expect(await verify({ headers: given })).toMatchObject({ test: true, dev: true });
   });
 
-  test('beside signatures of other versions', async () => {
+  test('together with signatures of other versions', async () => {
     const { headers } = sent(bodyOf(selection));
     const signature = `v1a,${randomBytes(64).toString('base64')} ${headers['webhook-signature']} v2,x`;
     expect((await verify({ headers: { ...headers, 'webhook-signature': signature } })).id).toBe('msg_1');
   });
 });
 
-describe('the type of an event is read from what is signed, not from a header', () => {
+describe('the event type is read from the signed payload and not from a header', () => {
   test.each([
     ['offer_saved', { event: 'offer_saved', offer_id: 1 }],
     ['offer_removed', { event: 'offer_removed', offer_id: 1 }],
@@ -98,14 +98,14 @@ describe('the type of an event is read from what is signed, not from a header', 
     expect((await verify(sent(bodyOf(payload)))).type).toBe(type);
   });
 
-  test('one of a later version is refused as unknown, after its signature was verified', async () => {
+  test('rejects a later version as unknown after verifying its signature', async () => {
     expect(await reasonOf(sent(bodyOf({ event: 'later' })))).toBe('unknown_event');
     expect(await reasonOf({ ...sent(bodyOf({ event: 'later' })), secret: newSecret() })).toBe('wrong_signature');
   });
 });
 
-describe('a forged, altered or repeated webhook is refused', () => {
-  test('with another body, id or time than was signed', async () => {
+describe('a forged, altered or replayed webhook is rejected', () => {
+  test('with a body, id or time that was not signed', async () => {
     const { headers, body } = sent(bodyOf(selection));
     expect(await reasonOf({ body: body.replace('u-1', 'u-2') })).toBe('wrong_signature');
     expect(await reasonOf({ headers: { ...headers, 'webhook-id': 'msg_2' } })).toBe('wrong_signature');
@@ -113,7 +113,7 @@ describe('a forged, altered or repeated webhook is refused', () => {
     expect(await reasonOf({ headers: later })).toBe('wrong_signature');
   });
 
-  test('with the signature of another secret, a cut one, another version, or none', async () => {
+  test('with a signature that has another secret or version, or is truncated or missing', async () => {
     const { headers } = sent(bodyOf(selection));
     const signature = headers['webhook-signature'] as string;
     const withSignature = (given: string) => reasonOf({ headers: { ...headers, 'webhook-signature': given } });
@@ -123,7 +123,7 @@ describe('a forged, altered or repeated webhook is refused', () => {
     expect(await withSignature('')).toBe('missing_header');
   });
 
-  test('when it is more than five minutes old, or of the future', async () => {
+  test('if it is more than five minutes old or from the future', async () => {
     const shifted = (seconds: number) => ({ ...sent(bodyOf(selection), { atMs: nowMs + seconds * 1000 }) });
     for (const seconds of [-300, 300]) expect((await verify(shifted(seconds))).id).toBe('msg_1');
     expect(await reasonOf(shifted(-301))).toBe('too_old');
@@ -143,12 +143,12 @@ describe('a forged, altered or repeated webhook is refused', () => {
     expect(await reasonOf({ headers: { ...headers, 'webhook-timestamp': timestamp } })).toBe('invalid_timestamp');
   });
 
-  test('when its body is not a JSON object', async () => {
+  test('if its body is not a JSON object', async () => {
     for (const body of ['', '[]', 'null', 'x']) expect(await reasonOf(sent(body))).toBe('invalid_payload');
   });
 });
 
-describe('a secret that could verify anything is never accepted', () => {
+describe('a secret that would verify anything is never accepted', () => {
   test.each([
     '',
     'whsec_',
@@ -168,14 +168,14 @@ describe('a secret that could verify anything is never accepted', () => {
       await expect(verify({ headers: forged, secret: one })).rejects.toBeInstanceOf(InvalidParameterError);
   });
 
-  test('no secret at all, and an object in place of the raw body', async () => {
+  test('without any secret, or with an object instead of the raw body', async () => {
     await expect(verify({ secret: [] })).rejects.toBeInstanceOf(InvalidParameterError);
     await expect(verify({ secret: undefined as never })).rejects.toBeInstanceOf(InvalidParameterError);
     await expect(verify({ body: selection as never })).rejects.toMatchObject({ parameter: 'body' });
   });
 });
 
-test('it agrees with the reference library of Standard Webhooks', async () => {
+test('verification agrees with the reference library of Standard Webhooks', async () => {
   const body = bodyOf(selection);
   const at = new Date();
   const signature = new Webhook(secret).sign('msg_9', at, body);

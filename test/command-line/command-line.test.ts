@@ -11,7 +11,7 @@ import { runCommand } from './support.ts';
 
 const run = (...args: string[]) => runCommand(args);
 
-test('every command explains itself, and the completion of bash leads to it', async () => {
+test('every command has help text and bash completion', async () => {
   const { out: script } = await run('completion', 'bash');
   const complete = (typed: string): string[] => {
     const words = typed.split(' ');
@@ -34,12 +34,12 @@ test('every command explains itself, and the completion of bash leads to it', as
   }
 });
 
-test('the documentation names every command', async () => {
+test('the documentation lists every command', async () => {
   const text = await readFile('docs/command-line.md', 'utf8');
   expect(commands.map(({ name }) => name).filter((name) => !text.includes(`\`${name}`))).toEqual([]);
 });
 
-test('a mistyped call says what is wrong on standard error, where help is, and exits with 2', async () => {
+test('a mistyped call prints the error and a pointer to the help on standard error, and exits with 2', async () => {
   const calls = {
     nonsense: 'Unknown command "nonsense". See: perkwire --help',
     'catalogue exprt': 'Unknown command "catalogue exprt". See: perkwire catalogue --help',
@@ -57,7 +57,7 @@ test('a mistyped call says what is wrong on standard error, where help is, and e
   }
 });
 
-test('catalogue diff names what differs, row by row and field by field, and exits with 1', async () => {
+test('catalogue diff lists differences by row and field, and exits with 1', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-diff-'));
   const file = async (name: string, value: object): Promise<string> => {
     await writeFile(join(folder, name), JSON.stringify({ perkwire_catalogue: 1, ...value }));
@@ -101,7 +101,7 @@ test('catalogue diff names what differs, row by row and field by field, and exit
   await rm(folder, { recursive: true });
 });
 
-test('a file that cannot be used is named, and ends a command with 3', async () => {
+test('an unusable file is named in the error, and the command exits with 3', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-files-'));
   const [none, sub, text] = ['none', 'sub', 'text'].map((name) => join(folder, name)) as [string, string, string];
   await mkdir(sub);
@@ -126,18 +126,18 @@ test('a file that cannot be used is named, and ends a command with 3', async () 
   await rm(folder, { recursive: true });
 });
 
-test('reminders are not switched off by a number that was mistyped', async () => {
+test('a mistyped number does not switch off reminders', async () => {
   const { code, err } = await runCommand(['messages', 'set', '--reminder-hours', '48h'], { PERKWIRE_KEY: 'k' });
   expect([code, err]).toEqual([2, '--reminder-hours must be a whole number or no.\n']);
 });
 
-test('days that are none, or in the wrong order, are refused and not found to agree', async () => {
+test('invalid days or days in the wrong order are rejected instead of reported as consistent', async () => {
   const verify = async (...days: string[]) => (await run('reports', 'verify', ...days)).err;
   expect(await verify('2026-02-30')).toBe('Days must have the form 2026-11-21.\n');
   expect(await verify('2026-11-30', '2026-11-01')).toBe('The first day must not be after the last.\n');
 });
 
-test('JSON keeps what others wrote, and steers no terminal', async () => {
+test('JSON output keeps text from users and escapes terminal control characters', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-json-'));
   const title = 'red \u009b31m \u202eold\u007f \u001b[2J';
   for (const [name, offers] of Object.entries({ a: [], b: [{ id: 1, title }] }))
@@ -156,7 +156,7 @@ test.skipIf(!existsSync('/dev/full'))('output that cannot be written is no succe
   expect([status, stderr]).toEqual([3, expect.stringMatching(/ENOSPC/)]);
 });
 
-test('a command that waits for the service ends when it is stopped, and says that it was not done', async () => {
+test('a stopped command that waits for the service exits and reports that it was not completed', async () => {
   let asked = 0;
   const silent = createServer(() => {
     asked += 1;

@@ -17,7 +17,7 @@ async function read(text: string): Promise<unknown> {
   return readJsonFile({ stdin: Readable.from([]) }, file);
 }
 
-test('a catalogue file is read with and without a byte order mark, and named where it is no JSON', async () => {
+test('reads a catalogue file with or without a byte order mark, and names a file that is not JSON', async () => {
   expect(await read('{"a":1}')).toEqual({ a: 1 });
   expect(await read('\uFEFF{"a":1}')).toEqual({ a: 1 });
   await expect(read('{"a":1')).rejects.toThrow(/catalogue\.json is not valid JSON/);

@@ -60,7 +60,7 @@ test.each([
   'demo load',
   'catalogue export /dev/null --database',
   'operator create --email someone@example.com',
-])('Ctrl-C ends `%s` while it waits for the database, with 130 and nothing else said', async (line) => {
+])('Ctrl-C ends `%s` with 130 and no other output while it waits for the database', async (line) => {
   const { child, ended, said } = start(line, { DATABASE_URL: t.databaseUrl });
   child.stdin.end();
   await untilWaiting(t.pool, 1);
@@ -69,7 +69,7 @@ test.each([
   await endWaiting();
 });
 
-test('migrations that are stopped are not done: ROLES=migrate exits with 130', async () => {
+test('stopped migrations are not reported as done, and ROLES=migrate exits with 130', async () => {
   const { child, ended } = start('start', { DATABASE_URL: t.databaseUrl, ROLES: 'migrate' });
   await untilWaiting(t.pool, 1);
   child.kill('SIGINT');
@@ -86,7 +86,7 @@ test('Ctrl-C ends a command that reads standard input', async () => {
   expect(await ended).toEqual([130, null]);
 });
 
-test('a second Ctrl-C ends a command at once that tidies up after the first', async () => {
+test('a second Ctrl-C ends a command at once during cleanup after the first', async () => {
   const asked: string[] = [];
   const service = createServer(({ method, url }, answer) => {
     asked.push(`${method} ${url}`);

@@ -29,11 +29,11 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-describe('in a folder without an installation', () => {
+describe('in a directory without an installation', () => {
   // Returns the environment of a command. Nothing listens on the port of the service URL.
   const env = () => ({ DATA_DIR: join(folder, '.data'), PERKWIRE_URL: 'http://127.0.0.1:1', PERKWIRE_KEY: 'key' });
 
-  test.each(names)('%s creates nothing, and says what is missing', async (name) => {
+  test.each(names)('%s creates nothing, and reports what is missing', async (name) => {
     const { code, out, err } = await runCommand(name.split(' '), env());
     expect(code).not.toBe(0);
     expect(out + err).not.toMatch(/relation|syntax error|at .*\.[jt]s:\d/);
@@ -41,7 +41,7 @@ describe('in a folder without an installation', () => {
   });
 
   test.each(['secrets status', 'secrets reseal', 'audit verify', 'audit export', 'reports verify'])(
-    '%s says in one line where it looked',
+    '%s reports in one line where it looked',
     async (name) => {
       const path = join(folder, '.data');
       const sentence =
@@ -55,37 +55,40 @@ describe('in a folder without an installation', () => {
     },
   );
 
-  test('an operator is not created in a database that would be new', async () => {
+  test('no operator is created in a database that does not exist yet', async () => {
     const { code, err } = await runCommand(['operator', 'create', '--email', 'you@example.com'], env());
     expect([code, err]).toEqual([2, expect.stringMatching(/^No database found: /)]);
     expect(await readdir(folder)).toEqual([]);
   });
 });
 
-test.each(readers)('%s leaves an empty database empty, and says that it is not one of Perkwire', async (line) => {
-  const database = await cloneDatabase();
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  await client.query('drop schema public cascade; create schema public');
-  const file = join(folder, 'out.json');
-  const { code, out, err } = await runCommand(line.replace('out.json', file).split(' '), {
-    ...processSecrets,
-    DATABASE_URL: database.url,
-    PUBLIC_URL: 'http://127.0.0.1:1',
-  });
-  expect((await client.query('select from pg_tables where schemaname = current_schema')).rowCount).toBe(0);
-  expect(existsSync(file)).toBe(false);
-  if (line === 'doctor') expect(out).toContain('Start the service, or run it once with ROLES=migrate');
-  else
-    expect([code, err]).toEqual([
-      2,
-      expect.stringMatching(/^The database test_\w+ at \S+ contains no Perkwire tables\. .*\n$/),
-    ]);
-  await client.end();
-  await database.drop();
-});
+test.each(readers)(
+  '%s leaves an empty database empty, and reports that it is not a Perkwire database',
+  async (line) => {
+    const database = await cloneDatabase();
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    await client.query('drop schema public cascade; create schema public');
+    const file = join(folder, 'out.json');
+    const { code, out, err } = await runCommand(line.replace('out.json', file).split(' '), {
+      ...processSecrets,
+      DATABASE_URL: database.url,
+      PUBLIC_URL: 'http://127.0.0.1:1',
+    });
+    expect((await client.query('select from pg_tables where schemaname = current_schema')).rowCount).toBe(0);
+    expect(existsSync(file)).toBe(false);
+    if (line === 'doctor') expect(out).toContain('Start the service, or run it once with ROLES=migrate');
+    else
+      expect([code, err]).toEqual([
+        2,
+        expect.stringMatching(/^The database test_\w+ at \S+ contains no Perkwire tables\. .*\n$/),
+      ]);
+    await client.end();
+    await database.drop();
+  },
+);
 
-test.each(readers)('%s names a database that does not answer in one line', async (line) => {
+test.each(readers)('%s reports an unavailable database in one line', async (line) => {
   const file = join(folder, 'out.json');
   const { code, out, err } = await runCommand(line.replace('out.json', file).split(' '), {
     ...processSecrets,

@@ -61,7 +61,7 @@ const passEnd = (): void => {
 };
 const left = async () => (await coupons.count(offer.id)).data;
 
-test('a click after the end of the pool leads to the landing page without a code', async () => {
+test('a click after the pool has expired leads to the landing page without a code', async () => {
   const { shown } = await sessionBeforeEnd({ give_at: 'click' });
   passEnd();
   const answer = await call(t, shown.click_url);
@@ -69,7 +69,7 @@ test('a click after the end of the pool leads to the landing page without a code
   expect(await left()).toMatchObject({ given: 0, left: 1, expired: true });
 });
 
-test('a click after the end of a pool with a fallback leads to the landing page with the fallback', async () => {
+test('a click after a pool with a fallback has expired leads to the landing page with the fallback code', async () => {
   const { shown } = await sessionBeforeEnd({ give_at: 'click', fallback_code: 'ALWAYS' });
   passEnd();
   const answer = await call(t, shown.click_url);
@@ -77,7 +77,7 @@ test('a click after the end of a pool with a fallback leads to the landing page 
   expect(await left()).toMatchObject({ left: 1 });
 });
 
-test('an offer that is saved after the end of its pool has no code in wallet and webhook', async () => {
+test('an offer saved after its pool has expired has no code in the wallet and webhook', async () => {
   const { user, sessionId, shown } = await sessionBeforeEnd({ give_at: 'save' });
   passEnd();
   expect((await save(t, shown)).statusCode).toBe(200);
@@ -88,7 +88,7 @@ test('an offer that is saved after the end of its pool has no code in wallet and
   expect(told).not.toContain('SPENT');
 });
 
-test('a wrap after the end of the pool puts no code into the webhook nor into the mail', async () => {
+test('a wrap after the pool has expired puts no code in the webhook or the mail', async () => {
   const { user, sessionId } = await sessionBeforeEnd({});
   passEnd();
   const body = { action: 'wrap', selected: [offer.campaign_id], pub_user_id: user };
@@ -104,7 +104,7 @@ test('a wrap after the end of the pool puts no code into the webhook nor into th
   expect(await left()).toMatchObject({ given: 0, left: 1 });
 });
 
-test('the end of a pool with codes left is an alert like an empty pool, and over when the end is moved', async () => {
+test('an expired pool with codes left raises the empty-pool alert until its expiry is moved', async () => {
   await sessionBeforeEnd({});
   const alerts = async (): Promise<string[]> => {
     await markStock(t.pool, null, clock.ms);

@@ -40,7 +40,7 @@ async function sessionOf() {
   return { wrap, shown, select: () => usp.select(id, offer.campaign_id, { user }) };
 }
 
-test('a pool that ends between the fetch and the wrap gives nothing, and its offer is paused', async () => {
+test('a pool that expires between fetch and wrap assigns no code, and its offer is paused', async () => {
   await coupons.add(offer.id, { codes: ['A', 'B'] });
   await coupons.change(offer.id, { expires_at: inHours(1) });
   const [early, late] = [await sessionOf(), await sessionOf()];
@@ -59,7 +59,7 @@ test('a pool that ends between the fetch and the wrap gives nothing, and its off
   expect(await (await sessionOf()).wrap()).toMatchObject({ code: 'B' });
 });
 
-test('a pool with a fallback code gives that after its end, without the end', async () => {
+test('a pool with a fallback code assigns it after the expiry, without an expiry date', async () => {
   await coupons.add(offer.id, { codes: ['A'] });
   await coupons.change(offer.id, { expires_at: inHours(1), fallback_code: 'ALWAYS' });
   const session = await sessionOf();
@@ -68,7 +68,7 @@ test('a pool with a fallback code gives that after its end, without the end', as
   expect((await coupons.pool(offer.id)).data.paused_since).toBeNull();
 });
 
-test('a shared code is in no answer and given to nobody after its end', async () => {
+test('a shared code is neither shown nor assigned after its expiry', async () => {
   await coupons.add(offer.id, { shared: 'ALL' });
   await coupons.change(offer.id, { expires_at: inHours(1) });
   await t.deps.catalog.refresh();
@@ -84,7 +84,7 @@ test('a shared code is in no answer and given to nobody after its end', async ()
   expect((await sessionOf()).shown).toBeUndefined();
 });
 
-test('a held code is not given after the end of its pool', async () => {
+test('a held code is not assigned after its pool has expired', async () => {
   await coupons.add(offer.id, { codes: ['A'] });
   await coupons.change(offer.id, { expires_at: inHours(1), hold_minutes: 600, fallback_code: 'F' });
   await t.deps.catalog.refresh();
@@ -96,7 +96,7 @@ test('a held code is not given after the end of its pool', async () => {
   expect((await coupons.count(offer.id)).data).toMatchObject({ held: 0, given: 1 });
 });
 
-test('a code whose own days are over is not given again', async () => {
+test('a code whose own validity has ended is not shown again', async () => {
   await coupons.add(offer.id, { codes: ['A', 'B'] });
   await coupons.change(offer.id, { valid_days: 1 });
   await t.deps.catalog.refresh();
@@ -108,7 +108,7 @@ test('a code whose own days are over is not given again', async () => {
   expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1, left: 1 });
 });
 
-test('the watch pauses the offer of a pool that has ended, and ends that when the end is moved', async () => {
+test('the stock check pauses the offer of an expired pool until the expiry is moved', async () => {
   await coupons.add(offer.id, { codes: ['A'] });
   await coupons.change(offer.id, { expires_at: inHours(1) });
   await markStock(t.pool, null, t.clock.ms + hourMs - 1);
@@ -120,7 +120,7 @@ test('the watch pauses the offer of a pool that has ended, and ends that when th
   expect((await coupons.pool(offer.id)).data.paused_since).toBeNull();
 });
 
-test('an end in the past is refused in any time zone; one that has passed may stay', async () => {
+test('an expiry in the past is rejected in any time zone, but a stored one that has passed is kept', async () => {
   await coupons.add(offer.id, { codes: ['A'] });
   const local = (ms: number, offsetMinutes: number): string => {
     const sign = offsetMinutes < 0 ? '-' : '+';

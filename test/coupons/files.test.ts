@@ -34,7 +34,7 @@ async function codesOf(text: string | Buffer, query = ''): Promise<string[]> {
   return (data.sample as { values: { code: string } }[]).map(({ values }) => values.code);
 }
 
-describe('headings of shops are not given to customers as codes', () => {
+describe('a column heading in a shop file is not loaded as a code', () => {
   test.each([
     'Discount code',
     'Voucher',
@@ -55,7 +55,7 @@ describe('headings of shops are not given to customers as codes', () => {
     expect((await codesOf(text, '&header=absent')).length).toBe(3);
   });
 
-  test('several columns without a known name are refused, unless the call names one', async () => {
+  test('several columns without a known heading are rejected, unless the call names one', async () => {
     const text = 'Nr.;Wert\n1;E1\n2;E2';
     expect(await send(text)).toMatchObject({ status: 400, code: 'unknown_header' });
     expect(await codesOf(text, '&column=Wert')).toEqual(['E1', 'E2']);
@@ -86,7 +86,7 @@ test.each([
   ['an error of a spreadsheet', '#N/A'],
   ['a rounded number', '1,23457E+12'],
   ['a stray quote', 'E1"'],
-])('a code with %s is refused by its line', async (_kind, code) => {
+])('a code with %s is rejected with its line', async (_kind, code) => {
   const text = Buffer.isBuffer(code) ? code : `code\nE0\n${code}\nE9`;
   const { data } = await send(text, '?dry_run=true');
   expect((data.errors as { line: number }[])[0]?.line).toBe(3);
@@ -94,7 +94,7 @@ test.each([
   expect((await coupons.count(offer)).data).toMatchObject({ total: 0 });
 });
 
-test('up to 1 % of refused rows are left out; more load nothing without ?partial=true', async () => {
+test('up to 1 % invalid rows are skipped, and more reject the file unless ?partial=true', async () => {
   const codes = (bad: number) => Array.from({ length: 200 }, (_, at) => (at < bad ? `B${at},x` : `C${at}`)).join('\n');
   expect((await send(`code\n${codes(3)}`)).status).toBe(400);
   expect((await send(`code\n${codes(3)}`, '?partial=true')).data).toMatchObject({ added: 197, bad: 3 });
@@ -106,7 +106,7 @@ test('up to 1 % of refused rows are left out; more load nothing without ?partial
   });
 });
 
-test('a dry run describes the file, counts duplicates of file and pool, and writes nothing', async () => {
+test('a dry run describes the file, counts duplicates in file and pool, and writes nothing', async () => {
   await coupons.add(offer, { codes: ['E1'] });
   const { data } = await send("Voucher;Valid\nE1;x\nE2;x\n'E2;x\nE3;x", '?dry_run=true');
   expect(data).toMatchObject({

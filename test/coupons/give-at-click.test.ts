@@ -54,7 +54,7 @@ async function click({ click_url }: ShownOffer, app = first, headers: Record<str
 }
 
 describe('a click', () => {
-  test('gives the user a code, to the landing page, and the same again in any of their sessions', async () => {
+  test('assigns the user a code, passes it to the landing page, and repeats it in all their sessions', async () => {
     await load(['A & 1', 'B-2']);
     const user = nextUser();
     const one = await shown({ pub_user_id: user });
@@ -65,7 +65,7 @@ describe('a click', () => {
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 2, left: 0 });
   });
 
-  test('64 users, each clicking three times at once in two processes: each code is given once', async () => {
+  test('assigns each code once for 64 users who each click three times concurrently in two processes', async () => {
     const codes = Array.from({ length: 64 }, (_, index) => `CODE-${index}`);
     await load(codes);
     const late = await shown();
@@ -77,7 +77,7 @@ describe('a click', () => {
     expect((await coupons.count(offer.id)).data).toMatchObject({ total: 64, given: 64, left: 0 });
   });
 
-  test('brings the code into the wrap that follows and its webhook', async () => {
+  test('adds the code to the following wrap and its webhook', async () => {
     await load(['CLICKED']);
     await addEndpoint(first);
     const usp = uspCalls(first);
@@ -98,7 +98,7 @@ describe('a click', () => {
     await first.pool.query('delete from webhook_endpoints');
   });
 
-  test('of a bot, a prefetch or a session without user takes no code; a developer gets a made-up one', async () => {
+  test('assigns no code to bots, prefetches or sessions without a user, and a test code to developers', async () => {
     await load(['KEPT']);
     expect(await click(await shown(), first, { 'user-agent': googlebot })).toBe('');
     expect((await call(first, (await shown()).click_url, { 'sec-purpose': 'prefetch' })).statusCode).toBe(204);
@@ -108,7 +108,7 @@ describe('a click', () => {
     expect(await click(await shown())).toBe('KEPT');
   });
 
-  test('that cannot store the code is refused, and gives it when it is repeated', async () => {
+  test('is rejected if the code cannot be stored, and assigns it when it is retried', async () => {
     await load(['LATER']);
     const one = await shown();
     await first.pool.query('alter table coupons add constraint refuse check (false) not valid');
@@ -118,7 +118,7 @@ describe('a click', () => {
     expect(await click(one)).toBe('LATER');
   });
 
-  test('gives the code also where the landing page does not ask for it', async () => {
+  test('assigns the code even if the landing page URL does not include it', async () => {
     await load(['SILENT']);
     await setLanding('https://shop.example/');
     const one = await shown();
@@ -128,7 +128,7 @@ describe('a click', () => {
     expect(await click(one)).toBe('SILENT');
   });
 
-  test('shows the code in the wallet, where the offer was saved before, in both answer and page', async () => {
+  test('shows the code of a saved offer in the wallet, in the response and on the page', async () => {
     await load(['IN-WALLET']);
     const user = nextUser();
     const one = (await showTo(first, user)).find(({ id }) => id === offer.id) as SaveableOffer;
@@ -145,7 +145,7 @@ describe('a click', () => {
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1, left: 0 });
   });
 
-  test('of an offer whose codes come with the wrap gives none, but tells the one that the user has', async () => {
+  test("assigns no code if codes are assigned at the wrap, but passes on the user's existing code", async () => {
     await load(['WRAPPED']);
     await coupons.change(offer.id, { give_at: 'wrap' });
     await refresh();
@@ -157,7 +157,7 @@ describe('a click', () => {
     expect(await click(one)).toBe('WRAPPED');
   });
 
-  test('tells everyone the code of all users', async () => {
+  test('passes on a code shared by all users to everyone', async () => {
     await coupons.add(offer.id, { shared: 'FOR-ALL' });
     await refresh();
     expect(await click(await shown({}))).toBe('FOR-ALL');

@@ -53,13 +53,13 @@ const campaignsOf = async (id: string): Promise<Record<string, unknown>[]> =>
   JSON.parse(String((await deliveriesOf(t, id))[0]?.payload)).body.campaigns;
 
 describe('a wrap', () => {
-  test('of an offer without codes answers and tells as ever', async () => {
+  test('of an offer without codes has the usual response and webhook', async () => {
     const { id, campaigns } = await wrapOf(nextUser());
     expect(campaigns).toBeUndefined();
     expect((await campaignsOf(id))[0]).not.toHaveProperty('coupon');
   });
 
-  test('gives the user a code, in the answer and in the webhook, and again when it is repeated', async () => {
+  test('assigns the user a code in the response and the webhook, and returns it again on a repeat', async () => {
     await coupons.add(offer.id, { codes: ['FIRST-1', 'SECOND-2'] });
     await coupons.change(offer.id, { terms: 'Once a person', expires_at: '2031-01-02T03:04:05Z' });
     const user = nextUser();
@@ -72,7 +72,7 @@ describe('a wrap', () => {
     expect((await coupons.count(offer.id)).data).toMatchObject({ total: 2, given: 1, redeemed: 0, left: 1 });
   });
 
-  test('gives a user one code for an offer, however many sessions are wrapped', async () => {
+  test('assigns a user one code per offer, however many sessions are wrapped', async () => {
     await coupons.add(offer.id, { codes: ['A-1', 'A-2', 'A-3'] });
     await twins.second.deps.catalog.refresh();
     const user = nextUser();
@@ -81,7 +81,7 @@ describe('a wrap', () => {
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1, left: 2 });
   });
 
-  test('64 at once in two processes: each code is given once, the 65th user gets none, the offer pauses', async () => {
+  test('assigns 64 codes once each for 65 concurrent users in two processes, and then pauses the offer', async () => {
     const codes = Array.from({ length: 64 }, (_, index) => `CODE-${index}`);
     await coupons.add(offer.id, { codes });
     await twins.second.deps.catalog.refresh();
@@ -107,7 +107,7 @@ describe('a wrap', () => {
     expect(t.deps.catalog.current().offers.get(offer.id)).toMatchObject({ active: true, stopped: null });
   });
 
-  test('gives the fallback where no other code is left, and the offer is shown on', async () => {
+  test('assigns the fallback code if no other code is left, and does not pause the offer', async () => {
     await coupons.add(offer.id, { codes: ['LAST'] });
     await coupons.change(offer.id, { fallback_code: 'FOR-ALL' });
     expect((await wrapOf(nextUser())).code).toBe('LAST');
@@ -116,7 +116,7 @@ describe('a wrap', () => {
     expect(JSON.stringify((await coupons.pool(offer.id)).body)).not.toContain('FOR-ALL');
   });
 
-  test('of a developer takes no code', async () => {
+  test('of a developer uses no code', async () => {
     await coupons.add(offer.id, { codes: ['REAL'] });
     const user = nextUser();
     const { id } = await usp.fetch({ pub_user_id: user, dev: true });
@@ -124,7 +124,7 @@ describe('a wrap', () => {
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 0, left: 1 });
   });
 
-  test('that fails gives no code', async () => {
+  test('that fails assigns no code', async () => {
     await coupons.add(offer.id, { codes: ['KEPT'] });
     const user = nextUser();
     const { id } = await usp.fetch({ pub_user_id: user });
@@ -137,7 +137,7 @@ describe('a wrap', () => {
   });
 });
 
-test('own codes are in no answer before the wrap; a shared one is', async () => {
+test('individual codes are in no response before the wrap, but a shared code is', async () => {
   await coupons.add(offer.id, { codes: ['OWN-CODE'] });
   expect(JSON.stringify(await usp.fetch({ pub_user_id: nextUser() }))).not.toMatch(/OWN-CODE|"coupon"/);
   await coupons.removePool(offer.id);

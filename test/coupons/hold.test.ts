@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('a selected offer holds a code until its time is over; then another user gets it', async () => {
+test('a selected offer holds a code until it times out, and then another user gets the code', async () => {
   const [usp, coupons] = [uspCalls(t), couponCalls(t)];
   const offer = (await usp.fetch()).offers[0] as { id: number; campaign_id: number };
   await coupons.add(offer.id, { codes: ['ONLY-ONE'] });

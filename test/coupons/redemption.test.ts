@@ -35,7 +35,7 @@ async function report(status: string, code: string, change: Record<string, unkno
   return { status: answer.statusCode, code: answer.json().error?.code, data: answer.json().data };
 }
 
-test('what is not signed by the advertiser is refused, whether the code exists or not', async () => {
+test('rejects a report without a valid advertiser signature, whether or not the code exists', async () => {
   for (const code of ['REDEEM-ME', 'NO-SUCH-CODE'])
     expect(await report('redeemed', code, { signature: '0'.repeat(64) })).toMatchObject({ code: 'invalid_signature' });
   expect(await report('redeemed', 'REDEEM-ME', { advertiser_id: 999 })).toMatchObject({ code: 'invalid_signature' });
@@ -47,7 +47,7 @@ test('a code that no user has is unknown', async () => {
     expect(await report('redeemed', code)).toMatchObject({ status: 404, code: 'coupon_not_found' });
 });
 
-test('a code is redeemed once, however often it is reported, and a cancellation takes that back for good', async () => {
+test('redeems a code once, however often it is reported, and cancels it permanently', async () => {
   const answers = await Promise.all([report('redeemed', 'REDEEM-ME'), report('redeemed', 'REDEEM-ME')]);
   expect(answers.map(({ status }) => status)).toEqual([200, 200]);
   expect(answers.filter(({ data }) => data.changed)).toHaveLength(1);
@@ -58,7 +58,7 @@ test('a code is redeemed once, however often it is reported, and a cancellation 
   expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1, redeemed: 0, cancelled: 1, left: 1 });
 });
 
-describe('a code is found without regard to case and Unicode form, where it is the only one', () => {
+describe('a code is found regardless of case and Unicode form if the match is unique', () => {
   const give = async (...codes: string[]): Promise<void> => {
     await coupons.removeCodes(offer.id);
     await coupons.add(offer.id, { codes });
@@ -81,14 +81,14 @@ describe('a code is found without regard to case and Unicode form, where it is t
     expect(await report('redeemed', code)).toMatchObject({ status: 200, data: { changed: false } });
   });
 
-  test('the exact code comes first, and several others are none', async () => {
+  test('prefers the exact code, and rejects several inexact matches', async () => {
     await give('Twin-7', 'twin-7');
     expect(await report('redeemed', 'TWIN-7')).toMatchObject({ status: 409 });
     expect(await report('redeemed', 'twin-7')).toMatchObject({ data: { changed: true } });
     expect(await report('redeemed', 'Twin-7')).toMatchObject({ data: { changed: true } });
   });
 
-  test('codes that an earlier version has given are found once the job has seen them', async () => {
+  test('finds codes assigned by an earlier version after the job has processed them', async () => {
     await give('Early-1');
     await t.pool.query('update coupons set folded_digest = null');
     expect((await report('redeemed', 'EARLY-1')).status).toBe(404);

@@ -32,7 +32,7 @@ async function wrap(user: string) {
   return offers as unknown as ShownOffer[];
 }
 
-test('the code of a user is exported and erased with the user, whose code is nobody else’s', async () => {
+test("a user's code is exported and erased with the user, and never assigned to another user", async () => {
   await coupons.add(offer.id, { codes: ['FIRST-CODE', 'NEXT-CODE'] });
   await wrap('coupon-user');
   const exported = (await askExport(t, { pub_user_id: 'coupon-user' })).json().data;
@@ -48,7 +48,7 @@ test('the code of a user is exported and erased with the user, whose code is nob
   ]);
 });
 
-test('codes are kept as long as they are good, and RETENTION_RAW_DAYS after', async () => {
+test('codes are stored while they are valid and for RETENTION_RAW_DAYS afterwards', async () => {
   const { deps, contributions } = t;
   await coupons.add(offer.id, { codes: ['KEPT-A'] });
   await coupons.change(offer.id, { valid_days: 10 });
@@ -59,7 +59,7 @@ test('codes are kept as long as they are good, and RETENTION_RAW_DAYS after', as
   expect(await atDay(11 + deps.config.retentionRawDays)).toEqual({ coupons: 1 });
 });
 
-test('where codes come with a save, the wallet has it, and the wrap and the save give the same one', async () => {
+test('a code assigned when an offer is saved is in the wallet, and the wrap and later saves return it', async () => {
   await coupons.add(offer.id, { codes: ['SAVED-1', 'SAVED-2'] });
   await coupons.change(offer.id, { give_at: 'save', terms: 'Bring it along' });
   const shown = await wrap('saver');

@@ -10,7 +10,7 @@ afterAll(() => t.close());
 
 const textOf = (body: string): string => body.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
 
-test('an operator is led to the overview of the only publisher, else to the list', async () => {
+test('an operator gets the overview if there is only one publisher, or else the list', async () => {
   const operator = await signInAs(t, 'operator');
   const start = async () => (await operator.get('/dashboard')).headers.location;
   expect([...t.deps.catalog.current().publishers.keys()]).toEqual([t.publisher.id]);
@@ -35,7 +35,7 @@ async function addPublisher(name: string): Promise<string> {
   return /^\/dashboard\/p\/\d+/.exec(String(made.headers.location))?.[0] ?? '';
 }
 
-test('first steps of a publisher without offers begin with advertiser, campaign and offer', async () => {
+test('the first steps for a publisher without offers begin with advertiser, campaign and offer', async () => {
   const operator = await signInAs(t, 'operator');
   const base = await addPublisher('Newcomer');
   const steps = async () => {

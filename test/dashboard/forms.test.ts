@@ -32,11 +32,11 @@ const focused = (page: Page): Promise<string> =>
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).first().click();
 const toast = (page: Page, text: string) => page.locator('.toast').filter({ hasText: text }).waitFor();
 
-describe('a field to pick in', () => {
+describe('a combobox', () => {
   test.each([
     ['at once', async () => {}],
     ['after the choices are shown', (page: Page) => page.getByRole('option', { name: /Germany/ }).waitFor()],
-  ])('takes the first match at Enter %s, and keeps the focus', async (_when, wait) => {
+  ])('selects the first match when Enter is pressed %s, and keeps the focus', async (_when, wait) => {
     const page = await open('manager', '/campaigns/new');
     const countries = page.getByRole('combobox', { name: 'Countries', exact: true });
     const id = await countries.getAttribute('id');
@@ -59,7 +59,7 @@ describe('a field to pick in', () => {
     await page.close({ runBeforeUnload: false });
   });
 
-  test('offers the typed text itself where values are free, and takes it after Escape', async () => {
+  test('offers the typed text itself if any value is allowed, and accepts it after Escape', async () => {
     const page = await open('manager', '/campaigns/new');
     const tags = page.getByRole('combobox', { name: 'Tags', exact: true });
     await tags.focus();
@@ -73,7 +73,7 @@ describe('a field to pick in', () => {
   });
 });
 
-test('perks cannot be ticked in a single-offer unit, which the form says at once', async () => {
+test('the form disables perks for a single offer unit immediately', async () => {
   const page = await open('admin', '/settings/themes/new');
   const perks = page.getByRole('checkbox', { name: 'User Selected Perks' });
   await perks.check();
@@ -86,7 +86,7 @@ test('perks cannot be ticked in a single-offer unit, which the form says at once
   expect(await page.getByRole('checkbox', { name: 'User Selected Perks' }).isChecked()).toBe(false);
 });
 
-test('a time zone is found by its city, and has its current name', async () => {
+test('a time zone is found by city and has its current name', async () => {
   const page = await open('admin', '/settings');
   const zone = page.getByLabel('Time zone');
   const before = await zone.inputValue();
@@ -107,10 +107,10 @@ test('a time zone is found by its city, and has its current name', async () => {
   await toast(page, 'saved');
 });
 
-describe('an undo in the message', () => {
+describe('an undo link in a message', () => {
   const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });
 
-  test('brings a removed row back', async () => {
+  test('restores a removed row', async () => {
     const page = await open('manager', '/campaigns/1');
     const name = await page.getByRole('heading', { level: 1 }).innerText();
     await press(page, 'Remove');
@@ -130,7 +130,7 @@ describe('an undo in the message', () => {
     await expect.poll(() => page.getByRole('button', { name: 'Resume', exact: true }).count()).toBe(paused - 1);
   });
 
-  test('takes back what was done to several rows, and only to those that it changed', async () => {
+  test('undoes a bulk change only for the rows that it changed', async () => {
     const { pool } = demo.t;
     await pool.query('update campaigns set active = false where id = 2');
     await pool.query(`update campaigns set tags = '{spring}' where id = 3`);
@@ -168,7 +168,7 @@ describe('an undo in the message', () => {
     await demo.t.deps.catalog.refresh();
   });
 
-  test('leads nowhere but to the dashboard, whoever has set its cookie', async () => {
+  test('leads only to the dashboard, whatever its cookie contains', async () => {
     const user = await signInAs(demo.t, 'manager');
     const encoded = (text: string) => Buffer.from(text).toString('base64url');
     const pageWith = async (undo: string) => {
@@ -182,7 +182,7 @@ describe('an undo in the message', () => {
   });
 });
 
-test('a copy is named one: campaign and offer', async () => {
+test('a duplicated campaign or offer is labelled as a copy', async () => {
   for (const path of ['/campaigns/1', '/offers/1']) {
     const page = await open('manager', path);
     const name = await page.getByRole('heading', { level: 1 }).innerText();
@@ -195,7 +195,7 @@ test('a copy is named one: campaign and offer', async () => {
   }
 });
 
-test('a new offer is saved with its picture; with a file that is none nothing is saved', async () => {
+test('a new offer is saved with its image, and not saved if the file is not an image', async () => {
   const page = await open('manager', '/offers/new');
   await page.getByLabel('Headline', { exact: true }).fill('With a picture');
   await page.getByLabel('Image', { exact: true }).setInputFiles({
@@ -213,7 +213,7 @@ test('a new offer is saved with its picture; with a file that is none nothing is
   expect(await page.locator('#creatives img').count()).toBe(1);
 });
 
-test('who may not change a row sees values, and is told so', async () => {
+test('a user without permission to edit a row sees its values and an explanation', async () => {
   for (const path of ['/campaigns/1', '/offers/1', '/settings/themes/1', '/settings/placements/checkout']) {
     const page = await open('analyst', path);
     await page.getByText('To change it, you need the role').waitFor();
@@ -225,7 +225,7 @@ test('who may not change a row sees values, and is told so', async () => {
   }
 });
 
-test('a long form has an index of its sections, each of which is there', async () => {
+test('a long form has an index that links to all its sections', async () => {
   for (const path of ['/campaigns/1', '/settings/themes/1', '/offers/1', '/campaigns/new']) {
     const page = await open('admin', path);
     const links = page.getByRole('navigation', { name: 'Form sections' }).getByRole('link');
@@ -242,7 +242,7 @@ test('a long form has an index of its sections, each of which is there', async (
   }
 });
 
-test('one brand colour makes a whole palette, which stays open to edits', async () => {
+test('one brand colour generates a whole palette, which can still be edited', async () => {
   const page = await open('admin', '/settings/themes/new');
   await page.getByLabel('Name', { exact: true }).fill('Violet');
   const yes = page.locator('input[name="styles.offerText.buttonYes.background"]');
@@ -277,7 +277,7 @@ describe('a web font of a theme', () => {
     host.closeAllConnections();
   });
 
-  test('is read by its URL, shown in the preview, saved, and taken away again', async () => {
+  test('is loaded by its URL, shown in the preview, saved, and removed again', async () => {
     const base = `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
     const page = await open('admin', '/settings/themes/new');
     await page.getByLabel('Name', { exact: true }).fill('Branded');

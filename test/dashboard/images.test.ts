@@ -32,7 +32,7 @@ const rules = {
 };
 
 // UPDATE_IMAGES=1 recreates the images of docs/guides/dashboard.md.
-describe('pictures of the dashboard', () => {
+describe('screenshots of the dashboard', () => {
   let demo: DemoServer;
   let operator: TestUser;
   beforeAll(async () => {

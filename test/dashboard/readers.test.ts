@@ -18,13 +18,13 @@ async function followsPromises(): Promise<boolean> {
 const signIn = async (language: string): Promise<string> =>
   (await t.app.inject({ url: '/dashboard/sign-in', headers: { 'accept-language': language } })).body;
 
-test('pages at once are each in the language of their reader', async () => {
+test('concurrent pages are each in the language of their reader', async () => {
   const asked = Array.from({ length: 20 }, (_, at) => (at % 3 === 0 ? 'en' : 'de'));
   const pages = await Promise.all(asked.map(signIn));
   expect(pages.map((page) => /<html lang="(..)"/.exec(page)?.[1])).toEqual(asked);
 });
 
-test('Node follows promises for readers only while one is answered', async () => {
+test('promise tracking in Node is on only while a reader is being served', async () => {
   const before = await followsPromises();
   await signIn('de');
   expect(await followsPromises()).toBe(before);

@@ -60,7 +60,7 @@ const menu = (name: string) =>
     .click();
 const message = (text: string) => page.getByRole('status').filter({ hasText: text }).first().waitFor();
 
-describe('from an empty database, in the browser only', () => {
+describe('setup from an empty database, in the browser only', () => {
   let base = '';
   let key = '';
   let answer: {
@@ -165,7 +165,7 @@ describe('from an empty database, in the browser only', () => {
     hook.taken.length = 0;
   });
 
-  test('shows every call live: events and confirmation, refused ones with what to do; filter and pause', async () => {
+  test('shows every call live, including rejected ones with a remedy, and can be filtered and paused', async () => {
     await menu('Integration');
     await page.getByText('Waiting for the first API call').waitFor();
     await menu('Live requests');
@@ -244,7 +244,7 @@ describe('from an empty database, in the browser only', () => {
     expect(hook.taken[0]?.headers['webhook-id']).toBe(hook.taken[1]?.headers['webhook-id']);
   });
 
-  test('after the receiver was down for 8 hours, one button delivers all that waits', async () => {
+  test('delivers all waiting webhooks by one button after the receiver was down for 8 hours', async () => {
     hookStatus = 503;
     hook.taken.length = 0;
     const publisherId = Number(base.split('/').at(-1));
@@ -334,7 +334,7 @@ async function problemsOn(tab: Page, without: readonly string[]): Promise<string
   return [...narrow, ...light, ...dark];
 }
 
-describe('for all users', () => {
+describe('the dashboard for all users', () => {
   const paths = [
     '/overview',
     '/reports?range=30d&view=bar&by=offer&placement=checkout',
@@ -412,7 +412,7 @@ describe('for all users', () => {
   ];
 
   // Long timeout: every page is checked three times.
-  test('no page violates an axe rule or is wider than the screen: 360 pixels wide, light, dark', {
+  test('has no axe violations and is never wider than the screen at 360 pixels, in light and dark mode', {
     timeout: timeLimit(300_000),
   }, async () => {
     const tabs = {
@@ -435,7 +435,7 @@ describe('for all users', () => {
     await Promise.all([tabs.signedIn.context().close(), tabs.anonymous.context().close()]);
   });
 
-  test('every text of every page comes from the message files', async () => {
+  test('takes every text on every page from the message files', async () => {
     const { cookie } = await signInAs(demo.t, 'operator');
     const stored = await storedTexts(demo.t.pool);
     const tab = await context.newPage();
@@ -451,7 +451,7 @@ describe('for all users', () => {
     await tab.close();
   });
 
-  test('a page with unsaved edits asks before it is left, and a saved one does not', async () => {
+  test('asks before leaving a page with unsaved edits, and not after saving', async () => {
     const signedIn = await open({ storageState: await context.storageState() });
     const tab = await signedIn.newPage();
     const questions: string[] = [];
@@ -472,7 +472,7 @@ describe('for all users', () => {
     await signedIn.close();
   });
 
-  test('a manager builds a campaign: a day-part, two caps, a condition and an exclusion, without JSON', async () => {
+  test('a manager builds a campaign with a day-part, caps, a condition and an exclusion without JSON', async () => {
     const manager = await signInAs(demo.t, 'manager', 1);
     const tab = await openAs(browser, manager, demo.url, '/dashboard/p/1/campaigns/new');
     const button = (text: string) => tab.getByRole('button', { name: text, exact: true });
@@ -521,7 +521,7 @@ describe('for all users', () => {
     await tab.context().close();
   });
 
-  test('errors of a form are read first, unless a field is being filled in already', async () => {
+  test('form errors get the focus, unless the user is already filling in a field', async () => {
     const manager = await signInAs(demo.t, 'manager', 1);
     const tab = await openAs(browser, manager, demo.url, '/dashboard/p/1/campaigns/new');
     const save = tab.getByRole('button', { name: 'Save', exact: true });
@@ -546,7 +546,7 @@ describe('for all users', () => {
     await tab.context().close();
   });
 
-  test('a session that ends while a form is filled in loses nothing of it, and saves nothing by itself', async () => {
+  test('a session that expires during editing loses no input and saves nothing by itself', async () => {
     const own = await open({ viewport: { width: 1280, height: 860 } });
     const tab = await own.newPage();
     const signIn = async () => {
@@ -620,7 +620,7 @@ describe('for all users', () => {
     await own.close();
   });
 
-  test('a form that waited for a confirmation is saved, and not offered again as if it were not', async () => {
+  test('a form that waited for a confirmation is saved, and not restored as unsaved input', async () => {
     const own = await open({ viewport: { width: 1280, height: 860 } });
     const tab = await own.newPage();
     await tab.goto(`${demo.url}/dashboard/p/1/settings/keys`);
@@ -638,7 +638,7 @@ describe('for all users', () => {
     await own.close();
   });
 
-  test('a manager removes the wrong campaign and has it back', async () => {
+  test('a manager removes the wrong campaign and restores it', async () => {
     const manager = await signInAs(demo.t, 'manager', 1);
     const shown = async () => {
       const fetched = await fetch(`${demo.url}/native/v4/offers.json?api_key=demo-key&campaignId=1`, {
@@ -663,7 +663,7 @@ describe('for all users', () => {
     await tab.context().close();
   });
 
-  test('everything is found by keyboard: search, lists, shortcuts; filters and columns are remembered', async () => {
+  test('search, lists and shortcuts work by keyboard, and filters and columns are remembered', async () => {
     const signedIn = await open({ viewport: { width: 1280, height: 860 }, storageState: await context.storageState() });
     const tab = await signedIn.newPage();
     const chosen = tab.locator('#found').getByRole('option', { selected: true });
@@ -721,7 +721,7 @@ describe('for all users', () => {
     await signedIn.close();
   });
 
-  test('charts are drawn also in a browser with an unknown language', async () => {
+  test('charts are drawn even in a browser with an unknown language', async () => {
     const posix = await open({ storageState: await context.storageState() });
     await posix.addInitScript("Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })");
     const tab = await posix.newPage();
@@ -743,7 +743,7 @@ describe('for all users', () => {
     await posix.close();
   });
 
-  test('no form field overflows, in any language of the browser', async () => {
+  test('no form field overflows, in any browser language', async () => {
     const american = await open({
       viewport: { width: 1280, height: 800 },
       locale: 'en-US',
@@ -764,7 +764,7 @@ describe('for all users', () => {
     await american.close();
   });
 
-  test('the dashboard works by keyboard: skip link, form and confirmation dialog', async () => {
+  test('the skip link, forms and the confirmation dialog work by keyboard', async () => {
     const tab = await context.newPage();
     await tab.goto(`${demo.url}/dashboard/p/1/advertisers/1`);
     await tab.keyboard.press('Tab');

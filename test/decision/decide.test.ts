@@ -20,7 +20,7 @@ import {
 } from './support.ts';
 
 describe('the order of offers', () => {
-  test('is by forced priority, priority, weight of the campaign, campaign, weight of the offer, id', () => {
+  test('is by forced priority, priority, campaign weight, campaign, offer weight and id', () => {
     const offers = offersOf(
       campaignOf(1),
       campaignOf(2, { priority: 50 }),
@@ -31,7 +31,7 @@ describe('the order of offers', () => {
     expect(shown(offers)).toEqual([4, 2, 3, 1, 5]);
   });
 
-  test('is the same for every seed while nothing pays', () => {
+  test('is the same for every seed if no offer pays', () => {
     const offers = offersOf(...[3, 1, 2].map((id) => campaignOf(id)));
     for (let seed = 0; seed < 500; seed++) expect(shown(offers, { seed })).toEqual([1, 2, 3]);
   });
@@ -41,21 +41,21 @@ describe('the order of offers', () => {
     expect(shown(offersOf(campaignOf(1), first))).toEqual([9, 1]);
   });
 
-  test('puts paying offers before others within the same priority only', () => {
+  test('puts paying offers before others only within the same priority', () => {
     const paying = campaignOf(3, { payout: pays('cpm', 5) });
     expect(shown(offersOf(campaignOf(1, { weight: 900 }), campaignOf(2, { priority: 1 }), paying))).toEqual([2, 3, 1]);
   });
 });
 
-describe('an answer shows', () => {
-  test('one offer of a campaign: the best one, or the next that fits', () => {
+describe('a response contains', () => {
+  test('one offer per campaign: the best one, or the next that fits', () => {
     const only = campaignOf(1);
     const [plain, pictured] = [offerOf(1, only, { weight: 200 }), offerOf(2, only, { creatives: [picture] })];
     expect(shown([plain, pictured])).toEqual([1]);
     expect(shown([plain, pictured], { context: { onlyWithCreative: true } })).toEqual([2]);
   });
 
-  test('one offer of an advertiser, and one campaign of an exclusion group', () => {
+  test('one offer per advertiser, and one campaign per exclusion group', () => {
     expect(
       shown(offersOf(campaignOf(1, { advertiserId: 7 }), campaignOf(2, { advertiserId: 7 }), campaignOf(3))),
     ).toEqual([1, 3]);
@@ -76,7 +76,7 @@ describe('an answer shows', () => {
     ).toHaveLength(30);
   });
 
-  test('no campaign that the user declined until the opt-out ends, to the second', () => {
+  test('no campaign that the user declined, until the opt-out ends to the second', () => {
     const until = (end: number | null): number[] =>
       shown(offersOf(campaignOf(1)), { history: { optOuts: { 1: end }, exposures: [] } });
     expect(until(noonMs / 1000 + 1)).toEqual([]);
@@ -84,7 +84,7 @@ describe('an answer shows', () => {
     expect(until(null)).toEqual([]);
   });
 
-  test('offers in dev and test mode that only the request itself could exclude', () => {
+  test('offers in dev and test mode despite their rules, caps and opt-outs', () => {
     const strict = withRules(1, {
       targeting: { countries: { include: ['US'] } },
       schedule: { end_at: '2020-01-01T00:00:00Z' },
@@ -101,7 +101,7 @@ describe('an answer shows', () => {
   });
 });
 
-describe('the unit', () => {
+describe('the ad unit', () => {
   const theme = (over: Partial<Theme>): Theme => ({
     id: 1,
     key: 'theme',
@@ -126,7 +126,7 @@ describe('the unit', () => {
   };
   const three = offersOf(campaignOf(1), campaignOf(2), campaignOf(3));
 
-  test('is on or off, and has the size, that the placement specifies, else the theme, else the publisher', () => {
+  test('is on or off and has its size by the placement, or else the theme, or else the publisher', () => {
     const count = (own: object, ofTheme: Partial<Theme>, ofPlacement: object): number => {
       const publisher = publisherWith(three, {
         ...own,
@@ -144,7 +144,7 @@ describe('the unit', () => {
     expect(count({ deliveryPercentage: 0 }, {}, { deliveryPercentage: 100 })).toBe(3);
   });
 
-  test('gives offers to the configured share of users, always the same ones, and to more when the share grows', () => {
+  test('gives offers to the configured share of users, and to the same users when the share grows', () => {
     const among = (deliveryPercentage: number): string[] => {
       const publisher = publisherWith(three, { deliveryPercentage });
       const users = Array.from({ length: 2000 }, (_, at) => `user-${at}`);
@@ -171,7 +171,7 @@ describe('the unit', () => {
   });
 });
 
-test('the same input gives the same decision, bit for bit, with separately built indices', () => {
+test('the same input gives the same decision, bit for bit, with separately built indexes', () => {
   const campaigns = fc.array(
     fc.record({
       priority: fc.integer({ min: 1, max: 2 }),

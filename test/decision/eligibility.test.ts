@@ -151,7 +151,7 @@ describe('the offers that may be shown', () => {
       ),
     );
 
-  test('are those of the rules evaluated one by one, for any campaigns and any request', () => {
+  test('match those of evaluating the rules one by one, for any campaigns and any request', () => {
     fc.assert(
       fc.property(campaigns, fc.array(contexts, { minLength: 3, maxLength: 3 }), (offers, requests) => {
         for (const context of requests) expect(shown(offers, { context })).toEqual(naive(offers, context));
@@ -160,7 +160,7 @@ describe('the offers that may be shown', () => {
     );
   });
 
-  test('are the same with one campaign and with a thousand others', () => {
+  test('are the same with one campaign as with a thousand others', () => {
     const targeted = withRules(500, { targeting: { countries: { include: ['DE'] } } });
     const others = Array.from({ length: 1000 }, (_, at) =>
       withRules(1000 + at, { targeting: { countries: { include: ['US'] } } }),
@@ -190,7 +190,7 @@ describe('a campaign is served', () => {
     ]);
   });
 
-  test("at hours of its own zone, else the user's, else the publisher's", () => {
+  test("in the hours of its own time zone, or else the user's, or else the publisher's", () => {
     const hours = [{ days: [6], from: '13:00', to: '13:30' }];
     const nowMs = Date.UTC(2026, 10, 21, 12, 15);
     const at = (time_zone: string | undefined, user: string | null, publisher: string): boolean =>
@@ -207,7 +207,7 @@ describe('a campaign is served', () => {
     expect(at(undefined, 'No/Where', 'Europe/Berlin')).toBe(false);
   });
 
-  test('across the hour that a change of clocks skips or repeats', () => {
+  test('across the hour that a clock change skips or repeats', () => {
     const campaign = withRules(1, {
       schedule: { time_zone: 'Europe/Berlin', hours: [{ days: [7], from: '03:00', to: '04:00' }] },
     });
@@ -225,7 +225,7 @@ describe('a campaign is served', () => {
     expect(served(foreign, { dev: true })).toBe(false);
   });
 
-  test('never if its rules, written by hand, are invalid, without affecting other campaigns', () => {
+  test('never if its stored rules are invalid, without affecting other campaigns', () => {
     const broken = [
       { targeting: { countries: { include: 'US' } } },
       { schedule: { start_at: 'soon' } },

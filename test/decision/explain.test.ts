@@ -191,7 +191,7 @@ test('an offer is explained by the offer shown in its place', () => {
   });
 });
 
-test('every provisioned offer is explained once, and the shown ones match the decision, including their scores', () => {
+test('every provisioned offer is explained once, and shown ones match the decision and its scores', () => {
   const offers = offersOf(
     ...Array.from({ length: 200 }, (_, at) =>
       withRules(at + 1, at % 3 === 0 ? { targeting: { countries: { include: ['US'] } } } : {}, {
@@ -244,7 +244,7 @@ const input = inputOf(
   },
 );
 
-test('every rule that an offer fails is listed once, in the order in which they apply', () => {
+test('every rule that an offer fails is listed once, in the order of evaluation', () => {
   expect(failingRules(input, 1).map(({ rule }) => rule)).toEqual([
     ...['targeting', 'ended', 'targeting', 'conditions', 'opted_out'],
     ...['frequency_cap', 'frequency_cap', 'total_cap', 'total_cap'],
@@ -254,7 +254,7 @@ test('every rule that an offer fails is listed once, in the order in which they 
   );
 });
 
-test('a decision stops at the first failing rule, and an offer that takes part fails none', () => {
+test('a decision stops at the first failing rule, and an eligible offer fails none', () => {
   for (const { offer, rule, rank } of explain(input)) {
     const failing = failingRules(input, offer.id);
     if (rank === null) expect(failing[0]?.rule, `offer ${offer.id}`).toBe(rule);

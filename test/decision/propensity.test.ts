@@ -22,7 +22,7 @@ function estimate(
   return step.value;
 }
 
-test('the propensity of an offer is near the share of seeds that show it at its position', () => {
+test('the propensity of an offer is close to the share of seeds that show it at its position', () => {
   const runs = 4000;
   const timesShown = new Map<string, number>();
   for (let run = 0; run < runs; run++)

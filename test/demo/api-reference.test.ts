@@ -107,7 +107,7 @@ async function call(one: Operation): Promise<Called> {
 }
 
 // This test runs first, because the examples below change the endpoint.
-test('a client generated from the description compiles, and does the main job up to the delivery', async () => {
+test('a client generated from the description compiles, and works from fetch to webhook delivery', async () => {
   const shop = (await buildGeneratedClient(document))(demo.url, demo.t.publisher.key);
   const sessionId = await shop.confirmFirstOffer('generated-client');
   await expect.poll(() => shop.deliveryStatusesOf(sessionId)).toContain('delivered');
@@ -117,7 +117,7 @@ test('a client generated from the description compiles, and does the main job up
 const signedByAdvertisers: ReadonlySet<string> = new Set(['reportCouponRedeemed', 'reportCouponCancelled']);
 
 // Long timeout: the test calls all operations.
-test('every operation, called with its example and with ids that exist, answers as documented', {
+test('every operation responds as documented to its example with existing ids', {
   timeout: timeLimit(120_000),
 }, async () => {
   // Extend the lease of the listener's delivery, which on a slow machine would end before its example is called.
@@ -180,7 +180,7 @@ function exampleOf({ example, examples }: Media): unknown {
   return name === undefined ? example : document.components.examples[name]?.value;
 }
 
-test.skipIf(isRecording)('every operation has an example of its request and answer, which fit their schemas', () => {
+test.skipIf(isRecording)('every operation has request and response examples that match their schemas', () => {
   const wrong: string[] = [];
   for (const { path, method, operation } of operationsById(document).values()) {
     const at = ['paths', path, method];

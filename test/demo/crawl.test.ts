@@ -56,7 +56,7 @@ async function crawl(start: string, open: TestUser['get']): Promise<{ failed: st
   return { failed, seen };
 }
 
-describe('no link of the demo leads to a failure', () => {
+describe('no link in the demo leads to an error', () => {
   test.each(['analyst', 'manager', 'admin', 'operator'] as const)('for the role %s', async (role) => {
     const user = await signInAs(demo.t, role);
     const { failed, seen } = await crawl(`/dashboard/p/${demo.t.publisher.id}/overview`, user.get);
@@ -68,7 +68,7 @@ describe('no link of the demo leads to a failure', () => {
 
 type Operation = { parameters?: { name: string; in: string }[] };
 
-test('no GET of the API fails, with ids from its own lists', async () => {
+test('no API GET fails for ids from its own lists', async () => {
   const { app } = demo;
   const get = (path: string, key: string) => app.inject({ url: path, headers: { authorization: `Bearer ${key}` } });
   const { paths } = (await get('/docs/json', demoOperatorKey)).json() as { paths: Record<string, { get?: Operation }> };

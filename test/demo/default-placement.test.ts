@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-test('the demo answers programs that name no placement', async () => {
+test('the demo responds to clients that specify no placement', async () => {
   await t.pool.query('truncate publishers cascade');
   expect(await startDemo(t.deps)).toBe(true);
   await t.deps.catalog.refresh();

@@ -117,9 +117,9 @@ async function call(method: string, path: string, body?: object): Promise<Record
   return answer.data;
 }
 
-describe.each(kinds)('a change of one field of $name', (kind) => {
+describe.each(kinds)('a change to one field of $name', (kind) => {
   test.each(['types', 'zod', 'fetch'])(
-    'by a client generated from the description (%s) leaves all others',
+    'keeps all other fields when a generated client sends it (%s)',
     async (client) => {
       const [first] = (await call('GET', `${kind.name}?limit=1`)) as unknown as Record<string, unknown>[];
       const id = String(first?.id ?? first?.name);

@@ -30,7 +30,7 @@ afterAll(() => t.close());
 const count = async (table: string, condition = 'true'): Promise<number> =>
   (await t.pool.query(`select count(*)::int as n from ${table} where ${condition}`)).rows[0].n;
 
-test('the made-up history fills every day of two weeks, marked, and reports agree with its rows', async () => {
+test('the generated history covers every day of two weeks, is marked, and matches the reports', async () => {
   const days = Array.from({ length: 14 }, (_, back) => dayOf(nowMs - dayMs / 24 - (back + 0.5) * dayMs));
   const { rows } = await t.pool.query<{ day: string; n: number }>(
     'select day::text, count(*)::int as n from sessions group by day',
@@ -51,7 +51,7 @@ test('the made-up history fills every day of two weeks, marked, and reports agre
   expect(differences).toEqual([]);
 });
 
-test('the form of a campaign estimates its reach from the history', async () => {
+test('the campaign form estimates its reach from the history', async () => {
   const manager = await signInAs(t, 'manager');
   const { body } = await manager.post(`/dashboard/p/${t.publisher.id}/campaigns/estimate`, {
     'rules.targeting.countries.include': 'GB',
@@ -63,13 +63,13 @@ test('the form of a campaign estimates its reach from the history', async () => 
   );
 });
 
-test('is written once, and never beside real sessions', async () => {
+test('the history is written once, and never if there are real sessions', async () => {
   const before = await count('sessions');
   await writeHistory(t.deps);
   expect(await count('sessions')).toBe(before);
 });
 
-test('the first steps tick themselves as they happen, whatever the history holds', async () => {
+test('the first steps are checked off as they happen, whatever the history contains', async () => {
   const user = await signInAs(t, 'analyst');
   const done = async (): Promise<string[]> => {
     const { body } = await user.get(`/dashboard/p/${t.publisher.id}/setup`, { 'hx-request': 'true' });
@@ -86,7 +86,7 @@ test('the first steps tick themselves as they happen, whatever the history holds
   expect(overview.body).toContain('First steps');
 });
 
-test('the perk funnel counts sessions to the delivered webhook, for any filter that sums can answer', async () => {
+test('the perk funnel counts sessions up to the delivered webhook, for any filter that sums support', async () => {
   const user = await signInAs(t, 'analyst');
   const funnel = async (query: string): Promise<number[]> => {
     const { body } = await user.get(`/dashboard/p/${t.publisher.id}/reports/funnel?range=30d${query}`);

@@ -44,7 +44,7 @@ test('reading the documentation changes no table', async () => {
   expect(await countsOfTables()).toEqual(before);
 });
 
-test('examples name a session, a token and a delivery that the demo has', async () => {
+test('examples use a session, a token and a delivery that exist in the demo', async () => {
   const fetched = await t.app.inject({
     method: 'POST',
     url: `/native/v4/offers.json?api_key=${t.publisher.key}`,
@@ -69,7 +69,7 @@ test('examples name a session, a token and a delivery that the demo has', async 
   expect(refused).toEqual([]);
 });
 
-test('what reading the reference of earlier versions made is removed at the next start, and nothing else', async () => {
+test('only rows created by the reference pages of earlier versions are removed at the next start', async () => {
   const call = async (path: string, body: object): Promise<number> => {
     const headers = { authorization: `Bearer ${t.publisher.key}` };
     const answer = await t.app.inject({ method: 'POST', url: `/manage/v1${path}`, headers, payload: body });

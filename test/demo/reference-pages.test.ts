@@ -36,7 +36,7 @@ async function tagPages(): Promise<string[]> {
 }
 
 describe('the API reference', () => {
-  test('lists all operations at the side of every page, each with a part of its own', async () => {
+  test('lists all operations in the sidebar of every page, each with its own section', async () => {
     const ids = [...operationsById(document).keys()];
     expect(ids.length).toBeGreaterThan(120);
     const pages = await tagPages();
@@ -50,7 +50,7 @@ describe('the API reference', () => {
     expect(found.sort()).toEqual(ids.sort());
   });
 
-  test('finds an operation by its words or its path, by the keyboard alone', async () => {
+  test('finds an operation by description or path, by keyboard only', async () => {
     const page = await open('/docs');
     await page.keyboard.press('/');
     await page.keyboard.type('redeliver');
@@ -65,7 +65,7 @@ describe('the API reference', () => {
     await page.waitForURL(/\/docs\/api\/wallet#listSavedOffers$/);
   });
 
-  test('shows each call in five languages, and stays at the one that is chosen', async () => {
+  test('shows each call in five languages, and remembers the selected one', async () => {
     const page = await open('/docs/api/offers');
     const samples = page.locator('#fetchOffers .samples');
     expect(await samples.locator('.languages button').allTextContents()).toEqual([
@@ -78,7 +78,7 @@ describe('the API reference', () => {
     expect(await page.locator('#listKeys .samples pre:visible').textContent()).toContain('requests.get(');
   });
 
-  test('sends a call with the key filled in, and shows its answer', async () => {
+  test('sends a call with the key filled in, and shows the response', async () => {
     const page = await open('/docs/api/offers');
     const part = page.locator('#fetchOffers .try');
     await part.getByText('Try it').click();
@@ -91,7 +91,7 @@ describe('the API reference', () => {
     await part.getByText(/^401/).waitFor();
   });
 
-  test('asks nothing of other hosts, and breaks no rule of its policy', async () => {
+  test('requests nothing from other hosts, and never violates its policy', async () => {
     const page = await open('/docs');
     const problems: string[] = [];
     page.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
@@ -104,11 +104,11 @@ describe('the API reference', () => {
   });
 });
 
-describe('is accessible and fits its window', () => {
+describe('accessible pages that fit the window', () => {
   const desktop = { viewport: { width: 1440, height: 900 } };
   const phone = { viewport: { width: 390, height: 844 } };
 
-  test('each page of a tag is checked below', async () => {
+  test('include the page of every tag', async () => {
     expect(new Set(await tagPages())).toEqual(new Set(tagPaths));
   });
 
@@ -137,13 +137,13 @@ describe('is accessible and fits its window', () => {
   });
 });
 
-test('the search of the documentation finds other forms of a word', async () => {
+test('the documentation search also finds other forms of a word', async () => {
   const page = await open('/docs/guides/start');
   await page.getByRole('searchbox', { name: 'Search the documentation' }).fill('rotate token');
   await page.locator('.found a', { hasText: /^Rotating the token keys/ }).waitFor();
 });
 
-test('the catalogue of events is a page for people, and JSON for programs', async () => {
+test('the event catalogue is a page for people and JSON for programs', async () => {
   const json = (await (await fetch(`${demo.url}/docs/events`)).json()) as { data: { name: string }[] };
   expect(await (await fetch(`${demo.url}/docs/events.json`)).json()).toEqual(json);
   const page = await open('/docs/events');

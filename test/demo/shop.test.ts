@@ -38,9 +38,9 @@ const pages = [
   '/demo/phone.js',
 ];
 
-describe('the pages of the shop', () => {
+describe('the shop pages', () => {
   test.each([...pages, '/demo/bridge.js', '/demo/activity.json'])(
-    '%s is served, is kept by nobody and runs no inline script',
+    '%s is served, is not cached, and has no inline scripts',
     async (path) => {
       const answer = await get(path);
       expect(answer.status).toBe(200);
@@ -51,11 +51,11 @@ describe('the pages of the shop', () => {
     },
   );
 
-  test.each(['/demo', '/demo/phone'])('%s names the account of the demo', async (path) => {
+  test.each(['/demo', '/demo/phone'])('%s contains the demo account', async (path) => {
     expect(await (await get(path)).text()).toContain(`data-account="${demo.t.publisher.sdkId}"`);
   });
 
-  test('are not there where there is no embedded demo', async () => {
+  test('are not available without the embedded demo', async () => {
     const without = await createTestApp();
     for (const url of [...pages, '/demo/activity.json']) expect((await without.app.inject(url)).statusCode).toBe(404);
     await without.close();
@@ -63,7 +63,7 @@ describe('the pages of the shop', () => {
 });
 
 describe('the web views of the phone', () => {
-  test('are the shipped templates with the user, and no value gets out of its string', async () => {
+  test('are the shipped templates with the user filled in, and no value can break out of its string', async () => {
     const page = await (await get('/demo/phone/checkout.html?user=app-1&placement=order-status&mode=api&dev=1')).text();
     expect(page).toContain('window.AdUser = { "placement": "order-status", "pub_user_id": "app-1", "dev": "1" };');
     expect(page).toContain('autoLoad: false, prefetch: false');
@@ -74,7 +74,7 @@ describe('the web views of the phone', () => {
   });
 });
 
-test('a beacon and the webhook of a confirmation appear in the activity, with a verified signature', async () => {
+test('a beacon and a confirmation webhook appear in the activity, with a verified signature', async () => {
   const user = { placement: 'checkout', pub_user_id: 'activity-1', first_name: 'Ada' };
   type Offers = {
     data: { session_id: string; offers: { id: number; campaign_id: number; title: string; pixel: string }[] };
@@ -97,7 +97,7 @@ test('a beacon and the webhook of a confirmation appear in the activity, with a 
   expect(webhook).toMatchObject({ verified: true, pub_user_id: 'activity-1', selected: 1, titles: [offer.title] });
 });
 
-test('what somebody else posts to the receiver is shown as not verified, and what is no JSON as it came', async () => {
+test('a forged call to the receiver is shown as not verified, and a body that is not JSON as received', async () => {
   const headers = { 'webhook-id': 'msg_1', 'webhook-timestamp': '1700000000', 'webhook-signature': 'v1,AAAA' };
   const before = (await activity()).webhooks.length;
   const bodies = [
@@ -117,7 +117,7 @@ test('what somebody else posts to the receiver is shown as not verified, and wha
   expect(page).not.toContain('<script>x');
 });
 
-test('a webhook that was verified stays so after its endpoint’s secret was rotated, as page and as JSON', async () => {
+test("a verified webhook stays verified after its endpoint's secret is rotated, on the page and in JSON", async () => {
   const rotated = await fetch(
     `${demo.url}/manage/v1/webhook-endpoints/usp.selection/rotate-secret?api_key=${demo.t.publisher.key}`,
     {

@@ -34,7 +34,7 @@ async function open(path: string, options: BrowserContextOptions = {}): Promise<
 const event = (page: Page, name: string) => page.locator('#events li').filter({ hasText: name });
 
 // UPDATE_IMAGES=1 recreates the image in the documentation.
-test('a user sees the unit in the page, selects a perk, confirms, and the verified webhook appears', async () => {
+test('a user sees the unit on the page, selects a perk and confirms it, and the verified webhook appears', async () => {
   const { page, problems } = await open('/demo');
   await page.getByRole('checkbox').nth(1).check();
   await expect.poll(() => page.locator('#beacons li').count()).toBe(3);
@@ -52,7 +52,7 @@ test('a user sees the unit in the page, selects a perk, confirms, and the verifi
   await page.screenshot(existsSync(path) && process.env.UPDATE_IMAGES === undefined ? {} : { path });
 });
 
-test('with all perks picked from the start, every box is ticked, on the server as well', async () => {
+test('every box is checked with all perks preselected, on the server too', async () => {
   const { page } = await open('/demo?usp=all&dev=on');
   await expect.poll(() => page.getByRole('checkbox', { checked: true }).count()).toBe(3);
   await page.getByRole('button', { name: 'Confirm my perks' }).click();
@@ -60,7 +60,7 @@ test('with all perks picked from the start, every box is ticked, on the server a
 });
 
 test.each(['sdk', 'api'])(
-  'with prefetch by %s, the offers are fetched in the basket and shown after the order without a call',
+  'prefetch by %s fetches offers in the basket and shows them after the order without another call',
   async (prefetch) => {
     const { page, problems } = await open(`/demo?prefetch=${prefetch}&place=modal&unit=single&step=basket&dev=on`);
     await event(page, prefetch === 'sdk' ? 'ads_found' : 'response stored').waitFor();
@@ -74,7 +74,7 @@ test.each(['sdk', 'api'])(
   },
 );
 
-test('the panel lists what happens before the SDK is loaded', async () => {
+test('the panel lists events from before the SDK is loaded', async () => {
   const context = await newContext(browser);
   onTestFinished(() => context.close());
   const page = await context.newPage();
@@ -88,7 +88,7 @@ test('the panel lists what happens before the SDK is loaded', async () => {
 });
 
 test.each(['off', 'sdk', 'api'])(
-  'the app on the phone, prefetch %s: shows the offers, opens links outside, confirms',
+  'the phone app with prefetch %s shows offers, opens links outside and confirms perks',
   async (prefetch) => {
     const { page, problems } = await open(`/demo?on=phone&prefetch=${prefetch}`);
     const phone = page.frameLocator('#phone');
@@ -107,7 +107,7 @@ test.each(['off', 'sdk', 'api'])(
   },
 );
 
-test('fits a screen of 360 pixels, and the options work by keyboard', async () => {
+test('the shop fits a 360 pixel screen, and its options work by keyboard', async () => {
   const { page } = await open('/demo', { viewport: { width: 360, height: 740 } });
   await page.getByRole('checkbox').first().waitFor();
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
@@ -121,7 +121,7 @@ test('fits a screen of 360 pixels, and the options work by keyboard', async () =
 test.each([
   ['a read', 'campaigns#listCampaigns', '200'],
   ['a write', 'advertisers#createAdvertiser', '201'],
-])('the API reference makes %s as it stands, with the key filled in', async (_name, address, status) => {
+])('the API reference sends %s example unchanged, with the key filled in', async (_name, address, status) => {
   const { page, problems } = await open(`/docs/api/${address}`);
   const part = page.locator(`#${address.split('#')[1]} .try`);
   await part.getByText('Try it').click();
@@ -130,7 +130,7 @@ test.each([
   expect(problems).toEqual([]);
 });
 
-test('a guide finds a word in all guides, and leads to the place', async () => {
+test('a search finds a word in all guides and leads to its section', async () => {
   const { page, problems } = await open('/docs/guides');
   await page.getByRole('searchbox', { name: 'Search the documentation' }).fill('verifying signature');
   await page.getByRole('link', { name: /^Verifying\s*Receiving webhooks/ }).click();

@@ -33,8 +33,8 @@ beforeEach(async () => {
 const proposeTitle = async (title: string, call = manager) =>
   (await call('POST', 'drafts', { resource: 'offers', row_id: offer, changes: { title } })).body.data;
 
-describe('where a publisher approves changes', () => {
-  test('a key without the permission saves what is not material, and nothing else', async () => {
+describe('a publisher that requires approval of changes', () => {
+  test('lets a key without the permission save only changes that are not material', async () => {
     expect((await manager('PATCH', `offers/${offer}`, { weight: 7 })).status).toBe(200);
     expect(await manager('PATCH', `offers/${offer}`, { title: 'New' })).toMatchObject({
       status: 403,
@@ -50,13 +50,13 @@ describe('where a publisher approves changes', () => {
     expect(await titleOf(offer)).toBe('As it was');
   });
 
-  test('a key with the permission saves, and everybody does where it is off', async () => {
+  test('lets a key with the permission save, and any key once approval is turned off', async () => {
     expect((await admin('PATCH', `offers/${offer}`, { title: 'By the admin' })).status).toBe(200);
     await require_(false);
     expect((await manager('PATCH', `offers/${offer}`, { title: 'By the manager' })).status).toBe(200);
   });
 
-  test('"Duplicate" copies nothing for who may not approve, and says what to do instead', async () => {
+  test('blocks "Duplicate" for users who cannot approve, and explains the alternative', async () => {
     const user = await signInAs(t, 'manager');
     const { campaign_id } = (await admin('GET', `offers/${offer}`)).body.data;
     const counted = 'select (select count(*) from campaigns) as campaigns, (select count(*) from offers) as offers';
@@ -71,7 +71,7 @@ describe('where a publisher approves changes', () => {
     expect((await t.pool.query(counted)).rows).toEqual(before);
   });
 
-  test('only who may approve turns approval off', async () => {
+  test('lets only users who can approve turn approval off', async () => {
     expect((await manager('PATCH', `publishers/${t.publisher.id}`, { approval_required: false })).status).toBe(403);
     const [advertiser] = (await admin('GET', 'advertisers?limit=1')).body.data;
     expect(await manager('PATCH', `advertisers/${advertiser.id}`, { trusted: true })).toMatchObject({
@@ -82,7 +82,7 @@ describe('where a publisher approves changes', () => {
 });
 
 describe('a draft', () => {
-  test('leaves what is live as it is until it is approved', async () => {
+  test('leaves the live row unchanged until it is approved', async () => {
     const draft = await proposeTitle('Better');
     expect(draft).toMatchObject({ state: 'waiting', changes: { title: 'Better' }, base: { title: 'As it was' } });
     expect(await titleOf(offer)).toBe('As it was');
@@ -92,7 +92,7 @@ describe('a draft', () => {
     expect((await admin('POST', `drafts/${draft.id}/approve`, {})).status).toBe(409);
   });
 
-  test('is checked as the change would be, and leaves nothing', async () => {
+  test('is validated like the change itself, and leaves nothing if it is invalid', async () => {
     const count = async () => (await t.pool.query('select count(*) from offers')).rows[0].count;
     const before = await count();
     const { campaign_id } = (await admin('GET', `offers/${offer}`)).body.data;
@@ -110,7 +110,7 @@ describe('a draft', () => {
     expect(await titleOf(live.row_id)).toBe('New');
   });
 
-  test('of what was changed meanwhile answers 409 with the difference, and is approved once it was seen', async () => {
+  test('gets 409 with the conflict if its field changed meanwhile, and is approved with the current ETag', async () => {
     const draft = await proposeTitle('Better');
     await admin('PATCH', `offers/${offer}`, { title: 'Changed since' });
     const refused = await admin('POST', `drafts/${draft.id}/approve`, {});
@@ -123,14 +123,14 @@ describe('a draft', () => {
     expect(await titleOf(offer)).toBe('Better');
   });
 
-  test('that changes other fields than those changed meanwhile is approved as ever', async () => {
+  test('is approved normally if only other fields changed meanwhile', async () => {
     const draft = await proposeTitle('Better');
     await admin('PATCH', `offers/${offer}`, { description: 'Changed since' });
     expect((await admin('POST', `drafts/${draft.id}/approve`, {})).status).toBe(200);
     expect((await admin('GET', `offers/${offer}`)).body.data.description).toBe('Changed since');
   });
 
-  test('is refused with a reason alone', async () => {
+  test('can be refused only with a reason', async () => {
     const draft = await proposeTitle('Better');
     expect((await admin('POST', `drafts/${draft.id}/refuse`, { reason: ' ' })).details).toMatchObject([
       { path: '/reason' },
@@ -141,7 +141,7 @@ describe('a draft', () => {
     expect((await admin('POST', `drafts/${draft.id}/undo`)).body.data.state).toBe('waiting');
   });
 
-  test('can be taken back after it was live, but not over later changes', async () => {
+  test('can be reverted after it was live, but not over later changes', async () => {
     const draft = await proposeTitle('Better');
     await admin('POST', `drafts/${draft.id}/approve`, {});
     await admin('PATCH', `offers/${offer}`, { title: 'Later' });
@@ -154,7 +154,7 @@ describe('a draft', () => {
     expect(await titleOf(offer)).toBe('As it was');
   });
 
-  test('goes live at its time, and waits again where it no longer fits', async () => {
+  test('goes live at its scheduled time, and waits again if it no longer applies', async () => {
     const [fits, late] = [await proposeTitle('On Friday'), await proposeTitle('Later', admin)];
     const at = new Date(clock + 3_600_000).toISOString();
     expect((await admin('POST', `drafts/${fits.id}/approve`, { live_at: 'Friday' })).details).toMatchObject([
@@ -177,7 +177,7 @@ describe('a draft', () => {
     });
   });
 
-  test('approved although it was changed meanwhile goes live at its time, and is taken back to that', async () => {
+  test('approved despite a conflict goes live at its time, and is reverted to the conflicting change', async () => {
     const draft = await proposeTitle('On Friday');
     await admin('PATCH', `offers/${offer}`, { title: 'Changed since' });
     const live_at = new Date(clock + 3_600_000).toISOString();
@@ -193,7 +193,7 @@ describe('a draft', () => {
     expect(await titleOf(offer)).toBe('Changed since');
   });
 
-  test('that was changed meanwhile keeps its time in the dashboard when it is approved anyway', async () => {
+  test('with a conflict keeps its scheduled time when it is approved anyway in the dashboard', async () => {
     const draft = await proposeTitle('On Friday');
     await admin('PATCH', `offers/${offer}`, { title: 'Changed since' });
     const user = await signInAs(t, 'admin');
@@ -210,7 +210,7 @@ describe('a draft', () => {
     expect(await titleOf(offer)).toBe('Changed since');
   });
 
-  test('shows its times by the calendar of the publisher', async () => {
+  test("shows its times in the publisher's time zone", async () => {
     await admin('PATCH', `publishers/${t.publisher.id}`, { time_zone: 'Asia/Kathmandu' });
     const { campaign_id } = (await admin('GET', `offers/${offer}`)).body.data;
     const schedule = { start_at: '2027-01-10T20:00:00Z', end_at: null };
@@ -226,14 +226,14 @@ describe('a draft', () => {
     await admin('PATCH', `publishers/${t.publisher.id}`, { time_zone: 'UTC' });
   });
 
-  test('of an author replaces the one before for the same row', async () => {
+  test("replaces the same author's previous draft for the row", async () => {
     const first = await proposeTitle('First');
     await proposeTitle('Second');
     expect((await admin('GET', `drafts/${first.id}`)).body.data.state).toBe('withdrawn');
     expect(await admin('POST', `drafts/${first.id}/approve`, {})).toMatchObject({ status: 409 });
   });
 
-  test('is decided once of two decisions at once', async () => {
+  test('is decided once by two concurrent decisions', async () => {
     const draft = await proposeTitle('Better');
     const answers = await Promise.all([
       admin('POST', `drafts/${draft.id}/approve`, {}),
@@ -242,7 +242,7 @@ describe('a draft', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
   });
 
-  test('of another publisher is unknown', async () => {
+  test('of another publisher is not found', async () => {
     const draft = await proposeTitle('Better');
     const { rows } = await t.pool.query(
       `insert into publishers (name, sdk_id, created_at, updated_at)
@@ -259,7 +259,7 @@ describe('a draft', () => {
   });
 });
 
-test('several drafts are decided each by itself', async () => {
+test('several drafts are decided independently', async () => {
   const [a, b] = [await proposeTitle('Better'), await proposeTitle('Best', admin)];
   await admin('POST', `drafts/${a.id}/refuse`, { reason: 'No.' });
   const { body } = await admin('POST', 'drafts/decide', { ids: [b.id, a.id, 999_999], action: 'approve' });
@@ -271,7 +271,7 @@ test('several drafts are decided each by itself', async () => {
   expect(await titleOf(offer)).toBe('Best');
 });
 
-test('a campaign that other publishers serve is approved by an operator alone', async () => {
+test('a campaign served to other publishers can be approved only by an operator', async () => {
   const draft = await proposeTitle('Better');
   const other = await t.pool.query(
     `insert into publishers (name, sdk_id, created_at, updated_at)
@@ -287,7 +287,7 @@ test('a campaign that other publishers serve is approved by an operator alone', 
   expect((await approver('POST', `drafts/${draft.id}/approve`, {})).status).toBe(200);
 });
 
-test('proposing and deciding stand in the audit log, and a waiting draft is told of', async () => {
+test('proposals and decisions are in the audit log, and a waiting draft raises an event', async () => {
   const draft = await proposeTitle('Better');
   await admin('POST', `drafts/${draft.id}/refuse`, { reason: 'No.' });
   const { body } = await admin('GET', `audit?resource=drafts&resource_id=${draft.id}`);

@@ -56,11 +56,11 @@ const fileOf = (id: number, key = managerKey, query = '') =>
 const countLeft = async (): Promise<number> =>
   (await t.pool.query('select from drafts union all select from draft_pictures')).rowCount ?? 0;
 
-describe('POST /manage/v1/drafts with a picture', () => {
+describe('POST /manage/v1/drafts with an image', () => {
   test.each([
     ['a new creative', newCreative, { type: 'png', width: 60, height: 30, creative_type: 'offer_image' }],
     ['a new offer', newOffer, { title: 'New' }],
-  ])('201: of %s; the file can be fetched until it is live', async (_name, proposal, changes) => {
+  ])('201: accepts %s, whose file can be fetched until it is live', async (_name, proposal, changes) => {
     const { status, body } = await hand({ ...proposal(), note: 'For spring' });
     expect([status, body.data]).toMatchObject([201, { has_picture: true, note: 'For spring', changes }]);
     const { id } = body.data;
@@ -75,7 +75,7 @@ describe('POST /manage/v1/drafts with a picture', () => {
     expect((await admin('POST', `drafts/${id}/undo`)).status).toBe(200);
   });
 
-  test('is made once for an Idempotency-Key; another picture with it is refused', async () => {
+  test('is processed once per Idempotency-Key, and rejects another image with the same key', async () => {
     const headers = { 'idempotency-key': 'picture-1' };
     const first = await hand(newOffer(), { headers });
     expect((await hand(newOffer(), { headers })).body.data.id).toBe(first.body.data.id);
@@ -92,13 +92,13 @@ describe('POST /manage/v1/drafts with a picture', () => {
     ['unknown fields', () => ({ ...newOffer(), colour: 'red' }), '/colour'],
     ['a row that is none', () => ({ ...newOffer(), row_id: 'x' }), '/row_id'],
     ['an offer that is wrong', () => newOffer({ title: 'x'.repeat(91) }), '/title'],
-  ])('400: with %s', async (_name, fields, path) => {
+  ])('400: rejects %s', async (_name, fields, path) => {
     const { status, details } = await hand(fields());
     expect([status, details[0]]).toMatchObject([400, { path }]);
     expect(await countLeft()).toBe(0);
   });
 
-  test('400 and 413: hostile, lying, broken, missing and large files leave nothing', async () => {
+  test('400 and 413: stores nothing of malicious, mislabelled, broken, missing or large files', async () => {
     const script = Buffer.from('<script>alert(1)</script>');
     expect((await hand(newOffer(), { bytes: script })).details).toMatchObject([{ path: '/image' }]);
     expect((await hand(newOffer(), { type: 'image/jpeg' })).status).toBe(400);
@@ -109,7 +109,7 @@ describe('POST /manage/v1/drafts with a picture', () => {
     expect(await countLeft()).toBe(0);
   });
 
-  test('404: the file of a draft without one, and of another publisher', async () => {
+  test('404: serves no file for a draft without one, or to another publisher', async () => {
     const plain = (await admin('POST', 'drafts', newOffer())).body.data;
     expect(plain.has_picture).toBe(false);
     expect((await fileOf(plain.id)).statusCode).toBe(404);
@@ -121,7 +121,7 @@ describe('POST /manage/v1/drafts with a picture', () => {
   });
 });
 
-test('perkwire drafts propose hands in the file of --image', async () => {
+test('perkwire drafts propose uploads the file in --image', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'drafts-'));
   const [changes, image] = [join(folder, 'new.json'), join(folder, 'box.png')];
   await writeFile(changes, JSON.stringify(newOffer().changes));

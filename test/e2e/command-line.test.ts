@@ -104,7 +104,7 @@ const trigger = async (): Promise<string> => {
 const received = () => hook.taken.map(({ headers }) => headers['webhook-id']);
 
 // Long timeout: the test builds and installs packages.
-test('from two tarballs: listens, verifies, breaks the server, is told, repairs it, retries', {
+test('two installed tarballs listen, verify, alert about a broken server, and retry after the repair', {
   timeout: timeLimit(240_000),
 }, async () => {
   const { verifyWebhook } = await installed.importClient();
@@ -167,7 +167,7 @@ test('from two tarballs: listens, verifies, breaks the server, is told, repairs 
   expect(left.status).toBe(404);
 });
 
-test('a refused, unreachable, mistaken or looping call ends with its exit code and a sentence', async () => {
+test('rejected, unreachable, invalid and looping calls end with their exit code and a message', async () => {
   const nowhere = `http://127.0.0.1:${await freePort()}`;
   const calls: [string[], Record<string, string>, number, string][] = [
     [['listen'], {}, 2, '--forward'],
@@ -187,7 +187,7 @@ test('a refused, unreachable, mistaken or looping call ends with its exit code a
   }
 });
 
-test('doctor finds a sound installation sound, and names what is wrong with another', async () => {
+test('doctor reports a healthy installation as healthy, and the problems of a broken one', async () => {
   const env = {
     ...processSecrets,
     DATABASE_URL: database.url,

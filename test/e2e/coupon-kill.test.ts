@@ -7,7 +7,7 @@ import { timeLimit } from '../support/time-limit.ts';
 const size = { kills: 3, parallel: 16 };
 
 // The test kills and restarts processes under load.
-test(`no kill -9 of two processes, ${size.kills} times, loses a code, gives one twice, or loses a mail`, {
+test(`no code is lost or assigned twice, and no mail is lost, in ${size.kills} kills of two processes`, {
   timeout: timeLimit(240_000),
 }, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);

@@ -20,7 +20,7 @@ const users = 1200;
 const atOnce = 12;
 
 // Long timeout: the test sends thousands of requests to built processes.
-test('10 % planted on the unit and 0 % on a campaign are found: two processes, one killed in the middle', {
+test('reports an injected lift of 10 % for the unit and 0 % for a campaign, even if a process is killed', {
   timeout: timeLimit(240_000),
 }, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);

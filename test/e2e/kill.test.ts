@@ -31,9 +31,9 @@ const longestRunMs = 300;
  */
 const awayPauseMs = 100;
 
-describe('a kill -9 loses nothing that was answered', () => {
+describe('a kill -9 loses no acknowledged call', () => {
   // The test kills and restarts processes six times under load.
-  test(`beacons and wraps under way, ${kills} times`, { timeout: timeLimit(600_000) }, async () => {
+  test(`for beacons and wraps in flight, ${kills} times`, { timeout: timeLimit(600_000) }, async () => {
     const draw = createRandom(11);
     const { url: databaseUrl, pool, close } = await clonePool(2);
     const port = await freePort();

@@ -7,7 +7,7 @@ import { timeLimit } from '../support/time-limit.ts';
 const size = { kills: 3, parallel: 32 };
 
 // The test kills and restarts processes under load.
-test(`memberships after ${size.kills} kill -9 of two processes are what was acknowledged`, {
+test(`memberships match the acknowledged changes after ${size.kills} kills of two processes`, {
   timeout: timeLimit(240_000),
 }, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);

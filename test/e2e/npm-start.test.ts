@@ -19,7 +19,7 @@ const isOpen = (port: number): Promise<boolean> =>
   });
 
 // The test starts a server with its own database three times.
-test('a kill of `npm start` ends the server and its database', { timeout: timeLimit(120_000) }, async () => {
+test('killing `npm start` ends the server and its database', { timeout: timeLimit(120_000) }, async () => {
   await ensureBuilt();
   const folder = await databaseFolder('perkwire-npm-start-');
   const port = await freePort();

@@ -38,7 +38,7 @@ async function stopServer(child: ChildProcess, folder: string): Promise<void> {
 }
 
 // Long timeout: the test builds the package and starts the server twice.
-test('the README starts a server; its curl commands end with a signed webhook, after a kill too', {
+test('the README commands start a server and end with a signed webhook, even after a kill', {
   timeout: timeLimit(180_000),
 }, async () => {
   await ensureBuilt();

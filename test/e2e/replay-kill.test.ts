@@ -17,7 +17,7 @@ afterAll(() => hook.close());
 const total = 2000;
 
 // Long timeout: thousands of deliveries are sent, and the lease of a dead worker must expire.
-test('a replay survives a kill -9 of its worker: each delivery is queued once and arrives', {
+test('a replay survives a kill -9 of its worker, and each delivery is queued once and arrives', {
   timeout: timeLimit(300_000),
 }, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(3);

@@ -15,9 +15,9 @@ const cappedUsers = 3;
 
 if (!hasNats) console.warn('The set-up with an event log is left out: apt-get install nats-server.');
 
-describe.each(setUps)('the same in every set-up: $name', (setUp) => {
+describe.each(setUps)('the same results in every setup: $name', (setUp) => {
   test.skipIf(setUp.eventLog && !hasNats)(
-    'caps and budgets to the last impression, repeats once, decisions again, webhooks once, reports as by hand',
+    'enforces caps and budgets, deduplicates calls and webhooks, re-decides, and reports exactly',
     // Long timeout: built processes handle a day of traffic.
     { timeout: timeLimit(300_000) },
     async () => {

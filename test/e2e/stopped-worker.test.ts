@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 // Long timeout: a lease must expire.
-test('a worker stopped past its lease changes no row: another has finished its delivery', {
+test('a worker stopped past its lease changes no row that another worker has settled', {
   timeout: timeLimit(180_000),
 }, async () => {
   const waiting: (() => void)[] = [];

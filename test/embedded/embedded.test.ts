@@ -100,7 +100,7 @@ afterAll(async () => {
 });
 
 describe('the embedded database', () => {
-  test('is durable, knows UTF-8, lets nobody in without its password, and keeps its data over a stop', async () => {
+  test('is durable, uses UTF-8, requires its password, and keeps its data after a restart', async () => {
     const dataDir = await newFolder();
     const first = await start(dataDir);
     expect(first.reused).toBe(false);
@@ -128,7 +128,7 @@ describe('the embedded database', () => {
     await second.stop();
   });
 
-  test('outlives the kill -9 of the process that started it and is taken over by the next', async () => {
+  test('survives a kill -9 of the process that started it, and the next process takes it over', async () => {
     const dataDir = await newFolder();
     const other = await startElsewhere(dataDir);
     await query(other.url, 'CREATE TABLE kept AS SELECT 7 AS n');
@@ -140,7 +140,7 @@ describe('the embedded database', () => {
     await expect(query(next.url, 'SELECT 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  test('recovers with every committed row after a kill -9 of PostgreSQL itself, on the same port', async () => {
+  test('recovers all committed rows on the same port after a kill -9 of PostgreSQL itself', async () => {
     const dataDir = await newFolder();
     const first = await start(dataDir);
     await query(first.url, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n');
@@ -153,7 +153,7 @@ describe('the embedded database', () => {
     await second.stop();
   });
 
-  test('is one server for two processes that start at once, and stops with the last of them', async () => {
+  test('runs one server for two processes that start concurrently, and stops with the last of them', async () => {
     const dataDir = await newFolder();
     const [one, two] = await Promise.all([startElsewhere(dataDir), startElsewhere(dataDir)]);
     expect(one.url).toBe(two.url);
@@ -166,7 +166,7 @@ describe('the embedded database', () => {
     expect(await readdir(join(dataDir, 'attached'))).toEqual([]);
   });
 
-  test('starts although its last process id now belongs to another program', async () => {
+  test('starts even if its last process id now belongs to another program', async () => {
     const dataDir = await newFolder();
     const first = await start(dataDir);
     const pidFile = join(dataDir, 'postgres/postmaster.pid');
@@ -184,7 +184,7 @@ describe('the embedded database', () => {
     expect(sleeper.exitCode ?? sleeper.signalCode).toBeNull();
   });
 
-  test('starts after a kill -9 in the middle of its first start', async () => {
+  test('starts after a kill -9 during its first start', async () => {
     const dataDir = await newFolder();
     const script = `import { startEmbeddedPostgres } from ${JSON.stringify(embedded)};
       await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)} });`;
@@ -199,7 +199,7 @@ describe('the embedded database', () => {
     await next.stop();
   });
 
-  test('ends a start that cannot work with the end of the log', async () => {
+  test('ends a failed start with an error that contains the end of the log', async () => {
     await expect(start(await newFolder(), ['shared_buffers=nonsense'])).rejects.toThrow(
       /ended while starting.+shared_buffers/s,
     );
@@ -220,8 +220,8 @@ describe('the embedded database', () => {
   });
 });
 
-describe.skipIf(!isRoot)('run by root', () => {
-  test('works below a folder only root may enter, and finds its data again', async () => {
+describe.skipIf(!isRoot)('the embedded database run by root', () => {
+  test('works below a directory that only root can enter, and finds its data again after a restart', async () => {
     const dataDir = join(await newFolder(), 'closed');
     await mkdir(dataDir, { mode: 0o700 });
     folders.unshift(dataDir);
@@ -237,7 +237,7 @@ describe.skipIf(!isRoot)('run by root', () => {
     await second.stop();
   });
 
-  test('copies programs only root may read, repairs the copy, never runs files of another user', async () => {
+  test('copies programs that only root can read, repairs the copy, and runs no files of other users', async () => {
     const folder = join(await newFolder(), 'closed');
     await mkdir(join(folder, 'native/bin'), { recursive: true });
     await mkdir(join(folder, 'native/lib'));

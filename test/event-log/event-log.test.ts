@@ -103,7 +103,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     return statuses;
   };
 
-  test('events are stored as without it: once each, with what is suspicious about them', async () => {
+  test('stores events once each with their suspicion reasons, as without the log', async () => {
     const [shown, unseen, fast, bot] = [await showOffer(t), await showOffer(t), await showOffer(t), await showOffer(t)];
     await statusesOf([shown.pixel, shown.pixel, shown.beacons.close, unseen.click_url, unseen.pixel]);
     stoppedAtMs = Date.now();
@@ -116,7 +116,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     await expect.poll(() => storedOf(bot)).toEqual(['impression: bot']);
   });
 
-  test('while the database is unavailable, beacons and clicks are taken, and stored later', async () => {
+  test('accepts beacons and clicks while the database is unavailable, and stores them later', async () => {
     const offer = await showOffer(t);
     const direct = await call(t, offer.click_url);
     await cut();
@@ -130,14 +130,14 @@ describe.skipIf(!hasNats)('the event log', () => {
     await expect.poll(() => storedOf(offer)).toEqual(['click: no_impression', 'close', 'impression', 'no_thanks']);
   });
 
-  test('a "no thanks" counts for the next fetch', async () => {
+  test('applies a "no thanks" to the next fetch', async () => {
     const user = { pub_user_id: 'no-thanks-through-the-log' };
     const offer = await showOffer(t, user);
     await call(t, offer.beacons.no_thanks_click);
     await expect.poll(async () => (await showOffer(t, user)).campaign_id).not.toBe(offer.campaign_id);
   });
 
-  test('without the log, events go straight to PostgreSQL, and to the log again when it is back', async () => {
+  test('is replaced by direct writes to PostgreSQL while it is unavailable, and used again afterwards', async () => {
     await nats.kill(0);
     const offer = await showOffer(t);
     expect(await statusesOf([offer.pixel, offer.click_url])).toEqual([200, 302]);
@@ -152,7 +152,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     await expect.poll(() => storedOf(next)).toEqual(['impression']);
   });
 
-  test('a database that lost its last transactions gets their events again', async () => {
+  test('restores events to a database that lost its last transactions', async () => {
     const offer = await showOffer(t);
     await statusesOf([offer.pixel]);
     await expect.poll(() => storedOf(offer)).toEqual(['impression']);
@@ -161,7 +161,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     await expect.poll(() => storedOf(offer)).toEqual(['impression']);
   });
 
-  test('a database that lost its last transactions gets them again while more messages come', async () => {
+  test('restores events to a database that lost its last transactions while more messages arrive', async () => {
     const offer = await showOffer(t);
     await statusesOf([offer.pixel]);
     await expect.poll(() => storedOf(offer)).toEqual(['impression']);
@@ -176,7 +176,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     await expect.poll(() => storedOf(offer)).toEqual(['close', 'impression', 'no_thanks']);
   });
 
-  test('what cannot be stored is set aside, and what follows it is stored', async () => {
+  test('sets aside messages that cannot be stored, and stores the following ones', async () => {
     const offer = await showOffer(t);
     const partition = partitionOf(offer.sessionId);
     const tooOld = trackedEvent('00000000-0000-7000-8000-0000000000'.padEnd(36, offer.sessionId.slice(-2)));
@@ -195,7 +195,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     await t.pool.query('delete from event_log_rejects');
   });
 
-  test('a consumer that is stopped while it starts ends', async () => {
+  test('ends a consumer that is stopped during its start', async () => {
     await jobs.stop();
     for (let time = 0; time < 5; time += 1) {
       await startConsumer();
@@ -204,7 +204,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     await startConsumer();
   });
 
-  test('reservations and conversions wait for events that are still in the log', async () => {
+  test('makes reservations and conversions wait for events that are not stored yet', async () => {
     await jobs.stop();
     const offer = await showOffer(t);
     await call(t, offer.pixel);
@@ -232,7 +232,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     expect(await storedOf(offer)).toEqual(expect.arrayContaining(['impression']));
   });
 
-  test('a consumer that is an hour behind changes nothing for clients, and stores each event at its time', async () => {
+  test('has no effect on clients when its consumer is an hour behind, and keeps the time of each event', async () => {
     await jobs.stop();
     const hourAgoMs = Date.now() - hourMs;
     const log = openLogOf(t)?.connection() as LogConnection;
@@ -271,7 +271,7 @@ describe.skipIf(!hasNats)('the event log', () => {
     await expect.poll(lagS).toBeLessThan(60);
   });
 
-  test('a stream with other settings is refused with a sentence', async () => {
+  test('rejects a stream with other settings with a message', async () => {
     const logger = createLogger('silent');
     const made = await connectToLog(settingOf(nats.url, 'FOREIGN'));
     await made.close();
@@ -281,7 +281,7 @@ describe.skipIf(!hasNats)('the event log', () => {
   });
 });
 
-test('without a log at the start, events go straight to PostgreSQL, and readiness and metrics say so', async () => {
+test('events go to PostgreSQL if the log is unavailable at the start, as readiness and metrics report', async () => {
   const t = await createTestApp({ config: { metricsToken, eventLog: settingOf('nats://127.0.0.1:1') } });
   expect((await t.app.inject('/health/ready')).json()).toMatchObject({ status: 'ok', event_log: false });
   expect(await metricsOf(t)).toMatch(/^perkwire_event_log_available 0$/m);

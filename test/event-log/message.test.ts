@@ -10,7 +10,7 @@ import { trackedEvent } from '../tracking/journey.ts';
 const event = trackedEvent();
 const textOf = (change: object): Buffer => Buffer.from(JSON.stringify({ version: 1, events: [event], ...change }));
 
-test('a message gives the events that it was made of', () => {
+test('a decoded message contains the events that were encoded', () => {
   const events = [event, { ...trackedEvent(undefined, 'no_thanks'), optOutDays: null }];
   expect(decodeMessage(encodeMessage(events))).toEqual(events);
   expect(decodeMessage(encodeMessage([]))).toEqual([]);
@@ -23,15 +23,15 @@ test.each([
   ['an unknown kind', textOf({ events: [{ ...event, kind: 'conversion' }] })],
   ['a session that is none', textOf({ events: [{ ...event, sessionId: "'; drop table events" }] })],
   ['a number that no column takes', textOf({ events: [{ ...event, claims: { ...event.claims, offerId: 2 ** 40 } }] })],
-])('%s is refused', (_, data) => {
+])('%s is rejected', (_, data) => {
   expect(() => decodeMessage(data)).toThrow(UnreadableMessageError);
 });
 
-test('a message of a later version is told from a broken one', () => {
+test('a message of a later version is distinguished from a broken one', () => {
   expect(() => decodeMessage(textOf({ version: 2, events: 'compact' }))).toThrow(LaterVersionError);
 });
 
-test('a message as the first version wrote it is read', () => {
+test('a message in the format of the first version can be read', () => {
   const sessionId = '019aa8f4-5b00-7000-8000-000000000001';
   const claims = { publisherId: 1, sessionId, offerId: 2, campaignId: 3, position: 1, dev: false };
   const first = { kind: 'no_thanks', claims, sessionId, atMs: 1_763_800_000_000, suspicious: null, revenueMicros: 0 };

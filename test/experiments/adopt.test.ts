@@ -18,7 +18,7 @@ const undo = (key: string) => api.manage('POST', `/${key}/undo`);
 const placement = async (name: string) => (await api.call('GET', `/manage/v1/placements/${name}`)).body.data;
 const theme = async (id: number) => (await api.call('GET', `/manage/v1/themes/${id}`)).body.data;
 
-test('what an arm changes is permanent for everybody, the experiment ends, and one call takes it back', async () => {
+test('adopting an arm makes its changes permanent and ends the experiment, and one call undoes it', async () => {
   await api.start({ key: 'number', placements: ['cart'], arms: halves({ offers_per_response: 1, floor: 0.5 }) });
   const { status, body } = await adopt('number');
   expect(status, JSON.stringify(body)).toBe(200);
@@ -43,7 +43,7 @@ test('what an arm changes is permanent for everybody, the experiment ends, and o
   expect(undone.body.data.history[1]).toMatchObject({ arm: 'b', version: 1, by: body.data.adopted.by });
 });
 
-test('a theme that is used elsewhere stays as it is: the placement gets a copy, until that is undone', async () => {
+test('a shared theme is not changed, because the placement gets a copy until the adoption is undone', async () => {
   const { id } = (await api.call('POST', '/manage/v1/themes', { name: 'Shared', unit: 'mou', settings: { delay: 5 } }))
     .body.data;
   for (const name of ['one', 'two']) await api.call('POST', '/manage/v1/placements', { name, theme_id: id });
@@ -66,7 +66,7 @@ test('a theme that is used elsewhere stays as it is: the placement gets a copy, 
   expect((await theme(id)).settings).toEqual({ delay: 5 });
 });
 
-test('the floor of a placement that is named like a member of every object is permanent, and taken back', async () => {
+test('adopts and restores a floor of a placement named like a built-in object property', async () => {
   const floors = async () =>
     (await api.call('GET', `/manage/v1/publishers/${t.publisher.id}/controls`)).body.data.floors;
   await api.start({ key: 'odd', placements: ['constructor'], arms: halves({ floor: 0.5 }) });
@@ -79,7 +79,7 @@ test('the floor of a placement that is named like a member of every object is pe
   expect(await floors()).toEqual({});
 });
 
-test('what was changed since is not written over by an undo, and is named', async () => {
+test('an undo does not overwrite later changes, and reports them', async () => {
   await api.start({ key: 'later', placements: ['cart'], arms: halves({ offers_per_response: 1 }) });
   await adopt('later');
   await api.call('PATCH', '/manage/v1/placements/cart', { offers_per_response: 5 });
@@ -90,7 +90,7 @@ test('what was changed since is not written over by an undo, and is named', asyn
   await api.call('PATCH', '/manage/v1/placements/cart', { offers_per_response: null });
 });
 
-test('of the control nothing is written, and a hold-out turns the unit off', async () => {
+test('adopting the control changes nothing, and adopting a hold-out turns the unit off', async () => {
   await api.start({ key: 'keep', arms: halves({ offers_per_response: 1 }) });
   expect((await adopt('keep', 'control')).body.data.adopted).toMatchObject({ arm: 'control', written: [] });
   await api.start({ key: 'off', placements: ['cart'], holdout: 0.5 });
@@ -100,7 +100,7 @@ test('of the control nothing is written, and a hold-out turns the unit off', asy
   expect((await api.fetch({ pub_user_id: 'u', placement: 'cart' })).offers).not.toEqual([]);
 });
 
-test('started again, the arm that was permanent is no longer to be undone', async () => {
+test('an adoption cannot be undone after the experiment is started again', async () => {
   await api.start({ key: 'again', placements: ['cart'], arms: halves({ offers_per_response: 2 }) });
   await adopt('again');
   expect((await api.manage('POST', '/again/start')).body.data).toMatchObject({ state: 'running', adopted: null });
@@ -112,7 +112,7 @@ test.each([
   ['a hold-out that there is not', halves({}), 'holdout', 400],
   ['a ranking, which placements do not have', halves({ ranking: 'fixed' }), 'b', 409],
   ['labels, which placements do not have', halves({ labels: { close: 'No' } }), 'b', 409],
-])('%s is not made permanent, and nothing is written', async (_what, arms, name, expected) => {
+])('%s cannot be adopted, and nothing is changed', async (_what, arms, name, expected) => {
   await api.start({ key: 'refused', arms });
   const { status, body } = await adopt('refused', name);
   expect(status).toBe(expected);
@@ -120,7 +120,7 @@ test.each([
   expect((await api.manage('GET', '/refused')).body.data).toMatchObject({ state: 'running', adopted: null });
 });
 
-test('a draft, and an arm whose theme was removed, are not made permanent', async () => {
+test('a draft, or an arm whose theme was removed, cannot be adopted', async () => {
   await api.manage('POST', '', { key: 'draft', arms: halves({}) });
   expect((await adopt('draft')).status).toBe(409);
   const { id } = (await api.call('POST', '/manage/v1/themes', { name: 'Going', unit: 'mou' })).body.data;
@@ -132,7 +132,7 @@ test('a draft, and an arm whose theme was removed, are not made permanent', asyn
   expect((await api.manage('POST', '/nothing/adopt', { arm: 'b' })).status).toBe(404);
 });
 
-test('every write stands in the audit log', async () => {
+test('every change is in the audit log', async () => {
   await api.start({ key: 'logged', placements: ['cart'], arms: halves({ offers_per_response: 1 }) });
   await adopt('logged');
   const { rows } = await t.pool.query('select resource, action, changes from audit_log order by id desc limit 2');

@@ -21,8 +21,8 @@ const users = Array.from({ length: 60 }, (_, at) => `user-${at}`);
 const armsOf = async (calls: typeof api, body: (user: string) => object = (pub_user_id) => ({ pub_user_id })) =>
   Promise.all(users.map(async (user) => (await calls.fetch({ ...body(user) })).experiments?.[0]?.arm));
 
-describe('who is in which arm', () => {
-  test('a user stays in one arm, in every version, device and process', async () => {
+describe('the assignment of users to arms', () => {
+  test('keeps a user in one arm in every version, device and process', async () => {
     await api.start({ key: 'stable', arms: halves({ offers_per_response: 1 }) });
     await twins.second.deps.catalog.refresh();
     const arms = await armsOf(api);
@@ -35,7 +35,7 @@ describe('who is in which arm', () => {
     }
   });
 
-  test('shares are kept, and the rest is outside', async () => {
+  test('matches the configured shares, and leaves the rest outside', async () => {
     await api.start({ key: 'shares', holdout: 0.1, arms: [arm('control', 0.2), arm('b', 0.3)] });
     const { allocation, salt } = (await api.manage('GET', '/shares')).body.data;
     const counts: Record<string, number> = {};
@@ -49,7 +49,7 @@ describe('who is in which arm', () => {
       expect(Math.abs((counts[name] ?? 0) / 40_000 - share), name).toBeLessThan(0.01);
   });
 
-  test('who is outside is told of nothing', async () => {
+  test('is not reported for users outside the experiment', async () => {
     await api.start({ key: 'small', arms: [arm('b', 0.0001, { offers_per_response: 1 })] });
     const arms = await armsOf(api);
     expect(arms.filter((one) => one === undefined).length).toBeGreaterThan(55);
@@ -57,20 +57,20 @@ describe('who is in which arm', () => {
     expect(data).not.toHaveProperty('experiments');
   });
 
-  test('experiments on other placements do not apply', async () => {
+  test('ignores experiments on other placements', async () => {
     await api.start({ key: 'cart', placements: ['Cart'], arms: [arm('b', 1)] });
     expect(await api.fetch({ pub_user_id: 'u' })).not.toHaveProperty('experiments');
     expect((await api.fetch({ pub_user_id: 'u', placement: 'CART' })).experiments).toEqual([{ key: 'cart', arm: 'b' }]);
   });
 
-  test('independent experiments apply together, each by its own salt', async () => {
+  test('applies independent experiments together, each with its own salt', async () => {
     await api.start({ key: 'number', arms: halves({ offers_per_response: 1 }) });
     await api.start({ key: 'delay', arms: halves({ settings: { delay: 77 } }) });
     const found = await Promise.all(users.map(async (pub_user_id) => (await api.fetch({ pub_user_id })).experiments));
     expect(new Set(found.map((list) => JSON.stringify(list.map((one: { arm: string }) => one.arm)))).size).toBe(4);
   });
 
-  test('a test names its arm, also of a draft; nobody else does', async () => {
+  test('can be chosen by a dev fetch, even for a draft, and by no other fetch', async () => {
     await api.manage('POST', '', { key: 'draft', arms: halves({ offers_per_response: 1 }) });
     const named = { experiments: { draft: 'b', other: 'x', wrong: 7 } };
     const data = await api.fetch({ pub_user_id: 'u', dev: 1, ...named });
@@ -79,12 +79,12 @@ describe('who is in which arm', () => {
     expect(await api.fetch({ pub_user_id: 'u', ...named })).not.toHaveProperty('experiments');
   });
 
-  test('without a user, the session is assigned', async () => {
+  test('is by session if there is no user', async () => {
     await api.start({ key: 'anonymous', arms: halves({}) });
     expect(new Set(await armsOf(api, () => ({})))).toEqual(new Set(['control', 'b']));
   });
 
-  test('an experiment that grows takes in more users, and those who are in it stay in their arms', async () => {
+  test('adds users when the experiment grows, and keeps existing users in their arms', async () => {
     const growing = (share: number) => [
       { after_hours: 0, share },
       { after_hours: 24, share: 1 },
@@ -109,7 +109,7 @@ describe('who is in which arm', () => {
     expect(await armsOf(api)).toEqual(all);
   });
 
-  test('where those outside are the control, users whose turn has not come are of neither', async () => {
+  test('leaves users not yet included by the ramp in neither the arm nor the outside control', async () => {
     await api.start({
       key: 'half',
       arms: [arm('b', 0.5, { offers_per_response: 1 })],
@@ -125,7 +125,7 @@ describe('who is in which arm', () => {
     expect(rows[0].n).toBeLessThan(50);
   });
 
-  test('all placements of a call have the same arm', async () => {
+  test('is the same arm for all placements of a call', async () => {
     await api.start({ key: 'call', arms: halves({ settings: { delay: 77 } }) });
     for (let turn = 0; turn < 10; turn += 1) {
       const { placements } = await api.fetch({ placements: [{ name: 'one' }, { name: 'two' }] });
@@ -136,17 +136,17 @@ describe('who is in which arm', () => {
   });
 });
 
-describe('what an arm changes', () => {
+describe('the changes of an arm', () => {
   const dev = (changes: object, name: string) =>
     api
       .manage('POST', '', { key: name, arms: [arm('b', 1, changes)] })
       .then(() => api.fetch({ pub_user_id: 'u', dev: 1, experiments: { [name]: 'b' } }));
 
-  test('the number of offers', async () => {
+  test('can set the number of offers', async () => {
     expect((await dev({ offers_per_response: 2 }, 'number')).offers).toHaveLength(2);
   });
 
-  test('the theme', async () => {
+  test('can set the theme', async () => {
     const made = await api.call('POST', '/manage/v1/themes', { name: 'Arm', unit: 'mou', settings: { delay: 123 } });
     expect((await dev({ theme_id: made.body.data.id }, 'theme')).settings).toMatchObject({
       delay: 123,
@@ -154,7 +154,7 @@ describe('what an arm changes', () => {
     });
   });
 
-  test('settings, at any depth, in settings and styles', async () => {
+  test('can set any nested value in settings and styles', async () => {
     const data = await dev({ settings: { delay: 77, offerText: { textColor: '#010203' } } }, 'settings');
     expect(data.settings.delay).toBe(77);
     expect(data.settings.offerText.textColor).toBe('#010203');
@@ -162,17 +162,17 @@ describe('what an arm changes', () => {
     expect((await api.fetch({ pub_user_id: 'u', dev: 1 })).settings.delay).not.toBe(77);
   });
 
-  test('labels', async () => {
+  test('can set labels', async () => {
     expect((await dev({ labels: { close: 'Not now' } }, 'labels')).labels).toEqual({ close: 'Not now' });
     expect(await api.fetch({ pub_user_id: 'u' })).not.toHaveProperty('labels');
   });
 
-  test('the floor', async () => {
+  test('can set the floor', async () => {
     await api.start({ key: 'floor', arms: [arm('b', 1, { floor: 1_000_000 })] });
     expect((await api.fetch({ pub_user_id: 'u' })).offers).toEqual([]);
   });
 
-  test('the ranking', async () => {
+  test('can set the ranking', async () => {
     await api.start({ key: 'ranking', arms: [arm('b', 1, { ranking: 'fixed' })] });
     const lists = await Promise.all(
       users.map(async (pub_user_id) => (await api.fetch({ pub_user_id })).offers.map(({ id }: { id: number }) => id)),
@@ -182,7 +182,7 @@ describe('what an arm changes', () => {
 });
 
 describe('hold-outs', () => {
-  test('a hold-out gets an empty list, reserves nothing, and what it would have seen is recorded', async () => {
+  test('get an empty list and reserve nothing, and the offers they would have seen are recorded', async () => {
     await t.pool.query(
       `update campaigns set rules = '{"total_caps":[{"metric":"impressions","per":"day","limit":1000}]}'`,
     );
@@ -213,7 +213,7 @@ describe('hold-outs', () => {
     await t.deps.catalog.refresh();
   });
 
-  test('the hold-out of a campaign gets all others', async () => {
+  test('of one campaign get all other campaigns', async () => {
     const all = await api.fetch({ pub_user_id: 'u', dev: 1 });
     const [{ campaign_id }] = all.offers;
     await api.start({ key: 'but', holdout: 1, campaign_id });
@@ -226,7 +226,7 @@ describe('hold-outs', () => {
     }
   });
 
-  test('who is held out of the unit and of a campaign is decided for as if of neither, and again so', async () => {
+  test('of both the unit and a campaign are decided as if in neither, also when re-decided', async () => {
     const [{ id, campaign_id }] = (await api.fetch({ pub_user_id: 'u', dev: 1 })).offers;
     await api.start({ key: 'but', holdout: 1, campaign_id });
     await api.start({ key: 'out', holdout: 1 });
@@ -240,7 +240,7 @@ describe('hold-outs', () => {
     expect(found.flatMap((one) => one.would_have_shown)).toContain(id);
   });
 
-  test('decisions of arms are decided again bit for bit, also when the experiment is gone', async () => {
+  test('decisions of arms are re-decided bit for bit, even after the experiment was removed', async () => {
     await api.start({ key: 'again', arms: [arm('b', 1, { offers_per_response: 2, ranking: 'fixed', floor: 0 })] });
     const data = await api.fetch({ pub_user_id: 'u' });
     await api.end();
@@ -250,7 +250,7 @@ describe('hold-outs', () => {
   });
 });
 
-test('the webhook of confirmed perks says which arm the session was in, and is as ever without one', async () => {
+test('the webhook of confirmed perks includes the arm of the session, and is unchanged without one', async () => {
   const wrapped = async (pub_user_id: string) => {
     const { session_id } = await api.fetch({ pub_user_id });
     const done = await api.call('POST', `/sdk/v4/usp/session/${session_id}.json?pub_user_id=${pub_user_id}`, {

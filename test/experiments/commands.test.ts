@@ -32,7 +32,7 @@ const arms = (share: number) => [
   { key: 'one', share, changes: { offers_per_response: 1 } },
 ];
 
-test('an experiment is made, planned, started, changed, read, made permanent and undone by commands', async () => {
+test('commands create, plan, start, change, read, adopt and undo an experiment', async () => {
   const made = { key: 'one-offer', name: 'One offer', placements: ['cart'], arms: arms(0.5) };
   expect((await run('create', await file(made))).code).toBe(0);
   expect((await run('list')).out).toBe('one-offer  draft  One offer\n');
@@ -55,7 +55,7 @@ test('an experiment is made, planned, started, changed, read, made permanent and
   expect((await run('stop', 'one-offer')).code).toBe(0);
 });
 
-test('what cannot be is refused with its field, and a file without JSON before it is sent', async () => {
+test('invalid input is rejected with its field, and a file that is not JSON before it is sent', async () => {
   const refused = await run('create', await file({ key: 'much', arms: arms(0.9) }));
   expect(refused.code).not.toBe(0);
   expect(refused.err).toContain('/arms: The shares and the holdout add up to 140 %.');

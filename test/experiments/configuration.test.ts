@@ -15,7 +15,7 @@ const arm = (key: string, share: number, changes: object = {}) => ({ key, share,
 const step = (after_hours: number, share: number) => ({ after_hours, share });
 const more = { offers_per_response: 1 };
 
-test('an experiment is made, shown, listed, changed and removed', async () => {
+test('an experiment is created, shown, listed, changed and removed', async () => {
   const made = await api.manage('POST', '', { key: 'two', name: 'Two', arms: [arm('a', 0.5), arm('b', 0.5, more)] });
   expect(made.status).toBe(201);
   expect(made.body.data).toMatchObject({ key: 'two', state: 'draft', version: 1, holdout: 0, placements: null });
@@ -62,13 +62,13 @@ test.each([
   ['a year that no row can have', { holdout: 0.1, start_at: '0000-01-01T00:00:00Z' }, '/start_at'],
   ['a wrong key', { key: 'a b', holdout: 0.1 }, '/key'],
   ['an unknown field', { holdout: 0.1, colour: 'red' }, '/colour'],
-])('%s is refused, and named', async (_what, fields, path) => {
+])('%s is rejected with an error at the field', async (_what, fields, path) => {
   const { status, body } = await api.manage('POST', '', { key: 'bad', ...fields });
   expect(status).toBe(400);
   expect(body.error.details.map((detail: { path: string }) => detail.path)).toContain(path);
 });
 
-test('a theme that was removed is refused', async () => {
+test('a theme that was removed is rejected', async () => {
   const made = await api.call('POST', '/manage/v1/themes', { name: 'Going', unit: 'mou' });
   const { id } = made.body.data;
   await api.call('DELETE', `/manage/v1/themes/${id}`);
@@ -76,7 +76,7 @@ test('a theme that was removed is refused', async () => {
   expect(status).toBe(400);
 });
 
-test('of two that touch the same setting at one placement, the second does not start, and both are named', async () => {
+test('two experiments that change the same setting at one placement conflict, and the second cannot start', async () => {
   await api.start({ key: 'first', placements: ['checkout'], arms: [arm('a', 0.5, more)] });
   const fields = { key: 'second', arms: [arm('a', 0.2, { offers_per_response: 2 })] };
   await api.manage('POST', '', fields);
@@ -89,7 +89,7 @@ test('of two that touch the same setting at one placement, the second does not s
   expect((await api.manage('PATCH', '/second', { placements: ['Checkout'] })).status).toBe(409);
 });
 
-test('one that will start by itself is in the way of another', async () => {
+test('a scheduled experiment conflicts with another that is started', async () => {
   const start_at = new Date(t.deps.now() + 86_400_000).toISOString();
   expect((await api.manage('POST', '', { key: 'later', arms: [arm('a', 0.5, more)], start_at })).body.data.state).toBe(
     'scheduled',
@@ -98,7 +98,7 @@ test('one that will start by itself is in the way of another', async () => {
   expect((await api.manage('POST', '/now/start')).status).toBe(409);
 });
 
-test('experiments of one layer may touch the same setting, and share its users', async () => {
+test('experiments in one layer can change the same setting, and share its users', async () => {
   const layer = 'number';
   const first = await api.start({ key: 'first', layer, arms: [arm('a', 0.5, more)] });
   const second = await api.start({ key: 'second', layer, arms: [arm('a', 0.5, { offers_per_response: 2 })] });
@@ -109,7 +109,7 @@ test('experiments of one layer may touch the same setting, and share its users',
   expect((await api.manage('POST', '/third/start')).status).toBe(409);
 });
 
-test('editing a running one makes a new version and moves as few users as it can', async () => {
+test('editing a running experiment creates a new version and moves as few users as possible', async () => {
   const before = await api.start({ key: 'grow', arms: [arm('control', 0.2), arm('b', 0.2, more)] });
   const { body } = await api.manage('PATCH', '/grow', { arms: [arm('control', 0.2), arm('b', 0.4, more)] });
   expect(body.data.version).toBe(2);
@@ -118,7 +118,7 @@ test('editing a running one makes a new version and moves as few users as it can
   expect((await api.manage('PATCH', '/grow', { name: 'Grow' })).body.data.version).toBe(2);
 });
 
-test('a change that moves nobody begins no version: the order of arms, shares as forms round them', async () => {
+test('reordered arms or rounded shares create no new version if no user moves', async () => {
   const third = 1 / 3;
   await api.start({ key: 'same', holdout: third, arms: [arm('b', third, more), arm('control', third)] });
   const rounded = { holdout: 0.3333, arms: [arm('control', 0.3333), arm('b', 0.3333, more)] };
@@ -127,13 +127,13 @@ test('a change that moves nobody begins no version: the order of arms, shares as
   expect(body.data.version).toBe(2);
 });
 
-test('removing an arm sends its users to the control', async () => {
+test('removing an arm moves its users to the control', async () => {
   await api.start({ key: 'less', arms: [arm('control', 0.4), arm('b', 0.4, more)] });
   const { body } = await api.manage('PATCH', '/less', { arms: [arm('control', 0.4)] });
   expect(body.data.allocation).toEqual([{ from: 0, to: 8000, arm: 'control' }]);
 });
 
-test('what is over can be started again, and not be changed before', async () => {
+test('a stopped experiment can be started again, but not changed before that', async () => {
   await api.start({ key: 'over', arms: [arm('a', 0.5, more)] });
   expect((await api.manage('POST', '/over/stop')).body.data.state).toBe('stopped');
   expect((await api.manage('PATCH', '/over', { arms: [arm('a', 0.6, more)] })).status).toBe(409);
@@ -143,7 +143,7 @@ test('what is over can be started again, and not be changed before', async () =>
 const end = (key: string) =>
   t.pool.query("update experiments set end_at = now() - interval '1 minute' where key = $1", [key]);
 
-test('an end that is moved after it has passed starts the experiment again, unless another is in its way', async () => {
+test('moving an end that has passed restarts the experiment, unless another one conflicts', async () => {
   await api.start({ key: 'past', arms: [arm('a', 0.5, more)] });
   await end('past');
   await api.start({ key: 'next', arms: [arm('a', 0.5, { offers_per_response: 2 })] });
@@ -163,7 +163,7 @@ test('an end that is moved after it has passed starts the experiment again, unle
   expect(Date.parse(data.started_at)).toBe(Date.parse(data.versions[1].at));
 });
 
-test('one that runs again after its end shares the users of its layer with those that came meanwhile', async () => {
+test('an experiment restarted after its end shares the users of its layer with newer experiments', async () => {
   const layer = 'number';
   await api.start({ key: 'past', layer, arms: [arm('a', 0.5, more)] });
   await end('past');
@@ -176,7 +176,7 @@ test('one that runs again after its end shares the users of its layer with those
   expect((await api.manage('PATCH', '/past', { end_at: null })).status).toBe(409);
 });
 
-test('one that ended and is given a later start is scheduled, and a draft stays one', async () => {
+test('an ended experiment with a new later start is scheduled, and a draft stays a draft', async () => {
   await api.start({ key: 'past', arms: [arm('a', 0.5, more)] });
   await api.manage('POST', '', { key: 'draft', arms: [arm('a', 0.5, more)] });
   await Promise.all([end('past'), end('draft')]);
@@ -188,7 +188,7 @@ test('one that ended and is given a later start is scheduled, and a draft stays 
   expect((await api.manage('PATCH', '/past', fields)).body.data).toMatchObject({ state: 'scheduled', version: 2 });
 });
 
-test('another start of one that runs or is over begins no version, which would have no numbers yet', async () => {
+test('changing the start of a running or finished experiment creates no new version', async () => {
   await api.start({ key: 'counted', arms: [arm('a', 0.5, more)] });
   const versionFrom = async (start_at: string): Promise<number> =>
     (await api.manage('PATCH', '/counted', { start_at })).body.data.version;
@@ -199,7 +199,7 @@ test('another start of one that runs or is over begins no version, which would h
   expect((await api.manage('GET', '/counted')).body.data.history).toHaveLength(2);
 });
 
-test('every change stands in the audit log', async () => {
+test('every change is in the audit log', async () => {
   await api.start({ key: 'logged', arms: [arm('a', 0.5, more)] });
   await api.manage('POST', '/logged/stop');
   const { rows } = await t.pool.query(
@@ -209,7 +209,7 @@ test('every change stands in the audit log', async () => {
   expect(rows[2].changes.state).toEqual({ old: 'running', new: 'stopped' });
 });
 
-test('publishers do not see experiments of another', async () => {
+test("publishers cannot see other publishers' experiments", async () => {
   await api.start({ key: 'mine', arms: [arm('a', 0.5, more)] });
   const other = await t.pool.query(
     `insert into publishers (name, sdk_id, time_zone, currency_name, currency_multiplier)
@@ -223,7 +223,7 @@ test('publishers do not see experiments of another', async () => {
   await t.pool.query('delete from experiments');
 });
 
-test('at most 50 run at once, so that no fetch looks at more', async () => {
+test('at most 50 experiments run at once, which limits the work of a fetch', async () => {
   for (let at = 0; at < 50; at += 1) {
     const made = await api.manage('POST', '', { key: `many-${at}`, arms: [arm('a', 0.01)] });
     expect(made.status).toBe(201);

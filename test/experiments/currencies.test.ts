@@ -39,7 +39,7 @@ async function report(): Promise<Report> {
   return (await api.call('GET', '/manage/v1/experiments/money/report')).body.data;
 }
 
-test('revenue in several currencies is compared in one, by exchange rates, and listed by currency', async () => {
+test('revenue in several currencies is compared in one by exchange rates, and listed by currency', async () => {
   await api.start({ key: 'money', arms: [{ key: 'b', share: 1, changes: {} }] });
   for (const [user, amounts] of Object.entries({ a: { USD: 5, EUR: 4 }, b: { EUR: 2, KWD: 1.125 }, c: { JPY: 100 } })) {
     const { session_id } = await api.fetch({ pub_user_id: user });
@@ -58,7 +58,7 @@ test('revenue in several currencies is compared in one, by exchange rates, and l
   ]);
 });
 
-test('a version keeps its currency when the publisher chooses another one, and the next version has that', async () => {
+test('a version keeps its currency if the publisher changes it, and the next version uses the new one', async () => {
   await api.call('PATCH', `/manage/v1/publishers/${t.publisher.id}`, { reporting_currency: 'EUR' });
   expect((await report()).currency).toBe('USD');
   const arms = [
@@ -70,7 +70,7 @@ test('a version keeps its currency when the publisher chooses another one, and t
   expect((await report()).currency).toBe('EUR');
 });
 
-test('what users earned before an experiment is history in its currency', async () => {
+test('revenue from before an experiment counts as history in its currency', async () => {
   const { session_id } = await api.fetch({ pub_user_id: 'early', placement: 'elsewhere' });
   await api.end();
   await book(session_id, { USD: 3, EUR: 1, JPY: 7 });
@@ -83,7 +83,7 @@ test('what users earned before an experiment is history in its currency', async 
   expect(rows).toEqual([{ micros: 3_400_000 }]);
 });
 
-test('a version for which an earlier release added currencies has no revenue, and the page says why', async () => {
+test('a version in which an earlier release mixed currencies shows no revenue and the reason', async () => {
   const { session_id } = await api.fetch({ pub_user_id: 'mixed' });
   await collectAll(t);
   await book(session_id, { USD: 5 });

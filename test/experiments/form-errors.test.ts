@@ -36,35 +36,38 @@ async function refused(fields: Record<string, string>, language: 'en' | 'de' = '
   return errorsIn(answer.body);
 }
 
-test.each(['control', 'holdout', 'arm1.share'])('%s is refused in percent, as it is typed', async (name) => {
-  for (const typed of ['101', '-1', 'half']) {
-    expect(await refused({ [name]: typed })).toEqual(['The value must be a number from 0 to 100.']);
-    expect(await refused({ [name]: typed }, 'de')).toEqual(['Der Wert muss eine Zahl von 0 bis 100 sein.']);
-  }
-});
+test.each(['control', 'holdout', 'arm1.share'])(
+  'an invalid %s has an error in percent, as it was entered',
+  async (name) => {
+    for (const typed of ['101', '-1', 'half']) {
+      expect(await refused({ [name]: typed })).toEqual(['The value must be a number from 0 to 100.']);
+      expect(await refused({ [name]: typed }, 'de')).toEqual(['Der Wert muss eine Zahl von 0 bis 100 sein.']);
+    }
+  },
+);
 
-test('the difference to find and the steps of growth are refused in percent', async () => {
+test('errors in the detectable difference and the ramp steps are in percent', async () => {
   expect(await refused({ smallest_lift: '' })).toEqual(['The value must be a number from 0.1 to 1,000.']);
   expect(await refused({ smallest_lift: '1001' }, 'de')).toEqual(['Der Wert muss eine Zahl von 0,1 bis 1.000 sein.']);
   expect(await refused({ ramp: '0 10\n24 200' })).toEqual(['Line 2: The value must be a number from 0 to 100.']);
   expect(await refused({ ramp: '9999 50' })).toEqual(['Line 1: The value must be 8,760 or less.']);
 });
 
-test('shares of more than all users are added up in percent', async () => {
+test('the error for shares above the total states their sum in percent', async () => {
   const message = 'The shares and the holdout add up to 120.5 %. The maximum is 100 %.';
   expect(await refused({ holdout: '20.5' })).toEqual([message]);
   const german = 'Die Anteile und die Vergleichsgruppe ergeben zusammen 120,5 %. Erlaubt sind höchstens 100 %.';
   expect(await refused({ holdout: '20.5' }, 'de')).toEqual([german]);
 });
 
-test('what may be empty says so, and settings that are no JSON object', async () => {
+test('errors mention that a field can be empty, or that settings must be a JSON object', async () => {
   expect(await refused({ layer: 'a b' })).toEqual([
     'The name must have 1 to 64 characters (A–Z a–z 0–9 _ . -). You can also leave it empty.',
   ]);
   expect(await refused({ 'arm1.texts': 'delay 5' })).toEqual(['The value must be a JSON object.']);
 });
 
-test('a start that is refused says why without paths of the API', async () => {
+test('the error of a rejected start contains no API paths', async () => {
   const arms = [{ key: 'b', share: 0.5, changes: { floor: 1 } }];
   for (const key of ['one', 'two']) expect((await api.manage('POST', '', { key, arms })).status).toBe(201);
   expect((await me.post(`${path()}/one/start`)).statusCode).toBe(303);

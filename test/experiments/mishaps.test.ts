@@ -31,7 +31,7 @@ const halves = (changes: object = {}) => [
 ];
 const users = Array.from({ length: 12 }, (_, at) => `user-${at}`);
 
-test('a rotation of the pepper in the middle changes nobody’s arm, and counts each user and outcome once', async () => {
+test("a pepper rotation during an experiment changes nobody's arm, and counts users and outcomes once", async () => {
   await api.start({ key: 'rotated', arms: halves() });
   await Promise.all([during, after].map((one) => one.deps.catalog.refresh()));
   const visit = (t: TestApp) =>
@@ -65,7 +65,7 @@ test('a rotation of the pepper in the middle changes nobody’s arm, and counts 
   expect((await callsOf(after).call('DELETE', '/manage/v1/users/user-0')).status).toBeLessThan(300);
 });
 
-test('a clock that jumps at the start moves nobody to another arm', async () => {
+test('a clock jump at the start moves nobody to another arm', async () => {
   await api.start({ key: 'clock', arms: halves() });
   const armsNow = () =>
     Promise.all(
@@ -80,7 +80,7 @@ test('a clock that jumps at the start moves nobody to another arm', async () => 
   nowMs = startedMs;
 });
 
-test('an experiment whose theme was removed does not start; one that runs shows the unit as it is', async () => {
+test('a removed theme prevents the start, and makes a running experiment show the unit unchanged', async () => {
   const theme = async (name: string): Promise<number> =>
     (await api.call('POST', '/manage/v1/themes', { name, unit: 'mou', settings: { delay: 77 } })).body.data.id;
   const [first, second] = [await theme('First'), await theme('Second')];
@@ -96,7 +96,7 @@ test('an experiment whose theme was removed does not start; one that runs shows 
   await api.manage('POST', '/runs/stop');
 });
 
-test('numbers that are none, or too large, are refused by the outcome’s field', async () => {
+test('invalid or excessive outcome values are rejected', async () => {
   for (const value of [1e12, -1e12, '1e400'])
     expect(
       (await api.call('POST', '/manage/v1/outcomes', { pub_user_id: 'u', name: 'order', value, id: 'x' })).status,

@@ -37,7 +37,7 @@ async function report(query = '') {
 }
 const dayOf = (atMs: number) => new Date(atMs).toISOString().slice(0, 10);
 
-test('the report has the lift of each day, and says since when there is enough data', async () => {
+test('the report has the lift of each day, and states since when there is enough data', async () => {
   expect((await report()).over_time).toHaveLength(1);
   const now = Date.now();
   await t.pool.query("update experiments set started_at = now() - interval '5 days'");
@@ -58,7 +58,7 @@ test('the report has the lift of each day, and says since when there is enough d
   expect([is_enough, enough_since]).toEqual([true, days[1].day]);
 });
 
-test('segments say where it comes from, and their intervals are wider for being many', async () => {
+test('segments show the source of the lift, with intervals widened for multiple comparisons', async () => {
   expect((await report()).segments).toBeNull();
   const { segments, arms } = await report('?segment=device');
   expect(segments).toMatchObject({ by: 'device', comparisons: 3 });
@@ -78,13 +78,13 @@ test('segments say where it comes from, and their intervals are wider for being 
   expect([status, body.error.details[0].path]).toEqual([400, '/querystring/segment']);
 });
 
-test('an experiment that is over is not written down any more', async () => {
+test('a finished experiment records no more daily points', async () => {
   await api.manage('POST', '/days/stop');
   await recordPoints(t.pool, Date.now() + dayMs);
   expect((await t.pool.query('select from experiment_points')).rowCount).toBe(2);
 });
 
-test('the report stays when the sums of users are deleted, with what came after the end', async () => {
+test('the report remains after the user sums are deleted, including data from after the end', async () => {
   await t.pool.query(
     "update experiment_units set revenue_micros = revenue_micros + 1000000 where unit_key = md5('7')::uuid",
   );

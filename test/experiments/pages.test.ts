@@ -40,7 +40,7 @@ async function open(role: 'admin' | 'analyst', path: string, locale = 'en-GB'): 
   return openAs(browser, user, base, `/dashboard/p/${t.publisher.id}${path}`, { locale });
 }
 
-test('a marketer makes an experiment, starts it, reads its report and stops it', async () => {
+test('a marketer creates an experiment, starts it, reads its report and stops it', async () => {
   const page = await open('admin', '/experiments/new');
   const field = (name: string) => page.locator(`[name="${name}"]`);
   await field('name').fill('One offer instead of three');
@@ -91,7 +91,7 @@ test('a marketer makes an experiment, starts it, reads its report and stops it',
   expect(await violations(page)).toEqual([]);
 });
 
-test('an admin makes an arm permanent after a question and undoes it, and the history shows both', async () => {
+test('an admin adopts an arm after a confirmation and undoes it, and the history shows both', async () => {
   await api.start({ key: 'decide', placements: ['cart'], arms: halves({ offers_per_response: 1 }) });
   const page = await open('admin', '/experiments/decide');
   await page.getByRole('button', { name: 'Make b permanent' }).click();
@@ -106,7 +106,7 @@ test('an admin makes an arm permanent after a question and undoes it, and the hi
   await page.getByText('Variant b no longer permanent').waitFor();
 });
 
-test('a report shows its interval day by day, and segments with what many looks mean', async () => {
+test('a report shows its interval by day, and segments with a note on multiple comparisons', async () => {
   await api.start({ key: 'read', arms: halves({}) });
   const { rows } = await t.pool.query(
     "update experiments set started_at = started_at - interval '9 days' where key = 'read' returning id",
@@ -137,7 +137,7 @@ async function tabTo(page: Page, selector: string): Promise<void> {
   throw new Error(`Tab does not reach ${selector}`);
 }
 
-test('an experiment is made, started, read, ended and made permanent by keyboard alone', async () => {
+test('an experiment is created, started, read, ended and adopted by keyboard only', async () => {
   const page = await open('admin', '/experiments/new');
   const type = async (name: string, text: string): Promise<void> => {
     await tabTo(page, `[name="${name}"]`);
@@ -174,7 +174,7 @@ test('an experiment is made, started, read, ended and made permanent by keyboard
   expect((await api.manage('GET', '/keys')).body.data).toMatchObject({ state: 'stopped', adopted: { arm: 'control' } });
 });
 
-test('texts of the unit are fields, and are kept beside other settings', async () => {
+test('unit texts have their own fields, and are saved together with other settings', async () => {
   const page = await open('admin', '/experiments/new');
   const field = (name: string) => page.locator(`[name="${name}"]`);
   await field('name').fill('Texts');
@@ -193,7 +193,7 @@ test('texts of the unit are fields, and are kept beside other settings', async (
   expect(await field('arm1.labels.close').inputValue()).toBe('Not now');
 });
 
-test('an experiment that runs is renamed without a new version, with a second arm that changes nothing', async () => {
+test('a running experiment is renamed without a new version, with a second arm that changes nothing', async () => {
   const arms = [
     { key: 'b', share: 0.3, changes: { offers_per_response: 1 } },
     { key: 'control', share: 0.3, changes: {} },
@@ -209,7 +209,7 @@ test('an experiment that runs is renamed without a new version, with a second ar
   expect(data.placements.sort()).toEqual(['cart', 'confirmation', 'not-seen-yet']);
 });
 
-test('a variant with a share and no name is refused as it was typed, and one without both is none', async () => {
+test('a variant with a share but no name is rejected with its input, and an empty variant is ignored', async () => {
   const page = await open('admin', '/experiments/new');
   const field = (name: string) => page.locator(`[name="${name}"]`);
   await field('key').fill('nameless');
@@ -231,7 +231,7 @@ test('a variant with a share and no name is refused as it was typed, and one wit
   await expect.poll(async () => (await api.manage('GET', '/nameless')).body.data.arms.length).toBe(1);
 });
 
-test('a report that is not to be trusted says so first, and why', async () => {
+test('an unreliable report starts with a warning and the reason', async () => {
   await api.start({ key: 'wrong', arms: halves({}) });
   await t.pool.query(
     `insert into experiment_units (experiment_id, version, arm, unit_key, first_at, sessions, would_see, before_clicks)
@@ -243,7 +243,7 @@ test('a report that is not to be trusted says so first, and why', async () => {
   await page.getByText('Users of b already differed from the control').waitFor();
 });
 
-test('times by which it starts and ends by itself are of the publisher’s zone, and stay to the second', async () => {
+test("scheduled start and end times use the publisher's time zone, and keep their seconds", async () => {
   await t.pool.query("update publishers set time_zone = 'Asia/Tokyo'");
   await t.deps.catalog.refresh();
   const page = await open('admin', '/experiments/new');
@@ -273,7 +273,7 @@ test('times by which it starts and ends by itself are of the publisher’s zone,
   expect(await times()).toEqual(['2100-05-01T00:00:30.000Z', null, 2]);
 });
 
-test('an analyst reads, in German too, and changes nothing', async () => {
+test('an analyst can read reports, also in German, but cannot change anything', async () => {
   await api.start({ key: 'read', holdout: 0.5 });
   const page = await open('analyst', '/experiments/read', 'de-DE');
   await page.getByText('zu wenige Nutzer').first().waitFor();

@@ -22,7 +22,7 @@ async function plan(fields: object) {
   return body.data as { users_per_day: number; users_needed: number; days: number; lift: number };
 }
 
-test('without revenue there is nothing to plan with', async () => {
+test('no plan is possible without revenue', async () => {
   expect(await plan({ arms: arms(0.5, 0.5) })).toEqual({
     lift: 0.05,
     users_per_day: 0,
@@ -32,7 +32,7 @@ test('without revenue there is nothing to plan with', async () => {
   expect((await api.manage('GET', '/nothing/plan')).status).toBe(404);
 });
 
-test('a plan counts users of the last week, and grows with what is asked of it', async () => {
+test('a plan counts the users of the last week, and needs more users for a smaller difference', async () => {
   for (let at = 0; at < 40; at += 1) {
     const { session_id } = await api.fetch({ pub_user_id: `user-${at}`, placement: at < 30 ? 'checkout' : 'cart' });
     await t.pool.query(
@@ -59,12 +59,12 @@ test('a plan counts users of the last week, and grows with what is asked of it',
   expect((await plan({ holdout: 0.5 })).users_needed).toBe(half.users_needed);
 });
 
-test('where no session has a user, each counts as one', async () => {
+test('each session counts as one user if no session has a user', async () => {
   await t.pool.query('update sessions set user_key = null');
   expect((await plan({ arms: arms(0.5, 0.5) })).users_per_day).toBe(50);
 });
 
-test('users of more sessions than are read are reckoned from these, as are sessions without a user', async () => {
+test('users are extrapolated from a sample of sessions, including sessions without a user', async () => {
   const mark = pepperMark(t.deps.config.userPepper);
   await t.pool.query('delete from sessions');
   await t.pool.query(

@@ -45,7 +45,7 @@ async function click(data: { offers: { click_url: string; pixel: string }[] }): 
   expect(clicked.statusCode).toBe(302);
 }
 
-test('the report counts users, sessions, clicks, revenue and outcomes by arm, exactly once', async () => {
+test('the report counts users, sessions, clicks, revenue and outcomes by arm, each exactly once', async () => {
   await api.start({
     key: 'lift',
     holdout: 0.3,
@@ -86,7 +86,7 @@ test('the report counts users, sessions, clicks, revenue and outcomes by arm, ex
   }
 });
 
-test('users outside are the control where no arm is', async () => {
+test('users outside are the control if no arm is', async () => {
   await api.end();
   await api.start({ key: 'out', holdout: 0.5 });
   for (let at = 0; at < 20; at += 1) await api.fetch({ pub_user_id: `outside-${at}` });
@@ -95,7 +95,7 @@ test('users outside are the control where no arm is', async () => {
   expect(arms.map((one) => one.users).reduce((sum, users) => sum + users, 0)).toBe(20);
 });
 
-test('a change begins a version with its own numbers, and the old ones stay', async () => {
+test('a change starts a version with its own numbers, and keeps the old ones', async () => {
   await api.end();
   await api.start({ key: 'versions', arms: [arm('control', 0.5), arm('b', 0.5)] });
   for (let at = 0; at < 10; at += 1) await api.fetch({ pub_user_id: `v-${at}` });
@@ -109,7 +109,7 @@ test('a change begins a version with its own numbers, and the old ones stay', as
   expect((await api.call('GET', '/manage/v1/experiments/nothing/report')).status).toBe(404);
 });
 
-test('own events are outcomes of their arm, by name and each once', async () => {
+test('own events are outcomes of their arm by name, each counted once', async () => {
   await api.end();
   await api.call('PATCH', `/manage/v1/publishers/${t.publisher.id}`, { own_events: ['video_started', 'quiz'] });
   await api.start({ key: 'own', arms: [arm('control', 0.5), arm('b', 0.5)] });
@@ -131,7 +131,7 @@ test('own events are outcomes of their arm, by name and each once', async () => 
   }
 });
 
-test('outcomes before the assignment do not count', async () => {
+test('outcomes before the assignment are not counted', async () => {
   await api.end();
   await outcome({
     pub_user_id: 'early',
@@ -155,13 +155,13 @@ test.each([
   ['no name', { name: '' }, '/name'],
   ['no id', { id: '' }, '/id'],
   ['an unknown field', { colour: 'red' }, '/colour'],
-])('an outcome with %s is refused, and the field named', async (_what, fields, path) => {
+])('an outcome with %s is rejected with an error at the field', async (_what, fields, path) => {
   const { status, body } = await outcome({ pub_user_id: 'u', name: 'order', id: 'bad', ...fields });
   expect(status).toBe(400);
   expect(body.error.details.map((detail: { path: string }) => detail.path)).toContain(path);
 });
 
-test('an outcome of an e-mail address is refused; one of an unknown user is stored under a keyed hash', async () => {
+test('an outcome for an e-mail address is rejected, and one for an unknown user has a keyed hash', async () => {
   expect((await outcome({ pub_user_id: 'a@b.example', name: 'order', id: 'pii' })).body.error.code).toBe(
     'pub_user_id_is_pii',
   );
@@ -170,7 +170,7 @@ test('an outcome of an e-mail address is refused; one of an unknown user is stor
   expect(rows[0].row).not.toContain('nobody-knows');
 });
 
-test('an erased user leaves the sums, and the report says so', async () => {
+test('an erased user is removed from the sums, and the report states it', async () => {
   await api.end();
   await api.start({ key: 'erased', arms: [arm('control', 0.5), arm('b', 0.5)] });
   for (const pub_user_id of ['stays', 'goes']) {

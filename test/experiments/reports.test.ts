@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('arms are a dimension of reports, which agree with the report of the experiment and with raw rows', async () => {
+test('arms are a report dimension, and match the experiment report and the raw rows', async () => {
   await api.start({
     key: 'lift',
     arms: [
@@ -37,7 +37,7 @@ test('arms are a dimension of reports, which agree with the report of the experi
   expect(await differences(t)).toEqual([]);
 });
 
-test('an explanation and an export say the arm, and the decision is made again bit for bit', async () => {
+test('an explanation and an export contain the arm, and the decision is re-decided bit for bit', async () => {
   // About one user in ten is in no arm. The experiment's random salt determines which ones.
   let shown = await api.fetch({ pub_user_id: 'user-0' });
   for (let at = 1; shown.experiments === undefined; at += 1) shown = await api.fetch({ pub_user_id: `user-${at}` });

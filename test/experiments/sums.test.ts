@@ -76,7 +76,7 @@ async function expectSame(): Promise<void> {
     }
 }
 
-test('sums that follow each change of users are those of one pass over all, capped by the same rule', async () => {
+test('incremental sums match one pass over all users, with the same cap on outliers', async () => {
   await expectSame();
   const units = 'experiment_units where hashtext(unit_key::text)';
   for (const text of [
@@ -134,14 +134,14 @@ async function expectSameOutcomes(): Promise<void> {
   }
 }
 
-test('own outcomes follow what their users saw and had of them before, and count those without any as 0', async () => {
+test('own outcomes include earlier exposure and history, and count users without any as 0', async () => {
   await t.pool.query(
     'delete from experiment_outcomes o where not exists (select from experiment_units u where u.unit_key = o.unit_key)',
   );
   await expectSameOutcomes();
 });
 
-test('what users had of an outcome before stays until the first of them has it again', async () => {
+test('the history of an outcome is kept until the first user has the outcome again', async () => {
   const occurrences = (text: string) => t.pool.query(`update experiment_outcomes set ${text}`);
   await occurrences('occurrences = 0, value_micros = 0');
   await t.pool.query(addUpMomentsSql);

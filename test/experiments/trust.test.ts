@@ -41,14 +41,14 @@ async function report(query = '') {
 test.each([
   ['clicks', { before_clicks: 'n / 2 % 7 + n % 2' }],
   ['revenue', { before_revenue_micros: '1000000 * (n / 2 % 7 + n % 2)' }],
-])('users of an arm who had more %s before it began are named', async (_what, columns) => {
+])('reports an arm whose users had more %s before the experiment', async (_what, columns) => {
   await withUsers(columns);
   const { before_exposure, sample_ratio } = await report();
   expect(before_exposure).toEqual({ is_wrong: true, arms: ['b'] });
   expect(sample_ratio.is_wrong).toBe(false);
 });
 
-test('users who did the same before are not called different, and their history lowers what is needed', async () => {
+test('reports no difference for users with the same history, which lowers the number of users needed', async () => {
   await withUsers({ before_clicks: 'n / 2 % 7', before_revenue_micros: '1000000 * (n / 2 % 3)' });
   const unrelated = await report();
   expect(unrelated.before_exposure).toEqual({ is_wrong: false, arms: [] });
@@ -59,7 +59,7 @@ test('users who did the same before are not called different, and their history 
   expect(related.users_needed).toBeLessThan(0.5 * unrelated.users_needed);
 });
 
-test('an arm that changes who sees an offer is found, where those who do are compared', async () => {
+test('detects an arm that changes who sees an offer, if only those users are compared', async () => {
   await withUsers({ would_see: 'case when n % 4 = 1 then 0 else 1 end' });
   expect((await report()).seen_ratio).toBeNull();
   const { seen_ratio, sample_ratio } = await report('?population=would_have_seen');
@@ -67,7 +67,7 @@ test('an arm that changes who sees an offer is found, where those who do are com
   expect(sample_ratio.is_wrong).toBe(false);
 });
 
-test('users needed follow the shares and the users who are compared', async () => {
+test('the users needed depend on the shares and on the users who are compared', async () => {
   await withUsers({});
   await t.pool.query("update experiments set started_at = now() - interval '4 days'");
   const even = await report();
@@ -79,7 +79,7 @@ test('users needed follow the shares and the users who are compared', async () =
   expect(uneven.users_counted).toBe(2000);
 });
 
-test('the intervals of an arm are wider among more arms, so that together they miss as often as one', async () => {
+test('intervals are wider with more arms, so that the overall error rate stays the same', async () => {
   const width = async (others: string[]): Promise<number> => {
     await withUsers({});
     const share = 1 / (2 + others.length);
@@ -101,7 +101,7 @@ const outcome = async (id: string, fields: object) => {
 const outcomes = async (query = '') =>
   Object.fromEntries((await report(query)).arms.flatMap((one: { outcomes: object }) => Object.entries(one.outcomes)));
 
-test('an outcome that is told late counts for the version that ran then, each currency by itself', async () => {
+test('a late outcome counts for the version that ran at its time, by currency', async () => {
   await api.start({ key: 'trust', arms: [arm('b', 1)] });
   await t.pool.query(
     `update experiments set started_at = now() - interval '1 day',
@@ -122,7 +122,7 @@ test('an outcome that is told late counts for the version that ran then, each cu
   expect(await outcomes()).toEqual({});
 });
 
-test('outcomes after the end of an experiment do not count', async () => {
+test('outcomes after the end of an experiment are not counted', async () => {
   await api.start({ key: 'trust', arms: [arm('b', 1)] });
   await api.fetch({ pub_user_id: 'late' });
   await collectAll(t);
@@ -132,7 +132,7 @@ test('outcomes after the end of an experiment do not count', async () => {
   expect(await outcomes()).toEqual({});
 });
 
-test('what an earlier version did to a user is not taken for history in a later one', async () => {
+test('effects of an earlier version do not count as history of a later one', async () => {
   await api.start({ key: 'trust', arms: [arm('b', 1)] });
   const book = (session: string) =>
     t.pool.query(
@@ -156,7 +156,7 @@ test('what an earlier version did to a user is not taken for history in a later 
   ]);
 });
 
-test('outcomes of the fortnight before are history, each currency by itself, and no outcomes', async () => {
+test('outcomes of the two weeks before an experiment are history by currency, and not outcomes', async () => {
   await api.start({ key: 'trust', arms: [arm('b', 1)] });
   const early = (id: string, days: number, fields: object) =>
     outcome(id, { pub_user_id: 'early', at: new Date(t.deps.now() - days * dayMs).toISOString(), ...fields });
@@ -183,7 +183,7 @@ test('outcomes of the fortnight before are history, each currency by itself, and
   ]);
 });
 
-test('what users had of an outcome before narrows the interval of what they have of it since', async () => {
+test('the history of an outcome narrows its interval', async () => {
   const width = async (before: string): Promise<number> => {
     await withUsers({});
     await t.pool.query(

@@ -154,8 +154,8 @@ const comparable = (answer: { statusCode: number; json: () => unknown; headers: 
   return { status: answer.statusCode, body: { ...(answer.json() as object), request_id: '' }, headers };
 };
 
-describe('every route is covered: a new one is looked at here before it goes out', () => {
-  test('calls without an id in their path that are no lists are named', () => {
+describe('the coverage of this test', () => {
+  test('includes every call without an id in its path', () => {
     const others = operations.filter(
       ({ path, method, name }) =>
         variables(path).length === 0 && method !== 'get' && !open.test(name) && !ownOnly.has(name),
@@ -166,7 +166,7 @@ describe('every route is covered: a new one is looked at here before it goes out
   });
 });
 
-describe("another publisher's id behaves exactly like one that does not exist", () => {
+describe("another publisher's id gets the same response as one that does not exist", () => {
   test.each(named)('$method $path', async ({ method, path }) => {
     for (const [caller, owner] of [
       [ann, bob],
@@ -199,7 +199,7 @@ describe("another publisher's id behaves exactly like one that does not exist", 
   });
 });
 
-describe("lists hold nothing of another publisher's", () => {
+describe('lists contain nothing from another publisher', () => {
   test.each(listed)('$method $path', async ({ method, path }) => {
     for (const [caller, other] of [
       [ann, bob],
@@ -225,7 +225,7 @@ describe("lists hold nothing of another publisher's", () => {
   );
 });
 
-describe("another publisher's id in a body or query counts as none", () => {
+describe("another publisher's id in a body or query is treated as unknown", () => {
   const references: [string, string, (owner: Tenant | null) => object][] = [
     [
       'post',
@@ -275,7 +275,7 @@ describe("another publisher's id in a body or query counts as none", () => {
   });
 });
 
-describe('the ids that were tried are real: their owner is answered', () => {
+describe('the tested ids are valid for their owner', () => {
   const order = ['get', 'patch', 'put', 'post', 'delete'];
   const depth = ['creatives', 'offers', 'campaigns', 'advertisers', 'placements', 'themes'];
   const rank = ({ method, path }: { method: string; path: string }) =>

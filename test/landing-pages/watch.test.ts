@@ -114,7 +114,7 @@ const offersShown = async (): Promise<number[]> => {
   return answer.json().data.offers.map(({ id }: { id: number }) => id);
 };
 
-test('a page that answers is found, after redirects that are counted, and looked at again a day later', async () => {
+test('a page that responds is found, its redirects are counted, and it is checked again a day later', async () => {
   await lead('shop.com', '/sale?c={click_id}');
   handle = ({ url, headers: { host } }, response) =>
     host?.startsWith('shop.') && url?.startsWith('/sale')
@@ -137,7 +137,7 @@ test('a page that answers is found, after redirects that are counted, and looked
   expect(await look(dayMs / 2)).toBe(1);
 });
 
-test('HEAD that is refused is asked again with GET', async () => {
+test('a rejected HEAD is retried with GET', async () => {
   await lead('shop.com');
   handle = ({ method }, response) => void response.writeHead(method === 'HEAD' ? 404 : 200).end();
   await look();
@@ -148,41 +148,38 @@ test.each([
   ['is answered 404', 'shop.com', status(404), 404],
   ['is answered 410', 'shop.com', status(410), 410],
   ['has a host that nobody knows', 'gone.shop.com', ok, null],
-] as const)(
-  'a page that %s pauses its offers once that was seen three times, with an alert',
-  async (_, host, answer, code) => {
-    await answeringElsewhere();
-    await lead(host);
-    handle = answer;
-    await look();
-    await look(hourMs);
-    expect([(await shown()).active, await offersShown()]).toEqual([true, [offer]]);
-    expect((await page())?.result).toBe('gone');
-    await look(hourMs);
-    expect([(await shown()).active, await offersShown()]).toEqual([false, []]);
-    expect(await page()).toMatchObject({ result: 'gone', status: code, paused_at: new Date(clock.ms).toISOString() });
-    const { rows: log } = await t.pool.query(
-      `select actor_label, resource_id, changes from audit_log where publisher_id = $1 and action = 'update'`,
-      [me.publisherId],
-    );
-    const changes = { active: { old: true, new: false } };
-    expect(log).toEqual([{ actor_label: 'landing pages', resource_id: String(campaign), changes }]);
-    await sendOperationalEvents(t.pool, clock.ms, recordOperationalEvents(clock.ms));
-    const { rows: alerts } = await t.pool.query('select kind, data from alerts where publisher_id = $1', [
-      me.publisherId,
-    ]);
-    expect(alerts).toMatchObject([
-      { kind: 'campaign.landing_page_lost', data: { campaign_id: campaign, reason: 'gone', status: code } },
-    ]);
-    expect(await look()).toBe(0);
-  },
-);
+] as const)('a page that %s pauses its offers with an alert after three checks', async (_, host, answer, code) => {
+  await answeringElsewhere();
+  await lead(host);
+  handle = answer;
+  await look();
+  await look(hourMs);
+  expect([(await shown()).active, await offersShown()]).toEqual([true, [offer]]);
+  expect((await page())?.result).toBe('gone');
+  await look(hourMs);
+  expect([(await shown()).active, await offersShown()]).toEqual([false, []]);
+  expect(await page()).toMatchObject({ result: 'gone', status: code, paused_at: new Date(clock.ms).toISOString() });
+  const { rows: log } = await t.pool.query(
+    `select actor_label, resource_id, changes from audit_log where publisher_id = $1 and action = 'update'`,
+    [me.publisherId],
+  );
+  const changes = { active: { old: true, new: false } };
+  expect(log).toEqual([{ actor_label: 'landing pages', resource_id: String(campaign), changes }]);
+  await sendOperationalEvents(t.pool, clock.ms, recordOperationalEvents(clock.ms));
+  const { rows: alerts } = await t.pool.query('select kind, data from alerts where publisher_id = $1', [
+    me.publisherId,
+  ]);
+  expect(alerts).toMatchObject([
+    { kind: 'campaign.landing_page_lost', data: { campaign_id: campaign, reason: 'gone', status: code } },
+  ]);
+  expect(await look()).toBe(0);
+});
 
 test.each([
   ['one that is gone once', status(404)],
   ['one that fails', status(503)],
   ['one that breaks the connection', (({ socket }) => void socket.destroy()) satisfies Handler],
-])('a page pauses nothing: %s', async (_, broken) => {
+])('no offer is paused for a page: %s', async (_, broken) => {
   await lead('shop.com');
   await look();
   for (const answer of [broken, ok, broken, ok, broken]) {
@@ -195,7 +192,7 @@ test.each([
   expect(await page()).toMatchObject({ result: 'found', failing_since: null });
 });
 
-test('where no page answers at all, an unknown host may be for want of a connection, and pauses nothing', async () => {
+test('an unknown host pauses nothing if no page responds, because the connection may be down', async () => {
   await t.pool.query('delete from landing_pages');
   await lead('gone.shop.com');
   for (let times = 0; times < 4; times += 1) await look();
@@ -204,14 +201,14 @@ test('where no page answers at all, an unknown host may be for want of a connect
 });
 
 test.each(['shop.example', 'example.test', 'a.invalid', 'shop.localhost'])(
-  'a name that is reserved for examples is not looked at: %s',
+  'a domain reserved for examples is not checked: %s',
   async (host) => {
     await lead(host);
     expect([await look(), calls, await page()]).toEqual([0, [], null]);
   },
 );
 
-test('a page that has no end, loops or is private is shown as not reachable, and pauses nothing', async () => {
+test('a page that never ends, loops or is private is shown as unreachable, and pauses nothing', async () => {
   deps = { ...deps, callMs: 300 };
   const drip: Handler = (_request, response) => void response.writeHead(404).write('x');
   const loop: Handler = (_request, response) => void response.writeHead(301, { location: '/' }).end();
@@ -234,7 +231,7 @@ test('a page that has no end, loops or is private is shown as not reachable, and
   deps = { ...deps, callMs: 5000 };
 });
 
-test('of a page of gigabytes no more is taken than is kept', async () => {
+test('a page of many gigabytes is read only up to the limit', async () => {
   let sent = 0;
   handle = ({ method }, response) => {
     if (method === 'HEAD') return void response.writeHead(405).end();
@@ -251,7 +248,7 @@ test('of a page of gigabytes no more is taken than is kept', async () => {
   expect(sent).toBeLessThan(64 * 2 ** 20);
 });
 
-test('a page that moves to another domain pauses its offers; who resumes them accepts where it leads', async () => {
+test('a page that moves to another domain pauses its offers, and resuming them accepts the new domain', async () => {
   await lead('www.shop.com');
   await look();
   const to =
@@ -273,7 +270,7 @@ test('a page that moves to another domain pauses its offers; who resumes them ac
   expect(await page()).toMatchObject({ result: 'found', led_to: 'parking.com', paused_at: null });
 });
 
-test('another URL of a campaign begins anew', async () => {
+test('a new campaign URL starts new checks', async () => {
   await lead('shop.com');
   await look();
   await lead('other.com');
@@ -281,7 +278,7 @@ test('another URL of a campaign begins anew', async () => {
   expect(await page()).toMatchObject({ result: 'found', led_to: 'other.com', failing_since: null });
 });
 
-test('a host is called for one page at a time, by several processes together', async () => {
+test('several processes together request only one page per host at a time', async () => {
   const { advertiser_id } = await shown();
   for (let at = 0; at < 4; at += 1) {
     const body = { advertiser_id, name: `More ${at}`, landing_url: 'https://x.example/' };
@@ -306,7 +303,7 @@ test('a host is called for one page at a time, by several processes together', a
   expect([looked, most]).toEqual([5, 1]);
 });
 
-test('nothing is looked at where it is switched off, paused, stopped, over or without an offer', async () => {
+test('nothing is checked if checks are off, or the campaign is paused, stopped, ended or has no offer', async () => {
   await lead('shop.com');
   const none = async (path: string, off: object, on: object): Promise<void> => {
     await me.call('PATCH', path, off);
@@ -325,7 +322,7 @@ test('nothing is looked at where it is switched off, paused, stopped, over or wi
   expect([await look(), calls.length]).toEqual([1, 1]);
 });
 
-test('what came is shown on the pages of campaign and offer, and listed on the command line', async () => {
+test('the result is shown on the campaign and offer pages, and listed on the command line', async () => {
   const env = { PERKWIRE_URL: origin, PERKWIRE_KEY: me.key };
   await lead('shop.com');
   const text = async (path: string) => {
@@ -358,7 +355,7 @@ describe('the page of a secondary action', () => {
   };
   const goneAtMore: Handler = ({ url }, response) => void response.writeHead(url === '/more' ? 404 : 200).end();
 
-  test('that is gone pauses the offer alone, with an alert, and is looked at no more until it is resumed', async () => {
+  test('pauses only its offer with an alert if it is gone, and is not checked until the offer is resumed', async () => {
     const other = await another('Other');
     await lead('shop.com');
     await act('more.com');
@@ -395,7 +392,7 @@ describe('the page of a secondary action', () => {
     expect(await offerShown()).toMatchObject({ active: true, page: { result: 'found', paused_at: null } });
   });
 
-  test('that moves to another domain of the same public suffix pauses the offer', async () => {
+  test('pauses the offer if it moves to another domain, even under the same public suffix', async () => {
     await lead('shop.com');
     await act('one.github.io');
     await look();
@@ -411,7 +408,7 @@ describe('the page of a secondary action', () => {
     expect((await shown()).active).toBe(true);
   });
 
-  test('is looked at once a day however many offers share it, and pauses each of them', async () => {
+  test('is checked once a day however many offers share it, and pauses all of them', async () => {
     await lead('shop.com');
     await act('more.com');
     const second = await another('Second');
@@ -438,7 +435,7 @@ describe('the page of a secondary action', () => {
     expect([rows, (await shown()).active]).toEqual([[{ count: 3 }], true]);
   });
 
-  test('whose host is unknown pauses nothing while no other address answers, however many share it', async () => {
+  test('with an unknown host pauses nothing while no other page responds, however many offers share it', async () => {
     await t.pool.query('delete from landing_pages');
     await lead('shop.example');
     await act('gone.more.com');
@@ -447,7 +444,7 @@ describe('the page of a secondary action', () => {
     expect(await offerShown()).toMatchObject({ active: true, page: { result: 'unreachable', problem: 'dns' } });
   });
 
-  test('is left alone where it is reserved, or the offer is stopped, paused or leads nowhere', async () => {
+  test('is not checked if it is reserved, or if the offer is stopped, paused or has no URL', async () => {
     await lead('shop.example');
     for (const setting of [
       { useraction_url: 'https://more.example/' },
@@ -462,7 +459,7 @@ describe('the page of a secondary action', () => {
     expect([await look(), calls]).toEqual([0, []]);
   });
 
-  test('is shown on the page of its offer, and listed on the command line', async () => {
+  test('is shown on its offer page, and listed on the command line', async () => {
     const env = { PERKWIRE_URL: origin, PERKWIRE_KEY: me.key };
     const text = async (path: string) => {
       const user = await signInAs(t, 'admin', me.publisherId);

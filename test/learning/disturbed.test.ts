@@ -23,13 +23,13 @@ const worldOf = (name: string, seed: number): DisturbedWorld =>
 const meanOf = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
 const valuesOf = (name: string): number[] => seeds.map((seed) => played(name, seed).value);
 
-test.each(['clicks after 0.15 s', 'clicks after 1 s'])('fast clicks lose no good offer: %s', (name) => {
+test.each(['clicks after 0.15 s', 'clicks after 1 s'])('fast clicks do not hide a good offer: %s', (name) => {
   expect(Math.min(...valuesOf(name))).toBeGreaterThan(0.88);
   expect(meanOf(valuesOf(name))).toBeGreaterThan(0.95);
 });
 
 test.each(['ten seconds lost', 'ten seconds lost, clicks after 0.15 s', 'ten seconds known late'])(
-  'clicks that are lost or late do no lasting harm: %s',
+  'lost or late clicks do no lasting harm: %s',
   (name) => {
     const undisturbed = (seed: number): number => {
       const { isLost: _, knownAtMs: _known, ...world } = worldOf(name, seed);
@@ -40,21 +40,21 @@ test.each(['ten seconds lost', 'ten seconds lost, clicks after 0.15 s', 'ten sec
   },
 );
 
-test('a learner that pauses for a minute continues where it was', () => {
+test('a learner that pauses for a minute continues where it stopped', () => {
   expect(Math.min(...valuesOf('learner paused for 60 s'))).toBeGreaterThan(0.95);
 });
 
-test('a new offer that is 25 % better is first in most responses after 2,000 impressions of its own', () => {
+test('a 25 % better new offer is first in most responses after 2,000 of its own impressions', () => {
   const name = 'a newcomer, 25 % better';
   expect(Math.min(...[1, 2].map((seed) => played(name, seed).bestFirst))).toBeGreaterThan(0.9);
 });
 
-test('offers that are paid by conversion and learned late earn more than half of what is possible', () => {
+test('offers paid by conversion with late feedback earn more than half of the possible revenue', () => {
   expect(Math.min(...valuesOf('CPA offers, read 10 s late'))).toBeGreaterThan(0.85);
 });
 
 test.each(['nothing matters', '40 attributes of noise'])(
-  'attributes without an effect cost no more than a few points beside plain Thompson sampling: %s',
+  'attributes without an effect cost at most a few points compared with plain Thompson sampling: %s',
   (name) => {
     const own = [1, 2].map((seed) => played(name, seed).value);
     const plain = [1, 2].map((seed) => played(name, seed, plainThompson).value);

@@ -39,7 +39,7 @@ function run(
   return startMs + 10 * (from + count);
 }
 
-test('the rate of each kind of user is learned, and irrelevant properties are shrunk to nothing', () => {
+test('the rate of each kind of user is learned, and effects of irrelevant properties shrink to zero', () => {
   const learner = simulateLearner();
   run(learner, 0, 12_000, (at) => {
     const custom = { plan: ['gold', 'free'][at % 2] as string, noise: String(mix(at, 3) % 3) };
@@ -55,7 +55,7 @@ test('the rate of each kind of user is learned, and irrelevant properties are sh
   expect(keys.map(({ key }) => key).join()).not.toContain('noise');
 });
 
-test('clicks that take a minute do not make an offer look worse while they are awaited', () => {
+test('clicks that take a minute do not lower the rate of an offer while they are pending', () => {
   const learner = simulateLearner();
   run(learner, 0, 20_000, (at) => ({
     offer: at < 17_000 ? first : second,
@@ -66,7 +66,7 @@ test('clicks that take a minute do not make an offer look worse while they are a
   expect(learner.rateOf(second).mean).toBeGreaterThan(0.05);
 });
 
-test('an impression with a late click counts as clicked from then on, once', () => {
+test('an impression with a late click counts as clicked once, from the time of the click', () => {
   const learner = simulateLearner();
   run(learner, 0, 4000, () => ({ offer: first, rate: 0.1, delayMs: 3000 }));
   const { rows } = learner.fits.click;
@@ -94,7 +94,7 @@ test('ten seconds of lost or late clicks change no estimate by more than a quart
   }
 });
 
-test('clicks that come at once, or a second later, do not bias rates', () => {
+test('immediate clicks and clicks a second later do not bias rates', () => {
   for (const delayMs of [150, 1000]) {
     const learner = simulateLearner();
     for (let end = 1000; end <= 6000; end += 1000) {
@@ -113,7 +113,7 @@ test('a clock that is set back by an hour does not change rates', () => {
   expect(Math.abs(learner.rateOf(first).mean / before - 1)).toBeLessThan(0.1);
 });
 
-test('with changing rates, an offer that was not shown recently is less certain than one that was', () => {
+test('an offer that was not shown recently is less certain than one that was, if rates change', () => {
   const shapeWhenShownFrom = (start: number): number => {
     const learner = simulateLearner();
     const isSecond = (at: number): boolean => at % 2 === 1 && at >= start && at < start + 2000;
@@ -123,7 +123,7 @@ test('with changing rates, an offer that was not shown recently is less certain 
   expect(shapeWhenShownFrom(2000)).toBeLessThan(0.9 * shapeWhenShownFrom(4000));
 });
 
-test('a decrease of a rate is noticed within twice as many impressions as its clicks would need', () => {
+test('a drop in a rate is detected within twice the impressions that its clicks would need', () => {
   const learner = simulateLearner();
   run(learner, 0, 6000, (at) => ({ offer: offers[at % 3] as Offer, rate: 0.08 }));
   run(learner, 6000, 6000, (at) => ({ offer: offers[at % 3] as Offer, rate: at % 3 === 0 ? 0.02 : 0.08 }));
@@ -141,7 +141,7 @@ test('an offer at a later position is judged by its rate at the first position',
   expect(learner.rateOf(third).mean).toBeGreaterThan(1.3 * learner.rateOf(first).mean);
 });
 
-test('money is reserved by conclusive impressions: younger ones do not lower a rate', () => {
+test('budget is reserved by conclusive impressions, and more recent ones do not lower a rate', () => {
   const learner = simulateLearner();
   const high = () => highRatesOf({ ...learner.model }, first).click;
   const showAt = (count: number, atMs: number, rate: number): void => {
@@ -160,7 +160,7 @@ test('money is reserved by conclusive impressions: younger ones do not lower a r
   expect(high()).toBeLessThan(0.05);
 });
 
-test('attributes with too many values, and too many attributes, are not learned from', () => {
+test('attributes with too many values, and excess attributes, are ignored by learning', () => {
   const learner = simulateLearner();
   run(learner, 0, 400, (at) => ({ offer: first, rate: 0.5, custom: { visit: String(at), plan: String(at % 2) } }));
   const features = () => learner.model.click.effects.weights.features.join('\n');
@@ -173,7 +173,7 @@ test('attributes with too many values, and too many attributes, are not learned 
   expect(features()).not.toContain('visit');
 });
 
-test('a full set of rows keeps all successes, and a sample that represents the rest', () => {
+test('a full set of rows keeps all successes and a representative sample of the rest', () => {
   const learner = simulateLearner();
   run(learner, 0, 20_000, (at) => ({ offer: offers[at % 3] as Offer, rate: [0.1, 0.05, 0.02][at % 3] as number }));
   const before = offers.map((offer) => learner.rateOf(offer).mean);
@@ -189,7 +189,7 @@ test('a full set of rows keeps all successes, and a sample that represents the r
     expect(Math.abs(learner.rateOf(offer).mean / (before[at] as number) - 1)).toBeLessThan(0.15);
 });
 
-test('a request has the same score, bit for bit, whatever the order of its attributes', () => {
+test('a request has the same score, bit for bit, in any order of its attributes', () => {
   const names = ['plan', 'a', 'Z', 'age_group', 'é', 'b2', '10', '9'];
   const learner = simulateLearner();
   run(learner, 0, 3000, (at) => ({
@@ -215,7 +215,7 @@ test('a request has the same score, bit for bit, whatever the order of its attri
   );
 });
 
-test('excluded keys are not learned from, and publishers are kept apart', () => {
+test('excluded keys are not learned from, and publishers are separate', () => {
   const context = contextOf({
     custom: new Map([
       ['plan', 'gold'],
@@ -231,7 +231,7 @@ test('excluded keys are not learned from, and publishers are kept apart', () => 
   expect(keysOf(1).join()).not.toContain('email_hash');
 });
 
-test('scores are the same, bit for bit, when versions are applied one after the other or as a whole', async () => {
+test('scores are the same, bit for bit, if versions are applied one by one or as a whole', async () => {
   const learner = simulateLearner();
   let copy = createModel();
   for (let version = 1; version <= 4; version++) {
@@ -254,7 +254,7 @@ test('scores are the same, bit for bit, when versions are applied one after the 
   await expect(packModel(learner.model).then((body) => unpackVersion(body.subarray(0, 20)))).rejects.toThrow();
 });
 
-test('a model of an earlier release scores as before, so that its decisions can be made again', async () => {
+test('a model from an earlier release scores as before, so that its decisions can be re-decided', async () => {
   const earlier = createModel();
   const table = { features: ['all', 'offer', 'offer at 1 checkout'], counts: [1, 1, 1] };
   const numbers = (...values: number[]): string => Buffer.from(new Float32Array(values).buffer).toString('base64');

@@ -39,7 +39,7 @@ const health = async (): Promise<[number, string]> => {
 
 const learnAll = ({ learn }: Learner) => expect.poll(async () => (await learn())?.complete).toBe(true);
 
-test('health, alert, metric and system page report events that have waited for a minute', async () => {
+test('reports events that have waited for a minute in health, alerts, metrics and the system page', async () => {
   expect(await health()).toEqual([200, 'ok']);
   await visit();
   expect(await health()).toEqual([200, 'ok']);
@@ -63,13 +63,13 @@ test('health, alert, metric and system page report events that have waited for a
   expect((await operator.get('/dashboard/operator/system')).body).toContain('up to date');
 });
 
-test('a quiet night is no stall', async () => {
+test('does not treat a quiet night as a stall', async () => {
   await learnAll(startLearner());
   clock.aheadMs += 30 * minuteMs;
   expect(await health()).toEqual([200, 'ok']);
 });
 
-test('a failing learner is reported, and continues with fewer rows at a time until it succeeds', async () => {
+test('reports a failing learner and retries with smaller batches until it succeeds', async () => {
   const learner = startLearner();
   await t.pool.query(`create function fail() returns trigger language plpgsql as
     $$ begin raise exception 'no room'; end $$`);
@@ -90,7 +90,7 @@ test('a failing learner is reported, and continues with fewer rows at a time unt
 });
 
 // Long timeout: the learner must first reach its own time limit.
-test('rows that take longer to read than a transaction may stay open are learned nevertheless', {
+test('learns rows that take longer to read than the idle transaction timeout allows', {
   timeout: timeLimit(180_000),
 }, async () => {
   await visit();

@@ -68,7 +68,7 @@ async function expectGoodConversions({ conversion: { rates } }: Model): Promise<
   expect(learned).toBeLessThan((rows[0]?.rate as number) * 2);
 }
 
-test('two weeks of events that arrive at once are learned as they happened, without waiting', async () => {
+test('learns two weeks of backfilled events in their original order without waiting', async () => {
   const model = await learnAll();
   await expectGoodRates(model);
   await expectGoodConversions(model);
@@ -81,7 +81,7 @@ test('two weeks of events that arrive at once are learned as they happened, with
   expect(answer.statusCode, answer.body).toBe(200);
 });
 
-test('a broken version is replaced by one that is learned again, even in processes that serve', async () => {
+test('replaces a broken model version with a relearned one, even in processes that are serving', async () => {
   const newest = await newestVersion(t.pool);
   const source = createModelSource(t.deps);
   await source.refresh();

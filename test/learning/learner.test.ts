@@ -90,7 +90,7 @@ async function learnAll(...running: (() => Promise<unknown>)[]): Promise<void> {
     .toEqual(await rawCounts());
 }
 
-test('one of several learners leads; another takes over when it stops, or has no heartbeat', async () => {
+test('elects one leader, and replaces it when it stops or loses its heartbeat', async () => {
   const [first, other] = [createLearner({ ...t.deps, now: aheadOfEvents }), startLearner()];
   await visit(6);
   await learnAll(first.learn);
@@ -109,7 +109,7 @@ test('one of several learners leads; another takes over when it stops, or has no
   expect(await other()).toBeNull();
 });
 
-test('every event is learned from once, even if the learner was killed while it stored a version', async () => {
+test('learns from each event exactly once, even if the learner is killed while it stores a version', async () => {
   const learn = startLearner();
   await learnAll(learn);
   await t.pool.query(`create function fail() returns trigger language plpgsql as
@@ -133,7 +133,7 @@ test('every event is learned from once, even if the learner was killed while it 
   await learnAll(learn);
 });
 
-test('requests are learned by the hour of the week, each once, and become known when their hour is over', async () => {
+test('counts each request once by hour of the week, and publishes an hour when it is over', async () => {
   const learn = startLearner();
   await learnAll(learn);
   const requests = async (): Promise<number> => {
@@ -161,7 +161,7 @@ test('requests are learned by the hour of the week, each once, and become known 
 const passTransactions = (count: number) =>
   t.pool.query(`do $$ begin for at in 1..${count} loop perform pg_current_xact_id(); commit; end loop; end $$`);
 
-test('many rows after a time without any are learned step by step', async () => {
+test('learns a burst of rows after an idle period in several steps', async () => {
   const learn = startLearner();
   await learnAll(learn);
   await visit(1);
@@ -185,7 +185,7 @@ test('many rows after a time without any are learned step by step', async () => 
   await t.pool.query('delete from events where offer_id > 1000000');
 });
 
-test('learning continues after a restore, although transaction numbers restart', async () => {
+test('continues to learn after a restore that resets transaction ids', async () => {
   const learn = startLearner();
   await learnAll(learn);
   await rollUpAll(t);
@@ -200,7 +200,7 @@ test('learning continues after a restore, although transaction numbers restart',
   expect((await readProgress(t.pool)).marks.every(([, xid]) => BigInt(xid) < 1_000_000_000n)).toBe(true);
 });
 
-test('an offer that is removed while it is learned from is left out, and everything else continues', async () => {
+test('skips an offer that is deleted during learning and continues with all others', async () => {
   await visit(2);
   const { rows } = await t.pool.query('select offer_id from events order by at desc limit 1');
   const catalog = {
@@ -214,7 +214,7 @@ test('an offer that is removed while it is learned from is left out, and everyth
   await expect.poll(() => learn().then(() => newestVersion(t.pool))).toBeGreaterThan(before);
 });
 
-test('some whole versions repeat the previous one, and are not read by processes that have it', async () => {
+test('does not reload a full version in processes that already have the previous version', async () => {
   // Set the version so that the next learner's first version is two before a whole one.
   const whole = 1_000_000_000 + 10_000 * 256;
   await t.pool.query(
@@ -247,7 +247,7 @@ test('some whole versions repeat the previous one, and are not read by processes
   expect(numbersOf(source.current())).toEqual(numbersOf(await loadVersion(t.pool, whole)));
 });
 
-test('a version that arrives while others are read is applied without reading a whole version again', async () => {
+test('applies a version that arrives during a refresh without reloading a full version', async () => {
   const insertNext = async (): Promise<void> => {
     await t.pool.query(`insert into ranking_versions select max(version) + 1, false,
       (select body from ranking_versions where not is_full order by version desc limit 1), now()
@@ -270,7 +270,7 @@ test('a version that arrives while others are read is applied without reading a 
   expect(statements).toEqual(['newest_model_version', 'model_versions_after']);
 });
 
-test('a broken or missing version is not applied: the last good one stays until a whole one comes', async () => {
+test('keeps the last valid version until the next full one if a version is broken or missing', async () => {
   const source = createModelSource(t.deps);
   await source.refresh();
   const good = source.current().version;
@@ -288,7 +288,7 @@ test('a broken or missing version is not applied: the last good one stays until 
   expect([source.current().version, source.isBroken()]).toEqual([good + 2, false]);
 });
 
-test('a new learner learns from the stored rows, and replaces the model of an earlier release', async () => {
+test('learns from stored rows at first start and replaces the model of an earlier release', async () => {
   await t.pool.query('truncate ranking_versions, ranking_progress');
   const model = createModel();
   model.sales.set(1, { micros: 5_000_000, count: 1 });

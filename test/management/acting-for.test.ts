@@ -14,8 +14,8 @@ afterAll(() => t.close());
 const forShop = (path: string): string => `${path}?publisher_id=${publisherId}`;
 const endpoint = { url: 'http://127.0.0.1:8099/hook', method: 'POST' };
 
-describe('an operator acts for a publisher', () => {
-  test("on its webhook endpoints, and the settings are the publisher's", async () => {
+describe('an operator who acts for a publisher', () => {
+  test("manages its webhook endpoints, which use the publisher's settings", async () => {
     const path = '/webhook-endpoints/usp.selection';
     expect((await t.operator.call('PUT', forShop(path), endpoint)).status).toBe(201);
     const shop = await t.caller(publisherId);
@@ -27,7 +27,7 @@ describe('an operator acts for a publisher', () => {
     expect((log.body.data as unknown as { actor_label: string }[]).map((entry) => entry.actor_label)).toHaveLength(3);
   });
 
-  test('on its deliveries, replays, decisions, conversion secrets and users', async () => {
+  test('manages its deliveries, replays, decisions, conversion secrets and users', async () => {
     const { data: advertiser } = (await (await t.caller(publisherId)).call('POST', '/advertisers', { name: 'A' })).body;
     const secret = `/advertisers/${advertiser.id}/conversion-secret`;
     const explained = { placement: 'checkout' };
@@ -64,15 +64,18 @@ test.each([
   ['POST', '/explain', { placement: 'checkout' }],
   ['POST', '/privacy/erasure', { pub_user_id: 'u-1' }],
   ['POST', '/privacy/export', { pub_user_id: 'u-1' }],
-] as const)('%s %s: for anybody else another publisher does not exist', async (method, path, body?: object) => {
-  const other = await t.caller(await t.addPublisher('Other'));
-  const foreign = await other.call(method, forShop(path), body);
-  const unknown = await other.call(method, `${path}?publisher_id=999999`, body);
-  expect(foreign.status).toBe(404);
-  expect(foreign.body.error).toEqual(unknown.body.error);
-});
+] as const)(
+  '%s %s responds with 404 to anyone else who names another publisher',
+  async (method, path, body?: object) => {
+    const other = await t.caller(await t.addPublisher('Other'));
+    const foreign = await other.call(method, forShop(path), body);
+    const unknown = await other.call(method, `${path}?publisher_id=999999`, body);
+    expect(foreign.status).toBe(404);
+    expect(foreign.body.error).toEqual(unknown.body.error);
+  },
+);
 
-test('a replay whose filter is misspelt is refused, and names the field', async () => {
+test('rejects a replay with a misspelt filter and names the field', async () => {
   const shop = await t.caller(publisherId);
   const refused = await shop.call('POST', '/deliveries/replay', { status: ['failed'], form: '2026-01-01' });
   expect(refused.status).toBe(400);

@@ -24,7 +24,9 @@ afterAll(async () => {
 const perkwire = fileURLToPath(new URL('../../dist/perkwire.js', import.meta.url));
 
 // Long timeout: each command starts a process.
-test('the commands of the guide work when pasted one after another', { timeout: timeLimit(240_000) }, async () => {
+test('the commands of the guide work when they are pasted one after another', {
+  timeout: timeLimit(240_000),
+}, async () => {
   const guide = await readFile(new URL('../../docs/guides/management-api.md', import.meta.url), 'utf8');
   const blocks = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text]) => text as string);
   const { port } = t.app.server.address() as AddressInfo;

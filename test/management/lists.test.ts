@@ -31,7 +31,7 @@ const page = async (query: string) => {
 
 describe('a list', () => {
   test.each(['id', '-id', 'name', '-name', 'priority', '-priority', 'created_at', '-updated_at'])(
-    'ordered by %s has every row once over its pages, in order',
+    'returns every row exactly once and in order across pages when sorted by %s',
     async (sort) => {
       const allRows: CampaignRow[] = [];
       let cursor: string | null = null;
@@ -47,7 +47,7 @@ describe('a list', () => {
     },
   );
 
-  test('is filtered by columns and searched for text, in which % and _ are literal', async () => {
+  test('can be filtered by columns and searched for text with a literal % or _', async () => {
     expect((await page('active=true&limit=100')).rows).toHaveLength(12);
     expect((await page('q=50%25_')).rows.map(({ name }) => name)).toEqual(['Save 50%_now']);
     expect((await page('q=CAMPAIGN%201&limit=100')).rows).toHaveLength(11);
@@ -72,7 +72,7 @@ describe('a list', () => {
     expect((await page(query)).status).toBe(400);
   });
 
-  test('400: a cursor that was changed, or belongs to another list, order or publisher', async () => {
+  test('400: rejects a cursor that was altered or belongs to another list, sort order or publisher', async () => {
     const { next } = await page('limit=5');
     const cursor = next as string;
     const changed = Buffer.from(cursor, 'base64url');

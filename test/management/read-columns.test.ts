@@ -4,7 +4,7 @@ import { offers } from '../../src/catalog-admin/resources/offers.ts';
 import { readColumns } from '../../src/management/read-columns.ts';
 import { fieldsOf } from '../../src/shell/context.ts';
 
-test('columns are read by their schemas, and an empty field is null only where the column can be null', () => {
+test('parses columns by their schemas, and reads an empty field as null only in nullable columns', () => {
   const submitted = { name: ' Wine ', active: 'on', priority: '3', payout_amount: '1.5', ranking: 'fixed' };
   const names = ['name', 'active', 'is_product', 'priority', 'payout_amount', 'ranking', 'opt_out_days', 'category'];
   expect(readColumns(campaigns, fieldsOf(submitted), names)).toEqual({
@@ -25,7 +25,7 @@ test('columns are read by their schemas, and an empty field is null only where t
   });
 });
 
-test('a form reads the same, whether its values are shown or submitted', () => {
+test('parses a form in the same way for display and for submission', () => {
   const shown = fieldsOf({
     on: true,
     off: false,

@@ -20,7 +20,7 @@ const lenient = [
   '/sources/segment', // POST: what Segment and RudderStack send
 ];
 
-test('400: every write of the management API names unknown fields and writes nothing', async () => {
+test('400: every write in the management API names unknown fields and writes nothing', async () => {
   const catalogue = await addCatalogue(me);
   const add = async (path: string, body: object): Promise<unknown> => (await me.call('POST', path, body)).body.data.id;
   const picture = { offer_id: catalogue.offer, url: 'https://farm.example/box.png', type: 'png', width: 9, height: 9 };
@@ -80,14 +80,14 @@ test('400: every write of the management API names unknown fields and writes not
   expect(unnamed).toEqual([]);
 });
 
-test('a placement whose name has all 128 characters is found by that name', async () => {
+test('finds a placement by a name of the maximum 128 characters', async () => {
   const name = '𝔭'.repeat(128);
   expect((await me.call('POST', '/placements', { name })).status).toBe(201);
   expect((await me.call('GET', `/placements/${encodeURIComponent(name)}`)).body.data.name).toBe(name);
 });
 
 test.each(['0', 'x', '%00', '1e3', '9999999999'])(
-  '400: an answer names its listener by an id, not by %s',
+  '400: rejects a delivery answer whose listener id is %s',
   async (id) => {
     const answer = { delivery_id: '00000000-0000-7000-8000-000000000000', attempt: 1, took_ms: 0 };
     const { status, body } = await me.call('POST', `/webhook-listeners/${id}/answers`, answer);

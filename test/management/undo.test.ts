@@ -46,7 +46,7 @@ async function save(changes: Record<string, string>): Promise<Undo | null> {
   return undoIn(saved);
 }
 
-test('a saved offer gets its previous values, and the audit log an entry; later changes stay', async () => {
+test('restores the previous values of a saved offer, keeps later changes and adds an audit log entry', async () => {
   const undo = await save({ title: 'New' });
   await call('PATCH', `offers/${offer.id}`, { weight: 9 });
   const answer = await press(undo);
@@ -56,7 +56,7 @@ test('a saved offer gets its previous values, and the audit log an entry; later 
   expect(entry).toMatchObject({ actor_label: manager.email, changes: { title: { old: 'New', new: 'As it was' } } });
 });
 
-test('409: values that were changed since are not overwritten, and are named', async () => {
+test('409: does not overwrite values that have changed since, and names them', async () => {
   const undo = await save({ title: 'New' });
   await call('PATCH', `offers/${offer.id}`, { title: 'Newer' });
   const answer = await press(undo);
@@ -65,18 +65,18 @@ test('409: values that were changed since are not overwritten, and are named', a
   expect((await rowOf()).title).toBe('Newer');
 });
 
-test('an undo that is pressed twice is applied once', async () => {
+test('applies an undo once if the button is pressed twice', async () => {
   const undo = await save({ title: 'New' });
   const both = await Promise.all([press(undo), press(undo)]);
   expect(both.map(({ statusCode }) => statusCode).sort()).toEqual([303, 409]);
   expect((await rowOf()).title).toBe('As it was');
 });
 
-test('a save that changes nothing has no undo', async () => {
+test('offers no undo for a save without changes', async () => {
   expect(await save({})).toBeNull();
 });
 
-test('a new row is removed, and its removal can be undone', async () => {
+test('removes a new row, and can undo that removal', async () => {
   const created = await manager.post(own('/advertisers'), { name: 'Made by mistake' });
   const removed = await press(undoIn(created));
   const [, id = ''] = /advertisers\/(\d+)/.exec(undoIn(created)?.to ?? '') ?? [];
@@ -86,7 +86,7 @@ test('a new row is removed, and its removal can be undone', async () => {
   expect((await call('GET', `advertisers/${id}`)).status).toBe(200);
 });
 
-test('404: users can undo only their own changes of that row at that publisher', async () => {
+test('404: users can undo only their own changes to that row of that publisher', async () => {
   const undo = await save({ title: 'New' });
   const { rows } = await t.pool.query<{ id: string }>(
     `select min(id) as id from audit_log where publisher_id = $1 and resource = 'offers' and actor_kind = 'key'`,
@@ -102,7 +102,7 @@ test('404: users can undo only their own changes of that row at that publisher',
   expect((await rowOf()).title).toBe('New');
 });
 
-test('an undo becomes a draft if changes need approval by now', async () => {
+test('turns an undo into a draft if changes have since come to require approval', async () => {
   const undo = await save({ title: 'New' });
   await call('PATCH', `publishers/${t.publisher.id}`, { approval_required: true });
   const answer = await press(undo);

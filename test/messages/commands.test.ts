@@ -27,7 +27,7 @@ async function add(states: readonly string[]): Promise<string[]> {
   return ids.reverse();
 }
 
-test('messages list --failed shows all that failed, also those behind hundreds of others, newest first', async () => {
+test('messages list --failed shows all failed messages, newest first, even behind hundreds of others', async () => {
   const all = await add([...Array(250).fill('failed'), ...Array(210).fill('sent')]);
   const shown = await runCommand(['messages', 'list', '--failed', '--json'], env);
   expect([shown.code, shown.err]).toEqual([0, '']);
@@ -46,7 +46,7 @@ test('messages list --failed shows all that failed, also those behind hundreds o
   ).toEqual(all.slice(0, 200));
 });
 
-test('the list is read page by page, of one state or all; anything but its cursor is refused', async () => {
+test('pages through messages of one state or all states, and rejects invalid parameters', async () => {
   const { call } = messageCalls(t);
   const { data, next_cursor: cursor } = (await call('GET', '?state=sent&limit=200')).json();
   const rest = (await call('GET', `?state=sent&limit=200&cursor=${cursor}`)).json();

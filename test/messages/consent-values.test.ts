@@ -53,14 +53,14 @@ describe.each([
     },
   ],
 ])('a %s', (_name, send) => {
-  test.each(granted.map((consent) => [consent]))('with consent %j is mailed', async (consent) => {
+  test.each(granted.map((consent) => [consent]))('sends an e-mail with consent %j', async (consent) => {
     const user = nextUser();
     const { sessionId, status } = await send(user, { consent, email: `${user}@shop.example` });
     expect([status, (await calls.logOf(sessionId))?.state]).toEqual([200, 'pending']);
   });
 
   test.each(refused.map((consent) => [consent]))(
-    'with consent %j is answered and not mailed, and the address is not kept',
+    'succeeds with consent %j but sends no e-mail and does not store the address',
     async (consent) => {
       const user = nextUser();
       const { sessionId, status } = await send(user, { consent, email: `${user}@shop.example` });

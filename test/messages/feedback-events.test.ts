@@ -10,7 +10,7 @@ import { messageCalls } from './support.ts';
 const email = 'reader@shop.example';
 const changesOf = (reports: readonly { change: string }[]): string[] => reports.map(({ change }) => change);
 
-describe('events of SendGrid', () => {
+describe('SendGrid events', () => {
   test.each([
     ['bounce', { type: 'bounce', status: '5.1.1', reason: '550 5.1.1 User unknown' }, ['bounced']],
     [
@@ -41,7 +41,7 @@ describe('events of SendGrid', () => {
   });
 });
 
-describe('events of Mailgun', () => {
+describe('Mailgun events', () => {
   const gone = { code: 550, message: '5.1.1 The email account that you tried to reach does not exist' };
   test.each([
     ['failed', { severity: 'permanent', reason: 'bounce', 'delivery-status': gone }, ['bounced']],
@@ -79,7 +79,7 @@ describe('events of Mailgun', () => {
   });
 });
 
-describe('events of Postmark', () => {
+describe('Postmark events', () => {
   test.each([
     [{ RecordType: 'Bounce', Type: 'HardBounce', Details: 'smtp;550 5.1.1 User unknown' }, ['bounced']],
     [{ RecordType: 'Bounce', Type: 'HardBounce', Details: 'smtp;550 mailbox unavailable' }, ['bounced']],
@@ -123,7 +123,7 @@ describe('events of Postmark', () => {
   });
 });
 
-describe('notifications of SES', () => {
+describe('SES notifications', () => {
   const bounce = (over: object, recipient: object = {}) => ({
     notificationType: 'Bounce',
     bounce: { bounceType: 'Permanent', bouncedRecipients: [{ emailAddress: email, ...recipient }], ...over },
@@ -217,7 +217,7 @@ const toSendGrid = (events: unknown, ageS = 0) => {
 const stateOf = async (address: string, key?: string) =>
   (await calls.call('POST', '/suppressions/check', { email: address }, key)).json().data;
 
-test('suppressions are counted by reason, with bounces and complaints', async () => {
+test('counts suppressions by reason, including bounces and complaints', async () => {
   const before = (await calls.call('GET', '/suppressions')).json().data;
   const events = [
     { email: 'count-1@example.com', event: 'bounce', type: 'bounce' },
@@ -234,7 +234,7 @@ test('suppressions are counted by reason, with bounces and complaints', async ()
   expect(grown).toEqual({ bounced: 2, complained: 1, unsubscribed: 1, added: 1 });
 });
 
-test('an unsubscription at a provider holds for the publisher of the message, who can take it back', async () => {
+test("applies a provider's unsubscribe to the publisher of the message, who can lift it", async () => {
   const other = await addPublisher(t);
   await t.pool.query('insert into perk_message_settings (publisher_id, enabled) values ($1, true)', [
     other.publisher.id,
@@ -259,7 +259,7 @@ test('an unsubscription at a provider holds for the publisher of the message, wh
   expect(await stateOf(address, other.publisher.key)).toMatchObject({ suppressed: true });
 });
 
-test('an unsubscription ends when the provider reports it, one made here does not', async () => {
+test('lifts provider unsubscribes on a resubscribe event, but not suppressions added in Perkwire', async () => {
   const [there, here] = ['there@example.com', 'here@example.com'];
   await toSendGrid([{ email: there, event: 'unsubscribe' }]);
   expect(await stateOf(there)).toMatchObject({ reason: 'unsubscribed' });
@@ -270,7 +270,7 @@ test('an unsubscription ends when the provider reports it, one made here does no
   expect(await stateOf(here)).toMatchObject({ reason: 'added' });
 });
 
-test('an address that Postmark reactivates gets messages again, one that complained does not', async () => {
+test('resumes messages to an address that Postmark reactivates, unless its user complained', async () => {
   const change = (Recipient: string, over: object) =>
     toPostmark({ RecordType: 'SubscriptionChange', Recipient, SuppressSending: true, ...over });
   for (const [address, SuppressionReason, after] of [
@@ -289,14 +289,14 @@ test.each([
   ['leser@bücher.example', 'leser@xn--bcher-kva.example'],
   ['leser@xn--strae-oqa.example', 'leser@straße.example'],
   ['読者@例え.example', '読者@xn--r8jz45g.example'],
-])('%s and %s are one address', async (first, second) => {
+])('treats %s and %s as the same address', async (first, second) => {
   await calls.call('POST', '/suppressions', { emails: [first] });
   expect(await stateOf(second)).toMatchObject({ suppressed: true, reason: 'added' });
   expect((await calls.call('POST', '/suppressions/remove', { email: second })).json().data.suppressed).toBe(false);
   expect(await stateOf(first)).toMatchObject({ suppressed: false });
 });
 
-test('a signature is taken for a quarter of an hour, and a call takes effect once', async () => {
+test('accepts a signature for 15 minutes and applies each call once', async () => {
   const event = { email: 'replayed@example.com', event: 'bounce', type: 'bounce' };
   expect((await toSendGrid([event], 3600)).statusCode).toBe(401);
   expect((await toSendGrid([event], -3600)).statusCode).toBe(401);
@@ -335,7 +335,7 @@ const hostile: readonly unknown[] = [
 ];
 
 test.each(['sendgrid', 'mailgun', 'postmark', 'ses'])(
-  'hostile bodies to %s are never answered with 500',
+  'never responds with 500 to hostile request bodies for %s',
   async (provider) => {
     const texts = [
       ...hostile.map((body) => JSON.stringify(body)),
@@ -356,7 +356,7 @@ test.each(['sendgrid', 'mailgun', 'postmark', 'ses'])(
   },
 );
 
-describe('certificates of SNS', () => {
+describe('SNS certificates', () => {
   const keys = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const pem = keys.publicKey.export({ type: 'spki', format: 'pem' }) as string;
   const at = (name: string, host = 'sns.eu-west-1.amazonaws.com') =>
@@ -376,7 +376,7 @@ describe('certificates of SNS', () => {
     return { ...message, Signature: sign('sha256', Buffer.from(text.join('')), keys.privateKey).toString('base64') };
   };
 
-  test('are fetched a few times in ten minutes, however many URLs a stranger makes up', async () => {
+  test('are fetched only a few times in ten minutes, however many URLs an attacker invents', async () => {
     const clock = { ms: 0 };
     const fetched: string[] = [];
     const fetchText = async (url: string) => {
@@ -406,7 +406,7 @@ describe('certificates of SNS', () => {
     expect(await read(messageWith(url))).toBeNull();
   });
 
-  test('that are none make no message valid', async () => {
+  test('that are invalid do not make a message valid', async () => {
     const read = createSnsReader(topic, async () => 'no certificate');
     expect(await read(messageWith(at('x')))).toBeNull();
   });

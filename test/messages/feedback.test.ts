@@ -36,7 +36,7 @@ const signedBySendGrid = (body: string, timestamp = String(nowS())) => ({
 const reasonOf = async (email: string): Promise<string | null> =>
   (await calls.call('POST', '/suppressions/check', { email })).json().data.reason;
 
-test('bounces and complaints that SendGrid has signed suppress their addresses for all publishers', async () => {
+test('suppresses addresses for all publishers after signed SendGrid bounces and complaints', async () => {
   const events = [
     { email: 'hard@example.com', event: 'bounce', type: 'bounce' },
     { email: 'blocked@example.com', event: 'bounce', type: 'blocked' },
@@ -58,7 +58,7 @@ test('bounces and complaints that SendGrid has signed suppress their addresses f
   expect((await post('sendgrid', '{', headers('{'))).statusCode).toBe(400);
 });
 
-test("a signature of SendGrid's own example is taken", () => {
+test("accepts the signature of SendGrid's own example", () => {
   const key =
     'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEEDr2LjtURuePQzplybdC+u4CwrqDqBaWjcMMsTbhdbcwHBcepxo7yAQGhHPTnlvFYPAZFceEu' +
     '/1FwCM/QmGUhA==';
@@ -72,7 +72,7 @@ test("a signature of SendGrid's own example is taken", () => {
   expect(isFromSendGrid(publicKey, headers, body)).toBe(true);
 });
 
-test('Mailgun is known by its signature, which is taken for a quarter of an hour', async () => {
+test('authenticates Mailgun by its signature, which is valid for 15 minutes', async () => {
   const bodyOf = (ageS: number, event: object) => {
     const timestamp = String(Math.floor(t.deps.now() / 1000) - ageS);
     const token = 'a'.repeat(50);
@@ -90,7 +90,7 @@ test('Mailgun is known by its signature, which is taken for a quarter of an hour
   expect(await reasonOf('gone@example.com')).toBe('bounced');
 });
 
-test('Postmark is known by the password of its URL', async () => {
+test('authenticates Postmark by the password in the webhook URL', async () => {
   const body = JSON.stringify({ RecordType: 'SpamComplaint', Email: 'marked@example.com' });
   const login = (password: string) => ({ authorization: `Basic ${Buffer.from(`pm:${password}`).toString('base64')}` });
   expect((await post('postmark', body, login('wrong'))).statusCode).toBe(401);
@@ -98,11 +98,11 @@ test('Postmark is known by the password of its URL', async () => {
   expect(await reasonOf('marked@example.com')).toBe('complained');
 });
 
-test('a provider that is not set has no route', async () => {
+test('has no route for a provider that is not configured', async () => {
   expect((await post('ses', '{}', {})).statusCode).toBe(404);
 });
 
-describe('messages of Amazon SNS', () => {
+describe('Amazon SNS messages', () => {
   const keys = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const fetched: string[] = [];
   const read = createSnsReader(topic, async (url) => {
@@ -125,7 +125,7 @@ describe('messages of Amazon SNS', () => {
   };
   const notice = ['Message', 'MessageId', 'Timestamp', 'TopicArn', 'Type'];
 
-  test('are read where they are signed and of the topic', async () => {
+  test('are accepted only with a valid signature and from the configured topic', async () => {
     const message = signed({ Type: 'Notification' }, notice);
     expect(await read(message)).toMatchObject({ text: 'a text' });
     expect(await read({ ...message, Message: 'another' })).toBeNull();
@@ -138,13 +138,13 @@ describe('messages of Amazon SNS', () => {
     'https://sns.eu-west-1.amazonaws.com.evil.example/SimpleNotificationService-1.pem',
     'http://sns.eu-west-1.amazonaws.com/SimpleNotificationService-1.pem',
     'https://sns.eu-west-1.amazonaws.com@evil.example/SimpleNotificationService-1.pem',
-  ])('have no certificate from %s', async (foreign) => {
+  ])('are rejected without fetching a certificate from %s', async (foreign) => {
     const before = fetched.length;
     expect(await read(signed({ Type: 'Notification', SigningCertURL: foreign }, notice))).toBeNull();
     expect(fetched).toHaveLength(before);
   });
 
-  test('confirm the subscription at Amazon only', async () => {
+  test('confirm a subscription only at an Amazon URL', async () => {
     const names = ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'];
     const over = (SubscribeURL: string) => ({ Type: 'SubscriptionConfirmation', Token: 'x', SubscribeURL });
     expect(await read(signed(over('https://evil.example/?Action=ConfirmSubscription&Token=x'), names))).toBeNull();

@@ -32,7 +32,7 @@ afterEach(() => {
   smtp.received.length = 0;
 });
 
-test('with consent the confirmed perks and their codes are mailed once, and the address is not kept', async () => {
+test('with consent, sends confirmed perks and codes by e-mail once and does not keep the address', async () => {
   const { offer: first } = await calls.wrap('reader-0', {});
   await couponCalls(t).add(first.id, { codes: ['MAILED-CODE', 'MAILED-CODE-2'] });
   const { id, answer, offer } = await calls.wrap('reader-1', { consent: true, email: 'Reader@Example.com' });
@@ -54,7 +54,7 @@ test('with consent the confirmed perks and their codes are mailed once, and the 
   await couponCalls(t).removePool(first.id);
 });
 
-test('nothing is mailed or kept without consent, without an address, or where the publisher sends none', async () => {
+test('sends and stores nothing without consent, an address or enabled messages', async () => {
   const bodies = [{ email: 'a@example.com' }, { consent: false, email: 'a@example.com' }, { consent: true }];
   for (const body of bodies) expect(await calls.logOf((await calls.wrap('quiet', body)).id)).toBeUndefined();
   await calls.settings({ enabled: false });
@@ -62,7 +62,7 @@ test('nothing is mailed or kept without consent, without an address, or where th
 });
 
 test.each(['no address', 'a@b.example, c@d.example', 'a@b.example\r\nbcc: c@d.example', '<a@b.example>'])(
-  '%j is refused as an address, and the session stays open',
+  'rejects %j as an address and leaves the session open',
   async (email) => {
     const { id, answer } = await calls.wrap('refused', { consent: true, email });
     expect([answer.status, (answer.body as { error: { details: { path: string }[] } }).error.details[0]?.path]).toEqual(
@@ -72,7 +72,7 @@ test.each(['no address', 'a@b.example, c@d.example', 'a@b.example\r\nbcc: c@d.ex
   },
 );
 
-test('until it is sent the address is sealed; a busy server is tried again, with the same Message-ID', async () => {
+test('encrypts the address until it is sent, and retries a busy server with the same Message-ID', async () => {
   smtp.mood = 'is busy';
   const { id } = await calls.wrap('patient', { consent: true, email: 'patient@example.com' });
   await expect.poll(async () => (await calls.logOf(id))?.error).toBe('The mail server responded with 451.');
@@ -88,7 +88,7 @@ test('until it is sent the address is sealed; a busy server is tried again, with
   expect((await calls.logOf(id))?.attempts).toBe(3);
 });
 
-test('an address that the server does not know is tried no more, and not by later messages either', async () => {
+test('does not retry an unknown address, and suppresses later messages to it', async () => {
   smtp.mood = 'refuses the address';
   const { id } = await calls.wrap('bounced', { consent: true, email: 'nobody@example.com' });
   await calls.untilState(id, 'failed');
@@ -98,7 +98,7 @@ test('an address that the server does not know is tried no more, and not by late
   expect(smtp.received).toEqual([]);
 });
 
-test('one click ends the messages of a publisher; a look at the link does not', async () => {
+test('ends the messages of a publisher with one click, but not when the link is only opened', async () => {
   const { id } = await calls.wrap('leaver', { consent: true, email: 'leaver@example.com' });
   await calls.untilState(id, 'sent');
   const url = /^list-unsubscribe: <http:\/\/perks\.test([^>]+)>/im.exec(headOf(smtp.received[0]?.raw ?? ''))?.[1] ?? '';
@@ -113,7 +113,7 @@ test('one click ends the messages of a publisher; a look at the link does not', 
   expect((await t.app.inject({ method: 'POST', url: `${url.slice(0, -1)}_` })).statusCode).toBe(400);
 });
 
-test('a name cannot add a header', async () => {
+test('does not allow a name to inject a header', async () => {
   expect((await calls.settings({ from_name: 'Shop\r\nBcc: all@example.com' })).statusCode).toBe(400);
   await t.pool.query("update perk_message_settings set from_name = E'Shop\\r\\nBcc: all@example.com'");
   const { id } = await calls.wrap('header', { consent: true, email: 'header@example.com' });
@@ -125,7 +125,7 @@ test('a name cannot add a header', async () => {
 test.each([
   ['de', 'ltr', 'Ihr Vorteil'],
   ['ar', 'rtl', 'ميزتك'],
-])('in %s it reads in the language of the user', async (language, direction, title) => {
+])("in %s the message uses the user's language", async (language, direction, title) => {
   const { id } = await calls.wrap(`speaker of ${language}`, {
     consent: true,
     email: `${language}@example.com`,
@@ -137,7 +137,7 @@ test.each([
   expect(rich).toContain(title);
 });
 
-test('a message that waits is gone with its user', async () => {
+test('deletes a pending message when its user is erased', async () => {
   smtp.mood = 'is busy';
   const { id } = await calls.wrap('erased-reader', { consent: true, email: 'erased@example.com' });
   await expect.poll(async () => (await calls.logOf(id))?.attempts).toBe(1);

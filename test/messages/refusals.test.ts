@@ -58,7 +58,7 @@ test.each([
   ['unknown sender', 'MAIL FROM', 550, '5.1.1 User unknown', 'sender'],
   ['authentication of the domain', 'DATA', 550, '5.7.26 Unauthenticated email is not accepted', 'sender'],
 ] as const)(
-  'a refusal because of the %s keeps the message and suppresses nobody',
+  'a refusal because of the %s keeps the message and suppresses no address',
   async (_kind, at, code, text, refusal) => {
     smtp.refusal = { at, code, text };
     const { id, email, message } = await refusedMessage();
@@ -77,7 +77,7 @@ test.each([
   ['RCPT TO', '5.1.1 User unknown in local recipient table'],
   ['DATA', "delivery error: dd This user doesn't have a yahoo.com account"],
 ] as const)(
-  'a mailbox that does not exist suppresses its reader, also where the server says so after %s',
+  'suppresses an address whose mailbox does not exist, even if the server reports it after %s',
   async (at, text) => {
     smtp.refusal = { at, code: 550, text };
     const { id, email, message } = await refusedMessage();
@@ -87,7 +87,7 @@ test.each([
   },
 );
 
-test('messages that a relay refuses are told of once, and all sent again when it is mended', async () => {
+test('reports messages that a relay refuses once, and resends all of them when the relay works again', async () => {
   const alerts = async (): Promise<string[]> => {
     await checkLasting({ pool: t.pool, now: () => t.clock.ms }, messageCheck);
     const { rows } = await t.pool.query(
@@ -116,7 +116,7 @@ test('messages that a relay refuses are told of once, and all sent again when it
   expect(await alerts()).toEqual(['content 554 5.7.1 over']);
 });
 
-test('a temporary refusal is told of only when it lasts', async () => {
+test('reports a temporary refusal only if it persists', async () => {
   smtp.refusal = { at: 'RCPT TO', code: 451, text: '4.7.1 Greylisted, try again later' };
   const { id } = await refusedMessage();
   const open = async (): Promise<number> => {

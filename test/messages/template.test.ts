@@ -41,7 +41,7 @@ const looks = (['en', 'ar'] as const).flatMap((language) =>
   ([320, 600] as const).flatMap((width) => (['light', 'dark'] as const).map((scheme) => ({ language, width, scheme }))),
 );
 
-test.each(looks)('mails in $language at $width px, $scheme: all of it can be seen and read', async (look) => {
+test.each(looks)('e-mails in $language at $width px ($scheme) are fully visible and readable', async (look) => {
   const { language, width, scheme } = look;
   const context = await newContext(browser, { viewport: { width, height: 900 }, colorScheme: scheme });
   const page = await context.newPage();
@@ -67,7 +67,7 @@ test.each(looks)('mails in $language at $width px, $scheme: all of it can be see
   await context.close();
 });
 
-test('a mail of ten perks stays below 100 kB, in one line of a subject, with a text part', () => {
+test('an e-mail with ten perks is under 100 kB and has a one-line subject and a text part', () => {
   const many = Array.from({ length: 10 }, () => perk);
   const { subject, html, text } = renderMessage({ ...about, perks: many, unsubscribeUrl: 'https://x' });
   expect(html.length + text.length).toBeLessThan(100_000);
@@ -77,7 +77,7 @@ test('a mail of ten perks stays below 100 kB, in one line of a subject, with a t
   expect(html).toContain('Tidewander &lt;Stays&gt;');
 });
 
-test('a code is valid until the last day on which it is, by the calendar of the publisher', () => {
+test("shows the last valid day of a code in the publisher's time zone", () => {
   const untilOf = (expires_at: string, timeZone: string): string => {
     const { text, html } = renderMessage({
       ...about,

@@ -37,7 +37,7 @@ const linkIn = (raw: string, path: string): string =>
   new RegExp(`http://perks\\.test(/messages/${path}\\?t=[\\w-]+)`).exec(partOf(raw, 'text/plain'))?.[1] ?? '';
 const post = (url: string) => t.app.inject({ method: 'POST', url, headers: { 'content-type': 'text/plain' } });
 
-test('with double opt-in an address gets one question, and its messages once its owner has answered', async () => {
+test('with double opt-in, asks each address once and sends its messages after confirmation', async () => {
   await calls.settings({ double_opt_in: true });
   const sessions = [];
   for (const user of ['asked-1', 'asked-2']) {
@@ -59,7 +59,7 @@ test('with double opt-in an address gets one question, and its messages once its
   expect((await post(url.replace('confirm', 'unsubscribe'))).statusCode).toBe(400);
 });
 
-test('an own mailer gets what would be sent as a webhook, without any address', async () => {
+test("sends the message to the publisher's own mailer as a webhook without any address", async () => {
   await calls.settings({ delivery: 'webhook' });
   const { id: lonely } = await calls.wrap('own-0', { consent: true });
   await expect
@@ -93,7 +93,7 @@ test('an own mailer gets what would be sent as a webhook, without any address', 
   expect(smtp.received).toEqual([]);
 });
 
-test('who saves an offer with consent is reminded of it once, before it ends', async () => {
+test('reminds users who saved an offer with consent once, before the offer ends', async () => {
   await calls.settings({ reminder_hours: 1 });
   const offer = await showOneTo(t, 'saver-1');
   const endsAtMs = t.clock.ms + 2 * hourMs;
@@ -116,7 +116,7 @@ test('who saves an offer with consent is reminded of it once, before it ends', a
   expect(partOf(smtp.received[0]?.raw ?? '', 'text/plain')).toContain('Valid until');
 });
 
-test('the reminder comes before the code of the user ends, whenever it was given', async () => {
+test("sends the reminder before the user's code expires, whenever the code was assigned", async () => {
   await calls.settings({ reminder_hours: 1 });
   const usp = uspCalls(t);
   const coupons = couponCalls(t);
@@ -147,7 +147,7 @@ test('the reminder comes before the code of the user ends, whenever it was given
   await coupons.removePool(first.id);
 });
 
-test('there is no reminder of an offer that was removed from the wallet, or when none was asked for', async () => {
+test('sends no reminder for an offer that was removed from the wallet, or without a request for one', async () => {
   await calls.settings({ reminder_hours: 1 });
   const [kept, plain] = [await showOneTo(t, 'saver-2'), await showOneTo(t, 'saver-3')];
   for (const { campaign_id: id } of [kept, plain]) await setEnd(id, t.clock.ms + 2 * hourMs);
@@ -164,7 +164,7 @@ test('there is no reminder of an offer that was removed from the wallet, or when
   expect(smtp.received).toEqual([]);
 });
 
-test('a sender that the mail server refuses suppresses no reader; what failed can be sent again', async () => {
+test('suppresses no address when the mail server refuses the sender, and can resend failed messages', async () => {
   smtp.mood = 'refuses the sender';
   const { id } = await calls.wrap('relay', consented('relay@example.com'));
   await expect.poll(async () => (await calls.logOf(id))?.attempts).toBe(1);
@@ -176,7 +176,7 @@ test('a sender that the mail server refuses suppresses no reader; what failed ca
   expect((await calls.call('POST', `/${message}/retry`)).statusCode).toBe(404);
 });
 
-test('suppressed addresses are looked up, added and lifted by their text, of which only a hash is kept', async () => {
+test('looks up, adds and lifts suppressed addresses, but stores only their hashes', async () => {
   const email = 'Listed@Example.com';
   const look = async () => (await calls.call('POST', '/suppressions/check', { email })).json().data;
   expect(await look()).toEqual({ suppressed: false, reason: null, since: null });
@@ -193,7 +193,7 @@ test('suppressed addresses are looked up, added and lifted by their text, of whi
   expect((await calls.call('GET', '/suppressions')).json().data.added).toBe(0);
 });
 
-test('an address gets exactly twenty messages a day, also of 64 calls at once and from several processes', async () => {
+test('limits an address to 20 messages a day, even for 64 concurrent calls in several processes', async () => {
   const others = await Promise.all([1, 2].map(() => startTestJobs(t, 'perk messages')));
   const wraps = await Promise.all(Array.from({ length: 64 }, () => calls.wrap('many', consented('many@example.com'))));
   const states = async (): Promise<Record<string, number>> => {
@@ -212,7 +212,7 @@ test('an address gets exactly twenty messages a day, also of 64 calls at once an
   await calls.untilState(id, 'sent');
 });
 
-test('a message that the mail server does not take gives its place of the day back', async () => {
+test('does not count messages that the mail server defers against the daily limit', async () => {
   smtp.mood = 'is busy';
   const busy = await Promise.all(Array.from({ length: 20 }, () => calls.wrap('back', consented('back@example.com'))));
   for (const { id } of busy) await expect.poll(async () => (await calls.logOf(id))?.error).toMatch(/451/);
@@ -224,7 +224,7 @@ test('a message that the mail server does not take gives its place of the day ba
   expect(smtp.received.filter(({ to }) => to === 'back@example.com')).toHaveLength(20);
 });
 
-test('the confirmation of an address is forgotten with its user', async () => {
+test('deletes the confirmation of an address when its user is erased', async () => {
   await calls.settings({ double_opt_in: true });
   const { id } = await calls.wrap('forgotten', consented('forgotten@example.com'));
   await calls.untilState(id, 'unconfirmed');
@@ -234,14 +234,14 @@ test('the confirmation of an address is forgotten with its user', async () => {
   expect(await count()).toBe(before - 1);
 });
 
-test('the preview is the mail in the colours of the publisher and in any language', async () => {
+test("previews the e-mail in the publisher's colours and in any language", async () => {
   const answer = await calls.call('GET', '/preview?language=ar');
   expect(answer.json().data).toMatchObject({ language: 'ar', subject: expect.stringContaining('مزاياك') });
   expect(answer.json().data.html).toContain('dir="rtl"');
 });
 
 // This test comes last, because no further sessions can be stored once the clock is this far ahead.
-test('a question that nobody answers ends after a week, and the address with it', async () => {
+test('drops an unanswered confirmation request and its address after a week', async () => {
   await calls.settings({ double_opt_in: true });
   const { id } = await calls.wrap('silent', consented('silent@example.com'));
   await calls.untilState(id, 'unconfirmed');

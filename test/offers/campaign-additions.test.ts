@@ -25,7 +25,7 @@ const dayBudget = { metric: 'budget', per: 'day', limit: 99 };
 
 type CampaignUsage = { id: number; usage: unknown };
 
-test('responses with a campaign contain the spent, reserved, unbilled and planned amounts of each budget', async () => {
+test('campaign responses contain the spent, reserved, unbilled and planned amounts of each budget', async () => {
   await t.pool.query("update campaigns set activated_at = '2026-11-01' where id = 2");
   await use(2, 0, [30e6, 20.5e6, 1.25e6], dayOfNoon);
   const rules = { pacing: 'even', total_caps: [dayBudget] };
@@ -54,7 +54,7 @@ test('responses with a campaign contain the spent, reserved, unbilled and planne
   expect(data.find(({ id }) => id === 1)?.usage).toEqual([]);
 });
 
-test('a campaign can be sent back as received, and its ETag does not change when money is spent', async () => {
+test('accepts a campaign exactly as it was returned, and keeps its ETag when money is spent', async () => {
   const campaign = await me.call('GET', '/campaigns/2');
   await t.pool.query('update campaign_usage set spent_micros = spent_micros + 1e6 where campaign_id = 2');
   const { data } = (await me.call('GET', '/campaigns/2')).body;
@@ -64,7 +64,7 @@ test('a campaign can be sent back as received, and its ETag does not change when
   expect(put.headers.etag).toBe(campaign.headers.etag);
 });
 
-test('metrics have spent, reserved and unbilled money by currency, and budgets by state', async () => {
+test('metrics show spent, reserved and unbilled amounts by currency, and budgets by state', async () => {
   await t.pool.query("update campaigns set payout_currency = 'SEK' where id in (2, 3)");
   await me.call('PATCH', '/campaigns/3', { rules: { total_caps: [{ ...dayBudget, per: 'lifetime', limit: 5 }] } });
   await use(2, 0, [30e6, 20e6, 0], 'lifetime');

@@ -39,7 +39,7 @@ const setBudget = async (limit: number, change: Record<string, unknown> = {}) =>
 
 const stateOf = async () => (await me.call('GET', '/campaigns/2')).body.data.delivery_state;
 
-test('a budget that cannot pay the next event is exhausted, in each kind of campaign', async () => {
+test('a budget that cannot pay for the next event is exhausted in every kind of campaign', async () => {
   const cases = [
     { kind: 'cpa', price: 12, spent: 18, state: 'delivering' },
     { kind: 'cpa', price: 12, spent: 18.000_001, state: 'exhausted' },
@@ -57,7 +57,7 @@ test('a budget that cannot pay the next event is exhausted, in each kind of camp
   }
 });
 
-test('the API, the list, the page and the explanation show the rest and the cost of the next event', async () => {
+test('the API, list, page and explanation show the remaining budget and the cost of the next event', async () => {
   await setBudget(30);
   await setSpent(2, { spent: 24 });
   const { data } = (await me.call('GET', '/campaigns/2')).body;
@@ -82,7 +82,7 @@ test('the API, the list, the page and the explanation show the rest and the cost
   expect(JSON.stringify(explained.body)).toContain('the remaining 6.00 does not cover the next conversion (12.00 EUR)');
 });
 
-test('a list is filtered by delivery state, and rejects an unknown state', async () => {
+test('a list can be filtered by delivery state, and rejects an unknown state', async () => {
   await setBudget(30);
   await setSpent(2, { spent: 24 });
   const idsOf = async (state: string) =>
@@ -101,7 +101,7 @@ test('a list is filtered by delivery state, and rejects an unknown state', async
   expect(refused.status).toBe(400);
 });
 
-test('a campaign has one state, and manual changes take precedence over its budgets', async () => {
+test('a campaign has one state, and manual changes override its budgets', async () => {
   await setBudget(30);
   await setSpent(2, { spent: 24 });
   const at = (ms: number): string => new Date(noon + ms).toISOString();
@@ -124,7 +124,7 @@ test('a campaign has one state, and manual changes take precedence over its budg
   expect(await stateOf()).toBe('delivering');
 });
 
-test('a campaign that is exhausted at one of two publishers is limited, at both exhausted', () => {
+test('a campaign that is exhausted at one of two publishers is limited, and exhausted at both', () => {
   const standing: Standing = {
     publisherId: 1,
     metric: 'budget',
@@ -146,7 +146,7 @@ test('a campaign that is exhausted at one of two publishers is limited, at both 
   expect(deliveryStateOf(status, [{ ...open, spent: 5, planned: 2 }], noon)).toBe('limited');
 });
 
-test('campaign.budget_reached is sent once per period when the rest does not pay for the next event', async () => {
+test('campaign.budget_reached is sent once per period when the rest cannot pay for the next event', async () => {
   const rules = { total_caps: [{ metric: 'budget', per: 'day', limit: 30 }] };
   await setBudget(30, { rules });
   const day = (at: number): string => periodName('day', 'UTC', at);
@@ -185,7 +185,7 @@ test('campaign.budget_reached is sent once per period when the rest does not pay
   });
 });
 
-test('a budget smaller than one event is exhausted from the start, unless the campaign does not run', async () => {
+test('a budget smaller than one event is exhausted from the start if the campaign is running', async () => {
   await t.pool.query('delete from operational_events');
   await setBudget(5);
   await setSpent(2, { spent: 0 });

@@ -9,12 +9,12 @@ const noBreak = '\u00a0';
 const marks = ['!', '?', ';', ':', '»', '%', '€'];
 const cases = [blank, narrow, noBreak].flatMap((space) => marks.map((mark) => [space, mark] as const));
 
-test.each(cases)('the author’s blank %j before %s stays, with a value', (space, mark) => {
+test.each(cases)("the author's space %j before %s is kept with a value", (space, mark) => {
   expect(fillText(`Bonjour {{name}}${space}${mark}`, { name: 'Zoé' })).toBe(`Bonjour Zoé${space}${mark}`);
   expect(fillText(`« Bonjour${space}${mark} » {{name}}`, { name: 'Zoé' })).toBe(`« Bonjour${space}${mark} » Zoé`);
 });
 
-test.each(cases)('the author’s blank %j before %s stays where nothing is missing next to it', (space, mark) => {
+test.each(cases)("the author's space %j before %s is kept if nothing next to it is missing", (space, mark) => {
   expect(fillText(`{{name}} prix${space}${mark} oui`, {})).toBe(`prix${space}${mark} oui`);
 });
 
@@ -32,11 +32,11 @@ test.each([
   [`Cadeau «${noBreak}{{name}}${noBreak}»`, `Cadeau «${noBreak}»`],
   ['{{name}} : un cadeau', ': un cadeau'],
   ['Un cadeau pour {{name}}', 'Un cadeau pour'],
-])('%s without the value is %s', (text, filled) => {
+])('%s without a value becomes %s', (text, filled) => {
   expect(fillText(text, {})).toBe(filled);
 });
 
-test('a text without macros, or with all its values, keeps every blank', () => {
+test('a text without macros, or with all values, keeps every space', () => {
   const text = `  Déjà ${narrow}!  Vraiment${noBreak}?  «${noBreak}Oui${noBreak}»  `;
   expect(fillText(text, {})).toBe(text);
   expect(fillText(`${text}{{name}}`, { name: 'Zoé' })).toBe(`${text}Zoé`);

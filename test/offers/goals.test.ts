@@ -32,7 +32,7 @@ async function show(pubUserId: string) {
 
 const deliveryOf = async () => (await me.call('GET', `/campaigns/${id}`)).body.data.delivery;
 
-test('a campaign behind its goal is shown first; deliveries count once, from when it is set', async () => {
+test('a campaign behind its goal is shown first, and each delivery since the goal was set counts once', async () => {
   const before = await show('ann');
   await call(t, before.pixel);
   const { offers } = await fetchOffers(t, { pub_user_id: 'bob', ua: browser });
@@ -53,7 +53,7 @@ test('a campaign behind its goal is shown first; deliveries count once, from whe
   expect(await deliveryOf()).toMatchObject({ percent: 1, expected: 100, delivered: 1, on_track: false });
 });
 
-test('another count or date continues a goal, and another metric restarts it; no goal counts nothing', async () => {
+test('a new count or date continues a goal, and a new metric restarts it', async () => {
   await me.call('PATCH', `/campaigns/${id}`, { goal: { ...goal, count: 2000 } });
   expect(await deliveryOf()).toMatchObject({ expected: 200, delivered: 1 });
   await me.call('PATCH', `/campaigns/${id}`, { goal: { ...goal, metric: 'clicks' } });
@@ -76,7 +76,7 @@ test('an invalid goal is rejected with the names of its fields', async () => {
   expect(await refused(7)).toEqual(['/goal']);
 });
 
-test('an unreachable goal causes a warning with what is possible; so does one that is over', async () => {
+test('a goal that is unreachable or over causes a warning with what is possible', async () => {
   const warnings = async (newGoal: object) =>
     (await me.call('PATCH', `/campaigns/${id}`, { goal: newGoal })).body.warnings as unknown as { path: string }[];
   const [impossible] = await warnings({ ...goal, count: 50_000_000 });
@@ -108,7 +108,7 @@ test('the page and the list show the state of the goal', async () => {
 const costs = { targeting: 0.4, frequency_cap: 0.3, pacing: 0.2, hours: 0.04, conditions: 0.01 };
 const heldBackBy = Object.entries(costs).map(([rule, share]) => ({ rule, share }));
 
-test('for a goal that is behind, but not for others, page and responses show the cost of each rule', async () => {
+test('the page and responses show the cost of each rule only for a goal that is behind', async () => {
   nowMs = startMs + hours(8);
   const decided = Object.entries({ ...costs, shown: 0.05 }).map(([outcome, share]) => ({
     publisherId: t.publisher.id,
@@ -135,7 +135,7 @@ test('for a goal that is behind, but not for others, page and responses show the
   await me.call('PATCH', `/campaigns/${id}`, { goal });
 });
 
-test('a goal that falls behind raises an event once a day, with its reasons; metrics have every goal', async () => {
+test('a goal that falls behind raises one event a day with its reasons, and appears in the metrics', async () => {
   const raise = () => raiseCampaignEvents({ ...t.deps, now: () => nowMs });
   await raise();
   await raise();
@@ -165,7 +165,7 @@ test('a goal that falls behind raises an event once a day, with its reasons; met
   expect(page).toContain(`perkwire_goal_percent{campaign="${id}"} ${percent}`);
 });
 
-test('a goal is set and cleared in the form of its campaign', async () => {
+test('a goal can be set and cleared in the form of its campaign', async () => {
   const editor = await signInAs(t, 'manager');
   const path = `/dashboard/p/${t.publisher.id}/campaigns/${id}`;
   const save = async (fields: Record<string, string>) => {

@@ -73,7 +73,7 @@ describe('a macro', () => {
     for (const field of fields) expect(filled[field]).toBe(`Ada ${field}`);
   });
 
-  test('leaves copy without macros exactly as it is', () => {
+  test('leaves copy without macros unchanged', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         fc.pre(!text.includes('{{'));
@@ -96,7 +96,7 @@ describe('a filled text', () => {
   );
   const value = fc.string({ unit: character, maxLength: 512 }).map((text) => text.toWellFormed());
 
-  test('is within the limit of its field, without a split entity or character, for any value', () => {
+  test('stays within its field limit for any value without splitting an entity or character', () => {
     fc.assert(
       fc.property(template, value, value, (text, a, b) => {
         const filled = fillCopy(copyWith(Object.fromEntries(fields.map((field) => [field, text]))), { a, b });
@@ -110,7 +110,7 @@ describe('a filled text', () => {
     );
   });
 
-  test('is cut before an entity that would not fit, at every place the limit can fall', () => {
+  test('is cut before an entity that would not fit, wherever the limit falls', () => {
     for (const [sign, entity] of [
       ['&', '&amp;'],
       ["'", '&#39;'],
@@ -126,7 +126,7 @@ describe('a filled text', () => {
     }
   });
 
-  test('is cut before a character of two units that would not fit', () => {
+  test('is cut before a two-unit character that would not fit', () => {
     expect(fillCopy(copyWith({ ctaYes: '{{x}}' }), { x: `${'x'.repeat(24)}😀` }).ctaYes).toBe('x'.repeat(24));
     expect(fillCopy(copyWith({ ctaYes: '{{x}}' }), { x: `${'x'.repeat(23)}😀😀` }).ctaYes).toBe(`${'x'.repeat(23)}😀`);
   });
@@ -137,7 +137,7 @@ describe('a filled text', () => {
   });
 });
 
-describe('the value of a macro', () => {
+describe('a macro value', () => {
   const body = {
     placement: 'Order Review',
     ua: 'Browser/1',
@@ -161,7 +161,7 @@ describe('the value of a macro', () => {
     gpc: false,
   });
 
-  test('is a custom attribute or a non-identifying field of the request', () => {
+  test('is a custom attribute or a non-identifying request field', () => {
     const names = ['first_name', 'basket', 'placement', 'country', 'pub_user_id', 'ua', 'unknown'];
     expect(macroValuesOf(request, names)).toEqual({
       first_name: 'Ada',
@@ -173,7 +173,7 @@ describe('the value of a macro', () => {
     });
   });
 
-  test('is never an address, a fingerprint or a key', () => {
+  test('is never an IP address, a fingerprint or a key', () => {
     const names = [
       'ip',
       'key',
@@ -194,14 +194,14 @@ describe('the value of a macro', () => {
   });
 });
 
-test('the names of all macros of a copy are found, each once', () => {
+test('the macro names of a copy are listed once each', () => {
   const copy = copyWith({ title: '{{a}} {{b|x}}', ctaYes: '{{ a }}', miniText: '{{c' });
   expect(macroNames(copy)).toEqual(new Set(['a', 'b']));
   expect(hasMacros(copy)).toBe(true);
   expect(hasMacros(copyWith({ title: 'a } b' }))).toBe(false);
 });
 
-test('escaped text has none of the characters that end a text or an attribute', () => {
+test('escaped text contains no character that can end a text or an attribute', () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       expect(escapeHtml(text)).not.toMatch(/[<>"']|&(?!(amp|lt|gt|quot|#39);)/);

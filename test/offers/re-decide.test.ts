@@ -94,7 +94,7 @@ async function takeNewVersion(learn: () => Promise<unknown>): Promise<void> {
 
 describe('a stored decision', () => {
   // Long timeout: 1,000 decisions are made and replayed.
-  test('is identical when it is made again: 1,000 of all kinds, with many versions of the model', {
+  test('is identical when it is repeated, for 1,000 decisions of all kinds and many model versions', {
     timeout: timeLimit(240_000),
   }, async () => {
     for (const key of ['vip', 'lapsed']) {
@@ -168,7 +168,7 @@ describe('a stored decision', () => {
     expect(stateCounts[0].count).toBeLessThan(20);
   });
 
-  test('is not identical when a stored score differs by 1e-9', async () => {
+  test('is not identical if a stored score differs by 1e-9', async () => {
     const { session_id } = await fetchOffers({});
     const changed = `jsonb_set(decision::jsonb, '{2,0}', to_jsonb((decision::jsonb -> 2 ->> 0)::float8 + 1e-9))::text`;
     await t.pool.query(`update sessions set decision = ${changed} where id = $1`, [session_id]);

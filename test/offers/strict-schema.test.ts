@@ -238,7 +238,7 @@ test('66 responses (3 versions, 11 variants, 2 kinds of key) have every key with
   expect(answers.flatMap((response) => misfits(response, answer))).toEqual([]);
 });
 
-test('every response of the offerwall and the perkswall has every key with its type', async () => {
+test('every offerwall and perkswall response has every key with its type', async () => {
   for (const path of ['/native/v4/offerwall.json', '/native/v4/perkswall.json', '/native/v2/perkswall.json']) {
     const answers = await answersOf(path);
     expect(answers.filter(({ data }) => data.count > 0).length).toBeGreaterThan(15);
@@ -246,7 +246,7 @@ test('every response of the offerwall and the perkswall has every key with its t
   }
 });
 
-test('the webhook has every key with its type, with all, one and no offer selected', async () => {
+test('the webhook has every key with its type for all, one and no selected offers', async () => {
   await t.pool.query('delete from webhook_endpoints');
   const usp = uspCalls(t);
   const put = await t.app.inject({
@@ -271,7 +271,7 @@ test('the webhook has every key with its type, with all, one and no offer select
   }
 });
 
-test('a missing key, or one of another type, would be noticed', async () => {
+test('detects a missing key or a key of another type', async () => {
   const [first] = await answersOf('/native/v4/offers.json');
   const broken = structuredClone(first) as unknown as { data: { settings: Record<string, unknown>; offers: object[] } };
   broken.data.settings.delay = '0';

@@ -192,7 +192,7 @@ describe('the webhook payload', () => {
         walletEnabled: false,
       }),
     ],
-  ])('has every field of the interface with its type, for %s', (_what, offer) => {
+  ])('has every documented field with its type for %s', (_what, offer) => {
     const { body, ...rest } = parse(payloadOf(session, [10], catalogue(offer)));
     expect(rest).toEqual({});
     expectTypes(body, { pub_user_id: 'string', selected: 'integer', session_id: 'string', campaigns: 'array' });
@@ -234,7 +234,7 @@ describe('the webhook payload', () => {
     });
   });
 
-  test('is valid with nothing selected', () => {
+  test('is valid without any selection', () => {
     expect(parse(payloadOf(session, [], context))).toEqual({
       body: { pub_user_id: 'u-1', selected: 0, session_id: session.id, campaigns: [] },
     });
@@ -251,13 +251,13 @@ describe('the webhook payload', () => {
     expect(campaign.click_url).toContain(`1_${session.id}_1_10_1_true`);
   });
 
-  test('carries no QR code and no offerwall URL', () => {
+  test('contains no QR code and no offerwall URL', () => {
     const text = payloadOf(session, [10], context).toString();
     expect(text).not.toContain('qr_code_img');
     expect(text).not.toContain('offerwall_url');
   });
 
-  test('keeps a selected offer that is no longer in the catalogue: its ids, working URLs and empty texts', () => {
+  test('keeps a selected offer that has left the catalogue, with ids, working URLs and empty texts', () => {
     const [gone, current] = parse(payloadOf(session, [10, 20], catalogue(offerOf(2)))).body.campaigns;
     expectTypes(gone, campaignTypes);
     expect(gone).toMatchObject({
@@ -279,7 +279,7 @@ describe('the webhook payload', () => {
     expect(current).toMatchObject({ campaign_id: 20, advertiser_name: 'Advertiser 20' });
   });
 
-  test('lists any selection in the order shown, without offers that were not shown', () => {
+  test('lists any selection in display order, without offers that were not shown', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom<number>(10, 20, 30, 40)), (selected) => {
         const { body } = parse(payloadOf(session, selected, context));

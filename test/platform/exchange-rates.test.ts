@@ -19,25 +19,25 @@ const converted = (micros: bigint, from: string, to: string, day: string): bigin
   return exchange && exchangeMicros(micros, exchange);
 };
 
-test('an amount is converted at the latest rate that is valid on its day', () => {
+test('an amount is converted at the latest rate that is valid on its date', () => {
   expect(converted(1_080_000n, 'USD', 'EUR', '2026-01-31')).toBe(1_000_000n);
   expect(converted(1_250_000n, 'USD', 'EUR', '2026-02-01')).toBe(1_000_000n);
   expect(converted(1_250_000n, 'USD', 'EUR', '2030-01-01')).toBe(1_000_000n);
   expect(exchangeOn(rates, 'USD', 'EUR', '2026-01-31')?.validFrom).toBe('2026-01-01');
 });
 
-test('a missing direction is the inverse, and two currencies without the base are converted through it', () => {
+test('a missing direction is inverted, and other pairs are converted through the base currency', () => {
   expect(converted(1_000_000n, 'EUR', 'USD', '2026-01-10')).toBe(1_080_000n);
   expect(converted(160_000_000n, 'JPY', 'USD', '2026-02-02')).toBe(1_250_000n);
   expect(exchangeOn(rates, 'JPY', 'USD', '2026-02-02')?.validFrom).toBe('2026-02-01');
 });
 
-test('currencies without decimals and with three are converted like all others', () => {
+test('currencies with no or three decimals are converted like all others', () => {
   expect(converted(1_000_000n, 'KWD', 'JPY', '2026-02-02')).toBe(481_203_008n);
   expect(converted(1n, 'JPY', 'KWD', '2026-02-02')).toBe(0n);
 });
 
-test('without a rate on the day nothing is converted; the same currency needs none', () => {
+test('without a rate on the date nothing is converted, unless the currencies are equal', () => {
   expect(converted(1n, 'USD', 'EUR', '2025-12-31')).toBeNull();
   expect(converted(1n, 'JPY', 'EUR', '2026-01-14')).toBeNull();
   expect(converted(1n, 'GBP', 'EUR', '2026-02-02')).toBeNull();
@@ -48,7 +48,7 @@ test('without a rate on the day nothing is converted; the same currency needs no
   });
 });
 
-test('the void of a conversion is converted to exactly the opposite', () => {
+test('a voided conversion is converted to the exact opposite amount', () => {
   const currency = fc.constantFrom('USD', 'EUR', 'JPY', 'KWD');
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 10n ** 15n }), currency, currency, (micros, from, to) => {
@@ -88,7 +88,7 @@ test('rates are positive decimals with at most 12 significant digits', () => {
     expect(parseRate(text), text).toBeNull();
 });
 
-test('the factor of an exchange is a number with at most 12 digits', () => {
+test('an exchange factor is a number with at most 12 digits', () => {
   const exchange = exchangeOn(rates, 'USD', 'EUR', '2026-01-31');
   expect(exchange && exchangeFactor(exchange)).toBe(0.925925925926);
 });

@@ -43,14 +43,14 @@ const cities = () =>
   ]);
 
 describe('the bundled database', () => {
-  test('knows the country of public addresses, in either family and mapped', async () => {
+  test('finds the country of public addresses in both families and in mapped form', async () => {
     const geo = await loadGeo(null, createLogger('silent'));
     for (const address of ['8.8.8.8', '::ffff:8.8.8.8', '2001:4860:4860::8888'])
       expect(geo(address).country).toBe('US');
     expect(geo('8.8.8.8')).toEqual({ ...nowhere, country: 'US' });
   });
 
-  test('has no country for private, reserved and unreadable addresses', async () => {
+  test('has no country for private, reserved and invalid addresses', async () => {
     const geo = await loadGeo(null, createLogger('silent'));
     const odd = [
       '127.0.0.1',
@@ -81,7 +81,7 @@ describe('the bundled database', () => {
   });
 });
 
-describe('a database of cities', () => {
+describe('a city database', () => {
   test('adds region, city, postal code and time zone', async () => {
     const geo = await loadGeo(await stored('city.mmdb', cities()), createLogger('silent'));
     expect(geo('198.41.7.7')).toEqual({
@@ -106,7 +106,7 @@ describe('a file that is', () => {
     expect(warnings).toEqual(['GeoIP database missing; countries are not detected']);
   });
 
-  test('corrupt prevents the start and is named', async () => {
+  test('corrupt prevents the start and is named in the error', async () => {
     const whole = cities();
     const bundled = await readFile(
       createRequire(import.meta.url).resolve('@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb'),

@@ -12,7 +12,7 @@ function createSink() {
   return { lines, destination: { write: (line: string) => void lines.push(JSON.parse(line) as Line) } };
 }
 
-test('in an outage each kind of warning and error has one line a second, with how many it stands for', () => {
+test('each kind of warning and error is logged once per second with its count during an outage', () => {
   const { lines, destination } = createSink();
   const logger = createLogger('info', destination);
   for (let second = 0; second < 3; second += 1) {
@@ -31,7 +31,7 @@ test('in an outage each kind of warning and error has one line a second, with ho
   expect(lines).toHaveLength(9);
 });
 
-test('kinds differ by level, message, job, part and error, and each has its first line at once', () => {
+test('kinds differ by level, message, job, part and error, and each is first logged immediately', () => {
   const { lines, destination } = createSink();
   const logger = createLogger('info', destination);
   logger.warn({}, 'one');
@@ -43,7 +43,7 @@ test('kinds differ by level, message, job, part and error, and each has its firs
   expect(lines).toHaveLength(9);
 });
 
-test('lines below a warning are all written, and before the last words of a process all that is held back', () => {
+test('lines below warning level are never suppressed, and held lines are written before a fatal one', () => {
   const { lines, destination } = createSink();
   const logger = createLogger('info', destination);
   for (let index = 0; index < 50; index += 1) logger.info({}, 'request refused');
@@ -57,7 +57,7 @@ test('lines below a warning are all written, and before the last words of a proc
   ]);
 });
 
-test('what is held back is written when the process ends', () => {
+test('held lines are written when the process ends', () => {
   const written: string[] = [];
   const limit = limitFloods({ write: (line) => void written.push(line) });
   for (let index = 0; index < 3; index += 1) limit.write('{"level":50,"msg":"failed"}\n');

@@ -112,8 +112,8 @@ function expectNoSecrets(...more: string[]): void {
   for (const secret of [...Object.values(secrets), ...more]) expect(sink.text()).not.toContain(secret);
 }
 
-describe('at level trace no log line holds a key, a token, a user, an address or a payload', () => {
-  test('of answered requests', async () => {
+describe('log lines at trace level contain no key, token, user, address or payload', () => {
+  test('for successful requests', async () => {
     const answer = await fetchOffers(`api_key=${secrets.key}&loyaltyboost=1&pub_user_id=${secrets.user}`, {
       authorization: `Bearer ${secrets.key}`,
     });
@@ -141,7 +141,7 @@ describe('at level trace no log line holds a key, a token, a user, an address or
     expectNoSecrets(token, token.slice(0, 20));
   });
 
-  test('of refused requests', async () => {
+  test('for rejected requests', async () => {
     const answers = [
       await fetchOffers('api_key=wrong-key-55', { authorization: 'Bearer wrong-key-66' }),
       await fetchOffers(`api_key=${secrets.key}&loyaltyboost=7`),
@@ -167,7 +167,7 @@ describe('at level trace no log line holds a key, a token, a user, an address or
     ['an ampersand for the question mark', `/nowhere&api_key=${secrets.key}`],
     ['a question mark that was encoded', `/nowhere%3Fapi_key=${secrets.key}`],
     ['an absolute address with a user in it', `http://${secrets.key}@host/nowhere`],
-  ])('of addresses put together wrongly: %s', async (_name, url) => {
+  ])('for malformed URLs: %s', async (_name, url) => {
     const { port } = app.server.address() as { port: number };
     await new Promise<void>((resolve, reject) => {
       const socket = connect(port, '127.0.0.1', () =>
@@ -182,7 +182,7 @@ describe('at level trace no log line holds a key, a token, a user, an address or
     expectNoSecrets();
   });
 
-  test('of failures', async () => {
+  test('for failures', async () => {
     const headers = { authorization: `Bearer ${secrets.key}`, 'user-agent': secrets.agent };
     const answer = await app.inject({
       url: `/test/broken?api_key=${secrets.key}&pub_user_id=${secrets.user}`,
@@ -200,7 +200,7 @@ describe('at level trace no log line holds a key, a token, a user, an address or
     expectNoSecrets();
   });
 
-  test('of failures in the database, whose messages quote the row', async () => {
+  test('for database failures whose messages quote the row', async () => {
     expect((await app.inject('/test/violation')).statusCode).toBe(500);
     const failure = sink.lines().find((line) => line.msg === 'request failed');
     expect(failure?.err).toMatchObject({ code: '23514', constraint: 'offers_title_check' });
@@ -208,7 +208,7 @@ describe('at level trace no log line holds a key, a token, a user, an address or
   });
 });
 
-describe('a client that leaves without its answer is logged, counted and shown as no failure', () => {
+describe('a client that disconnects before its response does not count as a failure', () => {
   const key = `Authorization: Bearer ${secrets.key}`;
   const half = `Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"placement":`;
   test.each([
@@ -237,7 +237,7 @@ describe('a client that leaves without its answer is logged, counted and shown a
   });
 });
 
-test('the fields that would carry them are removed even where a log call names them', () => {
+test('sensitive fields are removed even if a log call contains them', () => {
   const logger = createLogger('trace', sink.stream);
   const { key: secret } = secrets;
   logger.info(
@@ -258,7 +258,7 @@ test('the fields that would carry them are removed even where a log call names t
   expect(sink.text()).not.toContain(secret);
 });
 
-test('lines are JSON without host and process id, and below the level nothing is written', () => {
+test('lines are JSON without host and process id, and lines below the log level are not written', () => {
   const logger = createLogger('warn', sink.stream);
   logger.info({}, 'quiet');
   logger.warn({ part: 'x' }, 'loud');
@@ -276,6 +276,6 @@ test.each([
     '/sdk/v4/usp/0190f5c4-1111-7222-8333-944444444444/12/select.json',
   ],
   [`/dashboard/start/${'a-'.repeat(21)}b`, '/dashboard/start/…'],
-])('the address %s is logged as %s', (url, expected) => {
+])('the URL %s is logged as %s', (url, expected) => {
   expect(loggedUrl(url)).toBe(expected);
 });

@@ -8,7 +8,7 @@ import { noun, problem, readProblem, storedProblem, wordProblem } from '../../sr
 const tooLong = problem('tooLong', { max: 2048, length: 3000 });
 const unused = problem('restoreFirst', { problem: problem('notFound', { noun: noun('sequence rule') }) });
 
-test('JSON and text have a problem in English, whoever reads it', () => {
+test("JSON and text contain a problem in English, whatever the reader's language", () => {
   const english = 'The text can have at most 2,048 characters; it has 3,000.';
   inLanguage('de', () => {
     expect(JSON.parse(JSON.stringify({ message: tooLong }))).toEqual({ message: english });
@@ -17,14 +17,14 @@ test('JSON and text have a problem in English, whoever reads it', () => {
   expect(new AppError('invalid_request', { message: tooLong }).message).toBe(english);
 });
 
-test('a page words a problem in the language of its reader', () => {
+test("a page shows a problem in the reader's language", () => {
   expect(inLanguage('de', () => wordProblem(tooLong))).toBe(
     de.apiTexts.tooLong.replace('{max, number}', '2.048').replace('{length, number}', '3.000'),
   );
   expect(wordProblem(tooLong)).toBe(String(tooLong));
 });
 
-test('a problem words the problems and nouns among its values', () => {
+test('a problem also translates the problems and nouns among its values', () => {
   expect(String(unused)).toBe('The sequence rule was not found. Restore it first.');
   expect(inLanguage('de', () => wordProblem(unused))).toContain('Reihenfolgeregel');
 });
@@ -35,33 +35,33 @@ test('forms say "empty" where the API says "null"', () => {
   expect(wordProblem(nullable)).not.toContain('Null');
 });
 
-test('a stored problem is worded when it is read; the text of an earlier release stays', () => {
+test('a stored problem is worded when it is read, and text of an earlier release is kept', () => {
   const stored = storedProblem(tooLong);
   expect(inLanguage('de', () => wordProblem(readProblem(stored)))).toContain('2.048');
   expect(readProblem('no mail server is set')).toBe('no mail server is set');
   expect(readProblem('{"key":"apiTexts.ofAnotherRelease"}')).toBe('apiTexts.ofAnotherRelease');
 });
 
-test('a stored problem has at most 500 characters, or else is text', () => {
+test('a stored problem has at most 500 characters, or else is stored as text', () => {
   const long = problem('verbatim', { text: 'x'.repeat(600) });
   expect(storedProblem(long)).toBe('x'.repeat(600));
 });
 
-test('a sentence is not accepted as a problem', () => {
+test('a plain sentence is not accepted as a problem', () => {
   // @ts-expect-error
   expect(new AppError('invalid_request', { message: 'The value is invalid.' }).code).toBe('invalid_request');
   // @ts-expect-error
   expect(problem('The value is invalid.').key).toContain('apiTexts');
 });
 
-test('every problem has a German text of its own', () => {
+test('every problem has a German text', () => {
   const same = Object.entries(en.apiTexts).filter(
     ([key, text]) => (de.apiTexts as Record<string, string>)[key] === text,
   );
   expect(same.map(([key]) => key)).toEqual(['verbatim']);
 });
 
-test('a problem is a sentence that ends with a punctuation mark', () => {
+test('every problem is a sentence that ends with a punctuation mark', () => {
   const fragments = Object.values(en.apiTexts).filter((text) => !/([.?]|\{\w+\})$/.test(text));
   expect(fragments).toEqual([]);
 });

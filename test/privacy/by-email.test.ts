@@ -35,7 +35,7 @@ const audiencesOf = async (body: object, key?: string): Promise<string[]> =>
 test.each([
   ['the address', { email: ' Ada@Shop.Example' }, 'email'],
   ['the hash', { email_sha256: sha256('ada@shop.example').toUpperCase() }, 'email_sha256'],
-])('a person who is in an audience by e-mail hash only is exported and erased by %s', async (_by, named, kind) => {
+])('a person known only by an e-mail hash in an audience is exported and erased by %s', async (_by, named, kind) => {
   await join('ada@shop.example', 'bea@shop.example');
   expect(await audiencesOf(named)).toEqual(['readers']);
   expect(await audiencesOf({ email: 'nobody@shop.example' })).toEqual([]);
@@ -49,7 +49,7 @@ test.each([
   expect(rows.map(({ changes }) => changes).join()).toContain(`"${kind}"`);
 });
 
-test('neither the address nor its hash is kept anywhere, nor logged, after an erasure', async () => {
+test('an erasure leaves neither the address nor its hash in the database or the log', async () => {
   await join('cleo@shop.example');
   await askExport(t, { email: 'cleo@shop.example' });
   await askExport(t, { email: 'cleo@shop.example, other@shop.example' });
@@ -61,7 +61,7 @@ test('neither the address nor its hash is kept anywhere, nor logged, after an er
   }
 });
 
-test('mails with perks to the address are in its export and its erasure, and those to others stay', async () => {
+test('messages to the address are exported and erased, and messages to others are kept', async () => {
   const readerKeys = createReaderKeys(t.deps.config);
   const mail = async (email: string): Promise<void> => {
     const [{ addressKey }] = readerKeys(t.publisher.id, { email });
@@ -82,7 +82,7 @@ test('mails with perks to the address are in its export and its erasure, and tho
   expect([await mails('ella@shop.example'), await mails('fay@shop.example')]).toEqual([0, 1]);
 });
 
-test('a domain in Unicode and in Punycode is the same address', async () => {
+test('a domain in Unicode and in Punycode counts as the same address', async () => {
   await join('ada@bücher.example');
   expect(await audiencesOf({ email: 'ada@xn--bcher-kva.example' })).toEqual(['readers']);
 });
@@ -96,7 +96,7 @@ test('another publisher finds and erases nothing by the same address', async () 
   expect(await audiencesOf({ email: 'dora@shop.example' })).toEqual(['readers']);
 });
 
-test('unreadable and several identifiers are refused, without quoting them', async () => {
+test('invalid and multiple identifiers are rejected without being quoted', async () => {
   const details = async (body: object) => {
     const answer = await askExport(t, body);
     expect(answer.body).not.toContain('dora');
@@ -121,7 +121,7 @@ test.each([
   ['PATCH', '/users/zanzibar-7', {}, 405],
   ['POST', '/users/zanzibar-7/attributes', {}, 404],
   ['GET', '/users/zanzibar-7%00', undefined, 400],
-] as const)('the user of a refused %s %s is not logged', async (method, path, payload, status) => {
+] as const)('the user of a rejected %s %s is not logged', async (method, path, payload, status) => {
   const key = status === 403 ? t.publisher.sdkId : t.publisher.key;
   logged.length = 0;
   const answer = await t.app.inject({

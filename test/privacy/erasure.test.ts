@@ -26,7 +26,7 @@ afterAll(() => t.close());
 const sessionOf = async (id: string) => (await t.pool.query('select * from sessions where id = $1', [id])).rows[0];
 
 describe('an erasure by pub_user_id', () => {
-  test('removes everything that names the user, keeps counts and money, and reports when it is done', async () => {
+  test('removes everything that identifies the user, keeps counts and amounts, and reports completion', async () => {
     const user = { pub_user_id: 'erase-me-17', ad_fp: 'device-17', first_name: 'Rumpelstilzchen', cart: 'c-17' };
     const click = await clickOffer(t, user);
     await track(t, { click_id: click.clickId, payout: '5', txn_id: 'txn-of-17' });
@@ -67,7 +67,7 @@ describe('an erasure by pub_user_id', () => {
     ]);
   });
 
-  test('erases unnamed sessions of the same devices, and keeps those of other users on them', async () => {
+  test('erases anonymous sessions on the same devices, but not those of other users', async () => {
     const nameless = await fetchOffers(t, { ad_fp: 'shared', colour: 'teal' });
     const own = await fetchOffers(t, { ad_fp: 'shared', pub_user_id: 'first' });
     const elsewhere = await fetchOffers(t, { ad_fp: 'another', pub_user_id: 'first' });
@@ -78,14 +78,14 @@ describe('an erasure by pub_user_id', () => {
     expect(await sessionOf(others.sessionId)).toMatchObject({ pub_user_id: 'second', erased_at: null });
   });
 
-  test('erases a user with more sessions than one transaction takes', async () => {
+  test('erases a user with more sessions than fit into one transaction', async () => {
     await Promise.all(Array.from({ length: 450 }, () => fetchOffers(t, { pub_user_id: 'frequent' })));
     expect((await erase(t, { pub_user_id: 'frequent' })).data.erased.sessions).toBe(450);
     expect(await tablesWith(t, 'frequent')).toEqual([]);
   });
 });
 
-test('publishers are served in turn: an erasure does not wait for many erasures of another publisher', async () => {
+test("publishers take turns, so that an erasure does not wait for another publisher's backlog", async () => {
   for (let user = 0; user < 20; user += 1) await askErasure(t, { pub_user_id: `of many ${user}` });
   t.clock.ms += 1000;
   const { publisher: other } = await addPublisher(t);
@@ -98,7 +98,7 @@ test('publishers are served in turn: an erasure does not wait for many erasures 
   expect((await t.pool.query('select 1 from erasures where finished_at is null')).rows).toEqual([]);
 });
 
-test('erasures are listed by page, the newest first', async () => {
+test('erasures are listed in pages, newest first', async () => {
   const asked: string[] = [];
   for (const user of ['a', 'b', 'c']) {
     asked.unshift((await askErasure(t, { pub_user_id: `listed ${user}` })).json().data.id);
@@ -113,7 +113,7 @@ test('erasures are listed by page, the newest first', async () => {
     expect((await page(`&limit=${limit}`)).error.code).toBe('invalid_request');
 });
 
-test('an erasure by ad_fp takes the device’s sessions and what was saved from them', async () => {
+test('an erasure by ad_fp covers the sessions of the device and the offers saved from them', async () => {
   const onDevice = await showOffer(t, { ad_fp: 'phone-1', pub_user_id: 'owner-1' });
   const elsewhere = await showOffer(t, { ad_fp: 'laptop-1', pub_user_id: 'owner-1' });
   await save(t, onDevice);
@@ -122,7 +122,7 @@ test('an erasure by ad_fp takes the device’s sessions and what was saved from 
   expect(await sessionOf(elsewhere.sessionId)).toMatchObject({ pub_user_id: 'owner-1' });
 });
 
-test('an erasure renews its lease after each piece of any number of webhooks', async () => {
+test('an erasure renews its lease after each batch of any number of webhooks', async () => {
   const delivery = {
     publisherId: t.publisher.id,
     event: 'conversion',
@@ -151,7 +151,7 @@ test('an erasure renews its lease after each piece of any number of webhooks', a
   expect(pieces.filter((count) => count > 0)).toEqual([200, 200, 50]);
 });
 
-test('pending webhooks of the user fail and are never sent, so that counts stay reconciled', async () => {
+test('pending webhooks of the user fail and are never sent, and the counts stay reconciled', async () => {
   const shown = await showOffer(t, { pub_user_id: 'awaited-77' });
   const delivery = {
     publisherId: t.publisher.id,
@@ -198,7 +198,7 @@ test('pending webhooks of the user fail and are never sent, so that counts stay 
 });
 
 describe('after an erasure', () => {
-  test('late beacons, saves and conversions of old sessions do not bring the user back', async () => {
+  test('late beacons, saves and conversions of old sessions do not restore the user', async () => {
     const shown = await showOffer(t, { pub_user_id: 'late-user', ad_fp: 'late-device' });
     const click = await clickOffer(t, { pub_user_id: 'late-user', ad_fp: 'late-device', note: 'late-note' });
     await erase(t, { pub_user_id: 'late-user' });
@@ -228,7 +228,7 @@ describe('after an erasure', () => {
     expect(wrap.statusCode).toBeGreaterThanOrEqual(400);
   });
 
-  test('the user may start again: later sessions stay', async () => {
+  test('the user may start again, and later sessions are kept', async () => {
     const old = await showOffer(t, { pub_user_id: 'returns' });
     await save(t, old);
     const { id } = (await askErasure(t, { pub_user_id: 'returns' })).json().data;
@@ -251,7 +251,7 @@ describe('after an erasure', () => {
     );
   });
 
-  test('rows that requests in flight wrote after the first sweep are erased by the second', async () => {
+  test('the second sweep erases rows that in-flight requests wrote after the first one', async () => {
     const shown = await showOffer(t, { pub_user_id: 'racing' });
     await askErasure(t, { pub_user_id: 'racing' });
     const lateId = shown.sessionId;
@@ -273,7 +273,7 @@ describe('after an erasure', () => {
 });
 
 test.each(['pub_user_id', 'ad_fp'] as const)(
-  'by %s, the second sweep erases rows that requests in flight wrote for a session that the first has emptied',
+  'by %s, the second sweep erases rows from in-flight requests for a session that was emptied',
   async (namedBy) => {
     const user = {
       pub_user_id: `under way ${namedBy}`,
@@ -317,7 +317,7 @@ test.each(['pub_user_id', 'ad_fp'] as const)(
   },
 );
 
-test('an erasure that a worker did not finish is continued by another', async () => {
+test('an erasure that a worker did not finish is continued by another worker', async () => {
   await fetchOffers(t, { pub_user_id: 'halfway' });
   const { id } = (await askErasure(t, { pub_user_id: 'halfway' })).json().data;
   const dying = {
@@ -332,7 +332,7 @@ test('an erasure that a worker did not finish is continued by another', async ()
   expect((await erasureStatus(t, id)).json().data.erased.sessions).toBe(1);
 });
 
-test('an erasure that fails each time keeps no other waiting', async () => {
+test('an erasure that keeps failing does not block others', async () => {
   const broken = (await askErasure(t, { pub_user_id: 'of a lost key' })).json().data;
   await t.pool.query("update erasures set subject_sealed = 'no longer readable' where id = $1", [broken.id]);
   t.clock.ms += 1;
@@ -344,7 +344,7 @@ test('an erasure that fails each time keeps no other waiting', async () => {
 });
 
 describe('a request', () => {
-  test('needs the permission, and one name of the user', async () => {
+  test('needs the permission and exactly one user identifier', async () => {
     expect((await askErasure(t, { pub_user_id: 'x' }, t.publisher.sdkId)).statusCode).toBe(403);
     expect((await askErasure(t, { pub_user_id: 'x' }, 'nobody')).statusCode).toBe(401);
     for (const body of [
@@ -358,7 +358,7 @@ describe('a request', () => {
       expect([body, (await askErasure(t, body)).statusCode]).toEqual([body, 400]);
   });
 
-  test('concerns the publisher’s own users only, and shows its own jobs only', async () => {
+  test("covers only the publisher's own users and shows only its own jobs", async () => {
     const other = await addPublisher(t);
     await fetchOffers(other, { pub_user_id: 'same-name' });
     const { id } = (await askErasure(t, { pub_user_id: 'same-name' })).json().data;

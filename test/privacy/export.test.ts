@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('an export has all data stored about a user, and none of others', async () => {
+test('an export contains all stored data of a user and no data of others', async () => {
   const click = await clickOffer(t, { pub_user_id: 'reader', ad_fp: 'reading-lamp', order: 'o-9', first_name: 'Ada' });
   await call(t, click.beacons.no_thanks_click);
   await save(t, click);
@@ -71,7 +71,7 @@ async function repeat({ sessionId, id, campaign_id: campaignId }: SaveableOffer,
   );
 }
 
-test('an export has all of 50,000 events, and all webhooks and outcomes', async () => {
+test('an export contains all of 50,000 events, and all webhooks and outcomes', async () => {
   const shown = await showOneTo(t, 'for years');
   const ids = Array.from({ length: 2500 }, (_, at) => newUuid7(t.clock.ms - at));
   const kinds = Array.from({ length: 20 }, (_, at) => `own:kind_${at}`);
@@ -101,12 +101,12 @@ test('an export has all of 50,000 events, and all webhooks and outcomes', async 
   expect(await readdir(tmpdir())).not.toContainEqual(expect.stringContaining('perkwire-export-'));
 });
 
-test('one export of a publisher runs at a time', async () => {
+test('a publisher can run one export at a time', async () => {
   const answers = await Promise.all([1, 2].map(() => askExport(t, { pub_user_id: 'for years' })));
   expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 429]);
 });
 
-test('an export of an erased user, of an unknown one, or by another publisher is empty', async () => {
+test('an export is empty for an erased or unknown user, or a user of another publisher', async () => {
   await fetchOffers(t, { pub_user_id: 'gone' });
   await erase(t, { pub_user_id: 'gone' });
   const other = await addPublisher(t);

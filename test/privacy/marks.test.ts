@@ -46,7 +46,7 @@ const send = (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) 
 
 type Saveable = ShownOffer & { save_for_later_url: string; title: string };
 
-test('no table and no log line has the address or the fingerprint, nor, after an erasure, the user', async () => {
+test('no table or log line contains the address or fingerprint, nor the user after an erasure', async () => {
   await t.pool.query("update offers set title = 'For {{pub_user_id}} {{note}} {{ip}} {{ad_fp}} {{ua}}'");
   await t.deps.catalog.refresh();
   await addPostbackEndpoint(t, `${hook.url}/{pub_user_id}?note={note}`);

@@ -17,7 +17,7 @@ async function setPublisher(columns: Record<string, string>): Promise<void> {
   await t.deps.catalog.refresh();
 }
 
-test('without a text of the publisher the page says which data is stored, how long, and how to ask', async () => {
+test('the default page states which data is stored, for how long, and how to make a request', async () => {
   await setPublisher({ name: 'Tom & <Jerry>' });
   const answer = await page();
   expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
@@ -35,7 +35,7 @@ const setMessages = (settings: object) =>
     payload: settings,
   });
 
-test('it tells of e-mail addresses, their time and how mails end, where the publisher sends such', async () => {
+test('it explains e-mail storage and unsubscription only if the publisher sends messages', async () => {
   const texts = async (language: keyof typeof languages) => {
     const { body } = await t.app.inject({ url: `/privacy/${t.publisher.sdkId}?language=${language}` });
     const { privacy } = languages[language].texts.endUser;
@@ -53,13 +53,13 @@ test('it tells of e-mail addresses, their time and how mails end, where the publ
   expect(await texts('en')).toEqual([true, true, false]);
 });
 
-test.each(languageTags)('in %s it leaves no placeholder unfilled', async (language) => {
+test.each(languageTags)('in %s it has no unfilled placeholder', async (language) => {
   const { body } = await t.app.inject({ url: `/privacy/${t.publisher.sdkId}?language=${language}` });
   expect(body.slice(body.indexOf('<main>'))).not.toMatch(/[{}]/);
   for (const days of [90, 30, 7]) expect(body).toMatch(new RegExp(`\\b${days}\\b`));
 });
 
-test('the publisher’s own text is shown instead, with its paragraphs and lines', async () => {
+test("the publisher's own text replaces the default, with its paragraphs and line breaks", async () => {
   await setPublisher({ privacy_text: 'We & you.\n\nSecond <3\nline. <script>alert(1)</script>' });
   const { body } = await page();
   expect(body).toContain(
@@ -82,13 +82,16 @@ test.each([
   ['az', 'lang="en" dir="ltr"'],
   ['zh-TW', 'lang="zh-Hant" dir="ltr"'],
   ['it-CH', 'lang="it" dir="ltr"'],
-])('a reader of %s gets the words that are there, in the direction of their script', async (language, attributes) => {
-  const url = `/privacy/${t.publisher.sdkId}`;
-  const [byUrl, byHeader] = await Promise.all([
-    t.app.inject({ url: `${url}?language=${language}` }),
-    t.app.inject({ url, headers: { 'accept-language': `${language}, en;q=0.5` } }),
-  ]);
-  expect(byUrl.body).toContain(`<html ${attributes}>`);
-  // For a reader who also accepts English, the page has the text direction of their preferred language.
-  expect(byHeader.body).toContain(`<html ${attributes}>`);
-});
+])(
+  'a reader of %s gets the available translation in the text direction of its script',
+  async (language, attributes) => {
+    const url = `/privacy/${t.publisher.sdkId}`;
+    const [byUrl, byHeader] = await Promise.all([
+      t.app.inject({ url: `${url}?language=${language}` }),
+      t.app.inject({ url, headers: { 'accept-language': `${language}, en;q=0.5` } }),
+    ]);
+    expect(byUrl.body).toContain(`<html ${attributes}>`);
+    // For a reader who also accepts English, the page has the text direction of their preferred language.
+    expect(byHeader.body).toContain(`<html ${attributes}>`);
+  },
+);

@@ -46,20 +46,23 @@ const decisionOf = async (id: string): Promise<string | null> =>
 test.each([
   ['the address', 'ada@shop.example', { email: ' Ada@Shop.Example' }],
   ['the hash', 'bea@shop.example', { email_sha256: sha256('bea@shop.example') }],
-])('sessions that name a person by e-mail hash only are exported and erased by %s', async (_by, email, named) => {
-  const [first, second] = [await visit(email), await visit(email, { custom_plan: 'gold' })];
-  const other = await visit('other@shop.example');
-  expect((await sessionsOf(named)).sort()).toEqual([first, second].sort());
-  const done = await erase(t, named);
-  expect(done.data).toMatchObject({ status: 'done', erased: { sessions: 2 } });
-  expect([await sessionsOf(named), await decisionOf(first)]).toEqual([[], null]);
-  expect(await decisionOf(other)).toContain('emailKey');
-  // A session after the erasure request is a new visit, and is not erased.
-  const later = await visit(email);
-  expect(await sessionsOf(named)).toEqual([later]);
-});
+])(
+  'sessions that identify a person only by an e-mail hash are exported and erased by %s',
+  async (_by, email, named) => {
+    const [first, second] = [await visit(email), await visit(email, { custom_plan: 'gold' })];
+    const other = await visit('other@shop.example');
+    expect((await sessionsOf(named)).sort()).toEqual([first, second].sort());
+    const done = await erase(t, named);
+    expect(done.data).toMatchObject({ status: 'done', erased: { sessions: 2 } });
+    expect([await sessionsOf(named), await decisionOf(first)]).toEqual([[], null]);
+    expect(await decisionOf(other)).toContain('emailKey');
+    // A session after the erasure request is a new visit, and is not erased.
+    const later = await visit(email);
+    expect(await sessionsOf(named)).toEqual([later]);
+  },
+);
 
-test('a session that names the hash and a user id is found by either', async () => {
+test('a session with an e-mail hash and a user id is found by either', async () => {
   const id = await visit('cleo@shop.example', { pub_user_id: 'cleo-1' });
   expect(await sessionsOf({ email: 'cleo@shop.example' })).toEqual([id]);
   expect(await sessionsOf({ pub_user_id: 'cleo-1' })).toEqual([id]);
@@ -82,7 +85,7 @@ test('another publisher finds and erases no session by the same address', async 
   expect(await sessionsOf({ email: 'ella@shop.example' })).toEqual([id]);
 });
 
-test('values of a fetch cannot pass for the key of an address', async () => {
+test('values of a fetch cannot be mistaken for the key of an address', async () => {
   const userKeys = createUserKeys(t.deps.config.userPepper, t.deps.config.earlierPeppers);
   const [key] = emailKeys(userKeys, t.publisher.id, sha256('fay@shop.example'));
   const text = `"emailKey":"${key}"`;
@@ -97,7 +100,7 @@ test('values of a fetch cannot pass for the key of an address', async () => {
   expect(await sessionsOf({ ad_fp: text })).toEqual([fetched.sessionId]);
 });
 
-test('sessions are found by the index of every partition, those that are created later included', async () => {
+test('sessions are found through an index in every partition, including later ones', async () => {
   const { rows } = await t.pool.query<{ without: number; valid: boolean }>(
     `select count(*) filter (where not exists (
         select from pg_index x join pg_inherits c on c.inhrelid = x.indexrelid

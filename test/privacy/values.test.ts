@@ -20,7 +20,7 @@ async function showOnce(user: string, keys: Record<string, string>): Promise<voi
   await call(t, offers[0]?.pixel as string);
 }
 
-test('an erasure removes attribute values of that user alone from reports, and changes no sum', async () => {
+test('an erasure removes only the attribute values of its user from reports, and changes no sum', async () => {
   await showOnce('shopper-1', { order: 'order-only-of-1', plan: 'gold' });
   await showOnce('shopper-1', { order: 'order-only-of-1', plan: 'gold' });
   await showOnce('shopper-2', { order: 'order-of-2', plan: 'gold' });
@@ -38,7 +38,7 @@ test('an erasure removes attribute values of that user alone from reports, and c
   expect(await byKey('order')).toEqual({ 'order-of-2': one, other: two });
 });
 
-test('erasing a user again, or one with values beyond the daily limit, removes no values of others', async () => {
+test('a repeated erasure, or one beyond the daily limit of values, removes no values of others', async () => {
   const key = 'seat';
   await showOnce('shopper-3', { [key]: 'A1' });
   await rollUpAll(t, t.clock.ms);
@@ -75,7 +75,7 @@ test('an erasure does not raise the daily limit of values for other users', asyn
   expect(await tablesWith(t, 'of shopper')).toEqual([]);
 });
 
-test('an erasure removes values and changes no sum, also while the day is being compacted', async () => {
+test('an erasure changes no sum, even while the day is being compacted', async () => {
   await showOnce('shopper-6', { article: 'article-of-6', zone: 'north' });
   await showOnce('shopper-7', { article: 'article-of-7', zone: 'north' });
   await rollUpAll(t, t.clock.ms);

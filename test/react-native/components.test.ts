@@ -53,7 +53,7 @@ const passTime = (ms: number) => act(async () => void (await vi.advanceTimersByT
 test.each([
   ['checkout', checkoutTemplate],
   ['prefetch', prefetchTemplate],
-])('the page of %s is the one that apps copy', (name, template) => {
+])('the page for %s equals the one that apps copy', (name, template) => {
   expect(template).toBe(readFileSync(new URL(`../../assets/html/${name}.html`, import.meta.url), 'utf8'));
 });
 
@@ -63,7 +63,7 @@ describe('PerkwirePrefetch', () => {
     return { onResult, element: createElement(PerkwirePrefetch, { service, user, onResult, ...props }) };
   };
 
-  test('loads the offers of the user in a hidden web view with storage, at an https origin', async () => {
+  test("loads the user's offers in a hidden web view with storage at an https origin", async () => {
     await render(prefetch().element);
     const { containerStyle, domStorageEnabled, javaScriptEnabled } = webView();
     expect(containerStyle).toEqual({ width: 0, height: 0, flex: 0 });
@@ -80,7 +80,7 @@ describe('PerkwirePrefetch', () => {
     ['ads_found', { offerCount: 3 }, 3],
     ['ads_found', { total: '2' }, 2],
     ['no_ads_found', {}, 0],
-  ])('%s with %j is the result %i, once', async (name, payload, count) => {
+  ])('%s with %j reports the result %i once', async (name, payload, count) => {
     const { onResult, element } = prefetch();
     await render(element);
     await send('unknown_event');
@@ -90,7 +90,7 @@ describe('PerkwirePrefetch', () => {
     expect(onResult.mock.calls).toEqual([[count]]);
   });
 
-  test('without an answer, and where the page cannot be loaded, the result is 0', async () => {
+  test('reports the result 0 without a response, or if the page cannot be loaded', async () => {
     const late = prefetch({ timeoutMs: 500 });
     await render(late.element);
     await passTime(499);
@@ -102,7 +102,7 @@ describe('PerkwirePrefetch', () => {
     expect([late.onResult.mock.calls, failed.onResult.mock.calls]).toEqual([[[0]], [[0]]]);
   });
 
-  test('a rendering with equal props keeps the page; another user gets another, with a result of its own', async () => {
+  test('keeps the page for equal props, and loads a new one with its own result for another user', async () => {
     const { onResult, element } = prefetch();
     await render(element);
     const before = webView().source;
@@ -115,7 +115,7 @@ describe('PerkwirePrefetch', () => {
     expect(onResult.mock.calls).toEqual([[1], [2]]);
   });
 
-  test('the origin of pages is an https origin; anything else is refused', () => {
+  test('accepts only an https origin for its pages', () => {
     expect(originOf(service)).toBe('https://offers.example');
     expect(originOf({ ...service, origin: 'https://Shop.example/' })).toBe('https://shop.example');
     for (const origin of ['http://shop.example', 'about:blank', ''])
@@ -127,7 +127,7 @@ describe('PerkwireOffers', () => {
   const offers = (props: Partial<PerkwireOffersProps> = {}) =>
     createElement(PerkwireOffers, { service, user, ...props });
 
-  test('shows prefetched offers, or those that were passed', async () => {
+  test('shows prefetched offers, or those passed as a prop', async () => {
     await render(offers());
     expect(page().html).toContain('autoLoad: true, prefetch: true');
     await act(async () => webView().onLoadEnd());
@@ -140,7 +140,7 @@ describe('PerkwireOffers', () => {
     expect(injected[0]).toMatch(/^Promise\.resolve\(Ad\.setApiResponse\(.*true;$/s);
   });
 
-  test('another response is shown in a page of its own, also when it comes after its user', async () => {
+  test('shows a new response on a new page, even if it arrives after its user', async () => {
     const load = () => act(async () => webView().onLoadEnd());
     const view = () => root.container.queryAll(({ type }) => type === 'web-view')[0];
     const responseOf = (id: string) => JSON.stringify({ data: { offers: [], session_id: id } });
@@ -158,7 +158,7 @@ describe('PerkwireOffers', () => {
     expect(view()).toBe(shown);
   });
 
-  test('opens a click-out outside of the app once, whichever of event and navigation comes first', async () => {
+  test('opens a click-out outside the app once, whether event or navigation comes first', async () => {
     await render(offers());
     for (const isEventFirst of [true, false]) {
       openedUrls.length = 0;
@@ -172,7 +172,7 @@ describe('PerkwireOffers', () => {
     }
   });
 
-  test('other navigations go on in the web view after a second; frames and the own page at once', async () => {
+  test('delays other navigations in the web view by a second, but not frames or its own page', async () => {
     await render(offers());
     const ask = (url: string, isTopFrame = true) => webView().onShouldStartLoadWithRequest({ url, isTopFrame });
     expect(['about:blank', 'https://offers.example', 'https://offers.example/'].map((url) => ask(url))).toEqual(
@@ -186,7 +186,7 @@ describe('PerkwireOffers', () => {
     expect(ask(terms)).toBe(true);
   });
 
-  test('a navigation that is decided after the unit is gone, or shows another user, is dropped', async () => {
+  test('drops a pending navigation when the unit is removed or shows another user', async () => {
     await render(offers());
     webView().onShouldStartLoadWithRequest({ url: 'https://offers.example/terms', isTopFrame: true });
     await render(offers({ user: { placement: 'cart' } }));
@@ -194,7 +194,7 @@ describe('PerkwireOffers', () => {
     expect(page().html).toContain('"cart"');
   });
 
-  test('URLs of other schemes are not opened; what cannot be opened is an error', async () => {
+  test('opens no URLs of other schemes, and reports a URL that cannot be opened as an error', async () => {
     const onError = vi.fn<NonNullable<PerkwireOffersProps['onError']>>();
     await render(offers({ onError }));
     for (const url of ['javascript:alert(1)', 'tel:1', 7]) await send('url_clicked', { url });
@@ -203,7 +203,7 @@ describe('PerkwireOffers', () => {
     expect(onError.mock.calls).toEqual([[expect.objectContaining({ kind: 'render_error' })]]);
   });
 
-  test('tells of offers, perks, errors, the end, and of every event', async () => {
+  test('reports offers, perks, errors, the end and every event', async () => {
     const called: unknown[] = [];
     const note =
       (name: string) =>
@@ -235,7 +235,7 @@ describe('PerkwireOffers', () => {
     ]);
   });
 
-  test('confirms perks when it is told to, once the offers are there', async () => {
+  test('confirms perks on request once the offers have loaded', async () => {
     await render(offers());
     await render(offers({ confirm: true }));
     expect(injected).toEqual([]);

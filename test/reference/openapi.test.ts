@@ -48,13 +48,13 @@ const without = (check: (one: { path: string; method: string; operation: Operati
   operations.filter((one) => !check(one)).map(({ name }) => name);
 
 describe('the OpenAPI description', () => {
-  test('is of version 3.1, names the product and the origin that is configured', () => {
+  test('has version 3.1 and names the product and the configured origin', () => {
     expect(description.openapi).toMatch(/^3\.1\.\d+$/);
     expect(description.info).toMatchObject({ title: 'Perkwire', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) });
     expect(description.servers).toEqual([{ url: 'http://perks.test' }]);
   });
 
-  test('has the public calls', () => {
+  test('contains the public calls', () => {
     const names = operations.map(({ name }) => name);
     for (const name of [
       'post /native/v2/offers.json',
@@ -69,13 +69,13 @@ describe('the OpenAPI description', () => {
       expect(names).toContain(name);
   });
 
-  test('gives every operation an id of its own', () => {
+  test('has a unique id for every operation', () => {
     expect(without(({ operation }) => operation.operationId !== undefined)).toEqual([]);
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([]);
   });
 
-  test('gives every operation a summary, a tag and an answer that is no error', () => {
+  test('has a summary, a tag and a success response for every operation', () => {
     expect(without(({ operation }) => (operation.summary ?? '') !== '')).toEqual([]);
     expect(without(({ operation }) => (operation.tags ?? []).length > 0)).toEqual([]);
     expect(without(({ operation }) => Object.keys(operation.responses).some((status) => /^[23]/.test(status)))).toEqual(
@@ -83,7 +83,7 @@ describe('the OpenAPI description', () => {
     );
   });
 
-  test('names every variable of a path as a parameter', () => {
+  test('declares every path variable as a parameter', () => {
     expect(
       without(({ path, operation }) =>
         [...path.matchAll(/\{(\w+)\}/g)].every(([, name]) =>
@@ -95,7 +95,7 @@ describe('the OpenAPI description', () => {
     ).toEqual([]);
   });
 
-  test('describes every error answer by the one error form', () => {
+  test('describes every error response by the same error format', () => {
     const broken = operations
       .filter(({ path }) => !path.startsWith('/health/'))
       .flatMap(({ name, operation }) =>
@@ -116,7 +116,7 @@ describe('the OpenAPI description', () => {
     });
   });
 
-  test('says each schema once: what repeats has a name', () => {
+  test('defines each repeated schema once under a name', () => {
     const seen = new Map<string, number>();
     const visit = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return;
@@ -129,7 +129,7 @@ describe('the OpenAPI description', () => {
     expect([...seen].flatMap(([text, count]) => (count > 1 ? [`give a title to ${text}`] : []))).toEqual([]);
   });
 
-  test('refers to nothing that it does not hold', () => {
+  test('contains every schema that it refers to', () => {
     const references = [...JSON.stringify(description).matchAll(/"\$ref":"([^"]+)"/g)].map(
       ([, target]) => target as string,
     );
@@ -140,7 +140,7 @@ describe('the OpenAPI description', () => {
     }
   });
 
-  test('tells the fields of fetch-offers', () => {
+  test('describes the fields of fetch-offers', () => {
     const fetch = description.paths['/native/v4/offers.json']?.post;
     expect(fetch?.parameters?.map((parameter) => resolve(parameter).name)).toEqual(
       expect.arrayContaining(['loyaltyboost', 'creative', 'campaignId', 'country', 'pub_user_id']),

@@ -20,7 +20,7 @@ describe('a converted total', () => {
     { currency: 'KWD', valid_from: '2026-11-02', rate: '0.32' },
   ]);
 
-  test('takes the rate of each day, and names the latest one that was used', () => {
+  test('uses the rate of each day and states the latest rate date', () => {
     const days = [
       { day: '2026-11-01', money: [money('USD', 10), money('EUR', 1)] },
       { day: '2026-11-02', money: [money('JPY', 1600, 320), money('USD', 5)] },
@@ -30,7 +30,7 @@ describe('a converted total', () => {
     expect(convertTotal(days, rates, 'EUR')).toEqual(expected);
   });
 
-  test('converts between two currencies through the base, in either direction', () => {
+  test('converts between two currencies through the base currency in either direction', () => {
     const days = [{ day: '2026-11-01', money: [money('USD', 1.25)] }];
     expect(convertTotal(days, rates, 'JPY')).toMatchObject({ currency: 'JPY', revenue: 160 });
   });
@@ -40,7 +40,7 @@ describe('a converted total', () => {
     expect(convertTotal(days, rates, 'EUR')?.revenue).toBe(0.009375);
   });
 
-  test('needs no rate for the reporting currency itself, and none for days without money', () => {
+  test('needs no rate for the reporting currency or for days without amounts', () => {
     const none = exchangeRatesOf(null, []);
     expect(convertTotal([{ day: '2026-11-01', money: [money('CHF', 3)] }], none, 'CHF')).toEqual({
       currency: 'CHF',
@@ -55,12 +55,12 @@ describe('a converted total', () => {
     ['a currency without any rate', '2026-11-04', 'GBP'],
     ['a day before the first rate of its currency', '2026-11-01', 'KWD'],
     ['amounts of earlier releases in an unknown currency', '2026-11-04', 'XXX'],
-  ])('is not there for %s', (_, day, currency) => {
+  ])('is missing for %s', (_, day, currency) => {
     expect(convertTotal([{ day, money: [money('USD', 1), money(currency, 1)] }], rates, 'EUR')).toBeNull();
   });
 });
 
-describe('a report in another time zone than that of the publisher', () => {
+describe("a report in a time zone other than the publisher's", () => {
   let t: TestApp;
   const nowMs = Date.UTC(2026, 10, 22, 14, 30);
   beforeAll(async () => {
@@ -92,13 +92,13 @@ describe('a report in another time zone than that of the publisher', () => {
     return answer.json().data.revenue_converted;
   };
 
-  test('is converted at the rates of the days of the publisher', async () => {
+  test("is converted at the rates of the publisher's days", async () => {
     expect(await converted('')).toMatchObject({ revenue: 5, rates_as_of: '2026-11-21' });
     for (const query of ['', '&aggregated_by=hour', '&group_by=placement', '&aggregated_by=month'])
       expect(await converted(`&timezone=Asia/Tokyo${query}`), query).toMatchObject({ revenue: 10 / 1 + 10 / 2 });
   });
 
-  test('the explorer names the total, its currency and the day of its rate', async () => {
+  test('the explorer shows the total, its currency and the date of its rate', async () => {
     const analyst = await signInAs(t, 'analyst');
     const page = `/dashboard/p/${t.publisher.id}/reports?from=2026-11-20&to=2026-11-21&metrics=revenue`;
     const { body } = await analyst.get(page, { 'accept-language': 'en-GB' });

@@ -54,7 +54,7 @@ function sumRows(rows: readonly Row[]): Record<string, number> {
   return sums;
 }
 
-test('several currencies are never added: totals have one entry for each, and no single amount', async () => {
+test('totals list each currency separately and have no single amount for several currencies', async () => {
   expect(booked.size).toBeGreaterThan(1);
   const { data } = (await report('')).json();
   expect(data.totals).toMatchObject({ revenue: null, unbilled: null, rpm: null, currency: null });
@@ -63,7 +63,7 @@ test('several currencies are never added: totals have one entry for each, and no
 });
 
 test.each(['placement', 'campaign', 'offer', 'country', 'device', 'os', 'country,campaign'])(
-  'rows by %s have the money of each currency, and a single amount only where they have one',
+  'rows by %s list each currency, and have a single amount only for a single currency',
   async (groupBy) => {
     for (const by of ['day', 'hour']) {
       const { data } = (await report(`&group_by=${groupBy}&aggregated_by=${by}`)).json();
@@ -75,7 +75,7 @@ test.each(['placement', 'campaign', 'offer', 'country', 'device', 'os', 'country
   },
 );
 
-test('CSV has a line for each currency, which its column names', async () => {
+test('CSV has one line per currency, which is given in a column', async () => {
   const { body } = await report('&format=csv');
   const [head = '', ...lines] = body.trim().split('\r\n');
   const at = (name: string): number => head.split(',').indexOf(name);
@@ -86,18 +86,18 @@ test('CSV has a line for each currency, which its column names', async () => {
   expect(cells.map((row) => row[at('clicks')]).filter((text) => text !== '')).toHaveLength(1);
 });
 
-test('a report of one currency keeps its single amount', async () => {
+test('a report with one currency keeps its single amount', async () => {
   const [campaign] = [...t.deps.catalog.current().offers.values()].map((offer) => offer.campaign);
   const { data } = (await report(`&campaign=${campaign?.id}`)).json();
   const [sum] = data.totals.revenue_by_currency;
   expect(data.totals).toMatchObject({ currency: campaign?.payout.currency, revenue: sum.revenue });
 });
 
-test('sums of money by currency are those of the raw rows', async () => {
+test('sums by currency equal those of the raw rows', async () => {
   expect(await differences(t)).toEqual([]);
 });
 
-test('sums of an earlier release get the currency of their campaign, in all that reports group by', async () => {
+test('sums of an earlier release get the currency of their campaign in every grouping', async () => {
   const read = async (): Promise<unknown> =>
     (
       await t.pool.query(

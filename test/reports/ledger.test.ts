@@ -161,12 +161,12 @@ function csvMoney(body: string): Money[] {
     }));
 }
 
-test('the ledger has several currencies, and money that was not billed', () => {
+test('the test ledger has several currencies and unbilled amounts', () => {
   expect(expected().length).toBeGreaterThan(3);
 });
 
 test.each(['', 'placement', 'campaign', 'offer', 'country', 'device', 'plan', 'placement,campaign,country'])(
-  'sums by currency of the API and of its CSV, grouped by "%s", are those of the ledger',
+  'API and CSV sums by currency, grouped by "%s", equal the ledger',
   async (groupBy) => {
     for (const by of ['day', 'hour', 'month']) {
       const query = `${groupBy === '' ? '' : `&group_by=${groupBy}`}&aggregated_by=${by}`;
@@ -179,7 +179,7 @@ test.each(['', 'placement', 'campaign', 'offer', 'country', 'device', 'plan', 'p
   },
 );
 
-test('the overview and the explorer show the amounts of the ledger, each in its currency', async () => {
+test('the overview and the explorer show the ledger amounts by currency', async () => {
   const analyst = await signInAs(t, 'analyst');
   const path = `/dashboard/p/${t.publisher.id}`;
   const write = ({ currency, revenue }: Money): string =>
@@ -197,7 +197,7 @@ test('the overview and the explorer show the amounts of the ledger, each in its 
   }
 });
 
-test('reports of the advertisers add up to the ledger', async () => {
+test('advertiser reports add up to the ledger', async () => {
   const api = callsOf(t);
   const { rows } = await t.pool.query<{ id: number }>('select id from advertisers');
   for (const by of ['campaign', 'date', 'publisher']) {
@@ -211,11 +211,11 @@ test('reports of the advertisers add up to the ledger', async () => {
   }
 });
 
-test('the stored sums are those of the raw rows', async () => {
+test('the stored sums equal those of the raw rows', async () => {
   expect(await differences(t)).toEqual([]);
 });
 
-test('the converted total is that of the ledger, and null while a currency has no rate', async () => {
+test('the converted total equals the ledger, and is null while a currency has no rate', async () => {
   const api = callsOf(t);
   await api('PATCH', `publishers/${t.publisher.id}`, { reporting_currency: 'EUR' });
   await t.deps.catalog.refresh();

@@ -8,13 +8,13 @@ const tilesOf = (counts: Partial<ReturnType<typeof sumOf>>): Record<string, stri
   return Object.fromEntries([...markup.matchAll(/<span>([^<]*)<\/span><strong>([^<]*)</g)].map(([, a, b]) => [a, b]));
 };
 
-test('a rate of nothing is a dash, and one of something is a number, also where it is none', () => {
+test('a rate with a denominator of 0 is shown as a dash, and any other as a number, including 0%', () => {
   expect(tilesOf({})).toMatchObject({ Sessions: '0', CTR: '–', 'Fill rate': '–' });
   expect(tilesOf({ sessions: 2, filled_sessions: 1 })).toMatchObject({ CTR: '–', 'Fill rate': '50%' });
   expect(tilesOf({ sessions: 2, impressions: 4 })).toMatchObject({ CTR: '0%', 'Fill rate': '0%' });
 });
 
-test('a dash has no change below it', () => {
+test('a dash shows no change below it', () => {
   const lastWeek = { ...sumOf([]), impressions: 100, clicks: 5 };
   const tileOf = (counts: object): string =>
     /<span>CTR<.*?<\/div>/.exec(todayTiles({ today: { ...sumOf([]), ...counts }, lastWeek }, String).markup)?.[0] ?? '';
@@ -22,7 +22,7 @@ test('a dash has no change below it', () => {
   expect(tileOf({})).not.toContain('<small');
 });
 
-test('revenue that was below zero last week, by voids, has risen where it is above', () => {
+test('revenue is shown as risen if voids made it negative last week and it is positive now', () => {
   const [today, lastWeek] = [10, -5].map((units) => ({ ...sumOf([]), revenue_micros: units * 1e6 }));
   const { markup } = todayTiles({ today: today ?? sumOf([]), lastWeek: lastWeek ?? sumOf([]) }, String);
   expect(/<span>Revenue<[\s\S]*?<\/div>/.exec(markup)?.[0]).toMatch(/class="up"[\s\S]*300\.0%/);
@@ -31,7 +31,7 @@ test('revenue that was below zero last week, by voids, has risen where it is abo
 test.each([
   ['en', 'en-GB', '▲ 6,780%', '8,600%'],
   ['de', 'de-DE', '▲ 6.780\u00a0%', '8.600\u00a0%'],
-] as const)('large percentages are grouped like other numbers, in %s', (language, locale, growth, rate) => {
+] as const)('large percentages are grouped like other numbers in %s', (language, locale, growth, rate) => {
   const week = { today: { ...sumOf([]), clicks: 6880, impressions: 80 }, lastWeek: { ...sumOf([]), clicks: 100 } };
   const { markup } = asReader({ language, locale }, () => todayTiles(week, String));
   expect(markup.replaceAll(/<[^>]*>/g, '')).toContain(growth);

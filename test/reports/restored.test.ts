@@ -19,7 +19,7 @@ async function visit(): Promise<void> {
 
 const sessions = async () => nonZero((await activity(t))[0]?.metrics).sessions;
 
-test('after a restore reports stay exact: what was rolled up counts once, and what was not, later', async () => {
+test('reports stay exact after a restore, and count every row once', async () => {
   expect(await continueRestoredRollups(t.databaseUrl)).toBe(false);
   await visit();
   await rollUpAll(t);

@@ -20,7 +20,7 @@ test('every job has a unique name, a role and a description of its locks', () =>
   }
 });
 
-test('compaction that is months behind does not prevent a process from stopping', async () => {
+test('compaction with a backlog of months does not prevent a process from stopping', async () => {
   const behind = dayOf(nowMs - 300 * dayMs);
   await t.pool.query(
     "insert into rollup_publishers (publisher_id, time_zone, compacted_until) values (1000, 'UTC', $1)",

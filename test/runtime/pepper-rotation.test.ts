@@ -47,7 +47,7 @@ async function countRows(): Promise<{ histories: (number | undefined)[]; items: 
   return { histories: marks.map((mark) => histories.get(mark)), items: marks.map((mark) => items.get(mark)) };
 }
 
-test('a user seen during the rotation keeps opt-outs, wallet, links and conversions, and can be erased', async () => {
+test('a user seen during the rotation keeps opt-outs, wallet and conversions, and can be erased', async () => {
   const [first, second, third] = await show(before);
   if (first === undefined || second === undefined || third === undefined) throw new Error('too few offers');
   await call(before, first.beacons.no_thanks_click);
@@ -99,7 +99,7 @@ test('a user seen during the rotation keeps opt-outs, wallet, links and conversi
   expect(rows[0].named).toBe(1);
 });
 
-test('explanations also cover a user who was not seen since the rotation', async () => {
+test('explanations also cover a user who has not been seen since the rotation', async () => {
   const [refused, accepted] = await showTo(before, 'user-3', { ad_fp: 'device-3' });
   if (refused === undefined || accepted === undefined) throw new Error('too few offers');
   await call(before, refused.beacons.no_thanks_click);
@@ -125,7 +125,7 @@ test('explanations also cover a user who was not seen since the rotation', async
   }
 });
 
-test('the canary follows the first pepper, and rejects a process that knows neither', async () => {
+test('the canary follows the first pepper and rejects a process that knows neither pepper', async () => {
   const { pool, deps } = before;
   await checkSecrets(pool, deps.secretBox, oldPepper, [newPepper]);
   await expect(checkSecrets(pool, deps.secretBox, newPepper)).rejects.toThrow(/^USER_PEPPER/);

@@ -4,7 +4,7 @@ import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { listen } from '../../src/runtime/process.ts';
 
-test('a port in use causes an error message with what to change', async () => {
+test('a port in use causes an error message that says what to change', async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const { port } = other.address() as AddressInfo;
@@ -14,7 +14,7 @@ test('a port in use causes an error message with what to change', async () => {
   other.close();
 });
 
-test('an address of another machine causes an error message with what to change', async () => {
+test("another machine's address causes an error message that says what to change", async () => {
   await expect(listen(Fastify(), { host: '192.0.2.1', port: 0 })).rejects.toThrow(
     '192.0.2.1:0 is not an address of this host. Correct HOST',
   );

@@ -48,7 +48,7 @@ async function countedRequests({ url }: ServerProcess): Promise<number> {
 }
 
 // The test starts and replaces processes a dozen times.
-test('PROCESSES serve one port: a dead one is replaced, SIGHUP replaces all, SIGTERM ends all', {
+test('PROCESSES share a port, a dead one is replaced, SIGHUP replaces all and SIGTERM ends all', {
   timeout: timeLimit(300_000),
 }, async () => {
   const env = { PROCESSES: '2', METRICS_TOKEN: metricsToken, LOG_LEVEL: 'fatal' };
@@ -99,27 +99,30 @@ test.each([
   [null, 'SIGKILL', /^The first process \(api\) ended before it served, by SIGKILL\. .* whether memory ran out\.$/],
   [null, 'SIGABRT', /^The first process \(api\) ended before it served, by SIGABRT\./],
   [1, null, /^The first process \(api\) ended before it served, with code 1\. What it wrote above says why\.$/],
-])('a first process that ends at its start, with code %s or by %s, is a sentence', async (code, signal, sentence) => {
-  const supervisor = createSupervisor({
-    assignments: [{ roles: ['api'], first: true, processes: 2, embeddedUrl: null }],
-    start: (assignment) => ({
-      pid: 1,
-      assignment,
-      isReady: () => false,
-      ready: Promise.resolve(false),
-      ended: Promise.resolve({ code, signal, served: false, livedMs: 1 }),
-      send: () => {},
-      onReport: () => {},
-      kill: () => {},
-    }),
-    shutdownTimeoutMs: 1,
-    logger: createLogger('silent'),
-  });
-  await expect(supervisor.start()).rejects.toThrow(sentence);
-  await expect(supervisor.start()).rejects.toBeInstanceOf(StartupError);
-});
+])(
+  'a first process that ends at startup with code %s or by %s causes an error message',
+  async (code, signal, sentence) => {
+    const supervisor = createSupervisor({
+      assignments: [{ roles: ['api'], first: true, processes: 2, embeddedUrl: null }],
+      start: (assignment) => ({
+        pid: 1,
+        assignment,
+        isReady: () => false,
+        ready: Promise.resolve(false),
+        ended: Promise.resolve({ code, signal, served: false, livedMs: 1 }),
+        send: () => {},
+        onReport: () => {},
+        kill: () => {},
+      }),
+      shutdownTimeoutMs: 1,
+      logger: createLogger('silent'),
+    });
+    await expect(supervisor.start()).rejects.toThrow(sentence);
+    await expect(supervisor.start()).rejects.toBeInstanceOf(StartupError);
+  },
+);
 
-test('a process that repeatedly dies at once is given up with an error message', async () => {
+test('a process that repeatedly dies at startup is given up with an error message', async () => {
   let starts = 0;
   const died = { code: 1, signal: null, served: false, livedMs: 20_000 };
   const supervisor = createSupervisor({

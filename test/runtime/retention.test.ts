@@ -68,7 +68,7 @@ test('partitions reach from two days ago to a week ahead', async () => {
   }
 });
 
-test('partitions are created while transactions use the tables, in whatever order', async () => {
+test('partitions are created while transactions use the tables in any order', async () => {
   await transaction(t.pool, async (busy) => {
     for (const table of ['usp_sessions', 'events', 'sessions', 'conversions', 'bookings', 'deliveries', 'rollups'])
       await busy.query(`lock table ${table} in row exclusive mode`);
@@ -93,7 +93,7 @@ const addQueued = (days: readonly number[]) =>
 const queuedDays = async () =>
   (await t.pool.query('select day::text from delivery_queue order by day')).rows.map(({ day }) => day);
 
-test('sessions and events are kept 90 days, deliveries and attempts 30', async () => {
+test('sessions and events are kept for 90 days, and deliveries and attempts for 30 days', async () => {
   await ensurePartitions(t.pool, startMs);
   await applyAt(startMs + 30 * dayMs);
   expect((await daysOf('deliveries'))[0]).toBe(dayAt(0));
@@ -103,7 +103,7 @@ test('sessions and events are kept 90 days, deliveries and attempts 30', async (
   for (const parent of ['sessions', 'events', 'usp_sessions']) expect((await daysOf(parent))[0]).toBe(dayAt(0));
 });
 
-test('a day with a queued delivery is kept up to twice as long; discarded deliveries are counted', async () => {
+test('a day with a queued delivery is kept up to twice as long, and discarded deliveries are counted', async () => {
   await t.pool.query('select create_day_partitions($1::date, $2::date)', [dayAt(91), dayAt(95)]);
   await addQueued([92, 94]);
   expect(await applyToDeliveries(startMs + 130 * dayMs)).toMatchObject({ discarded: 0 });
@@ -115,7 +115,7 @@ test('a day with a queued delivery is kept up to twice as long; discarded delive
   expect((await daysOf('delivery_attempts'))[0]).toBe(dayAt(128));
 });
 
-test('rollups are kept 400 days, by whole months', async () => {
+test('rollups are kept for 400 days, in whole months', async () => {
   await ensurePartitions(t.pool, startMs); // May 2031
   const june2032 = Date.UTC(2032, 5, 1, 12);
   await applyAt(june2032 + 3 * dayMs); // keeps from April 30, 2031
@@ -125,7 +125,7 @@ test('rollups are kept 400 days, by whole months', async () => {
   expect(await daysOf('custom_rollups')).toEqual(await daysOf('rollups'));
 });
 
-test('dev sessions are kept one day, others longer', async () => {
+test('dev sessions are kept for one day, and others for longer', async () => {
   const nowMs = startMs + 400 * dayMs;
   await ensurePartitions(t.pool, nowMs);
   const old = await addSession(nowMs - dayMs - 1, true);
@@ -140,7 +140,7 @@ test('dev sessions are kept one day, others longer', async () => {
   expect(await remainingIds('usp_sessions', 'session_id')).toEqual([recent, real].sort());
 });
 
-test('a dev session that an erasure has locked does not delay retention, and is deleted by the next run', async () => {
+test('a dev session that an erasure has locked does not delay retention and is deleted later', async () => {
   const nowMs = startMs + 400 * dayMs;
   await ensurePartitions(t.pool, nowMs);
   const [locked, free] = [await addSession(nowMs - dayMs - 1, true), await addSession(nowMs - dayMs - 1, true)];
@@ -156,7 +156,7 @@ test('a dev session that an erasure has locked does not delay retention, and is 
 });
 
 // Long timeout: the test simulates 100 days.
-test('over 100 days partitions come and go, reports stay, and no data of an erased user remains', {
+test('partitions rotate over 100 days, reports are kept, and no data of an erased user remains', {
   timeout: timeLimit(120_000),
 }, async () => {
   const sim = await createTimedApp();

@@ -19,7 +19,7 @@ const job = (run: LoopJob['run'], rest: Partial<LoopJob> = {}): LoopJob => ({
   ...rest,
 });
 
-test('a job runs at once; stop waits for the run and signals it', async () => {
+test('a job runs immediately, and a stop signals the run and waits for it', async () => {
   let ended = false;
   const jobs = await runJobs(
     [

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { embeddedSecrets } from '../../src/runtime/secrets.ts';
 
-test('secrets are created once; an unusable data folder causes an error message', async () => {
+test('secrets are created once, and an unusable data folder causes an error message', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-secrets-'));
   expect(embeddedSecrets(join(folder, 'data'))).toEqual(embeddedSecrets(join(folder, 'data')));
   await writeFile(join(folder, 'file'), '');

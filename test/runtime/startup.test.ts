@@ -30,7 +30,7 @@ async function prepare(...statements: string[]): Promise<{ url: string; drop: ()
   return clone;
 }
 
-test('a suitable database is used', async () => {
+test('a suitable database is accepted', async () => {
   expect(await openCheckedDatabase(database.url, 0)).toBe(database.url);
 });
 
@@ -57,14 +57,14 @@ test.each([
   ],
   ["another program's", 'the database contains tables of another program', ['drop table schema_migrations']],
   ['a read-only', 'the database is read-only', ['alter database DATABASE set default_transaction_read_only = on']],
-])('%s database ends the start with a sentence', async (_name, sentence, statements) => {
+])('%s database prevents the start with an error message', async (_name, sentence, statements) => {
   const clone = await prepare(...statements);
   await expect(openCheckedDatabase(clone.url, 0)).rejects.toThrow(sentence);
   await expect(openCheckedDatabase(clone.url, 0)).rejects.toHaveProperty('name', 'StartupError');
   await clone.drop();
 });
 
-test('the schema of the next release is accepted if that is allowed, as in a rollback', async () => {
+test('the schema of the next release is accepted if that is allowed for a rollback', async () => {
   const clone = await prepare("insert into schema_migrations (name, checksum) values ('9999-future.sql', '')");
   expect(await openCheckedDatabase(clone.url, 0, { allowNewer: true })).toBe(clone.url);
   expect(await migrate(clone.url)).toEqual([]);
@@ -74,13 +74,13 @@ test('the schema of the next release is accepted if that is allowed, as in a rol
 test.each([
   'postgres://u:secret@/db?host=/no/such/folder',
   'postgres:///db?user=u&host=%2Fno%2Fsuch%2Ffolder&password=secret',
-])('a database behind a socket, %s, is named by its folder', async (url) => {
+])('a database behind a socket, %s, is identified by its folder', async (url) => {
   const failed = openCheckedDatabase(url, 0).catch((err: Error) => err.message);
   expect(await failed).toMatch(/^DATABASE_URL: no database responded at \/no\/such\/folder within 0 s \(.*ENOENT/);
   expect(await failed).not.toContain('secret');
 });
 
-test('an unreachable database is waited for, and then reported with its variable and reason', async () => {
+test('a start waits for an unreachable database, then reports its variable and the reason', async () => {
   const port = await freePort();
   const url = `postgres://u:secret@127.0.0.1:${port}/x`;
   const failed = openCheckedDatabase(url, 1000).catch((err: Error) => err.message);
@@ -88,7 +88,7 @@ test('an unreachable database is waited for, and then reported with its variable
   expect(await failed).not.toContain('secret');
 });
 
-test('a wrong password or database name is not waited for', async () => {
+test('a start does not wait for a database with a wrong password or name', async () => {
   for (const part of ['pathname', 'password'] as const) {
     const url = new URL(database.url);
     url[part] = 'wrong';
@@ -96,7 +96,7 @@ test('a wrong password or database name is not waited for', async () => {
   }
 });
 
-test('secrets that differ from those of the database end the start, with their names', async () => {
+test('secrets that differ from those of the database prevent the start and are named', async () => {
   const { pool, close } = await clonePool(2);
   const [box, otherBox] = [createSecretBox(Buffer.alloc(32, 1)), createSecretBox(Buffer.alloc(32, 2))];
   const [pepper, otherPepper] = ['p'.repeat(32), 'q'.repeat(32)];
@@ -107,7 +107,7 @@ test('secrets that differ from those of the database end the start, with their n
   await close();
 });
 
-test('another secret for the id of a token key ends the start, and keys are rotated by new ids', async () => {
+test('a changed secret for an existing token key id prevents the start', async () => {
   const { pool, close } = await clonePool(2);
   const keyOf = (id: number, letter: string) => ({ id, secret: letter.repeat(32) });
   const [first, second, third] = [keyOf(1, 'a'), keyOf(2, 'b'), keyOf(3, 'c')];
@@ -126,7 +126,7 @@ test('another secret for the id of a token key ends the start, and keys are rota
   await close();
 });
 
-test('a process whose clock is more than a minute off the database is not ready', async () => {
+test('a process whose clock differs from the database by over a minute is not ready', async () => {
   let nowMs = Date.now();
   const t = await createTestApp({ now: () => nowMs });
   const ready = async () => (await t.app.inject('/health/ready')).json();
@@ -171,7 +171,7 @@ async function untilWaiting(waitsFor: string, env: Record<string, string>): Prom
 }
 
 // Long timeout: the starts wait for their retries.
-test('a waiting start logs its reason: a database that does not answer, or the lock of the migrations', {
+test('a waiting start logs its reason, such as an unreachable database or the migration lock', {
   timeout: timeLimit(120_000),
 }, async () => {
   const silent = createServer();
@@ -190,7 +190,7 @@ test('a waiting start logs its reason: a database that does not answer, or the l
   await clone.close();
 });
 
-test('the process ends with code 1 and one sentence, without a stack', async () => {
+test('the process exits with code 1 and one sentence without a stack trace', async () => {
   const clone = await prepare('drop table schema_migrations');
   const { code, stderr } = await run({ DATABASE_URL: clone.url, PORT: String(await freePort()) });
   expect(code).toBe(1);
@@ -200,7 +200,7 @@ test('the process ends with code 1 and one sentence, without a stack', async () 
   await clone.drop();
 });
 
-test('a process whose port is in use ends with code 1, and no worker was registered', async () => {
+test('a process whose port is in use exits with code 1 without registering a worker', async () => {
   const clone = await cloneDatabase();
   const blocker = createServer();
   await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));
@@ -216,7 +216,7 @@ test('a process whose port is in use ends with code 1, and no worker was registe
 });
 
 // Long timeout: each statement of a start fails once.
-test('a start waits for a database whose connections break at any statement', {
+test('a start survives connections to the database that break at any statement', {
   timeout: timeLimit(120_000),
 }, async () => {
   const clone = await cloneDatabase();

@@ -17,7 +17,7 @@ const runAs = (version: string, script: string) => {
 const check = 'scripts/check-node.js';
 const [major, minor] = engines.node.replace('>=', '').split('.').map(Number);
 
-test('npm start and npm run dev refuse an older Node.js with one sentence and exit code 1', () => {
+test('npm start and npm run dev reject an older Node.js with one sentence and exit code 1', () => {
   expect(scripts.prestart).toBe('node scripts/prestart.js');
   expect(scripts.predev).toMatch(new RegExp(`^node ${check} && `));
   for (const script of [check, 'scripts/prestart.js'])
@@ -28,7 +28,7 @@ test('npm start and npm run dev refuse an older Node.js with one sentence and ex
       });
 });
 
-test('the version that package.json asks for, and newer ones, are accepted', () => {
+test('the version required by package.json and newer versions are accepted', () => {
   for (const version of [`${major}.${minor}.0`, `${major}.${minor + 1}.1`, `${major + 2}.0.0`, process.versions.node])
     expect(runAs(version, check)).toEqual({ status: 0, stderr: '' });
 });

@@ -76,7 +76,7 @@ test('opening a page changes nothing', async () => {
   expect(await state()).toEqual(before);
 });
 
-test('a form without its CSRF token, or from an analyst, answers 403', async () => {
+test('a form without its CSRF token, or from an analyst, gets 403', async () => {
   const analyst = await signInAs(t, 'analyst', tenant.publisherId);
   for (const { action, fields } of forms.values()) {
     const { _csrf, ...others } = fields;
@@ -88,7 +88,7 @@ test('a form without its CSRF token, or from an analyst, answers 403', async () 
 });
 
 // Long timeout: every page is fuzzed.
-test('no input in forms and URLs makes a page fail or becomes markup', { timeout: timeLimit(240_000) }, async () => {
+test('no input in forms and URLs breaks a page or becomes markup', { timeout: timeLimit(240_000) }, async () => {
   const text = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom(...hostileTexts) },
     fc.string({ unit: 'binary', maxLength: 40 }),
@@ -145,7 +145,7 @@ test('no input in forms and URLs makes a page fail or becomes markup', { timeout
   for (const path of pages) expect((await operator.get(path)).body, path).not.toMatch(liveMarkup);
 });
 
-test('the search finds nothing of another publisher, whatever is looked for', async () => {
+test('the search finds nothing of another publisher for any query', async () => {
   const other = await addTenant(t, 'Elsewhere');
   await t.deps.catalog.refresh();
   const { rows } = await t.pool.query<{ id: string }>('select id from deliveries where publisher_id = $1 limit 1', [

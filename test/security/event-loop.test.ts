@@ -98,7 +98,7 @@ async function importing(who: Caller, file: Buffer, query = '?dry_run=true', hea
 describe('other requests are served while', () => {
   // Long timeout: each file has 30 MB and is sent twice.
   test.each(files)(
-    'a file of 30 MB (%s) is refused where there is a catalogue, and checked',
+    'a 30 MB file (%s) is rejected for an existing catalogue, and otherwise validated',
     { timeout: timeLimit(120_000) },
     async (_what, make) => {
       const file = make();
@@ -112,7 +112,7 @@ describe('other requests are served while', () => {
   );
 
   // Long timeout: the test reads and writes the largest permitted catalogue.
-  test('the largest catalogue of a call is imported, exported and compared', {
+  test('a catalogue of the maximum size is imported, exported and compared', {
     timeout: timeLimit(240_000),
   }, async () => {
     const text = 'x'.repeat(380);
@@ -162,7 +162,7 @@ describe('other requests are served while', () => {
       bytes,
     );
 
-  test.each(bodies)('any management call gets %s', async (_what, make) => {
+  test.each(bodies)('any management call receives %s', async (_what, make) => {
     const routes = routesOf(t.app).filter(
       ({ method, path }) =>
         ['POST', 'PUT', 'PATCH'].includes(method) && path.startsWith('/manage/v1/') && !path.includes('import'),
@@ -288,7 +288,7 @@ describe('other requests are served while', () => {
     },
   );
 
-  test('a theme is previewed with the largest form', async () => {
+  test('a theme is previewed with a form of the maximum size', async () => {
     const user: TestUser = await signInAs(t, 'admin', full.publisherId);
     const fields = Array.from({ length: 40_000 }, (_, id) => `f${id}=%C3%A4`);
     const payload = [`_csrf=${csrfTokenOf(user.cookie.split('=')[1] ?? '')}`, ...fields].join('&');

@@ -79,7 +79,7 @@ const query = fc.dictionary(fc.constantFrom(...queryNames), hostile, { maxKeys: 
 const isPage = ({ path }: { path: string }): boolean =>
   /^\/(dashboard|wallet|offerwall|privacy|demo)/.test(path) && !path.includes('*') && !path.endsWith('/stream');
 
-describe('pages never answer 5xx, whatever the input', () => {
+describe('pages never respond with 5xx, whatever the input', () => {
   // Long timeout: every page is fuzzed.
   test('URLs', { timeout: timeLimit(120_000) }, async () => {
     for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one)))

@@ -82,7 +82,7 @@ async function storm(apps: readonly TestApp[], round: number, erased: readonly s
 }
 
 // Long timeout: the test makes hundreds of concurrent calls.
-test('concurrent calls, rollups and erasures never deadlock, and nothing of erased users is left', {
+test('concurrent calls, rollups and erasures never deadlock, and leave no data of erased users', {
   timeout: timeLimit(120_000),
 }, async () => {
   const clone = await cloneDatabase();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { joinList, splitList } from '../../src/shell/forms.ts';
 
-test('a list is read as it was written, whatever its items contain', () => {
+test('a list is parsed to the items that were written, whatever they contain', () => {
   for (const items of [
     ['a', 'b'],
     ['a, b', 'c'],
@@ -19,6 +19,6 @@ test.each([
   ['commas', ','],
   ['quotes', '"'],
   ['quoted commas', '",'],
-])('a list with half a megabyte of %s is read at once', (_what, text) => {
+])('a list with half a megabyte of %s is parsed quickly', (_what, text) => {
   expect(splitList(`a${text.repeat(500_000 / text.length)},z`).at(-1)).toMatch(/z$/);
 });

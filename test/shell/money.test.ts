@@ -22,11 +22,11 @@ test.each([
   ['JPY', 0.4, /0\.4$/],
   ['KWD', 0.000_25, /0\.00025$/],
   [null, -0.001, /^-0\.001$/],
-])('an amount in %s that is smaller than its smallest unit is not written as 0', (currency, value, text) => {
+])('an amount in %s below its smallest unit is not shown as 0', (currency, value, text) => {
   expect(write(currency, value)).toMatch(text);
 });
 
-test('an amount of 0 is written as 0', () => {
+test('an amount of 0 is shown as 0', () => {
   expect(write('JPY', 0)).toMatch(/[^.]0$/);
   expect(write('USD', 0)).toMatch(/0\.00$/);
 });

@@ -20,7 +20,7 @@ test.each([
   [at / 1000, at],
   [Math.floor(at / 1000), Math.floor(at / 1000) * 1000],
   [String(Math.floor(at / 1000)), Math.floor(at / 1000) * 1000],
-])('%s is the time that it says', (timestamp, atMs) => {
+])('%s is parsed as the time that it states', (timestamp, atMs) => {
   expect(readEventTime({ timestamp }, nowMs)).toEqual({ atMs, problems: [] });
 });
 
@@ -40,14 +40,14 @@ test.each([
   true,
   {},
   [],
-])('%s is no time: the next field counts, else the time of arrival, and both are reported', (timestamp) => {
+])('%s is invalid, so the next field or else the arrival time is used, and both are reported', (timestamp) => {
   const problem = { field: 'timestamp', reason: 'unreadable_time' };
   expect(readEventTime({ timestamp }, nowMs)).toEqual({ atMs: nowMs, problems: [problem] });
   const originalTimestamp = '2026-05-04T10:30:15.250Z';
   expect(readEventTime({ timestamp, originalTimestamp }, nowMs)).toEqual({ atMs: at, problems: [problem] });
 });
 
-test('a time in the future is the time of arrival, and is reported if a clock can hardly be that much ahead', () => {
+test('a future time becomes the arrival time, and is reported if it exceeds plausible clock skew', () => {
   const soon = new Date(nowMs + 30_000).toISOString();
   const later = new Date(nowMs + 86_400_000).toISOString();
   expect(readEventTime({ timestamp: soon }, nowMs)).toEqual({ atMs: nowMs, problems: [] });
@@ -57,7 +57,7 @@ test('a time in the future is the time of arrival, and is reported if a clock ca
   });
 });
 
-test('an event without a time happened when it arrived', () => {
+test('an event without a time gets its arrival time', () => {
   for (const timestamp of [undefined, null, ''])
     expect(readEventTime({ timestamp }, nowMs)).toEqual({ atMs: nowMs, problems: [] });
 });

@@ -73,7 +73,7 @@ const outcomes = async () => {
   return rows;
 };
 
-test('RudderStack sends the traits of a user in the context: they become attributes and memberships', async () => {
+test('user traits in the RudderStack context become attributes and memberships', async () => {
   await me.call('POST', '/audiences', { key: 'customers', name: 'Customers' });
   const { context } = rudder('identify');
   const identify = rudder('identify', { context: { ...context, traits: { ...context.traits, is_customer: true } } });
@@ -85,13 +85,13 @@ test('RudderStack sends the traits of a user in the context: they become attribu
   expect(await attributes()).toEqual({ plan: 'silver', city: 'Leeds' });
 });
 
-test('traits of a user in the context of a group or track call are not those of the group', async () => {
+test('user traits in the context of a group or track call are not used as group traits', async () => {
   expect(await send(rudder('group', { groupId: 'g7', traits: { plan: 'enterprise' } }))).toMatchObject({ applied: 1 });
   await send(order({ revenue: 1, currency: 'EUR' }));
   expect(await attributes()).toEqual({ company: 'g7', company_plan: 'enterprise' });
 });
 
-test('a time that cannot be read is ignored, not taken for now in silence', async () => {
+test('an invalid time is ignored and reported', async () => {
   const event = order({ revenue: 10, currency: 'EUR' }, { timestamp: '04/05/2026 10:30', originalTimestamp: null });
   expect(await send(event)).toMatchObject({
     applied: 1,
@@ -106,7 +106,7 @@ test('a time that cannot be read is ignored, not taken for now in silence', asyn
   expect(german.body).toContain('In 1 Ereignis wurden Werte ignoriert');
 });
 
-test('times in seconds and milliseconds are read, and one of 1970 or of the future is reported', async () => {
+test('times in seconds and milliseconds are accepted, and 1970 or future times are reported', async () => {
   const seconds = Math.floor(clock.ms / 1000) - 60;
   await send([
     order({ revenue: 1 }, { timestamp: seconds }),
@@ -127,7 +127,7 @@ test('times in seconds and milliseconds are read, and one of 1970 or of the futu
   });
 });
 
-test('currencies are read in any case, and an unknown one is reported', async () => {
+test('currencies are accepted in any letter case, and unknown ones are reported', async () => {
   const data = await send([
     order({ revenue: 1, currency: 'eur' }),
     order({ revenue: 2, currency: ' GBP ' }),
@@ -153,7 +153,7 @@ test('currencies are read in any case, and an unknown one is reported', async ()
   ]);
 });
 
-test('values are decimal numbers, also as text; anything else is reported with its path', async () => {
+test('values are decimal numbers or numeric text, and anything else is reported with its path', async () => {
   const values = ['12.50', 99.5, '0', '-3', '.5', '12,50', '1,250.00', '$5', '0x10', '1e3', 'NaN', '', null, {}, true];
   const data = await send(values.map((revenue) => order({ revenue, total: 5, value: 6 })));
   expect((await outcomes()).map(({ value }) => value).sort((a, b) => a - b)).toEqual([-3, 0, 0.5, 12.5, 99.5]);
@@ -166,7 +166,7 @@ test('values are decimal numbers, also as text; anything else is reported with i
   expect(await send(order({ total: 5, value: 6 }))).toMatchObject({ problems: [{ reason: 'no_value' }] });
 });
 
-test('an answer names what was refused and what was not taken of new events', async () => {
+test('a response lists the rejected events and the ignored values of new events', async () => {
   const { context } = rudder('identify');
   const events = [
     rudder('identify', { userId: '' }),
@@ -187,13 +187,13 @@ test('an answer names what was refused and what was not taken of new events', as
   expect(JSON.stringify(data)).not.toContain('ada@shop.example');
 });
 
-test('at most a hundred problems are listed', async () => {
+test('at most 100 problems are listed', async () => {
   const many = Array.from({ length: 150 }, () => rudder('identify', { userId: '' }));
   const { problems, refused } = (await send(many)) as unknown as { problems: unknown[]; refused: number };
   expect([problems.length, refused]).toEqual([100, 150]);
 });
 
-test('the signature of the first event of a batch is checked over the bytes that were sent', async () => {
+test('the signature of the first event in a batch is verified over the original bytes', async () => {
   const secret = 'a shared secret';
   await me.call('PUT', path, { ...settings, secret });
   const sign = (text: string) => ({ 'x-signature': createHmac('sha1', secret).update(text).digest('hex') });

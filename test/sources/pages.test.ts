@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-test('the mapping is written one a line, read back in words, and what became of events is listed', async () => {
+test('the mapping has one entry per line and is shown in words, and the results of events are listed', async () => {
   const saved = await admin.post(page, {
     traits: 'plan\nlifetime value = ltv\n',
     group_traits: '',
@@ -45,7 +45,7 @@ test('the mapping is written one a line, read back in words, and what became of 
   expect(body).not.toContain('gold-plan');
 });
 
-test('what cannot be saved is said at its field, with what was typed, and nothing is changed', async () => {
+test('an invalid value is reported at its field, with the input kept and nothing changed', async () => {
   const typed = { traits: 'plan = no name', group_traits: '', audiences: '', events: '', secret: 'short' };
   const answer = await admin.post(page, typed);
   expect(answer.statusCode).toBe(422);
@@ -54,7 +54,7 @@ test('what cannot be saved is said at its field, with what was typed, and nothin
   expect((await me.call('GET', '/sources/segment')).body.data).toMatchObject({ traits: { plan: 'plan' } });
 });
 
-test('the secret is never shown, stays where it is left empty, and is taken away on request', async () => {
+test('the secret is never shown, is kept if the field is empty, and is removed on request', async () => {
   const mapping = { traits: 'plan', group_traits: '', audiences: '', events: '' };
   const has = async () => (await me.call('GET', '/sources/segment')).body.data.has_secret;
   await admin.post(page, { ...mapping, secret: 'a shared secret' });

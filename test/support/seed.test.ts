@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 const inputs = fc.record({ text: fc.string({ unit: 'grapheme' }), amount: fc.double(), ids: fc.array(fc.uuid()) });
 
-test('generated inputs come from TEST_SEED, which repeats them', async () => {
+test('TEST_SEED makes generated inputs reproducible', async () => {
   const seed = Number(process.env.TEST_SEED);
   expect(Number.isInteger(seed)).toBe(true);
   const first = fc.sample(inputs, 50);

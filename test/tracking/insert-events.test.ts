@@ -55,7 +55,7 @@ describe.each(writers)('a batch of %s events', (kind, insert) => {
     expect(rows).toEqual(expect.arrayContaining(sessions.map((id) => ({ day: dayOfUuid7(id), session_id: id }))));
   });
 
-  test('never deadlocks with one of the same events in another order', async () => {
+  test('never deadlocks with a batch of the same events in another order', async () => {
     const startMs = Date.now();
     const events = [0, 1, 2].map((offsetMs) => eventOf(kind, newUuid7(startMs + offsetMs)));
     const holder = await pool.connect();

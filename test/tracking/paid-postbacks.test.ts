@@ -96,7 +96,7 @@ test('a click beyond the budget is posted back with the amount it would have pai
   ]);
 });
 
-test('a click that is not paid is not posted back', async () => {
+test('an unpaid click is not posted back', async () => {
   await endpoint();
   const bot = await clickOffer(t, { ua: browser }, { 'user-agent': 'Googlebot/2.1' });
   expect(await postbacks(t, bot.sessionId)).toEqual([]);
@@ -129,7 +129,7 @@ const setCampaignsTo = async (columns: Record<string, unknown>): Promise<void> =
   await t.deps.catalog.refresh();
 };
 
-test('clicks need no transaction of their own if no endpoint subscribes to their postbacks', async () => {
+test('clicks need no separate transaction if no endpoint subscribes to their postbacks', async () => {
   const flag = async () =>
     (await t.pool.query('select has_postbacks from publishers where id = $1', [t.publisher.id])).rows[0].has_postbacks;
   const batches = async (): Promise<string> => {
@@ -153,7 +153,7 @@ test('clicks need no transaction of their own if no endpoint subscribes to their
   expect(await flag()).toBe(false);
 });
 
-test('the setting is a field of the publisher, and rejects other events', async () => {
+test('the setting is a field of the publisher and rejects other events', async () => {
   const managed = await createManagementApp();
   try {
     const me = await managed.caller(managed.publisher.id);

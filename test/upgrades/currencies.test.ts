@@ -90,7 +90,7 @@ async function addMixedHistory(): Promise<void> {
   }
 }
 
-test('history of campaigns in several currencies is told apart, and what cannot be is XXX', async () => {
+test('history in several currencies is split by currency, or by XXX if it is unknown', async () => {
   await addMixedHistory();
   await migrate(database.url);
   const byOffer = ['901 USD 5 5', '902 EUR 3 3', '903 XXX 7 7'];
@@ -111,7 +111,7 @@ test('history of campaigns in several currencies is told apart, and what cannot 
   ]);
 });
 
-test('no amount of any sum is lost or added to', async () => {
+test('no sum loses or gains any amount', async () => {
   await addMixedHistory();
   await migrate(database.url);
   for (const [sums, money, key] of [
@@ -129,7 +129,7 @@ test('no amount of any sum is lost or added to', async () => {
   }
 });
 
-test('an experiment over several currencies has no revenue, and one over a single currency keeps it', async () => {
+test('an experiment in several currencies has no revenue, and one in a single currency keeps it', async () => {
   await addMixedHistory();
   await migrate(database.url);
   const { rows } = await database.client.query(

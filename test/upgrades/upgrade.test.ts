@@ -106,14 +106,14 @@ async function fetchOffers(): Promise<unknown[]> {
   }
 }
 
-describe('a filled database of the build before the baseline', () => {
+describe('a populated database of the build before the baseline', () => {
   beforeEach(async () => {
     database = await restoreFixture('schema-0071');
     expect(await applied()).toEqual(replaced);
   });
 
   // Long timeout: all migrations run several times.
-  test('is upgraded with kills halfway, taken back and forward again, loses nothing, and serves offers', {
+  test('is upgraded, killed, rolled back and upgraded again without loss, and then serves offers', {
     timeout: timeLimit(240_000),
   }, async () => {
     const content = await contentOfUsers();
@@ -149,7 +149,7 @@ describe('a filled database of the build before the baseline', () => {
     expect(await fetchOffers()).not.toEqual([]);
   });
 
-  test('adopts the baseline after later migrations of such builds, too', async () => {
+  test('adopts the baseline even after later migrations of such builds', async () => {
     const content = await contentOfUsers();
     await applyNumbered(database.client);
     await checkAppliedMigrations(database.client, {});
@@ -167,7 +167,7 @@ describe('a filled database of the build before the baseline', () => {
     expect(await applied()).toEqual(sorted(replaced, ownFiles));
   });
 
-  test('is upgraded with partitions, comments, privileges, views, indexes, tables and schemas of its own', async () => {
+  test('is upgraded with custom partitions, comments, privileges, views, indexes, tables and schemas', async () => {
     await database.client.query(
       `select create_day_partitions('2030-01-01', '2030-01-02');
       comment on table offers is 'Texts';
@@ -180,7 +180,7 @@ describe('a filled database of the build before the baseline', () => {
     expect(await migrate(database.url)).toEqual(numbered);
   });
 
-  test('is upgraded with the checksums of files whose comments were others, which stay for a way back', async () => {
+  test('accepts checksums of files with other comments and keeps them for a rollback', async () => {
     const name = '0004-sessions-and-users.sql';
     for (const checksum of (replacedByName[name] as string[]).slice(0, -1)) {
       await database.client.query('update schema_migrations set checksum = $1 where name = $2', [checksum, name]);
@@ -211,7 +211,7 @@ describe('a filled database of the build before the baseline', () => {
       'function note_goal()',
       "create or replace function note_goal() returns trigger language plpgsql as 'begin return new; end'",
     ],
-  ])('with another %s is refused before anything changes (%s)', async (part, change) => {
+  ])('with another %s is rejected before anything changes (%s)', async (part, change) => {
     await database.client.query(change);
     const content = await contentOfUsers();
     const records = 'select to_jsonb(m) from schema_migrations m order by name';
@@ -222,7 +222,7 @@ describe('a filled database of the build before the baseline', () => {
     expect(await content.now()).toEqual(content.before);
   });
 
-  test('is refused where its user may not create the schema to compare with, and told what to grant', async () => {
+  test('is rejected with a hint to the missing grant if its user cannot create schemas', async () => {
     const name = new URL(database.url).pathname.slice(1);
     await database.client.query(
       `create role ${name} login password 'limited'; grant all on schema public to ${name};
@@ -235,7 +235,7 @@ describe('a filled database of the build before the baseline', () => {
   });
 });
 
-test('a database of a still earlier build is refused unchanged, with the build to start first', async () => {
+test('a database of an even earlier build is rejected unchanged with the build to start first', async () => {
   database = await restoreFixture('schema-0022');
   const before = await applied();
   const refused = /22 of the 71 migrations .* Nothing was changed\. Start the build of commit ecc0eba0 once/;
@@ -244,7 +244,7 @@ test('a database of a still earlier build is refused unchanged, with the build t
   expect(await applied()).toEqual(before);
 });
 
-test('a first start that is killed between files of the baseline is completed by the next', async () => {
+test('a first start that is killed between baseline files is completed by the next', async () => {
   database = await restoreFixture('schema-0071');
   await database.client.query('drop schema public cascade; create schema public');
   const first = await copyMigrations(baseline.slice(0, 5));
@@ -254,7 +254,7 @@ test('a first start that is killed between files of the baseline is completed by
   expect(await migrate(database.url)).toEqual(ownFiles.slice(5));
 });
 
-test('the release before the next one can write into the tables of the next', async () => {
+test('the previous release can write into the tables of the next one', async () => {
   database = await restoreFixture('schema-0071');
   const before = await columnsOf(database.client);
   await migrate(database.url);

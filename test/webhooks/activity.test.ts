@@ -17,7 +17,7 @@ afterAll(async () => {
   await t.close();
 });
 
-test('an endpoint’s page draws its attempts, latency and backlog, by process and quarter of an hour', async () => {
+test('the endpoint page charts attempts, latency and backlog by process and quarter of an hour', async () => {
   let count = 0;
   const hook = await parts.hook((response) => {
     response.statusCode = ++count <= 2 ? 200 : 503;

@@ -14,7 +14,7 @@ const noLookup: Lookup = async () => {
 };
 
 describe('parseNets', () => {
-  test('reads a comma list, with blanks, of both families; nothing is no net', () => {
+  test('parses a comma-separated list of nets in both families, with spaces, or an empty value', () => {
     const nets = parseNets(' 127.0.0.0/8, ::1/128 ,10.1.2.3/16,');
     expect(nets.map(([address, bits]) => `${address.toString()}/${bits}`)).toEqual([
       '127.0.0.0/8',
@@ -36,12 +36,12 @@ describe('parseNets', () => {
     '010.0.0.0/8',
     '10.0.0.0/-1',
     'fe80::1%eth0/64',
-  ])('names the entry that is not a net: %s', (entry) => {
+  ])('reports the entry that is not a net: %s', (entry) => {
     expect(() => parseNets(`10.0.0.0/8, ${entry}`)).toThrow(`"${entry}" is not a CIDR range`);
   });
 });
 
-describe('addresses that may not be called', () => {
+describe('blocked addresses', () => {
   test.each([
     '0.0.0.0',
     '0.1.2.3',
@@ -116,7 +116,7 @@ describe('addresses that may not be called', () => {
     '2a00:1450:4001:82b::200e',
     '2003::1',
     '3ffe::1',
-  ])('but %s may', (ip) => {
+  ])('do not include %s', (ip) => {
     expect(isAllowedAddress(ip, [])).toBe(true);
   });
 
@@ -133,7 +133,7 @@ describe('addresses that may not be called', () => {
     '[::1]',
     '8.8.8.8/32',
     ' 8.8.8.8',
-  ])('what is not an address in its usual spelling may not: "%s"', (ip) => {
+  ])('include any text that is not an address in canonical form: "%s"', (ip) => {
     expect(isAllowedAddress(ip, parseNets('0.0.0.0/0, ::/0'))).toBe(false);
   });
 });
@@ -173,7 +173,7 @@ describe('IPv4 inside IPv6', () => {
   const forbidden = ['127.0.0.1', '10.0.0.1', '169.254.169.254', '192.168.1.1', '168.63.129.16', '100.64.0.1'];
   const cases = embeddings.flatMap(([form, embed]) => forbidden.map((ip) => [form, ip, embed(...halves(ip))] as const));
 
-  test.each(cases)('%s of %s may not be called: %s', (_form, _ip, address) => {
+  test.each(cases)('%s of %s is blocked: %s', (_form, _ip, address) => {
     expect(isAllowedAddress(address, [])).toBe(false);
   });
 
@@ -183,29 +183,29 @@ describe('IPv4 inside IPv6', () => {
     '64:ff9b::10.0.0.1',
     '2606:4700:1:2:0:5efe:127.0.0.1',
     '0:0:0:0:0:FFFF:7F00:1',
-  ])('also in mixed or full spelling: %s', (address) => {
+  ])('is also blocked in mixed or full notation: %s', (address) => {
     expect(isAllowedAddress(address, [])).toBe(false);
   });
 
   test.each(embeddings.slice(0, 10))(
-    '%s of a public address may not either: it is a translator’s, not the receiver’s',
+    '%s of a public address is blocked, because the translator is not the receiver',
     (_form, embed) => {
       expect(isAllowedAddress(embed(...halves('8.8.8.8')), [])).toBe(false);
     },
   );
 
-  test('a global address that merely looks like ISATAP of a public IPv4 may be called', () => {
+  test('a global address that only resembles ISATAP of a public IPv4 address is allowed', () => {
     expect(isAllowedAddress('2606:4700:1:2:0:5efe:808:808', [])).toBe(true);
   });
 
-  test('a net the operator has opened is open in its mapped form too, and in no other', () => {
+  test('a net that the operator has opened is also open in mapped form, but in no other', () => {
     expect(isAllowedAddress('::ffff:127.0.0.1', loopback)).toBe(true);
     for (const [form, embed] of embeddings.slice(1))
       expect([form, isAllowedAddress(embed(...halves('127.0.0.1')), loopback)]).toEqual([form, false]);
   });
 });
 
-describe('the guard as a whole', () => {
+describe('the address guard', () => {
   const oracle = new BlockList();
   const oracleNets: [string, number][] = [
     ['0.0.0.0', 8],
@@ -240,7 +240,7 @@ describe('the guard as a whole', () => {
   const group = fc.nat(0xffff).map((value) => value.toString(16));
   const anyV6 = fc.array(group, { minLength: 8, maxLength: 8 }).map((groups) => groups.join(':'));
 
-  test('IPv4: exactly what an independent list of special nets leaves over may be called', () => {
+  test('allows exactly the IPv4 addresses outside an independent list of special nets', () => {
     fc.assert(
       fc.property(anyV4, (ip) => isAllowedAddress(ip, []) === !oracle.check(ip, 'ipv4')),
       { numRuns: 2000 },
@@ -252,7 +252,7 @@ describe('the guard as a whole', () => {
       ]);
   });
 
-  test('IPv6: nothing outside 2000::/3 may be called', () => {
+  test('blocks every IPv6 address outside 2000::/3', () => {
     fc.assert(
       fc.property(anyV6, (ip) => {
         const first = Number.parseInt(ip, 16);
@@ -262,7 +262,7 @@ describe('the guard as a whole', () => {
     );
   });
 
-  test('a forbidden IPv4 is forbidden in every embedded form', () => {
+  test('blocks a forbidden IPv4 address in every embedded form', () => {
     fc.assert(
       fc.property(
         anyV4,
@@ -273,7 +273,7 @@ describe('the guard as a whole', () => {
     );
   });
 
-  test('a URL is never called at an address the guard forbids, in whatever spelling', async () => {
+  test('never allows a URL to be called at a forbidden address in any notation', async () => {
     const spellings = (ip: string): string[] => {
       const [a = 0, b = 0, c = 0, d = 0] = ip.split('.').map(Number);
       const value = a * 2 ** 24 + b * 2 ** 16 + c * 256 + d;
@@ -298,7 +298,7 @@ describe('the guard as a whole', () => {
     );
   });
 
-  test('an opened net overrides every refusal inside it and none outside', () => {
+  test('allows an opened net to override every refusal inside it and none outside', () => {
     fc.assert(
       fc.property(anyV4, fc.integer({ min: 0, max: 32 }), anyV4, (net, bits, ip) => {
         const own = new BlockList();
@@ -352,7 +352,7 @@ describe('checkUrl', () => {
     ['https://intern/', 'local_name'],
     ['https://router.home.arpa/', 'local_name'],
     ['https://metadata.google.internal/', 'local_name'],
-  ])('%s is refused: %s', (text, reason) => {
+  ])('%s is rejected: %s', (text, reason) => {
     expect(checkUrl(text, strict)).toEqual({ ok: false, reason });
   });
 
@@ -384,7 +384,7 @@ describe('checkUrl', () => {
     '[2002:7f00:1::]',
     '[fe80::5efe:7f00:1]',
     '[fd00:ec2::254]',
-  ])('loopback and its like are refused in this spelling: %s', (host) => {
+  ])('loopback and similar addresses are rejected in this notation: %s', (host) => {
     expect(checkUrl(`https://${host}/`, strict)).toEqual({ ok: false, reason: 'blocked_address' });
   });
 });
@@ -400,7 +400,7 @@ describe('resolveTarget', () => {
   };
   const url = new URL('https://Hooks.Example.com/');
 
-  test('a name is looked up once and gives all its addresses', async () => {
+  test('a name is looked up once and returns all of its addresses', async () => {
     const lookup = answering('8.8.8.8', '2606:4700::1');
     expect(await resolveTarget(url, { lookup, allowNets: [] })).toEqual({
       ok: true,
@@ -417,7 +417,7 @@ describe('resolveTarget', () => {
     ['last', ['8.8.8.8', '1.1.1.1', '::1']],
     ['mapped', ['8.8.8.8', '::ffff:10.0.0.1']],
     ['not an address', ['8.8.8.8', 'localhost']],
-  ])('one forbidden answer among good ones blocks the name (%s), and is not told', async (_where, addresses) => {
+  ])('one forbidden answer among allowed ones blocks the name (%s) and is not revealed', async (_where, addresses) => {
     expect(await resolveTarget(url, { lookup: answering(...addresses), allowNets: [] })).toEqual({
       ok: false,
       reason: 'blocked_address',
@@ -435,7 +435,7 @@ describe('resolveTarget', () => {
     });
   });
 
-  test('a name without addresses, or a resolver that fails, is a DNS error', async () => {
+  test('a name without addresses or a failing resolver is a DNS error', async () => {
     expect(await resolveTarget(url, { lookup: answering(), allowNets: [] })).toMatchObject({
       ok: false,
       reason: 'dns_error',
@@ -451,7 +451,7 @@ describe('resolveTarget', () => {
     });
   });
 
-  test('a name inside an opened net may be called', async () => {
+  test('a name inside an opened net is allowed', async () => {
     expect((await resolveTarget(url, { lookup: answering('127.0.0.1', '::1'), allowNets: loopback })).ok).toBe(true);
   });
 });

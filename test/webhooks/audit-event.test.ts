@@ -22,7 +22,7 @@ const listen = async (me: Manager, url: string): Promise<number> => {
   return made.json().data.id;
 };
 
-test('each entry is sent once, with number and hash, to its publisher alone', async () => {
+test('each entry is sent once, with its number and hash, to its own publisher only', async () => {
   const [me, other] = [await addManager(t), await addManager(t)];
   const mine = await hook();
   await addTheme(me, 'Before');
@@ -56,7 +56,7 @@ test('each entry is sent once, with number and hash, to its publisher alone', as
   expect(told().map(({ number, hash }) => ({ number, hash }))).toEqual(rows);
 });
 
-test('an operator is not named to a publisher', async () => {
+test('a publisher does not see the name of an operator', async () => {
   const me = await addManager(t);
   const mine = await hook();
   await listen(me, mine.url);
@@ -76,7 +76,7 @@ test('an operator is not named to a publisher', async () => {
   );
 });
 
-test('what is recorded while there is no endpoint is not sent to a later one', async () => {
+test('entries recorded while there is no endpoint are not sent to a later one', async () => {
   const me = await addManager(t);
   const mine = await hook();
   const id = await listen(me, mine.url);

@@ -45,14 +45,14 @@ const cases: [string, Record<string, string>, Buffer, boolean][] = [
   ['with a time that is none', { ...headersFor([secret]), 'webhook-timestamp': 'x' }, body, false],
 ];
 
-describe('the code of the guide accepts valid webhooks and nothing else', () => {
+describe('the code of the guide accepts valid webhooks and no others', () => {
   test.each(cases)('Node: %s', async (_name, headers, bytes, believed) => {
     const { verify } = await import(`data:text/javascript,${encodeURIComponent(codeOf('js'))}`);
     expect(verify(secret, headers, bytes)).toBe(believed);
   });
 
   const hasPython = spawnSync('python3', ['-c', 'assert __import__("sys").version_info >= (3, 9)']).status === 0;
-  test.runIf(hasPython)('Python: all of these', () => {
+  test.runIf(hasPython)('Python: all cases', () => {
     const script = `${codeOf('python')}
 import json, sys
 for one in json.load(sys.stdin):
@@ -65,7 +65,7 @@ for one in json.load(sys.stdin):
     expect(stdout.trim().split('\n')).toEqual(cases.map(([, , , believed]) => (believed ? 'True' : 'False')));
   });
 
-  test('there is code for PHP and Go, too', () => {
+  test('the guide also contains code for PHP and Go', () => {
     for (const language of ['php', 'go']) expect(codeOf(language)).toContain('whsec_');
   });
 });

@@ -46,7 +46,7 @@ FormatRegistry.Set('uuid', (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}
 FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)));
 const schemaOf = (event: string): TSchema => eventTypes.get(event)?.payload ?? Type.Never();
 
-test('of an endpoint that fails, recovers and is disabled, every other one hears, at most once an hour', async () => {
+test('a failing, recovered or disabled endpoint is reported to all others at most once an hour', async () => {
   const me = await addManager(t);
   let status = 500;
   const shop = await hook((response) => void response.writeHead(status).end());
@@ -105,7 +105,7 @@ test('of an endpoint that fails, recovers and is disabled, every other one hears
   for (const payload of payloads(ops)) expect([...Value.Errors(schemaOf(payload.event), payload)]).toEqual([]);
 });
 
-test('an endpoint that recovers and fails again before the event is sent is as it was: neither is sent', async () => {
+test('an endpoint that recovers and fails again before the event is sent triggers no event', async () => {
   const me = await addManager(t);
   let status = 500;
   const shop = await hook((response) => void response.writeHead(status).end());
@@ -122,7 +122,7 @@ test('an endpoint that recovers and fails again before the event is sent is as i
   await until(() => raised(me.id), { 'delivery.exhausted': 1 });
 });
 
-test('an endpoint that recovers while its failure is being sent: the recovery is sent too', async () => {
+test('an endpoint that recovers while its failure is being sent also triggers a recovery event', async () => {
   const me = await addManager(t);
   const endpointId = await me.endpoint('http://127.0.0.1:9/');
   const url = 'http://127.0.0.1:9/';
@@ -139,7 +139,7 @@ test('an endpoint that recovers while its failure is being sent: the recovery is
   expect(await raised(me.id)).toEqual({ 'endpoint.recovered': 1 });
 });
 
-test('the catalogue serves each event with its schema and a sample; OpenAPI lists it under webhooks', async () => {
+test('the catalogue contains each event with a schema and a sample, as does OpenAPI under webhooks', async () => {
   const { data } = (await t.app.inject('/docs/events')).json();
   expect(data.map(({ name }: { name: string }) => name)).toEqual([...eventTypes.keys()]);
   const { webhooks } = (await t.app.inject('/docs/json')).json();
@@ -171,7 +171,7 @@ const setSpent = (campaignId: number, publisherId: number, micros: number) =>
     [campaignId, publisherId, micros],
   );
 
-test('a budget that is used up and a campaign that ends are told once', async () => {
+test('an exhausted budget and an ended campaign are reported once', async () => {
   const nowMs = Date.now();
   const [campaign] = await activeCampaigns();
   const endAt = new Date(nowMs - 60_000).toISOString();
@@ -205,7 +205,7 @@ test('a budget that is used up and a campaign that ends are told once', async ()
   expect(await raised(campaign.publisher_id)).toEqual({});
 });
 
-test('a budget is reached when it is spent, whatever is reserved; a cap when its count is', async () => {
+test('a budget is reached when it is spent, regardless of reservations, and a cap by its count', async () => {
   const nowMs = Date.now();
   const [, campaign] = await activeCampaigns();
   const caps = [{ metric: 'budget', per: 'lifetime', limit: 10 }];
@@ -241,7 +241,7 @@ test('a budget is reached when it is spent, whatever is reserved; a cap when its
   expect(await raise()).toContain(`${campaign.id} clicks lifetime`);
 });
 
-test('a cap that is reached in the last moments of its period is told in the next one', async () => {
+test('a cap that is reached at the very end of its period is reported in the next one', async () => {
   const midnightMs = Date.parse('2031-03-01T00:00:00Z');
   const [, campaign] = await activeCampaigns();
   await t.pool.query("update publishers set time_zone = 'UTC' where id = $1", [campaign.publisher_id]);

@@ -23,7 +23,7 @@ const eventFor = (publisherId: number) => ({
   nowMs: Date.now(),
 });
 
-test('a delivery whose process dies between the commit and the notification is found by the scan', async () => {
+test('the scan finds a delivery whose process died between the commit and the notification', async () => {
   const receiver = await hook((response) => void response.end());
   const endpoint = await addEndpoint(t, receiver.url);
   await dispatcher();
@@ -34,7 +34,7 @@ test('a delivery whose process dies between the commit and the notification is f
   expect(receiver.taken).toHaveLength(1);
 });
 
-test('a transaction that is rolled back queues nothing and notifies nobody', async () => {
+test('a transaction that is rolled back queues nothing and sends no notification', async () => {
   const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/');
   const notified: number[] = [];
   const failing = transaction(t.pool, async (executor) => {

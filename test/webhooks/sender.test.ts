@@ -93,8 +93,8 @@ function answering(...lists: string[][]): Lookup & { asked: string[] } {
   return Object.assign(lookup, { asked });
 }
 
-describe('what is sent', () => {
-  test('method, path, headers and the exact bytes arrive', async () => {
+describe('the request', () => {
+  test('arrives with method, path, headers and the exact bytes', async () => {
     const body = Buffer.from([0x7b, 0x00, 0xff, 0x22, 0xc3, 0xa4, 0x7d]);
     const seen: unknown[] = [];
     const target = await receiver(async (request, response) => {
@@ -115,7 +115,7 @@ describe('what is sent', () => {
     expect(seen).toEqual(['POST', '/hook?x=1', headers, body]);
   });
 
-  test('a GET goes out without a body', async () => {
+  test('has no body for GET', async () => {
     const seen: unknown[] = [];
     const target = await receiver(async (request, response) => {
       seen.push(request.method, request.headers['content-length'], (await bodyOf(request)).length);
@@ -127,7 +127,7 @@ describe('what is sent', () => {
     expect(seen).toEqual(['GET', undefined, 0]);
   });
 
-  test('headers of the transport cannot be set, accept-encoding is never sent', async () => {
+  test('cannot override transport headers, and never has accept-encoding', async () => {
     let seen: NodeJS.Dict<string | string[]> = {};
     const target = await receiver((request, response) => {
       seen = request.headers;
@@ -149,7 +149,7 @@ describe('what is sent', () => {
     });
   });
 
-  test('a header that cannot be written is an error, not a crash', async () => {
+  test('with an invalid header is an error rather than a crash', async () => {
     const target = await receiver((_request, response) => response.end());
     const result = await sender().send(post(at(target), { headers: { 'x-custom': 'a\r\nb: c' } }));
     expect(result).toMatchObject({ kind: 'error', class: 'other' });
@@ -157,8 +157,8 @@ describe('what is sent', () => {
   });
 });
 
-describe('what comes back', () => {
-  test('status, headers, body, address and timing of the answer', async () => {
+describe('the response', () => {
+  test('has a status, headers, a body, an address and timings', async () => {
     const target = await receiver((_request, response) => {
       response.writeHead(503, { 'Retry-After': '120', 'Set-Cookie': ['a=1', 'b=2'] });
       response.end('busy');
@@ -178,7 +178,7 @@ describe('what comes back', () => {
     expect(totalMs).toBeGreaterThanOrEqual(firstByteMs as number);
   });
 
-  test.each([301, 302, 303, 307, 308])('a redirect (%i) is the answer and is not followed', async (status) => {
+  test.each([301, 302, 303, 307, 308])('a redirect (%i) is returned and not followed', async (status) => {
     const canary = await receiver((_request, response) => response.end());
     const target = await receiver((_request, response) => response.writeHead(status, { location: at(canary) }).end());
     expect(await sender().send(post(at(target)))).toMatchObject({
@@ -189,7 +189,7 @@ describe('what comes back', () => {
     expect(canary.connections()).toBe(0);
   });
 
-  test('a compressed body is not decompressed: a small response cannot grow', async () => {
+  test('a compressed body is not decompressed, so that a small response cannot grow', async () => {
     const packed = gzipSync(Buffer.alloc(5_000_000));
     const target = await receiver((_request, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed),
@@ -197,7 +197,7 @@ describe('what comes back', () => {
     expect(await sender().send(post(at(target)))).toMatchObject({ status: 200, body: packed, truncated: false });
   });
 
-  test('an endless body is cut at 16 KiB, the connection is closed, and the status counts', async () => {
+  test('an endless body is truncated at 16 KiB, the connection is closed, and the status counts', async () => {
     const target = await receiver((_request, response) => {
       const more = (): void => {
         while (!response.destroyed && response.write(Buffer.alloc(65_536, 'x')));
@@ -215,7 +215,7 @@ describe('what comes back', () => {
     [99, false],
     [100, false],
     [101, true],
-  ])('of a limit of 100 bytes, a body of %i is cut: %s', async (length, truncated) => {
+  ])('with a limit of 100 bytes, a body of %i bytes is truncated: %s', async (length, truncated) => {
     const target = await receiver((_request, response) => response.end('x'.repeat(length)));
     const result = await sender({ maxResponseBytes: 100 }).send(post(at(target)));
     expect(result).toMatchObject({ kind: 'response', truncated, body: Buffer.alloc(Math.min(length, 100), 'x') });
@@ -247,14 +247,14 @@ describe('what comes back', () => {
     expect(target.calls()).toBe(2);
   });
 
-  test('a head within 16 KiB is kept within 16 KiB, also when its repeats are joined', async () => {
+  test('a head within 16 KiB stays within 16 KiB, even after repeated headers are joined', async () => {
     const target = await raw(`HTTP/1.1 200 OK\r\n${'a: \r\n'.repeat(15_000)}\r\n`, true);
     const result = await sender().send(post(at(target)));
     expect(result.kind).toBe('response');
     if (result.kind === 'response') expect(JSON.stringify(result.headers).length).toBeLessThan(17_000);
   });
 
-  test('header names like __proto__ are plain names', async () => {
+  test('header names such as __proto__ are treated as ordinary names', async () => {
     const target = await raw('HTTP/1.1 200 OK\r\n__proto__: a\r\nconstructor: b\r\ncontent-length: 0\r\n\r\n');
     const result = await sender().send(post(at(target)));
     const headers = result.kind === 'response' ? result.headers : {};
@@ -266,10 +266,10 @@ describe('what comes back', () => {
   });
 });
 
-describe('one deadline over everything', () => {
+describe('one deadline for the whole call', () => {
   const timedOut = { kind: 'error', class: 'timeout' };
 
-  test('a resolver that never answers is a local failure, unless it answers for other names', async () => {
+  test('covers a resolver that never answers, which is a local failure if it answers for no other names', async () => {
     const target = await receiver((_request, response) => response.end());
     const lookup: Lookup = (name) =>
       name === 'slow.test' ? new Promise(() => {}) : Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
@@ -284,7 +284,7 @@ describe('one deadline over everything', () => {
     expect(await slow()).toMatchObject(timedOut);
   });
 
-  test('a receiver that never starts TLS; its connection is closed', async () => {
+  test('covers a receiver that never starts TLS, and closes its connection', async () => {
     const target = await keep(tcpReceiver(() => {}));
     const result = await sender().send(post(at(target, '127.0.0.1', 'https'), { deadlineMs: 100 }));
     expect(result).toMatchObject({
@@ -294,14 +294,14 @@ describe('one deadline over everything', () => {
     await expect.poll(target.open).toBe(0);
   });
 
-  test('a receiver that never answers; its connection is closed', async () => {
+  test('covers a receiver that never responds, and closes its connection', async () => {
     const target = await receiver(() => {});
     const result = await sender().send(post(at(target), { deadlineMs: 150 }));
     expect(result).toMatchObject({ ...timedOut, remoteAddress: '127.0.0.1', timing: { firstByteMs: null } });
     await expect.poll(target.open).toBe(0);
   });
 
-  test('a head that drips, each byte well before any idle limit', async () => {
+  test('covers a head that drips, with each byte within any idle limit', async () => {
     const target = await keep(
       tcpReceiver((socket) => {
         const timer = setInterval(() => socket.write('H'), 10);
@@ -313,7 +313,7 @@ describe('one deadline over everything', () => {
     expect(result).toMatchObject(timedOut);
   });
 
-  test('a body that drips: its 200 does not count, since the answer never ended', async () => {
+  test('covers a body that drips, whose 200 does not count because the response never ended', async () => {
     const target = await receiver((_request, response) => {
       const timer = setInterval(() => response.write('x'), 10);
       response.once('close', () => clearInterval(timer));
@@ -324,7 +324,7 @@ describe('one deadline over everything', () => {
     await expect.poll(target.open).toBe(0);
   });
 
-  test('the time of all parts counts together', async () => {
+  test('covers the total time of all steps', async () => {
     const lookup: Lookup = () =>
       new Promise((resolve) => setTimeout(() => resolve([{ address: '127.0.0.1', family: 4 }]), 120));
     const target = await receiver((_request, response) => void setTimeout(() => response.end(), 120));
@@ -337,13 +337,13 @@ describe('one deadline over everything', () => {
   });
 });
 
-describe('when no answer comes, the reason is named', () => {
+describe('without a response, the reported reason is', () => {
   test('dns: the name has no address', async () => {
     const result = await sender({ lookup: answering([]) }).send(post('http://nowhere.test/'));
     expect(result).toMatchObject({ kind: 'error', class: 'dns' });
   });
 
-  test('dns or local: a failing resolver is a local failure, unless it answers for other names', async () => {
+  test('dns or local: the resolver fails, which is local if it answers for no other names', async () => {
     const lookup: Lookup = (name) =>
       name === 'gone.test'
         ? Promise.resolve([])
@@ -359,14 +359,14 @@ describe('when no answer comes, the reason is named', () => {
     expect(await sender().send(post(at(target)))).toMatchObject({ kind: 'error', class: 'protocol' });
   });
 
-  test('connect: no server at that port', async () => {
+  test('connect: no server listens on the port', async () => {
     expect(await sender().send(post(at({ port: await closedPort() })))).toMatchObject({
       kind: 'error',
       class: 'connect',
     });
   });
 
-  test('connect: none of several addresses answers', async () => {
+  test('connect: none of several addresses responds', async () => {
     const port = await closedPort();
     const result = await sender({ lookup: answering(['127.0.0.1', '127.0.0.2']) }).send(
       post(at({ port }, 'hooks.test')),
@@ -375,7 +375,7 @@ describe('when no answer comes, the reason is named', () => {
     expect(result.kind === 'error' && result.message).not.toBe('');
   });
 
-  test('tls: no handshake within the connect limit', async () => {
+  test('tls: there is no handshake within the connect timeout', async () => {
     const target = await keep(tcpReceiver(() => {}));
     const result = await sender({ connectTimeoutMs: 100 }).send(post(at(target, '127.0.0.1', 'https')));
     expect(result).toMatchObject({ kind: 'error', class: 'tls', message: 'no connection within 100 ms' });
@@ -386,12 +386,12 @@ describe('when no answer comes, the reason is named', () => {
     expect(await sender().send(post(at(target, '127.0.0.1', 'https')))).toMatchObject({ kind: 'error', class: 'tls' });
   });
 
-  test('reset: the receiver hangs up without an answer', async () => {
+  test('reset: the receiver hangs up without a response', async () => {
     const target = await keep(tcpReceiver((socket) => socket.destroy()));
     expect(await sender().send(post(at(target)))).toMatchObject({ kind: 'error', class: 'reset' });
   });
 
-  test('reset: the receiver hangs up within the body', async () => {
+  test('reset: the receiver hangs up in the middle of the body', async () => {
     const target = await raw('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhello', true);
     expect(await sender().send(post(at(target)))).toMatchObject({ kind: 'error', class: 'reset' });
   });
@@ -424,7 +424,7 @@ describe('https', () => {
   const target = () => keep(httpsReceiver(certificate, (request, response) => void response.end(request.headers.host)));
   const lookup = answering(['127.0.0.1']);
 
-  test('a receiver with a trusted certificate for its name is called, and learns the name by SNI', async () => {
+  test('calls a receiver with a trusted certificate for its name, which is sent by SNI', async () => {
     const { port } = await keep(
       httpsReceiver(certificate, ({ headers, socket }, response) => {
         response.end(`${headers.host} ${(socket as TLSSocket).servername}`);
@@ -460,20 +460,23 @@ describe('https', () => {
     expect(result).toMatchObject({ kind: 'error', class: 'tls', message: expect.stringContaining('expired') });
   });
 
-  test.each(['TLSv1', 'TLSv1.1'] as const)('tls: a receiver that speaks no newer version than %s', async (version) => {
-    const options = { minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' } as const;
-    let requests = 0;
-    const handler: RequestListener = (_request, response) => {
-      requests += 1;
-      response.end();
-    };
-    const { port } = await keep(httpsReceiver({ ...certificate, ...options }, handler));
-    const result = await sender({ ca: certificate.cert, lookup }).send(post(at({ port }, 'hooks.test', 'https')));
-    expect(result).toMatchObject({ kind: 'error', class: 'tls' });
-    expect(requests).toBe(0);
-  });
+  test.each(['TLSv1', 'TLSv1.1'] as const)(
+    'tls: a receiver that supports no version newer than %s',
+    async (version) => {
+      const options = { minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+      let requests = 0;
+      const handler: RequestListener = (_request, response) => {
+        requests += 1;
+        response.end();
+      };
+      const { port } = await keep(httpsReceiver({ ...certificate, ...options }, handler));
+      const result = await sender({ ca: certificate.cert, lookup }).send(post(at({ port }, 'hooks.test', 'https')));
+      expect(result).toMatchObject({ kind: 'error', class: 'tls' });
+      expect(requests).toBe(0);
+    },
+  );
 
-  test('plain http is blocked unless it is allowed', async () => {
+  test('plain HTTP is blocked unless it is allowed', async () => {
     const canary = await receiver((_request, response) => response.end());
     expect(await sender({ allowHttp: false }).send(post(at(canary)))).toEqual({
       kind: 'blocked',
@@ -484,7 +487,7 @@ describe('https', () => {
 });
 
 describe('connections', () => {
-  test('a connection is reused without time for connecting', async () => {
+  test('a reused connection takes no time to connect', async () => {
     const target = await receiver((_request, response) => response.end('ok'));
     const sending = sender();
     expect(await sending.send(post(at(target)))).toMatchObject({
@@ -499,7 +502,7 @@ describe('connections', () => {
     expect(target.connections()).toBe(1);
   });
 
-  test('calls at the same time do not wait for each other', async () => {
+  test('concurrent calls do not wait for each other', async () => {
     const waiting: (() => void)[] = [];
     const target = await receiver((_request, response) => {
       waiting.push(() => response.end());
@@ -524,14 +527,14 @@ describe('connections', () => {
     expect(target.connections()).toBe(2);
   });
 
-  test('a receiver that closes after each answer is served each time', async () => {
+  test('a receiver that closes after each response is served each time', async () => {
     const target = await receiver((_request, response) => response.writeHead(200, { connection: 'close' }).end());
     const sending = sender();
     for (let call = 0; call < 3; call++) expect(await sending.send(post(at(target)))).toMatchObject({ status: 200 });
     expect(target.connections()).toBe(3);
   });
 
-  test('where the first address is dead, the next is called', async () => {
+  test('if the first address is dead, the next one is called', async () => {
     const target = await receiver((_request, response) => response.end());
     const options = { lookup: answering(['::1', '127.0.0.1']), allowNets: parseNets('127.0.0.0/8,::1/128') };
     expect(await sender(options).send(post(at(target, 'hooks.test')))).toMatchObject({
@@ -540,7 +543,7 @@ describe('connections', () => {
     });
   });
 
-  test('close ends calls in flight as local, closes idle connections, and refuses further calls', async () => {
+  test('close ends calls in flight as local, closes idle connections and rejects further calls', async () => {
     const target = await receiver((request, response) => {
       if (request.url === '/quick') response.end();
     });
@@ -569,7 +572,7 @@ describe('forbidden targets', () => {
     'local.test',
   ];
 
-  test.each(hosts)('%s gets no connection at all, and gets one where its net is opened', async (host) => {
+  test.each(hosts)('%s gets no connection unless its net is opened', async (host) => {
     const canary = await receiver((_request, response) => response.end());
     const lookup = answering(['127.0.0.1']);
     expect(await sender({ allowNets: [], lookup }).send(post(at(canary, host)))).toEqual({
@@ -581,7 +584,7 @@ describe('forbidden targets', () => {
     expect(canary.connections()).toBe(1);
   });
 
-  test('a name with one private answer among good ones gets no connection to any', async () => {
+  test('a name with one private address among public ones gets no connection to any of them', async () => {
     const canary = await receiver((_request, response) => response.end());
     for (const list of [
       ['127.0.0.1', '10.0.0.1'],
@@ -594,7 +597,7 @@ describe('forbidden targets', () => {
     expect(canary.connections()).toBe(0);
   });
 
-  test('the name is looked up once per call, and the connection goes to that answer', async () => {
+  test('the name is looked up once per call, and the connection uses that answer', async () => {
     const target = await receiver((_request, response) => response.writeHead(200, { connection: 'close' }).end());
     const lookup = answering(['127.0.0.1']);
     const sending = sender({ lookup });
@@ -603,7 +606,7 @@ describe('forbidden targets', () => {
     expect(lookup.asked).toEqual(['hooks.test', 'hooks.test']);
   });
 
-  test('a name that turns private is blocked although a connection to its old address is open', async () => {
+  test('a name that becomes private is blocked, even with an open connection to its old address', async () => {
     const target = await receiver((_request, response) => response.end());
     const sending = sender({ lookup: answering(['127.0.0.1'], ['10.0.0.1'], ['127.0.0.1']) });
     expect(await sending.send(post(at(target, 'hooks.test')))).toMatchObject({ status: 200 });
@@ -614,7 +617,7 @@ describe('forbidden targets', () => {
     });
   });
 
-  test('a name that resolves to other addresses does not use a connection made for the old ones', async () => {
+  test('a name that resolves to new addresses does not reuse a connection to the old ones', async () => {
     const target = await receiver((_request, response) => response.end());
     const sending = sender({
       lookup: answering(['127.0.0.1'], ['127.0.0.1', '127.0.0.2'], ['127.0.0.2', '127.0.0.1'], ['127.0.0.1']),
@@ -628,7 +631,7 @@ describe('forbidden targets', () => {
     expect(target.connections()).toBe(2);
   });
 
-  test('two names at the same address do not share a connection', async () => {
+  test('two names with the same address do not share a connection', async () => {
     const target = await receiver((_request, response) => response.end());
     const sending = sender({ lookup: answering(['127.0.0.1']) });
     await sending.send(post(at(target, 'one.test')));

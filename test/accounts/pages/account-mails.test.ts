@@ -55,7 +55,7 @@ const mailTo = (email: string) => server.mails.find(({ to }) => to.includes(emai
 const arrives = (email: string) => expect.poll(() => mailTo(email)?.text).toBeDefined();
 const linkIn = (text = ''): string => new RegExp(`${linkPath}[\\w-]{43}`).exec(text)?.[0] ?? '';
 
-test('a forgotten password is set by a mailed link, once and within an hour, and ends all sessions', async () => {
+test('resets a forgotten password by a mailed link, once and within an hour, and ends all sessions', async () => {
   await account('ada@example.com');
   const before = await postForm(t, '/dashboard/sign-in', { email: 'ada@example.com', password });
   const session = cookieFrom(before, 'perkwire_session') ?? '';
@@ -79,7 +79,7 @@ test('a forgotten password is set by a mailed link, once and within an hour, and
   expect((await t.app.inject(linkIn(mailTo('ada@example.com')?.text))).statusCode).toBe(400);
 });
 
-test('the link leads to PUBLIC_URL, whatever host the request has, and its token is not stored', async () => {
+test('links to PUBLIC_URL regardless of the Host header, and does not store the token', async () => {
   await account('host@example.com');
   await forgot('host@example.com', { host: 'evil.example', 'x-forwarded-host': 'evil.example', origin });
   await arrives('host@example.com');
@@ -93,7 +93,7 @@ test('the link leads to PUBLIC_URL, whatever host the request has, and its token
   expect(rows.filter(({ row }) => row.includes(token))).toEqual([]);
 });
 
-test('the response is the same for accounts, unknown addresses and disabled accounts, even at the limit', async () => {
+test('responds the same for existing, unknown and disabled accounts, even at the rate limit', async () => {
   await account('known@example.com');
   await account('gone@example.com', { disabled: true });
   await t.pool.query('delete from sign_in_failures');
@@ -120,7 +120,7 @@ test('the response is the same for accounts, unknown addresses and disabled acco
   expect((await forgot('known@example.com', { origin: 'https://evil.example' })).statusCode).toBe(403);
 });
 
-test('an invitation is mailed and not shown; if the mail is rejected, the link is shown', async () => {
+test('mails an invitation link without showing it, and shows it if the mail is rejected', async () => {
   const admin = await signInAs(t, 'admin');
   const users = `/dashboard/p/${t.publisher.id}/settings/users`;
   const invited = await admin.post(users, { email: 'new@example.com', role: 'analyst' });
@@ -136,7 +136,7 @@ test('an invitation is mailed and not shown; if the mail is rejected, the link i
   expect((await t.app.inject(linkIn(failed.body))).statusCode).toBe(200);
 });
 
-test('429: admins of a publisher can send at most 30 mails in an hour, to any addresses', async () => {
+test('429: limits the admins of a publisher to 30 mails per hour in total', async () => {
   const publisherId = await publisher('Loud');
   const admin = await signInAs(t, 'admin', publisherId);
   const users = `/dashboard/p/${publisherId}/settings/users`;
@@ -173,12 +173,12 @@ test.each([
   'v@.test',
   'v@@evil.test',
   'v@evil.test/path',
-])('%j is no address', (text) => {
+])('rejects %j as an e-mail address', (text) => {
   expect(parseEmail(text)).toBeNull();
 });
 
 test.each(["o'hara+perks@shop.example", 'JÜRGEN@müller.example', 'root@localhost', 'a.b-c_d@x.co.uk'])(
-  '%j is an address',
+  'accepts %j as an e-mail address',
   (text) => {
     expect(parseEmail(text)).toBe(text.toLowerCase());
   },

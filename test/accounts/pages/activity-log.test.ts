@@ -36,7 +36,7 @@ const emailOf = async ({ userId }: TestUser): Promise<string | undefined> =>
   (await t.pool.query<{ email: string }>('select email from users where id = $1', [userId])).rows[0]?.email;
 
 describe('the activity log', () => {
-  test('shows actor, old and new values, and the time in the publisher’s time zone', async () => {
+  test("shows the actor, the old and new values, and the time in the publisher's time zone", async () => {
     const theme = (await me.call('POST', '/themes', { name: 'Before <b>', unit: 'mou' })).body.data.id;
     await me.call('PATCH', `/themes/${theme}`, { name: 'After <i>', offers_per_response: 5 });
     const [changed, added] = await rows();
@@ -48,7 +48,7 @@ describe('the activity log', () => {
     expect((await admin.get(page)).body).toContain(`href="/dashboard/p/${me.publisherId}/settings/themes/${theme}"`);
   });
 
-  test('reverts a change and restores a removed row, but not those of another publisher', async () => {
+  test('reverts changes and restores removed rows of its own publisher only', async () => {
     const theme = (await me.call('POST', '/themes', { name: 'First', unit: 'mou' })).body.data.id;
     await me.call('PATCH', `/themes/${theme}`, { name: 'Second' });
     const latest = async () =>
@@ -73,7 +73,7 @@ describe('the activity log', () => {
     expect((await me.call('GET', '/placements/gone')).body.data.display_name).toBe('Gone');
   });
 
-  test('shows times among the values in the publisher’s time zone', async () => {
+  test("shows timestamps in values in the publisher's time zone", async () => {
     await me.call('PUT', '/webhook-endpoints/usp.selection', { url: 'http://127.0.0.1:9/', method: 'POST' });
     await me.call('POST', '/webhook-endpoints/usp.selection/pause');
     expect((await rows())[0]).toMatch(
@@ -82,7 +82,7 @@ describe('the activity log', () => {
     );
   });
 
-  test('shows only the differing parts of nested values, with their path', async () => {
+  test('shows only the parts of nested values that differ, with their paths', async () => {
     const { campaign } = await addCatalogue(me);
     const targeting = { countries: { include: ['US', 'DE'] }, devices: { include: ['mobile'] } };
     expect((await me.call('PATCH', `/campaigns/${campaign}`, { rules: { targeting } })).status).toBe(200);
@@ -98,7 +98,7 @@ describe('the activity log', () => {
     expect((await rows('?resource=campaigns'))[0]?.length).toBeLessThan(1000);
   });
 
-  test('names experiments, settings of perk messages and coupon codes, with links to their pages', async () => {
+  test('identifies experiments, perk message settings and coupon codes, and links to their pages', async () => {
     const offers = 'select id from offers where publisher_id = $1';
     const offer = (await t.pool.query<{ id: number }>(offers, [me.publisherId])).rows[0]?.id;
     const arms = ['control', 'two'].map((key) => ({ key, share: 0.5, changes: {} }));
@@ -115,7 +115,7 @@ describe('the activity log', () => {
     expect(body).toContain('<dt translate="no">Schlüssel</dt>');
   });
 
-  test('filters by resource, and shows everything for an unknown one', async () => {
+  test('filters by resource, and shows all entries if the resource is unknown', async () => {
     const offers = await rows('?resource=offers');
     expect(offers.length).toBe(1);
     expect(offers[0]).toMatch(/Created Offer \d+/);
@@ -125,7 +125,7 @@ describe('the activity log', () => {
     expect((await admin.get(`${page}?resource=catalogue`)).body).toContain('No matches.');
   });
 
-  test('has pages, which keep the filter', async () => {
+  test('is paged, and keeps the filter on each page', async () => {
     const { id } = (await me.call('POST', '/advertisers', { name: 'Name 0' })).body.data;
     for (let index = 1; index <= 60; index++) await me.call('PATCH', `/advertisers/${id}`, { name: `Name ${index}` });
     const first = await admin.get(`${page}?resource=advertisers`);
@@ -139,7 +139,7 @@ describe('the activity log', () => {
   });
 });
 
-test('admins and operators read it; managers and analysts neither read it nor see a link to it', async () => {
+test('only admins and operators can read the log, and managers and analysts see no link to it', async () => {
   expect((await rows('', await signInAs(t, 'operator'))).length).toBeGreaterThan(0);
   for (const role of ['manager', 'analyst'] as const) {
     const person = await signInAs(t, role, me.publisherId);
@@ -149,7 +149,7 @@ test('admins and operators read it; managers and analysts neither read it nor se
   expect((await admin.get(`/dashboard/p/${me.publisherId}/overview`)).body).toContain(`href="${page}"`);
 });
 
-test("another publisher's log is 404, and none of its entries are in one's own", async () => {
+test("404: another publisher's log is not found, and none of its entries appear in one's own", async () => {
   const otherAdmin = await signInAs(t, 'admin', await t.addPublisher());
   const foreign = await otherAdmin.get(page);
   expect(foreign.statusCode).toBe(404);
@@ -162,7 +162,7 @@ test("another publisher's log is 404, and none of its entries are in one's own",
   expect((await otherAdmin.get(`${theirs}?${next}`)).statusCode).toBe(400);
 });
 
-test('an operator’s e-mail address is shown to operators only', async () => {
+test("an operator's e-mail address is shown to operators only", async () => {
   const operator = await signInAs(t, 'operator');
   const { rows: users } = await t.pool.query('select email from users where id = $1', [operator.userId]);
   await operator.post(`/dashboard/p/${me.publisherId}/advertisers`, { name: 'By the operator' });

@@ -38,7 +38,7 @@ async function signedIn() {
 const keysNamed = async (name: string): Promise<number> =>
   (await t.pool.query('select from api_keys where name = $1', [name])).rowCount ?? 0;
 
-test('need no confirmation within 15 minutes of the sign-in; later they do, and keep the entered values', async () => {
+test('sensitive actions need no confirmation until 15 minutes after sign-in, and keep entered values', async () => {
   const { post } = await signedIn();
   nowMs += 14 * minuteMs;
   const typed = { name: 'Server "1"', permissions: 'reports' };
@@ -50,7 +50,7 @@ test('need no confirmation within 15 minutes of the sign-in; later they do, and 
   expect(await keysNamed('Server "2"')).toBe(0);
 });
 
-test('continue with the password, which counts only for the next 15 minutes of this session', async () => {
+test('the password confirms actions for the next 15 minutes of this session only', async () => {
   const { post } = await signedIn();
   nowMs += 16 * minuteMs;
   const typed = { name: 'Kept', permissions: 'reports' };
@@ -65,7 +65,7 @@ test('continue with the password, which counts only for the next 15 minutes of t
   expect((await post('/settings/keys', typed)).statusCode).toBe(403);
 });
 
-test('reject a code or a passkey of a user who has neither', async () => {
+test('a code or a passkey is rejected for a user who has none', async () => {
   const { post } = await signedIn();
   nowMs += 16 * minuteMs;
   for (const proof of [{ _code: '123456' }, { response: '{}', sealed: 'x' }, { response: 'null', sealed: '' }])
@@ -75,7 +75,7 @@ test('reject a code or a passkey of a user who has neither', async () => {
   expect(await keysNamed('None')).toBe(0);
 });
 
-test('lock the password after too many guesses', async () => {
+test('too many wrong attempts lock the password', async () => {
   const { post } = await signedIn();
   nowMs += 16 * minuteMs;
   const guess = (text: string) => post('/settings/users', { email: 'x@example.com', role: 'admin', _password: text });
@@ -93,7 +93,7 @@ test.each([
   '/settings/users/1/two-factor/remove',
   '/settings/webhooks/usp.selection/rotate',
   '/settings/privacy/erase',
-])('are those of %s', async (path) => {
+])('%s is a sensitive action', async (path) => {
   const { post } = await signedIn();
   nowMs += 16 * minuteMs;
   const response = await post(path, {});

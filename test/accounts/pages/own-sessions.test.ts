@@ -33,7 +33,7 @@ const open = (cookie: string) => t.app.inject({ url: '/dashboard/account', heade
 const endOf = (body: string, device: string): string =>
   new RegExp(`<strong>${device}</strong>[\\s\\S]*?action="([^"]+/end)"`).exec(body)?.[1] ?? '';
 
-test("the account lists the user's sessions by device and network, never by address", async () => {
+test('lists sessions by device and network, without IP addresses', async () => {
   await account('list@example.com');
   const here = await signIn('list@example.com', firefox, '203.0.113.77');
   await signIn('list@example.com', safari, '2001:db8:77:88::99');
@@ -49,7 +49,7 @@ test("the account lists the user's sessions by device and network, never by addr
   expect(body.match(/This session/g)).toHaveLength(1);
 });
 
-test('a session is ended from another one, but not by another user', async () => {
+test('lets a user end a session from another one, and not the sessions of other users', async () => {
   await account('one@example.com');
   const here = await signIn('one@example.com', firefox, '198.51.100.7');
   const there = await signIn('one@example.com', safari, '198.51.100.8');
@@ -67,7 +67,7 @@ test('a session is ended from another one, but not by another user', async () =>
   expect((await open(here)).statusCode).toBe(303);
 });
 
-test("signing out everywhere ends all of the user's sessions, and is in the audit log", async () => {
+test("ends all of the user's sessions when signing out everywhere, and logs it", async () => {
   await account('all@example.com');
   const cookies = [
     await signIn('all@example.com', firefox, '198.51.100.7'),

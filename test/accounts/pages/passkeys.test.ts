@@ -117,7 +117,7 @@ async function answerFrom(device: Device, base: string): Promise<{ sealed: strin
 const submit = (answer: { sealed: string; response: string }, path = '/dashboard/sign-in/passkey', cookie = '') =>
   postForm(here.t, path, answer, { origin: here.base, cookie });
 
-test('a passkey signs in without a password, and is named, listed and removed', async () => {
+test('a passkey signs in without a password, and can be named, listed and removed', async () => {
   const { page } = await openDevice();
   expect(await addPasskey(page, 'alone@example.com')).toHaveLength(10);
   await signOut(page);
@@ -147,7 +147,7 @@ test('a passkey signs in without a password, and is named, listed and removed', 
   await page.context().close();
 });
 
-test('after the password, the passkey or a recovery code is required; the password alone gives no access', async () => {
+test('a password also requires the passkey or a recovery code', async () => {
   const { page } = await openDevice();
   const codes = await addPasskey(page, 'second@example.com');
   await signOut(page);
@@ -164,7 +164,7 @@ test('after the password, the passkey or a recovery code is required; the passwo
   await page.context().close();
 });
 
-test('401: a response of another origin, to another challenge, repeated, altered, or of another device', async () => {
+test('401: rejects a response with a wrong origin, challenge or device, or one replayed or altered', async () => {
   const device = await openDevice();
   await addPasskey(device.page, 'origin@example.com');
   const statusOf = async (answer: { sealed: string; response: string }) => (await submit(answer)).statusCode;
@@ -189,7 +189,7 @@ test('401: a response of another origin, to another challenge, repeated, altered
   await second.page.context().close();
 });
 
-test('only its user can remove a passkey, and adding one requires password and device', async () => {
+test('only its owner can remove a passkey, and adding one requires the password and the device', async () => {
   const { page } = await openDevice();
   await addPasskey(page, 'owner@example.com');
   const { rows } = await here.t.pool.query<{ id: number }>(

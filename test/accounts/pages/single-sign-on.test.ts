@@ -102,7 +102,7 @@ function altered(cookie: string): string {
 const refusal = ({ body }: { body: string }): string => /role="alert"><p>([^<]*)/.exec(body)?.[1] ?? body;
 
 describe('signing in at the provider', () => {
-  test('creates an account with the role of the claim and opens the requested page', async () => {
+  test('creates an account with the role in the claim and opens the requested page', async () => {
     const { answer, cookie } = await signIn(person('ada'), '/dashboard/account?x=1');
     expect(answer.statusCode, answer.body).toBe(303);
     expect(answer.headers.location).toBe('/dashboard/account?x=1');
@@ -119,7 +119,7 @@ describe('signing in at the provider', () => {
       expect((await signIn(person('ada'), next)).answer.headers.location, next).toBe('/dashboard');
   });
 
-  test('finds the account again by its subject, and updates its role', async () => {
+  test('finds an existing account by its subject and updates its role', async () => {
     await signIn(person('bo'));
     const moved = person('bo', { email: 'bo.new@example.com', groups: ['other', 'perks-ops', 'shop'] });
     const { cookie } = await signIn(moved);
@@ -131,7 +131,7 @@ describe('signing in at the provider', () => {
     expect(refusal((await signIn(person('bo', { groups: [] }))).answer)).toContain('You do not have a role here');
   });
 
-  test('links the account with the verified address, and ends its password, links and sessions', async () => {
+  test('links the account with the verified address and revokes its password, links and sessions', async () => {
     const before = await signInAs(t, 'analyst');
     const { email } = (await t.pool.query('select email from users where id = $1', [before.userId])).rows[0];
     const link = await createPasswordReset(t.pool, before.userId, nowMs);
@@ -146,7 +146,7 @@ describe('signing in at the provider', () => {
     );
   });
 
-  test('asks users with two-factor authentication for the code, and does not require it of others', async () => {
+  test('asks for a code only if the user has two-factor authentication', async () => {
     const { cookie } = await signIn(person('dora'));
     expect((await get('/dashboard/account', cookie)).statusCode).toBe(200);
     await t.pool.query("update users set totp_sealed = '', totp_last_step = 0 where email = 'dora@example.com'");
@@ -155,7 +155,7 @@ describe('signing in at the provider', () => {
     expect((await get('/dashboard/account', pending)).headers.location).toMatch(/sign-in/);
   });
 
-  test('signing out ends the session at the provider too', async () => {
+  test('signing out also ends the session at the provider', async () => {
     const { cookie } = await signIn(person('eve'));
     const csrf = csrfIn((await get('/dashboard/account', cookie)).body);
     const out = await postForm(t, '/dashboard/sign-out', { _csrf: csrf }, { cookie });
@@ -170,7 +170,7 @@ describe('signing in at the provider', () => {
   });
 });
 
-test('signing out ends the session here, even if the key that sealed its ID token is gone', async () => {
+test('signing out ends the local session even if the key that sealed its ID token is gone', async () => {
   const { cookie } = await signIn(person('finn'));
   const csrf = csrfIn((await get('/dashboard/account', cookie)).body);
   await t.pool.query("update user_sessions set id_token_sealed = '\\x00' where id_token_sealed is not null");
@@ -179,7 +179,7 @@ test('signing out ends the session here, even if the key that sealed its ID toke
   expect((await get('/dashboard/account', cookie)).statusCode).toBe(303);
 });
 
-describe('a sign-out at the provider', () => {
+describe('a back-channel logout', () => {
   const logoutEvent = { 'http://schemas.openid.net/event/backchannel-logout': {} };
   const tell = (claims: Record<string, unknown>) => {
     const iat = Math.floor(nowMs / 1000);
@@ -196,7 +196,7 @@ describe('a sign-out at the provider', () => {
   const isOpen = async (cookie: string): Promise<boolean> =>
     (await get('/dashboard/account', cookie)).statusCode === 200;
 
-  test('ends all sessions of the user, and of nobody else', async () => {
+  test("ends all of the user's sessions, and no others", async () => {
     const [first, second] = [await signIn(person('gina')), await signIn(person('gina'))];
     const other = await signIn(person('hugo'));
     expect((await tell({ sub: 'gina' })).statusCode).toBe(200);
@@ -205,7 +205,7 @@ describe('a sign-out at the provider', () => {
     ]);
   });
 
-  test('ends only the named session', async () => {
+  test('ends only the session that it identifies', async () => {
     const sidIs = (sid: string) => {
       provider.tamper = (claims) => ({ ...claims, sid });
     };
@@ -219,7 +219,7 @@ describe('a sign-out at the provider', () => {
     expect(await isOpen(second.cookie)).toBe(false);
   });
 
-  test('400: for another client, of another provider, too old, no logout, of nobody, or altered', async () => {
+  test('400: is rejected if its client, issuer, age, type, subject or signature is wrong', async () => {
     const { cookie } = await signIn(person('jack'));
     const old = Math.floor(nowMs / 1000) - 3600;
     for (const claims of [
@@ -240,7 +240,7 @@ describe('a sign-out at the provider', () => {
     expect(await isOpen(cookie)).toBe(true);
   });
 
-  test('ends no session that began after it', async () => {
+  test('does not end sessions that began after it', async () => {
     const iat = Math.floor(nowMs / 1000);
     nowMs += 60_000;
     const { cookie } = await signIn(person('kim'));
@@ -249,7 +249,7 @@ describe('a sign-out at the provider', () => {
   });
 });
 
-test('a sensitive action sends a user back to the provider, unless there was a recent confirmation', async () => {
+test('a sensitive action sends the user back to the provider, unless they confirmed recently', async () => {
   const { cookie } = await signIn(person('lena', { groups: ['perks-ops'] }));
   const csrf = csrfIn((await get('/dashboard/operator/users', cookie)).body);
   const invite = (email: string, as: string, token: string) =>
@@ -272,7 +272,7 @@ test('a sensitive action sends a user back to the provider, unless there was a r
   expect((await invite('two@example.com', fresh.cookie, freshCsrf)).statusCode).toBe(200);
 });
 
-describe('is refused', () => {
+describe('rejected sign-ins', () => {
   test.each<[string, Partial<ProviderUser>, string]>([
     ['an address that is not verified', { email_verified: false }, 'not verified'],
     ['an address of which nothing is said', { email_verified: undefined }, 'not verified'],
@@ -312,7 +312,7 @@ describe('is refused', () => {
     expect((await signIn(person('grace'))).answer.statusCode).toBe(303);
   });
 
-  test('a wrong state, another browser, an altered or late cookie, a used code and a cancelled sign-in', async () => {
+  test('a wrong state, another browser, a bad or late cookie, a used code and a cancelled sign-in', async () => {
     const { callback, pending } = await atProvider(person('heidi'));
     const other = await atProvider(person('mallory'));
     const statusOf = async (url: string, cookie: string) => (await get(url, cookie)).statusCode;
@@ -330,7 +330,7 @@ describe('is refused', () => {
   });
 });
 
-test('with passwords turned off, only the provider signs in', async () => {
+test('only the provider can sign users in when passwords are disabled', async () => {
   const page = await get('/dashboard/sign-in', '', withoutPasswords);
   expect(page.body).toContain('Sign in with single sign-on');
   expect(page.body).not.toContain('type="password"');
@@ -378,7 +378,7 @@ async function addPublisher(name: string): Promise<number> {
   return rows[0]?.id ?? 0;
 }
 
-test('of several inviting publishers, the sign-in joins one, and others when they are accepted', async () => {
+test('a sign-in joins one of several inviting publishers, and the others once they are accepted', async () => {
   const config = {
     ...t.deps.config,
     requireTwoFactor: 'none' as const,
@@ -412,7 +412,7 @@ test('of several inviting publishers, the sign-in joins one, and others when the
   await byHand.close();
 });
 
-test("a group that maps to a publisher's role grants it, and nothing once the role is gone", async () => {
+test("a group mapped to a publisher's role grants that role, and nothing once the role is gone", async () => {
   const helper = person('helper', { groups: ['support'] });
   expect((await signIn(helper)).cookie).toBe('');
   const { rows } = await t.pool.query(
@@ -427,7 +427,7 @@ test("a group that maps to a publisher's role grants it, and nothing once the ro
   expect(await membershipsOf('helper@example.com')).toEqual([{ publisher_id: 1, role: 'manager', joined: true }]);
 });
 
-test("an advertiser's account joins by signing in, sees only its pages, and needs no group", async () => {
+test("an advertiser's account joins by signing in without a group, and sees only its own pages", async () => {
   const { rows } = await t.pool.query("insert into advertisers (publisher_id, name) values (1, 'Wine') returning id");
   const advertiserId = rows[0].id as number;
   await createUser(t.pool, {
@@ -445,7 +445,7 @@ test("an advertiser's account joins by signing in, sees only its pages, and need
   expect((await get(`/dashboard/a/${advertiserId + 1}`, cookie)).statusCode).toBe(404);
 });
 
-test('a claim decides about memberships: granted ones are joined, and others are left', async () => {
+test('a role claim joins the granted memberships, and removes those that are no longer granted', async () => {
   const other = await addPublisher('Also first');
   for (const publisherId of [other, 1])
     await createUser(t.pool, { email: 'both@example.com', role: 'analyst', publisherId, passwordHash: null, nowMs });

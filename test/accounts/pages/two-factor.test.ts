@@ -70,7 +70,7 @@ async function withTwoFactor(email: string, role: Role = 'manager'): Promise<Acc
   return { email, userId, cookie, secret, codes: inside(on.body, 'recovery codes').split('\n') };
 }
 
-test('the QR code contains the displayed key, and the secret is stored sealed', async () => {
+test('shows the key as a QR code and stores the secret sealed', async () => {
   await account('qr@example.com');
   const { cookie } = await givePassword('qr@example.com');
   const { body } = await get(page, cookie);
@@ -86,7 +86,7 @@ test('the QR code contains the displayed key, and the secret is stored sealed', 
   expect(rows[0].totp_sealed.includes(secret)).toBe(false);
 });
 
-test('requires the password and a valid code to be turned on', async () => {
+test('requires the password and a valid code to turn it on', async () => {
   await account('setup@example.com');
   const { cookie } = await givePassword('setup@example.com');
   const other = (await givePassword('setup@example.com')).cookie;
@@ -104,7 +104,7 @@ test('requires the password and a valid code to be turned on', async () => {
   expect((await get('/dashboard/account', other)).statusCode).toBe(303);
 });
 
-test('after the password there is no access until the code is entered, which starts another session', async () => {
+test('gives no access after the password until the code is entered, which starts a new session', async () => {
   const { email, secret } = await withTwoFactor('steps@example.com');
   const { cookie, to } = await givePassword(email, '/dashboard/account?x=1');
   expect(to).toBe('/dashboard/sign-in/code?next=%2Fdashboard%2Faccount%3Fx%3D1');
@@ -119,7 +119,7 @@ test('after the password there is no access until the code is entered, which sta
   expect((await giveCode(cookie, codeOf(secret))).headers.location).toBe('/dashboard/sign-in');
 });
 
-test('a code signs in once, even in two browsers at the same time, and expires', async () => {
+test('accepts a code once, even from two browsers concurrently, until it expires', async () => {
   const { email, secret } = await withTwoFactor('replay@example.com');
   const browsers = await Promise.all([1, 2].map(() => givePassword(email)));
   const code = codeOf(secret);
@@ -135,7 +135,7 @@ test('a code signs in once, even in two browsers at the same time, and expires',
   expect((await giveCode(cookie, codeOf(secret))).headers.location).toBe('/dashboard/sign-in');
 });
 
-test('ten recovery codes each sign in once, with any notation, and are stored as hashes', async () => {
+test('accepts each of ten recovery codes once, in any notation, and stores them as hashes', async () => {
   const { email, codes, userId } = await withTwoFactor('recovery@example.com');
   expect(new Set(codes).size).toBe(10);
   const [first = '', second = ''] = codes;
@@ -154,7 +154,7 @@ test('ten recovery codes each sign in once, with any notation, and are stored as
   expect(log).toEqual([{ by: { old: null, new: 'recovery code' } }]);
 });
 
-test('the sixth code in 15 minutes answers 429, also the right one; ten from many addresses lock for all', async () => {
+test('429: rejects the sixth code in 15 minutes from one address, and any after ten from many addresses', async () => {
   const { email, secret } = await withTwoFactor('guess@example.com');
   const { cookie } = await givePassword(email);
   for (let count = 0; count < 5; count += 1) expect((await giveCode(cookie, wrongCode(secret))).statusCode).toBe(401);
@@ -164,7 +164,7 @@ test('the sixth code in 15 minutes answers 429, also the right one; ten from man
   expect((await giveCode(cookie, codeOf(secret), {}, '198.51.100.77')).statusCode).toBe(429);
 });
 
-test('a one-time link sets the password, and still requires the code', async () => {
+test('still requires the code after a one-time link has set the password', async () => {
   const { email, secret, userId } = await withTwoFactor('forgot@example.com');
   const token = await createPasswordReset(t.pool, userId, nowMs);
   const fresh = 'four tall cranes';
@@ -175,7 +175,7 @@ test('a one-time link sets the password, and still requires the code', async () 
   expect((await giveCode(cookie, codeOf(secret))).statusCode, email).toBe(303);
 });
 
-test('if it is mandatory, only its page opens until it is set up, and it cannot be turned off', async () => {
+test('opens only the setup page until mandatory setup is complete, and can then not be turned off', async () => {
   const operator = await signInAs(t, 'operator');
   for (const path of ['/dashboard', '/dashboard/operator/users', `/dashboard/p/${t.publisher.id}/overview`])
     expect((await operator.get(path)).headers.location, path).toBe(page);
@@ -190,7 +190,7 @@ test('if it is mandatory, only its page opens until it is set up, and it cannot 
   expect((await givePassword('op@example.com')).to).toContain('/dashboard/sign-in/code');
 });
 
-test('is turned off and its recovery codes replaced with password and code only; an admin can remove it', async () => {
+test('requires password and code to turn off or to replace recovery codes, and an admin can remove it', async () => {
   const { cookie, secret, codes, email, userId } = await withTwoFactor('off@example.com');
   const csrf = csrfIn((await get(page, cookie)).body);
   const submit = (path: string, current: string, code: string) =>

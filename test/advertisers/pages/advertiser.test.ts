@@ -21,7 +21,7 @@ afterAll(async () => {
 const titleIn = async (): Promise<string> =>
   (await demo.t.pool.query('select title from offers where id = $1', [advertiser.offer])).rows[0].title;
 
-test('an advertiser proposes, a publisher refuses with a reason, then approves', async () => {
+test('an advertiser proposes a change, which the publisher refuses with a reason and then approves', async () => {
   const before = await titleIn();
   const theirs = await openAs(browser, advertiser.user, demo.url, pathOf(advertiser, `/offers/${advertiser.offer}`));
   await theirs.getByLabel('Headline', { exact: true }).fill('Two months free');
@@ -59,7 +59,7 @@ test('an advertiser proposes, a publisher refuses with a reason, then approves',
 test.each([
   ['cps', 8, '8% CPS'],
   ['cpa', 12, 'US$12.00 CPA'],
-])('what an advertiser pays by %s is written as in lists of campaigns', async (kind, amount, text) => {
+])('an advertiser sees the %s payout in the same format as in campaign lists', async (kind, amount, text) => {
   await demo.t.pool.query('update campaigns set payout_kind = $2, payout_amount = $3 where id = $1', [
     advertiser.campaign,
     kind,
@@ -69,7 +69,7 @@ test.each([
   expect(body.replaceAll('\u00a0', ' ')).toContain(text);
 });
 
-test('each tag of an advertiser says where it belongs', async () => {
+test('each tracking tag states the page that it belongs on', async () => {
   const { body } = await advertiser.user.get(pathOf(advertiser, '/tracking'));
   expect(body.replaceAll(/aria-label="[^"]*"/g, '')).toContain('Tag for the order confirmation page');
 });
@@ -77,7 +77,7 @@ test('each tag of an advertiser says where it belongs', async () => {
 test.each([
   ['en-GB', 'Download CSV'],
   ['de-DE', 'CSV herunterladen'],
-] as const)('in %s an advertiser reads a report of its own campaigns', async (locale, csv) => {
+] as const)('an advertiser with locale %s reads a report on its own campaigns', async (locale, csv) => {
   await demo.t.pool.query(
     `insert into rollups (publisher_id, grain, bucket, placement, offer_id, country, device, os, campaign_id, sessions,
       filled_sessions, impressions, clicks, no_thanks, closes, saves, selections, conversions, revenue_micros)

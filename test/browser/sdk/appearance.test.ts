@@ -150,47 +150,44 @@ async function takePicture(page: Page, name: string): Promise<void> {
     .toFile(`${pictureFolder}/${name}.webp`);
 }
 
-describe('the unit', () => {
-  test.each(['order-status', 'checkout'])(
-    'fits a screen of 320 pixels with long German words, at %s',
-    async (placement) => {
-      const page = await openUnit(placement, {
-        embedded: false,
-        language: 'de',
-        viewport: { width: 320, height: 640 },
-      });
-      await page.locator('[data-perkwire] :is(.single, .tile)').first().waitFor();
-      const { scrolls, outside } = await page.evaluate(() => {
-        const root = document.querySelector('[data-perkwire]')?.shadowRoot as ShadowRoot;
-        const scroll = root.querySelector('.scroll') as HTMLElement;
-        const boxes = [...root.querySelectorAll('.scroll :is(h3,a,button,label,img,p):not(.sr)')].map((element) =>
-          element.getBoundingClientRect(),
-        );
-        return {
-          scrolls: scroll.scrollWidth > scroll.clientWidth || document.documentElement.scrollWidth > window.innerWidth,
-          outside: boxes.filter((box) => box.left < 0 || box.right > window.innerWidth).length,
-        };
-      });
-      expect({ scrolls, outside }).toEqual({ scrolls: false, outside: 0 });
-      // Links within a sentence are exempt, because they are only as high as the line.
-      const small = await page.evaluate(
-        (selector) =>
-          [...(document.querySelector('[data-perkwire]')?.shadowRoot?.querySelectorAll(selector) ?? [])]
-            .map((element) => ({ text: element.textContent, box: element.getBoundingClientRect() }))
-            .filter(({ box }) => box.height > 0 && (box.height < 44 || box.width < 44))
-            .map(({ text }) => text),
-        'a:not(.terms-text a),button,label,summary',
+describe('the ad unit', () => {
+  test.each(['order-status', 'checkout'])('fits a 320 pixel screen with long German words at %s', async (placement) => {
+    const page = await openUnit(placement, {
+      embedded: false,
+      language: 'de',
+      viewport: { width: 320, height: 640 },
+    });
+    await page.locator('[data-perkwire] :is(.single, .tile)').first().waitFor();
+    const { scrolls, outside } = await page.evaluate(() => {
+      const root = document.querySelector('[data-perkwire]')?.shadowRoot as ShadowRoot;
+      const scroll = root.querySelector('.scroll') as HTMLElement;
+      const boxes = [...root.querySelectorAll('.scroll :is(h3,a,button,label,img,p):not(.sr)')].map((element) =>
+        element.getBoundingClientRect(),
       );
-      expect(small).toEqual([]);
-      expect(await violations(page)).toEqual([]);
-      await page.context().close();
-    },
-  );
+      return {
+        scrolls: scroll.scrollWidth > scroll.clientWidth || document.documentElement.scrollWidth > window.innerWidth,
+        outside: boxes.filter((box) => box.left < 0 || box.right > window.innerWidth).length,
+      };
+    });
+    expect({ scrolls, outside }).toEqual({ scrolls: false, outside: 0 });
+    // Links within a sentence are exempt, because they are only as high as the line.
+    const small = await page.evaluate(
+      (selector) =>
+        [...(document.querySelector('[data-perkwire]')?.shadowRoot?.querySelectorAll(selector) ?? [])]
+          .map((element) => ({ text: element.textContent, box: element.getBoundingClientRect() }))
+          .filter(({ box }) => box.height > 0 && (box.height < 44 || box.width < 44))
+          .map(({ text }) => text),
+      'a:not(.terms-text a),button,label,summary',
+    );
+    expect(small).toEqual([]);
+    expect(await violations(page)).toEqual([]);
+    await page.context().close();
+  });
 
   test.each([
     ['order-status', '.btn.no'],
     ['checkout', '.done button'],
-  ])('at a zoom of 200 % of a small window can be read and answered, at %s', async (placement, last) => {
+  ])('can be read and answered in a small window at 200 percent zoom at %s', async (placement, last) => {
     // CSS pixels of a 1280 × 800 window at 200 % zoom.
     const page = await openUnit(placement, { embedded: false, language: 'en', viewport: { width: 640, height: 400 } });
     const frame = page.locator('[data-perkwire] .frame');
@@ -202,7 +199,7 @@ describe('the unit', () => {
     await page.context().close();
   });
 
-  test('speaks the language of the page; a theme’s own texts and labels of the page win', async () => {
+  test('uses the page language, unless the theme or the page sets its own texts and labels', async () => {
     const page = await openUnit('order-status', { embedded: false, language: 'de' });
     await page.getByRole('button', { name: 'Schließen' }).waitFor();
     expect(await page.getByRole('heading', { name: 'Your order is on its way' }).count()).toBe(1);
@@ -212,7 +209,7 @@ describe('the unit', () => {
     await page.context().close();
   });
 
-  test('is English when the words of the language cannot be loaded', async () => {
+  test('is in English if the texts of the language cannot be loaded', async () => {
     const page = await newPage();
     await page.route('**/sdk/messages.*', (route) => route.abort());
     await showUnit(page, 'order-status', { embedded: false, language: 'fr' });
@@ -234,14 +231,14 @@ describe('the unit', () => {
     await page.context().close();
   });
 
-  test('over the page and with several offers, is closed by "Done"', async () => {
+  test('is closed by "Done" if it is a dialog with several offers', async () => {
     const page = await openUnit('checkout', { embedded: false, language: 'en' });
     await page.getByRole('button', { name: 'Done' }).click();
     await expect.poll(() => page.locator('[data-perkwire]').count()).toBe(0);
     await page.context().close();
   });
 
-  test.each(['order-status', 'checkout'])('has at most three actions a card, at %s', async (placement) => {
+  test.each(['order-status', 'checkout'])('has at most three actions per card at %s', async (placement) => {
     const page = await openUnit(placement, { embedded: true, language: 'en' });
     const cards = page.locator('[data-perkwire] :is(.offer, .tile)');
     await cards.first().waitFor();
@@ -259,7 +256,7 @@ describe('the unit', () => {
     await page.context().close();
   });
 
-  test('reads an English headline from left to right on a page that reads from right to left', async () => {
+  test('shows an English headline from left to right on a right-to-left page', async () => {
     const page = await openUnit('checkout', { embedded: true, language: 'ar' });
     const titles = page.locator('[data-perkwire] .title');
     await titles.first().waitFor();
@@ -272,7 +269,7 @@ describe('the unit', () => {
 });
 
 describe.each(surfaces)('$name', ({ name, open, ready }) => {
-  test('has no accessibility violation in light, in dark and right to left', async () => {
+  test('has no accessibility violations in light, dark and right-to-left mode', async () => {
     let page: Page | null = null;
     let opened = '';
     const possible = modes.filter(({ name: mode }) => mode !== 'dark' || !lacks('dark mode'));

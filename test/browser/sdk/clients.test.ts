@@ -122,7 +122,7 @@ async function installApp(context: BrowserContext, opensFrom: 'event' | 'navigat
   return opened;
 }
 
-describe('an app', () => {
+describe('a host app', () => {
   const cases = Object.keys(bridges).flatMap((host) =>
     (['event', 'navigation'] as const).flatMap((opensFrom) =>
       [false, true].map((callback) => [host, opensFrom, callback] as const),
@@ -130,7 +130,7 @@ describe('an app', () => {
   );
 
   test.each(cases)(
-    'on %s that opens links from the %s (own callback: %s) hears each event once, and each click counts once',
+    'on %s that opens links from the %s (own callback: %s) receives each event and counts each click once',
     async (host, opensFrom, callback) => {
       const { stub, call } = bridges[host as keyof typeof bridges];
       const user = newUser();
@@ -164,7 +164,7 @@ describe('an app', () => {
     },
   );
 
-  test('whose callback answers false opens links itself: the page does not navigate', async () => {
+  test('opens links itself if its callback returns false, and the page does not navigate', async () => {
     const context = await stage.newContext();
     const user = newUser();
     const config = "callback: (name, payload) => { hear(name, payload); return name !== 'url_clicked'; }";
@@ -176,7 +176,7 @@ describe('an app', () => {
     expect((await countsOf(user)).click).toBeUndefined();
   });
 
-  test('with both handlers hears the new one, and with the old one alone the old one', async () => {
+  test('receives events in the new handler if it has both, or else in the old one', async () => {
     const both = `window.Android = { adCallback: (name) => hear(name), adpxCallback: (name) => hear('old ' + name) };`;
     const old = `window.Android = { adpxCallback: (name) => hear('old ' + name) };`;
     const [first, second] = [
@@ -191,7 +191,7 @@ describe('an app', () => {
     expect(await namesOf(pages[1] as Page)).toEqual(['old ads_found', 'old ad_shown']);
   });
 
-  test('on Flutter that becomes ready later hears what happened before', async () => {
+  test('receives earlier events on Flutter when it becomes ready later', async () => {
     const after = `Promise.resolve().then(() => Ad.init()).then(() => {
       ${bridges.Flutter.stub}
       window.dispatchEvent(new Event('flutterInAppWebViewPlatformReady'));
@@ -203,7 +203,7 @@ describe('an app', () => {
 });
 
 describe.each(['prefetch.html', 'checkout.html'])('%s', (name) => {
-  test.each(Object.keys(bridges))('tells an app on %s that the SDK cannot be loaded', async (host) => {
+  test.each(Object.keys(bridges))('notifies an app on %s that the SDK cannot be loaded', async (host) => {
     const template = await (await fetch(`${stage.url}/sdk/html/${name}`)).text();
     const { stub } = bridges[host as keyof typeof bridges];
     const document = template
@@ -221,7 +221,7 @@ describe.each(['prefetch.html', 'checkout.html'])('%s', (name) => {
   });
 });
 
-describe('API prefetch', () => {
+describe('a prefetched API response', () => {
   test.each([
     ['', 'shows by itself'],
     ['.then(() => Ad.reload())', 'is not changed by a reload afterwards'],
@@ -240,7 +240,7 @@ describe('API prefetch', () => {
   });
 });
 
-describe('a page of the older generation', () => {
+describe('a page written for the older SDK generation', () => {
   /**
    * Returns the template of apps that are already in the stores: a script adds the launcher script, and calls `init`
    * when it has loaded.
@@ -258,7 +258,7 @@ script.onload = () => window.Adpx.init(window.AdpxConfig, window.AdpxConfig.call
 document.head.appendChild(script);
 </script></body></html>`;
 
-  test('that starts itself and is initialised fetches once, and hears each event once', async () => {
+  test('fetches once and receives each event once if it both starts itself and is initialised', async () => {
     const user = newUser();
     const { page, calls } = await stage.open({ document: oldDocument(user, 'autoLoad: true, prefetch: true') });
     await until(page, 'ad_shown');
@@ -268,7 +268,7 @@ document.head.appendChild(script);
     await expect.poll(() => countsOf(user)).toEqual({ impression: 1 });
   });
 
-  test('is embedded by the bare id in its settings, with the response that the app fetched', async () => {
+  test('embeds the unit in an element named by a bare id, with the response that the app fetched', async () => {
     const user = newUser();
     const embedded = 'embedded: { enabled: true, showHeader: false, showFooter: false, targetElement: "target" }';
     const response = (await fetchAnswer(user)).replaceAll('<', '\\u003c');
@@ -280,7 +280,7 @@ document.head.appendChild(script);
     expect(await namesOf(page)).toEqual(['ads_found', 'ad_shown']);
   });
 
-  test('draws its own template: show() is the next, reject() the "no", rewind() back', async () => {
+  test('draws its own template with show(), reject() and rewind()', async () => {
     const user = newUser();
     const page = await openPage(`<!doctype html><html lang="en"><body><div id="adpx_box"></div>
 <script src="%%HOST%%/launcher.native.min.js"></script><script>
@@ -325,14 +325,14 @@ Adpx.init().then(() => Adpx.show());
 
 describe('a page', () => {
   test.each(['/launcher.js', '/launcher.min.js', '/sdk/launcher.min.js', '/launcher.native.min.js'])(
-    'gets offers by %s, which finds the service by its own URL',
+    'gets offers with %s, which derives the service URL from its own URL',
     async (launcher) => {
       const page = await openPage(documentOf({ user: newUser(), config: 'callback: hear', launcher }));
       await until(page, 'ad_shown');
     },
   );
 
-  test('that bundled the script gets offers from the service that built it', async () => {
+  test('that bundles the script gets offers from the service that built it', async () => {
     const script = await (await fetch(`${stage.url}/launcher.min.js`)).text();
     const document = documentOf({ user: newUser(), config: 'callback: hear' }).replace(
       '<script src="%%HOST%%/launcher.min.js"></script>',
@@ -343,7 +343,7 @@ describe('a page', () => {
   });
 
   test.each(['targetElement', 'containerId'])(
-    'names its element by a bare id, a selector or itself (%s)',
+    'can specify its element by a bare id, a selector or the element (%s)',
     async (name) => {
       for (const value of ['"perks"', '"#perks"', '"main > .perks"', 'document.getElementById("perks")']) {
         const body = '<main><div id="perks" class="perks"></div></main>';
@@ -354,7 +354,7 @@ describe('a page', () => {
     },
   );
 
-  test('may be configured after the script, and has no unit where it names no account', async () => {
+  test('can be configured after the script loads, and shows no unit without an account', async () => {
     for (const account of [`accountId: '${accountId}',`, '']) {
       const user = newUser();
       const page = await openPage(`<!doctype html><html lang="en"><body><script src="%%HOST%%/launcher.min.js"></script>
@@ -366,7 +366,7 @@ window.addEventListener('load', () => setTimeout(() => hear('loaded')));</script
     }
   });
 
-  test('names its theme by key; a name that nobody knows means the default', async () => {
+  test('can select its theme by key, and gets the default theme if the key is unknown', async () => {
     for (const [member, value, multi] of [
       ['theme_id', '"nobody-knows"', true],
       ['themeId', '"single-offer"', false],
@@ -379,7 +379,7 @@ window.addEventListener('load', () => setTimeout(() => hear('loaded')));</script
     }
   });
 
-  test('can call all methods at once: one fetch, one unit, no error', async () => {
+  test('can call all methods concurrently, with one fetch, one unit and no error', async () => {
     const user = newUser();
     const after =
       'Ad.show(); Ad.init(); Ad.load(); Ad.refresh(); Ad.show(); Ad.reload(); Ad.load().then(() => Ad.isReady());';
@@ -390,7 +390,7 @@ window.addEventListener('load', () => setTimeout(() => hear('loaded')));</script
     expect(calls().filter((call) => call === 'POST /native/v4/offers.json')).toHaveLength(1);
   });
 
-  test('can hold several units, each with its own offers, events and perks', async () => {
+  test('can contain several units, each with its own offers, events and perks', async () => {
     const user = newUser();
     const body = '<div id="top"></div><div id="grid"></div>';
     const config = 'autoLoad: false, callback: (name, payload) => hear("page " + name, payload)';

@@ -67,7 +67,7 @@ test.each<[string, PageSetup]>([
   expect(await page.evaluate('AdUser.email')).toBe(user.email);
 });
 
-test('launcher.perkswall.js sends none either', async () => {
+test('launcher.perkswall.js sends no identifiers without consent either', async () => {
   const config = { containerId: 'wall' };
   const user = { placement: 'wall', country: 'US', c_id: 'secret-click', ...identifiers() };
   const script = '/launcher.perkswall.js';
@@ -77,7 +77,7 @@ test('launcher.perkswall.js sends none either', async () => {
   expect(sent.filter((text) => tellTale.test(text) && text.startsWith(stage.url))).toEqual([]);
 });
 
-test('consent that is given later is used from then on', async () => {
+test('identifiers are sent once consent is given', async () => {
   const user = { placement: 'order-status', ...identifiers() };
   const { page, until, requests } = await stage.open({ user, before: 'AdUser.consent = false;' });
   await until('ad_shown');

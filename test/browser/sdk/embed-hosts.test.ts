@@ -42,7 +42,7 @@ async function openEmbed(app: string, answer?: object) {
 }
 
 describe.each(Object.entries(apps))('embed.html on %s', (_name, app) => {
-  test('tells each event once', async () => {
+  test('reports each event once', async () => {
     const { page, told } = await openEmbed(app);
     await page.locator('dialog .btn.no').waitFor();
     await page.locator('dialog .btn.yes').evaluate((link) => link.setAttribute('target', 'away'));
@@ -55,14 +55,14 @@ describe.each(Object.entries(apps))('embed.html on %s', (_name, app) => {
     expect(names.filter((name) => name === 'ad_shown')).toHaveLength(2);
   });
 
-  test('tells that there are no offers', async () => {
+  test('reports that there are no offers', async () => {
     const { told } = await openEmbed(app, { data: { offers: [] } });
     await expect.poll(told).toEqual(['no_ads_found']);
   });
 });
 
 test.each(['embed.html', 'checkout.html', 'prefetch.html'])(
-  '%s tells of an SDK that its web view cannot run',
+  '%s reports an SDK that its web view cannot run',
   async (name) => {
     const context = await stage.newContext();
     // A script with a syntax error, like a script that is too new for a web view.

@@ -25,27 +25,24 @@ async function openEmbed(query: string, answer?: object) {
 }
 
 describe('embed.html', () => {
-  test.each(['/embed.html', '/sdk/embed.html'])(
-    '%s shows the offers of an account, for the user of its URL',
-    async (at) => {
-      const user = 'email=&firstname=Ann&amount=&placement=order-status&country=US&__proto__=x&template=%3Cb%3E';
-      const query = `?accountId=${stage.t.publisher.sdkId}&${user}&language=de&close=1`;
-      const { page, body, told } = await openEmbed(`${at}${query}`);
-      await page.locator('dialog .btn.no').waitFor();
-      expect(body).toEqual({ placement: 'order-status', firstname: 'Ann', country: 'US', template: '<b>' });
-      expect(await page.locator('dialog').getAttribute('lang')).toBe('de');
-      expect(await told()).toEqual([]);
-      await page.locator('dialog .close').click();
-      await expect.poll(told).toEqual([['dialogDismiss']]);
-    },
-  );
+  test.each(['/embed.html', '/sdk/embed.html'])("%s shows an account's offers for the user in its URL", async (at) => {
+    const user = 'email=&firstname=Ann&amount=&placement=order-status&country=US&__proto__=x&template=%3Cb%3E';
+    const query = `?accountId=${stage.t.publisher.sdkId}&${user}&language=de&close=1`;
+    const { page, body, told } = await openEmbed(`${at}${query}`);
+    await page.locator('dialog .btn.no').waitFor();
+    expect(body).toEqual({ placement: 'order-status', firstname: 'Ann', country: 'US', template: '<b>' });
+    expect(await page.locator('dialog').getAttribute('lang')).toBe('de');
+    expect(await told()).toEqual([]);
+    await page.locator('dialog .close').click();
+    await expect.poll(told).toEqual([['dialogDismiss']]);
+  });
 
-  test('dismisses the dialog of the app where there are no offers', async () => {
+  test('closes the dialog of the app if there are no offers', async () => {
     const { told } = await openEmbed(`/embed.html?accountId=${stage.t.publisher.sdkId}`, { data: { offers: [] } });
     await expect.poll(told).toEqual([['dialogDismiss']]);
   });
 
-  test('takes nothing but text from its URL: neither template nor service', async () => {
+  test('accepts only text from its URL, and no template or service', async () => {
     const evil = encodeURIComponent('<img src=x onerror="window.hacked=1">');
     const query = `template=${evil}&render=${evil}&apiUrl=https://evil.example&title=${evil}`;
     const { page } = await openEmbed(`/embed.html?accountId=${stage.t.publisher.sdkId}&${query}`);
@@ -63,7 +60,7 @@ window.AdpxUser = { placement: 'order-status', pub_user_id: 'native-${++users}' 
 <script src="%%HOST%%${impl}"></script><script src="%%HOST%%/launcher.native.min.js"></script></body>`;
 
   test.each(['/launcher.impl.js', '/sdk/launcher.impl.js'])(
-    '%s draws its template when the page calls show(), below the buttons of the page',
+    '%s draws its template below the page buttons when the page calls show()',
     async (impl) => {
       const { page, until, names } = await stage.open({ document: shop(impl) });
       await until('ads_found');
@@ -87,13 +84,13 @@ window.AdpxUser = { placement: 'order-status', pub_user_id: 'native-${++users}' 
     },
   );
 
-  test('draws at once where the page says so', async () => {
+  test('draws its template immediately if the page configures autoShow', async () => {
     const { page, until } = await stage.open({ document: shop('/launcher.impl.js', 'autoShow: true,') });
     await until('ad_shown');
     expect(await page.locator('dialog').count()).toBe(0);
   });
 
-  test('leaves what the page brings: element, template and render', async () => {
+  test("keeps the page's own element, template and render function", async () => {
     const own = `targetElement: 'mine', template: '<b class="mine"></b>', render: (data) => {
       document.querySelector('.mine').textContent = data.title; },`;
     const document = shop('/launcher.impl.js', own).replace('<body>', '<body><div id="mine"></div>');

@@ -12,7 +12,7 @@ afterAll(() => stage.close());
 
 const open = (pub_user_id: string) => stage.open({ user: { placement: 'order-status', pub_user_id } });
 
-test('ads_found says which arms apply, labels of an arm are shown, and a hold-out is told of no offers', async () => {
+test('ads_found reports the arms that apply, arm labels are shown, and a hold-out gets no_ads_found', async () => {
   const plain = await (await open('plain')).until('ads_found');
   expect(plain).not.toHaveProperty('experiments');
   await api.start({ key: 'words', arms: [{ key: 'b', share: 1, changes: { labels: { close: 'Not now' } } }] });

@@ -26,7 +26,7 @@ const firstBox = ({ page }: OpenPage) => page.getByRole('checkbox').first();
 const refusal = { json: {}, headers: { 'access-control-allow-origin': '*' } };
 const leave = ({ page }: OpenPage) => page.evaluate('window.dispatchEvent(new Event("pagehide"))');
 
-test('a page that is left after a failed attempt to confirm confirms all the same', async () => {
+test('leaving the page retries a failed confirmation', async () => {
   const user = newUser();
   const opened = await stage.open({ user });
   await opened.until('ads_found');
@@ -43,7 +43,7 @@ test('a page that is left after a failed attempt to confirm confirms all the sam
     .toBe(true);
 });
 
-test('what is ticked after a confirmation that failed is sent when the page is left', async () => {
+test('perks selected after a failed confirmation are sent when the user leaves the page', async () => {
   const user = newUser();
   const opened = await stage.open({ user });
   await opened.until('ads_found');
@@ -68,7 +68,7 @@ async function confirmInVain({ page }: OpenPage): Promise<void> {
     .toBe(false);
 }
 
-test('what a failed confirmation left unsent is sent once the service is back', async () => {
+test('selections unsent after a failed confirmation are sent once the service is available again', async () => {
   const user = newUser();
   const opened = await stage.open({ user });
   await opened.until('ads_found');
@@ -86,7 +86,7 @@ test('what a failed confirmation left unsent is sent once the service is back', 
     .toEqual(ids.slice(0, 1));
 });
 
-test('destroy() ends what a later page does for the perks that it could not confirm', async () => {
+test('destroy() stops a later page from retrying a failed confirmation', async () => {
   const user = newUser();
   const opened = await stage.open({ user });
   await opened.until('ads_found');

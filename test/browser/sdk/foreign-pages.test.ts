@@ -43,7 +43,7 @@ describe.each(Object.entries(libraries))('a page with %s', (_name, before) => {
 });
 
 describe('a page that changes', () => {
-  test.each(['innerHTML', 'body'])('gets its unit back after it was replaced (%s)', async (kind) => {
+  test.each(['innerHTML', 'body'])('keeps its unit after the container was replaced (%s)', async (kind) => {
     const body = '<div id="perks"></div>';
     const { page, until, names } = await stage.open({ body, user: newUser(), config: { targetElement: 'perks' } });
     await until('ad_shown');
@@ -61,7 +61,7 @@ describe('a page that changes', () => {
     expect(await names()).not.toContain('error');
   });
 
-  test('shows its unit in a container that is drawn late', async () => {
+  test('shows its unit in a container that is rendered late', async () => {
     const { page, until, names } = await stage.open({ user: newUser(), config: { targetElement: '#late' } });
     await until('ads_found');
     await page.evaluate(`new Promise((resolve) => setTimeout(resolve, 1000)).then(() => {
@@ -70,7 +70,7 @@ describe('a page that changes', () => {
     expect(await names()).not.toContain('error');
   });
 
-  test('opens no session before a prerendered page is shown', async () => {
+  test('opens no session until a prerendered page is shown', async () => {
     const before = `Object.defineProperty(document, 'prerendering', { configurable: true, get: () => !window.shown });`;
     const { page, until, calls } = await stage.open({ before, user: newUser() });
     await page.evaluate('Ad.load(), undefined');
@@ -81,16 +81,19 @@ describe('a page that changes', () => {
   });
 });
 
-test.each(['ad:confirm', 'order:done'])('a confirmation (%s) right after the tag confirms the perks', async (name) => {
-  const user = newUser('checkout');
-  const settings = { usp_confirmation_event: name };
-  const { page, until } = await stage.open({ user, config: { autoLoad: false, settings } });
-  await page.evaluate(`document.dispatchEvent(new Event('${name}')); void Ad.load()`);
-  await until('usp_confirmed');
-  expect(await page.evaluate(`({}).hasOwnProperty.call(document, 'dispatchEvent')`)).toBe(false);
-});
+test.each(['ad:confirm', 'order:done'])(
+  'a confirmation event (%s) right after the tag confirms the perks',
+  async (name) => {
+    const user = newUser('checkout');
+    const settings = { usp_confirmation_event: name };
+    const { page, until } = await stage.open({ user, config: { autoLoad: false, settings } });
+    await page.evaluate(`document.dispatchEvent(new Event('${name}')); void Ad.load()`);
+    await until('usp_confirmed');
+    expect(await page.evaluate(`({}).hasOwnProperty.call(document, 'dispatchEvent')`)).toBe(false);
+  },
+);
 
-test('a host app that becomes ready late, without an event, gets what happened before', async () => {
+test('a host app that becomes ready late, without a ready event, receives earlier events', async () => {
   const before = `delete AdConfig.callback; window.told = [];`;
   const { page } = await stage.open({ before, user: newUser() });
   await page.locator('.btn.no').waitFor();

@@ -23,7 +23,7 @@ async function fetchAnswer(
 }
 
 describe('prefetch', () => {
-  test('by the SDK: a hidden web view fetches without a unit, the checkout shows one without fetching', async () => {
+  test('fetches offers in a hidden SDK web view, and the checkout shows them without another fetch', async () => {
     const user = newUser();
     const context = await stage.newContext();
     const hidden = await stage.open({ user, context, config: { prefetch: true, autoShow: false } });
@@ -40,7 +40,7 @@ describe('prefetch', () => {
     expect(fetches(other.calls())).toBe(1);
   });
 
-  test('by the SDK: another placement fetches anew, wherever it is named', async () => {
+  test('fetches again for another placement, wherever the placement is set', async () => {
     const { pub_user_id } = newUser();
     const context = await stage.newContext();
     const visit = async (placement: string | null, config: object = {}): Promise<number> => {
@@ -56,7 +56,7 @@ describe('prefetch', () => {
     expect(await visit('web')).toBe(0);
   });
 
-  test('by the API: the app passes the response it fetched and shows it', async () => {
+  test('lets the app pass a response that it fetched from the API', async () => {
     const user = newUser();
     const answer = await fetchAnswer(user);
     for (const json of [answer, JSON.stringify(answer)]) {
@@ -74,7 +74,7 @@ describe('prefetch', () => {
     }
   });
 
-  test('a response without offers emits no_ads_found, and ads_found with 0 to an app that prefetches', async () => {
+  test('emits no_ads_found without offers, and ads_found with offerCount 0 to an app that prefetches', async () => {
     const user = { placement: 'checkout' };
     const config = { campaignId: '999999' };
     const plain = await stage.open({ user, config });
@@ -86,7 +86,7 @@ describe('prefetch', () => {
 });
 
 describe('host apps', () => {
-  test('that throw do not stop the unit', async () => {
+  test('that throw errors do not stop the unit', async () => {
     const before = `window.flutter_inappwebview = { callHandler: () => Promise.reject(new Error('no')) };
       window.ReactNativeWebView = { postMessage: () => { throw new Error('no'); } };
       delete AdConfig.callback;`;
@@ -95,7 +95,7 @@ describe('host apps', () => {
     expect(problems).toEqual([]);
   });
 
-  test('can use the old names of the same objects', async () => {
+  test('can use the old names of the global objects', async () => {
     const before = `window.AdpxConfig = window.AdConfig; delete window.AdConfig;
       window.AdpxUser = window.AdUser; delete window.AdUser;`;
     const { page, until } = await stage.open({ user: newUser(), before });
@@ -108,8 +108,8 @@ describe('host apps', () => {
   });
 });
 
-describe('the page', () => {
-  test('can have the strictest policy: no inline script, no inline style, no eval', async () => {
+describe('the host page', () => {
+  test('can have the strictest policy, without inline scripts, inline styles or eval', async () => {
     const csp = [
       "default-src 'none'",
       `script-src ${stage.pageUrl} ${stage.url}`,
@@ -132,7 +132,7 @@ describe('the page', () => {
     }
   });
 
-  test('is not changed: no globals but the documented ones, no styles, one element', async () => {
+  test('gets only the documented globals, one element and no styles', async () => {
     const listGlobals = 'JSON.stringify(Object.getOwnPropertyNames(window))';
     const { page, until } = await stage.open({ user: newUser(), before: `window.globalsBefore = ${listGlobals};` });
     await until('ad_shown');
@@ -150,7 +150,7 @@ describe('the page', () => {
     ).toEqual([0, 0, 1]);
   });
 
-  test('is safe from hostile HTML in any field of an offer', async () => {
+  test('is safe from malicious HTML in any field of an offer', async () => {
     const evil =
       '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>"\'><svg onload="window.hacked=1">';
     const user = newUser();
@@ -234,7 +234,7 @@ describe('the page', () => {
     }
   });
 
-  test('accepts any user payload', async () => {
+  test('can have any user payload', async () => {
     const before = `AdUser.note = '</script><script>window.hacked=1</script>'; AdUser.fine = '"\\'\\u2028 ü';`;
     const { page, until } = await stage.open({ user: newUser(), before });
     await until('ad_shown');
@@ -258,7 +258,7 @@ describe('the page', () => {
       'none',
     ],
     ['no response', null, 'connection_error'],
-  ])('gets an event, not an exception, when the API responds with %s', async (_name, answer, kind) => {
+  ])('gets an error event instead of an exception when the API responds with %s', async (_name, answer, kind) => {
     const { page, until, problems } = await stage.open({ user: newUser(), config: { autoLoad: false } });
     await page.route('**/native/v4/offers.json*', (route) =>
       answer === null ? route.abort() : route.fulfill({ headers: { 'access-control-allow-origin': '*' }, ...answer }),
@@ -271,7 +271,7 @@ describe('the page', () => {
     expect(problems).toEqual([]);
   });
 
-  test('gets a working unit when storage is blocked and its callback throws', async () => {
+  test('gets a working unit if storage is blocked and its callback throws', async () => {
     const before = `for (const name of ['localStorage', 'sessionStorage'])
         Object.defineProperty(window, name, { get() { throw new DOMException('denied', 'SecurityError'); } });
       AdConfig.callback = (event, payload) => { seen.push({ event, payload }); throw new Error('mine'); };`;
@@ -299,7 +299,7 @@ describe('the page', () => {
     },
   );
 
-  test('gets an error event where AdConfig is no object', async () => {
+  test('gets an error event if AdConfig is not an object', async () => {
     const { page } = await stage.open({ before: 'AdConfig = "text";' });
     const errors = await page.evaluate(
       `new Promise((resolve) => Ad.init(null, (event, { kind }) => resolve([event, kind])))`,
@@ -307,7 +307,7 @@ describe('the page', () => {
     expect(errors).toEqual(['error', 'invalid_parameter']);
   });
 
-  test('gets one error event for all that is wrong with its configuration, and the unit all the same', async () => {
+  test('gets the unit and one error event for all invalid configuration', async () => {
     const config = { colour: 'red', autoShow: 'yes', settings: 7, themeId: null };
     const { page, until, names, problems } = await stage.open({ user: newUser(), config });
     await until('ad_shown');
@@ -319,7 +319,7 @@ describe('the page', () => {
     expect(problems).toEqual([]);
   });
 
-  test('gets an error event, and no unit, when offers arrive after close()', async () => {
+  test('gets an error event and no unit if offers arrive after close()', async () => {
     const { page, until, names } = await stage.open({ user: newUser(), config: { autoLoad: false } });
     expect(await page.evaluate('(() => { const loaded = Ad.load(); Ad.show(); Ad.close(); return loaded; })()')).toBe(
       false,
@@ -342,37 +342,34 @@ describe('the page', () => {
   test.each([
     ['offers', '**/native/v4/offers.json*', '/sdk/unit.'],
     ['style sheet', '**/sdk/unit.*.json', '/native/v4/offers.json'],
-  ])(
-    'gets one error event, and nothing half drawn, when the service never sends its %s',
-    async (_name, never, other) => {
-      // Exposes the timeouts of calls, so that the test can trigger them.
-      const before = `window.limits = [];
+  ])('gets one error event and no partial unit if the service never sends its %s', async (_name, never, other) => {
+    // Exposes the timeouts of calls, so that the test can trigger them.
+    const before = `window.limits = [];
       AbortSignal.timeout = () => { const limit = new AbortController(); limits.push(limit); return limit.signal; };`;
-      const body = '<div id="perks"></div>';
-      const config = { autoLoad: false, targetElement: 'perks' };
-      const { page, until, names, problems } = await stage.open({ user: newUser(), before, body, config });
-      await page.route(never, () => {});
-      await page.evaluate('void Ad.load(), Ad.show()');
-      const answered = `performance.getEntriesByType('resource').some(({ name }) => name.includes('${other}'))`;
-      await expect.poll(() => page.evaluate(answered)).toBe(true);
-      expect(await names()).toEqual([]);
-      await page.evaluate('for (const limit of limits) limit.abort(new DOMException("", "TimeoutError"))');
-      expect(await until('error')).toMatchObject({ kind: 'connection_error' });
-      await page.evaluate('Ad.show(), Ad.close()');
-      expect(await names()).toEqual(['error']);
-      expect(await page.locator('#perks > *').count()).toBe(0);
-      expect(problems).toEqual([]);
-    },
-  );
+    const body = '<div id="perks"></div>';
+    const config = { autoLoad: false, targetElement: 'perks' };
+    const { page, until, names, problems } = await stage.open({ user: newUser(), before, body, config });
+    await page.route(never, () => {});
+    await page.evaluate('void Ad.load(), Ad.show()');
+    const answered = `performance.getEntriesByType('resource').some(({ name }) => name.includes('${other}'))`;
+    await expect.poll(() => page.evaluate(answered)).toBe(true);
+    expect(await names()).toEqual([]);
+    await page.evaluate('for (const limit of limits) limit.abort(new DOMException("", "TimeoutError"))');
+    expect(await until('error')).toMatchObject({ kind: 'connection_error' });
+    await page.evaluate('Ad.show(), Ad.close()');
+    expect(await names()).toEqual(['error']);
+    expect(await page.locator('#perks > *').count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
 
-  test('gets an error event when there is no element to embed the unit in', async () => {
+  test('gets an error event if the container element is missing', async () => {
     const { page, until } = await stage.open({ user: newUser(), config: { targetElement: '#gone' } });
     expect(await until('error')).toMatchObject({ kind: 'render_error' });
     expect(await page.locator('[data-perkwire]').count()).toBe(0);
   });
 });
 
-test('a web view of size 0×0 shows no unit and counts nothing', async () => {
+test('a 0×0 web view shows no unit and counts nothing', async () => {
   const before = "Object.defineProperty(window, 'innerWidth', { get: () => window.wide ?? 0 });";
   const { page, until, names, calledTimes } = await stage.open({ user: newUser(), before, config: { prefetch: true } });
   await until('ads_found');
@@ -382,7 +379,7 @@ test('a web view of size 0×0 shows no unit and counts nothing', async () => {
   await until('ad_shown');
 });
 
-test('a beacon that failed on the network is retried', async () => {
+test('a beacon that fails on the network is retried', async () => {
   const { page, until, calledTimes } = await stage.open({ user: newUser(), config: { autoShow: false } });
   await until('ads_found');
   let lost = 0;

@@ -17,7 +17,7 @@ describe('init() while a unit is shown', () => {
     ['placement of the configuration', `delete AdUser.placement; Ad.init({ placement: 'checkout' })`],
     ['user', `Ad.init({}); AdUser = { ...AdUser, pub_user_id: 'methods-other' }; Ad.init()`],
     ['fingerprint', `AdUser.ad_fp = 'f1'; Ad.init()`],
-  ])('with another %s announces and shows its offers', async (_name, change) => {
+  ])('with another %s reports and shows the new offers', async (_name, change) => {
     const { page, until, names, calledTimes } = await stage.open({ user: newUser() });
     await until('ad_shown');
     await page.evaluate(change);
@@ -31,7 +31,7 @@ describe('init() while a unit is shown', () => {
     ]);
   });
 
-  test('with the same placement and user announces nothing again', async () => {
+  test('with the same placement and user does not report the offers again', async () => {
     const { page, until, names } = await stage.open({ user: newUser() });
     await until('ad_shown');
     await page.evaluate('Ad.init({ dev: "0" }).then(() => Ad.init())');
@@ -44,7 +44,7 @@ describe('init() with another targetElement', () => {
   const heights = `['a', 'b'].map((id) => document.getElementById(id).offsetHeight)`;
   const inB = '#b [data-perkwire]';
 
-  test.each(['shown', 'loading'])('moves a unit that is %s, and leaves no gap', async (state) => {
+  test.each(['shown', 'loading'])('moves a unit that is %s and leaves no gap', async (state) => {
     const opened = await stage.open({
       user: newUser(),
       body,
@@ -62,7 +62,7 @@ describe('init() with another targetElement', () => {
     expect([calledTimes(fetchPath), calledTimes('/p.png')]).toEqual([1, 1]);
   });
 
-  test('over the page in place of an element leaves no gap', async () => {
+  test('leaves no gap if the unit moves from an element to a dialog over the page', async () => {
     const { page, until } = await stage.open({ user: newUser(), body, config: { targetElement: 'a' } });
     await until('ad_shown');
     await page.evaluate('void Ad.init({ targetElement: null })');
@@ -71,13 +71,13 @@ describe('init() with another targetElement', () => {
   });
 });
 
-describe('show() before there are offers', () => {
+describe('show() before offers are loaded', () => {
   test.each([
     ['alone', 'Ad.show()'],
     ['before load()', 'Ad.show(), Ad.load()'],
     ['after load()', 'Ad.load(), Ad.show()'],
     ['before init()', 'Ad.show(), Ad.init()'],
-  ])('%s loads and shows them once', async (_name, calls) => {
+  ])('loads and shows offers once when called %s', async (_name, calls) => {
     for (const config of [{ autoLoad: false }, { autoShow: false }]) {
       const { page, until, names, calledTimes } = await stage.open({ user: newUser(), config });
       await page.evaluate(`void (${calls})`);
@@ -87,7 +87,7 @@ describe('show() before there are offers', () => {
     }
   });
 
-  test('after destroy() loads anew', async () => {
+  test('loads offers again after destroy()', async () => {
     const { page, until } = await stage.open({ user: newUser() });
     await until('ad_shown');
     await page.evaluate('Ad.destroy(), Ad.show()');
@@ -96,7 +96,7 @@ describe('show() before there are offers', () => {
 });
 
 describe('destroy()', () => {
-  test('while offers are fetched emits nothing, also where the fetch fails', async () => {
+  test('emits nothing while offers are being fetched, even if the fetch fails', async () => {
     const opened = await stage.open({ user: newUser(), config: { autoLoad: false, prefetch: true } });
     const { page, names, calledTimes } = opened;
     let fail = (): void => {};
@@ -116,14 +116,14 @@ describe('destroy()', () => {
   });
 });
 
-describe('AdConfig that is set after the load event', () => {
+describe('configuration that is set after the load event', () => {
   const shop = (late: string): string => `<!doctype html><title>Shop</title>
 <script>window.seen = []; const callback = (event, payload) => seen.push({ event, payload });</script>
 <script src="%%HOST%%/launcher.js"></script>
 <script>addEventListener('load', () => setTimeout(() => { ${late} }, 50));</script>`;
   const sdkId = () => stage.t.publisher.sdkId;
 
-  test.each(['AdConfig', 'AdpxConfig'])('as %s is taken, with the user that is set beside it', async (name) => {
+  test.each(['AdConfig', 'AdpxConfig'])('is read from %s, together with the user', async (name) => {
     const late = `window.${name} = { accountId: '${sdkId()}', callback };
       window.${name.replace('Config', 'User')} = { placement: 'order-status' };`;
     const { until, requests, names } = await stage.open({ document: shop(late) });
@@ -133,14 +133,14 @@ describe('AdConfig that is set after the load event', () => {
     expect((await names()).filter((event) => event !== 'ad_shown')).toEqual(['ads_found']);
   });
 
-  test('and followed by init() starts once', async () => {
+  test('starts once if init() follows', async () => {
     const late = `window.AdConfig = { accountId: '${sdkId()}' }; AdConfig.callback = callback; Ad.init();`;
     const { until, calledTimes, names } = await stage.open({ document: shop(late) });
     await until('ad_shown');
     expect([calledTimes(fetchPath), (await names()).filter((name) => name === 'error')]).toEqual([1, []]);
   });
 
-  test('and names no account is one error that says so', async () => {
+  test('reports one error if the account is missing', async () => {
     const { until, names } = await stage.open({ document: shop('window.AdConfig = { callback };') });
     expect(await until('error')).toEqual({ kind: 'invalid_parameter', message: 'AdConfig.accountId is missing.' });
     expect(await names()).toEqual(['error']);

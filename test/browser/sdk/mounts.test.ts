@@ -39,7 +39,7 @@ const titlesIn = ({ page }: OpenPage) =>
   Promise.all(['one', 'two', 'three'].map((id) => page.locator(`#${id} .title`).first().textContent()));
 
 describe('units that a page mounts together', () => {
-  test('ask in one call, in their order, and show no offer twice', async () => {
+  test('fetch offers in one call, in order and without duplicates', async () => {
     const opened = await open(
       `add('first', 'one'); add('second', 'two', { themeId: 'other' }); add('third', 'three');`,
     );
@@ -59,7 +59,7 @@ describe('units that a page mounts together', () => {
     expect(rows.map(({ placement }) => placement)).toEqual(['first', 'second', 'third']);
   });
 
-  test('ask apart where they are of another user, or of a placement that is there already', async () => {
+  test('fetch separately if they have another user or a placement that is already mounted', async () => {
     const opened = await open(
       `add('first', 'one'); add('first', 'two'); add('second', 'three', { user: { pub_user_id: 'other' } });`,
     );
@@ -73,7 +73,7 @@ describe('units that a page mounts together', () => {
     expect(asked.every((one) => !('placements' in one))).toBe(true);
   });
 
-  test('get their offers also where their placement names differ only in case', async () => {
+  test('get their offers even if their placement names differ only in case', async () => {
     const opened = await open(`add('same place', 'one'); add('Same_Place', 'two');`);
     await opened.until('same place ad_shown');
     await opened.until('Same_Place ad_shown');
@@ -85,7 +85,7 @@ describe('units that a page mounts together', () => {
   });
 });
 
-test('a unit mounted alone asks as ever, later ones ask again, one that must not load when it is told', async () => {
+test('units mounted later fetch again, and a unit with autoLoad off fetches only on load()', async () => {
   const opened = await open(`add('first', 'one'); add('silent', 'three', { autoLoad: false });`);
   await opened.until('first ad_shown');
   expect(bodiesOf(opened)).toEqual([{ pub_user_id: 'mounted', placement: 'first' }]);

@@ -19,7 +19,7 @@ const look = `[...document.querySelector('[data-perkwire]').shadowRoot.querySele
     style.visibility, style.textTransform, style.textAlign, style.backgroundColor, style.cursor].join(' ');
 })`;
 
-describe('a unit is the same', () => {
+describe('a unit looks and works the same', () => {
   const rules = [
     '* { color: red; font: 30px/3 monospace; letter-spacing: 9px; text-transform: uppercase; display: inline-block }',
     'body * { color: red !important; opacity: 0.2 !important; visibility: hidden !important }',
@@ -28,34 +28,40 @@ describe('a unit is the same', () => {
     'div:empty, body > div { display: none; float: right; filter: blur(9px); transform: scale(2) }',
   ];
 
-  test.each(['order-status', 'checkout'])('whatever rules of the page fit any element, at %s', async (placement) => {
-    const looks = [];
-    for (const rule of ['', ...rules]) {
-      const body = `<style>${rule} main, main * { display: block }</style><div id="here" style="width: 700px"></div>`;
-      for (const target of [undefined, 'here']) {
-        const config = { settings: { enable_effect_shimmer_pos_cta: false }, ...(target && { targetElement: target }) };
-        const { page } = await stage.open({ user: newUser(placement), body, config });
-        await page.locator('[data-perkwire]').waitFor({ state: 'attached' });
-        await page.waitForFunction(
-          `document.querySelector('[data-perkwire]').shadowRoot.querySelector('.btn') !== null`,
-        );
-        // Skip target elements that are invisible themselves: the page intends the unit inside to be hidden.
-        if (target !== undefined && rule.includes('body *')) continue;
-        looks.push([
-          target,
-          await page.evaluate(`Promise.all(document.querySelector('[data-perkwire]')
+  test.each(['order-status', 'checkout'])(
+    'with any page style rule that matches all elements, at %s',
+    async (placement) => {
+      const looks = [];
+      for (const rule of ['', ...rules]) {
+        const body = `<style>${rule} main, main * { display: block }</style><div id="here" style="width: 700px"></div>`;
+        for (const target of [undefined, 'here']) {
+          const config = {
+            settings: { enable_effect_shimmer_pos_cta: false },
+            ...(target && { targetElement: target }),
+          };
+          const { page } = await stage.open({ user: newUser(placement), body, config });
+          await page.locator('[data-perkwire]').waitFor({ state: 'attached' });
+          await page.waitForFunction(
+            `document.querySelector('[data-perkwire]').shadowRoot.querySelector('.btn') !== null`,
+          );
+          // Skip target elements that are invisible themselves: the page intends the unit inside to be hidden.
+          if (target !== undefined && rule.includes('body *')) continue;
+          looks.push([
+            target,
+            await page.evaluate(`Promise.all(document.querySelector('[data-perkwire]')
           .shadowRoot.getAnimations().map((one) => one.finished)).then(() => ${look})`),
-        ]);
-        await page.close();
+          ]);
+          await page.close();
+        }
       }
-    }
-    for (const target of [undefined, 'here']) {
-      const [plain, ...others] = looks.filter(([at]) => at === target).map(([, seen]) => seen);
-      for (const other of others) expect(other).toEqual(plain);
-    }
-  });
+      for (const target of [undefined, 'here']) {
+        const [plain, ...others] = looks.filter(([at]) => at === target).map(([, seen]) => seen);
+        for (const other of others) expect(other).toEqual(plain);
+      }
+    },
+  );
 
-  test('with Prototype.js and its like, whose toJSON reaches JSON.stringify', async () => {
+  test('with Prototype.js and similar libraries, whose toJSON affects JSON.stringify', async () => {
     // Defines toJSON as Prototype 1.6 does. Each function returns JSON text, which is then encoded as a string again.
     const before = `Array.prototype.toJSON = function () { return '[' + this.join(', ') + ']'; };
       String.prototype.toJSON = function () { return '"' + this + '"'; };
@@ -81,7 +87,7 @@ describe('a printed page', () => {
   test.each([
     ['over the page', {}],
     ['in a corner', bottomRight],
-  ])('is the receipt, without a unit %s', async (_name, settings) => {
+  ])('contains only the receipt, without a unit %s', async (_name, settings) => {
     const { page, until } = await stage.open({ user: newUser(), config: { settings } });
     await until('ad_shown');
     const frame = page.locator('dialog.frame');
@@ -100,7 +106,7 @@ describe('close_ad_on_click_outside', () => {
     ['in a corner of a page that stays usable', bottomRight],
   ] as const;
 
-  test.each(cases)('%s closes by a click beside the unit, not by one within', async (_name, position) => {
+  test.each(cases)('%s closes the unit on a click outside it, but not inside it', async (_name, position) => {
     const settings = { close_ad_on_click_outside: true, ...position };
     const body = '<button id="open" onclick="Ad.show()">Open</button>';
     const { page, until, names } = await stage.open({ user: newUser(), body, config: { autoShow: false, settings } });
@@ -125,7 +131,7 @@ describe('close_ad_on_click_outside', () => {
   });
 });
 
-describe("advertisers' pixels", () => {
+describe('advertiser pixels', () => {
   const pixel = 'https://pixel.example/i.gif?n={cbuster}';
 
   /** Opens a page with a prefetched response whose offers contain an advertiser's pixel. */
@@ -144,7 +150,7 @@ describe("advertisers' pixels", () => {
     return opened;
   }
 
-  test('load as images, once for each offer, and whatever they answer is no error', async () => {
+  test('load as images once per offer, and no response to them is an error', async () => {
     const { page, requests, until, names } = await openWithPixels({});
     const pixels = () => requests.filter((request) => request.url().startsWith('https://pixel.example/'));
     await expect.poll(() => pixels().length).toBe(1);
@@ -158,7 +164,7 @@ describe("advertisers' pixels", () => {
     expect(await names()).not.toContain('error');
   });
 
-  test('that the policy of the page blocks are one error, which names the directive', async () => {
+  test("cause one error that names the directive if the page's policy blocks them", async () => {
     const csp = `img-src ${stage.url}`;
     const { page, until, events } = await openWithPixels({ csp });
     await page.locator('.btn.no').click();
@@ -171,8 +177,8 @@ describe("advertisers' pixels", () => {
   });
 });
 
-describe('settings and styles of the page', () => {
-  test('that are unknown or of another type are one error, and the unit shows all the same', async () => {
+describe('page settings and styles', () => {
+  test('cause one error if they are unknown or of the wrong type, and the unit is shown', async () => {
     const settings = { ad_postion: 'top', delay: '3', embedded: { enabled: true, showheader: false }, darken_bg: true };
     const styles = { header: { text: 'Thanks', colour: 'red' } };
     const { page, until, names } = await stage.open({ user: newUser(), config: { settings, styles } });
@@ -191,9 +197,9 @@ describe('settings and styles of the page', () => {
   });
 });
 
-describe('a page in a language that reads from right to left', () => {
+describe('the language of the page', () => {
   test.each(['he', 'iw_IL', 'ar-EG', 'fa-IR', 'ur', 'az-Arab', 'dv', 'nqo', 'syr', 'ff-Adlm'])(
-    'has its direction in the unit: %s',
+    'sets a right-to-left direction in the unit: %s',
     async (language) => {
       for (const setup of [{ html: `lang="${language}"` }, { config: { language } }]) {
         const { page, until } = await stage.open({ user: newUser(), ...setup });
@@ -211,14 +217,14 @@ describe('a page in a language that reads from right to left', () => {
     ['zh-TW', 'zh-Hant', '條款與條件'],
     ['zh-CN', 'zh-Hans', '条款和条件'],
     ['ko-KR', 'ko', '이용 약관'],
-  ])('has the words of its script: %s', async (language, words, terms) => {
+  ])('selects texts in its script: %s', async (language, words, terms) => {
     const { page, until } = await stage.open({ user: newUser(), config: { language } });
     await until('ad_shown');
     expect(await page.locator('dialog.frame').getAttribute('lang')).toBe(words);
     expect(await page.locator('dialog.frame').textContent()).toContain(terms);
   });
 
-  test('leaves others as the page has them', async () => {
+  test('does not change the direction of left-to-right pages', async () => {
     const { page, until } = await stage.open({ user: newUser(), html: 'lang="de" dir="ltr"' });
     await until('ad_shown');
     expect(await page.locator('dialog.frame').evaluate((element) => getComputedStyle(element).direction)).toBe('ltr');

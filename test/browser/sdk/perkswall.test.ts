@@ -37,7 +37,7 @@ const sessions = async (): Promise<Session[]> =>
   ).rows;
 
 describe('launcher.perkswall.js', () => {
-  test.each(['perks', '#perks', 'main > div'])('draws the wall into the container %j', async (containerId) => {
+  test.each(['perks', '#perks', 'main > div'])('draws the offerwall in the container %j', async (containerId) => {
     const { page, until, names, problems } = await open({ config: { containerId } });
     const found = await until('ads_found');
     expect(found.offerCount).toBeGreaterThan(3);
@@ -47,7 +47,7 @@ describe('launcher.perkswall.js', () => {
     expect(problems).toEqual([]);
   });
 
-  test('reads from right to left in a language of such a script, also where its words are English', async () => {
+  test('reads from right to left in a right-to-left language, even if the texts are in English', async () => {
     const { page, until } = await open({ config: { containerId: 'perks', language: 'fa' } });
     await until('ads_found');
     const wall = page.locator('#perks #wall');
@@ -55,7 +55,7 @@ describe('launcher.perkswall.js', () => {
     expect(await wall.textContent()).toContain('(opens in a new tab)');
   });
 
-  test('takes the theme by its key, the country and the click id, which come back with conversions', async () => {
+  test('accepts the theme key, the country and the click id, which is returned with conversions', async () => {
     const user = { c_id: 'click-77', country: 'deu', pub_user_id: 'perks-1' };
     const { page, until } = await open({ config: { containerId: 'perks', themeId: 'Single Offer' }, user });
     await until('ads_found');
@@ -70,7 +70,7 @@ describe('launcher.perkswall.js', () => {
     await expect.poll(async () => (await storedKinds(stage)).filter((kind) => kind === 'click').length).toBe(1);
   });
 
-  test('looks the same whatever styles the page has, and under a policy of hosts and no inline style', async () => {
+  test('looks the same with any page styles, and under a policy with hosts and no inline styles', async () => {
     const csp = `default-src 'none'; script-src 'self' ${stage.url}; connect-src ${stage.url} https:; img-src *`;
     const { page, until, problems } = await open({ config: { containerId: 'perks' }, csp });
     await until('ads_found');
@@ -94,7 +94,7 @@ describe('launcher.perkswall.js', () => {
     await expect.poll(colours).toEqual(['rgb(143, 214, 184)', 'rgb(13, 42, 31)']);
   });
 
-  test('reports what is wrong with its configuration by one error, and draws the wall all the same', async () => {
+  test('reports all configuration problems in one error and still draws the offerwall', async () => {
     const config = { containerId: 'perks', colour: 'red', country: 5 };
     const { page, until, names } = await open({ config, before: 'AdUser = "text";' });
     await until('ads_found');
@@ -107,7 +107,7 @@ describe('launcher.perkswall.js', () => {
     expect(await names()).toEqual(['error', 'ads_found']);
   });
 
-  test('without container or account reports one error and draws nothing', async () => {
+  test('reports one error and draws nothing without a container or an account', async () => {
     const wrongConfigs = [
       { containerId: 'nowhere' },
       { containerId: '<<<' },
@@ -142,7 +142,7 @@ describe('the hosted page /offerwall/v2/', () => {
     return { page, problems };
   }
 
-  test('passes theme, country, click id and further parameters on, and leaves out what would be refused', async () => {
+  test('passes on theme, country, click id and other valid parameters, and omits invalid ones', async () => {
     const hostile = encodeURIComponent('"><img src=x onerror=alert(1)>');
     const { page, problems } = await visit(
       `themeId=single-offer&country=fr&c_id=${hostile}&pub_user_id=perks-2&plan=gold&a%20b=1&__proto__=1` +
@@ -161,7 +161,7 @@ describe('the hosted page /offerwall/v2/', () => {
     expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
   });
 
-  test('with standalone=0 has no heading of its own', async () => {
+  test('has no heading of its own with standalone=0', async () => {
     const { page } = await visit('standalone=0');
     expect(await page.getByRole('heading', { level: 1 }).count()).toBe(0);
   });

@@ -40,7 +40,7 @@ describe.each([
   ['a nonce', () => directives(`'nonce-${nonce}'`), nonce],
 ])('under a strict policy with %s', (_name, csp, given) => {
   test.each(['checkout', 'order-status'])(
-    'the unit of %s has its styles and images, and sends its beacons',
+    'the unit at %s has its styles and images, and sends its beacons',
     async (placement) => {
       const open = (policy: object) => stage.open({ user: newUser(placement), ...policy });
       const free = await open({});
@@ -62,8 +62,8 @@ describe.each([
   );
 });
 
-describe('what a policy blocks is one error that names the directive', () => {
-  test('calls of the service', async () => {
+describe('a resource blocked by the policy', () => {
+  test('causes one error that names the directive for API calls', async () => {
     const { until, events, page } = await stage.open({
       user: newUser(),
       csp: directives(byHost(), { connect: "'self'" }),
@@ -76,7 +76,7 @@ describe('what a policy blocks is one error that names the directive', () => {
     expect((await events()).filter(({ event }) => event === 'error')).toHaveLength(1);
   });
 
-  test('images, while the unit shows without them', async () => {
+  test('causes one error for images, and the unit is shown without them', async () => {
     const { until, events, page } = await stage.open({
       user: newUser(),
       csp: directives(byHost(), { images: advertisers }),
@@ -90,7 +90,7 @@ describe('what a policy blocks is one error that names the directive', () => {
     expect((await events()).filter(({ event }) => event === 'error')).toHaveLength(1);
   });
 
-  test('style sheet and beacons of an answer that the page injects: nothing is half drawn', async () => {
+  test('causes one error for style sheet and beacons of an injected response, and shows no partial unit', async () => {
     const answer = await fetch(`${stage.url}/native/v4/offers.json?api_key=${stage.t.publisher.sdkId}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

@@ -21,7 +21,7 @@ test('the script is at most 19,900 bytes compressed', async () => {
 const textsIn = (tree: object): string[] =>
   Object.values(tree).flatMap((part) => (typeof part === 'string' ? [part] : textsIn(part)));
 
-test('scripts have the English words of end users alone, and load those of another language', async () => {
+test('scripts contain only the English end-user texts, and load other languages on demand', async () => {
   const { en: english, ...others } = languages;
   const { endUser, ...dashboard } = english.texts;
   const foreign = textsIn([dashboard, Object.values(others).map(({ texts }) => texts)]).filter(
@@ -36,7 +36,7 @@ test('scripts have the English words of end users alone, and load those of anoth
   expect((await get('/sdk/messages.de.json')).json()).toEqual({ language: 'de', unit, offerwall });
 });
 
-test('any page may load it and caches it for five minutes', async () => {
+test('any page can load the script and cache it for five minutes', async () => {
   const names = [
     'launcher.js',
     'launcher.min.js',
@@ -60,13 +60,13 @@ test('any page may load it and caches it for five minutes', async () => {
   }
 });
 
-test('it names the service it was served by, for pages where it cannot tell from its own URL', async () => {
+test('the script contains the URL of its service, for pages where it cannot read its own URL', async () => {
   const { body } = await get('/launcher.min.js');
   expect(body).toContain(JSON.stringify(t.deps.config.publicUrl));
   expect(body).not.toContain('%%');
 });
 
-test('the URL with the content hash is immutable; that of another release redirects to the launcher', async () => {
+test('the URL with the content hash is immutable, and that of another release redirects to the launcher', async () => {
   const plain = await get('/sdk/launcher.js');
   const hash = createHash('sha256').update(plain.rawPayload).digest('hex').slice(0, 12);
   expect(plain.headers['content-location']).toBe(`/sdk/launcher.${hash}.js`);
@@ -82,7 +82,7 @@ test('the URL with the content hash is immutable; that of another release redire
   expect((await get('/sdk/launcher.nothing.js')).statusCode).toBe(404);
 });
 
-test('it is compressed for clients that accept that', async () => {
+test('the script is compressed for clients that accept compression', async () => {
   const plain = await get('/sdk/launcher.js');
   const compressed = await get('/sdk/launcher.js', { 'accept-encoding': 'gzip, br;q=0' });
   expect(compressed.headers['content-encoding']).toBe('gzip');
@@ -97,7 +97,7 @@ test('it is compressed for clients that accept that', async () => {
   ]);
 });
 
-test('what its units share is named by its content, and immutable', async () => {
+test('the resources shared by units have a content hash in their URL and are immutable', async () => {
   const { body } = await get('/launcher.js');
   const [path = ''] = body.match(/\/sdk\/unit\.[0-9a-f]{12}\.json/) ?? [];
   const unit = await get(path, { origin: 'https://shop.example' });
@@ -111,7 +111,7 @@ test('what its units share is named by its content, and immutable', async () => 
   expect([other.statusCode, other.body, other.headers['cache-control']]).toEqual([200, unit.body, 'no-store']);
 });
 
-test('it contains nothing that a strict policy forbids', async () => {
+test('the script contains nothing that a strict policy forbids', async () => {
   const { body } = await get('/sdk/launcher.js');
   expect(body).not.toMatch(/\beval\(|new Function\(|\.innerHTML|document\.write|setAttribute\("style"/);
 });

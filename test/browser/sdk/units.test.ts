@@ -29,8 +29,8 @@ async function sessionOf(user: Record<string, string>): Promise<string> {
   return rows[0]?.id as string;
 }
 
-describe('the single unit', () => {
-  test('shows the next offer after "no thanks", sends each beacon once, and closes after the last', async () => {
+describe('the single offer unit', () => {
+  test('shows the next offer after "no thanks", sends each beacon once, and closes after the last offer', async () => {
     const user = single();
     const opened = await stage.open({ user });
     const { page, until, names } = opened;
@@ -67,7 +67,7 @@ describe('the single unit', () => {
     expect(pixels.every((url) => /cbuster=[a-z0-9]+$/.test(url))).toBe(true);
   });
 
-  test('opens the advertiser in a new tab when an offer is taken, and shows the next offer', async () => {
+  test('opens the advertiser in a new tab when an offer is accepted, and shows the next offer', async () => {
     const user = single();
     const { page, until, names } = await stage.open({ user });
     await until('ad_shown');
@@ -83,7 +83,7 @@ describe('the single unit', () => {
     await until('closed_ads');
   });
 
-  test('closes with the beacon of the offer then shown', async () => {
+  test('sends the close beacon of the current offer when it is closed', async () => {
     const opened = await stage.open({ user: single() });
     await opened.until('ad_shown');
     await opened.page.locator('.btn.no').click();
@@ -99,7 +99,7 @@ describe('the single unit', () => {
     );
   });
 
-  test('has methods that do what the buttons do', async () => {
+  test('has methods that do the same as the buttons', async () => {
     const { page, until, names, requests } = await stage.open({ user: single(), config: { autoLoad: false } });
     await page.evaluate('Ad.load()');
     expect(await page.evaluate('Ad.isReady()')).toBe(true);
@@ -127,7 +127,7 @@ describe('the single unit', () => {
     expect(calledTimes('/p.png')).toBe(2);
   });
 
-  test('works by keyboard alone: the focus stays inside, Escape closes, the focus returns', async () => {
+  test('works by keyboard only, traps the focus, closes on Escape, and restores the focus', async () => {
     const { page, until } = await stage.open({
       user: single(),
       config: { autoShow: false },
@@ -155,7 +155,7 @@ describe('the single unit', () => {
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('before');
   });
 
-  test('saves an offer for later and shows that', async () => {
+  test('saves an offer for later and confirms it', async () => {
     const { page, until, calls, events } = await stage.open({ user: single() });
     await until('ad_shown');
     await page.getByRole('button', { name: 'Keep for later' }).click();
@@ -220,7 +220,7 @@ describe('the single unit', () => {
 });
 
 describe('the grid', () => {
-  test('counts an impression when half of an offer was in view for a second, not before', async () => {
+  test('counts an impression only after half of an offer has been in view for a second', async () => {
     const opened = await stage.open({
       user: newUser('checkout'),
       config: { targetElement: '#perks' },
@@ -237,7 +237,7 @@ describe('the grid', () => {
     await expect.poll(() => calledTimes('/p.png')).toBe(3);
   });
 
-  test('removes declined offers and closes after the last', async () => {
+  test('removes declined offers and closes after the last one', async () => {
     const { page, until, calledTimes } = await stage.open({ user: { placement: 'checkout' } });
     await until('ad_shown', 3);
     for (const left of [3, 2, 1]) {
@@ -250,7 +250,7 @@ describe('the grid', () => {
     await expect.poll(() => calledTimes('/close')).toBe(1);
   });
 
-  test('sends the close beacon of every offer then shown', async () => {
+  test('sends the close beacon of every offer that is shown', async () => {
     const { until, page, calledTimes } = await stage.open({ user: newUser('checkout') });
     await until('ad_shown', 3);
     await page.keyboard.press('Escape');
@@ -265,7 +265,7 @@ describe('an embedded unit', () => {
   const before = `AdConfig.callback = (event, payload) =>
     seen.push({ event, payload: { ...payload, below: ${below} } });`;
 
-  test('has its space before its offers are there, which a later page knows from the first', async () => {
+  test('reserves its space before its offers arrive, and a later page reuses that height', async () => {
     const context = await stage.newContext();
     const config = { targetElement: 'perks' };
     const tops: unknown[][] = [];
@@ -280,7 +280,7 @@ describe('an embedded unit', () => {
     expect(tops[1]).toEqual([tops[1]?.[1], tops[1]?.[1]]);
   });
 
-  test('shows a placeholder of that height in the page’s colour until the offers are there, or none come', async () => {
+  test("shows a placeholder of that height in the page's colour until offers arrive or none are found", async () => {
     const style = '<style>#perks { box-sizing: border-box; padding: 20px; color: rgb(1, 2, 3) }</style>';
     for (const offers of ['some', 'none', 'failed']) {
       let release = (): void => {};
@@ -311,7 +311,7 @@ describe('an embedded unit', () => {
     }
   });
 
-  test('leaves no gap without offers, when it ends, and where the page has a height of its own', async () => {
+  test('leaves no gap without offers, after it ends, or if the page sets its own height', async () => {
     const user = newUser('checkout');
     const kept = body.replace('id="perks"', '$& style="min-height: 700px"');
     const empty = await stage.open({ user, body: kept, config: { targetElement: '#perks', campaignId: '999999' } });
@@ -327,7 +327,7 @@ describe('an embedded unit', () => {
 });
 
 describe('pages that draw the unit themselves', () => {
-  test('by a template', async () => {
+  test('can use a template', async () => {
     const body =
       '<div id="here"></div><template id="mine"><h2 data-ad="title"></h2>' +
       '<button data-ad-action="reject">Next</button></template>';
@@ -343,7 +343,7 @@ describe('pages that draw the unit themselves', () => {
     expect(await page.locator('#here h2').first().textContent()).not.toBe(first);
   });
 
-  test('by a template whose links go to URLs alone: a text of the offer becomes their text', async () => {
+  test('can use a template whose links accept only URLs, and show other offer texts as link text', async () => {
     const context = await stage.newContext();
     await context.route('**/native/v4/offers.json*', async (route) => {
       const response = await route.fetch();
@@ -370,7 +370,7 @@ describe('pages that draw the unit themselves', () => {
     await until('url_clicked');
   });
 
-  test('whose plain links are reported, and followed unless the callback answers false', async () => {
+  test('report clicks on plain links, and follow them unless the callback returns false', async () => {
     for (const answer of ['undefined', 'false']) {
       const before = `AdConfig.callback = (event, payload) => { seen.push({ event, payload }); return ${answer}; };
         AdConfig.render = (data) => '<a target="_blank" href="' + data.click_url + '"><b>Get it</b></a>';`;
@@ -389,7 +389,7 @@ describe('pages that draw the unit themselves', () => {
     }
   });
 
-  test('by a function; when it throws, the SDK draws the unit', async () => {
+  test('can use a function, and the SDK draws the unit if the function throws', async () => {
     const before = `AdConfig.render = (data, index, settings, styles, { element, actions }) => {
       if (window.broken) throw new Error('oh');
       element.textContent = data.title; element.onclick = () => { window.broken = true; actions.reject(); };
@@ -407,7 +407,7 @@ describe('pages that draw the unit themselves', () => {
   });
 });
 
-test('no beacon of the pages above was refused or classified as a bot', async () => {
+test('no beacon of the pages above was rejected or classified as a bot', async () => {
   expect((await storedKinds(stage)).length).toBeGreaterThan(15);
   const { rows } = await stage.t.pool.query(
     "select kind, suspicious from events where suspicious is not null and kind <> 'click'",

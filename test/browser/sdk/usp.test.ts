@@ -65,7 +65,7 @@ const storedSessions = ({ page }: OpenPage) => page.evaluate('Object.values(sess
 const webhooksOf = (session: string) => hook.taken.filter(({ body }) => body.includes(session));
 
 describe('User Selected Perks, from selection to webhook', () => {
-  test('the selection arrives once, signed, when the page confirms', async () => {
+  test('the selection arrives once and signed when the page confirms it', async () => {
     const user = newUser();
     const opened = await stage.open({ user });
     await opened.until('ads_found');
@@ -92,7 +92,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     expect(names).toEqual(['usp_selected', 'usp_selected', 'usp_unselected', 'usp_confirmed']);
   });
 
-  test('changes reach a slow server one after another, in the order of the user', async () => {
+  test("changes reach a slow server one after another, in the user's order", async () => {
     const user = newUser();
     const opened = await stage.open({ user });
     await opened.until('ads_found');
@@ -128,7 +128,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     expect(opened.calls().filter((call) => call.startsWith('PUT '))).toHaveLength(1);
   });
 
-  test('what is ticked just before the page is left reaches the server before the confirmation', async () => {
+  test('a perk selected just before leaving the page reaches the server before the confirmation', async () => {
     const user = newUser();
     const opened = await stage.open({ user });
     await opened.until('ads_found');
@@ -149,7 +149,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     expect(row.selected).toEqual(row.campaign_ids.slice(1, 2));
   });
 
-  test('the selection survives a reload of the page: same offers, same checkboxes, same session', async () => {
+  test('the selection, the offers and the session survive a page reload', async () => {
     const user = newUser();
     const opened = await stage.open({ user });
     await opened.until('ads_found');
@@ -168,7 +168,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     expect((await rowOf(user)).session_id).not.toBe(session_id);
   });
 
-  test('a later page of the tab can confirm', async () => {
+  test('a later page of the tab can confirm the perks', async () => {
     const user = newUser();
     const opened = await stage.open({ user });
     await opened.until('ads_found');
@@ -180,7 +180,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     expect([row.selected, row.wrapped]).toEqual([row.campaign_ids.slice(0, 1), true]);
   });
 
-  test('a later page of the tab confirms by the event, once, whatever it shows itself', async () => {
+  test('a later page of the tab confirms the perks once on the event, whatever it shows itself', async () => {
     for (const config of [{ autoLoad: false }, {}]) {
       const user = newUser();
       const opened = await stage.open({ user });
@@ -198,7 +198,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     }
   });
 
-  test('a later page that has perks of its own confirms those of the pages before it, too', async () => {
+  test('a later page that has its own perks also confirms those of earlier pages', async () => {
     for (const byEvent of [false, true]) {
       const user = newUser();
       const opened = await stage.open({ user });
@@ -224,7 +224,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     }
   });
 
-  test('with "check all" every perk is selected from the start', async () => {
+  test('every perk is selected from the start with "check all"', async () => {
     await stage.t.pool.query("update themes set usp_check_all = true where unit = 'mou'");
     await stage.t.deps.catalog.refresh();
     const user = newUser();
@@ -240,7 +240,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     await stage.t.deps.catalog.refresh();
   });
 
-  test('what page settings tick is sent, and what the server refuses is unticked', async () => {
+  test('perks that page settings select are sent, and those that the server rejects are deselected', async () => {
     const user = newUser();
     const opened = await stage.open({ user, config: { settings: { usp_all_offers_checked: true } } });
     await box(opened, 2).waitFor();
@@ -258,7 +258,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     expect((await opened.names()).filter((name) => name === 'error')).toHaveLength(1);
   });
 
-  test("a page's own template ticks what is selected: not what the server refuses, nor after the end", async () => {
+  test("a page's own template shows selected perks, except rejected ones, and none after the end", async () => {
     const template = '<h3 data-ad="title"></h3><input type="checkbox" data-ad-action="select" aria-label="pick">';
     const config = { targetElement: 'perks', template };
     const opened = await stage.open({ user: newUser(), body: '<div id="perks"></div>', config });
@@ -276,7 +276,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     expect(await Promise.all([0, 1, 2].map((index) => box(opened, index).isChecked()))).toEqual([false, true, false]);
   });
 
-  test('page settings cannot allow perks where the server does not', async () => {
+  test('page settings cannot enable perks if the server does not allow them', async () => {
     const settings = { enable_usp: true, multi_offer_unit: true, usp_all_offers_checked: true };
     const opened = await stage.open({ user: { ...newUser(), placement: 'order-status' }, config: { settings } });
     await opened.page.locator('.tile').nth(2).waitFor();
@@ -284,7 +284,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     expect(opened.calls().filter((call) => call.includes('/usp/'))).toEqual([]);
   });
 
-  test('the event that the theme names confirms', async () => {
+  test('the event that the theme specifies confirms the perks', async () => {
     const user = newUser();
     const opened = await stage.open({ user, config: { settings: { usp_confirmation_event: 'shop:paid' } } });
     await opened.until('ads_found');
@@ -295,7 +295,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     expect(JSON.parse(String(webhooksOf(row.session_id)[0]?.body)).body.selected).toBe(0);
   });
 
-  test('confirming without a session is an error event, not an exception', async () => {
+  test('confirming without a session emits an error event instead of throwing', async () => {
     const opened = await stage.open({ user: { placement: 'order-status' } });
     await opened.until('ads_found');
     expect(await opened.page.evaluate('Ad.confirm()')).toBe(false);

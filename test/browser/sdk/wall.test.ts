@@ -52,7 +52,7 @@ const impressions = async (): Promise<number[]> => {
 };
 
 describe('the hosted offerwall', () => {
-  test('opened from an offer shows that offer first, and no script, style or frame breaks its policy', async () => {
+  test('shows the offer that it was opened from first, with no violation of its content security policy', async () => {
     const { query, title } = await linkOfUnit();
     const { page, problems } = await openWall(query);
     await tiles(page).first().waitFor();
@@ -66,7 +66,7 @@ describe('the hosted offerwall', () => {
   test.each([
     ['en', 'left'],
     ['ar', 'right'],
-  ])('has one edge for heading and tiles, on which titles are aligned, in %s', async (language, align) => {
+  ])('aligns the heading, the tiles and their titles on one edge, in %s', async (language, align) => {
     const { page } = await openWall(`sdk_id=${sdkId}&placement=wall&language=${language}`);
     await tiles(page).first().waitFor();
     const found = await page.evaluate((side) => {
@@ -78,7 +78,7 @@ describe('the hosted offerwall', () => {
     expect(found).toEqual({ edges: 1, titles: [align] });
   });
 
-  test('counts impressions of viewable offers only, and further ones after scrolling', async () => {
+  test('counts impressions of visible offers only, and of more offers after scrolling', async () => {
     const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`, { width: 400, height: 600 });
     await tiles(page).first().waitFor();
     await expect.poll(impressions).not.toEqual([]);
@@ -92,7 +92,7 @@ describe('the hosted offerwall', () => {
     await expect.poll(impressions).toContain(lastId);
   });
 
-  test('counts one close when the page is left, also after a search without results', async () => {
+  test('counts one close when the user leaves the page, even after a search without results', async () => {
     const { query } = await linkOfUnit({ pub_user_id: 'leaver-1' });
     const { page } = await openWall(query);
     await expect.poll(async () => (await impressions()).length).toBeGreaterThan(0);
@@ -104,7 +104,7 @@ describe('the hosted offerwall', () => {
     await expect.poll(async () => (await stage.t.pool.query(closes)).rowCount).toBe(1);
   });
 
-  test('loads more offers on scrolling, each once', async () => {
+  test('loads more offers once each on scrolling', async () => {
     await stage.t.pool.query(`
       insert into campaigns (publisher_id, advertiser_id, name, landing_url, category)
       select c.publisher_id, a.id, 'More ' || n, 'https://more.example/', 'more'
@@ -145,7 +145,7 @@ describe('the hosted offerwall', () => {
     expect(rows).toEqual([{ count: 1 }]);
   });
 
-  test('opens the details of the offer with open=1, and closes them by Escape', async () => {
+  test('opens the offer details with open=1 and closes them on Escape', async () => {
     const { query, title } = await linkOfUnit();
     const { page } = await openWall(`${query}&open=1`);
     const dialog = page.getByRole('dialog');
@@ -165,7 +165,7 @@ describe('the hosted offerwall', () => {
     expect(rows).toEqual([{ count: 1 }]);
   });
 
-  test('shows the labels of the buttons in the details on one line on a phone', async () => {
+  test('shows the button labels in the details on one line on a phone', async () => {
     const { query } = await linkOfUnit({ pub_user_id: 'saver-10' });
     const { page } = await openWall(`${query}&open=1`, { width: 375, height: 740 });
     const buttons = page.getByRole('dialog').locator('.actions .button');
@@ -173,7 +173,7 @@ describe('the hosted offerwall', () => {
     for (const button of await buttons.all()) expect((await button.boundingBox())?.height).toBeLessThan(60);
   });
 
-  test('in a web view reports each event once, and a click navigates like the link it is', async () => {
+  test('reports each event once in a web view, and clicks navigate like links', async () => {
     const before = `window.posted = [];
       window.ReactNativeWebView = { postMessage: (text) => window.posted.push(JSON.parse(text)) };`;
     const { page } = await openWall(`sdk_id=${sdkId}&placement=wall`, { before });
@@ -219,7 +219,7 @@ describe('the hosted offerwall', () => {
   test.each([
     [1200, 900],
     [360, 640],
-  ])('at %i × %i pixels has no accessibility violation and no overflow', async (width, height) => {
+  ])('has no accessibility violations and no overflow at %i × %i pixels', async (width, height) => {
     const { query } = await linkOfUnit();
     const { page } = await openWall(`${query}&open=1`, { width, height });
     await page.getByRole('dialog').waitFor();

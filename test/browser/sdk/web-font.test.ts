@@ -107,7 +107,7 @@ describe.skipIf(lacks('fonts'))('a font of the theme', () => {
       '[data-perkwire] .tile',
     ],
     ['the offerwall', () => `${stage.url}/offerwall?accountId=0123456789abcdef`, '.tile'],
-  ])('comes, and nothing of %s moves by more than a pixel', async (_name, urlOf, ready) => {
+  ])('the web font loads without moving any part of %s by more than a pixel', async (_name, urlOf, ready) => {
     const browser = await launchBrowser(join(folder, 'fonts.conf'));
     try {
       const context = await newContext(browser, { viewport: { width: 800, height: 900 } });

@@ -34,7 +34,7 @@ const fill = (template: string): string =>
 describe.each(['checkout.html', 'prefetch.html'])('%s', (name) => {
   const shipped = readFileSync(new URL(`../../../assets/html/${name}`, import.meta.url), 'utf8');
 
-  test('is served to any origin, and works with the three placeholders of the specification', async () => {
+  test('is served to any origin, and works with the three documented placeholders', async () => {
     const answer = await t.app.inject({ url: `/sdk/html/${name}`, headers: { origin: 'https://app.example' } });
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
     expect(answer.headers['access-control-allow-origin']).toBe('*');
@@ -45,7 +45,7 @@ describe.each(['checkout.html', 'prefetch.html'])('%s', (name) => {
     expect(script.headers['content-type']).toContain('text/javascript');
   });
 
-  test('takes the address of the SDK that an app names', async () => {
+  test('loads the SDK from the URL that an app specifies', async () => {
     const { body } = await t.app.inject({ url: `/sdk/html/${name}` });
     for (const template of [body, shipped]) {
       const html = fill(template).replaceAll('%%SDK_CDN_URL%%', 'https://cdn.example/launcher.js');
@@ -53,14 +53,14 @@ describe.each(['checkout.html', 'prefetch.html'])('%s', (name) => {
     }
   });
 
-  test('as it is shipped takes the SDK from the origin it is opened on', () => {
+  test('loads the SDK from its own origin by default', () => {
     for (const address of ['%%SDK_CDN_URL%%', ''])
       expect(sdkOf(fill(shipped).replace('%%SDK_CDN_URL%%', address), 'https://perks.example')).toBe(
         'https://perks.example/launcher.min.js',
       );
   });
 
-  test('leaves events to the app: it gives the SDK no callback', () => {
+  test('sets no SDK callback, so that the app handles events', () => {
     expect(shipped).not.toMatch(/\bcallback:/);
   });
 });

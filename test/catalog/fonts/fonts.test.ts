@@ -42,7 +42,7 @@ const measure = (url: string) => me.call('POST', '/fonts', { url });
 const measuredFont = async () => (await measure(`${base}/brand.woff2`)).body.data;
 const errorOf = (body: object) => (body as { error: { code: string; details: { path: string }[] } }).error;
 
-describe('a font of a theme', () => {
+describe('a web font of a theme', () => {
   test('200: is measured from its file, and a theme accepts the response unchanged', async () => {
     const font = await measuredFont();
     expect(font).toMatchObject({ url: `${base}/brand.woff2`, family: 'Brand Sans', weights: '400', ascent: 930 });
@@ -63,7 +63,7 @@ describe('a font of a theme', () => {
     });
   });
 
-  test('is loaded by hosted pages, and fonts of no other origin are', async () => {
+  test('is allowed by the policy of hosted pages, which allows no other font origin', async () => {
     for (const path of [`/privacy/${t.publisher.sdkId}`, `/offerwall?accountId=${t.publisher.sdkId}`]) {
       const { headers, body } = await t.app.inject({ url: path });
       expect(headers['content-security-policy']).toContain(`font-src ${base};`);
@@ -81,7 +81,7 @@ describe('a font of a theme', () => {
     ['/large.woff2', 'The file can have at most 512 kB.'],
     ['/page.woff2', 'The file must be a woff2 file with a single font'],
     ['/gone.woff2', 'The server of the URL responded with status 404.'],
-  ])('400: %s is refused: it %s', async (path, message) => {
+  ])('400: %s is rejected with the reason: %s', async (path, message) => {
     const { status, body } = await measure(base + path);
     expect([status, errorOf(body).code]).toEqual([400, 'invalid_font']);
     expect(errorOf(body).details).toEqual([{ path: '/url', message: expect.stringContaining(message) }]);
@@ -105,7 +105,7 @@ describe('a font of a theme', () => {
     expect(origins).toEqual([]);
   });
 
-  test('400: is rejected without measures, and with a bold face of another origin', async () => {
+  test('400: is rejected without metrics, or with a bold face from another origin', async () => {
     const font = await measuredFont();
     const take = async (changes: object) => {
       const appearance = { web_font: { ...font, ...changes } };
@@ -120,7 +120,7 @@ describe('a font of a theme', () => {
     ]);
   });
 
-  test('is given up at the deadline if its host does not respond', async () => {
+  test('is abandoned at the deadline if its host does not respond', async () => {
     const sender = createSender({ allowNets: [], allowHttp: true, userAgent: 'test' });
     const local = createSender({ allowHttp: true, userAgent: 'test', allowNets: parseNets('127.0.0.0/8') });
     const request = { headers: {}, deadlineMs: 50 };

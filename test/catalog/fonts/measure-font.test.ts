@@ -6,7 +6,7 @@ import { woff2Of } from '../../support/font.ts';
 const font = { family: 'Brand Sans', ascent: 930, descent: 250, lineGap: 20, advances: { e: 700, ' ': 300 } };
 
 describe('a font file', () => {
-  test('is measured: name, weight, heights, and the average width of English letters', async () => {
+  test('is measured for name, weight, heights and the average width of English letters', async () => {
     // 33 letters of width 500, 4 letters "e" of 700, 6 spaces of 300.
     const width = Math.round((33 * 500 + 4 * 700 + 6 * 300) / 43);
     expect(await measureFont(woff2Of(font))).toEqual({
@@ -20,7 +20,7 @@ describe('a font file', () => {
     expect(await measureFont(woff2Of({ ...font, style: 'Bold' }))).toMatchObject({ weights: '700' });
   });
 
-  test('is rejected without other effects if it is truncated, changed or not a font', async () => {
+  test('is rejected without side effects if it is truncated, modified or not a font', async () => {
     const file = woff2Of(font);
     for (let length = 0; length < file.length; length += 7)
       expect(await measureFont(file.subarray(0, length))).toBeNull();
@@ -33,7 +33,7 @@ describe('a font file', () => {
     expect(await measureFont(Buffer.from('<!doctype html>'))).toBeNull();
   });
 
-  test('is rejected if it unpacks to far more than fonts have', async () => {
+  test('is rejected if it decompresses to far more than a normal font', async () => {
     const bomb = Buffer.concat([woff2Of(font).subarray(0, 48), Buffer.from([0x3f, ...Buffer.from('glyf'), 1])]);
     const packed = brotliCompressSync(Buffer.alloc(17 * 1024 * 1024), {
       params: { [constants.BROTLI_PARAM_QUALITY]: 1 },

@@ -10,7 +10,7 @@ const browsers = {
   olderSafari: 'image/webp,image/png,image/svg+xml,image/*;q=0.8,video/*;q=0.8,*/*;q=0.5',
 };
 
-describe('a still picture', () => {
+describe('a still image', () => {
   test.each<[string | undefined, ImageType, ImageType]>([
     [browsers.chrome, 'png', 'avif'],
     [browsers.firefox, 'jpg', 'avif'],
@@ -40,7 +40,7 @@ describe('a still picture', () => {
   });
 });
 
-test('an animation stays animated: WebP if it is listed, otherwise the original', () => {
+test('sends an animation as WebP if it is accepted, or else the original', () => {
   expect(chooseType(browsers.chrome, 'gif', true)).toBe('webp');
   expect(chooseType('image/avif', 'gif', true)).toBe('gif');
   expect(chooseType('image/png', 'webp', true)).toBe('webp');

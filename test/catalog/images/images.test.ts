@@ -51,7 +51,7 @@ describe('the response has the requested size', () => {
     expect(await sizeOf(path + query)).toMatchObject({ width, height, format: 'png' });
   });
 
-  test('for any parameters, in any type', async () => {
+  test('is correct for any parameters and image type', async () => {
     const side = fc.option(fc.integer({ min: 1, max: 700 }), { nil: undefined });
     const ratio = fc.option(fc.tuple(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 100 })), {
       nil: undefined,
@@ -81,14 +81,14 @@ describe('the response has the requested size', () => {
     );
   });
 
-  test('crops to cover, centred and undistorted: a square shows the middle', async () => {
+  test('crops to cover, centred and undistorted, so that a square shows the middle', async () => {
     const response = await get(`${path}?width=120&height=240`);
     const { data, info } = await sharp(response.rawPayload).raw().toBuffer({ resolveWithObject: true });
     const at = (x: number) => [...data.subarray((120 * info.width + x) * info.channels).subarray(0, 3)];
     expect([at(20), at(60), at(100)]).toEqual(Array(3).fill([0, 255, 0]));
   });
 
-  test('a picture with a rotation in its EXIF data is rotated, and loses that data', async () => {
+  test('an image with EXIF rotation is rotated and loses that metadata', async () => {
     const turned = await sharp(stripes).withMetadata({ orientation: 6 }).jpeg().toBuffer();
     const url = await storePicture(testApp, turned, 'jpg');
     expect(await sizeOf(`${url}?width=200`)).toMatchObject({ width: 200, height: 300, format: 'jpeg' });
@@ -96,7 +96,7 @@ describe('the response has the requested size', () => {
   });
 });
 
-describe('the type', () => {
+describe('the image type', () => {
   test.each([
     ['image/avif,image/webp,image/*,*/*;q=0.8', 'image/avif', 'heif'],
     ['image/webp,*/*', 'image/webp', 'webp'],
@@ -112,7 +112,7 @@ describe('the type', () => {
     }
   });
 
-  test('of an animation is still animated', async () => {
+  test('of an animation remains animated', async () => {
     const frames = await Promise.all(
       ['#f00', '#0f0', '#00f'].map((background) =>
         sharp({ create: { width: 40, height: 20, channels: 3, background } })
@@ -133,7 +133,7 @@ describe('the type', () => {
 });
 
 describe('caching', () => {
-  test('the original bytes are sent without parameters and a better type', async () => {
+  test('sends the original bytes if there are no parameters and no better type', async () => {
     for (const query of ['', '?width=4000']) {
       const response = await get(path + query);
       expect(createHash('sha256').update(response.rawPayload).digest('hex')).toBe(
@@ -143,7 +143,7 @@ describe('caching', () => {
     }
   });
 
-  test('every response is immutable, embeddable, and has its own strong ETag', async () => {
+  test('makes every response immutable and embeddable, with its own strong ETag', async () => {
     const answers = await Promise.all([
       get(path),
       get(`${path}?width=10`),
@@ -163,7 +163,7 @@ describe('caching', () => {
     expect(new Set(answers.map(({ headers }) => headers.etag)).size).toBe(4);
   });
 
-  test('a client that has the picture gets 304 without a body', async () => {
+  test('answers 304 without a body if the client has the image', async () => {
     for (const url of [path, `${path}?width=33`]) {
       const { headers } = await get(url);
       for (const condition of [headers.etag, `"x", ${headers.etag}`, `W/${headers.etag}`, '*']) {
@@ -180,13 +180,13 @@ describe('caching', () => {
     }
   });
 
-  test('a HEAD has the headers of the GET', async () => {
+  test('answers HEAD with the headers of GET', async () => {
     const response = await testApp.app.inject({ method: 'HEAD', url: `${path}?width=34` });
     expect(response.statusCode).toBe(200);
     expect(response.headers['content-type']).toBe('image/png');
   });
 
-  test('64 concurrent equal requests cost one transform, and later ones none', async () => {
+  test('transforms once for 64 identical concurrent requests, and not again for later ones', async () => {
     const answers = await Promise.all(
       Array.from({ length: 64 }, () => get(`${path}?width=77`, { accept: 'image/webp' })),
     );
@@ -196,7 +196,7 @@ describe('caching', () => {
     expect((await get(`${path}?width=77`, { accept: 'image/webp' })).headers['cache-status']).toBe('perkwire; hit');
   });
 
-  test('many concurrent sizes of one picture load it once', async () => {
+  test('loads an image once for many concurrent sizes', async () => {
     const images = await createImages(testApp.deps);
     const id = Number(/\d+/.exec(path)?.[0]);
     const find = async (width: number) =>
@@ -205,7 +205,7 @@ describe('caching', () => {
     expect(images.counts()).toEqual({ loads: 1, transforms: 3 });
   });
 
-  test('memory is limited in bytes: evicted pictures are transformed again', async () => {
+  test('limits memory in bytes, and transforms evicted images again', async () => {
     const images = await createImages({ ...testApp.deps, config: { ...testApp.deps.config, imageCacheMb: 1 } });
     const noise = randomBytes(900 * 900 * 3);
     const url = await storePicture(
@@ -231,7 +231,7 @@ describe('caching', () => {
   });
 });
 
-describe('400', () => {
+describe('400 responses', () => {
   test.each([
     'width=0',
     'width=4097',
@@ -256,7 +256,7 @@ describe('400', () => {
     'aspect_ratio=1:1:1',
     'aspect_ratio=1:1&aspect_ratio=1:1',
     'aspect_ratio=-1:1',
-  ])('for %s, with the place of the fault', async (query) => {
+  ])('report the invalid parameter in %s', async (query) => {
     const response = await get(`${path}?${query}`);
     expect(response.statusCode).toBe(400);
     expect(response.headers['content-type']).toMatch(/^application\/json/);
@@ -268,7 +268,7 @@ describe('400', () => {
   });
 });
 
-describe('404', () => {
+describe('404 responses', () => {
   test.each([
     '/images/999999999.png',
     '/images/1.svg',
@@ -277,19 +277,19 @@ describe('404', () => {
     '/images/1.png.png',
     '/images/99999999999.png',
     '/images/1.constructor',
-  ])('for %s', async (url) => {
+  ])('are sent for %s', async (url) => {
     const response = await get(url);
     expect(response.statusCode).toBe(404);
     expect(response.json().error.code).toBe('not_found');
     expect(response.headers['cache-control']).toBe('no-store');
   });
 
-  test('for a picture with another type than its own', async () => {
+  test('are sent for an image with a type other than its own', async () => {
     expect((await get(path.replace('.png', '.webp'))).statusCode).toBe(404);
   });
 });
 
-test('422 for a broken picture that must be resized; the original is sent', async () => {
+test('422: rejects resizing a broken image, but sends the original', async () => {
   const url = await storePicture(testApp, Buffer.from('no picture at all'), 'png');
   expect((await get(url)).body).toBe('no picture at all');
   const response = await get(`${url}?width=10`);
@@ -299,13 +299,13 @@ test('422 for a broken picture that must be resized; the original is sent', asyn
   expect((await get(`${cut}?width=10`)).statusCode).toBe(422);
 });
 
-test('422 for a drawing that was stored as a picture: only pictures are transformed', async () => {
+test('422: rejects a drawing that was stored as an image, because only images are transformed', async () => {
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><text>x</text></svg>';
   const url = await storePicture(testApp, Buffer.from(svg), 'png');
   expect((await get(`${url}?width=10`)).statusCode).toBe(422);
 });
 
-test('422 for a picture with too many pixels, whatever size its row has', async () => {
+test('422: rejects an image with too many pixels, whatever size its row states', async () => {
   const huge = await sharp({ create: { width: 8000, height: 8000, channels: 3, background: '#123' } })
     .png()
     .toBuffer();
@@ -314,7 +314,7 @@ test('422 for a picture with too many pixels, whatever size its row has', async 
   expect((await get(url, { accept: 'image/avif' })).headers['content-type']).toBe('image/png');
 });
 
-test('503: a flood of sizes is limited; the others are correct, and the server recovers', async () => {
+test('503: limits a flood of sizes, sends the others correctly, and recovers afterwards', async () => {
   const answers = await Promise.all(
     Array.from({ length: 120 }, (_, index) =>
       testApp.app.inject({
@@ -332,7 +332,7 @@ test('503: a flood of sizes is limited; the others are correct, and the server r
   expect((await get(`${path}?width=519`, { accept: 'image/webp' })).statusCode).toBe(200);
 });
 
-test('a flood of one client does not keep pictures from others', async () => {
+test('a flood by one client does not block images for others', async () => {
   const flood = Array.from({ length: 60 }, (_, index) =>
     testApp.app.inject({ url: `${path}?width=${300 + index}`, remoteAddress: '10.7.7.7' }),
   );
@@ -356,7 +356,7 @@ describe('under load', () => {
     );
   const clients = (count: number): AbortController[] => Array.from({ length: count }, () => new AbortController());
 
-  test('sizes that nobody waits for any more are not transformed', async () => {
+  test('sizes that no client waits for any more are not transformed', async () => {
     const images = await createImages(testApp.deps);
     const leaving = clients(60);
     const pictures = await flood(images, leaving);
@@ -368,7 +368,7 @@ describe('under load', () => {
     expect((await picture?.bytes())?.bytes.length).toBeGreaterThan(0);
   });
 
-  test('many sizes of one picture do not delay another picture', async () => {
+  test('many sizes of one image do not delay another image', async () => {
     const images = await createImages(testApp.deps);
     const otherUrl = await storePicture(testApp, await drawStripes(60, 40), 'png');
     const other = await images.find(idOf(otherUrl), 'png', { width: 6, height: null, aspectRatio: null }, undefined);
@@ -398,7 +398,7 @@ describe('under load', () => {
   });
 });
 
-test('a picture that is not in memory gets 503 while the database is unavailable, and 200 afterwards', async () => {
+test('an image that is not in memory gets 503 while the database is unavailable, and 200 afterwards', async () => {
   const database = await cloneDatabase();
   const relay = await startRelay(database.url);
   const behindRelay = await createTestApp({ databaseUrl: relay.url });

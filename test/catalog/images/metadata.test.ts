@@ -26,8 +26,8 @@ async function snap(type: Type, orientation = 6): Promise<Buffer> {
 
 const pixels = (bytes: Buffer): Promise<Buffer> => sharp(bytes).autoOrient().raw().toBuffer();
 
-describe.each(Object.keys(types) as Type[])('a %s that is uploaded', (type) => {
-  test('loses place, device and remarks, and keeps its pixels, colours and rotation', async () => {
+describe.each(Object.keys(types) as Type[])('an uploaded %s', (type) => {
+  test('loses location, device and comments, and keeps its pixels, colours and rotation', async () => {
     const photo = await snap(type);
     const before = await sharp(photo).metadata();
     expect(photo.includes('A telephone') && before.exif !== undefined && before.xmp !== undefined).toBe(true);
@@ -41,22 +41,22 @@ describe.each(Object.keys(types) as Type[])('a %s that is uploaded', (type) => {
     expect((await pixels(bytes)).equals(await pixels(photo))).toBe(true);
   });
 
-  test('is the same picture when it is uploaded again', async () => {
+  test('is the same image when it is uploaded again', async () => {
     const { bytes } = await readUpload(await snap(type), '');
     expect((await readUpload(bytes, '')).bytes.equals(bytes)).toBe(true);
   });
 
-  test('needs no rotation data if it is upright', async () => {
+  test('has no rotation metadata if it is upright', async () => {
     const { bytes } = await readUpload(await snap(type, 1), '');
     expect((await sharp(bytes).metadata()).exif).toBeUndefined();
   });
 
-  test('loses data after its end', async () => {
+  test('loses data after the end of the image', async () => {
     const { bytes } = await readUpload(Buffer.concat([await snap(type), Buffer.from('GPS 52.52 13.40')]), '');
     expect(bytes.includes('GPS 52.52')).toBe(false);
   });
 
-  test('is rejected with the reason if it is truncated anywhere', async () => {
+  test('is rejected with a reason if it is truncated at any point', async () => {
     const photo = await snap(type);
     for (let length = 12; length < photo.length; length += 97) {
       const part = photo.subarray(0, length);
@@ -76,21 +76,24 @@ const emptyParts: Record<Type, { part: Buffer; at: (bytes: Buffer) => number }> 
   webp: { part: Buffer.from('JUNK\0\0\0\0'), at: (bytes) => bytes.length },
 };
 
-test.each(Object.keys(types) as Type[])('a %s of parts without number is refused, not read', async (type) => {
-  const plain = await snap(type, 1);
-  const { part, at } = emptyParts[type];
-  const withParts = (count: number): Buffer => {
-    const crafted = Buffer.concat([
-      plain.subarray(0, at(plain)),
-      Buffer.alloc(count * part.length, part),
-      plain.subarray(at(plain)),
-    ]);
-    if (type === 'webp') crafted.writeUInt32LE(crafted.length - 8, 4);
-    return crafted;
-  };
-  expect(stripMetadata(withParts(1000), type, 1)).not.toBeNull();
-  expect(stripMetadata(withParts(10_000), type, 1)).toBeNull();
-});
+test.each(Object.keys(types) as Type[])(
+  'a %s with an excessive number of parts is rejected without being read',
+  async (type) => {
+    const plain = await snap(type, 1);
+    const { part, at } = emptyParts[type];
+    const withParts = (count: number): Buffer => {
+      const crafted = Buffer.concat([
+        plain.subarray(0, at(plain)),
+        Buffer.alloc(count * part.length, part),
+        plain.subarray(at(plain)),
+      ]);
+      if (type === 'webp') crafted.writeUInt32LE(crafted.length - 8, 4);
+      return crafted;
+    };
+    expect(stripMetadata(withParts(1000), type, 1)).not.toBeNull();
+    expect(stripMetadata(withParts(10_000), type, 1)).toBeNull();
+  },
+);
 
 test('a progressive JPEG loses its comment', async () => {
   const plain = await sharp(await drawStripes(60, 30))
@@ -101,7 +104,7 @@ test('a progressive JPEG loses its comment', async () => {
   expect((await readUpload(withComment, '')).bytes.equals(plain)).toBe(true);
 });
 
-test('an animation stays animated', async () => {
+test('an animation remains animated', async () => {
   const frames = await Promise.all(
     ['#f00', '#0f0', '#00f'].map((background) =>
       sharp({ create: { width: 20, height: 20, channels: 3, background } })

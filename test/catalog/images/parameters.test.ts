@@ -14,7 +14,7 @@ const isClose = (size: { width: number; height: number }, ratio: { width: number
   size.width === 1 ||
   size.height === 1;
 
-describe('the size of an answer', () => {
+describe('the response size', () => {
   const picture = { width: 1200, height: 628 };
   test.each<[string, Partial<RequestedImage>, number, number]>([
     ['nothing asked', {}, 1200, 628],
@@ -33,7 +33,7 @@ describe('the size of an answer', () => {
     expect(planSize(picture, { ...none, ...wish })).toEqual({ width, height });
   });
 
-  test('is exactly the requested one if both sides were requested', () => {
+  test('is exactly the requested size if both sides are requested', () => {
     fc.assert(
       fc.property(original, side, side, fc.option(ratio), (from, width, height, aspectRatio) => {
         expect(planSize(from, { width, height, aspectRatio })).toEqual({ width, height });
@@ -41,7 +41,7 @@ describe('the size of an answer', () => {
     );
   });
 
-  test('with one side or none is at most the original, with the requested ratio and, if possible, side', () => {
+  test('with one side or none never exceeds the original, and has the requested ratio and, if possible, side', () => {
     const wish = fc.oneof(
       fc.record({ width: fc.option(side), height: fc.constant(null), aspectRatio: fc.option(ratio) }),
       fc.record({ width: fc.constant(null), height: fc.option(side), aspectRatio: fc.option(ratio) }),
@@ -61,7 +61,7 @@ describe('the size of an answer', () => {
   });
 });
 
-test('a query is parsed to numbers', () => {
+test('a query string is parsed to numbers', () => {
   expect(readImageQuery({})).toEqual(none);
   expect(readImageQuery({ width: '4096', height: '1', aspect_ratio: '16:9' })).toEqual({
     width: 4096,

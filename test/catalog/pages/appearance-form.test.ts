@@ -23,7 +23,7 @@ const submit = (values: Record<string, unknown>) =>
 
 const none = { settings: {}, styles: {}, appearance: {} };
 
-describe('the appearance of a theme in its form', () => {
+describe('the theme appearance form', () => {
   test.each<Nested>([
     none,
     {
@@ -44,14 +44,14 @@ describe('the appearance of a theme in its form', () => {
     expect(appearanceToForm(submit(values) as Nested)).toEqual(values);
   });
 
-  test('an emptied heading stays empty; other emptied texts get the default', () => {
+  test('keeps an emptied heading empty, and restores the default of other emptied texts', () => {
     const emptied = { ...none, styles: { header: { text: '' } } };
     expect(submit(appearanceToForm(emptied))).toEqual(emptied);
     const values = { ...appearanceToForm(none), 'styles.header.text': '', 'settings.offerwall_cta': '' };
     expect(submit(values)).toEqual(emptied);
   });
 
-  test('a value that a colour or number field cannot hold has a text field', () => {
+  test('shows a text field for a value that a colour or number field cannot hold', () => {
     const styles = {
       popup: { background: '#fff' },
       header: { background: 'rgba(0, 0, 0, .5)' },
@@ -67,11 +67,11 @@ describe('the appearance of a theme in its form', () => {
     for (const name of [...colours, 'settings.offerText.fontSizeTitle']) expect(typeOf(name), name).toBe('text');
   });
 
-  test('stores no overrides when it is saved unedited without any', () => {
+  test('stores no overrides if it is saved unedited without any', () => {
     expect(submit(appearanceToForm(none))).toEqual(none);
   });
 
-  test('a single corner radius applies to all corners; different corners stay', () => {
+  test('applies a single corner radius to all corners, and keeps different ones', () => {
     const values = { ...appearanceToForm(none), 'styles.popup.borderRadius.top_left': '20' };
     const radius = { top_left: '20', top_right: '20', bottom_right: '20', bottom_left: '20' };
     expect(submit(values).styles).toEqual({ popup: { borderRadius: radius } });
@@ -79,7 +79,7 @@ describe('the appearance of a theme in its form', () => {
     expect(submit(appearanceToForm(uneven))).toEqual(uneven);
   });
 
-  test('the yes button of single units also applies to cards', () => {
+  test('applies the yes button of single offer units to cards too', () => {
     const values = { ...appearanceToForm(none), 'styles.offerText.buttonYes.background': '#b3411c' };
     expect(submit(values).styles).toEqual({
       offerText: { buttonYes: { background: '#b3411c', stroke: '#b3411c' } },

@@ -75,9 +75,9 @@ const stored: CampaignRules[] = [
   { pacing: 'front_loaded', without_identity: 'withhold', force_priority: true, exclusion_groups: ['drinks', 'a, b'] },
 ];
 
-describe('rules in the form of a campaign', () => {
+describe('campaign rules in the form', () => {
   test.each(stored.map((rules) => [JSON.stringify(rules), rules] as const))(
-    'are saved as the API stored them, also beside an edit: %s',
+    'are saved as the API stored them, even when other fields are edited: %s',
     (_text, rules) => {
       expect(checkRules(rules)).toEqual([]);
       expect(save(rulesToForm(rules, zone))).toEqual(rules);
@@ -87,7 +87,7 @@ describe('rules in the form of a campaign', () => {
     },
   );
 
-  test('match the fields: day-part, two caps, a condition and an exclusion', () => {
+  test('match the fields for a day-part, two caps, a condition and an exclusion', () => {
     const rules = save({
       'rules.targeting.countries.exclude': 'FR',
       'rules.schedule.grid': ['1-9', '1-10', '2-9', '2-10', '7-23'],
@@ -113,7 +113,7 @@ describe('rules in the form of a campaign', () => {
     expect(checkRules(rules)).toEqual([]);
   });
 
-  test('an edited condition keeps the types of the others', () => {
+  test('keep the types of other conditions when one is edited', () => {
     const values = rulesToForm({ conditions: { all: [plan, fresh] } }, zone);
     expect(save({ ...values, 'rules.conditions.groups.0.rows.1.key': 'newer' })).toEqual({
       conditions: { all: [plan, { key: 'newer', op: 'equals', value: 'true' }] },
@@ -121,18 +121,18 @@ describe('rules in the form of a campaign', () => {
   });
 
   test.each(['', '[]', '{', '{"conditions":5}', '{"conditions":{"all":5}}', '{"schedule":{"hours":[{"days":"x"}]}}'])(
-    'a form whose hidden rules were changed to %j is read all the same',
+    'are still read if the hidden rules were changed to %j',
     (text) => {
       expect(save({ _stored: text, 'rules.pacing': 'even' })).toMatchObject({ pacing: 'even' });
     },
   );
 
-  test('a limit that no field can show is left for validation to reject', () => {
+  test('leave a limit that no field can show for validation to reject', () => {
     const rules = { frequency_caps: [{ scope: 'campaign', limit: { toString: 1 } }] };
     expect(checkRules(save({ _stored: JSON.stringify(rules) }))).not.toEqual([]);
   });
 
-  test('errors appear at the fields that show the values', () => {
+  test('show errors at the fields that contain the invalid values', () => {
     const form = {
       ...rulesToForm({}, zone),
       'rules.schedule.exact.0.from': '9',
@@ -162,7 +162,7 @@ describe('rules in the form of a campaign', () => {
   });
 });
 
-test('a row is added and removed without losing entered values', () => {
+test('a row is added or removed without losing entered values', () => {
   const typed = { name: 'A', 'caps.0.limit': '1', 'caps.1.limit': '2', 'caps.2.limit': '3' };
   const after = (button: string) => withRowChange(submit({ ...typed, _rows: button }));
   expect(after('add caps.3.limit')).toMatchObject({ ...typed, 'caps.3.limit': '' });

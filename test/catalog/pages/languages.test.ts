@@ -33,7 +33,7 @@ beforeEach(async () => {
   await demo.t.pool.query("update offers set translations = '{}', language = null where id = 1");
 });
 
-test('a manager translates an offer side by side, sees missing and long texts, and removes a language', async () => {
+test('a manager translates an offer, sees missing and too long texts, and removes a language', async () => {
   const page = await openAs(browser, manager, demo.url, `${base}/offers/1/languages`);
   await page.getByLabel('New language').fill('he');
   await page.getByRole('button', { name: 'Add language' }).click();
@@ -62,14 +62,14 @@ test('a missing text shows its fallback', async () => {
   expect(body).toContain('Missing. Users see: Metade do preço');
 });
 
-test('a missing answer shows the translation of the unit', async () => {
+test('a missing button label shows the translation of the unit', async () => {
   await demo.t.pool.query("update offers set cta_yes = 'Yes, please', cta_no = 'Not today' where id = 1");
   const { body } = await manager.get(`${base}/offers/1/languages?tag=de`);
   expect(body).toContain('Missing. Shown instead: Ja, gern');
   expect(body).toContain('Missing. Shown instead: Not today');
 });
 
-test('a text that is too long is rejected at its field, and the entered values stay', async () => {
+test('a text that is too long is rejected at its field, and the entered values are kept', async () => {
   const answer = await post(manager, `${base}/offers/1/languages`, { tag: 'de', title: 'x'.repeat(91), cta_yes: 'Ja' });
   expect(answer.statusCode).toBe(422);
   expect(answer.body).toContain('x'.repeat(91));
@@ -79,7 +79,7 @@ test('a text that is too long is rejected at its field, and the entered values s
   expect(stale.statusCode).toBe(422);
 });
 
-test('the languages of all offers show their progress, and files are exported and imported', async () => {
+test('the page shows the progress of languages of all offers, and exports and imports files', async () => {
   await demo.t.pool.query(`update offers set translations = '{"de": {"title": "Halber Preis"}}' where id = 1`);
   const overview = (await manager.get(`${base}/languages?tag=de`)).body;
   expect(overview).toContain('German');
@@ -109,7 +109,7 @@ test('the languages of all offers show their progress, and files are exported an
   expect(await violations(page)).toEqual([]);
 });
 
-test('a picture is uploaded for the readers of a language', async () => {
+test('an image is uploaded for readers of one language', async () => {
   const page = await openAs(browser, manager, demo.url, `${base}/offers/1`);
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><rect width="8" height="8"/></svg>';
   const picture = { name: 'a.svg', mimeType: 'image/svg+xml', buffer: Buffer.from(svg) };
@@ -122,7 +122,7 @@ test('a picture is uploaded for the readers of a language', async () => {
   expect(rows).toEqual([{ language: 'pt-BR' }]);
 });
 
-test("an analyst cannot change anything; another publisher's offer is not found", async () => {
+test("an analyst cannot change translations, and another publisher's offer is not found", async () => {
   const analyst = await signInAs(demo.t, 'analyst');
   expect((await analyst.get(`${base}/offers/1/languages?tag=de`)).statusCode).toBe(200);
   expect((await post(analyst, `${base}/offers/1/languages`, { tag: 'de', title: 'x' })).statusCode).toBe(403);

@@ -24,7 +24,7 @@ const previewIn = (language: string, of: Theme | null) =>
     sampleOffers: undefined,
   } as never);
 
-test('a preview has the texts of units for a fetch without a language', () => {
+test('a preview shows the same unit texts as a fetch without a language', () => {
   const [english, german] = [previewIn('en', null), previewIn('de-AT,en', null)];
   expect(english.settings.offerwall_cta).toBe('More Offers');
   expect(german.settings.offerwall_cta).toBe('Weitere Angebote');

@@ -46,7 +46,7 @@ async function change(id: unknown, payout_currency: string) {
   return status === 200 ? [] : detailsOf(body);
 }
 
-test('a campaign that has booked money keeps its currency, so that no budget adds up two currencies', async () => {
+test('a campaign with booked revenue keeps its currency, so that no budget mixes currencies', async () => {
   const { id, convert } = await clicked(budget);
   expect(await change(id, 'GBP')).toEqual([]);
   expect(await change(id, 'EUR')).toEqual([]);
@@ -70,7 +70,7 @@ test('a campaign that has booked money keeps its currency, so that no budget add
   expect(await change(copy, 'USD')).toEqual([]);
 });
 
-test('money of a campaign without a budget also fixes its currency', async () => {
+test('booked revenue fixes the currency even without a budget', async () => {
   const { id, convert } = await clicked({ rules: {} });
   await convert('a');
   await rollUpAll(t, t.clock.ms);
@@ -81,7 +81,7 @@ test('money of a campaign without a budget also fixes its currency', async () =>
   expect(await change(id, 'USD')).toEqual([]);
 });
 
-test('a catalogue file with another currency is rejected before anything is written, even in a dry run', async () => {
+test('a catalogue file with another currency is rejected before any write, even in a dry run', async () => {
   const { id, convert } = await clicked(budget);
   await convert('a');
   const file = (await me.call('GET', '/catalogue/export')).body as unknown as { campaigns: { id: number }[] };
@@ -130,7 +130,7 @@ test('the form shows the error at the field, in English and German', async () =>
   expect((await admin.get(path, { 'accept-language': 'de' })).body).toContain('Nach der ersten Buchung');
 });
 
-test('sales in another currency are not part of the average sale that ranking learns', async () => {
+test('sales in other currencies are excluded from the average sale that ranking learns', async () => {
   const { id, convert } = await clicked({ payout_kind: 'cps', payout_amount: 10 });
   await convert('a', { payout: '5' });
   // Simulate bookings left behind by a currency change in an earlier release.

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('a campaign that pays in another currency is saved with a warning, shown on its page', async () => {
+test('a campaign with a payout in another currency is saved with a warning on its page', async () => {
   const me = await t.caller(await t.addPublisher());
   const { campaign, advertiser } = await addCatalogue(me);
   const more = { advertiser_id: advertiser, name: 'Box', landing_url: 'https://shop.example/', payout_amount: 1000 };
@@ -41,7 +41,7 @@ test('a campaign that pays in another currency is saved with a warning, shown on
   expect((await me.call('GET', `/campaigns/${campaign}`)).body.warnings).toEqual([]);
 });
 
-test('targeting a placement that no request has named is saved with a warning', async () => {
+test('targeting a placement that no request has used is saved with a warning', async () => {
   const me = await t.caller(await t.addPublisher());
   const { campaign } = await addCatalogue(me);
   await me.call('POST', '/placements', { name: 'checkout' });
@@ -62,7 +62,7 @@ test('targeting a placement that no request has named is saved with a warning', 
   expect(body).toContain('No request has named the placement chekout');
 });
 
-test('a rejected campaign names every invalid field, including those in its rules', async () => {
+test('a rejected campaign reports every invalid field, including those in its rules', async () => {
   const me = await t.caller(await t.addPublisher());
   const { campaign } = await addCatalogue(me);
   const refused = await me.call('PATCH', `/campaigns/${campaign}`, {
@@ -83,7 +83,7 @@ test('a rejected campaign names every invalid field, including those in its rule
   ]);
 });
 
-test('the estimate of a draft counts recent sessions by targeting, hours and conditions', async () => {
+test('the estimate for a draft counts recent sessions by targeting, hours and conditions', async () => {
   const me = await t.caller(await t.addPublisher());
   await addCatalogue(me);
   for (const body of [
@@ -121,7 +121,7 @@ test('the estimate of a draft counts recent sessions by targeting, hours and con
   expect(attributes.body).toContain('data-value="cart"');
 });
 
-test('a landing page with a misspelt macro is saved with a warning that names the right one', async () => {
+test('a landing page with a misspelt macro is saved with a warning that suggests the right one', async () => {
   const me = await t.caller(await t.addPublisher());
   const { campaign } = await addCatalogue(me);
   const landing_url = 'https://shop.example/?c={clickid}&p=%7Bplace%7D';
@@ -135,7 +135,7 @@ test('a landing page with a misspelt macro is saved with a warning that names th
   expect((await admin.get(page)).body).not.toContain('Did you mean');
 });
 
-test('a macro in an action URL or a pixel URL that is not filled is saved with a warning', async () => {
+test('an unsupported macro in an action URL or pixel URL is saved with a warning', async () => {
   const me = await t.caller(await t.addPublisher());
   const { offer } = await addCatalogue(me);
   const saved = await me.call('PATCH', `/offers/${offer}`, {

@@ -51,7 +51,7 @@ async function small(): Promise<{ me: Caller; ids: Record<string, number>; file:
 }
 
 describe('applying a catalogue file', () => {
-  test('that matches the current state changes nothing, including pictures and rules', async () => {
+  test('changes nothing if it matches the current state, including images and rules', async () => {
     const file = await exported(demo);
     expect(file.creatives.some(({ image }) => typeof image === 'string')).toBe(true);
     for (const query of ['?dry_run=true&prune=true', '?prune=true'])
@@ -59,7 +59,7 @@ describe('applying a catalogue file', () => {
     expect(await exported(demo)).toEqual(file);
   });
 
-  test('of another publisher creates its catalogue, and changes nothing when applied again', async () => {
+  test("creates another publisher's catalogue, and changes nothing when it is applied again", async () => {
     const me = await t.caller(await t.addPublisher());
     const file = await exported(demo);
     const first = await apply(me, file);
@@ -69,7 +69,7 @@ describe('applying a catalogue file', () => {
     expect((await apply(me, file, '?prune=true')).changes).toEqual([]);
   });
 
-  test('creates, changes and removes rows as planned, with an entry in the audit log for each', async () => {
+  test('creates, changes and removes rows as planned, and logs each change', async () => {
     const { me, ids, file } = await small();
     const audited = async () => (await me.call('GET', '/audit?limit=100')).body.data as unknown as FileRow[];
     const before = (await audited()).length;
@@ -122,7 +122,7 @@ describe('applying a catalogue file', () => {
     expect((await apply(me, file, '?prune=true')).changes).toEqual([]);
   });
 
-  test('leaves rows that it does not contain without prune, and settings that it does not contain always', async () => {
+  test('keeps rows missing from the file unless prune is set, and always keeps missing settings', async () => {
     const { me, file } = await small();
     await me.call('PATCH', `/publishers/${me.publisherId}`, { currency_name: 'miles' });
     const { changes } = await apply(me, { perkwire_catalogue: 1, advertisers: [{ id: 1, name: 'Other' }] });
@@ -132,7 +132,7 @@ describe('applying a catalogue file', () => {
     expect(after.publisher.currency_name).toBe('miles');
   });
 
-  test('removes a campaign together with its offers, which are also restored together', async () => {
+  test('removes a campaign with its offers, which are also restored together', async () => {
     const { me, ids, file } = await small();
     const plan = await apply(me, { ...file, campaigns: [], offers: [], sequence_rules: [] }, '?prune=true');
     expect(plan.changes.map(({ kind }) => kind)).toEqual(['sequence_rules', 'campaigns']);
@@ -148,7 +148,7 @@ describe('applying a catalogue file', () => {
     expect((await apply(me, file, '?prune=true')).changes).toEqual([]);
   });
 
-  test('matches rows of the same name in their order, after those with the same id', async () => {
+  test('matches rows by id first, and then rows of the same name in order', async () => {
     const { me, ids } = await small();
     const twin = (await me.call('POST', '/offers', { campaign_id: ids.campaign, title: 'Half off', weight: 2 })).body
       .data.id;
@@ -164,7 +164,7 @@ describe('applying a catalogue file', () => {
     expect((await apply(me, file)).changes).toMatchObject([{ id: twin, fields: [{ name: 'title' }] }]);
   });
 
-  test('with errors is rejected as a whole, each with its path in the file', async () => {
+  test('rejects a file with errors as a whole, and reports each with its path', async () => {
     const { me, file } = await small();
     Object.assign(file.offers[0] as FileRow, { title: 'x'.repeat(91) });
     Object.assign(file.campaigns[0] as FileRow, { name: 'New', colour: 'red' });
@@ -177,7 +177,7 @@ describe('applying a catalogue file', () => {
     expect((await exported(me)).campaigns).toMatchObject([{ name: 'Boxes' }]);
   });
 
-  test('leaves nothing behind if a row is finally rejected, and names the row', async () => {
+  test('changes nothing if a row is rejected while it is written, and reports the row', async () => {
     const { me, file } = await small();
     const placements = Array.from({ length: maxPlacements }, (_, at) => ({ name: `p${at}` }));
     const reply = await me.call('POST', '/catalogue/apply', { ...file, placements });
@@ -191,7 +191,7 @@ describe('applying a catalogue file', () => {
     expect((await exported(me)).placements).toHaveLength(1);
   });
 
-  test('with a misspelt dry_run or prune is rejected, and changes nothing', async () => {
+  test('rejects a misspelt dry_run or prune, and changes nothing', async () => {
     const { me, file } = await small();
     const changed = { ...file, offers: file.offers.map((offer) => ({ ...offer, title: 'Changed' })) };
     for (const path of ['apply?dry_run=1', 'apply?dry_run=TRUE', 'apply?prune=1', 'import?dry_run=1']) {
@@ -205,7 +205,7 @@ describe('applying a catalogue file', () => {
     expect(await exported(me)).toEqual(file);
   });
 
-  test('409: a confirmed plan is not applied to a catalogue that has changed since', async () => {
+  test('409: rejects a confirmed plan if the catalogue has changed since', async () => {
     const { me, ids, file } = await small();
     (file.campaigns[0] as FileRow).priority = 7;
     const { plan } = await apply(me, file, '?dry_run=true');
@@ -214,7 +214,7 @@ describe('applying a catalogue file', () => {
     expect((await exported(me)).campaigns).toMatchObject([{ priority: 50 }]);
   });
 
-  test('413: more than 2,000 changes require the command', async () => {
+  test('413: requires the command for more than 2,000 changes', async () => {
     const me = await t.caller(await t.addPublisher());
     const advertisers = Array.from({ length: 2001 }, (_, id) => ({ id, name: `A ${id}` }));
     const reply = await me.call('POST', '/catalogue/apply', { perkwire_catalogue: 1, advertisers });
@@ -222,7 +222,7 @@ describe('applying a catalogue file', () => {
     expect(reply.body.message).toContain('catalogue apply');
   });
 
-  test('403: requires the permissions for settings and offers, and names no row of another publisher', async () => {
+  test("403: requires the permissions for settings and offers, and reveals no other publisher's rows", async () => {
     const { file } = await small();
     for (const permission of ['configurations', 'offers/management'] as const) {
       const half = await t.caller(t.publisher.id, [permission]);
@@ -235,7 +235,7 @@ describe('applying a catalogue file', () => {
 });
 
 describe('perkwire catalogue apply', () => {
-  test.each(['database', 'service'])('shows its plan, applies it, and then has nothing to do: %s', async (way) => {
+  test.each(['database', 'service'])('shows its plan, applies it, and finds no changes afterwards: %s', async (way) => {
     const { me, file } = await small();
     const env: Record<string, string> =
       way === 'database'
@@ -262,7 +262,7 @@ describe('perkwire catalogue apply', () => {
   test.each([
     ['yes', 7, 0],
     ['no', 100, 1],
-  ])('asks on a terminal: %s', async (answer, priority, code) => {
+  ])('asks for confirmation in a terminal: %s', async (answer, priority, code) => {
     const { me, file } = await small();
     const path = join(folder, `${answer}.json`);
     (file.campaigns[0] as FileRow).priority = 7;

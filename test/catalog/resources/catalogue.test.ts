@@ -94,8 +94,8 @@ function withoutIds(file: File): unknown {
   };
 }
 
-describe('a catalogue', () => {
-  test('is consistent, whatever changes while it is exported', async () => {
+describe('a catalogue file', () => {
+  test('is consistent even if rows change during the export', async () => {
     const before = await exported(demo);
     const late = await transaction(t.pool, async (executor) => {
       await executor.query('lock table sequence_rules');
@@ -118,7 +118,7 @@ describe('a catalogue', () => {
     await t.pool.query('delete from sequence_rules where match = $1', [{ tags: ['later'] }]);
   });
 
-  test('exported, imported into an empty publisher and exported again is the same except for its ids', async () => {
+  test('is the same except for ids when it is exported, imported into an empty publisher and exported again', async () => {
     const file = await exported(demo);
     expect(file.offers.length).toBeGreaterThan(5);
     expect(file.creatives.some(({ image }) => typeof image === 'string')).toBe(true);
@@ -143,7 +143,7 @@ describe('a catalogue', () => {
     expect((await t.operator.call('POST', `/catalogue/import?publisher_id=${target}`, file)).status).toBe(409);
   });
 
-  test('imported by its publisher keeps settings that only operators can change', async () => {
+  test('keeps settings that only operators can change when its publisher imports it', async () => {
     const me = await t.caller(await t.addPublisher());
     const file = await exported(demo);
     expect(file.publisher.usp_enabled).toBe(true);
@@ -159,14 +159,14 @@ describe('a catalogue', () => {
     expect((await exported(me)).publisher).toMatchObject({ usp_enabled: false, currency_multiplier: 12.5 });
   });
 
-  test('429: one import or export of a publisher runs at a time', async () => {
+  test('429: can be imported or exported only once at a time per publisher', async () => {
     const me = await t.caller(await t.addPublisher());
     const file = await exported(demo);
     const replies = await Promise.all([1, 2].map(() => me.call('POST', '/catalogue/import?dry_run=true', file)));
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 429]);
   });
 
-  test('413: more than 50,000 rows require the command', async () => {
+  test('413: requires the command for more than 50,000 rows', async () => {
     const me = await t.caller(await t.addPublisher());
     const advertisers = Array.from({ length: 50_001 }, (_, id) => ({ id, name: 'A' }));
     const reply = await me.call('POST', '/catalogue/import', { perkwire_catalogue: 1, publisher: {}, advertisers });
@@ -186,18 +186,18 @@ describe('a catalogue', () => {
     '{"a":1,"a":2}',
     '{"a":{"__proto__":1}}',
     `{"a":${'['.repeat(70)}${']'.repeat(70)}}`,
-  ])('400: %j is no file', async (text) => {
+  ])('400: %j is not a valid file', async (text) => {
     const me = await t.caller(await t.addPublisher());
     expect((await me.call('POST', '/catalogue/import', text)).status).toBe(400);
   });
 
-  test('is parsed like JSON, however it is written', async () => {
+  test('is parsed like JSON, with any whitespace', async () => {
     const file = { a: ['x,]}"\\', { b: [1, { c: null }] }, [], -1.5e3, true], 'é"\\': { d: '\\"' }, e: [], f: 7 };
     for (const space of [0, 1, '\t'])
       expect(await readCatalogueFile(Buffer.from(` ${JSON.stringify(file, null, space)}\n`))).toEqual(file);
   });
 
-  test('of an earlier release, without keys of themes, gets them from the names', async () => {
+  test('from an earlier release without theme keys gets them from the names', async () => {
     const me = await t.caller(await t.addPublisher());
     const file = structuredClone(await exported(demo));
     for (const theme of file.themes) delete theme.key;
@@ -207,7 +207,7 @@ describe('a catalogue', () => {
     expect(keys.slice(0, 2)).toEqual(['perks-grid', 'perks-grid-2']);
   });
 
-  test('with two themes with the same key is rejected', async () => {
+  test('is rejected if two themes have the same key', async () => {
     const me = await t.caller(await t.addPublisher());
     const file = structuredClone(await exported(demo));
     Object.assign(file.themes[1] as FileRow, { key: file.themes[0]?.key });
@@ -217,7 +217,7 @@ describe('a catalogue', () => {
     ]);
   });
 
-  test('with errors is rejected as a whole, each with its path in the file', async () => {
+  test('is rejected as a whole if it has errors, and each is reported with its path', async () => {
     const me = await t.caller(await t.addPublisher());
     const file = structuredClone(await exported(demo));
     Object.assign(file.offers[1] as FileRow, { title: 'x'.repeat(91) });
@@ -240,7 +240,7 @@ describe('a catalogue', () => {
     ['a list that is none', 'sequence_rules', { effect: 'allow', match: { offers: 7 } }, '/match/offers'],
     ['nothing for a list', 'sequence_rules', { effect: 'allow', match: { tags: null } }, '/match/tags'],
     ['an object for a name', 'themes', { unit: 'mou', name: { toString: 1 } }, '/name'],
-  ])('with %s is refused at its path', async (_what, kind, row, path) => {
+  ])('with %s is rejected at its path', async (_what, kind, row, path) => {
     const me = await t.caller(await t.addPublisher());
     const file = { perkwire_catalogue: 1, publisher: { name: 'X' }, [kind]: [{ id: 1, ...row }] };
     const reply = await me.call('POST', '/catalogue/import', file);
@@ -252,7 +252,7 @@ describe('a catalogue', () => {
     [{ image: 'AAAA' }, '/creatives/0/image'],
     [{ image: 'not base64!' }, '/creatives/0/image'],
     [{ image: 17 }, '/creatives/0/image'],
-  ])('with the picture %j is refused at its path', async (change, path) => {
+  ])('with the image %j is rejected at its path', async (change, path) => {
     const me = await t.caller(await t.addPublisher());
     const file = structuredClone(await exported(demo));
     Object.assign(file.creatives[0] as FileRow, change);
@@ -263,14 +263,14 @@ describe('a catalogue', () => {
     ).toContain(path);
   });
 
-  test('is checked without being written, on request', async () => {
+  test('is validated without being written, on request', async () => {
     const me = await t.caller(await t.addPublisher());
     const reply = await me.call('POST', '/catalogue/import?dry_run=true', await exported(demo));
     expect(reply.body).toMatchObject({ data: { dry_run: true } });
     expect((await exported(me)).offers).toEqual([]);
   });
 
-  test('a dry run reports that a publisher with a catalogue accepts none', async () => {
+  test('is rejected in a dry run if the publisher already has a catalogue', async () => {
     const { id } = t.publisher;
     const reply = await (await t.caller(id)).call(
       'POST',
@@ -290,7 +290,7 @@ describe('a catalogue', () => {
 describe('npm run catalogue', () => {
   const run = (...args: string[]) => runCommand(['catalogue', ...args], { DATABASE_URL: t.databaseUrl });
 
-  test('export writes the same file as the API; import creates a publisher from it', async () => {
+  test('exports the same file as the API, and creates a publisher from it', async () => {
     const file = join(folder, 'demo.json');
     const exportRun = await run('export', file, '--publisher', String(t.publisher.id));
     expect(exportRun).toMatchObject({
@@ -305,7 +305,7 @@ describe('npm run catalogue', () => {
     expect(withoutIds(await exported(await t.caller(id)))).toEqual(withoutIds(await exported(demo)));
   });
 
-  test('reports the errors of a file, and changes nothing', async () => {
+  test('reports errors in a file, and changes nothing', async () => {
     const file = join(folder, 'wrong.json');
     await writeFile(
       file,

@@ -70,7 +70,7 @@ test('rules apply as soon as the call has returned, are returned in full, and en
   expect(body.data).toHaveLength(2);
 });
 
-test('a dry run reports what would be blocked and saves nothing; a change needs the current ETag', async () => {
+test('a dry run reports what would be blocked and saves nothing, and a change needs the current ETag', async () => {
   const rules = { blocked: { brands: ['farm'] } };
   const dry = await me.call('PUT', `${path}?dry_run=true`, rules);
   expect(dry.body).toMatchObject({ data: { offers: { total: 1, blocked: 1 } }, warnings: [{ path: '/' }] });
@@ -82,7 +82,7 @@ test('a dry run reports what would be blocked and saves nothing; a change needs 
   expect((await me.call('PUT', `${path}?dry_run=yes`, {})).status).toBe(400);
 });
 
-test('invalid fields are all named, and change nothing', async () => {
+test('all invalid fields are reported, and nothing is changed', async () => {
   const reply = await me.call('PUT', path, {
     blocked: { domains: ['https://a.example', 'ok.example'], words: [' '], colours: [], offers: ['12', 0] },
     separate: { categories: 'yes', competitors: [null] },
@@ -107,7 +107,7 @@ test('invalid fields are all named, and change nothing', async () => {
   expect(await shownIds()).toEqual([ids.offer]);
 });
 
-test('another publisher cannot read or set them, and learns nothing of existing rows by naming them', async () => {
+test('another publisher cannot read or set rules, or test whether ids exist', async () => {
   const stranger = await t.caller(await t.addPublisher());
   const marketer = await t.caller(me.publisherId, ['offers/management']);
   expect((await stranger.call('GET', path)).status).toBe(404);
@@ -123,7 +123,7 @@ test('another publisher cannot read or set them, and learns nothing of existing 
   expect(await shownIds()).toEqual([ids.offer]);
 });
 
-test('another process learns of them by itself', async () => {
+test('other processes pick up changed rules automatically', async () => {
   const store = await startCatalogStore({
     pool: t.pool,
     databaseUrl: t.databaseUrl,
@@ -144,7 +144,7 @@ test('another process learns of them by itself', async () => {
   }
 });
 
-test('the page sets them, asks before every offer is blocked, and is read-only for analysts', async () => {
+test('the page sets rules, asks before all offers are blocked, and is read-only for analysts', async () => {
   const admin = await signInAs(t, 'admin', me.publisherId);
   const analyst = await signInAs(t, 'analyst', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
@@ -170,7 +170,7 @@ test('the page sets them, asks before every offer is blocked, and is read-only f
   expect(await shownIds()).toEqual([]);
 });
 
-test('rules of a placement apply only there, are explained with it, and checked before they are saved', async () => {
+test('placement rules apply only there, are explained with the placement, and checked before saving', async () => {
   const placements = { 'Check Out': { blocked: { brands: ['farm'] } }, thanks: { allowed: { categories: ['Shoes'] } } };
   const dry = await me.call('PUT', `${path}?dry_run=true`, { placements });
   expect(dry.body.warnings).toEqual([
@@ -229,7 +229,7 @@ test('allow lists apply at once, and the form keeps the rules of other placement
   expect((await user.get(`${page}?placement=checkout`)).body).toContain('value="Shoes"');
 });
 
-test("a placement may have the name of an object's built-in member", async () => {
+test('a placement may have the name of a built-in object property', async () => {
   const user = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls?placement=constructor`;
   expect((await user.get(page)).statusCode).toBe(200);
@@ -248,7 +248,7 @@ test("a placement may have the name of an object's built-in member", async () =>
   expect(await shownIds('constructor')).toEqual([ids.offer]);
 });
 
-test('public suffixes are reported before they are saved, by API and page', async () => {
+test('the API and the page warn of public suffixes before they are saved', async () => {
   const rules = {
     blocked: { domains: ['Co.Uk.', 'shop.co.uk', 'github.io', '203.0.113.9'] },
     allowed: { domains: ['example', 'xn--55qx5d.cn'] },
@@ -283,7 +283,7 @@ test('public suffixes are reported before they are saved, by API and page', asyn
   expect((await user.get(page)).body).toContain(warning);
 });
 
-test('the page warns of a placement without offers, whatever form is saved, and before it is saved', async () => {
+test('the page warns of a placement without offers before saving, in both forms', async () => {
   const user = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
   const there = { placement: 'checkout', 'allowed.brands': 'Other' };

@@ -42,7 +42,7 @@ function upload(
 const reasonOf = (reply: Reply) =>
   (reply.body as unknown as { error: { details: { message: string }[] } }).error.details[0]?.message;
 
-test('pictures of one offer that are saved concurrently are all saved, and one of them is the primary', async () => {
+test('concurrent images of one offer are all saved, and exactly one is the primary', async () => {
   const types = ['hero_image', 'hero_image', 'hero_image', 'hero_image', 'hero_image'];
   const replies = await Promise.all(types.map((creative_type) => upload(png, 'image/png', { creative_type })));
   expect(replies.map(({ status }) => status)).toEqual(types.map(() => 201));
@@ -58,7 +58,7 @@ test('pictures of one offer that are saved concurrently are all saved, and one o
 });
 
 describe('an upload', () => {
-  test.each(['png', 'jpg', 'webp'] as const)('of %s is measured, kept as it is, and served', async (type) => {
+  test.each(['png', 'jpg', 'webp'] as const)('of %s is measured, stored unchanged, and served', async (type) => {
     const bytes = await sharp(png)
       .toFormat(type === 'jpg' ? 'jpeg' : type)
       .toBuffer();
@@ -78,12 +78,12 @@ describe('an upload', () => {
     expect(picture.rawPayload.equals(bytes)).toBe(true);
   });
 
-  test('with a rotation by the camera is measured as displayed', async () => {
+  test('with camera rotation is measured as displayed', async () => {
     const turned = await sharp(png).withMetadata({ orientation: 6 }).jpeg().toBuffer();
     expect((await upload(turned, 'image/jpeg')).body.data).toMatchObject({ width: 30, height: 60 });
   });
 
-  test('of a drawing becomes a PNG; external resources are not loaded, and no script survives', async () => {
+  test('of a drawing becomes a PNG without external resources or scripts', async () => {
     const namespaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"';
     const file = '<image xlink:href="file:///etc/passwd" width="40" height="20"/>';
     const svg = `<?xml version="1.0"?><svg ${namespaces} width="40" height="20">
@@ -100,7 +100,7 @@ describe('an upload', () => {
     expect([...pixels.subarray(60, 63)]).toEqual([255, 255, 255]);
   });
 
-  test('with a false type is rejected with the reason', async () => {
+  test('with a wrong content type is rejected with a reason', async () => {
     const lie = await upload(png, 'image/jpeg');
     expect(lie.status).toBe(400);
     expect(reasonOf(lie)).toBe('The image is declared as image/jpeg but contains image/png.');
@@ -110,7 +110,7 @@ describe('an upload', () => {
     expect(reasonOf(await upload(Buffer.from('%PDF-1.7'), 'application/octet-stream'))).toContain('is no picture');
   });
 
-  test('of a decompression bomb is rejected: 20,001 pixels wide, or few bytes with too many pixels', async () => {
+  test('of a decompression bomb is rejected, by width or by number of pixels', async () => {
     const wide = await sharp({ create: { width: 20_001, height: 1, channels: 3, background: '#000' } })
       .png()
       .toBuffer();
@@ -132,7 +132,7 @@ describe('an upload', () => {
     expect(reasonOf(await upload(Buffer.from(laughs), 'image/svg+xml'))).toContain('entities');
   });
 
-  test('of a drawing that renders for minutes is rejected after ten seconds, without delaying others', async () => {
+  test('of a slow drawing is rejected after ten seconds, without delaying others', async () => {
     const steps = '<feMorphology radius="300"/><feGaussianBlur stdDeviation="300"/>'.repeat(40);
     const drawing =
       `<svg xmlns="http://www.w3.org/2000/svg" width="6000" height="6000"><filter id="f">${steps}</filter>` +
@@ -141,7 +141,7 @@ describe('an upload', () => {
     expect((await upload(png, 'image/png')).status).toBe(201);
   }, 25_000);
 
-  test('of a truncated picture is rejected', async () => {
+  test('of a truncated image is rejected', async () => {
     const noise = await sharp({
       create: {
         width: 300,
@@ -156,11 +156,11 @@ describe('an upload', () => {
     expect(reasonOf(await upload(noise.subarray(0, noise.length / 2), 'image/png'))).toContain('broken');
   });
 
-  test('413: of more than 5 MB', async () => {
+  test('413: of more than 5 MB is rejected', async () => {
     expect((await upload(Buffer.concat([png, Buffer.alloc(5 * 1024 * 1024)]), 'image/png')).status).toBe(413);
   });
 
-  test('with invalid or missing fields is rejected, and each is named', async () => {
+  test('with invalid or missing fields is rejected, and each field is reported', async () => {
     const reply = await upload(png, 'image/png', { creative_type: 'banner', is_primary: 'yes' });
     expect(reply.status).toBe(400);
     expect(reply.body).toMatchObject({
@@ -173,7 +173,7 @@ describe('an upload', () => {
     });
   });
 
-  test('is created once for each Idempotency-Key', async () => {
+  test('is created once per Idempotency-Key', async () => {
     const [first, second] = await Promise.all(
       [1, 2].map(() => upload(png, 'image/png', {}, { 'idempotency-key': 'up-1' })),
     );
@@ -200,7 +200,7 @@ describe('creatives of an offer', () => {
       (await me.call('GET', `/creatives?offer_id=${offerId}&is_primary=true`)).body.data as unknown as { id: number }[]
     ).map(({ id }) => id);
 
-  test('have one primary: the first, then the one that is marked; after its removal, the oldest one', async () => {
+  test('have one primary, which is the first, then the marked one, and after its removal the oldest', async () => {
     const first = await add({});
     const second = await add({});
     expect(await primary()).toEqual([first.id]);
@@ -230,7 +230,7 @@ describe('creatives of an offer', () => {
     }
   }
 
-  test('have a primary when one is removed while the next one is', async () => {
+  test('have a primary when the next one is removed concurrently', async () => {
     const [first, second, third] = [await add({}), await add({}), await add({})];
     const removal = `update creatives set deleted_at = now() where id = ${second.id}`;
     expect(await removeBeside(first.id, [second.id], removal)).toBe(204);
@@ -245,7 +245,7 @@ describe('creatives of an offer', () => {
     expect(await primary()).toHaveLength(1);
   });
 
-  test('get a primary again if a removed one still counts as primary', async () => {
+  test('get a new primary if a removed one is still marked as primary', async () => {
     const [first, second] = [await add({}), await add({})];
     await t.pool.query('update creatives set deleted_at = now() where id = $1', [first.id]);
     expect((await me.call('DELETE', `/creatives/${second.id}`)).status).toBe(204);
@@ -254,7 +254,7 @@ describe('creatives of an offer', () => {
     expect(await primary()).toEqual([third.id]);
   });
 
-  test('keep their uploaded picture; external ones need a URL', async () => {
+  test('keep their uploaded image, and need a URL if they are external', async () => {
     const { body } = await upload(png, 'image/png');
     expect((await me.call('PATCH', `/creatives/${body.data.id}`, { width: 5 })).status).toBe(400);
     expect(

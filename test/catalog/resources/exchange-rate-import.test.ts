@@ -32,7 +32,7 @@ const errorOf = ({ body }: Reply) =>
 
 const list = 'currency,rate,valid_from\nUSD,1.08,2026-11-20\nJPY,161.5,2026-11-20\nKWD,0.332,2026-11-20\n';
 
-test('a dry run shows how a file is read, and stores nothing', async () => {
+test('a dry run shows how a file is interpreted, and stores nothing', async () => {
   const { status, body } = await send(list, '?base=eur&dry_run=true');
   expect(status, JSON.stringify(body)).toBe(200);
   expect(body.data).toMatchObject({
@@ -49,7 +49,7 @@ test('a dry run shows how a file is read, and stores nothing', async () => {
   expect(await stored()).toEqual([]);
 });
 
-test('rates of a file are added to the stored ones, and unchanged ones are counted', async () => {
+test('rates in a file are added to the stored ones, and unchanged ones are counted', async () => {
   await put([
     { currency: 'USD', rate: 1.08, valid_from: '2026-11-20' },
     { currency: 'GBP', rate: 0.85, valid_from: '2026-11-19' },
@@ -84,7 +84,7 @@ test.each([
   expect(await stored()).toEqual(['JPY 2026-11-20 161.5', 'USD 2026-11-20 1.08']);
 });
 
-test('decimal commas are read only if the call says so, and thousands separators never', async () => {
+test('decimal commas are accepted only if the call specifies them, and thousands separators never', async () => {
   const file = 'currency;rate;valid_from\nUSD;1,085;2026-11-20\n';
   const refused = await send(file, '?base=EUR');
   expect(refused.status).toBe(400);
@@ -113,7 +113,7 @@ test.each([
   ['a day that can be read in two ways', 'USD,1.08,01/02/2026', 'valid_from'],
   ['a day that does not exist', 'USD,1.08,2026-02-30', 'valid_from'],
   ['a two-digit year', 'USD,1.08,20-11-26', 'valid_from'],
-])('a row with %s is refused with its line, and nothing is stored', async (_, row, column) => {
+])('a row with %s is rejected with its line, and nothing is stored', async (_, row, column) => {
   const answer = await send(`currency,rate,valid_from\nGBP,0.85,2026-11-20\n${row}\n`, '?base=EUR');
   expect(answer.status).toBe(400);
   expect(errorOf(answer).details?.[0]?.path).toBe(`/lines/3/${column}`);
@@ -131,7 +131,7 @@ test('two rates for the same currency and day are rejected unless they are equal
   expect((await send(twice('1.080'), '?base=EUR')).body.data).toMatchObject({ changed: 1, duplicates: 1, bad: 0 });
 });
 
-test('the base is never guessed, and a base other than the stored one replaces all rates or none', async () => {
+test('the base currency is never guessed, and a new base replaces all rates or none', async () => {
   expect(errorOf(await send(list)).details).toEqual([
     { path: '/querystring/base', message: 'Enter the base: the currency whose one unit the rates convert.' },
   ]);
@@ -145,12 +145,12 @@ test.each([
   ['without a day', 'currency,rate\nUSD,1.08\n'],
   ['without rates', 'date,comment\n2026-11-20,none\n'],
   ['with a list and columns of currencies at once', 'date,currency,rate,USD\n2026-11-20,JPY,161,1.08\n'],
-])('a file %s is refused by its header', async (_, file) => {
+])('a file %s is rejected by its header', async (_, file) => {
   const answer = await send(file, '?base=EUR');
   expect([answer.status, errorOf(answer).code]).toEqual([400, 'unknown_header']);
 });
 
-test('rates that double or halve are stored with a warning: they may be inverted', async () => {
+test('rates that double or halve are stored with a warning that they may be inverted', async () => {
   const file = 'date,USD\n2026-11-19,1.08\n2026-11-20,0.45\n';
   const { body } = await send(file, '?base=EUR&dry_run=true');
   expect(body.data.warnings).toEqual([
@@ -179,7 +179,7 @@ test('rates of another publisher are neither changed nor visible', async () => {
   expect(answer.status).toBe(404);
 });
 
-test('an admin checks a file before it is imported, in English and in German', async () => {
+test('an admin validates a file before importing it, in English and in German', async () => {
   const browser = await openBrowser();
   const url = await t.app.listen({ port: 0, host: '127.0.0.1' });
   try {

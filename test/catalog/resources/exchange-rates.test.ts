@@ -53,7 +53,7 @@ test('rates are stored, listed by currency with the latest first, and replaced a
   ]);
 });
 
-test('rates are served from memory as soon as the call has returned, in this and other processes', async () => {
+test('rates are served from memory as soon as the call has returned, and by other processes', async () => {
   const today = dayOf(t.deps.now());
   const dated = (valid_from: string, rate: number) => ({ currency: 'USD', rate, valid_from });
   await me.call('PUT', path, {
@@ -67,7 +67,7 @@ test('rates are served from memory as soon as the call has returned, in this and
   expect(rates?.byCurrency.get('USD')).toHaveLength(2); // past rates are not kept in memory
 });
 
-test('invalid rates are all named, and change nothing', async () => {
+test('all invalid rates are reported, and nothing is changed', async () => {
   await me.call('PUT', path, { base: 'EUR', rates: [usd] });
   const wrong = [
     { ...usd, currency: 'EUR' },
@@ -104,7 +104,7 @@ test('invalid rates are all named, and change nothing', async () => {
   expect((await me.call('GET', path)).body.data.rates).toEqual([usd]);
 });
 
-test('a change needs the current ETag, and the permission for settings', async () => {
+test('a change needs the current ETag and the permission for settings', async () => {
   const { headers } = await me.call('GET', path);
   const match = { 'if-match': String(headers.etag) };
   expect((await me.call('PUT', path, { base: 'EUR', rates: [usd] }, match)).status).toBe(200);
@@ -114,7 +114,7 @@ test('a change needs the current ETag, and the permission for settings', async (
   expect((await reader.call('PUT', path, { base: 'EUR', rates: [] })).status).toBe(403);
 });
 
-test('rates belong to one publisher', async () => {
+test("a publisher cannot see or change another publisher's rates", async () => {
   const other = await t.caller(await t.addPublisher());
   await me.call('PUT', path, { base: 'EUR', rates: [usd] });
   expect((await other.call('GET', path)).body.data).toMatchObject({ base: null, rates: [] });

@@ -28,7 +28,7 @@ const file = async (name: string, content: string): Promise<string> => {
 const publisher = () => String(t.publisher.id);
 const currentRates = async () => JSON.parse((await run('show', publisher())).out) as { base: string; rates: object[] };
 
-test('exchange rates are set from JSON, printed in the same format, and can be set again from the output', async () => {
+test('sets exchange rates from JSON, prints them in the same format, and accepts its own output', async () => {
   const rates = { base: 'EUR', rates: [{ currency: 'USD', rate: 1.08, valid_from: '2026-11-01' }] };
   expect((await run('set', publisher(), await file('rates.json', JSON.stringify(rates)))).code).toBe(0);
   expect(await currentRates()).toEqual(rates);
@@ -37,7 +37,7 @@ test('exchange rates are set from JSON, printed in the same format, and can be s
   expect(await currentRates()).toEqual(rates);
 });
 
-test('a CSV file is checked by a dry run, imported, and replaces other rates if requested', async () => {
+test('validates a CSV file in a dry run, imports it, and replaces other rates on request', async () => {
   const path = await file('rates.csv', 'date;USD;JPY\n2026-11-20;1,09;161,5\n');
   const check = await run('import', publisher(), path, '--decimal-comma', '--dry-run');
   expect(check.code, check.err).toBe(0);
@@ -52,7 +52,7 @@ test('a CSV file is checked by a dry run, imported, and replaces other rates if 
   expect(replaced.out).toBe('Stored 0 rates with base EUR, 1 removed.\n');
 });
 
-test('errors are reported with their line, and nothing is stored', async () => {
+test('reports errors with their line, and stores nothing', async () => {
   const before = await currentRates();
   const wrong = await run('import', publisher(), await file('wrong.csv', 'date,USD\n01/02/2026,1.08\n'));
   expect(wrong.code).not.toBe(0);

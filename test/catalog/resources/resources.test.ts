@@ -33,7 +33,7 @@ describe('an offer', () => {
     expect(await fetchOffers()).toEqual([]);
   });
 
-  test('over a limit is rejected with each field named, over the ideal length it is saved with a warning', async () => {
+  test('over a limit is rejected with each field reported, and over the ideal length saved with a warning', async () => {
     const reply = await me.call('POST', '/offers', {
       campaign_id: ids.campaign,
       title: 'x'.repeat(91),
@@ -54,7 +54,7 @@ describe('an offer', () => {
     ]);
   });
 
-  test('has its terms sanitised when they are saved', async () => {
+  test('has its terms sanitised on save', async () => {
     const terms = '<p onclick="x()">Fine <script>alert(1)</script><a href="javascript:alert(1)">print</a></p>';
     const { body } = await me.call('PATCH', `/offers/${ids.offer}`, { terms_and_conditions: terms });
     expect(body.data.terms_and_conditions).toBe(
@@ -65,7 +65,7 @@ describe('an offer', () => {
   test.each([
     ['NUL', 'a\0b'],
     ['half a character', 'a\ud800b'],
-  ])('with %s in a text is refused, not failed on', async (_name, title) => {
+  ])('with %s in a text is rejected instead of causing a failure', async (_name, title) => {
     const reply = await me.call('POST', '/offers', { campaign_id: ids.campaign, title });
     expect(reply.status).toBe(400);
     expect(details(reply)).toEqual([
@@ -73,7 +73,7 @@ describe('an offer', () => {
     ]);
   });
 
-  test('can be sent back as received, and stays in its campaign', async () => {
+  test('can be sent back as received, but not moved to another campaign', async () => {
     const { body } = await me.call('GET', `/offers/${ids.offer}`);
     expect((await me.call('PUT', `/offers/${ids.offer}`, body.data)).status).toBe(200);
     const other = await me.call('POST', '/campaigns', {
@@ -92,8 +92,8 @@ describe('an offer', () => {
   });
 });
 
-describe('PUT replaces: missing fields get their default', () => {
-  test('while PATCH keeps them', async () => {
+describe('updating a resource', () => {
+  test('by PUT resets missing fields to their defaults, and by PATCH keeps them', async () => {
     const path = `/campaigns/${ids.campaign}`;
     await me.call('PATCH', path, { priority: 7, tags: ['food'], payout_amount: 1.25, rules: { force_priority: true } });
     expect((await me.call('PATCH', path, { weight: 3 })).body.data).toMatchObject({
@@ -112,8 +112,8 @@ describe('PUT replaces: missing fields get their default', () => {
   });
 });
 
-describe('two people change the same offer', () => {
-  test('412: the second user, who sends an outdated ETag, gets the current state', async () => {
+describe('two users who change the same offer', () => {
+  test('412: the second user with an outdated ETag gets the current state', async () => {
     const path = `/offers/${ids.offer}`;
     const etag = String((await me.call('GET', path)).headers.etag);
     const first = await me.call('PATCH', path, { title: 'First' }, { 'if-match': etag });
@@ -132,7 +132,7 @@ describe('two people change the same offer', () => {
     expect((await me.call('GET', path)).body.data.title).toBe('Second');
   });
 
-  test('of 8 concurrent changes with the same ETag exactly one wins', async () => {
+  test('exactly one of 8 concurrent changes with the same ETag succeeds', async () => {
     const path = `/offers/${ids.offer}`;
     const etag = String((await me.call('GET', path)).headers.etag);
     const replies = await Promise.all(
@@ -150,7 +150,7 @@ describe('two people change the same offer', () => {
 });
 
 describe('a theme', () => {
-  test('is rejected with User Selected Perks in a single offer unit', async () => {
+  test('is rejected with User Selected Perks on a single offer unit', async () => {
     const reply = await me.call('POST', '/themes', { name: 'One', unit: 'sou', usp_enabled: true });
     expect(reply.status).toBe(400);
     expect(details(reply)).toEqual([{ path: '/usp_enabled', message: expect.stringContaining('multi-offer unit') }]);
@@ -159,7 +159,7 @@ describe('a theme', () => {
     expect((await me.call('PATCH', `/themes/${theme.body.data.id}`, { unit: 'sou' })).status).toBe(400);
   });
 
-  test('has a unique key: a given one, or one generated from its name', async () => {
+  test('has a unique key, either specified or generated from its name', async () => {
     const make = (fields: object) => me.call('POST', '/themes', { unit: 'mou', ...fields });
     const withKey = await make({ name: 'Night', key: ' Dark_Mode ' });
     expect(withKey.body.data.key).toBe('dark-mode');
@@ -184,20 +184,20 @@ describe('a theme', () => {
     expect((await make({ name: 'Again', key: 'dark-mode' })).status).toBe(201);
   });
 
-  test('never stores an API key of the body as its key', async () => {
+  test('never stores the API key in the body as its own key', async () => {
     const body = { name: 'Quiet', unit: 'mou', key: me.key };
     const reply = await t.app.inject({ method: 'POST', url: '/manage/v1/themes', payload: body });
     expect([reply.statusCode, reply.json().data.key]).toEqual([201, 'quiet']);
   });
 
-  test('created concurrently with others of the same name gets its own key', async () => {
+  test('gets its own key even if others of the same name are created concurrently', async () => {
     const replies = await Promise.all(
       Array.from({ length: 6 }, () => me.call('POST', '/themes', { name: 'Twin', unit: 'sou' })),
     );
     expect(new Set(replies.map(({ body }) => body.data.key)).size).toBe(6);
   });
 
-  test('accepts existing settings and styles with their types', async () => {
+  test('accepts only known settings and styles, with the right types', async () => {
     const reply = await me.call('POST', '/themes', {
       name: 'Odd',
       unit: 'mou',
@@ -237,7 +237,7 @@ describe('a theme', () => {
     expect((list.body.data as unknown as { id: number }[]).map(({ id }) => id)).toEqual([body.data.id]);
   });
 
-  test('409: is not removed while placements use it', async () => {
+  test('409: cannot be removed while placements use it', async () => {
     const reply = await me.call('DELETE', `/themes/${ids.theme}`);
     expect(reply.status).toBe(409);
     expect(details(reply)).toEqual([{ path: '/', message: 'It is still used by 1 placement.' }]);
@@ -249,7 +249,7 @@ describe('a theme', () => {
 });
 
 describe('removal', () => {
-  test('of a campaign pauses its offers; of an advertiser waits for its campaigns', async () => {
+  test('of a campaign pauses its offers, and of an advertiser requires removing its campaigns first', async () => {
     expect((await me.call('DELETE', `/advertisers/${ids.advertiser}`)).status).toBe(409);
     expect((await me.call('DELETE', `/campaigns/${ids.campaign}`)).status).toBe(204);
     expect((await me.call('GET', `/offers/${ids.offer}`)).body.data.active).toBe(false);
@@ -262,7 +262,7 @@ describe('removal', () => {
     expect(details(offer)).toEqual([{ path: '/campaign_id', message: 'The campaign was not found.' }]);
   });
 
-  test('can be undone for 30 days: a campaign is restored with the offers that it paused', async () => {
+  test('can be undone for 30 days, including the offers that a campaign paused', async () => {
     const paused = await me.call('POST', '/offers', { campaign_id: ids.campaign, title: 'Paused', active: false });
     const before = (await me.call('GET', `/campaigns/${ids.campaign}`)).body.data;
     const restore = (path: string) => me.call('POST', `/${path}/restore`);
@@ -288,7 +288,7 @@ describe('removal', () => {
     expect((await stranger.call('POST', `/offers/${ids.offer}/restore`)).status).toBe(404);
   });
 
-  test('of a theme whose key is in use again cannot be undone', async () => {
+  test('of a theme cannot be undone if its key is in use again', async () => {
     const key = (await me.call('GET', `/themes/${ids.theme}`)).body.data.key;
     await me.call('PATCH', '/placements/checkout', { theme_id: null });
     await me.call('DELETE', `/themes/${ids.theme}`);
@@ -316,7 +316,7 @@ describe('a campaign', () => {
     [{ priority: null }, '/priority'],
     [{ name: '   ' }, '/name'],
     [{ opt_out_days: 0 }, '/opt_out_days'],
-  ])('%j is refused at %s', async (change, path) => {
+  ])('with %j is rejected at %s', async (change, path) => {
     const reply = await me.call('PATCH', `/campaigns/${ids.campaign}`, change);
     expect(reply.status).toBe(400);
     expect(details(reply).map((detail) => detail.path)).toEqual([path]);
@@ -324,7 +324,7 @@ describe('a campaign', () => {
 });
 
 describe('a placement', () => {
-  test('is stored under the name that requests are counted under', async () => {
+  test('is stored under the normalised name that requests are counted under', async () => {
     const { status, body } = await me.call('POST', '/placements', { name: ' Order  Done_Page ' });
     expect(status).toBe(201);
     expect(body.data).toMatchObject({ name: 'order-done-page', auto_created: false });
@@ -335,7 +335,7 @@ describe('a placement', () => {
 });
 
 describe('publishers', () => {
-  test('201: an operator creates one with its own SDK id; 403 for others', async () => {
+  test('201 and 403: only an operator creates one, which gets its own SDK id', async () => {
     const { status, body } = await t.operator.call('POST', '/publishers', {
       name: 'Shop',
       usp_enabled: true,
@@ -350,7 +350,7 @@ describe('publishers', () => {
     expect((await me.call('POST', '/publishers', { name: 'Mine' })).status).toBe(403);
   });
 
-  test('only an operator enables perks, wallet and offerwall; a publisher sets the rest', async () => {
+  test('only an operator enables perks, wallet and offerwall, and a publisher changes other settings', async () => {
     const path = `/publishers/${me.publisherId}`;
     for (const field of ['usp_enabled', 'wallet_enabled', 'offerwall_enabled']) {
       const denied = await me.call('PATCH', path, { [field]: true });
@@ -370,7 +370,7 @@ describe('publishers', () => {
     expect((await me.call('PATCH', path, { time_zone: 'Mars/Olympus' })).status).toBe(400);
   });
 
-  test('a publisher sees itself, and an operator sees and acts for all', async () => {
+  test('a publisher sees only itself, and an operator sees and acts for all', async () => {
     const listed = (await me.call('GET', '/publishers')).body.data as unknown as { id: number }[];
     expect(listed.map(({ id }) => id)).toEqual([me.publisherId]);
     expect(((await t.operator.call('GET', '/publishers')).body.data as unknown as unknown[]).length).toBeGreaterThan(1);
@@ -384,14 +384,14 @@ describe('publishers', () => {
   });
 });
 
-test("a publisher's own privacy text is shown as text", async () => {
+test("a publisher's own privacy text is escaped", async () => {
   await me.call('PATCH', `/publishers/${me.publisherId}`, { privacy_text: 'We keep <b>little</b>.\n\nAsk us.' });
   const { body } = await me.call('GET', `/publishers/${me.publisherId}`);
   const page = await t.app.inject(`/privacy/${body.data.sdk_id}`);
   expect(page.body).toContain('<p dir="auto">We keep &lt;b&gt;little&lt;/b&gt;.</p>\n<p dir="auto">Ask us.</p>');
 });
 
-test('an operator serves a campaign to another publisher, with overrides', async () => {
+test('an operator provisions a campaign to another publisher, with overrides', async () => {
   const other = await t.caller(await t.addPublisher());
   const path = `/campaigns/${ids.campaign}/publishers`;
   const asOperator = `?publisher_id=${me.publisherId}`;
@@ -443,7 +443,7 @@ test('a share of the sale never exceeds the sale, at any publisher', async () =>
   await kind('cpc');
 });
 
-test('403: a key without the permission of a kind', async () => {
+test('403: a key needs the permission of each resource type', async () => {
   const reader = await t.caller(me.publisherId, ['reports', 'ads/offers']);
   for (const path of ['/themes', '/offers', '/publishers', '/keys', '/audit'])
     expect((await reader.call('GET', path)).status).toBe(403);
@@ -471,12 +471,12 @@ describe('the default placement of a publisher', () => {
 
   beforeEach(() => t.operator.call('PATCH', publisher(), { offerwall_enabled: true }));
 
-  test('is null at first: fetches without a placement are rejected with a hint to the setting', async () => {
+  test('is null at first, so that fetches without a placement are rejected with a hint to the setting', async () => {
     expect((await me.call('GET', publisher())).body.data.default_placement).toBeNull();
     expect([...new Set(await answersOf())]).toEqual([expect.stringContaining('"default_placement"')]);
   });
 
-  test('is normalised, and used by every fetch without a placement; its removal applies at once', async () => {
+  test('is normalised and used by every fetch without a placement, until it is removed', async () => {
     const set = await me.call('PATCH', publisher(), { default_placement: ' Order_Receipt ' });
     expect(set.body.data.default_placement).toBe('order-receipt');
     expect(new Set(await answersOf())).toEqual(new Set(['200']));
@@ -488,7 +488,7 @@ describe('the default placement of a publisher', () => {
     expect(await answersOf()).not.toContain('200');
   });
 
-  test.each(['', ' ', 'x'.repeat(129), 5])('%j is refused', async (name) => {
+  test.each(['', ' ', 'x'.repeat(129), 5])('cannot be set to %j', async (name) => {
     const reply = await me.call('PATCH', publisher(), { default_placement: name });
     expect([reply.status, details(reply).map(({ path }) => path)]).toEqual([400, ['/default_placement']]);
   });

@@ -33,41 +33,38 @@ test.each([
   ['offers', 'offer'],
   ['campaigns', 'campaign'],
   ['advertisers', 'advertiser'],
-])(
-  'what belongs to one of %s is shown no more once it is stopped, and says so, until it is resumed',
-  async (path, kind) => {
-    const before = (await me.call('GET', `/${path}/${ids[kind]}`)).body.data;
-    expect(before).toMatchObject({ stopped: false, stopped_at: null, stopped_by: null });
-    const { status, body } = await me.call('POST', `/${path}/${ids[kind]}/stop`);
-    expect([status, body.data]).toEqual([
-      200,
-      {
-        ...before,
-        stopped: true,
-        stopped_at: expect.any(String),
-        stopped_by: 'Test key',
-        updated_at: expect.any(String),
-        ...(kind === 'campaign' && { delivery_state: 'stopped' }),
-      },
-    ]);
-    expect(await shownIds()).toEqual([]);
-    const explained = await t.app.inject({
-      method: 'POST',
-      url: '/manage/v1/explain',
-      headers: { authorization: `Bearer ${me.key}` },
-      payload: { placement: 'checkout' },
-    });
-    expect(explained.json().data.offers).toEqual([
-      expect.objectContaining({ offer_id: ids.offer, rule: 'stopped', reason: `The ${kind} is stopped.` }),
-    ]);
-    expect((await me.call('GET', `/${path}?stopped=true`)).body.data).toEqual([body.data]);
-    const resumed = await me.call('POST', `/${path}/${ids[kind]}/resume`);
-    expect(resumed.body.data).toEqual({ ...before, updated_at: expect.any(String) });
-    expect(await shownIds()).toEqual([ids.offer]);
-  },
-);
+])('stopping one of %s hides it and reports it as stopped until it is resumed', async (path, kind) => {
+  const before = (await me.call('GET', `/${path}/${ids[kind]}`)).body.data;
+  expect(before).toMatchObject({ stopped: false, stopped_at: null, stopped_by: null });
+  const { status, body } = await me.call('POST', `/${path}/${ids[kind]}/stop`);
+  expect([status, body.data]).toEqual([
+    200,
+    {
+      ...before,
+      stopped: true,
+      stopped_at: expect.any(String),
+      stopped_by: 'Test key',
+      updated_at: expect.any(String),
+      ...(kind === 'campaign' && { delivery_state: 'stopped' }),
+    },
+  ]);
+  expect(await shownIds()).toEqual([]);
+  const explained = await t.app.inject({
+    method: 'POST',
+    url: '/manage/v1/explain',
+    headers: { authorization: `Bearer ${me.key}` },
+    payload: { placement: 'checkout' },
+  });
+  expect(explained.json().data.offers).toEqual([
+    expect.objectContaining({ offer_id: ids.offer, rule: 'stopped', reason: `The ${kind} is stopped.` }),
+  ]);
+  expect((await me.call('GET', `/${path}?stopped=true`)).body.data).toEqual([body.data]);
+  const resumed = await me.call('POST', `/${path}/${ids[kind]}/resume`);
+  expect(resumed.body.data).toEqual({ ...before, updated_at: expect.any(String) });
+  expect(await shownIds()).toEqual([ids.offer]);
+});
 
-test('repeated calls change nothing, and the audit log says who stopped and resumed', async () => {
+test('repeated calls change nothing, and the audit log records who stopped and resumed it', async () => {
   const offerPath = `/offers/${ids.offer}`;
   const stopped = await me.call('POST', `${offerPath}/stop`);
   expect((await me.call('POST', `${offerPath}/stop`)).body).toEqual(stopped.body);
@@ -82,7 +79,7 @@ test('repeated calls change nothing, and the audit log says who stopped and resu
   ]);
 });
 
-test('a paused offer that was stopped is paused when it is resumed; changes do not show a stopped one', async () => {
+test('a stopped offer stays hidden when edited, and is still paused on resume if it was paused meanwhile', async () => {
   const offerPath = `/offers/${ids.offer}`;
   await me.call('POST', `${offerPath}/stop`);
   await me.call('PATCH', offerPath, { active: false });
@@ -113,7 +110,7 @@ test('another publisher, a key without the permission and a body with fields sto
   expect(await shownIds()).toEqual([ids.offer]);
 });
 
-test('another process learns of it by itself', async () => {
+test('other processes pick up a stop automatically', async () => {
   const store = await startCatalogStore({
     pool: t.pool,
     databaseUrl: t.databaseUrl,
@@ -133,7 +130,7 @@ test('another process learns of it by itself', async () => {
   }
 });
 
-test('perkwire stop and resume do the same, and a mistyped call says what to name', async () => {
+test('perkwire stop and resume do the same, and explain a mistyped call', async () => {
   const { port } = t.app.server.address() as AddressInfo;
   const env = { PERKWIRE_URL: `http://127.0.0.1:${port}`, PERKWIRE_KEY: me.key };
   const stop = ['stop', 'offer', String(ids.offer)];
@@ -145,7 +142,7 @@ test('perkwire stop and resume do the same, and a mistyped call says what to nam
     expect(await runCommand(args, env)).toMatchObject({ code: 2, err: expect.stringContaining('offer, campaign') });
 });
 
-test('the pages of offer, campaign and advertiser stop after confirmation, say who stopped, and resume', async () => {
+test('pages of offer, campaign and advertiser ask before stopping, name the user, and can resume', async () => {
   const manager = await signInAs(t, 'manager', me.publisherId);
   const analyst = await signInAs(t, 'analyst', me.publisherId);
   const base = `/dashboard/p/${me.publisherId}`;

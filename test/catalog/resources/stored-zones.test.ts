@@ -28,7 +28,7 @@ test.each([
   ['GMT', 'UTC, Europe/London, Africa/Abidjan'],
   ['IST', 'Asia/Kolkata, Europe/Dublin, Asia/Jerusalem'],
   ['CET', 'Europe/Berlin, Europe/Paris, Europe/Warsaw'],
-])('a publisher whose stored time zone is %s can save other fields, with a warning', async (zone, names) => {
+])('a publisher with the stored time zone %s can save other fields, with a warning', async (zone, names) => {
   await storePublisherZone(zone);
   const path = `/publishers/${me.publisherId}`;
   const message = `Programs interpret the time zone ${zone} differently. Choose another name, such as ${names}.`;
@@ -48,7 +48,7 @@ test.each([
   expect((await admin.get(settings)).body).not.toContain('Programs interpret');
 });
 
-test('a campaign whose stored schedule has an abbreviation is delivered and can be saved', async () => {
+test('a campaign whose stored schedule has an abbreviated time zone is delivered and can be saved', async () => {
   const isShown = async (): Promise<boolean> => {
     const answer = await t.app.inject({
       method: 'POST',

@@ -37,7 +37,7 @@ const stored = async (id = offer) =>
 const paths = (body: Record<string, unknown>) =>
   (body.error as { details: { path: string; message: string }[] }).details.map(({ path }) => path);
 
-describe('the file', () => {
+describe('the translation file', () => {
   test('has a row for each text with its limit and original, and a column for each language', async () => {
     await own.call('PATCH', `/offers/${offer}`, { translations: { de: { title: 'Halber Preis' }, 'pt-BR': {} } });
     const { status, headers, body } = await download();
@@ -52,7 +52,7 @@ describe('the file', () => {
     expect(description?.slice(0, 4)).toEqual([`${offer}`, 'description', '220', 'Cheap, "fresh"\nand near']);
   });
 
-  test('has only the requested languages, offer or campaign', async () => {
+  test('contains only the requested languages, offer or campaign', async () => {
     const [head] = readCsv((await download(`&languages=fr,zh-hant&offer_id=${offer}`)).body);
     expect(head).toEqual(['offer_id', 'text', 'limit', 'original', 'fr', 'zh-Hant']);
     expect(readCsv((await download('&campaign_id=999999')).body)).toHaveLength(1);
@@ -72,7 +72,7 @@ describe('the file', () => {
 });
 
 describe('an import', () => {
-  test('imports texts, even from a spreadsheet with semicolons; empty cells change nothing', async () => {
+  test('imports texts, even with semicolons from a spreadsheet, and ignores empty cells', async () => {
     await own.call('PATCH', `/offers/${offer}`, { translations: { fr: { title: 'Moitié prix' } } });
     const lines = ['\uFEFFoffer_id;text;fr;de', `${offer};title;;Halber Preis`, `${offer};cta_yes;Oui;Ja, gern`];
     const { status, body } = await send(lines.join('\r\n'));
@@ -109,7 +109,7 @@ describe('an import', () => {
     ['', ['/columns/offer_id', '/columns/text']],
     ['offer_id,text,de\nOFFER,title,a\0b', ['/lines/2']],
     ['offer_id,text,de\nOFFER,title,a "b" c', ['/lines/2']],
-  ])('with %j is refused by line and column, and changes nothing', async (text, expected) => {
+  ])('with %j is rejected by line and column, and changes nothing', async (text, expected) => {
     await own.call('PATCH', `/offers/${offer}`, { language: 'en' });
     const { status, body } = await send(text.replaceAll('OFFER', `${offer}`).replaceAll('FOREIGN', `${foreign}`));
     expect([status, paths(body)]).toEqual([400, expected]);
@@ -117,7 +117,7 @@ describe('an import', () => {
     expect(await stored(foreign)).toEqual({});
   });
 
-  test('in another encoding, of another type, too large or without permission is refused', async () => {
+  test('in another encoding, of another type, too large or without permission is rejected', async () => {
     const latin = Buffer.from(`offer_id,text,de\n${offer},title,für`, 'latin1');
     expect(paths((await send(latin)).body)).toEqual(['/lines/2']);
     expect((await own.call('POST', '/translations', { offers: [] })).status).toBe(415);

@@ -44,7 +44,7 @@ async function withFile(): Promise<{ me: Caller; file: File; path: string }> {
   return { me, file, path };
 }
 
-test('misspelt macros in a catalogue file cause warnings in the plan and in the response of the apply', async () => {
+test('misspelt macros in a catalogue file cause warnings in the plan and in the apply response', async () => {
   const { me, file } = await withFile();
   for (const query of ['?dry_run=true', '']) {
     const { status, body } = await me.call('POST', `/catalogue/apply${query}`, file);
@@ -57,7 +57,7 @@ test('misspelt macros in a catalogue file cause warnings in the plan and in the 
   expect(data).toMatchObject({ counts: { created: 1, changed: 0 }, warnings: [{ message: actionText }] });
 });
 
-test('misspelt macros in an imported file cause warnings before and after', async () => {
+test('misspelt macros in an imported file cause warnings in the dry run and the import', async () => {
   const { file } = await withFile();
   const other = await t.caller(await t.addPublisher());
   for (const query of ['?dry_run=true', '']) {
@@ -66,7 +66,7 @@ test('misspelt macros in an imported file cause warnings before and after', asyn
   }
 });
 
-test('a file with very many misspelt macros reports the first hundred, and the number of the others', async () => {
+test('a file with very many misspelt macros reports the first hundred and the number of others', async () => {
   const { me, file } = await withFile();
   const offers = Array.from({ length: 130 }, (_, at) => ({ ...file.offers[0], id: 1000 + at, title: `Offer ${at}` }));
   const { warnings } = (await me.call('POST', '/catalogue/apply?dry_run=true', { ...file, offers })).body.data as {
@@ -76,7 +76,7 @@ test('a file with very many misspelt macros reports the first hundred, and the n
   expect(warnings.at(-1)).toEqual({ path: '/', message: 'There are 31 more warnings about URLs.' });
 });
 
-test.each(['service', 'database'])('the command shows the warnings of a file, by the %s', async (way) => {
+test.each(['service', 'database'])('the command shows the warnings for a file, using the %s', async (way) => {
   const { me, path } = await withFile();
   const env: Record<string, string> =
     way === 'database' ? { DATABASE_URL: t.databaseUrl } : { PERKWIRE_KEY: me.key, PERKWIRE_URL: server };
@@ -94,7 +94,7 @@ test.each(['service', 'database'])('the command shows the warnings of a file, by
   }
 });
 
-test('a draft with misspelt macros warns its author and those who approve it, in the API and the command', async () => {
+test('a draft with misspelt macros warns its author and approvers, in the API and the command', async () => {
   const { me } = await withFile();
   const campaign = (await me.call('GET', '/campaigns')).body.data as unknown as [FileRow];
   const proposal = { resource: 'campaigns', row_id: campaign[0].id, changes: { landing_url } };

@@ -39,27 +39,27 @@ beforeEach(async () => {
   best = (await offersOf(other))[0] as ShownOffer;
 });
 
-describe('a change made by plain SQL is served by every process, without a restart', () => {
-  test('of a text', async () => {
+describe('a change made by plain SQL is served by every process without a restart', () => {
+  test('to a text', async () => {
     await first.pool.query('update offers set title = $1 where id = $2', ['Changed by hand', best.id]);
     for (const app of [first, other])
       await expect.poll(async () => (await offersOf(app))[0]?.title, patiently).toBe('Changed by hand');
   });
 
-  test('of the order', async () => {
+  test('to the order', async () => {
     const [, second] = await offersOf(other);
     await first.pool.query('update campaigns set priority = 0 where id = $1', [second?.campaign_id]);
     await expect.poll(async () => (await offersOf(other))[0]?.id, patiently).toBe(second?.id);
   });
 
-  test('of the number of offers', async () => {
+  test('to the number of offers', async () => {
     await first.pool.query('update publishers set offers_per_response = 1');
     await expect.poll(async () => (await offersOf(other)).length, patiently).toBe(1);
     await first.pool.query('update publishers set offers_per_response = 3');
     await expect.poll(async () => (await offersOf(other)).length, patiently).toBe(3);
   });
 
-  test('of many rows in one transaction, as a whole or not at all', async () => {
+  test('to many rows in one transaction, as a whole or not at all', async () => {
     const snapshot = () => other.deps.catalog.current();
     const { rows } = await first.pool.query<{ id: number }>('select id from offers order by id');
     const before = snapshot();
@@ -72,7 +72,7 @@ describe('a change made by plain SQL is served by every process, without a resta
     expect(new Set([...snapshot().offers.values()].map(({ copy }) => copy.ctaYes))).toEqual(new Set(['All together']));
   });
 
-  test('of every table of the configuration', async () => {
+  test('to every configuration table', async () => {
     const columns: Record<string, string> = {
       api_keys: 'revoked_at',
       creatives: 'user_id',
@@ -140,7 +140,7 @@ describe('an offer disappears from responses', () => {
       'update offers set deleted_at = now() where campaign_id = $1',
       'update offers set deleted_at = null where campaign_id = $1',
     ],
-  ])('%s, and is back afterwards', async (_when, away, again) => {
+  ])('%s, and returns afterwards', async (_when, away, again) => {
     await first.pool.query(away, [best.campaign_id]);
     await gone();
     // A user who saw the offer earlier can still follow its link.
@@ -159,20 +159,20 @@ describe('an offer that was removed', () => {
     return offers.get(best.id);
   };
 
-  test('can be referred to for 31 days, because its links are valid for 30', async () => {
+  test('remains available for 31 days, because its links are valid for 30', async () => {
     expect(await removedAt('now()')).toMatchObject({ id: best.id, active: false });
     expect(await removedAt("now() - interval '30 days 23 hours'")).toMatchObject({ id: best.id, active: false });
     expect(await removedAt("now() - interval '31 days 1 minute'")).toBeUndefined();
   });
 });
 
-test('two concurrent refreshes load once and both see the change', async () => {
+test('two concurrent refreshes load once, and both see the change', async () => {
   await first.pool.query("update offers set cta_no = 'Both see it' where id = $1", [best.id]);
   await Promise.all([other.deps.catalog.refresh(), other.deps.catalog.refresh(), other.deps.catalog.refresh()]);
   expect(other.deps.catalog.current().offers.get(best.id)?.copy.ctaNo).toBe('Both see it');
 });
 
-test('a request uses one snapshot to its end: the old object is never changed', async () => {
+test('a request uses one snapshot throughout, because snapshots are never modified', async () => {
   const before = first.deps.catalog.current();
   const text = JSON.stringify([...before.offers.values()]);
   await first.pool.query("update offers set title = 'Another title'");

@@ -20,7 +20,7 @@ afterAll(async () => {
   await server?.close();
 });
 
-test('a server that used the same version for other changes is read as a whole', async () => {
+test('reloads everything after a failover to a server that used the same version for other changes', async () => {
   const { version, offers } = catalog.current();
   // Without triggers, the catalog version does not change. This simulates a promoted server that lost some changes and
   // made the same number of others.

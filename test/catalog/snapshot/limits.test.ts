@@ -32,7 +32,7 @@ async function tryToSet(table: string, column: string, value: unknown): Promise<
   throw new Error('not reached');
 }
 
-describe('a text over its limit is rejected by the database itself, and one at its limit is stored', () => {
+describe('the database rejects a text over its limit, and stores one at its limit', () => {
   test.each([
     ['title', 90],
     ['description', 220],
@@ -56,7 +56,7 @@ describe('a text over its limit is rejected by the database itself, and one at i
   });
 });
 
-describe('values that clients cannot use are rejected by the database itself', () => {
+describe('the database rejects values that clients cannot use', () => {
   test.each<[string, string, unknown, unknown]>([
     ['publishers', 'offers_per_response', 10, 11],
     ['publishers', 'offers_per_response', 1, 0],

@@ -97,8 +97,8 @@ async function apply({ list, undone }: typeof step extends fc.Arbitrary<infer T>
   });
 }
 
-describe('a refresh that reads only what changed', () => {
-  test('has the same result as reading everything, after any changes', async () => {
+describe('an incremental refresh', () => {
+  test('has the same result as a full load, after any changes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
         for (const change of steps) await apply(change);
@@ -111,7 +111,7 @@ describe('a refresh that reads only what changed', () => {
     );
   });
 
-  test('keeps unchanged campaigns, and the index of a publisher without changes, as the same objects', async () => {
+  test('reuses the objects of unchanged campaigns, and the index of an unchanged publisher', async () => {
     const [changed, ...others] = [...base.offers.values()].sort((a, b) => a.id - b.id);
     const apart = others.find(({ campaign }) => campaign !== changed?.campaign);
     await pool.query("update offers set title = 'Only this' where id = $1", [changed?.id]);
@@ -126,7 +126,7 @@ describe('a refresh that reads only what changed', () => {
     }
   });
 
-  test('forgets rows that were removed 31 days ago, although nothing changed then', async () => {
+  test('drops rows that were removed 31 days ago, even without a new change', async () => {
     const { id } = [...base.offers.values()].at(-1) as { id: number };
     await pool.query('update offers set deleted_at = now() where id = $1', [id]);
     base = await loadSnapshot(pool, buildIndex, base);
@@ -142,7 +142,7 @@ describe('a refresh that reads only what changed', () => {
     expect((await loadSnapshot(pool, buildIndex, base)).offers.has(id)).toBe(false);
   });
 
-  test('reads everything if the list of changes is too old, or a table was emptied', async () => {
+  test('reads everything if the list of changes is too old or a table was emptied', async () => {
     await pool.query("update offers set title = 'Long ago'");
     await pool.query(`do $$ begin for n in 1..510 loop
       perform set_config('perkwire.catalog_bumped', '', true);

@@ -53,14 +53,14 @@ test.each([
     'de',
     'Wählen Sie eine Datei, geben Sie ein Muster oder einen Code für alle Nutzer ein. Nur eines davon ist möglich.',
   ],
-])('a form that gives no codes, or some in two ways, says in %s what it takes', async (language, message) => {
+])('a form with no codes or several sources of codes explains the options (locale %s)', async (language, message) => {
   expect(await add(language, {})).toEqual([message]);
   expect(await add(language, { count: '5' })).toEqual([message]);
   expect(await add(language, { shared: 'ONE', pattern: 'MANY-****', count: '5' })).toEqual([message]);
   expect(await add(language, { shared: 'ONE' }, 'A-1\nB-2\n')).toEqual([message]);
 });
 
-test('a file is imported once its dry run was shown, and another one is not', async () => {
+test('a file can be imported only after its own dry run was shown', async () => {
   const checked = (body: string): string => /name="checked" value="(\w+)"/.exec(body)?.[1] ?? '';
   const file = 'Voucher\nA-1\nB-2\n';
   const shown = await send('en', {}, file);
@@ -78,7 +78,7 @@ test('a file is imported once its dry run was shown, and another one is not', as
 test.each([
   ['en', 'Line 2: The code has 201 characters. The maximum is 200.'],
   ['de', 'Zeile 2: Der Code hat 201 Zeichen. Erlaubt sind höchstens 200.'],
-])('a line of a file that cannot be a code is named in %s, and nothing can be imported', async (language, text) => {
+])('an invalid line in a file is reported, and nothing can be imported (locale %s)', async (language, text) => {
   const { body } = await send(language, {}, `A-1\n${'x'.repeat(201)}\n`);
   expect(body).toContain(text);
   expect(body).not.toContain('name="checked"');

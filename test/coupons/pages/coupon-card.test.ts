@@ -46,28 +46,31 @@ test.each([
     'Terms and conditions of the code',
   ],
   ['de-DE', 2, 'CSV-Datei', 'Datei prüfen', '3 Zeilen importieren', '2 Codes hinzugefügt. 1', 'Bedingungen des Codes'],
-] as const)('in %s a manager uploads codes, sees the stock and sets how they are given', async (...words) => {
-  const [locale, offer, file, check, importing, added, terms] = words;
-  const page = await openAs(browser, await signInAs(demo.t, 'manager'), demo.url, `${base}/${offer}`, { locale });
-  await page.getByLabel(file).setInputFiles({
-    name: 'codes.csv',
-    mimeType: 'text/csv',
-    buffer: Buffer.from('code\nA-1\nB-2\nA-1\n'),
-  });
-  await page.getByRole('button', { name: check }).click();
-  await page.getByRole('cell', { name: 'B-2' }).waitFor();
-  expect(await violations(page)).toEqual([]);
-  await page.getByRole('button', { name: importing }).click();
-  await page.getByText(added).first().waitFor();
-  expect(await stored(offer)).toMatchObject({ drained_at: null });
-  await page.getByLabel(terms).fill('Once');
-  await page.locator('form[action$="/coupons/settings"] button').click();
-  await expect.poll(async () => (await stored(offer)).terms).toBe('Once');
-  await page.locator('#coupons').waitFor();
-  expect(await violations(page)).toEqual([]);
-});
+] as const)(
+  'a manager with locale %s uploads codes, sees the stock and configures the assignment',
+  async (...words) => {
+    const [locale, offer, file, check, importing, added, terms] = words;
+    const page = await openAs(browser, await signInAs(demo.t, 'manager'), demo.url, `${base}/${offer}`, { locale });
+    await page.getByLabel(file).setInputFiles({
+      name: 'codes.csv',
+      mimeType: 'text/csv',
+      buffer: Buffer.from('code\nA-1\nB-2\nA-1\n'),
+    });
+    await page.getByRole('button', { name: check }).click();
+    await page.getByRole('cell', { name: 'B-2' }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole('button', { name: importing }).click();
+    await page.getByText(added).first().waitFor();
+    expect(await stored(offer)).toMatchObject({ drained_at: null });
+    await page.getByLabel(terms).fill('Once');
+    await page.locator('form[action$="/coupons/settings"] button').click();
+    await expect.poll(async () => (await stored(offer)).terms).toBe('Once');
+    await page.locator('#coupons').waitFor();
+    expect(await violations(page)).toEqual([]);
+  },
+);
 
-test('codes are good until the end of a day of the publisher, and a time that is not edited stays', async () => {
+test("codes expire at the end of a day in the publisher's time zone, and an unedited time is kept", async () => {
   await demo.t.pool.query("update publishers set time_zone = 'America/New_York'");
   await demo.t.pool.query("update coupon_pools set expires_at = '2031-02-01T03:00:00Z' where offer_id = 1");
   await demo.t.deps.catalog.refresh();
@@ -85,7 +88,7 @@ test('codes are good until the end of a day of the publisher, and a time that is
   expect(await save('Thrice')).toBe('2031-02-02T04:59:59.000Z');
 });
 
-test('a form that is refused says at which field, in the words of the page, and keeps what was typed', async () => {
+test("a rejected form shows the field errors in the reader's language and keeps the entered values", async () => {
   const options = { locale: 'de-DE' };
   const page = await openAs(browser, await signInAs(demo.t, 'manager'), demo.url, `${base}/1`, options);
   await page.locator('[name="terms"]').fill('Nur einmal');
@@ -101,7 +104,7 @@ test('a form that is refused says at which field, in the words of the page, and 
   expect(await page.locator('[name="pattern"]').inputValue()).toBe('KURZ-#');
 });
 
-test('an analyst sees the stock and no forms', async () => {
+test('an analyst sees the stock but no forms', async () => {
   const analyst = await signInAs(demo.t, 'analyst');
   const page = (await analyst.get(`${base}/1`)).body;
   expect(page).toContain('id="coupons"');
@@ -109,7 +112,7 @@ test('an analyst sees the stock and no forms', async () => {
   expect((await post(analyst, `${base}/1/coupons/remove`)).statusCode).toBe(403);
 });
 
-test('a manager of another publisher reaches none of it', async () => {
+test('a manager of another publisher has no access', async () => {
   const { rows } = await demo.t.pool.query<{ id: number }>(
     "insert into publishers (name, sdk_id) values ('Other', 'aaaabbbbccccdddd') returning id",
   );
@@ -119,7 +122,7 @@ test('a manager of another publisher reaches none of it', async () => {
   expect(await stored(1)).toBeDefined();
 });
 
-test('the command line adds a file, counts, and removes', async () => {
+test('the command line adds a file, counts codes and removes them', async () => {
   const env = { PERKWIRE_URL: demo.url, PERKWIRE_KEY: demo.t.publisher.key };
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-coupons-'));
   const file = join(folder, 'codes.csv');

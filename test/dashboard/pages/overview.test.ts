@@ -21,7 +21,7 @@ const sums = (at: string, sessions: number) => ({
   sessions,
 });
 
-test('the address of a publisher alone leads to its overview, and that of another is not found', async () => {
+test('the base path of a publisher redirects to its overview, and that of another is not found', async () => {
   nowMs = Date.parse('2026-06-10T12:00:00Z');
   const analyst = await signInAs(t, 'analyst');
   const own = `/dashboard/p/${t.publisher.id}`;
@@ -29,7 +29,7 @@ test('the address of a publisher alone leads to its overview, and that of anothe
   expect((await analyst.get('/dashboard/p/999999')).statusCode).toBe(404);
 });
 
-test('offers of other publishers have no link, and no name once they are not shown any more', async () => {
+test('offers of other publishers have no link, and no name once they are no longer shown', async () => {
   nowMs = Date.parse('2026-07-10T12:00:00Z');
   const { rows } = await t.pool.query<{ id: number; campaign_id: number }>(
     `with other as (insert into publishers (name, sdk_id) values ('Other', 'ffffffffffffffff') returning id),
@@ -56,7 +56,7 @@ test('offers of other publishers have no link, and no name once they are not sho
   expect(await shown()).toEqual([true, false]);
 });
 
-test('offers have no fill rate: each has filled sessions alone', async () => {
+test('offers have no fill rate, because every session that shows one is filled', async () => {
   nowMs = Date.parse('2026-08-10T12:00:00Z');
   await addSums(t, [{ ...sums('2026-08-09T10:00:00Z', 5), filled_sessions: 4, impressions: 4 }]);
   const analyst = await signInAs(t, 'analyst');
@@ -68,7 +68,7 @@ test('offers have no fill rate: each has filled sessions alone', async () => {
   expect(offers).not.toContain('Fill rate');
 });
 
-test('the tables of its charts write days and amounts as the reader does', async () => {
+test("the tables for its charts format days and amounts in the reader's locale", async () => {
   nowMs = Date.parse('2026-06-10T12:00:00Z');
   await addSums(t, [{ ...sums('2026-06-09T10:00:00Z', 5), revenue_micros: 1_234_567_890 }]);
   const analyst = await signInAs(t, 'analyst');
@@ -82,7 +82,7 @@ test.each([
   ['00:30', 'spring', '2026-04-01T00:30+02:00', '2026-03-25T00:00+01:00', '2026-03-25T01:00+01:00'],
   ['23:30', 'autumn', '2026-10-28T23:30+01:00', '2026-10-21T23:00+02:00', '2026-10-22T00:00+02:00'],
 ])(
-  'at %s in the week after the clocks change in %s, today is compared with the same hours of last week',
+  'compares today with the same hours of last week at %s after the clock change in %s',
   async (_time, _season, now, lastWeek, later) => {
     nowMs = Date.parse(now);
     await addSums(t, [sums(now.replace(':30', ':00'), 150), sums(lastWeek, 100), sums(later, 7000)]);

@@ -42,8 +42,8 @@ const publisherRoutes = (): Route[] =>
 
 const call = (person: TestUser, { method, path }: Route) => (method === 'GET' ? person.get(path) : person.post(path));
 
-describe('isolation', () => {
-  test('every page and form of another publisher answers like one that does not exist', async () => {
+describe('isolation between publishers', () => {
+  test('every page and form of another publisher responds as if it did not exist', async () => {
     const routes = publisherRoutes();
     expect(routes.length).toBeGreaterThan(40);
     for (const { method, path } of routes) {
@@ -57,7 +57,7 @@ describe('isolation', () => {
     }
   });
 
-  test('rows of another publisher are not found below one’s own path', async () => {
+  test("rows of another publisher are not found under one's own path", async () => {
     const other = await signInAs(t, 'admin', otherId);
     for (const { method, path } of publisherRoutes().filter(({ path }) => /:(key|id|userId)/.test(path))) {
       const at = path.replace(':publisherId', String(otherId)).replace(/:(key|id|userId)/, '1');
@@ -74,7 +74,7 @@ describe('isolation', () => {
     }
   });
 
-  test('an analyst gets 403 for every form but those for reading: saved reports, own alerts', async () => {
+  test('an analyst gets 403 for every form except saved reports and their own alerts', async () => {
     const analyst = await signInAs(t, 'analyst');
     const isOwn = (path: string): boolean => /\/reports\/saved|\/alerts\/(read|mail)$/.test(path);
     for (const { path } of publisherRoutes().filter(({ method, path }) => method === 'POST' && !isOwn(path))) {
@@ -84,7 +84,7 @@ describe('isolation', () => {
   });
 });
 
-test('an analyst sees how many sessions a campaign is eligible for, without a further request', async () => {
+test('an analyst sees the number of eligible sessions of a campaign without another request', async () => {
   const payload = { placement: 'checkout' };
   await t.app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=${t.publisher.key}`, payload });
   const { body } = await (await signInAs(t, 'analyst')).get(own('/campaigns/1'));
@@ -93,7 +93,7 @@ test('an analyst sees how many sessions a campaign is eligible for, without a fu
   expect((await admin.get(own('/campaigns/1'))).body).toContain(`hx-post="${own('/campaigns/estimate')}"`);
 });
 
-test('the search finds a page by what is done there, in the reader’s language, if the role may', async () => {
+test("the search finds pages by task, in the reader's language and within their role", async () => {
   const analyst = await signInAs(t, 'analyst');
   const found = async (user: TestUser, text: string, language = 'en') =>
     (await user.get(own(`/find?q=${encodeURIComponent(text)}`), { 'accept-language': language })).body;
@@ -108,7 +108,7 @@ test('the search finds a page by what is done there, in the reader’s language,
   expect(await found(analyst, 'redeliver')).toContain(`"${own('/deliveries')}"`);
 });
 
-test('a list of deliveries without a match offers nothing to redeliver', async () => {
+test('an empty list of deliveries has no redelivery button', async () => {
   const { body } = await admin.get(own('/deliveries?pub_user_id=nobody'));
   expect(body).toContain('No matches.');
   expect(body).not.toContain('Retry all matches now');
@@ -202,7 +202,7 @@ describe('the catalogue', () => {
     expect(audit.rows).toMatchObject([{ actor_kind: 'user', actor_label: expect.stringContaining('admin-') }]);
   });
 
-  test('errors are shown beside their fields, and typed values are kept', async () => {
+  test('errors are shown next to their fields, and entered values are kept', async () => {
     const answer = await admin.post(own('/offers'), {
       campaign_id: '1',
       title: 'x'.repeat(91),
@@ -218,7 +218,7 @@ describe('the catalogue', () => {
     expect(answer.body).toContain('value="much"');
   });
 
-  test('of two users who save the same offer, the second gets 409 with the differences', async () => {
+  test('the second of two users who save the same offer gets 409 with the differences', async () => {
     const page = await admin.get(own('/offers/1'));
     const version = /name="_version" value="([^"]+)"/.exec(page.body)?.[1]?.replaceAll('&quot;', '"') ?? '';
     const fields = { weight: '100', active: 'on', wallet_enabled: 'on', offerwall_enabled: 'on', _version: version };
@@ -234,7 +234,7 @@ describe('the catalogue', () => {
     );
   });
 
-  test('the stored choice stays selected, also when it is not among the listed ones', async () => {
+  test('the stored choice stays selected even if it is not in the list', async () => {
     await t.pool.query(
       `insert into advertisers (publisher_id, name) select $1, 'A' || n from generate_series(1, 120) n`,
       [t.publisher.id],
@@ -249,7 +249,7 @@ describe('the catalogue', () => {
     );
   });
 
-  test('campaigns and offers are duplicated with images, paused', async () => {
+  test('campaigns and offers are duplicated with their images, and the copies are paused', async () => {
     const idIn = (answer: { headers: Record<string, unknown> }) =>
       Number(/(\d+)$/.exec(String(answer.headers.location))?.[1]);
     const image = async (offer: number) =>
@@ -281,13 +281,13 @@ describe('the catalogue', () => {
   test.each([
     ['without a boundary', 'multipart/form-data', 'x'],
     ['that breaks off', 'multipart/form-data; boundary=b', '--b\r\ncontent-disposition: form-data; name="title"'],
-  ])('400: a form of parts %s', async (_what, type, payload) => {
+  ])('400: rejects a multipart form %s', async (_what, type, payload) => {
     const headers = { cookie: admin.cookie, origin, 'content-type': type };
     const answer = await t.app.inject({ method: 'POST', url: own('/offers/1/pictures'), headers, payload });
     expect(answer.statusCode, answer.body).toBe(400);
   });
 
-  test('selected campaigns are paused, activated, tagged and removed together, or none is', async () => {
+  test('selected campaigns are paused, activated, tagged or removed together, or not at all', async () => {
     const bulk = (keys: string[], action: string, fields: Record<string, string> = {}) =>
       t.app.inject({
         method: 'POST',
@@ -336,7 +336,7 @@ describe('sequence rules', () => {
     return fetched.json().data.offers.map(({ id }: { id: number }) => id);
   };
 
-  test('a rule reserves a position for the offers it names; it is listed and can be changed', async () => {
+  test('a rule reserves a position for its offers, is listed, and can be changed', async () => {
     const last = (await shown()).at(-1);
     const made = await admin.post(own('/settings/sequence-rules'), {
       ...rule,
@@ -357,7 +357,7 @@ describe('sequence rules', () => {
     expect((await admin.post(`${path}/remove`)).statusCode).toBe(303);
   });
 
-  test('errors are shown beside their fields', async () => {
+  test('errors are shown next to their fields', async () => {
     const answer = await admin.post(own('/settings/sequence-rules'), {
       ...rule,
       'match.offers': '5, five',
@@ -372,7 +372,7 @@ describe('sequence rules', () => {
   });
 });
 
-test('a publisher without users has no empty table of them', async () => {
+test('a publisher without users has no empty user table', async () => {
   const made = await operator.post('/dashboard/operator/publishers', publisherFields('Nobody yet'));
   const id = /\/p\/(\d+)\//.exec(String(made.headers.location))?.[1];
   const { body } = await operator.get(`/dashboard/p/${id}/settings/users`);
@@ -393,7 +393,7 @@ describe('the publishers of a campaign', () => {
     (await t.pool.query('select * from campaign_publishers where campaign_id = 3 and publisher_id = $1', [otherId]))
       .rows;
 
-  test('are set by operators with overrides, and removed; the form shows stored values', async () => {
+  test('are set by operators with overrides and removed, and the form shows stored values', async () => {
     const caps = {
       'frequency_caps.0.window_minutes': '24',
       'frequency_caps.0.window_unit': 'hour',
@@ -422,7 +422,7 @@ describe('the publishers of a campaign', () => {
     expect((await operator.get(path)).body).toContain('Paused');
   });
 
-  test('are chosen among those that it is not served to yet', async () => {
+  test('can be added from those that it is not yet served to', async () => {
     const at = '/dashboard/p/1/campaigns/4/publishers';
     const choices = async (): Promise<(string | undefined)[]> =>
       [...(await operator.get(at)).body.matchAll(/<option value="(\d+)"/g)].map(([, id]) => id);
@@ -435,7 +435,7 @@ describe('the publishers of a campaign', () => {
     expect(await choices()).toEqual(before.filter((id) => id !== String(otherId)));
   });
 
-  test('show payouts as lists of campaigns do, and an empty list of caps as one', async () => {
+  test('show payouts in the same format as campaign lists, and an empty list of caps', async () => {
     const shown = async (campaignId: number, fields: string, values: unknown[]): Promise<string> => {
       await t.pool.query(
         `insert into campaign_publishers (campaign_id, publisher_id, ${fields})
@@ -457,7 +457,7 @@ describe('the publishers of a campaign', () => {
     expect(body).toContain('Percentage of the sale. Leave empty to use');
   });
 
-  test('show errors beside fields; a publisher sees only itself and changes nothing', async () => {
+  test('show errors next to fields, and a publisher sees only itself and cannot change anything', async () => {
     const wrong = await operator.post(path, {
       ...form,
       'frequency_caps.0.scope': 'offer',
@@ -475,7 +475,7 @@ describe('the publishers of a campaign', () => {
 });
 
 describe('settings', () => {
-  test('a key is shown once, works, and is refused after it was revoked', async () => {
+  test('a key is shown once, works, and is rejected after it was revoked', async () => {
     const made = await admin.post(own('/settings/keys'), { name: 'server', permissions: 'ads/offers' });
     const key = /<code>(pk_[\w-]+)<\/code>/.exec(made.body)?.[1] ?? '';
     const call = () =>
@@ -507,7 +507,7 @@ describe('settings', () => {
     expect(names.sort()).toEqual(Array.from({ length: 120 }, (_, index) => `till ${index + 1}`).sort());
   });
 
-  test('a field to choose from has all names, beyond the first hundred too', async () => {
+  test('a combobox offers all names, even beyond the first hundred', async () => {
     await t.pool.query(
       `insert into advertisers (name, publisher_id)
       select 'Advertiser ' || lpad(n::text, 3, '0'), $1 from generate_series(1, 120) as n`,
@@ -525,7 +525,7 @@ describe('settings', () => {
     expect(t.deps.catalog.current().publishers.get(otherId)?.uspEnabled).toBe(true);
   });
 
-  test('settings with a time zone of an earlier release are saved', async () => {
+  test('settings with a time zone from an earlier release can be saved', async () => {
     const setZone = 'update publishers set time_zone = $2 where id = $1';
     await t.pool.query(setZone, [t.publisher.id, 'IST']);
     const saved = await admin.post(own('/settings'), publisherFields('Shop', { time_zone: 'IST' }));
@@ -535,7 +535,7 @@ describe('settings', () => {
     await t.pool.query(setZone, [t.publisher.id, 'UTC']);
   });
 
-  test('a default placement is set and taken away in the settings', async () => {
+  test('a default placement can be set and removed in the settings', async () => {
     const current = () => t.deps.catalog.current().publishers.get(t.publisher.id)?.defaultPlacement;
     for (const [given, kept] of [
       ['Order Receipt', 'order-receipt'],
@@ -551,7 +551,7 @@ describe('settings', () => {
     expect(german.body).toContain('Standard-Anzeigenplatz');
   });
 
-  test('a theme stores only overrides, and refuses User Selected Perks on a single offer unit', async () => {
+  test('a theme stores only overrides, and rejects User Selected Perks on a single offer unit', async () => {
     const made = await admin.post(own('/settings/themes'), {
       name: 'Plain',
       unit: 'mou',
@@ -574,7 +574,7 @@ describe('settings', () => {
     expect(refused.body).toContain('multi-offer unit');
   });
 
-  test('a theme’s key is shown, edited, and refused at its field', async () => {
+  test("a theme's key is shown, can be edited, and has its errors at the field", async () => {
     const path = own('/settings/themes');
     const made = await admin.post(path, { name: 'Evening', key: 'Evening Look', unit: 'sou' });
     const page = String(made.headers.location).replace(/\?.*/, '');
@@ -614,7 +614,7 @@ describe('settings', () => {
     expect((await admin.get(path)).body).toContain('>active<');
   });
 
-  test('several endpoints are added, listed, changed, found among the deliveries, and removed', async () => {
+  test('several endpoints are added, listed, changed, used to filter deliveries, and removed', async () => {
     const list = own('/settings/webhooks/all');
     const filter = '{"key":"body.selected","op":"equals","value":1}';
     const fields = {
@@ -703,7 +703,7 @@ test('the system page shows processes, queue and partitions to operators only', 
   expect((await operator.get('/dashboard/operator/system')).body).not.toContain('4242');
 });
 
-test('a reader sees the dashboard in the language they have set, else in the browser’s', async () => {
+test('the dashboard is in the language that the user has set, or else in that of the browser', async () => {
   const reader = await signInAs(t, 'admin');
   const account = (language: string) => reader.get('/dashboard/account', { 'accept-language': language });
   const german = await account('fr, de-AT;q=0.9, en;q=0.5');

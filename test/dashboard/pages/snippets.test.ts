@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('every script and page of a snippet is served, and every import exists', async () => {
+test('every script and page in a snippet is served, and every import exists', async () => {
   const publisher = t.deps.catalog.current().publishersBySdkId.get(t.publisher.sdkId) as Publisher;
   const texts = snippetsFor(publisher, t.deps.config.publicUrl).map(({ text }) => text);
   const urls = texts.flatMap((text) => [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url = '']) => url));

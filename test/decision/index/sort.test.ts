@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { sortInSlices } from '../../../src/decision/index/sort.ts';
 import { mix } from '../../../src/decision/random.ts';
 
-test('sorting in slices gives the same result as sorting at once, with equal elements in their order', () => {
+test('sorting in slices is stable and gives the same result as sorting at once', () => {
   for (const size of [0, 1, 999, 1000, 1001, 2000, 5500]) {
     const list = Array.from({ length: size }, (_, at) => ({ at, key: mix(size, at) % 50 }));
     const compare = (a: { key: number }, b: { key: number }): number => a.key - b.key;

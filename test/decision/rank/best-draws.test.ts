@@ -88,7 +88,7 @@ const payouts: Record<string, (at: number) => Payout> = {
   'of all kinds': (at) => [pays('cpc', 0.5), pays('cpa', 8), pays('cpm', 10), pays('cpc', 0)][at % 4] as Payout,
 };
 
-describe('the best draws of a class are those of drawing for all candidates and sorting', () => {
+describe('the best draws of a class match drawing for all candidates and sorting', () => {
   test.each(Object.keys(payouts))('payouts: %s', (kind) => {
     const size = 1500;
     const offers = Array.from({ length: size }, (_, at) =>
@@ -119,7 +119,7 @@ describe('the best draws of a class are those of drawing for all candidates and 
   });
 });
 
-test('among thousands of offers each draw has the same distribution as by itself, independently of the others', () => {
+test('each of thousands of offers has the same independent draw distribution as on its own', () => {
   const size = 2000;
   const campaigns = Array.from({ length: size }, (_, at) => campaignOf(at + 1, { payout: pays('cpc', 1) }));
   const alone = publisherWith(offersOf(...campaigns.slice(0, 1)));
@@ -152,7 +152,7 @@ test('among thousands of offers each draw has the same distribution as by itself
   expect(Math.abs(firstHalf - rounds / 2)).toBeLessThan(4 * Math.sqrt(rounds / 4));
 });
 
-test('members of a set are found and counted from any bit to any other', () => {
+test('members of a set are found and counted between any two bits', () => {
   const members = fc.uniqueArray(fc.integer({ min: 0, max: 199 }));
   const range = fc.tuple(fc.integer({ min: 0, max: 199 }), fc.integer({ min: 0, max: 200 }));
   fc.assert(

@@ -24,7 +24,7 @@ const ranked = (publisher: Partial<Publisher>, nowMs = noonMs): number[][] => {
 };
 const always = (order: number[]): number[][] => seeds.map(() => order);
 
-test('campaigns are ranked by their payouts at the exchange rates, and those without a rate come last', () => {
+test('campaigns are ranked by payout at the exchange rates, and those without a rate come last', () => {
   expect(ranked({ exchangeRates: rates })).toEqual(always([3, 2, 1, 4]));
   expect(ranked({ exchangeRates: rates, reportingCurrency: 'USD' })).toEqual(always([3, 2, 1, 4]));
 });
@@ -35,13 +35,13 @@ test("the rate of the day in the publisher's time zone applies", () => {
   expect(ranked({ exchangeRates: rates, timeZone: 'Europe/Berlin' }, evening)).toEqual(always([3, 1, 2, 4]));
 });
 
-test('without rates only campaigns in the most frequent currency are compared by amount', () => {
+test('only campaigns in the most frequent currency are compared by amount if there are no rates', () => {
   const more = [...offers, ...offersOf(paying(5, 1, 'USD'))];
   const input = inputOf(publisherWith(more));
   for (const seed of seeds) expect(shownBy(decide({ ...input, seed })).slice(0, 2)).toEqual([2, 5]);
 });
 
-test('the explanation shows the rate at which an offer was compared, or that there is none', () => {
+test('the explanation shows the exchange rate of an offer, or that there is none', () => {
   const explanations = explain(inputOf(publisherWith(offers, { exchangeRates: rates })));
   expect(Object.fromEntries(explanations.map(({ offer, influences }) => [offer.id, influences]))).toEqual({
     1: [{ property: 'exchange_rate', value: 'JPY/EUR', factor: 0.005 }],
@@ -51,7 +51,7 @@ test('the explanation shows the rate at which an offer was compared, or that the
   });
 });
 
-test('new rates affect ranking at once, with the same index and model', () => {
+test('new rates affect the ranking immediately, with the same index and model', () => {
   const publisher = publisherWith(offers, { exchangeRates: rates });
   const doubled = exchangeRatesOf('EUR', [
     { currency: 'USD', valid_from: '2026-01-01', rate: '0.1' },

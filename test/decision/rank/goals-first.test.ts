@@ -19,7 +19,7 @@ const inputWith = (campaign: Campaign, delivered: number, seed = 1) =>
 
 const order = (input: ReturnType<typeof inputWith>): number[] => decide(input).offers.map(({ offer }) => offer.id);
 
-test('a campaign behind its goal comes once, before better paid ones of its priority', () => {
+test('a campaign behind its goal comes before better paid ones of the same priority, but only once', () => {
   expect(order(inputWith(withGoal(), 100))).toEqual([3, 1, 2]);
 });
 
@@ -37,7 +37,7 @@ test('a campaign slightly behind its goal comes first in some decisions, dependi
   expect(order(inputWith(withGoal(), 500, 5))).toEqual(order(inputWith(withGoal(), 500, 5)));
 });
 
-test('a campaign behind its goal stays below higher priorities, ahead of weights, and within its own rules', () => {
+test('a campaign behind its goal stays below higher priorities, above weights, and within its own rules', () => {
   const [first, second] = others;
   const urgent = inputOf(publisherWith(offersOf({ ...first, priority: 1 } as Campaign, withGoal())), {
     totals: new Map([['3', { goal: 100 }]]),
@@ -59,7 +59,7 @@ test('a campaign behind its goal stays below higher priorities, ahead of weights
   expect(order(used)).toEqual([2]);
 });
 
-test("the explanation says that the offer is shown for its campaign's goal", () => {
+test("the explanation states that the offer is shown for its campaign's goal", () => {
   const [explanation] = explain(inputWith(withGoal(), 100));
   expect(explanation).toMatchObject({ position: 1, rule: null });
   expect(apiReason(explanation?.reason as NonNullable<typeof explanation>['reason'])).toBe(
@@ -68,11 +68,11 @@ test("the explanation says that the offer is shown for its campaign's goal", () 
   );
 });
 
-test('a goal is compared with the total of its campaign over all publishers', () => {
+test('a goal is compared with the total of its campaign across all publishers', () => {
   expect(compileGoal(3, goal, 'UTC')).toMatchObject({ key: '3', zone: 'UTC', count: 1000 });
 });
 
-test('an unreachable goal takes no delivery from a reachable one', () => {
+test('an unreachable goal takes no delivery away from a reachable one', () => {
   const day = { sinceMs: noonMs - dayMs / 2, byMs: noonMs + dayMs / 2 };
   const impossible = campaignOf(1, {
     payout: pays('cpc', 9),
@@ -95,7 +95,7 @@ test('an unreachable goal takes no delivery from a reachable one', () => {
   expect(firstAt(day.byMs - 60_000, 30)).toBe(2);
 });
 
-test('of two goals with equal counts, the one that gains more from an impression comes first', () => {
+test('the goal that gains more from an impression comes first if two goals have equal counts', () => {
   const goals = { metric: 'clicks', count: 1000, sinceMs: goal.sinceMs, byMs: goal.byMs } as const;
   const conversions = { ...goals, metric: 'conversions' } as const;
   const publisher = publisherWith(

@@ -14,11 +14,11 @@ const order = (...sequenceRules: SequenceRule[]): number[] => shown(five, { cont
 const allow = (id: number, over: Partial<SequenceRule>): SequenceRule => sequenceRule(id, { effect: 'allow', ...over });
 
 describe('sequence rules', () => {
-  test('keep the usual order if there are none', () => {
+  test('leave the usual order unchanged if there are none', () => {
     expect(order()).toEqual([1, 2, 3]);
   });
 
-  test('deny offers a position by any of their lists, and the next best moves up', () => {
+  test('deny offers a position by any of their lists, so that the next best moves up', () => {
     expect(order(sequenceRule(1, { positions: [1], match: { tags: ['travel'] } }))).toEqual([2, 1, 3]);
     expect(order(sequenceRule(1, { positions: [1], match: { categories: ['trips'], campaigns: [2] } }))).toEqual([
       3, 1, 2,
@@ -59,7 +59,7 @@ describe('sequence rules', () => {
     expect(shown(five, { context: { count: 3, placement: 'account' } }, { sequenceRules: [rule] })).toEqual([2, 3, 4]);
   });
 
-  test('deny offers on an offerwall only at all positions, and do not order it', () => {
+  test('deny offers on an offerwall only for all positions, and do not change its order', () => {
     const rules = [
       sequenceRule(1, { match: { campaigns: [1] } }),
       sequenceRule(2, { positions: [1], match: { campaigns: [2] } }),
@@ -70,7 +70,7 @@ describe('sequence rules', () => {
     ]);
   });
 
-  test('apply to every position of every response, whatever they are', () => {
+  test('apply to every position of every response, whatever the rules are', () => {
     const campaigns: Campaign[] = Array.from({ length: 12 }, (_, at) => campaignOf(at + 1, { tags: [`t${at % 4}`] }));
     const rules = fc.array(
       fc.record({

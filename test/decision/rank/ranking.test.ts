@@ -26,7 +26,7 @@ describe('expected revenue', () => {
     return [...timesFirst].sort((a, b) => b[1] - a[1])[0]?.[0] as number;
   };
 
-  test('is click rate times payout, also times conversion rate, or the payout only if impressions pay', () => {
+  test('is click rate times payout, times conversion rate if conversions pay, or the impression payout', () => {
     const rates = counts(1_000_000, 20_000, 2_000); // 2 % click, 10 % of these convert
     expect(firstOf([pays('cpc', 0.5), pays('cpc', 0.4)], [rates, rates])).toBe(1);
     expect(firstOf([pays('cpc', 0.5), pays('cpa', 6)], [rates, rates])).toBe(2); // 0.010 and 0.012
@@ -53,7 +53,7 @@ describe('expected revenue', () => {
   });
 });
 
-test('one decision in a hundred puts an offer first that would hardly ever be first', () => {
+test('one decision in a hundred puts an offer first that would rarely be first', () => {
   const offers = offersOf(...Array.from({ length: 10 }, (_, at) => campaignOf(at + 1, { payout: pays('cpc', 1) })));
   const countsByOffer = new Map(offers.map(({ id }) => [id, counts(1_000_000, id === 1 ? 100_000 : 1_000)]));
   const timesFirst = countFirsts(offers, modelOf(offers, countsByOffer), 40_000);
@@ -78,7 +78,7 @@ test('scores have the mean and half the variance of the posterior', () => {
   }
 });
 
-test('the regret of learning is at most half of that of exploring a fixed share of impressions', () => {
+test('the regret of learning is at most half that of exploring a fixed share of impressions', () => {
   const rounds = 30_000;
   const arms = 10;
   const rates = Array.from({ length: arms }, (_, at) => 0.005 + 0.095 * uniform(123, at));

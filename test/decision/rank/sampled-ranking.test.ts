@@ -13,7 +13,7 @@ const publisher = publisherWith(
   ),
 );
 
-test('hundreds of offers are ranked by score, each once, even beyond those ranked at first', () => {
+test('hundreds of offers are ranked by score once each, even beyond those ranked at first', () => {
   for (let seed = 0; seed < 5; seed++) {
     const ranked = explain(inputOf(publisher, { seed: mix(7, seed), context: { count: 5 } }))
       .filter(({ rank }) => rank !== null)

@@ -14,7 +14,7 @@ describe('a custom attribute that is a list or an object', () => {
     expect(matches({ key: 'cart', op: 'not_exists' }, value)).toBe(true);
   });
 
-  test.each(['shoes', '[sale', 'a]', '{x', '5'])('%j is text, and is used', (value) => {
+  test.each(['shoes', '[sale', 'a]', '{x', '5'])('%j is used as text', (value) => {
     expect(matches({ key: 'cart', op: 'equals', value }, value)).toBe(true);
   });
 });

@@ -10,11 +10,11 @@ const world = { days: 14, usersPerDay: 60, lift: 0, explained: 0 };
 const runAll = (change: Partial<typeof world>) =>
   Array.from({ length: runs }, (_, at) => runWorld({ ...world, ...change }, 77_000 + at));
 
-test('without an effect, looking every day finds a winner in at most 5 of 100', () => {
+test('daily checks find a false winner in at most 5 of 100 experiments without an effect', () => {
   expect(runAll({}).filter((run) => run.wasSignificant).length / runs).toBeLessThanOrEqual(0.05);
 });
 
-test('the interval holds a true effect on every day in at least 95 of 100', () => {
+test('the interval contains the true effect on every day in at least 95 of 100 experiments', () => {
   expect(runAll({ lift: 0.2 }).filter((run) => run.alwaysCovered).length / runs).toBeGreaterThanOrEqual(0.95);
 });
 
@@ -22,12 +22,12 @@ test('a large effect is found', () => {
   expect(runAll({ lift: 0.5 }).filter((run) => run.wasSignificant).length / runs).toBeGreaterThan(0.95);
 });
 
-test('history that explains half of a user saves more than 20 of 100 users', () => {
+test('history that explains half of the variance saves more than 20 of 100 users', () => {
   const explained = runAll({ explained: 0.5 }).reduce((sum, run) => sum + run.explained, 0) / runs;
   expect(explained).toBeGreaterThan(0.2);
 });
 
-test('the check of shares finds 1 % of lost users, and has hardly a false alarm', () => {
+test('the sample ratio check detects 1 % of lost users, with almost no false alarms', () => {
   const found = (lost: number) =>
     Array.from({ length: 300 }, (_, at) => alarms({ days: 28, usersPerDay: 75_000, lost }, at)).filter(Boolean).length;
   expect(found(0.01)).toBeGreaterThan(285);
@@ -35,7 +35,7 @@ test('the check of shares finds 1 % of lost users, and has hardly a false alarm'
   expect(sampleRatio([{ users: 0, share: 0.5 }]).isWrong).toBe(false);
 });
 
-test('the variance of a ratio is that of many simulated experiments', () => {
+test('the variance of a ratio matches that of many simulated experiments', () => {
   const ratios = Array.from({ length: 400 }, (_, at) => ratioOf(sampleOf(300, at, { lift: 0, explained: 0 })));
   const mean = ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length;
   const variance = ratios.reduce((sum, ratio) => sum + (ratio - mean) ** 2, 0) / (ratios.length - 1);
@@ -44,7 +44,7 @@ test('the variance of a ratio is that of many simulated experiments', () => {
   expect(linearised(large).z / 300 / variance).toBeLessThan(1.25);
 });
 
-test('of two arms that are alike, each is best as often; a better one mostly is', () => {
+test('two equal arms are equally likely to be best, and a better one usually is', () => {
   const random = randomFrom(3);
   const arm = (mean: number) =>
     Array.from({ length: 500 }).reduce<typeof noMoments>(
@@ -57,7 +57,7 @@ test('of two arms that are alike, each is best as often; a better one mostly is'
   expect(probabilitiesToBeBest([arm(1), arm(1.2)])[1]).toBeGreaterThan(0.99);
 });
 
-test('the probabilities of the same sums are the same, whatever was asked before; without users there is none', () => {
+test('probabilities depend only on the sums, and are missing without users', () => {
   const arm = (n: number, y: number) => ({
     n,
     x: 2 * n,
@@ -76,7 +76,7 @@ test('the probabilities of the same sums are the same, whatever was asked before
     expect(probabilitiesToBeBest(arms)).toEqual([0.1075, 0.2087, 0.4072, 0.0089, 0.2677, 0]);
 });
 
-test('a smaller effect needs more users, by the square; nothing at all needs too many', () => {
+test('the users needed grow with the inverse square of the effect, and are infinite without revenue', () => {
   const plan = { mean: 1, variance: 4, lift: 0.1, shares: [0.5, 0.5] as const, alpha: 0.05 };
   const growth = usersNeeded({ ...plan, lift: 0.05 }) / usersNeeded(plan);
   expect(growth).toBeGreaterThan(3.5);
@@ -84,14 +84,14 @@ test('a smaller effect needs more users, by the square; nothing at all needs too
   expect(usersNeeded({ ...plan, mean: 0 })).toBe(Number.POSITIVE_INFINITY);
 });
 
-test('few users have no interval, and arms without any variance are not told apart', () => {
+test('too few users have no interval, and arms without variance have no significant difference', () => {
   const many = (users: number) =>
     Array.from({ length: users }).reduce<typeof noMoments>((sum) => addMoments(sum, momentsOf(1, 0, 0)), noMoments);
   expect(compare(many(99), many(200), { alpha: 0.05 })).toBeNull();
   expect(compare(many(200), many(200), { alpha: 0.05 })).toMatchObject({ isSignificant: false, lift: null });
 });
 
-test('an arm that earns nothing is told apart, by a lift within reason, whatever its users did before', () => {
+test('an arm without revenue is significantly different, with a plausible lift, whatever its history', () => {
   const arm = (earns: (at: number) => number) =>
     Array.from({ length: 900 }).reduce<typeof noMoments>(
       (sum, _, at) => addMoments(sum, momentsOf(1, earns(at), (at * 7) % 11)),
@@ -109,7 +109,7 @@ test('an arm that earns nothing is told apart, by a lift within reason, whatever
   expect(found?.lift?.high).toBeLessThan(-0.9);
 });
 
-test('the interval is wider than that of one look, and widens slowly', () => {
+test('the interval is wider than for a single analysis, and widens slowly', () => {
   expect(alwaysValidWidth(10_000, 0.05)).toBeGreaterThan(1.96);
   expect(alwaysValidWidth(1_000_000, 0.05)).toBeLessThan(4);
 });

@@ -31,7 +31,7 @@ function storedErrors(): Problem[] {
   return [...new Set(keys)].map((key) => new Problem(`apiTexts.${key as ProblemKey}`, { code: 550 }));
 }
 
-test('the list of mails says in the language of the reader why one failed', async () => {
+test("the message list explains a failed message in the reader's language", async () => {
   const errors = storedErrors();
   expect(errors.length).toBeGreaterThan(7);
   for (const error of errors) await add('failed', storedProblem(error));

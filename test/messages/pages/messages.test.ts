@@ -55,7 +55,7 @@ test.each([
     suppress: 'Sperren',
     isSuppressed: 'rude@example.com ist gesperrt.',
   },
-])('in $locale an admin sets messages up, sees one, tests it and follows what was sent', async (words) => {
+])('in $locale, an admin sets up messages, previews and tests one, and tracks sent messages', async (words) => {
   const admin = await signInAs(t, 'admin');
   const path = `/dashboard/p/${t.publisher.id}/settings/perk-messages`;
   const page = await openAs(browser, admin, base, path, { locale: words.locale });
@@ -105,7 +105,7 @@ test.each([
   await page.getByText(words.isSuppressed).first().waitFor();
 });
 
-test('what is no address is shown again as it was typed, with what is wrong', async () => {
+test('shows an invalid address again as entered, with an error message', async () => {
   const admin = await signInAs(t, 'admin');
   const path = `/dashboard/p/${t.publisher.id}/settings/perk-messages/suppressions`;
   const headers = { cookie: admin.cookie, origin: base };

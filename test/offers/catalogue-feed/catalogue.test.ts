@@ -32,7 +32,7 @@ async function catalogue(query: Record<string, string> = {}, key = t.publisher.k
   return answer.json().data;
 }
 
-test('lists every active offer, by id, with the fields that do not depend on a session', async () => {
+test('lists all active offers by id with the fields that do not depend on a session', async () => {
   const { rows } = await t.pool.query(
     `select o.id from offers o join campaigns c on c.id = o.campaign_id
       where o.active and c.active and o.publisher_id = $1 order by 1`,
@@ -71,7 +71,7 @@ test('has a stable click URL that leads to the landing page without a session', 
 });
 
 describe('filters', () => {
-  test('by offers and by campaigns, in comma lists', async () => {
+  test('accept comma-separated lists of offers and campaigns', async () => {
     const [a, b] = all as [Entry, Entry];
     expect((await catalogue({ offer_id: `${b.id}, ${a.id},999999999999` })).offers.map(({ id }) => id)).toEqual([
       a.id,
@@ -84,7 +84,7 @@ describe('filters', () => {
     expect(await catalogue({ offer_id: '999999' })).toEqual({ offers: [], count: 0, next_cursor: null });
   });
 
-  test('by countries: offers that may be shown in any of them', async () => {
+  test('by country return offers that may be shown in any of the countries', async () => {
     const [a, b] = all.filter(
       (entry, index) => all.findIndex(({ campaign_id }) => campaign_id === entry.campaign_id) === index,
     ) as [Entry, Entry];
@@ -123,7 +123,7 @@ describe('filters', () => {
   });
 });
 
-test('os lists offers that may be shown on any of these operating systems', async () => {
+test('the os parameter selects offers that may be shown on any of the given operating systems', async () => {
   const [first, second] = all as [Entry, Entry];
   const target = async ({ campaign_id: id }: Entry, rules: object) => {
     await t.pool.query('update campaigns set rules = $2 where id = $1', [id, rules]);
@@ -143,7 +143,7 @@ test('os lists offers that may be shown on any of these operating systems', asyn
   for (const entry of [first, second]) await target(entry, {});
 });
 
-test('pages follow one another without gap or repeat', async () => {
+test('returns pages without gaps or duplicates', async () => {
   const ids: number[] = [];
   let cursor: string | null = '0';
   while (cursor !== null) {
@@ -155,7 +155,7 @@ test('pages follow one another without gap or repeat', async () => {
   expect(ids).toEqual(all.map(({ id }) => id));
 });
 
-test('a cached response gets 304 until its content changes', async () => {
+test('responds with 304 to a cached request until the content changes', async () => {
   const { etag } = (await ask()).headers;
   const again = await ask({}, t.publisher.key, { 'if-none-match': `"x", W/${etag}` });
   expect([again.statusCode, again.body]).toEqual([304, '']);
@@ -164,7 +164,7 @@ test('a cached response gets 304 until its content changes', async () => {
   expect((await ask({}, t.publisher.key, { 'if-none-match': String(etag) })).statusCode).toBe(200);
 });
 
-test('leaves out offers whose campaign is over or has not started', async () => {
+test('leaves out offers whose campaign has ended or has not started', async () => {
   const [first] = all as [Entry];
   const isListed = async (schedule: object) => {
     await t.pool.query('update campaigns set rules = $2 where id = $1', [first.campaign_id, { schedule }]);
@@ -178,7 +178,7 @@ test('leaves out offers whose campaign is over or has not started', async () => 
   expect(await isListed({})).toBe(1);
 });
 
-test('shows a publisher its own offers only, and those provisioned to it', async () => {
+test('shows a publisher only its own offers and those provisioned to it', async () => {
   const other = await addPublisher(t);
   const own = await catalogue({}, other.publisher.key);
   expect(own.offers.map(({ id }) => id)).not.toContain(all[0]?.id);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-test('a session is explained in sentences for people, and as JSON for scripts', async () => {
+test('explains a session in plain sentences, or as JSON for scripts', async () => {
   const answer = await t.app.inject({
     method: 'POST',
     url: `/native/v4/offers.json?api_key=${t.publisher.key}`,
@@ -33,7 +33,7 @@ test('a session is explained in sentences for people, and as JSON for scripts', 
   expect(JSON.parse(json.out)).toMatchObject({ session_id: session, identical: true });
 });
 
-test('an unknown event causes an error with the existing ones', async () => {
+test('reports an unknown event with a list of the existing ones', async () => {
   const { code, err } = await runCommand(['trigger', 'no.event'], env);
   expect([code, err]).toEqual([
     3,

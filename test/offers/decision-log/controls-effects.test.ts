@@ -50,7 +50,7 @@ const checked = async (rules: object) => {
   return (body as unknown as { effect: Effect }).effect;
 };
 
-test('before rules are saved, the response tells which share of recent sessions they would change', async () => {
+test('shows the share of recent sessions that rules would change before they are saved', async () => {
   expect(await checked(brand)).toMatchObject({ sampled: 0, changed: 0 });
   expect(await fetchOffers(4)).toEqual([ids.offer]);
   const advertiser = { blocked: { advertisers: [ids.advertiser] } };
@@ -65,7 +65,7 @@ test('before rules are saved, the response tells which share of recent sessions 
   expect((await me.call('GET', path)).body.data.blocked).toMatchObject({ advertisers: [] });
 });
 
-test('the cost of a rule is what its decisions would have shown without it', async () => {
+test('the cost of a rule is the value of the offers that would have been shown without it', async () => {
   const payout = { payout_kind: 'cpc', payout_amount: 2, payout_currency: 'EUR' };
   expect((await me.call('PATCH', `/campaigns/${ids.campaign}`, payout)).status).toBe(200);
   await fetchOffers(2);
@@ -105,7 +105,7 @@ const book = (offerId: number, amount: number, currency = 'EUR') =>
     [me.publisherId, offerId, amount * 1e6, currency],
   );
 
-test('a check never reports a loss beyond the booked revenue, whatever the model expects', async () => {
+test('a check never reports a loss above the booked revenue, whatever the model expects', async () => {
   const payout = { payout_kind: 'cpc', payout_amount: 500, payout_currency: 'EUR' };
   expect((await me.call('PATCH', `/campaigns/${ids.campaign}`, payout)).status).toBe(200);
   await fetchOffers(20);
@@ -132,7 +132,7 @@ test('a check never reports a loss beyond the booked revenue, whatever the model
   expect(await rule()).toMatchObject({ is_enough: false, revenue: [] });
 });
 
-test('the page checks entered rules without saving them, and computes the cost of each rule', async () => {
+test('the page checks rules without saving them and calculates the cost of each rule', async () => {
   await me.call('PUT', path, { blocked: { advertisers: [ids.advertiser] } });
   await fetchOffers(2);
   const admin = await signInAs(t, 'admin', me.publisherId);
@@ -145,7 +145,7 @@ test('the page checks entered rules without saving them, and computes the cost o
   expect((await admin.get(`${page}?cost=1`)).body).toMatch(/Advertiser \d+<\/td><td class="numeric">100%/);
 });
 
-test('another publisher and a key without the permission cannot see it', async () => {
+test('another publisher, or a key without the permission, cannot see the effects', async () => {
   const stranger = await t.caller(await t.addPublisher());
   expect((await stranger.call('GET', `${path}/cost`)).status).toBe(404);
   const weak = await t.caller(me.publisherId, ['reports']);
@@ -164,7 +164,7 @@ test('rules of a placement and allow lists have separate effects and costs', asy
   expect(body.data.rules).toMatchObject([{ by: 'brand', value: 'Farm', placement: 'checkout', changed: 0.5 }]);
 });
 
-test('the page checks the rules of a placement only by its own sessions', async () => {
+test('the page checks the rules of a placement only against its own sessions', async () => {
   await fetchOffers(2);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;

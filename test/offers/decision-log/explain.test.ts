@@ -29,7 +29,7 @@ async function explain(body: object = {}, query = ''): Promise<Line[]> {
 }
 
 describe('an explanation', () => {
-  test('gives for each offer of the demo catalogue its rank, or the rule that excludes it, in words', async () => {
+  test('states for each demo offer its rank or the rule that excludes it', async () => {
     const lines = await explain({ ip: '8.8.8.8' });
     const { rows } = await t.pool.query<{ id: number }>('select id from offers where deleted_at is null');
     expect(new Set(lines.map((line) => line.offer_id))).toEqual(new Set(rows.map((row) => row.id)));
@@ -40,7 +40,7 @@ describe('an explanation', () => {
     }
   });
 
-  test('applies the caps that a user has reached, without counting', async () => {
+  test('applies the caps that a user has reached without counting an impression', async () => {
     const [first] = await explain();
     await t.pool.query('update campaigns set priority = 0, rules = $2 where id = $1', [
       first?.campaign_id,
@@ -72,7 +72,7 @@ describe('an explanation', () => {
     ).toBe('pub_user_id_is_pii');
   });
 
-  test('needs a key with configurations', async () => {
+  test('needs a key with the configurations permission', async () => {
     expect((await post('/manage/v1/explain?', { placement: 'checkout' }, t.publisher.sdkId)).status).toBe(403);
   });
 });

@@ -27,7 +27,7 @@ const explained = async ({ session_id: id }: Session): Promise<unknown> => {
   return [data?.identical, data?.snapshot_version];
 };
 
-test('two histories use one number for two catalogues: decisions of both are made again identically', async () => {
+test('reproduces decisions of two catalogues that share a version number after a failover', async () => {
   const before = await fetchOffers();
   const { version } = t.deps.catalog.current();
   await expect.poll(() => explained(before)).toEqual([true, version]);

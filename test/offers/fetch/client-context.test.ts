@@ -46,8 +46,8 @@ async function sessionOf(body: object, query = '', headers: Record<string, strin
   return { data: answer.body.data, session: { ...session, region, city, browser } };
 }
 
-describe('a session keeps', () => {
-  test('place and device of the user, and never the address', async () => {
+describe('a session stores', () => {
+  test("the user's location and device, but never the IP address", async () => {
     const { session } = await sessionOf({ ip: '198.41.7.7', ua: iphone });
     expect(session).toMatchObject({
       country: 'US',
@@ -60,7 +60,7 @@ describe('a session keeps', () => {
     expect(JSON.stringify(session)).not.toContain('198.41');
   });
 
-  test('the given country, and region and city only if they are in it', async () => {
+  test('the given country, and a region and city only if they belong to it', async () => {
     expect((await sessionOf({ ip: '198.41.7.7', country: 'us' })).session).toMatchObject({
       country: 'US',
       region: 'US-CA',
@@ -72,7 +72,7 @@ describe('a session keeps', () => {
     });
   });
 
-  test('no place for an address without one', async () => {
+  test('no location for an IP address without one', async () => {
     for (const ip of ['10.0.0.1', 'nonsense', '198.51.100.1']) {
       expect((await sessionOf({ ip })).session).toMatchObject({ country: null, region: null, city: null });
     }
@@ -99,7 +99,7 @@ describe('without consent', () => {
   ];
 
   test.each(refusals)(
-    '%s: offers are served, and neither identity nor custom keys are used or stored',
+    '%s still returns offers, but neither uses nor stores identity or custom keys',
     async (_name, body, headers) => {
       const { data, session } = await sessionOf(
         { ad_fp: 'fp-1', pub_user_id: 'u-1', first_name: 'u-1', ...body },
@@ -118,7 +118,7 @@ describe('without consent', () => {
     },
   );
 
-  test('consent that is given or not stated is never a custom attribute', async () => {
+  test('consent that is given or omitted is never a custom attribute', async () => {
     for (const body of [
       {},
       { consent: '1' },

@@ -31,8 +31,8 @@ async function setRules(rules: object): Promise<void> {
   await t.deps.catalog.refresh();
 }
 
-describe('for a request for the number of offers, the service', () => {
-  test('returns what a fetch would show, and writes nothing', async () => {
+describe('a request for the number of offers', () => {
+  test('returns the number that a fetch would show, and writes nothing', async () => {
     const before = await rowsWritten();
     expect((await post({ placement: 'never seen', pub_user_id: 'u' })).body).toEqual({ data: { count: 3 } });
     expect(await countAt({ placement: 'never seen' })).toEqual({ count: 3 });
@@ -45,7 +45,7 @@ describe('for a request for the number of offers, the service', () => {
     expect(await rowsWritten()).toEqual(before);
   });
 
-  test('applies frequency caps of the user, over all placements of the call', async () => {
+  test("applies the user's frequency caps across all placements of the call", async () => {
     await setRules({ frequency_caps: [{ scope: 'advertiser', event: 'impression', limit: 1, window_minutes: null }] });
     const placements = Array.from({ length: 10 }, (_, index) => ({ name: `p${index}`, count: 10 }));
     const sum = (data: { placements: { count: number }[] }) =>
@@ -61,7 +61,7 @@ describe('for a request for the number of offers, the service', () => {
     await setRules({});
   });
 
-  test('applies total caps, and reserves nothing', async () => {
+  test('applies total caps without reserving anything', async () => {
     await setRules({ total_caps: [{ metric: 'impressions', per: 'lifetime', limit: 1 }] });
     for (let call = 0; call < 5; call += 1) expect(await countAt({ placement: 'checkout' })).toEqual({ count: 3 });
     await setRules({ exclusion_groups: ['all'] });
@@ -69,7 +69,7 @@ describe('for a request for the number of offers, the service', () => {
     await setRules({});
   });
 
-  test('returns 0 if the unit is off', async () => {
+  test('returns 0 if the unit is turned off', async () => {
     await t.pool.query('update publishers set unit_enabled = false where id = $1', [t.publisher.id]);
     await t.deps.catalog.refresh();
     expect(await countAt({ placement: 'checkout' })).toEqual({ count: 0 });
@@ -77,7 +77,7 @@ describe('for a request for the number of offers, the service', () => {
     await t.deps.catalog.refresh();
   });
 
-  test('serves browsers, and rejects what a fetch rejects', async () => {
+  test('can be sent by browsers, and is rejected whenever the fetch would be', async () => {
     const { headers } = await post({ placement: 'checkout' });
     expect(headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'no-store' });
     expect((await post({ placement: 'checkout' }, { key: t.publisher.sdkId })).status).toBe(200);

@@ -45,7 +45,7 @@ async function until<Row>(read: () => Promise<Row[]>, count: number): Promise<Ro
 }
 
 describe('a request with a deadline', () => {
-  test('is answered normally if it is met', async () => {
+  test('gets a normal response if the deadline is met', async () => {
     for (const answer of [
       await post({ timeout_ms: 5000 }),
       await post({ timeout_ms: '5000' }),
@@ -56,7 +56,7 @@ describe('a request with a deadline', () => {
     }
   });
 
-  test('gets a valid empty response if the database takes longer, and its session is stored empty', async () => {
+  test('gets a valid empty response and an empty session if the database takes longer', async () => {
     const answers = await whileStalled(async () => {
       // Send more than one batch, so that some fetches are being written at their deadline and others are still queued.
       const first = post({ timeout_ms: 40 });
@@ -75,7 +75,7 @@ describe('a request with a deadline', () => {
     expect(storedSessions.every((row) => row.offer_ids.length === 0 && row.campaign_ids.length === 0)).toBe(true);
   });
 
-  test('keeps its session until it has passed, even while earlier sessions are being emptied', async () => {
+  test('keeps its session until the deadline, even while earlier sessions are being emptied', async () => {
     // While the lock is held, sessions can be inserted but not updated.
     await t.pool.query(`create function wait_for_lock() returns trigger language plpgsql as
       $$ begin perform pg_advisory_xact_lock(7); return null; end $$`);
@@ -103,7 +103,7 @@ describe('a request with a deadline', () => {
     }
   });
 
-  test('does not affect requests without one', async () => {
+  test('does not affect requests without a deadline', async () => {
     let patient: ReturnType<typeof post> | undefined;
     const late = await whileStalled(() => {
       patient = post({});

@@ -18,7 +18,7 @@ async function fetchOffers(query: string): Promise<number> {
 test.each([
   ['without caps', {}],
   ['with caps', { total_caps: [{ metric: 'impressions', per: 'day', limit: 1000 }] }],
-])('an answer that cannot be rendered fails alone, not the others of its batch, %s', async (_name, rules) => {
+])('a response that cannot be rendered does not fail the rest of its batch, %s', async (_name, rules) => {
   t = await createTestApp(unrenderable);
   await t.pool.query('update campaigns set rules = $1', [rules]);
   await t.deps.catalog.refresh();

@@ -39,7 +39,7 @@ async function fetchOffers(body: object, options: Options = {}): Promise<FetchOf
 const sessionCount = async (): Promise<number> =>
   Number((await t.pool.query('select count(*) from sessions')).rows[0].count);
 
-describe('the answer', () => {
+describe('the response', () => {
   test('has every documented field with the documented type', async () => {
     const { body } = await post({ placement: 'checkout', pub_user_id: 'u-1' });
     expect(
@@ -49,7 +49,7 @@ describe('the answer', () => {
     expect(body.data.styles.settings).toEqual(body.data.settings);
   });
 
-  test('is the same for every version of the path', async () => {
+  test('is the same for every version of the endpoint', async () => {
     const ids = [];
     for (const path of ['/native/v1/offers.json', '/native/v2/offers.json', '/native/v4/offers.json']) {
       ids.push((await fetchOffers({}, { path })).offers.map((offer) => offer.id));
@@ -58,7 +58,7 @@ describe('the answer', () => {
     expect(ids[2]).toEqual(ids[0]);
   });
 
-  test('sends every text within its limit, for the whole catalogue', async () => {
+  test('keeps every text within its limit for the whole catalogue', async () => {
     await t.pool.query('update publishers set offers_per_response = 10');
     await t.deps.catalog.refresh();
     const { rows } = await t.pool.query<{ id: number }>('select id from campaigns');
@@ -74,7 +74,7 @@ describe('the answer', () => {
     await t.deps.catalog.refresh();
   });
 
-  test('has old field names next to the new ones with equal values', async () => {
+  test('has deprecated field names next to the new ones with the same values', async () => {
     for (const offer of (await fetchOffers({}, { query: 'api_key=demo-key&loyaltyboost=2' })).offers) {
       expect(offer.is_loyaltyboost).toBe(offer.is_loyalty);
       expect(offer.loyaltyboost_requirements).toBe(offer.loyalty_requirements);
@@ -89,7 +89,7 @@ describe('the answer', () => {
     );
   });
 
-  test('never takes the origin of its URLs from the Host header', async () => {
+  test('never uses the Host header as the origin of its URLs', async () => {
     const text = JSON.stringify(
       await fetchOffers(
         { pub_user_id: 'u' },
@@ -99,7 +99,7 @@ describe('the answer', () => {
     expect(text).not.toContain('evil.example');
   });
 
-  test('has QR codes of 228×228 pixels that decode to a stable click URL without a user in it', async () => {
+  test('has QR codes of 228×228 pixels that decode to a stable click URL without a user', async () => {
     const [first, again] = [await fetchOffers({ pub_user_id: 'u-8' }), await fetchOffers({ pub_user_id: 'another' })];
     for (const [index, offer] of first.offers.entries()) {
       const bytes = Buffer.from(offer.qr_code_img.replace('data:image/png;base64,', ''), 'base64');
@@ -114,14 +114,14 @@ describe('the answer', () => {
     }
   });
 
-  test('shows offers by priority, then weight, one of each campaign', async () => {
+  test('shows offers by priority and then by weight, and only one per campaign', async () => {
     const { rows } = await t.pool.query<{ id: number }>(
       'select id from campaigns where not is_loyalty order by priority, weight desc, id limit 3',
     );
     expect((await fetchOffers({})).offers.map((offer) => offer.campaign_id)).toEqual(rows.map((row) => row.id));
   });
 
-  test('is sent after its commit', async () => {
+  test('is sent only after the session has been committed', async () => {
     const { session_id, offers } = await fetchOffers({ pub_user_id: 'u-9', basket: '12.50' });
     const { rows } = await t.pool.query(
       'select pub_user_id, placement, offer_ids, custom from sessions where id = $1',
@@ -139,7 +139,7 @@ describe('the answer', () => {
 });
 
 describe('saving for later', () => {
-  test('is offered only when the request names a user and the offer allows it', async () => {
+  test('is offered only if the request has a user and the offer allows it', async () => {
     expect((await fetchOffers({})).offers.every((offer) => offer.save_for_later_url === null)).toBe(true);
     const { rows } = await t.pool.query<{ campaign_id: number; wallet_enabled: boolean }>(
       'select campaign_id, wallet_enabled from offers order by wallet_enabled limit 1',
@@ -157,7 +157,7 @@ describe('saving for later', () => {
 });
 
 describe('User Selected Perks', () => {
-  test('is announced only with a user and a multi offer unit that has it on', async () => {
+  test('is announced only for a request with a user and a multi offer unit with the feature enabled', async () => {
     expect((await fetchOffers({ pub_user_id: 'u' })).settings).toMatchObject({
       enable_usp: true,
       multi_offer_unit: true,
@@ -181,7 +181,7 @@ describe('a theme', () => {
   const isMulti = async (fields: object): Promise<unknown> =>
     (await fetchOffers({ placement: 'order-status', ...fields })).settings.multi_offer_unit;
 
-  test('is named by its id or its key, in any spelling', async () => {
+  test('is identified by its id or its key, in any spelling', async () => {
     const { rows } = await t.pool.query<{ id: number }>("select id from themes where key = 'perks-grid'");
     const id = rows[0]?.id as number;
     for (const name of [id, String(id), 'perks-grid', 'Perks Grid', ' PERKS_grid '])
@@ -203,7 +203,7 @@ describe('a theme', () => {
     true,
     ['perks-grid'],
     { id: 1 },
-  ])('%j names none: the placement’s applies, and the answer is 200', async (themeId) => {
+  ])('%j matches no theme, so the theme of the placement applies and the response is 200', async (themeId) => {
     expect(await isMulti({ themeId })).toBe(false);
   });
 
@@ -217,7 +217,7 @@ describe('a theme', () => {
 });
 
 describe('filters', () => {
-  test('loyaltyboost 0 leaves incentive offers out, 1 adds them, 2 shows only them', async () => {
+  test('loyaltyboost 0 excludes incentive offers, 1 includes them, 2 shows only them', async () => {
     await t.pool.query('update publishers set offers_per_response = 10');
     await t.deps.catalog.refresh();
     const shownBy = async (value: string) =>
@@ -235,7 +235,7 @@ describe('filters', () => {
     await t.deps.catalog.refresh();
   });
 
-  test('creative=1 leaves out offers without an image, from query or body', async () => {
+  test('creative=1 excludes offers without an image, in the query or body', async () => {
     const { rows } = await t.pool.query<{ campaign_id: number }>(
       `select campaign_id from offers o group by campaign_id
         having count(*) filter (where exists (select 1 from creatives c where c.offer_id = o.id)) = 0`,
@@ -246,7 +246,7 @@ describe('filters', () => {
     expect((await fetchOffers({ creative: '1' }, { query })).count).toBe(0);
   });
 
-  test('campaignId returns that campaign only, and an empty list for an unknown one', async () => {
+  test('campaignId returns only that campaign, and an empty list for an unknown one', async () => {
     expect(
       (await fetchOffers({}, { query: 'api_key=demo-key&campaignId=4' })).offers.map((offer) => offer.campaign_id),
     ).toEqual([4]);
@@ -257,7 +257,7 @@ describe('filters', () => {
       });
   });
 
-  test('a unit that is turned off gets an empty list', async () => {
+  test('a unit that is turned off returns an empty list', async () => {
     await t.pool.query('update publishers set unit_enabled = false');
     await t.deps.catalog.refresh();
     expect(await fetchOffers({})).toMatchObject({ count: 0, offers: [] });
@@ -265,7 +265,7 @@ describe('filters', () => {
     await t.deps.catalog.refresh();
   });
 
-  test('a placement overrides the number of offers of the theme, and the theme that of the publisher', async () => {
+  test('the placement overrides the offer count of the theme, which overrides that of the publisher', async () => {
     await t.pool.query("update themes set offers_per_response = 5 where unit = 'mou'");
     await t.pool.query("update placements set offers_per_response = 2 where name = 'account'");
     await t.deps.catalog.refresh();
@@ -277,7 +277,7 @@ describe('filters', () => {
 });
 
 describe('keys', () => {
-  test('are found in query, bearer header and body, and the first one wins', async () => {
+  test('are read from the query, bearer header and body, and the first one wins', async () => {
     const body = { placement: 'checkout' };
     expect((await post(body, { query: '', headers: { authorization: 'Bearer demo-key' } })).status).toBe(200);
     expect((await post({ ...body, key: 'demo-key' }, { query: '' })).status).toBe(200);
@@ -288,7 +288,7 @@ describe('keys', () => {
     );
   });
 
-  test('missing, unknown, expired, revoked or without permission are rejected without a session', async () => {
+  test('that are missing, unknown, expired, revoked or without permission are rejected without a session', async () => {
     const before = await sessionCount();
     expect((await post({ placement: 'checkout' }, { query: '' })).body.error.code).toBe('missing_key');
     expect((await post({ placement: 'checkout' }, { query: 'api_key=nope' })).body.error.code).toBe('unknown_key');
@@ -307,7 +307,7 @@ describe('keys', () => {
     expect(await sessionCount()).toBe(before);
   });
 
-  test('with a rate limit get 429 above it', async () => {
+  test('with a rate limit get 429 above the limit', async () => {
     await t.pool.query(
       `insert into api_keys (publisher_id, name, key_hash, permissions, rate_limit_per_s)
         values ($1, 'slow', sha256('slow-key'), '{ads/offers}', 2)`,
@@ -322,7 +322,7 @@ describe('keys', () => {
   });
 });
 
-describe('invalid input is rejected with its code, without a session', () => {
+describe('invalid input is rejected with its error code and creates no session', () => {
   const cases: [string, unknown, Options, number, string][] = [
     ['malformed JSON', '{"placement": ', {}, 400, 'malformed_json'],
     ['no body', '', {}, 400, 'missing_placement'],
@@ -413,7 +413,7 @@ describe('accepted input', () => {
     expect(answer.status, JSON.stringify(answer.body)).toBe(200);
   });
 
-  test('old names of the fingerprint identify the same user as the new one', async () => {
+  test('deprecated fingerprint names identify the same user as the new one', async () => {
     const sessions = [];
     for (const name of ['ad_fp', 'adpx_fp', 'fingerprint', 'pub_user_id'])
       sessions.push((await fetchOffers({ [name]: 'same-user' })).session_id);
@@ -429,7 +429,7 @@ describe('accepted input', () => {
   });
 });
 
-test('fields that are null count as absent, also on the offerwall', async () => {
+test('fields that are null count as absent, including on the offerwall', async () => {
   const unknown = {
     ua: null,
     ip: null,
@@ -452,7 +452,7 @@ test('fields that are null count as absent, also on the offerwall', async () => 
 });
 
 describe('placements', () => {
-  test('are normalised and created on first use', async () => {
+  test('are normalised, and created on first use', async () => {
     await fetchOffers({ placement: ' Order  Review_Page ' });
     const { rows } = await t.pool.query("select auto_created from placements where name = 'order-review-page'");
     expect(rows).toEqual([{ auto_created: true }]);
@@ -463,7 +463,7 @@ describe('placements', () => {
     expect((await t.pool.query("select 1 from placements where name = 'dev-only'")).rows).toEqual([]);
   });
 
-  test('beyond 200 are counted under other', async () => {
+  test('beyond 200 are counted as other', async () => {
     for (let first = 0; first < 230; first += 23)
       await Promise.all(Array.from({ length: 23 }, (_, i) => fetchOffers({ placement: `flood-${first + i}` })));
     const { rows } = await t.pool.query('select count(*)::int as count from placements where publisher_id = $1', [
@@ -476,7 +476,7 @@ describe('placements', () => {
 });
 
 describe('browsers', () => {
-  test('of any origin may call, without credentials', async () => {
+  test('of any origin may call without credentials', async () => {
     const preflight = await t.app.inject({
       method: 'OPTIONS',
       url: '/native/v4/offers.json',

@@ -72,7 +72,7 @@ beforeEach(() =>
   }),
 );
 
-describe('an offer in languages', () => {
+describe('an offer in several languages', () => {
   test.each([
     [{}, {}, 'en', 'Free coffee', 'Yes please'],
     [{ language: 'de' }, {}, 'de', 'Gratis Kaffee', 'Ja, gern'],
@@ -85,16 +85,16 @@ describe('an offer in languages', () => {
     [{ language: 'de' }, { 'accept-language': 'pt' }, 'de', 'Gratis Kaffee', 'Ja, gern'],
     [{}, { 'accept-language': '*' }, 'en', 'Free coffee', 'Yes please'],
     [{}, { 'accept-language': `${'x'.repeat(300)};;;,\u00ff` }, 'en', 'Free coffee', 'Yes please'],
-  ] as const)('to %j with %j is in %s', async (body, headers, language, title, yes) => {
+  ] as const)('for the body %j and headers %j is in %s', async (body, headers, language, title, yes) => {
     expect(await shownOffer(body, headers)).toMatchObject({ language, title, cta_yes: yes, cta_no: 'No thanks' });
   });
 
-  test('fills the macros of each language', async () => {
+  test('fills macros in each language', async () => {
     expect(await shownOffer({ language: 'de', name: 'Ada' })).toMatchObject({ description: 'Eine Tasse, Ada.' });
     expect(await shownOffer({ language: 'de' })).toMatchObject({ description: 'Eine Tasse, du.' });
   });
 
-  test("uses the publisher's language if none is requested, including its own texts", async () => {
+  test("uses the publisher's language and its texts if none is requested", async () => {
     const setLanguage = (language: string) => manage('PATCH', `publishers/${t.publisher.id}`, { language });
     expect((await setLanguage('de-de')).body.data.language).toBe('de-DE');
     try {
@@ -108,7 +108,7 @@ describe('an offer in languages', () => {
     expect(await shownOffer()).toMatchObject({ language: 'en', title: 'Free coffee' });
   });
 
-  test('shows the pictures for its reader, and no others', async () => {
+  test('shows only images in the requested language', async () => {
     const added = [];
     for (const language of [null, 'de', 'fr'])
       added.push(
@@ -139,7 +139,7 @@ describe('an offer in languages', () => {
 });
 
 describe('the unit', () => {
-  test("has its texts in the reader's language, and states the language", async () => {
+  test("has its texts in the reader's language and states the language", async () => {
     const words = languages.de.texts.endUser.unit;
     const { language, settings, styles } = await fetchData({ language: 'de-CH' });
     expect({ language, settings, styles }).toMatchObject({
@@ -151,7 +151,7 @@ describe('the unit', () => {
     expect(await fetchData()).toMatchObject({ language: 'en', settings: languages.en.texts.endUser.unit.settings });
   });
 
-  test('keeps texts that its theme overrides', async () => {
+  test('keeps texts that the theme overrides', async () => {
     const { rows } = await t.pool.query<{ id: number; settings: Body }>(
       'select id, settings from themes where publisher_id = $1 and is_default',
       [t.publisher.id],
@@ -167,8 +167,8 @@ describe('the unit', () => {
   });
 });
 
-describe('data that follows from a fetch', () => {
-  test('is sent by the webhook in the language shown', async () => {
+describe('data derived from a fetch', () => {
+  test('is sent by webhook in the language shown', async () => {
     const usp = uspCalls(t);
     const { id, offers } = await usp.fetch({ language: 'pt-BR' });
     const campaignId = offers.find((offer) => offer.id === offerId)?.campaign_id as number;
@@ -198,7 +198,7 @@ describe('data that follows from a fetch', () => {
     expect(body).toContain('Gratis Kaffee');
   });
 
-  test('opens the offerwall in the language of the session, page by page', async () => {
+  test('opens the offerwall in the language of the session on every page', async () => {
     const wall = async (body: Body) => {
       const url = '/native/v4/offerwall.json?api_key=demo-key&limit=1';
       const answer = await t.app.inject({ method: 'POST', url, payload: { placement: 'checkout', ...body } });
@@ -220,7 +220,7 @@ describe('data that follows from a fetch', () => {
     expect(body).toContain('<html lang="ar" dir="rtl">');
   });
 
-  test('is explained with the language', async () => {
+  test('is explained with the language of the session', async () => {
     const url = '/manage/v1/explain?api_key=demo-key';
     const payload = { placement: 'checkout', language: 'de' };
     const answer = await t.app.inject({ method: 'POST', url, payload });
@@ -233,7 +233,7 @@ describe('data that follows from a fetch', () => {
 });
 
 describe('targeting by language', () => {
-  test('covers the regions of a language, and is the same when the decision is made again', async () => {
+  test('covers the regions of a language and gives the same result when a decision is repeated', async () => {
     const { rows } = await t.pool.query<{ campaign_id: number }>('select campaign_id from offers where id = $1', [
       offerId,
     ]);
@@ -262,7 +262,7 @@ describe('targeting by language', () => {
   });
 });
 
-describe('bad input', () => {
+describe('invalid input', () => {
   test.each([
     [{ translations: { de: { title: 'x'.repeat(91) } } }, '/translations/de/title'],
     [{ translations: { de: { cta_yes: 'ü'.repeat(26) } } }, '/translations/de/cta_yes'],
@@ -272,20 +272,20 @@ describe('bad input', () => {
     [{ translations: { german_x: { title: 'x' } } }, '/translations/german_x'],
     [{ translations: { en: { title: 'x' } } }, '/translations/en'],
     [{ language: 'nonsense!' }, '/language'],
-  ] as const)('an offer with %j is refused by the name of the field', async (changes, path) => {
+  ] as const)('an offer with %j is rejected with the name of the field', async (changes, path) => {
     const { status, body } = await changeOffer(changes);
     expect(status).toBe(400);
     expect(body.error.details.map((detail: { path: string }) => detail.path)).toContain(path);
   });
 
-  test('harmful terms of a translation are sanitised, tags are canonical, empty texts are left out', async () => {
+  test('unsafe terms are sanitised, language tags are canonical, and empty texts are left out', async () => {
     const translations = { 'PT-br': { title: '', terms_and_conditions: '<p onclick="x()">A<script>b</script></p>' } };
     const { body } = await changeOffer({ translations });
     expect(body.data.translations).toEqual({ 'pt-BR': { terms_and_conditions: '<p>A</p>' } });
   });
 });
 
-test('a publisher’s blocked word is found in every language of an offer', async () => {
+test("a publisher's blocked word is found in every language of an offer", async () => {
   const path = `publishers/${t.publisher.id}/controls`;
   const put = (words: string[]) =>
     t.app.inject({

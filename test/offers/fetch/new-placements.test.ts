@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { maxPlacements } from '../../../src/catalog/names.ts';
 import { createTestApp } from '../../support/test-app.ts';
 
-test('300 concurrent fetches with new placements get a response, and use one connection while waiting', async () => {
+test('300 concurrent fetches with new placements succeed and use one connection while waiting', async () => {
   const t = await createTestApp();
   const [other, observer] = [0, 1].map(() => new pg.Client({ connectionString: t.databaseUrl })) as [
     pg.Client,

@@ -72,7 +72,7 @@ function isIdentifier(value: unknown): boolean {
   return (typeof value === 'number' && Math.abs(value) < 2 ** 53) || isTextUpTo(256)(value);
 }
 
-describe('a fetch is answered 200, with a notice, whatever the value of', () => {
+describe('a fetch succeeds and gets a notice for unexpected values of', () => {
   test.each(Object.keys(fields))('%s', async (name) => {
     const { good, alsoGood = () => false } = fields[name] as (typeof fields)[string];
     expect((await post({ placement: 'checkout', [name]: good })).status).toBe(200);
@@ -97,7 +97,7 @@ describe('a fetch is answered 200, with a notice, whatever the value of', () => 
     }
   });
 
-  test('placement, where the publisher has a default', async () => {
+  test('placement, if the publisher has a default placement', async () => {
     const { rows } = await t.pool.query("update publishers set default_placement = 'receipt' returning id");
     expect(rows.length).toBeGreaterThan(0);
     await t.deps.catalog.refresh();
@@ -111,7 +111,7 @@ describe('a fetch is answered 200, with a notice, whatever the value of', () => 
     await t.deps.catalog.refresh();
   });
 
-  test('the body as a whole, where the publisher has a default placement', async () => {
+  test('the whole body, if the publisher has a default placement', async () => {
     await t.pool.query("update publishers set default_placement = 'receipt'");
     await t.deps.catalog.refresh();
     for (const body of ['[]', '""', '5', 'true', '[{"placement":"p"}]']) {
@@ -123,7 +123,7 @@ describe('a fetch is answered 200, with a notice, whatever the value of', () => 
   });
 
   test.each(['country', 'pub_user_id', 'timeout_ms', 'campaignId', 'creative', 'loyaltyboost', 'accountId'])(
-    'the query parameter %s, where it is empty',
+    'the query parameter %s if it is empty',
     async (name) => {
       expect((await post({ placement: 'checkout' }, { query: `&${name}=` })).status).toBe(200);
       expect(await noted()).toEqual(name === 'accountId' ? [] : [`/querystring/${name}`]);
@@ -134,7 +134,7 @@ describe('a fetch is answered 200, with a notice, whatever the value of', () => 
     ['timeout_ms', ['0', '9', '5001', '1e3', 'NaN', '-5', '10.5', '10ms', '%00']],
     ['campaignId', ['undefined', 'null', 'NaN', '-1', '1.5', '%00', 'x'.repeat(500)]],
     ['country', ['null', 'Germany', '%C3%9F', '49']],
-  ])('the query parameter %s, where it is unreadable', async (name, values) => {
+  ])('the query parameter %s if it is invalid', async (name, values) => {
     for (const value of values) {
       const answer = await post({ placement: 'checkout' }, { query: `&${name}=${value}` });
       expect([value, answer.status]).toEqual([value, 200]);
@@ -143,7 +143,7 @@ describe('a fetch is answered 200, with a notice, whatever the value of', () => 
     }
   });
 
-  test('query parameters that are repeated', async () => {
+  test('repeated query parameters', async () => {
     for (const name of ['country', 'pub_user_id', 'timeout_ms']) {
       const answer = await post({ placement: 'checkout' }, { query: `&${name}=1&${name}=2` });
       expect([name, answer.status]).toEqual([name, 200]);
@@ -177,7 +177,7 @@ describe('a fetch is answered 200, with a notice, whatever the value of', () => 
   });
 });
 
-describe('only values listed in the contract reject a fetch', () => {
+describe('a fetch is rejected only for the values listed in the contract', () => {
   test.each([
     ['loyaltyboost=3', '&loyaltyboost=3', {}],
     ['loyaltyboost twice', '&loyaltyboost=1&loyaltyboost=1', {}],
@@ -194,7 +194,7 @@ describe('only values listed in the contract reject a fetch', () => {
   });
 });
 
-test('any.json, the offerwall and explanations read values in the same way', async () => {
+test('any.json, the offerwall and explanations parse values in the same way', async () => {
   const body = { placement: 'checkout', language: 'English', email_sha256: '', dev: 'maybe', timeout_ms: 'soon' };
   for (const path of ['/native/v4/any.json', '/native/v4/offerwall.json']) {
     expect([path, (await post(body, { path })).status]).toEqual([path, 200]);
@@ -208,7 +208,7 @@ test('any.json, the offerwall and explanations read values in the same way', asy
   expect(explained.statusCode, explained.body).toBe(200);
 });
 
-test('limit of the offerwall counts as absent if it is unreadable', async () => {
+test('the offerwall parameter limit counts as absent if it is invalid', async () => {
   for (const limit of [0, 101, 'many', '', null, [5]]) {
     const answer = await post({ placement: 'wall', limit }, { path: '/native/v4/offerwall.json' });
     expect([limit, answer.status]).toEqual([limit, 200]);
@@ -216,8 +216,8 @@ test('limit of the offerwall counts as absent if it is unreadable', async () => 
   }
 });
 
-describe('the SDK id is found as', () => {
-  test('query accountId, which published native SDKs send, before any other place but api_key', async () => {
+describe('the SDK id is read from', () => {
+  test('the query parameter accountId of native SDKs before any other source except api_key', async () => {
     const url = '/native/v4/offers.json';
     const call = (query: string, body: object = {}) =>
       t.app.inject({ method: 'POST', url: `${url}?${query}`, payload: { placement: 'checkout', ...body } });

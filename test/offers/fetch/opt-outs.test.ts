@@ -27,7 +27,7 @@ const decisionOf = async (id: string) =>
     identical: boolean;
   };
 
-test('of many concurrent users, each has one session, and opted-out campaigns are not shown', async () => {
+test('each of many concurrent users has one session and sees no opted-out campaigns', async () => {
   const users = Array.from({ length: 60 }, (_, index) => `user ${index}`);
   const refused = new Map<string, number>();
   for (const user of users.filter((_, index) => index % 3 === 0)) {

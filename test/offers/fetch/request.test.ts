@@ -21,7 +21,7 @@ function refusal(body: Record<string, unknown>, query: FetchOffersQuery = {}): A
   throw new Error('the request was accepted');
 }
 
-describe('the address of the end user', () => {
+describe("the end user's IP address", () => {
   test.each([
     ['is the one of the body', '203.0.113.9', '203.0.113.9'],
     ['may be of version 6', '2001:db8::1', '2001:db8::1'],
@@ -40,25 +40,25 @@ describe('the address of the end user', () => {
 });
 
 describe('the user agent', () => {
-  test('is the one of the body, else the header', () => {
+  test('is taken from the body, or else from the header', () => {
     expect(read({ ua: 'Body/2' }).userAgent).toBe('Body/2');
     expect(read({}).userAgent).toBe('Header/1.0');
     expect(read({ ua: '' }).userAgent).toBe('Header/1.0');
   });
 });
 
-describe('old names', () => {
+describe('deprecated names', () => {
   test.each([
     ['adpx_fp', 'adFp'],
     ['fingerprint', 'adFp'],
     ['user_agent', 'userAgent'],
-  ] as const)('%s means the same as the new one', (name, field) => {
+  ] as const)('%s means the same as the new name', (name, field) => {
     const request = read({ [name]: 'value-1' });
     expect(request[field]).toBe('value-1');
     expect(request.custom.size).toBe(0);
   });
 
-  test('theme_id means themeId, as number or text', () => {
+  test('theme_id means themeId, as a number or text', () => {
     expect(read({ theme_id: 5 }).themeId).toBe('5');
     expect(read({ theme_id: 'Dark Mode' }).themeId).toBe('Dark Mode');
     expect(read({ themeId: '7', theme_id: 5 }).themeId).toBe('7');
@@ -70,7 +70,7 @@ describe('old names', () => {
     expect([request.adFp, request.userAgent]).toEqual(['new', 'New/1']);
   });
 
-  test('never become custom attributes, and the given body is not changed', () => {
+  test('never become custom attributes, and the request body is not modified', () => {
     const body = {
       placement: 'p',
       adpx_fp: 'a',
@@ -102,21 +102,21 @@ describe('dev', () => {
 });
 
 describe('filters', () => {
-  test('loyaltyboost is none, also or only', () => {
+  test('loyaltyboost has the values none, also and only', () => {
     expect(read({}).loyalty).toBe('none');
     expect(read({}, { loyaltyboost: '0' }).loyalty).toBe('none');
     expect(read({}, { loyaltyboost: '1' }).loyalty).toBe('also');
     expect(read({}, { loyaltyboost: '2' }).loyalty).toBe('only');
   });
 
-  test('creative is read from the body where the query has none', () => {
+  test('creative is read from the body if the query has none', () => {
     for (const creative of ['1', 1, true]) expect(read({ creative }).onlyWithCreative).toBe(true);
     expect(read({ creative: '1' }, { creative: '0' }).onlyWithCreative).toBe(false);
     expect(read({}, { creative: '1' }).onlyWithCreative).toBe(true);
     expect(read({}).onlyWithCreative).toBe(false);
   });
 
-  test('country is upper case, the body before the query, null when in neither', () => {
+  test('country is upper case, from the body or else the query, and null if absent from both', () => {
     expect(read({ country: 'de' }).country).toBe('DE');
     expect(read({ country: 'De' }, { country: 'US' }).country).toBe('DE');
     expect(read({ country: '' }, { country: 'us' }).country).toBe('US');
@@ -141,14 +141,14 @@ describe('filters', () => {
     [['DE'], null],
     [{ code: 'DE' }, null],
     [true, null],
-  ])('country %j is %j, and what is ignored is noted', (country, expected) => {
+  ])('country %j is %j, and an ignored value is noted', (country, expected) => {
     const noted: string[] = [];
     const body = { placement: 'p', country } as FetchOffersBody;
     expect(readFetchOffers({}, body, client, (path) => noted.push(path)).country).toBe(expected);
     expect(noted).toEqual(expected === null ? ['/country'] : []);
   });
 
-  test('an unknown country in the body does not override that of the query', () => {
+  test('an unknown country in the body does not override the one in the query', () => {
     expect(read({ country: 'nowhere' }, { country: 'fra' }).country).toBe('FR');
   });
 
@@ -165,13 +165,13 @@ describe('filters', () => {
     expect(noted).toEqual(['/themeId']);
   });
 
-  test('pub_user_id is read from body, then query; empty counts as absent', () => {
+  test('pub_user_id is read from the body, or else the query, and empty counts as absent', () => {
     expect(read({ pub_user_id: 'b' }, { pub_user_id: 'q' }).pubUserId).toBe('b');
     expect(read({ pub_user_id: '' }, { pub_user_id: 'q' }).pubUserId).toBe('q');
     expect(read({ pub_user_id: ' ' }).pubUserId).toBeNull();
   });
 
-  test('campaignId is a number, and other text counts as absent', () => {
+  test('campaignId is a number, and any other text counts as absent', () => {
     expect(read({}, { campaignId: ' 42 ' }).campaignId).toBe(42);
     expect(read({}, { campaignId: '9'.repeat(400) }).campaignId).toBe(Number.MAX_SAFE_INTEGER);
     for (const campaignId of ['undefined', 'NaN', '-1', '1.5', '0x10']) {
@@ -181,7 +181,7 @@ describe('filters', () => {
   });
 });
 
-describe('personal data as pub_user_id is rejected', () => {
+describe('personal data in pub_user_id is rejected', () => {
   test.each([
     'ann@example.com',
     'Ann.Lee+shop@mail.example.co.uk',
@@ -226,12 +226,12 @@ describe('a pub_user_id without personal data is accepted', () => {
 });
 
 describe('the placement', () => {
-  test('is normalised: lower case, blanks and underscores to hyphens, none around', () => {
+  test('is normalised to lower case with hyphens, without leading or trailing spaces', () => {
     expect(read({ placement: '  Order  Review_Page\t' }).placement).toBe('order-review-page');
     expect(read({ placement: 'ÄPFEL' }).placement).toBe('äpfel');
   });
 
-  test('stays as it is once normalised', () => {
+  test('does not change once it is normalised', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(0xffff)), (units) => {
         const once = normaliseName(String.fromCharCode(...units));
@@ -241,7 +241,7 @@ describe('the placement', () => {
     );
   });
 
-  test('has at most 128 characters, also after letters that become two in lower case', () => {
+  test('has at most 128 characters, including letters that become two in lower case', () => {
     expect(read({ placement: 'x'.repeat(128) }).placement).toHaveLength(128);
     expect(read({ placement: '𝒳'.repeat(128) }).placement).toBe('𝒳'.repeat(128));
     expect(refusal({ placement: 'İ'.repeat(128) })).toMatchObject({
@@ -252,19 +252,22 @@ describe('the placement', () => {
     expect(readFetchOffers({}, body, client, undefined, 'receipt').placement).toBe('receipt');
   });
 
-  test('has no character that the database treats as a blank', () => {
+  test('has no character that the database treats as whitespace', () => {
     expect(normaliseName('a\u0085b\u00a0c\u2028d\ufeffe\u3000f')).toBe('a-b-c-d-e-f');
   });
 
-  test.each([undefined, '', ' ', '\t\n'])('%j is missing: the default is used, else it is refused', (placement) => {
-    expect(refusal({ placement })).toMatchObject({ code: 'missing_placement', status: 400 });
-    const body = { placement } as FetchOffersBody;
-    expect(readFetchOffers({}, body, client, undefined, 'receipt').placement).toBe('receipt');
-  });
+  test.each([undefined, '', ' ', '\t\n'])(
+    'is missing if it is %j, so the default is used or the request is rejected',
+    (placement) => {
+      expect(refusal({ placement })).toMatchObject({ code: 'missing_placement', status: 400 });
+      const body = { placement } as FetchOffersBody;
+      expect(readFetchOffers({}, body, client, undefined, 'receipt').placement).toBe('receipt');
+    },
+  );
 });
 
 describe('custom keys', () => {
-  test('keep text, and make text of numbers, booleans, lists and objects', () => {
+  test('keep text values, and convert numbers, booleans, lists and objects to text', () => {
     const { custom } = read({ a: 'x', b: 1.5, c: false, d: [1, 'two'], e: { f: null }, g: null, h: '' });
     expect(Object.fromEntries(custom)).toEqual({
       a: 'x',
@@ -276,7 +279,7 @@ describe('custom keys', () => {
     });
   });
 
-  test('are at most 50: those beyond are dropped and noted', () => {
+  test('are limited to 50, and any beyond are dropped and noted', () => {
     const noted: string[] = [];
     const body = { placement: 'p', ...Object.fromEntries(Array.from({ length: 52 }, (_, at) => [`k${at}`, '1'])) };
     const { custom } = readFetchOffers({}, body, client, (path) => noted.push(path));
@@ -284,7 +287,7 @@ describe('custom keys', () => {
     expect(noted).toEqual(['/k50', '/k51']);
   });
 
-  test('beyond 512 characters, as text or as JSON, are dropped and noted', () => {
+  test('over 512 characters, as text or JSON, are dropped and noted', () => {
     const noted: string[] = [];
     const body = {
       placement: 'p',
@@ -298,7 +301,7 @@ describe('custom keys', () => {
     expect(noted).toEqual(['/text', '/list', '/object']);
   });
 
-  test('have names of 1 to 64 and texts of up to 512 characters', () => {
+  test('have names of 1 to 64 characters and values of up to 512 characters', () => {
     expect(read({ ['n'.repeat(64)]: 'v'.repeat(512) }).custom.size).toBe(1);
   });
 
@@ -310,7 +313,7 @@ describe('custom keys', () => {
     expect(noted).toEqual([`/${name.slice(0, 64)}`]);
   });
 
-  test('may not be named like the members of every object', () => {
+  test('may not have the names of built-in object properties', () => {
     for (const name of ['__proto__', 'constructor', 'prototype']) {
       const body = JSON.parse(`{"${name}":{"polluted":true}}`);
       const withPlacement = Object.defineProperty(body, 'placement', { value: 'p', enumerable: true });
@@ -319,7 +322,7 @@ describe('custom keys', () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
 
-  test('fail with a documented error code only, and contain only text that can be stored', () => {
+  test('fail only with a documented error code, and contain only storable text', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ maxLength: 70 }), fc.jsonValue(), { maxKeys: 60 }), (own) => {
         // Known fields have their own types, which the route schema has already checked.
@@ -352,7 +355,7 @@ describe('custom keys', () => {
   });
 });
 
-test('lone surrogates are replaced, so that every text can be stored', () => {
+test('replace lone surrogates so that all text can be stored', () => {
   const request = read({
     pub_user_id: 'a\ud800',
     ad_fp: '\udfff',

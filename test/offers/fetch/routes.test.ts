@@ -54,7 +54,7 @@ const sessions = async (): Promise<Record<string, unknown>[]> =>
 
 const body = { placement: 'Check out', ad_fp: 'f-1', pub_user_id: 'u-1', first_name: 'Zoë "<b>" 🎁' };
 
-describe('is answered with 200', () => {
+describe('a fetch succeeds with 200 for', () => {
   const cases: Record<string, () => Sent> = {
     'a body in chunks': () => ({ headers: { 'transfer-encoding': 'chunked' }, body }),
     'a body of bytes that are no UTF-8': () => ({
@@ -78,7 +78,7 @@ describe('is answered with 200', () => {
   });
 });
 
-describe('is rejected without a session', () => {
+describe('a fetch is rejected without a session for', () => {
   const cases: [string, number, () => Sent][] = [
     ['two keys', 401, () => ({ query: `${defaultQuery()}&api_key=unknown`, body })],
     ['a key that is a number', 401, () => ({ query: '', body: { ...body, key: 7 } })],
@@ -92,7 +92,7 @@ describe('is rejected without a session', () => {
   });
 });
 
-test('the address of the end user is taken from the trusted proxy', async () => {
+test("takes the end user's IP address from the trusted proxy", async () => {
   await fetchOver({ body: { ...body, ip: 'auto' }, headers: { 'x-forwarded-for': '1.1.1.1, 8.8.8.8' } });
   expect(await sessions()).toMatchObject([{ country: 'US' }]);
 });
@@ -128,7 +128,7 @@ const wire = (sent: Sent, last: boolean): Buffer => {
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), bytes]);
 };
 
-test('a body that arrives byte by byte, split within characters, is read completely', async () => {
+test('reads the complete body even if it arrives byte by byte and splits characters', async () => {
   const bytes = wire({ body }, true);
   const cut = bytes.indexOf('first_name');
   const pieces = [bytes.subarray(0, cut), ...Array.from(bytes.subarray(cut), (byte) => Buffer.from([byte]))];
@@ -136,7 +136,7 @@ test('a body that arrives byte by byte, split within characters, is read complet
   expect(await sessions()).toMatchObject([{ custom: { first_name: body.first_name } }]);
 });
 
-test('pipelined requests are answered in order, valid and invalid ones', async () => {
+test('answers valid and invalid pipelined requests in order', async () => {
   const sent: Sent[] = [
     { body },
     { body: {} },
@@ -155,7 +155,7 @@ test('pipelined requests are answered in order, valid and invalid ones', async (
   expect(await sessions()).toHaveLength(3);
 });
 
-test('a client that disconnects within its body creates no session', async () => {
+test('creates no session for a client that disconnects in the middle of its body', async () => {
   const bytes = wire({ body }, true);
   const { port } = t.app.server.address() as AddressInfo;
   await new Promise<void>((resolve) => {
@@ -167,7 +167,7 @@ test('a client that disconnects within its body creates no session', async () =>
   expect(await sessions()).toHaveLength(1);
 });
 
-test('a request counts once against the limit of its key', async () => {
+test("counts a request once against its key's rate limit", async () => {
   await t.pool.query('update api_keys set rate_limit_per_s = 2');
   const nowMs = Date.now();
   const limited = await createTestApp({ databaseUrl: t.databaseUrl, now: () => nowMs });
@@ -198,7 +198,7 @@ async function withoutStore(databaseUrl: string, use: (cut: TestApp) => Promise<
   }
 }
 
-test('a fetch without a database gets 503 with retry-after, and no session is written', async () => {
+test('a fetch without a database gets 503 with retry-after and writes no session', async () => {
   await withoutStore(t.databaseUrl, async (cut) => {
     const answer = await fetchOver({ body }, cut.app);
     expect(answer.status).toBe(503);
@@ -209,7 +209,7 @@ test('a fetch without a database gets 503 with retry-after, and no session is wr
   });
 });
 
-test('a fetch whose session cannot be written gets 500 after one attempt', async () => {
+test('a fetch gets 500 after one attempt if its session cannot be written', async () => {
   await t.pool.query('create sequence attempts');
   await t.pool.query(
     "alter table sessions add constraint refused check (placement <> 'refused' or nextval('attempts') < 0)",
@@ -226,7 +226,7 @@ test('a fetch whose session cannot be written gets 500 after one attempt', async
   expect(await sessions()).toEqual([]);
 });
 
-test('a fetch in progress when the process stops is answered, and its connection is closed', async () => {
+test('completes a fetch in progress at shutdown, then closes its connection', async () => {
   const stopping = await createTestApp({ databaseUrl: t.databaseUrl });
   await stopping.app.listen({ port: 0, host: '127.0.0.1' });
   const lock = await holdTable(t.pool, 'sessions');

@@ -59,7 +59,7 @@ async function withRules<Result>(rules: object, work: () => Promise<Result>): Pr
 }
 
 describe('a call with several placements', () => {
-  test('gets a session for each, in order, with the given names', async () => {
+  test('gets a session for each, in order and with the requested names', async () => {
     const { status, body } = await post({ placements: placementsNamed('Two', 'one', 'three_'), pub_user_id: 'u-1' });
     expect(status).toBe(200);
     const errors = [...Value.Errors(fetchPlacementsAnswer, offerSchemas, body)];
@@ -80,7 +80,7 @@ describe('a call with several placements', () => {
     );
   });
 
-  test('has no campaign and no exclusion group twice, and the first placements are filled first', async () => {
+  test('repeats no campaign or exclusion group, and fills the first placements first', async () => {
     const placed = await fetchAt(ten);
     const campaigns = campaignsOf(placed);
     expect(new Set(campaigns).size).toBe(campaigns.length);
@@ -91,7 +91,7 @@ describe('a call with several placements', () => {
     });
   });
 
-  test('shows at each placement as many offers as `count` and the setting of the placement allow', async () => {
+  test('shows as many offers per placement as `count` and the placement settings allow', async () => {
     await t.pool.query("update placements set offers_per_response = 2 where name = 'two'");
     await t.pool.query("update placements set unit_enabled = false where name = 'three'");
     await t.deps.catalog.refresh();
@@ -106,7 +106,7 @@ describe('a call with several placements', () => {
     await t.deps.catalog.refresh();
   });
 
-  test('accepts a theme for each placement; that of another publisher is ignored', async () => {
+  test('accepts a theme for each placement, but ignores those of other publishers', async () => {
     const theme = async (publisherId: number, key: string): Promise<number> =>
       (
         await t.pool.query<{ id: number }>(
@@ -131,7 +131,7 @@ describe('a call with several placements', () => {
     expect((await fetchAt(inherited, { theme_id: 'dark' })).map(({ count }) => count)).toEqual([0, 0, 0]);
   });
 
-  test('can be explained: each session can be decided again identically', async () => {
+  test('can be explained, and each session can be decided again identically', async () => {
     await withRules({ exclusion_groups: ['all'], targeting: { countries: { include: ['US'] } } }, async () => {
       const placed = await fetchAt([{ name: 'one' }, { name: 'two', count: 2 }], { country: 'US', ad_fp: 'explained' });
       expect(placed.map(({ count }) => count)).toEqual([1, 0]);
@@ -145,7 +145,7 @@ describe('a call with several placements', () => {
     expect(new Set(campaignsOf(page)).size).toBe(6);
   });
 
-  test('shows a declined campaign at no placement', async () => {
+  test('shows a declined campaign in no placement', async () => {
     const first = await fetchAt(placementsNamed('one', 'two'), { ad_fp: 'declines' });
     const declined = first.map(({ offers }) => offers[0] as ShownOffer);
     for (const { beacons } of declined)
@@ -158,7 +158,7 @@ describe('a call with several placements', () => {
   });
 
   test.each(['campaign', 'advertiser'] as const)(
-    'holds a frequency cap of a user by %s over the whole call, and over parallel ones',
+    "applies a user's frequency cap by %s across the whole call and across parallel calls",
     async (scope) => {
       const frequency_caps = [{ scope, event: 'impression', limit: 2, window_minutes: null }];
       await withRules({ frequency_caps }, async () => {
@@ -179,7 +179,7 @@ describe('a call with several placements', () => {
     },
   );
 
-  test('applies total caps over concurrent calls', async () => {
+  test('applies total caps across concurrent calls', async () => {
     const total_caps = [{ metric: 'impressions', per: 'lifetime', limit: 3 }];
     await withRules({ total_caps }, async () => {
       const calls = await Promise.all(Array.from({ length: 8 }, () => fetchAt(ten)));
@@ -190,7 +190,7 @@ describe('a call with several placements', () => {
     });
   });
 
-  test('gets an empty response at all placements at its deadline', async () => {
+  test('gets an empty response for all placements at its deadline', async () => {
     const client = await t.pool.connect();
     await client.query('begin; lock table sessions in access exclusive mode');
     const placed = await fetchAt(placementsNamed('one', 'two'), { timeout_ms: 30 }).finally(async () => {
@@ -249,7 +249,7 @@ test.each([
   ['a count as text', [{ name: 'one', count: '3' }], ['one'], null],
   ['an empty count', [{ name: 'one', count: '' }], ['one'], '/placements/0/count'],
   ['an unknown field', [{ name: 'one', themeid: 3 }], ['one'], '/placements/0'],
-])('%s in `placements` refuses no fetch, and the field is noted', async (_what, placements, names, path) => {
+])('%s in `placements` does not fail the fetch, and the field is noted', async (_what, placements, names, path) => {
   await t.pool.query('truncate request_notices');
   const { status, body } = await post({ placement: 'checkout', placements });
   expect(status, JSON.stringify(body)).toBe(200);

@@ -65,7 +65,7 @@ async function readAll(query: string, body: object = {}): Promise<WallOffer[]> {
 }
 
 describe('the offerwall', () => {
-  test('shows every offer once, whatever the page size', async () => {
+  test('shows every offer once for any page size', async () => {
     const inOne = await browse('&limit=100', { ad_fp: 'reader1' });
     expect(inOne).toMatchObject({ count: inOne.offers.length, total: inOne.offers.length, next_cursor: null });
     expect(inOne.offers.length).toBeGreaterThan(3);
@@ -75,7 +75,7 @@ describe('the offerwall', () => {
     }
   });
 
-  test('is one session, however many pages are read', async () => {
+  test('creates one session, however many pages are read', async () => {
     const first = await browse('&limit=2');
     const second = await browse(`&limit=2&cursor=${first.next_cursor}`);
     expect(second.session_id).toBe(first.session_id);
@@ -84,7 +84,7 @@ describe('the offerwall', () => {
     expect(rows[0].offer_ids.slice(0, 4)).toEqual(idsOf([...first.offers, ...second.offers]));
   });
 
-  test('has User Selected Perks off, even if they are on in units for the same user', async () => {
+  test('disables User Selected Perks, even if units have them enabled for the same user', async () => {
     const response = await post(`/native/v4/offerwall.json?api_key=${testApp.publisher.key}`, {
       placement: 'wall',
       pub_user_id: 'ticker',
@@ -96,7 +96,7 @@ describe('the offerwall', () => {
     expect([session.statusCode, session.json().error.code]).toEqual([403, 'usp_not_enabled']);
   });
 
-  test('responds in the same way under its old name, and accepts limit and cursor in the body', async () => {
+  test('responds in the same way under its deprecated name, and accepts limit and cursor in the body', async () => {
     const response = await post(`/native/v4/perkswall.json?api_key=${testApp.publisher.sdkId}`, {
       placement: 'wall',
       limit: 2,
@@ -114,7 +114,7 @@ describe('the offerwall', () => {
     expect(rows[0].custom).toBeNull();
   });
 
-  test('leaves out offers that are not for the offerwall, and those paused while it is read', async () => {
+  test('leaves out offers that are excluded from the offerwall or paused while it is read', async () => {
     const hidden = (await browse('&limit=100')).offers[3]?.id;
     await testApp.pool.query('update offers set offerwall_enabled = false where id = $1', [hidden]);
     await testApp.deps.catalog.refresh();
@@ -168,7 +168,7 @@ describe('the offerwall', () => {
     ).not.toContain(refused.campaign_id);
   });
 
-  test('keeps a cap of one impression when a user opens many walls at once', async () => {
+  test('applies an impression cap when a user opens many offerwalls concurrently', async () => {
     const capped = (await browse('&limit=1')).offers[0]?.campaign_id;
     const cap = { scope: 'campaign', event: 'impression', limit: 1, window_minutes: null };
     await testApp.pool.query('update campaigns set rules = $2 where id = $1', [capped, { frequency_caps: [cap] }]);
@@ -191,12 +191,12 @@ describe('the offerwall', () => {
     ['&q=%00', { placement: 'x' }, 'invalid_request'],
     ['&cursor=nonsense', { placement: 'x' }, 'invalid_cursor'],
     ['', { placement: 'x', cursor: 'nonsense' }, 'invalid_cursor'],
-  ])('refuses %s %o', async (query, body, code) => {
+  ])('rejects %s %o', async (query, body, code) => {
     const response = await post(`/native/v4/offerwall.json?api_key=${testApp.publisher.key}${query}`, body);
     expect([response.statusCode, response.json().error.code]).toEqual([400, code]);
   });
 
-  test('a cursor is valid for its publisher, unchanged, for a day', async () => {
+  test('accepts a cursor only for its publisher, unaltered and within a day', async () => {
     const cursor = (await browse('&limit=1')).next_cursor as string;
     await testApp.pool.query(
       "insert into publishers (name, sdk_id, offerwall_enabled) values ('Other', '00000000000000ff', true)",
@@ -227,7 +227,7 @@ describe('the link of an offer', () => {
     return { ...(offers[1] as WallOffer), sessionId };
   };
 
-  test('opens a wall of the same user with that offer first', async () => {
+  test('opens an offerwall for the same user with that offer first', async () => {
     const linkedOffer = await linkOf({ pub_user_id: 'u-77', campaign_source: 'mail' });
     const page = await browseByLink(linkedOffer.offerwall_url, '&limit=100');
     expect(page.offers[0]?.id).toBe(linkedOffer.id);
@@ -278,7 +278,7 @@ describe('the link of an offer', () => {
     expect(rows).toEqual([{ dev: true }]);
   });
 
-  test('with Sec-GPC opens a wall without a user', async () => {
+  test('with Sec-GPC opens an offerwall without a user', async () => {
     const linkedOffer = await linkOf({ pub_user_id: 'u-78' });
     const response = await post(
       `/offerwall/offers.json?t=${tokenOf(linkedOffer.offerwall_url)}`,
@@ -291,7 +291,7 @@ describe('the link of an offer', () => {
     expect(rows).toEqual([{ user_key: null, pub_user_id: null }]);
   });
 
-  test('is rejected if it is changed, foreign or without a session', async () => {
+  test('is rejected if it is altered, belongs to another publisher or has no session', async () => {
     const linkedOffer = await linkOf();
     const token = tokenOf(linkedOffer.offerwall_url);
     const bad = [
@@ -312,7 +312,7 @@ describe('the page', () => {
   const open = (query: string, accept = 'text/html') =>
     testApp.app.inject({ url: `/offerwall?${query}`, headers: { accept, 'user-agent': browser } });
 
-  test("cannot be framed with a signed link, and without one only by the publisher's hosts, if listed", async () => {
+  test("cannot be framed with a signed link, and otherwise only by the publisher's listed hosts", async () => {
     const { offers } = await fetchOffers(testApp);
     const signed = await open(new URL((offers[0] as WallOffer).offerwall_url).search.slice(1));
     expect(signed.statusCode).toBe(200);
@@ -334,14 +334,14 @@ describe('the page', () => {
     expect(headers['content-security-policy']).not.toContain('unsafe');
   });
 
-  test('makes no decision and stores no session by itself', async () => {
+  test('makes no decision and creates no session by itself', async () => {
     const { rows: before } = await testApp.pool.query('select count(*) from sessions');
     await open(`sdk_id=${testApp.publisher.sdkId}`);
     expect((await testApp.pool.query('select count(*) from sessions')).rows).toEqual(before);
   });
 
   test.each(['', 't=nonsense', 'sdk_id=ffffffffffffffff', 't=a&t=b'])(
-    'says that a bad link does not work: %s',
+    'reports a link that does not work: %s',
     async (query) => {
       const page = await open(query);
       expect(page.statusCode).toBe(400);
@@ -351,7 +351,7 @@ describe('the page', () => {
     },
   );
 
-  test('loads an immutable script', async () => {
+  test('loads a script with immutable caching', async () => {
     const path = /src="(\/sdk\/offerwall\.[0-9a-f]{12}\.js)"/.exec(
       (await open(`sdk_id=${testApp.publisher.sdkId}`)).body,
     )?.[1] as string;

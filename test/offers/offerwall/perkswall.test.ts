@@ -33,7 +33,7 @@ describe('POST /native/v2/perkswall.json', () => {
 describe('the page /offerwall/v2/', () => {
   const accountId = () => t.publisher.sdkId;
 
-  test('is served with and without the slash, and opens no session by itself', async () => {
+  test('is served with and without a trailing slash, and creates no session by itself', async () => {
     for (const url of [`/offerwall/v2?accountId=${accountId()}`, `/offerwall/v2/?accountId=${accountId()}`]) {
       const answer = await t.app.inject({ url });
       expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
@@ -44,7 +44,7 @@ describe('the page /offerwall/v2/', () => {
     expect(await sessionCount()).toBe(0);
   });
 
-  test('never repeats text of its URL', async () => {
+  test('never repeats text from its URL', async () => {
     const hostile = '"></script><script>alert(1)</script>';
     const { body } = await page({
       accountId: accountId(),
@@ -58,16 +58,16 @@ describe('the page /offerwall/v2/', () => {
     expect(body).toBe((await page({ accountId: accountId() })).body);
   });
 
-  test.each(['', 'ffffffffffffffff', "' or 1=1", '__proto__'])('400: %j is no account', async (id) => {
+  test.each(['', 'ffffffffffffffff', "' or 1=1", '__proto__'])('400: %j is not an account', async (id) => {
     expect((await page({ accountId: id })).statusCode).toBe(400);
   });
 
-  test('400: an account given twice', async () => {
+  test('400: an account parameter is repeated', async () => {
     const { statusCode } = await t.app.inject(`/offerwall/v2/?accountId=${accountId()}&accountId=x`);
     expect(statusCode).toBe(400);
   });
 
-  test('may be framed by any page, until the publisher lists the hosts that may', async () => {
+  test('may be framed by any page until the publisher lists the allowed hosts', async () => {
     const policy = async () => String((await page({ accountId: accountId() })).headers['content-security-policy']);
     expect(await policy()).not.toContain('frame-ancestors');
     await t.pool.query("update publishers set frame_hosts = '{https://shop.example}' where id = $1", [t.publisher.id]);
@@ -75,7 +75,7 @@ describe('the page /offerwall/v2/', () => {
     expect(await policy()).toContain("frame-ancestors 'self' https://shop.example");
   });
 
-  test('403: if the publisher has no offerwall', async () => {
+  test('403: the publisher has no offerwall', async () => {
     await t.pool.query('update publishers set offerwall_enabled = false');
     await t.deps.catalog.refresh();
     for (const url of ['/offerwall/v2/', '/offerwall/v2/style.css'])
@@ -85,7 +85,7 @@ describe('the page /offerwall/v2/', () => {
   });
 });
 
-test('the style sheet for a container of a page styles the host in place of root and body', async () => {
+test('the style sheet of an embedded container applies root and body styles to the host element', async () => {
   const answer = await t.app.inject(`/offerwall/v2/style.css?accountId=${t.publisher.sdkId}&themeId=single-offer`);
   expect(answer.statusCode).toBe(200);
   expect(answer.headers).toMatchObject({

@@ -6,7 +6,7 @@ const offerOf = (id: number) =>
   ({ id, campaign: { category: 'food', advertiserName: 'A' }, copy: { title: `Offer ${id}` } }) as unknown as Offer;
 const filter = { text: '', category: null };
 
-test('a wall of a link ends with pages of any size, and has each offer once', () => {
+test('an offerwall opened by a link shows each offer once for any page size and then ends', () => {
   const wall: WallOffers = {
     offers: [1, 2, 3].map(offerOf),
     linked: { offer: offerOf(9), token: 'token' },

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('the page of a campaign shows spent, reserved and unbilled amounts, and the state of its plan', async () => {
+test('the campaign page shows spent, reserved and unbilled amounts and the state of its plan', async () => {
   await t.pool.query(
     "update campaigns set rules = $1, activated_at = '2026-11-01', payout_currency = 'EUR' where id = 2",
     [{ pacing: 'even', total_caps: [{ metric: 'budget', per: 'day', limit: 99 }] }],

@@ -51,7 +51,7 @@ async function ask(
   };
 }
 
-test('support can answer why user X did not get offer Y', async () => {
+test('support can find out why user X did not get offer Y', async () => {
   const { sessionId, offers } = await fetchOffers(t, { pub_user_id: 'mia', country: 'DE', plan: 'plus' });
   const [offer] = offers as [ShownOffer];
   await setRules(offer.campaign_id, {
@@ -108,7 +108,7 @@ test('support can answer why user X did not get offer Y', async () => {
   expect(await verdict.innerText()).toMatch(/^Shown at position \d/);
 });
 
-test('an invented visitor gets every reason at once, with the usage of real caps', async () => {
+test('a simulated visitor gets every exclusion reason in one answer, with the usage of real caps', async () => {
   await setRules(2, {
     targeting: { countries: { include: ['FR'] } },
     schedule: { end_at: '2026-01-01T00:00:00Z' },
@@ -138,7 +138,7 @@ test('an invented visitor gets every reason at once, with the usage of real caps
   ]);
 });
 
-test('an invented visitor is read as by a fetch: country codes of three letters, long ids and attributes', async () => {
+test('a simulated visitor is parsed like a fetch, including long values and three-letter countries', async () => {
   const offer = [...t.deps.catalog.current().offers.values()].find(({ campaign }) => campaign.id === 2);
   await setRules(2, {
     targeting: { countries: { include: ['DE'] } },
@@ -153,7 +153,7 @@ test('an invented visitor is read as by a fetch: country codes of three letters,
   expect((await ask({ user })).body.includes('No session of this user is known')).toBe(false);
 });
 
-test('a session of another publisher, or none, is not found; hostile text stays text', async () => {
+test('an unknown session or one of another publisher is not found, and hostile text is escaped', async () => {
   const other = await ask({ session: '01890000-0000-7000-8000-000000000000', offer: '1' });
   expect(other.body).toContain('There is no session with this ID.');
   expect((await ask({ session: 'x' })).body).toContain('There is no session with this ID.');

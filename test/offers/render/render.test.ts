@@ -22,7 +22,7 @@ const unread = 600;
 const sessionCount = async (): Promise<number> =>
   Number((await t.pool.query('select count(*) from sessions')).rows[0].count);
 
-test('a response that its client has not read yet is not overwritten by later ones', async () => {
+test('a response that its client has not yet read is not overwritten by later ones', async () => {
   const { port } = t.app.server.address() as AddressInfo;
   const slow = connect({ port, host: '127.0.0.1' }).pause();
   slow.write(request.repeat(unread));

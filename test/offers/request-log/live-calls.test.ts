@@ -46,12 +46,12 @@ const recorded = async () => {
 };
 const placement = 'checkout';
 
-test('nothing is recorded while nobody watches', async () => {
+test('records nothing while nobody watches', async () => {
   expect(await send({ placement })).toBe(200);
   expect(await recorded()).toEqual([]);
 });
 
-test('calls of a watched publisher, including rejected ones, are recorded and masked; others are not', async () => {
+test('records and masks the calls of a watched publisher, including rejected ones, and no others', async () => {
   await t.deps.requestLog.watch(t.publisher.id)();
   const attributes = { plan: 'plus', first_name: 'Adamina', pub_user_id: 'user-4711', contact: 'ada@example.com' };
   expect(await send({ placement, ...attributes, country: 'Germany', themeId: 'none' })).toBe(200);
@@ -95,7 +95,7 @@ test('calls of a watched publisher, including rejected ones, are recorded and ma
     expect(text).not.toContain(secret);
 });
 
-test('the response to a request with hundreds of hidden texts is hidden completely', () => {
+test('masks the response to a request with hundreds of masked texts completely', () => {
   const few = maskRequest({ mail: ['ada@shop.test'], note: `${'x '.repeat(200)} ada@shop.test` });
   expect(few.visible).toMatchObject({ mail: '•••', note: expect.stringMatching(/^x .*… \(414 characters\)$/) });
   expect(maskAnswer({ title: 'For ada@shop.test' }, few.hiddenTexts)).toEqual({ title: 'For •••' });
@@ -103,7 +103,7 @@ test('the response to a request with hundreds of hidden texts is hidden complete
   expect(maskAnswer({ title: 'For user 12999' }, many.hiddenTexts)).toBe('•••');
 });
 
-test('another process learns who is watched, and the calls of both are read in one list', async () => {
+test('tells other processes who is watched and merges the calls of all processes in one list', async () => {
   const elsewhere = createRequestLog({ ...t.deps, pool: t.pool, now: () => nowMs });
   expect(elsewhere.isWatched(t.publisher.id)).toBe(false);
   await elsewhere.write();
@@ -116,7 +116,7 @@ test('another process learns who is watched, and the calls of both are read in o
   expect((await recorded()).map((entry) => entry.call.path)).toContain('/elsewhere');
 });
 
-test('a flood of calls is limited, watching ends with the page, and calls are deleted after an hour', async () => {
+test('limits a flood of calls, stops with the page, and deletes calls after an hour', async () => {
   const before = (await recorded()).length;
   for (let call = 0; call < 40; call += 1) await send({});
   expect(await recorded()).toHaveLength(before + 25);
@@ -128,7 +128,7 @@ test('a flood of calls is limited, watching ends with the page, and calls are de
   expect((await t.pool.query('select from live_calls union all select from live_watches')).rowCount).toBe(0);
 });
 
-test('rejected calls are stored for an hour while no page is open, including management calls', async () => {
+test('stores rejected calls for an hour while no page is open, including management calls', async () => {
   await t.deps.requestLog.write();
   expect(t.deps.requestLog.isAnyWatched()).toBe(false);
   expect(await send({ placement })).toBe(200);
@@ -155,7 +155,7 @@ test('rejected calls are stored for an hour while no page is open, including man
   expect(await statuses(nowMs - minuteMs)).toHaveLength(5);
 });
 
-test('on the live page a perks call is a separate item, and the fetch keeps its request and response', async () => {
+test('lists a perks call separately, and keeps the request and response of the fetch', async () => {
   const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
   const items = watchCalls({ ...t.deps, pool: t.pool }, publisher);
   const itemTexts = async () => {
@@ -177,7 +177,7 @@ test('on the live page a perks call is a separate item, and the fetch keeps its 
   expect(markups.find((markup) => markup.includes('id="call-') && markup.includes(select))).toContain('POST');
 });
 
-test('the live page marks new placements, and its list of notices updates itself', async () => {
+test('marks new placements on the live page and updates its list of notices', async () => {
   const user = await signInAs(t, 'analyst');
   const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
   nowMs += 1;

@@ -34,7 +34,7 @@ async function written(): Promise<NoticeRow[]> {
 }
 
 describe('a notice tells the publisher', () => {
-  test('which values of a served request were ignored or dropped', async () => {
+  test('which values of a successful request were ignored or dropped', async () => {
     const many = Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`k${at}`, 1]));
     expect(await send({ country: 'Germany', theme_id: 'App Store', ...many })).toBe(200);
     expect(await send({ cart: ['x'.repeat(600)], country: 'Germany' }, { query: '&country=US' })).toBe(200);
@@ -72,7 +72,7 @@ describe('a notice tells the publisher', () => {
     expect((await written()).map(({ path }) => path)).toEqual(['/country', '/placement']);
   });
 
-  test('nothing for a valid request, or one with an unknown key', async () => {
+  test('nothing for a valid request or an unknown key', async () => {
     const theme = await t.pool.query<{ id: number }>("select id from themes where key = 'single-offer'");
     expect(await send({ country: 'deu', themeId: theme.rows[0]?.id, pub_user_id: 7, cart: [1, 2] })).toBe(200);
     expect(await send({ placement: '' }, { key: 'unknown' })).toBe(401);
@@ -80,8 +80,8 @@ describe('a notice tells the publisher', () => {
   });
 });
 
-describe('notices that anybody can cause', () => {
-  test('are limited between two writes, and only the newest 100 of a publisher are stored', async () => {
+describe('notices that any caller can trigger', () => {
+  test('are rate-limited between writes and limited to the newest 100 of a publisher', async () => {
     for (let call = 0; call < 10; call++) {
       nowMs += 1000;
       const wrong = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`bad ${call} ${at}`, 1]));
@@ -113,7 +113,7 @@ describe('notices that anybody can cause', () => {
   });
 });
 
-test('two processes that write the same notices at once add up', async () => {
+test('add up when two processes write the same notices concurrently', async () => {
   for (let round = 0; round < 3; round++) {
     await Promise.all(Array.from({ length: 8 }, () => send({ country: '?', theme_id: 'none' })));
     await Promise.all([t.deps.requestLog.write(), t.deps.requestLog.write()]);

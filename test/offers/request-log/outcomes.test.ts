@@ -27,7 +27,7 @@ const publisherId = input.publisher.id;
 
 const outcomesOf = (campaignId: number) => findOutcomes(t.pool, { publisherId, campaignId, sinceMs: noonMs - dayMs });
 
-test('a sample of decisions is explained in a limited share of the time, and represents all of them', async () => {
+test('a representative sample of decisions is explained within a limited share of the time', async () => {
   let readings = 0;
   // Each clock reading is one millisecond later than the previous one.
   const sampler = createOutcomeSampler({ now: () => noonMs, durationMs: () => ++readings });
@@ -62,7 +62,7 @@ test('a sample of decisions is explained in a limited share of the time, and rep
   expect(await outcomesOf(1)).toEqual([outcome]);
 });
 
-test("the campaign's page shows its outcomes in the decisions of the last day and week", async () => {
+test('the campaign page shows the outcomes of its decisions in the last day and week', async () => {
   const { offers } = await fetchOffers(t, { pub_user_id: 'u-1' });
   const campaignId = offers[0]?.campaign_id;
   const analyst = await signInAs(t, 'manager');

@@ -61,7 +61,7 @@ async function watched(before: number, streams: number): Promise<void> {
 }
 const written = () => t.deps.requestLog.write();
 
-test('shows calls as they arrive, masked, with rejected and ignored values; a filter selects some', async () => {
+test('shows calls as they arrive, masked and with rejected and ignored values, and applies filters', async () => {
   await addKey('tail', 'configurations');
   const before = opened;
   const all = tail('tail');
@@ -88,7 +88,7 @@ test('shows calls as they arrive, masked, with rejected and ignored values; a fi
   expect(atCheckout.out().trim().split('\n')).toHaveLength(1);
 });
 
-test('begins with the requested number of earlier calls, including rejected ones of the last hour', async () => {
+test('starts with the requested number of earlier calls, including those rejected in the last hour', async () => {
   await addKey('later', 'configurations');
   for (let call = 0; call < 3; call += 1) expect(await fetchOffers({})).toBe(400);
   await written();
@@ -98,7 +98,7 @@ test('begins with the requested number of earlier calls, including rejected ones
   for (const stream of [few, none]) stream.stop();
 });
 
-test('a perks call requests offers at no placement, not even at the default one', async () => {
+test('a perks call requests no offers at any placement, not even at the default one', async () => {
   await addKey('shopper', 'configurations');
   const user = { pub_user_id: 'shopper' };
   await t.pool.query(`update publishers set default_placement = 'checkout' where id = $1`, [t.publisher.id]);
@@ -125,7 +125,7 @@ test('a perks call requests offers at no placement, not even at the default one'
   for (const stream of [all, atCheckout]) stream.stop();
 });
 
-test('ends when its key is revoked, and gets no call after that', async () => {
+test('ends when its key is revoked, and gets no further calls', async () => {
   await addKey('leaver', 'configurations');
   const before = opened;
   const tailing = tail('leaver', '--last', '0');
@@ -142,7 +142,7 @@ test('ends when its key is revoked, and gets no call after that', async () => {
   expect(tailing.out()).not.toContain('after-the-end');
 });
 
-test('403: requires the permission; invalid options are named', async () => {
+test('403: requires the permission, and names invalid options', async () => {
   await addKey('reader', 'reports');
   const env = { PERKWIRE_URL: url, PERKWIRE_KEY: 'reader' };
   expect(await runCommand(['logs', 'tail'], env)).toMatchObject({

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('a call with an unknown key is stored without the key if there is a single publisher', async () => {
+test('a call with an unknown key is stored without the key if there is only one publisher', async () => {
   const recorded = async () => {
     await t.deps.requestLog.write();
     return readCalls(t.pool, t.publisher.id, { sinceMs: 0, except: [], limit: 9 });

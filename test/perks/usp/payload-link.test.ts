@@ -24,7 +24,7 @@ describe('a payload link', () => {
     expect(links.read(tokenOf(url), nowMs + hours72)).toBeNull();
   });
 
-  test('cannot be changed in any bit', () => {
+  test('is rejected if any bit is changed', () => {
     const token = tokenOf(links.url(newUuid7(nowMs), nowMs));
     fc.assert(
       fc.property(fc.nat(38), fc.integer({ min: 1, max: 255 }), (at, flip) => {
@@ -50,7 +50,7 @@ describe('a payload link', () => {
       ).toBeNull();
   });
 
-  test('still works after the keys have been rotated', () => {
+  test('still works after the keys are rotated', () => {
     const rotated = createPayloadLinks(createSigner([key(2), key(1)], payloadLinkPurpose), 'https://perks.test');
     const deliveryId = newUuid7(nowMs);
     expect(rotated.read(tokenOf(links.url(deliveryId, nowMs)), nowMs)).toEqual({ deliveryId });
@@ -81,20 +81,20 @@ describe('GET /webhooks/v1/payload', () => {
     return id as string;
   }
 
-  test('200: responds with the stored bytes, which no cache may store', async () => {
+  test('200: returns the stored bytes, which no cache may store', async () => {
     const answer = await get(appLinks().url(await promise(), Date.now()));
     expect(answer.statusCode).toBe(200);
     expect(answer.rawPayload.equals(payload)).toBe(true);
     expect(answer.headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' });
   });
 
-  test('404: after its user was erased', async () => {
+  test('404: the user has been erased', async () => {
     const id = await promise();
     await t.pool.query('update deliveries set erased_at = now() where id = $1', [id]);
     expect((await get(appLinks().url(id, Date.now()))).statusCode).toBe(404);
   });
 
-  test('400 invalid_token: with a token that is missing, invented, expired or of a tracking URL', async () => {
+  test('400 invalid_token: the token is missing, forged, expired or from a tracking URL', async () => {
     const id = await promise();
     const claims = { publisherId: t.publisher.id, sessionId: id, offerId: 1, campaignId: 1, position: 1, dev: false };
     const old = appLinks().url(id, Date.now() - hours72 - 1000);
@@ -109,7 +109,7 @@ describe('GET /webhooks/v1/payload', () => {
     }
   });
 
-  test('400 invalid_token: 72 hours later', async () => {
+  test('400 invalid_token: the link is older than 72 hours', async () => {
     const url = appLinks().url(await promise(), Date.now());
     aheadMs = hours72 + 1000;
     const answer = await get(url);
@@ -117,7 +117,7 @@ describe('GET /webhooks/v1/payload', () => {
     expect([answer.statusCode, answer.json().error.code]).toEqual([400, 'invalid_token']);
   });
 
-  test('404 not_found: for a delivery that was deleted', async () => {
+  test('404 not_found: the delivery has been deleted', async () => {
     const answer = await get(appLinks().url(newUuid7(Date.now()), Date.now()));
     expect([answer.statusCode, answer.json().error.code]).toEqual([404, 'not_found']);
   });

@@ -88,7 +88,7 @@ describe('select and unselect', () => {
     expect((await usp.get(id)).data).toEqual(unselected.data);
   });
 
-  test('change nothing more when repeated', async () => {
+  test('have no further effect when repeated', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[2]);
     expect((await usp.select(id, ids[2])).data.selected).toEqual([ids[2]]);
@@ -96,13 +96,13 @@ describe('select and unselect', () => {
     expect((await usp.unselect(id, ids[2])).data.selected).toEqual([]);
   });
 
-  test('return the ids in the order shown, whatever the order of the changes', async () => {
+  test('return the ids in display order, whatever the order of the changes', async () => {
     const { id, ids } = await usp.fetch();
     for (const campaign of [ids[2], ids[0], ids[1]]) await usp.select(id, campaign);
     expect((await usp.get(id)).data.selected).toEqual(ids);
   });
 
-  test('accept pub_user_id in the body as well', async () => {
+  test('also accept pub_user_id in the body', async () => {
     const { id, ids } = await usp.fetch();
     expect(await usp.select(id, ids[0], { body: { pub_user_id: 'u-1' } })).toMatchObject({
       status: 200,
@@ -110,14 +110,14 @@ describe('select and unselect', () => {
     });
   });
 
-  test('accept a number for the text that fetch-offers made of it', async () => {
+  test('accept a number as the user id that fetch-offers stored as text', async () => {
     const { id, ids } = await usp.fetch({ pub_user_id: 42 });
     const answer = { status: 200, data: { pub_user_id: '42' } };
     expect(await usp.select(id, ids[0], { body: { pub_user_id: 42 } })).toMatchObject(answer);
     expect(await usp.select(id, ids[0], { user: '42' })).toMatchObject(answer);
   });
 
-  test('recognise a user id that was sent with surrounding blanks', async () => {
+  test('recognise a user id that was sent with surrounding spaces', async () => {
     const { id, ids } = await usp.fetch({ pub_user_id: ' u-9 ' });
     expect(await usp.select(id, ids[0], { user: ' u-9 ' })).toMatchObject({
       status: 200,
@@ -125,7 +125,7 @@ describe('select and unselect', () => {
     });
   });
 
-  test('work with the SDK id, and with a session id in upper case', async () => {
+  test('accept the SDK id, and a session id in upper case', async () => {
     const { id, ids } = await usp.fetch({}, t.publisher.sdkId);
     const answer = await usp.select(id.toUpperCase(), ids[0], { user: 'u-1', key: t.publisher.sdkId });
     expect(answer).toMatchObject({ status: 200, data: { session_id: id, selected: [ids[0]] } });
@@ -143,14 +143,14 @@ describe('PUT of the selection', () => {
     expect((await usp.put(id, { selected: [ids[0]] }, { user: 'u-1' })).data.selected).toEqual([ids[0], ids[2]]);
   });
 
-  test('changes nothing without lists, or without a body', async () => {
+  test('changes nothing without lists or without a body', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[0]);
     expect(await usp.put(id, {})).toMatchObject({ status: 200, data: { selected: [ids[0]] } });
     expect(await usp.put(id)).toMatchObject({ status: 200, data: { selected: [ids[0]] } });
   });
 
-  test('applies nothing if one of its campaigns is not in the session', async () => {
+  test('applies no change if one of its campaigns is not in the session', async () => {
     const { id, ids } = await usp.fetch();
     expect(await usp.put(id, { selected: [ids[0], 999_999] })).toMatchObject({
       status: 404,
@@ -169,13 +169,13 @@ describe('PUT of the selection', () => {
     ['a list that is no array', (a: number) => ({ selected: a })],
     ['more than 100 ids', (a: number) => ({ selected: Array(101).fill(a) })],
     ['a body that is no object', (a: number) => [a]],
-  ])('answers 400 to %s', async (_what, bodyOf) => {
+  ])('responds with 400 to %s', async (_what, bodyOf) => {
     const { id, ids } = await usp.fetch();
     expect(await usp.put(id, bodyOf(ids[0], ids[1]))).toMatchObject({ status: 400, code: 'invalid_request' });
     expect((await usp.get(id)).data.selected).toEqual([]);
   });
 
-  test('has the same result as a plain set after any sequence of changes', async () => {
+  test('gives the same result as a simple set after any sequence of changes', async () => {
     const campaigns = fc.uniqueArray(fc.nat(2), { maxLength: 3 });
     const put = fc
       .tuple(campaigns, campaigns)
@@ -201,7 +201,7 @@ describe('PUT of the selection', () => {
   });
 });
 
-describe('a call is refused', () => {
+describe('call validation', () => {
   const credentials = (user?: string, key?: string) => ({
     ...(user !== undefined && { user }),
     ...(key !== undefined && { key }),
@@ -218,7 +218,7 @@ describe('a call is refused', () => {
   const all = Object.entries(calls);
   const refusal = (status: number, code: string) => expect.objectContaining({ status, code });
 
-  test.each(all)('404 session_not_found: %s of what is no session', async (_name, call) => {
+  test.each(all)('404 session_not_found: %s of a session that does not exist', async (_name, call) => {
     const unknownId = newUuid7(Date.now());
     for (const id of [
       unknownId,
@@ -240,7 +240,7 @@ describe('a call is refused', () => {
     expect(await call(id, ids[0], 'u-1')).toEqual(refusal(404, 'session_not_found'));
   });
 
-  test('of many concurrent calls, each sees its own session, and none sees that of another publisher', async () => {
+  test('each of many concurrent calls sees its own session and none of another publisher', async () => {
     const others = randomDemoIds();
     await transaction(t.pool, (executor) => loadDemoCatalogue(executor, others));
     await t.deps.catalog.refresh();
@@ -264,7 +264,7 @@ describe('a call is refused', () => {
       expect(await call(id, ids[0], user)).toEqual(refusal(404, 'session_not_found'));
   });
 
-  test.each(all)('400 pub_user_id_required: %s by the SDK id without it', async (_name, call) => {
+  test.each(all)('400 pub_user_id_required: %s with the SDK id but without a user', async (_name, call) => {
     const { id, ids } = await usp.fetch();
     const key = t.publisher.sdkId;
     expect(await call(id, ids[0], undefined, key)).toEqual(refusal(400, 'pub_user_id_required'));
@@ -275,14 +275,14 @@ describe('a call is refused', () => {
     expect(await call(id, ids[0], 'u-1', key)).toMatchObject({ status: 200, data: { pub_user_id: 'u-1' } });
   });
 
-  test.each(all)('not where an API key is used without it: %s', async (_name, call) => {
+  test.each(all)('allows %s without a user if an API key is used', async (_name, call) => {
     const { id, ids } = await usp.fetch();
     expect(await call(id, ids[0])).toMatchObject({ status: 200, data: { session_id: id, pub_user_id: 'u-1' } });
     expect((await call(id, ids[0], ' ')).status).toBe(200);
   });
 
   test.each(all)(
-    '404 session_not_found: %s of a session whose user was erased, whoever is named',
+    '404 session_not_found: %s of a session whose user has been erased, for any user',
     async (name, call) => {
       const erased = `erased before ${name}`;
       const { id, ids } = await usp.fetch({ pub_user_id: erased });
@@ -294,12 +294,12 @@ describe('a call is refused', () => {
     },
   );
 
-  test.each(all)('400 pub_user_id_required: %s where the fetch had none', async (_name, call) => {
+  test.each(all)('400 pub_user_id_required: %s if the fetch had no user', async (_name, call) => {
     const { id, ids } = await usp.fetch({ pub_user_id: '' });
     expect(await call(id, ids[0], 'u-1')).toEqual(refusal(400, 'pub_user_id_required'));
   });
 
-  test.each(all)('403 usp_not_enabled: %s of a session shown by a single offer unit', async (_name, call) => {
+  test.each(all)('403 usp_not_enabled: %s of a session of a single offer unit', async (_name, call) => {
     const { rows } = await t.pool.query("select id from themes where unit = 'sou' and publisher_id = $1", [
       t.publisher.id,
     ]);
@@ -307,20 +307,17 @@ describe('a call is refused', () => {
     expect(await call(id, ids[0], 'u-1')).toEqual(refusal(403, 'usp_not_enabled'));
   });
 
-  test.each(all)(
-    '404 session_not_found: %s of another user’s session, whether perks are on for it or not',
-    async (_name, call) => {
-      const { rows } = await t.pool.query("select id from themes where unit = 'sou' and publisher_id = $1", [
-        t.publisher.id,
-      ]);
-      for (const fields of [{}, { themeId: rows[0].id }]) {
-        const { id, ids } = await usp.fetch(fields);
-        expect(await call(id, ids[0], 'u-2')).toEqual(refusal(404, 'session_not_found'));
-      }
-    },
-  );
+  test.each(all)("404 session_not_found: %s of another user's session, with or without perks", async (_name, call) => {
+    const { rows } = await t.pool.query("select id from themes where unit = 'sou' and publisher_id = $1", [
+      t.publisher.id,
+    ]);
+    for (const fields of [{}, { themeId: rows[0].id }]) {
+      const { id, ids } = await usp.fetch(fields);
+      expect(await call(id, ids[0], 'u-2')).toEqual(refusal(404, 'session_not_found'));
+    }
+  });
 
-  test.each(all)('403 usp_not_enabled: %s after the operator switched it off', async (_name, call) => {
+  test.each(all)('403 usp_not_enabled: %s after the operator has turned perks off', async (_name, call) => {
     const { id, ids } = await usp.fetch();
     await withConfig(
       'update publishers set usp_enabled = false',
@@ -331,7 +328,7 @@ describe('a call is refused', () => {
     );
   });
 
-  test('404 campaign_not_in_session: select and unselect of a campaign that was not shown, or of no id', async () => {
+  test('404 campaign_not_in_session: select or unselect of an invalid or unseen campaign', async () => {
     const { id, ids } = await usp.fetch();
     for (const campaign of [999_999, 'x', `${ids[0]}x`, `0${ids[0]}`, '1e1', '-1', '99999999999999999999', '%00']) {
       expect(await usp.select(id, campaign)).toEqual(refusal(404, 'campaign_not_in_session'));
@@ -339,7 +336,7 @@ describe('a call is refused', () => {
     }
   });
 
-  test('409 session_wrapped: every change after the wrap, also a day later', async () => {
+  test('409 session_wrapped: every change after the wrap, even a day later', async () => {
     const { id, ids } = await usp.fetch();
     await usp.wrap(id);
     for (aheadMs of [0, dayMs + 1000])
@@ -348,7 +345,7 @@ describe('a call is refused', () => {
     expect((await usp.get(id)).data).toMatchObject({ status: 'wrapped', selected: [] });
   });
 
-  test('409 session_expired: every change and the wrap, 24 hours after the fetch; GET says expired', async () => {
+  test('409 session_expired: every change and the wrap 24 hours after the fetch, while GET shows expired', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[0]);
     aheadMs = dayMs - 60_000;
@@ -372,7 +369,7 @@ describe('a call is refused', () => {
     },
   );
 
-  test('400 invalid_request: a pub_user_id that is neither text nor a number, or too long', async () => {
+  test('400 invalid_request: a pub_user_id that is too long or neither text nor a number', async () => {
     const { id, ids } = await usp.fetch();
     expect(await usp.select(id, ids[0], { body: { pub_user_id: ['u-1'] } })).toEqual(refusal(400, 'invalid_request'));
     expect(await usp.select(id, ids[0], { body: { pub_user_id: 'u'.repeat(257) } })).toEqual(
@@ -380,7 +377,7 @@ describe('a call is refused', () => {
     );
   });
 
-  test('401 and 403: without a key, with a wrong one, with one that lacks ads/offers', async () => {
+  test('401 and 403: no key, an invalid key or one without ads/offers', async () => {
     const { id } = await usp.fetch();
     await t.pool.query(
       `insert into api_keys (publisher_id, name, key_hash, permissions)
@@ -396,7 +393,7 @@ describe('a call is refused', () => {
       expect(await usp.get(id, { user: 'u-1', key })).toEqual(refusal(status, code));
   });
 
-  test('in the documented order: user, session, USP, campaign, state', async () => {
+  test('checks user, session, USP, campaign and state in the documented order', async () => {
     const { id } = await usp.fetch();
     await usp.wrap(id);
     expect(await usp.select(id, 999_999)).toEqual(refusal(404, 'campaign_not_in_session'));

@@ -65,7 +65,7 @@ async function notifications(work: () => Promise<void>, expected = 0): Promise<n
 }
 
 describe('wrap', () => {
-  test('closes the session and queues the webhook, due at once', async () => {
+  test('closes the session and queues a webhook that is due immediately', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[2]);
     await usp.select(id, ids[0]);
@@ -80,7 +80,7 @@ describe('wrap', () => {
     expect(body.campaigns.map((campaign) => campaign.campaign_id)).toEqual([ids[0], ids[2]]);
   });
 
-  test('applies the last changes once; unknown and contradictory ones are rejected before it', async () => {
+  test('applies the last changes once, and rejects unknown and contradictory ones first', async () => {
     const { id, ids } = await usp.fetch();
     await usp.put(id, { selected: [ids[0]] });
     const wrapWith = (change: object) => usp.wrap(id, { body: { action: 'wrap', ...change } });
@@ -111,7 +111,7 @@ describe('wrap', () => {
     expect(campaigns).toHaveLength(3);
   });
 
-  test('fills macros like the fetch', async () => {
+  test('fills macros as the fetch does', async () => {
     await t.pool.query("update offers set title = 'Thanks, {{first_name|friend}}!' where publisher_id = $1", [
       t.publisher.id,
     ]);
@@ -124,7 +124,7 @@ describe('wrap', () => {
     expect(campaign?.title).toBe(offers[1]?.title);
   });
 
-  test('is sent with selected 0 and no campaigns if nothing was selected', async () => {
+  test('sends selected 0 and no campaigns if nothing was selected', async () => {
     const { id } = await usp.fetch();
     await usp.wrap(id, { user: 'u-1' });
     expect(payloadOf((await deliveriesOf(t, id))[0])).toEqual({
@@ -144,7 +144,7 @@ describe('wrap', () => {
     );
   });
 
-  test('returns the same response when repeated, and sends nothing new, even days later', async () => {
+  test('returns the same response when repeated, even days later, and sends nothing new', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[1]);
     const first = await usp.wrap(id);
@@ -157,7 +157,7 @@ describe('wrap', () => {
     expect(await deliveriesOf(t, id)).toHaveLength(1);
   });
 
-  test('wakes the workers, once the delivery is committed', async () => {
+  test('wakes the workers once the delivery is committed', async () => {
     const { id } = await usp.fetch();
     expect(await notifications(() => usp.wrap(id).then(() => {}), 1)).toBe(1);
     expect(await notifications(() => usp.wrap(id).then(() => {}))).toBe(0);
@@ -170,7 +170,7 @@ describe('wrap', () => {
     expect(await deliveriesOf(t, id)).toMatchObject([{ status: 'held', queued: false }]);
   });
 
-  test('holds the delivery if the endpoint is being disabled at that moment', async () => {
+  test('holds the delivery if the endpoint is being disabled concurrently', async () => {
     const { id } = await usp.fetch();
     const client = await t.pool.connect();
     await client.query('begin');
@@ -214,7 +214,7 @@ describe('wrap', () => {
     });
   });
 
-  test('sends a selected offer that is no longer in the catalogue', async () => {
+  test('sends a selected offer that has left the catalogue', async () => {
     const id = newUuid7(Date.now());
     await insertSession(t, { id, offerIds: [888_888], campaignIds: [777_777], pubUserId: 'u-1', usp: true });
     await usp.select(id, 777_777);
@@ -225,7 +225,7 @@ describe('wrap', () => {
     });
   });
 
-  test('leaves the session open and sends nothing if it fails; the next one succeeds', async () => {
+  test('leaves the session open and sends nothing if it fails, and succeeds when retried', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[0]);
     await t.pool.query(`create function refuse() returns trigger language plpgsql
@@ -243,7 +243,7 @@ describe('wrap', () => {
   });
 });
 
-describe('in parallel, over two processes', () => {
+describe('concurrent calls in two processes', () => {
   const campaigns = Array.from({ length: 32 }, (_, index) => 5001 + index);
   const manyCampaigns = async (): Promise<string> => {
     const id = newUuid7(Date.now());
@@ -251,21 +251,21 @@ describe('in parallel, over two processes', () => {
     return id;
   };
 
-  test('32 changes are all stored', async () => {
+  test('store all of 32 changes', async () => {
     const id = await manyCampaigns();
     const answers = await parallel(32, (index, calls) => calls.select(id, campaigns[index] as number));
     expect(answers.map((answer) => answer.status)).toEqual(Array(32).fill(200));
     expect((await usp.get(id)).data.selected).toEqual(campaigns);
   });
 
-  test('changes of different campaigns do not undo each other', async () => {
+  test('keep changes to different campaigns', async () => {
     const id = await manyCampaigns();
     await usp.put(id, { selected: campaigns.slice(0, 16) });
     await parallel(32, (index, calls) => (index < 16 ? calls.unselect : calls.select)(id, campaigns[index] as number));
     expect((await usp.get(id)).data.selected).toEqual(campaigns.slice(16));
   });
 
-  test('32 wraps queue exactly one delivery and get the same response', async () => {
+  test('queue exactly one delivery for 32 wraps, which get the same response', async () => {
     const { id, ids } = await usp.fetch();
     await usp.select(id, ids[1]);
     const answers = await parallel(32, (_index, calls) => calls.wrap(id));
@@ -274,7 +274,7 @@ describe('in parallel, over two processes', () => {
     expect(await deliveriesOf(t, id)).toHaveLength(1);
   });
 
-  test('wraps of many sessions, some of them repeated, each queue one delivery with their own selection', async () => {
+  test('queue one delivery per session with its own selection, even for repeated wraps', async () => {
     const sessions = await Promise.all(Array.from({ length: 24 }, () => usp.fetch()));
     await Promise.all(sessions.map(({ id, ids }, index) => usp.select(id, ids[index % 3] as number)));
     const calls = [...sessions, ...sessions.slice(0, 8)];
@@ -289,30 +289,27 @@ describe('in parallel, over two processes', () => {
     expect(answers.slice(24).map(({ body }) => body)).toEqual(answers.slice(0, 8).map(({ body }) => body));
   });
 
-  test('32 wraps of a session without changes queue exactly one delivery', async () => {
+  test('queue exactly one delivery for 32 wraps of a session without changes', async () => {
     const { id } = await usp.fetch();
     await parallel(32, (_index, calls) => calls.wrap(id));
     expect(await deliveriesOf(t, id)).toHaveLength(1);
   });
 
-  test.each(['select', 'unselect'] as const)(
-    '%s that meets a wrap under way is answered 409 and changes nothing',
-    async (name) => {
-      const { id, ids } = await usp.fetch();
-      await usp.select(id, ids[0]);
-      const client = await t.pool.connect();
-      await client.query('begin');
-      await client.query('update usp_sessions set wrapped_at = now() where session_id = $1', [id]);
-      const tick = usp[name](id, name === 'select' ? ids[1] : ids[0]);
-      await untilWaiting(other.pool, 1);
-      await client.query('commit');
-      client.release();
-      expect(await tick).toMatchObject({ status: 409, code: 'session_wrapped' });
-      expect((await usp.get(id)).data).toMatchObject({ status: 'wrapped', selected: [ids[0]] });
-    },
-  );
+  test.each(['select', 'unselect'] as const)('%s during a wrap gets 409 and changes nothing', async (name) => {
+    const { id, ids } = await usp.fetch();
+    await usp.select(id, ids[0]);
+    const client = await t.pool.connect();
+    await client.query('begin');
+    await client.query('update usp_sessions set wrapped_at = now() where session_id = $1', [id]);
+    const tick = usp[name](id, name === 'select' ? ids[1] : ids[0]);
+    await untilWaiting(other.pool, 1);
+    await client.query('commit');
+    client.release();
+    expect(await tick).toMatchObject({ status: 409, code: 'session_wrapped' });
+    expect((await usp.get(id)).data).toMatchObject({ status: 'wrapped', selected: [ids[0]] });
+  });
 
-  test('a change that was answered with 200 is in the webhook, and a late one was answered with 409', async () => {
+  test('send in the webhook every change that got 200, and reject late ones with 409', async () => {
     for (let round = 0; round < 10; round += 1) {
       const id = await manyCampaigns();
       const answers = await parallel(16, (index, calls) =>

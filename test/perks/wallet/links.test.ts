@@ -28,7 +28,7 @@ test('a link contains its claims, and is invalid for another purpose or with ano
   );
 });
 
-test('every changed character is detected, even in the spare bits of the last one', () => {
+test('a change to any character is detected, even in the unused bits of the last one', () => {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   fc.assert(
     fc.property(claims, fc.nat(62), fc.constantFrom(...alphabet), (claimsOfLink, at, character) => {
@@ -40,7 +40,7 @@ test('every changed character is detected, even in the spare bits of the last on
   );
 });
 
-test('a link expires after its last second, and anything but a text is not a link', () => {
+test('a link expires after its last second, and only text is accepted as a link', () => {
   const link = open.mint({
     publisherId: 1,
     userKey: '00000000-0000-0000-0000-000000000001',

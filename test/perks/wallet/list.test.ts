@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 describe('GET /wallet/v1/offers.json', () => {
-  test("lists the user's saved offers, newest first, each with all fields of a fetched offer", async () => {
+  test("lists the user's saved offers, newest first, with all fields of a fetched offer", async () => {
     const shown = await showTo(testApp, 'lister');
     for (const offer of shown.slice(0, 2)) {
       await save(testApp, offer);
@@ -42,7 +42,7 @@ describe('GET /wallet/v1/offers.json', () => {
     }
   });
 
-  test('contains the link to the same wallet as a page', async () => {
+  test('contains the link to the page of the same wallet', async () => {
     const { offer } = await saveOneFor(testApp, 'owner');
     const { wallet_url } = (await list(testApp, 'owner')).json().data;
     expect((await call(testApp, wallet_url)).body).toContain(`<h2 dir="auto">${offer.title}</h2>`);
@@ -86,7 +86,7 @@ describe('GET /wallet/v1/offers.json', () => {
     expect((await call(testApp, early.click_url)).statusCode).toBe(400);
   });
 
-  test('still lists an offer whose campaign is over, as expired and without a link', async () => {
+  test('still lists an offer whose campaign has ended, as expired and without a link', async () => {
     const { offer } = await saveOneFor(testApp, 'late-comer');
     const until = async (end_at: string | null) => {
       const rules = end_at === null ? {} : { schedule: { end_at } };
@@ -105,7 +105,7 @@ describe('GET /wallet/v1/offers.json', () => {
     await until(null);
   });
 
-  test('still lists a paused offer, as expired, but not an offer that was removed long ago', async () => {
+  test('lists a paused offer as expired, and leaves out an offer that was deleted long ago', async () => {
     const { offer } = await saveOneFor(testApp, 'pauser');
     await testApp.pool.query('update offers set active = false where id = $1', [offer.id]);
     await testApp.deps.catalog.refresh();
@@ -120,7 +120,7 @@ describe('GET /wallet/v1/offers.json', () => {
 });
 
 describe('DELETE /wallet/v1/offers/{offer_id}.json', () => {
-  test('removes the offer; 404 when it is not there, also at a repeat', async () => {
+  test('removes the offer, and responds with 404 if it is missing or already removed', async () => {
     const { offer } = await saveOneFor(testApp, 'remover');
     const response = await remove(testApp, offer.id, 'remover');
     expect(response.statusCode).toBe(200);
@@ -143,7 +143,7 @@ describe('DELETE /wallet/v1/offers/{offer_id}.json', () => {
   });
 });
 
-test('a user of another publisher with the same id has another wallet', async () => {
+test('the same user id at another publisher has another wallet', async () => {
   const ours = await saveOneFor(testApp, 'shared-name');
   expect((await list(other, 'shared-name')).json().data).toMatchObject({ offers: [], count: 0 });
   expect((await remove(other, ours.offer.id, 'shared-name')).statusCode).toBe(404);
@@ -152,7 +152,7 @@ test('a user of another publisher with the same id has another wallet', async ()
   expect((await list(testApp, 'shared-name')).json().data.offers).toMatchObject([{ id: ours.offer.id }]);
 });
 
-describe('only a key with `wallet`', () => {
+describe('access with a `wallet` key only', () => {
   test.each([
     ['no key', '', 401, 'missing_key'],
     ['an unknown key', 'nonsense', 401, 'unknown_key'],
@@ -164,7 +164,7 @@ describe('only a key with `wallet`', () => {
     }
   });
 
-  test('without the permission → 403', async () => {
+  test('a key without the permission → 403', async () => {
     await testApp.pool.query(
       "update api_keys set permissions = array_remove(permissions, 'wallet') where publisher_id = $1",
       [other.publisher.id],

@@ -31,7 +31,7 @@ const open = (path: string) =>
   });
 
 describe('the page of a signed link', () => {
-  test("shows days by the publisher's calendar", async () => {
+  test("shows dates in the publisher's time zone", async () => {
     const timeZone = new Date(nowMs).getUTCHours() < 11 ? 'Pacific/Pago_Pago' : 'Pacific/Kiritimati';
     const setZone = async (zone: string): Promise<void> => {
       await testApp.pool.query('update publishers set time_zone = $1', [zone]);
@@ -47,7 +47,7 @@ describe('the page of a signed link', () => {
     expect(day).not.toBe(dayIn('UTC'));
   });
 
-  test('shows picture, texts and state of saved offers, with links to open and buttons to remove them', async () => {
+  test('shows image, texts and state of saved offers with links to open and buttons to remove them', async () => {
     const { offer, page } = await saveOneFor(testApp, 'reader');
     const response = await open(page);
     expect(response.statusCode).toBe(200);
@@ -62,7 +62,7 @@ describe('the page of a signed link', () => {
     expect(formTokens(response.body, '/wallet/remove')).toHaveLength(1);
   });
 
-  test('runs no script, is not framed, cached, indexed or readable across origins, and sends no referrer', async () => {
+  test('runs no script, sends no referrer, and cannot be framed, cached, indexed or read cross-origin', async () => {
     const { page } = await saveOneFor(testApp, 'reader');
     const { headers, body } = await open(page);
     const csp = String(headers['content-security-policy']);
@@ -84,7 +84,7 @@ describe('the page of a signed link', () => {
     expect(headers['set-cookie']).toBeUndefined();
   });
 
-  test('works on a narrow screen and by keyboard: named links and buttons, a language, a viewport', async () => {
+  test('works on a narrow screen and by keyboard, with named controls, a language and a viewport', async () => {
     const { page } = await saveOneFor(testApp, 'reader');
     const { body } = await open(page);
     expect(body).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/);
@@ -124,7 +124,7 @@ describe('the page of a signed link', () => {
     expect(body).not.toContain(offer.title);
   });
 
-  test('lists a paused offer as no longer available, with a button to remove it but no link', async () => {
+  test('lists a paused offer as unavailable, with a button to remove it but no link', async () => {
     const { offer, page } = await saveOneFor(testApp, 'pauser');
     await testApp.pool.query('update offers set active = false where id = $1', [offer.id]);
     await testApp.deps.catalog.refresh();
@@ -135,7 +135,7 @@ describe('the page of a signed link', () => {
     expect(formTokens(body, '/wallet/remove')).toHaveLength(1);
   });
 
-  test('opens the offer by a click that counts', async () => {
+  test('opens the offer with a click that is counted', async () => {
     const offer = await showOneTo(testApp, 'buyer');
     await call(testApp, offer.pixel);
     const page = local((await save(testApp, offer)).json().data.wallet_url);
@@ -150,7 +150,7 @@ describe('the page of a signed link', () => {
 describe('hostile texts', () => {
   const attack = `</h2></style></title><script>alert(1)</script><img src=x onerror=alert(2)>"'&\``;
 
-  test('in offers, names and user values are shown as text', async () => {
+  test('in offers, names and user values are displayed as text', async () => {
     const { offer, page } = await saveOneFor(testApp, attack);
     await testApp.pool.query('update publishers set name = $1', [attack]);
     await testApp.pool.query('update advertisers set name = $1', [attack]);
@@ -176,7 +176,7 @@ describe('hostile texts', () => {
     expect(body).toContain('<p>Terms</p>');
   });
 
-  test('in macros are shown as text, escaped once', async () => {
+  test('in macros are displayed as text and escaped once', async () => {
     const first = await showOneTo(testApp, 'm');
     await testApp.pool.query(
       "update offers set title = 'For {{name}}', terms_and_conditions = '', mini_text = '' where id = $1",
@@ -190,7 +190,7 @@ describe('hostile texts', () => {
 });
 
 describe('the remove button', () => {
-  test('removes that offer, returns to the page, and is harmless when repeated', async () => {
+  test('removes that offer, returns to the page, and does no harm when repeated', async () => {
     const offers = await showTo(testApp, 'tidy');
     let page = '';
     for (const offer of offers) page = local((await save(testApp, offer)).json().data.wallet_url);
@@ -205,7 +205,7 @@ describe('the remove button', () => {
     expect(formTokens((await open(page)).body, '/wallet/remove')).toEqual(tokens.slice(1));
   });
 
-  test('accepts only its own tokens, unaltered and unexpired: no page link, tracking token or GET', async () => {
+  test('accepts only its own valid tokens by POST, not a page link or tracking token', async () => {
     const { offer, page } = await saveOneFor(testApp, 'safe');
     const [token = ''] = formTokens((await open(page)).body, '/wallet/remove');
     const link = page.split('=')[1] as string;
@@ -224,7 +224,7 @@ describe('the remove button', () => {
 });
 
 describe('the save button', () => {
-  test('is offered after a GET with an offer that is not saved yet, and saves it', async () => {
+  test('is shown after a GET for an offer that is not saved yet, and saves it', async () => {
     const offer = await showOneTo(testApp, 'other-user');
     const arrived = local(String((await testApp.app.inject(saveUrlOf(offer))).headers.location));
     const { body } = await open(arrived);
@@ -242,7 +242,7 @@ describe('the save button', () => {
     expect((await open(arrived)).body).not.toContain('Save this offer for later?');
   });
 
-  test("is not offered for another user's offer, or a bad token", async () => {
+  test("is not shown for another user's offer or an invalid token", async () => {
     const { page } = await saveOneFor(testApp, 'me');
     const theirs = await showTo(testApp, 'you');
     for (const t of [saveUrlOf(theirs[1] as never).split('=')[1], 'nonsense', '']) {
@@ -252,7 +252,7 @@ describe('the save button', () => {
     }
   });
 
-  test('refuses bad tokens', async () => {
+  test('rejects invalid tokens', async () => {
     expect((await postForm(testApp, '/wallet/save', { t: 'nonsense' })).statusCode).toBe(400);
     expect((await postForm(testApp, '/wallet/save', {})).statusCode).toBe(400);
   });
@@ -264,7 +264,7 @@ describe('an invalid link', () => {
     remove: createWalletLinks(createSigner(testApp.deps.config.tokenKeys, removePurpose)),
   });
 
-  test('gets 400 and a page: absent, malformed, altered, twice, for another purpose, no publisher', async () => {
+  test('gets 400 and a page if it is missing, malformed, altered, repeated or for another purpose', async () => {
     const { page } = await saveOneFor(testApp, 'u');
     const link = page.split('=')[1] as string;
     const claims = {
@@ -301,7 +301,7 @@ describe('an invalid link', () => {
     expect(response.json().error.code).toBe('invalid_token');
   });
 
-  test('is valid for 30 days after the latest possible save, and not longer', async () => {
+  test('expires 30 days after the last possible save', async () => {
     const { page } = await saveOneFor(testApp, 'u');
     nowMs += 60 * dayMs - 5000;
     expect((await open(page)).statusCode).toBe(200);
@@ -309,7 +309,7 @@ describe('an invalid link', () => {
     expect((await open(page)).statusCode).toBe(400);
   });
 
-  test('is limited per client address: 429', async () => {
+  test('is rate-limited per client address with 429', async () => {
     const answers = await Promise.all(
       Array.from({ length: 150 }, () =>
         testApp.app.inject({ method: 'GET', url: '/wallet?t=x', remoteAddress: '10.5.5.5' }),
@@ -319,7 +319,7 @@ describe('an invalid link', () => {
   });
 });
 
-test('a save link of an offer that cannot be saved shows browsers a page, and programs the error', async () => {
+test('a save link for an offer that cannot be saved shows a page in browsers and an error to programs', async () => {
   const [anonymous] = await showTo(testApp, null);
   const saved = await testApp.app.inject({
     method: 'GET',
@@ -333,7 +333,7 @@ test('a save link of an offer that cannot be saved shows browsers a page, and pr
   expect((await open('/wallet/v1/save.json?t=x')).body).toContain('This link does not work');
 });
 
-test('403 with a page if the publisher turned the wallet off', async () => {
+test('the page responds with 403 if the publisher has turned the wallet off', async () => {
   const { page } = await saveOneFor(testApp, 'u');
   await testApp.pool.query('update publishers set wallet_enabled = false');
   await testApp.deps.catalog.refresh();

@@ -46,7 +46,7 @@ describe('POST save_for_later_url', () => {
     ]);
   });
 
-  test('64 times at once in two processes gives one row and response, as does a late repeat', async () => {
+  test('creates one row and one response for 64 concurrent calls in two processes and a late repeat', async () => {
     const offer = await showOneTo(first, 'racer');
     const answers = await Promise.all(
       Array.from({ length: 64 }, (_, index) => save(index % 2 === 0 ? first : second, offer)),
@@ -67,7 +67,7 @@ describe('POST save_for_later_url', () => {
     ['a multipart form', { 'content-type': 'multipart/form-data; boundary=x' }, '--x--'],
     ['text', { 'content-type': 'text/plain;charset=UTF-8' }, 'hello'],
     ['XML', { 'content-type': 'application/xml' }, '<a/>'],
-  ])('takes %s', async (_name, headers, payload) => {
+  ])('accepts %s', async (_name, headers, payload) => {
     const offer = await showOneTo(first, 'body-user');
     const response = await first.app.inject({
       method: 'POST',
@@ -78,20 +78,20 @@ describe('POST save_for_later_url', () => {
     expect(response.statusCode, response.body).toBe(200);
   });
 
-  test('rejects a body beyond 64 KiB', async () => {
+  test('rejects a body over 64 KiB', async () => {
     const offer = await showOneTo(first, 'body-user');
     const response = await first.app.inject({ method: 'POST', url: saveUrlOf(offer), payload: Buffer.alloc(70_000) });
     expect(response.statusCode).toBe(413);
   });
 
-  test('answers the preflight of any origin', async () => {
+  test('answers a CORS preflight from any origin', async () => {
     const headers = { origin: 'https://shop.example', 'access-control-request-method': 'POST' };
     const response = await first.app.inject({ method: 'OPTIONS', url: '/wallet/v1/save.json', headers });
     expect(response.statusCode).toBe(204);
     expect(response.headers['access-control-allow-origin']).toBe('*');
   });
 
-  test('keeps the offer when it is saved again from a newer session, which its clicks then belong to', async () => {
+  test('keeps an offer that is saved again, and assigns its clicks to the newer session', async () => {
     const older = await showOneTo(first, 'again');
     await save(first, older);
     nowMs += 60_000;
@@ -104,7 +104,7 @@ describe('POST save_for_later_url', () => {
     ]);
   });
 
-  test('keeps hostile user ids apart and unchanged', async () => {
+  test('keeps hostile user ids distinct and unchanged', async () => {
     const hostile = [
       "'; drop table wallet_items; --",
       '<script>alert(1)</script>',
@@ -134,14 +134,14 @@ describe('400 invalid_token', () => {
     expect(await storedItems(first)).toEqual([]);
   };
 
-  test('for no token, nonsense, an altered one, or two tokens', async () => {
+  test('for a missing, malformed, altered or repeated token', async () => {
     const token = saveUrlOf(await showOneTo(first, 'u')).split('=')[1] as string;
     const altered = token.slice(0, 40) + (token[40] === 'A' ? 'B' : 'A') + token.slice(41);
     for (const query of ['', '?t=', '?t=nonsense', `?t=${altered}`, `?t=${token}&t=${token}`, `?t=${token}A`])
       await expectRefused(query);
   });
 
-  test('for a token of another publisher’s offer, and of a session that does not exist', async () => {
+  test("for a token of another publisher's offer or of an unknown session", async () => {
     const offer = await showOneTo(first, 'u');
     await expectRefused(`?t=${mintLike(first, offer, { publisherId: 999_999 })}`);
     await expectRefused(`?t=${mintLike(first, offer, { offerId: 999_999 })}`);
@@ -161,7 +161,7 @@ describe('400 invalid_token', () => {
     expect((await save(first, offer)).statusCode).toBe(200);
   });
 
-  test('is limited like any failure: 429 after too many bad tokens, while valid tokens are accepted', async () => {
+  test('responds with 429 after too many invalid tokens, but still accepts valid ones', async () => {
     const offer = await showOneTo(first, 'u');
     const guesses = await Promise.all(
       Array.from({ length: 150 }, () =>
@@ -191,7 +191,7 @@ describe('403 wallet_not_enabled', () => {
     await expectOff(saveUrlOf(offer));
   });
 
-  test('if the offer may not be saved; the page still works', async () => {
+  test('if the offer may not be saved, although the page still works', async () => {
     const offer = await showOneTo(first, 'u');
     await setWallet(true, false);
     await expectOff(saveUrlOf(offer), ['POST']);
@@ -206,7 +206,7 @@ describe('403 wallet_not_enabled', () => {
   });
 });
 
-test("a developer's session gets the usual response and stores nothing", async () => {
+test('a developer session gets the usual response and stores nothing', async () => {
   const offer = await showOneTo(first, 'developer', { dev: 1 });
   const response = await save(first, offer);
   expect(response.statusCode).toBe(200);
@@ -215,7 +215,7 @@ test("a developer's session gets the usual response and stores nothing", async (
   expect((await first.app.inject(saveUrlOf(offer))).statusCode).toBe(302);
 });
 
-test('GET redirects to the page and saves nothing; so does a click with save_for_later=1', async () => {
+test('GET and clicks with save_for_later=1 redirect to the page and save nothing', async () => {
   const offer = await showOneTo(first, 'other-user');
   const click = await call(first, `${offer.click_url}&save_for_later=1`);
   expect(click.headers.location).toBe(offer.save_for_later_url);
@@ -230,7 +230,7 @@ test('GET redirects to the page and saves nothing; so does a click with save_for
   expect(await storedEvents(first)).toEqual([]);
 });
 
-test('503 with retry-after and no false success while the database is unavailable; it works afterwards', async () => {
+test('responds with 503 and retry-after, never a false success, during a database outage', async () => {
   const database = await cloneDatabase();
   const relay = await startRelay(database.url);
   const behind = await createTestApp({ databaseUrl: relay.url });

@@ -47,7 +47,7 @@ const both = async (work: (testApp: TestApp) => Promise<{ statusCode: number }>)
     ({ statusCode }) => statusCode,
   );
 
-test("a save and a removal reach the publisher's server, each with the offer as the user saw it", async () => {
+test("sends saves and removals to the publisher's server with the offer as the user saw it", async () => {
   const hook: Hook = await startHook();
   const dispatcher = await startTestDispatcher(first);
   await setEndpoint('offer_saved', hook.url);
@@ -86,7 +86,7 @@ test("a save and a removal reach the publisher's server, each with the offer as 
   await hook.close();
 });
 
-test('64 concurrent saves or removals in two processes send one webhook; the next save sends another', async () => {
+test('sends one webhook for 64 concurrent saves or removals, and another for the next save', async () => {
   await setEndpoint('offer_saved');
   await setEndpoint('offer_removed');
   const offer = await showOneTo(first, 'racer');
@@ -100,7 +100,7 @@ test('64 concurrent saves or removals in two processes send one webhook; the nex
   );
 });
 
-test("a save in a developer's session is sent with the dev flag, once for each offer, and stores nothing", async () => {
+test('sends a save in a dev session once per offer with the dev flag, and stores nothing', async () => {
   await setEndpoint('offer_saved');
   const offer = await showOneTo(first, 'developer', { dev: 1 });
   expect(new Set(await both((testApp) => save(testApp, offer)))).toEqual(new Set([200]));
@@ -108,7 +108,7 @@ test("a save in a developer's session is sent with the dev flag, once for each o
   expect((await first.pool.query('select from wallet_items')).rows).toEqual([]);
 });
 
-test('without an endpoint for the event nothing is queued; with a disabled one the delivery is held', async () => {
+test('queues nothing without an endpoint for the event, and holds the delivery for a disabled one', async () => {
   await setEndpoint('offer_removed');
   const offer = await showOneTo(first, 'quiet');
   await save(first, offer);

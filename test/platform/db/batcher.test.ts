@@ -81,7 +81,7 @@ const settle = (batcher: Batcher<number, string>, items: readonly number[]): Pro
 const blockWrites = async (): Promise<() => Promise<void>> => (await holdTable(observer, 'ledger')).release;
 
 describe('a write', () => {
-  test('is committed when it is answered', async () => {
+  test('is committed before its result is returned', async () => {
     const { batcher } = openLedger();
     const lock = await holdTable(observer, 'ledger');
     let answered = false;
@@ -95,7 +95,7 @@ describe('a write', () => {
     expect(await stored()).toEqual([1]);
   });
 
-  test('shares its transaction with those that come at the same time, and each gets its own answer', async () => {
+  test('shares a transaction with concurrent writes, and each gets its own result', async () => {
     const { batcher, batches, mostAtOnce } = openLedger({ maxItems: 64, maxConcurrentBatches: 2 });
     const items = range(1000);
     const answers = await Promise.all(items.map((item) => batcher.add(item)));
@@ -106,13 +106,13 @@ describe('a write', () => {
     expect(mostAtOnce()).toBe(2);
   });
 
-  test('starts at once when nothing is under way: a single one waits for no other', async () => {
+  test('starts immediately when nothing is in progress', async () => {
     const { batcher, batches } = openLedger();
     for (const item of [1, 2, 3]) await batcher.add(item);
     expect(batches).toEqual([[1], [2], [3]]);
   });
 
-  test('made while others are under way joins the next batch', async () => {
+  test('that arrives while others are in progress joins the next batch', async () => {
     const { batcher, batches } = openLedger({ maxConcurrentBatches: 1 });
     const release = await blockWrites();
     const first = batcher.add(0);
@@ -125,7 +125,7 @@ describe('a write', () => {
     expect(batches).toEqual([[0], [1, 2, 3]]);
   });
 
-  test('starts at `minConcurrentItems` items: the database works on them while more are read', async () => {
+  test('starts at `minConcurrentItems` items, so that the database works while more items are read', async () => {
     const { batcher, batches, mostAtOnce } = openLedger({ maxConcurrentBatches: 2, minConcurrentItems: 3 });
     const writes = range(7).map((item) => batcher.add(item));
     expect(batches).toEqual([
@@ -138,7 +138,7 @@ describe('a write', () => {
     expect(await stored()).toEqual(range(7));
   });
 
-  test('that waits with others is under way before those of the batch that came back are answered', async () => {
+  test('that is queued starts before the results of the finished batch are returned', async () => {
     const { batcher, batches } = openLedger({ maxConcurrentBatches: 1 });
     const release = await blockWrites();
     const batchesWhenAnswered = batcher.add(0).then(() => batches.length);
@@ -151,8 +151,8 @@ describe('a write', () => {
   });
 });
 
-describe('a bad item', () => {
-  test('fails alone: the others of its batch are written and answered', async () => {
+describe('an invalid item', () => {
+  test('fails by itself, while the rest of its batch is written', async () => {
     const { batcher } = openLedger();
     const results = await settle(batcher, [1, 2, -3, 4, 5]);
     expect(results.map(({ status }) => status)).toEqual([
@@ -167,13 +167,13 @@ describe('a bad item', () => {
     expect(await stored()).toEqual([1, 2, 4, 5]);
   });
 
-  test('alone in its batch fails with its own error, and is attempted once', async () => {
+  test('that is the only one in its batch fails with its own error after one attempt', async () => {
     const { batcher, batches } = openLedger();
     await expect(batcher.add(-1)).rejects.toMatchObject({ code: '23514', constraint: 'ledger_id_check' });
     expect(batches).toEqual([[-1]]);
   });
 
-  test('is found among any others, for any batch sizes: valid ones are written once, results match', async () => {
+  test('is isolated for any batch size, and valid items are written once with their own results', async () => {
     const runs = fc.record({
       items: fc.array(fc.integer({ min: -3, max: 60 }), { maxLength: 40 }),
       maxItems: fc.integer({ min: 1, max: 20 }),
@@ -201,8 +201,8 @@ describe('a bad item', () => {
   });
 });
 
-describe('waiting', () => {
-  test('is bounded: what comes beyond it is refused with 503 at once, and the rest is written', async () => {
+describe('the queue', () => {
+  test('is bounded, and items beyond the limit are rejected immediately with 503', async () => {
     const { batcher, batches } = openLedger({ maxConcurrentBatches: 1, maxItems: 2, maxWaiting: 5 });
     const release = await blockWrites();
     const under = [batcher.add(0), batcher.add(1)];
@@ -215,14 +215,14 @@ describe('waiting', () => {
     expect(await batcher.add(8)).toBe('wrote 8');
   });
 
-  test('ends with drain, after everything was written, the bad ones aside', async () => {
+  test('drains only after every valid item has been written', async () => {
     const { batcher } = openLedger({ maxItems: 3, maxConcurrentBatches: 2 });
     void settle(batcher, [...range(20), -1]);
     await batcher.drain();
     expect(await stored()).toEqual(range(20));
   });
 
-  test('is over at once where there is nothing to do, also again after work', async () => {
+  test('drains immediately if there is nothing to do, including after earlier work', async () => {
     const { batcher } = openLedger();
     await batcher.drain();
     await batcher.add(1);
@@ -243,7 +243,7 @@ describe('when the database becomes unavailable', () => {
     release = null;
   });
 
-  test('items that wait or are under way are refused with 503, and none hangs', async () => {
+  test('pending and running items are rejected with 503, and none hangs', async () => {
     const { batcher, batches } = openLedger({ maxConcurrentBatches: 2, maxItems: 3 });
     release = await blockWrites();
     const results = settle(batcher, range(50));
@@ -257,7 +257,7 @@ describe('when the database becomes unavailable', () => {
     expect(batches.flat()).toHaveLength(new Set(batches.flat()).size);
   });
 
-  test('and available again, writing continues', async () => {
+  test('and then recovers, writing continues', async () => {
     const { batcher } = openLedger();
     await batcher.add(1);
     relay.cut();
@@ -269,7 +269,7 @@ describe('when the database becomes unavailable', () => {
     expect(await stored()).toEqual([1, 4]);
   });
 
-  test('an item is not attempted again, because whether it was written is unknown', async () => {
+  test('an item is not retried because its outcome is unknown', async () => {
     const { batcher, batches } = openLedger();
     release = await blockWrites();
     const results = settle(batcher, [1, 2, 3]);
@@ -284,8 +284,8 @@ describe('when the database becomes unavailable', () => {
   });
 });
 
-describe('when the database becomes unavailable while the items of a batch are written one by one', () => {
-  test('all are refused with 503 at once, none is attempted, and writing continues after the recovery', async () => {
+describe('when the database becomes unavailable while a batch is written item by item', () => {
+  test('all items are rejected immediately with 503, and writing continues after the recovery', async () => {
     await observer.query(`create function wait_at_seven() returns trigger language plpgsql as
       $$ begin if new.id = 7 then perform pg_advisory_xact_lock(7); end if; return new; end $$`);
     await observer.query(
@@ -314,8 +314,8 @@ describe('when the database becomes unavailable while the items of a batch are w
   });
 });
 
-describe('a result that comes later than its batch', () => {
-  test('is waited for by its own item, and fails for it alone', async () => {
+describe('a result that arrives after its batch', () => {
+  test('is awaited only by its own item, which alone fails if it is rejected', async () => {
     const write = async (items: readonly number[]) =>
       items.map((item) => (item < 0 ? Promise.reject(new Error('not me')) : `wrote ${item}`));
     const results = await settle(createBatcher<number, string>({ write, dbHealth }), [1, -2, 3]);
@@ -324,7 +324,7 @@ describe('a result that comes later than its batch', () => {
 });
 
 describe('a slow database', () => {
-  test('delays no later items: another batch starts beside the slow one', async () => {
+  test('does not delay later items, because another batch starts in parallel', async () => {
     // The database is slow but available. The health probe is replaced, because it might report otherwise on a busy
     // machine.
     const { batcher, batches, mostAtOnce } = openLedger({

@@ -40,7 +40,7 @@ const checkEach = <Value>(
   check: (values: (Value | null)[]) => Promise<void>,
 ): Promise<void> => fc.assert(fc.asyncProperty(fc.array(fc.option(values), { maxLength: 30 }), check), { numRuns: 40 });
 
-test('whole numbers of 2, 4 and 8 bytes arrive as they are, and so does NULL', async () => {
+test('integers of 2, 4 and 8 bytes and NULL are stored unchanged', async () => {
   await checkEach(fc.integer({ min: -(2 ** 15), max: 2 ** 15 - 1 }), async (values) => {
     expect(await stored('smallint', smallints(values, itself))).toEqual(values.map(text));
   });
@@ -52,17 +52,17 @@ test('whole numbers of 2, 4 and 8 bytes arrive as they are, and so does NULL', a
   });
 });
 
-test('a number that is too large for its column is refused, not cut', () => {
+test('a number that is too large for its column is rejected rather than truncated', () => {
   expect(() => integers([2 ** 31], itself)).toThrow(RangeError);
   expect(() => smallints([2 ** 15], itself)).toThrow(RangeError);
 });
 
-test('UUIDs arrive as they are', () =>
+test('UUIDs are stored unchanged', () =>
   checkEach(fc.uuid(), async (values) => {
     expect(await stored('uuid', uuids(values, itself))).toEqual(values);
   }));
 
-test('texts and truth values arrive as they are, whatever characters they hold', async () => {
+test('texts and booleans are stored unchanged, whatever characters they contain', async () => {
   const characters = fc.string({ unit: 'binary' }).filter((value) => !value.includes('\0'));
   await checkEach(characters, async (values) => {
     expect(await stored('text', texts(values, itself))).toEqual(values);
@@ -74,7 +74,7 @@ test('texts and truth values arrive as they are, whatever characters they hold',
   });
 });
 
-test('times arrive to the millisecond, and days are those of UTC, also before 2000', () =>
+test('timestamps keep milliseconds, and dates are in UTC, even before 1970 and 2000', () =>
   checkEach(
     fc.date({ min: new Date('1970-01-01'), max: new Date('2999-12-31'), noInvalidDate: true }),
     async (values) => {

@@ -20,7 +20,7 @@ function fakeHealth() {
 
 const unavailable = { code: 'unavailable', status: 503 };
 
-test('work is not started while the database is unavailable', async () => {
+test('work does not start while the database is unavailable', async () => {
   const dbHealth = fakeHealth();
   const failFast = createFailFast(dbHealth);
   dbHealth.goDown();
@@ -32,14 +32,14 @@ test('work is not started while the database is unavailable', async () => {
   expect(begun).toBe(false);
 });
 
-test('a call under way is rejected when the database becomes unavailable', async () => {
+test('a running call is rejected when the database becomes unavailable', async () => {
   const dbHealth = fakeHealth();
   const hanging = createFailFast(dbHealth)(() => new Promise<never>(() => {}));
   dbHealth.goDown();
   await expect(hanging).rejects.toMatchObject(unavailable);
 });
 
-test('results and errors of the work are passed on, and failures of the database reported', async () => {
+test('results and errors of the work are passed on, and database failures are reported', async () => {
   const dbHealth = fakeHealth();
   const failFast = createFailFast(dbHealth);
   await expect(failFast(async () => 7)).resolves.toBe(7);

@@ -46,7 +46,7 @@ describe('the health of the database', () => {
     await expect.poll(atStart, often).toEqual([true, true]);
   });
 
-  test('is down from the start where the database does not answer, and recovers by itself', async () => {
+  test('is down from the start if the database does not respond, and recovers automatically', async () => {
     proxy.cut();
     const { dbHealth, changes } = await follow();
     expect(dbHealth.isUp()).toBe(false);
@@ -56,22 +56,25 @@ describe('the health of the database', () => {
     await dbHealth.stop();
   });
 
-  test.each(['cut', 'freeze'] as const)('is down after a %s, reported once, and recovers each time', async (kind) => {
-    const { dbHealth, changes } = await followUp();
-    let reports = 0;
-    dbHealth.onDown(() => reports++);
-    for (const round of [1, 2, 3]) {
-      proxy[kind]();
-      await expect.poll(dbHealth.isUp, often).toBe(false);
-      expect(reports).toBe(round);
-      proxy.heal();
-      await expect.poll(dbHealth.isUp, often).toBe(true);
-    }
-    expect(changes).toEqual([true, false, true, false, true, false, true]);
-    await dbHealth.stop();
-  });
+  test.each(['cut', 'freeze'] as const)(
+    'is down after a %s, which is reported once, and recovers each time',
+    async (kind) => {
+      const { dbHealth, changes } = await followUp();
+      let reports = 0;
+      dbHealth.onDown(() => reports++);
+      for (const round of [1, 2, 3]) {
+        proxy[kind]();
+        await expect.poll(dbHealth.isUp, often).toBe(false);
+        expect(reports).toBe(round);
+        proxy.heal();
+        await expect.poll(dbHealth.isUp, often).toBe(true);
+      }
+      expect(changes).toEqual([true, false, true, false, true, false, true]);
+      await dbHealth.stop();
+    },
+  );
 
-  test('stays up while other statements are answered, and is down when none is', async () => {
+  test('stays up while other statements are answered, and is down when none are', async () => {
     const { dbHealth, changes } = await followUp();
     proxy.freeze();
     const others = setInterval(dbHealth.sawAnswer, 5);
@@ -84,7 +87,7 @@ describe('the health of the database', () => {
     await dbHealth.stop();
   });
 
-  test('stays up while this process is too busy to read what the database answered', async () => {
+  test('stays up while this process is too busy to read the responses of the database', async () => {
     const { dbHealth, changes } = await followUp();
     for (let round = 0; round < 8; round++) {
       const endMs = performance.now() + 400;
@@ -96,7 +99,7 @@ describe('the health of the database', () => {
     await dbHealth.stop();
   });
 
-  test('stays up when one of its connections is ended, and asks over a new one', async () => {
+  test('stays up when one of its connections is terminated, and probes over a new one', async () => {
     const { dbHealth, changes } = await followUp();
     const { pool, close } = await observe();
     const ofName = 'from pg_stat_activity where datname = current_database() and application_name = $1';
@@ -129,7 +132,7 @@ describe('the health of the database', () => {
     await dbHealth.stop();
   });
 
-  test('reports no change after a stop, even when its last probe is never answered', async () => {
+  test('reports no change after a stop, even if its last probe is never answered', async () => {
     const { dbHealth, changes } = await followUp();
     proxy.freeze();
     await expect.poll(proxy.held, often).toBeGreaterThan(0);
@@ -207,7 +210,7 @@ describe('while the database is unavailable', () => {
   const settled = async (): Promise<number[]> => (await calls()).map(({ status }) => status);
 
   describe.each(['cut', 'freeze'] as const)('after a %s', (kind) => {
-    test('offers and beacons answer 503 with retry-after, never 200, and work again after the recovery', async () => {
+    test('offers and beacons respond with 503 and retry-after, and work again after the recovery', async () => {
       proxy[kind]();
       // Calls fail both before the outage is known and afterwards.
       await expectRefusedOnceDown(calls());
@@ -216,7 +219,7 @@ describe('while the database is unavailable', () => {
       await expect.poll(settled, often).toEqual([200, 200, 200, 200, 200, 200, 200, 302]);
     });
 
-    test('the process is live and not ready, and ready again after the recovery', async () => {
+    test('the process is live but not ready, and ready again after the recovery', async () => {
       expect(await send('GET', '/health/ready')).toMatchObject({ status: 200 });
       proxy[kind]();
       await expect.poll(async () => (await send('GET', '/health/ready')).status, often).toBe(503);
@@ -227,7 +230,7 @@ describe('while the database is unavailable', () => {
       await expect.poll(async () => (await send('GET', '/health/ready')).status, often).toBe(200);
     });
 
-    test('requests that need no database are answered as usual', async () => {
+    test('requests that need no database work as usual', async () => {
       proxy[kind]();
       await expect.poll(t.deps.dbHealth.isUp, often).toBe(false);
       expect(await send('POST', '/native/v4/offers.json?api_key=nope', { placement: 'p' })).toMatchObject({
@@ -238,7 +241,7 @@ describe('while the database is unavailable', () => {
     });
   });
 
-  test('connections that hang for ever do not delay requests after the recovery', async () => {
+  test('connections that hang forever do not delay requests after the recovery', async () => {
     const size = t.deps.config.databasePoolSize;
     await Promise.all(Array.from({ length: size }, () => t.pool.query('select pg_sleep(0.1)')));
     expect(t.pool.totalCount).toBe(size);
@@ -252,7 +255,7 @@ describe('while the database is unavailable', () => {
     await expect.poll(settled, often).toEqual([200, 200, 200, 200, 200, 200, 200, 302]);
   });
 
-  test('a change of the catalogue made during the outage is served after the recovery', async () => {
+  test('a catalogue change made during the outage is served after the recovery', async () => {
     proxy.freeze();
     await expect.poll(t.deps.dbHealth.isUp, often).toBe(false);
     const direct = await createTestApp({ databaseUrl: database.url });

@@ -52,8 +52,8 @@ afterEach(async () => {
 
 const write = (name: string, sql: string): Promise<void> => writeFile(join(folderPath, name), sql);
 
-describe('migrations of our own', () => {
-  test('make an empty database complete, in the order of their numbers', async () => {
+describe('the migrations of Perkwire', () => {
+  test('complete an empty database in the order of their numbers', async () => {
     expect(await migrate(database.url)).toEqual(await listMigrations(migrationsFolder));
     expect(await tables(database.url)).toEqual(
       expect.arrayContaining([
@@ -71,7 +71,7 @@ describe('migrations of our own', () => {
     expect(await tables(database.url)).toEqual(created);
   });
 
-  test('only add once they are released, so that the previous release works on the new schema', async () => {
+  test('only add once released, so that the previous release works with the new schema', async () => {
     const files = (await listMigrations(migrationsFolder)).filter((name) => !name.startsWith('baseline/'));
     const takesAway =
       /\bdrop (table|column|function)|\brename\b|\balter column \w+ (type|set data)|(?<!\b(or|after) )\btruncate\b/i;
@@ -93,14 +93,14 @@ describe('migrations of our own', () => {
     expect(new Set(await appliedIn(database.url))).toEqual(new Set(winners[0]));
   });
 
-  test('that are applied are skipped', async () => {
+  test('are skipped if they have been applied', async () => {
     await migrate(database.url);
     expect(await migrate(database.url)).toEqual([]);
   });
 });
 
 describe('a migration', () => {
-  test('that was added is the only one applied by an upgrade', async () => {
+  test('that is new is the only one applied by an upgrade', async () => {
     await write('0001-a.sql', 'create table a (x integer)');
     expect(await migrate(database.url, { folder })).toEqual(['0001-a.sql']);
     await write('0002-b.sql', 'create table b (x integer); insert into b values (1)');
@@ -109,7 +109,7 @@ describe('a migration', () => {
     expect(await tables(database.url)).toEqual(['a', 'b', 'schema_migrations']);
   });
 
-  test('that fails leaves nothing behind, says which one it was, and keeps those before it', async () => {
+  test('that fails leaves nothing behind, is named in the error, and keeps the earlier ones', async () => {
     await write('0001-good.sql', 'create table good (x integer)');
     await write(
       '0002-bad.sql',
@@ -124,20 +124,20 @@ describe('a migration', () => {
     expect(await query(database.url, 'select * from good')).toEqual([]);
   });
 
-  test('that failed and was mended is applied by the next start', async () => {
+  test('that failed is applied by the next start once it is fixed', async () => {
     await write('0001-x.sql', 'create table x (y integer); select 1 / 0');
     await expect(migrate(database.url, { folder })).rejects.toThrow('division by zero');
     await write('0001-x.sql', 'create table x (y integer)');
     expect(await migrate(database.url, { folder })).toEqual(['0001-x.sql']);
   });
 
-  test('that fails in one process does not keep the lock from the next', async () => {
+  test('that fails in one process does not block the lock for the next', async () => {
     await write('0001-x.sql', 'select 1 / 0');
     const results = await Promise.allSettled([migrate(database.url, { folder }), migrate(database.url, { folder })]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   });
 
-  test('that was edited after it was applied ends the start, and the later ones are not applied', async () => {
+  test('that was edited after it was applied prevents the start and any later migration', async () => {
     await write('0001-a.sql', 'create table a (x integer)');
     await migrate(database.url, { folder });
     await write('0001-a.sql', 'create table a (x bigint)');
@@ -148,7 +148,7 @@ describe('a migration', () => {
     expect(await tables(database.url)).toEqual(['a', 'schema_migrations']);
   });
 
-  test('is the same with other comments and blanks, also for builds that recorded one checksum', async () => {
+  test('is unchanged by edits to comments and whitespace, even for builds with a single checksum', async () => {
     await write('0001-a.sql', 'create table a (x integer);');
     await migrate(database.url, { folder });
     await write('0001-a.sql', "-- Numbers.\ncreate table a (\n  x integer\n);\ncomment on table a is 'Numbers';\n");
@@ -166,7 +166,7 @@ describe('a migration', () => {
     ).toEqual([{ checksum: row?.checksum, healed: true }]);
   });
 
-  test('with a database older than any checksum of its SQL is read without changing it', async () => {
+  test('is checked read-only in a database that has no SQL checksums yet', async () => {
     await write('0001-a.sql', 'create table a (x integer)');
     await migrate(database.url, { folder });
     await query(database.url, 'alter table schema_migrations drop column sql_checksum');
@@ -178,7 +178,7 @@ describe('a migration', () => {
     await client.end();
   });
 
-  test('is the same with the line ends of Windows', async () => {
+  test('is unchanged by Windows line endings', async () => {
     await write('0001-a.sql', 'create table a (x integer);\nselect 1;\n');
     await migrate(database.url, { folder });
     await write('0001-a.sql', 'create table a (x integer);\r\nselect 1;\r\n');

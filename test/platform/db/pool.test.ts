@@ -35,7 +35,7 @@ async function failureOf(work: Promise<unknown>): Promise<Error> {
 }
 
 describe('a transaction', () => {
-  test('is committed when its work resolves, and answers what the work answers', async () => {
+  test('is committed when its function resolves, and returns the result of the function', async () => {
     const answer = await transaction(pool, async (executor) => {
       await executor.query("insert into notes values (1, 'a')");
       expect(await noteIds()).toEqual([]); // another connection sees nothing yet
@@ -45,7 +45,7 @@ describe('a transaction', () => {
     expect(await noteIds()).toEqual([1]);
   });
 
-  test('leaves nothing when its work throws, or a statement is refused', async () => {
+  test('is rolled back when its function throws or a statement is rejected', async () => {
     const own = new Error('no');
     const thrown = transaction(pool, async (executor) => {
       await executor.query("insert into notes values (2, 'b')");
@@ -60,7 +60,7 @@ describe('a transaction', () => {
     expect(await noteIds()).toEqual([1]);
   });
 
-  test('that failed hands its connection back: more failures than connections harm nobody', async () => {
+  test('returns its connection to the pool after a failure', async () => {
     for (let i = 0; i < 10; i++) await failureOf(transaction(pool, (executor) => executor.query('select 1 / 0')));
     await Promise.all(
       Array.from({ length: 10 }, () =>
@@ -71,7 +71,7 @@ describe('a transaction', () => {
     expect(pool.idleCount).toBe(pool.totalCount);
   });
 
-  test('whose connection is killed fails as unavailable, and the pool goes on', async () => {
+  test('whose connection is terminated fails as unavailable, and the pool keeps working', async () => {
     const killed = transaction(pool, async (executor) => {
       await executor.query("insert into notes values (5, 'e')");
       await executor.query('select pg_terminate_backend(pg_backend_pid())');
@@ -80,7 +80,7 @@ describe('a transaction', () => {
     expect(await noteIds()).toEqual([1]);
   });
 
-  test('an idle connection that is killed is reported and replaced, and the process lives', async () => {
+  test('an idle connection that is terminated is reported and replaced without ending the process', async () => {
     await Promise.all([pool.query('select 1'), pool.query('select 1')]);
     const before = brokenConnections.length;
     await pool.query(
@@ -92,8 +92,8 @@ describe('a transaction', () => {
   });
 });
 
-describe('the availability of the database, by the failure of a statement', () => {
-  test('one that is not there is unavailable', async () => {
+describe('database availability by type of failure', () => {
+  test('an unreachable server is unavailable', async () => {
     const gone = createServer();
     const port = await listening(gone);
     await new Promise((resolve) => gone.close(resolve));
@@ -101,7 +101,7 @@ describe('the availability of the database, by the failure of a statement', () =
     expect(isDatabaseUnavailable(await connectTo(`postgres://u:p@localhost:${port}/x`))).toBe(true);
   });
 
-  test('one that hangs up at once, or takes a connection and says nothing, is unavailable', async () => {
+  test('a server that hangs up immediately or accepts a connection without responding is unavailable', async () => {
     const rude = createServer((socket) => socket.destroy());
     const silent = createServer(() => {});
     for (const server of [rude, silent]) {
@@ -113,7 +113,7 @@ describe('the availability of the database, by the failure of a statement', () =
     silent.close();
   });
 
-  test('a database that does not exist, a bad statement and a bad row are faults of ours', async () => {
+  test('a missing database, an invalid statement and an invalid row do not count as unavailable', async () => {
     const url = new URL(database.url);
     url.pathname = '/there_is_none';
     expect(await connectTo(url.href)).toMatchObject({ code: '3D000' });
@@ -128,7 +128,7 @@ describe('the availability of the database, by the failure of a statement', () =
     expect(isDatabaseUnavailable(undefined)).toBe(false);
   });
 
-  test('a statement that was cancelled has an unknown outcome and counts as unavailable', async () => {
+  test('a cancelled statement has an unknown outcome and counts as unavailable', async () => {
     const cancelled = transaction(pool, async (executor) => {
       await executor.query("set local statement_timeout = '20ms'");
       await executor.query('select pg_sleep(30)');
@@ -151,12 +151,12 @@ const listening = (server: Server): Promise<number> =>
     server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port));
   });
 
-test('a transaction that its process forgets is rolled back by the server', async () => {
+test('an abandoned transaction is rolled back by the server', async () => {
   const { rows } = await pool.query("select current_setting('idle_in_transaction_session_timeout') as timeout");
   expect(rows).toEqual([{ timeout: '5s' }]);
 });
 
-test('a statement that hangs ends its connection and counts as unavailable; other connections stay open', async () => {
+test('a statement that hangs closes only its own connection and counts as unavailable', async () => {
   const hasty = createPool({
     url: database.url,
     size: 2,

@@ -37,7 +37,7 @@ const ready = async () => (await t.app.inject('/health/ready')).statusCode;
 /** Returns the number of server processes that wait for a replica. */
 const waiting = async () => (await server.query("select 1 from pg_stat_activity where wait_event = 'SyncRep'")).length;
 
-test('while a synchronous standby is silent: not ready, 503 at once, and ready again when it answers', async () => {
+test('a process is not ready and responds with 503 while a synchronous standby is silent', async () => {
   const url = await pixel();
   await server.silenceStandby();
   const first = requestOver(t.app, { url });
@@ -49,7 +49,7 @@ test('while a synchronous standby is silent: not ready, 503 at once, and ready a
   expect((await requestOver(t.app, { url })).statusCode).toBe(200);
 });
 
-test('an idle process notices a silent standby, too, and leaves one server process waiting however long', async () => {
+test('an idle process detects a silent standby and blocks only one server process', async () => {
   await server.silenceStandby();
   const { dbHealth, changes, reasons } = await followHealth(server.url, { commitTimeoutMs: 300 });
   await expect.poll(ready).toBe(503);
@@ -73,7 +73,7 @@ test('an idle process notices a silent standby, too, and leaves one server proce
   await dbHealth.stop();
 });
 
-test('a commit that PostgreSQL did not replicate is not answered 2xx', async () => {
+test('a commit that PostgreSQL did not replicate gets no 2xx response', async () => {
   const url = await pixel();
   await server.silenceStandby();
   const answer = requestOver(t.app, { url });
@@ -92,7 +92,7 @@ test('a commit that PostgreSQL did not replicate is not answered 2xx', async () 
   expect(t.deps.dbHealth.isUp()).toBe(false);
 });
 
-test('a transaction, too, fails with an unknown outcome where its commit was not replicated', async () => {
+test('a transaction fails with an unknown outcome if its commit was not replicated', async () => {
   const pool = createPool({ url: server.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
   await pool.query('create table if not exists notes (id integer)');
   await server.silenceStandby();
@@ -116,7 +116,7 @@ test('a transaction, too, fails with an unknown outcome where its commit was not
   await pool.end();
 });
 
-test('connections commit synchronously and without a statement timeout, whatever the database says', async () => {
+test('connections commit synchronously and without a statement timeout, whatever the database setting', async () => {
   await server.query("alter database perkwire set synchronous_commit = 'off'");
   await server.query("alter database perkwire set statement_timeout = '50ms'");
   const pool = createPool({ url: server.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
@@ -144,7 +144,7 @@ test('a server whose processes are stopped is down, and up again when they conti
   await dbHealth.stop();
 });
 
-test('a role that may not write makes the process not ready, until it may', async () => {
+test('a role without write permission makes the process not ready until it may write', async () => {
   const { dbHealth, reasons } = await followHealth(server.url);
   await server.query('alter system set default_transaction_read_only = on');
   await server.query('select pg_reload_conf()');
@@ -157,7 +157,7 @@ test('a role that may not write makes the process not ready, until it may', asyn
   await dbHealth.stop();
 });
 
-test('after a write that failed for want of disk space the process is not ready until there is space', async () => {
+test('a write that fails on a full disk makes the process not ready until there is space', async () => {
   const url = await pixel();
   await server.query(`create function refuse() returns trigger language plpgsql as
     $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`);

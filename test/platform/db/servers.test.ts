@@ -9,7 +9,7 @@ import { type DatabaseProxy, startProxy } from '../../support/proxy.ts';
 
 const urlsOf = (databaseUrl: string) => createServers(databaseUrl).all;
 
-test('DATABASE_URL lists servers as libpq takes them', () => {
+test('DATABASE_URL accepts a list of servers, as libpq does', () => {
   expect(urlsOf('postgres://u:p%40@a:5432,b:5433/db?target_session_attrs=read-write&sslmode=disable')).toEqual([
     'postgres://u:p%40@a:5432/db?sslmode=disable',
     'postgres://u:p%40@b:5433/db?sslmode=disable',
@@ -25,7 +25,7 @@ test.each([
   ['postgres://u:p@/db?host=/run/postgresql', '/run/postgresql'],
   ['postgres://u@/db?sslmode=disable&host=%2Frun%2Fpostgresql&port=5433', '/run/postgresql'],
   ['postgres:///db', ''],
-])('%s is named without its secrets', (url, place) => {
+])('%s is shown without its secrets', (url, place) => {
   expect(placeOf(url)).toBe(place);
 });
 
@@ -34,7 +34,7 @@ test.each([
   ['postgres://a:1,b:x/db', 'must look like'],
   ['postgres://a,,b/db', 'must look like'],
   ['postgres://a,b/db?target_session_attrs=standby', 'target_session_attrs=read-write'],
-])('%s is refused with a sentence', (url, problem) => {
+])('%s is rejected with an explanation', (url, problem) => {
   expect(() => createServers(url)).toThrow(problem);
 });
 
@@ -49,7 +49,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-test('every connection goes to a server that can be written to, and follows when it moves', async () => {
+test('every connection goes to the writable server and follows a failover', async () => {
   const [first, second] = proxies as [DatabaseProxy, DatabaseProxy];
   const hosts = [first, second].map(({ url }) => new URL(url).host).join(',');
   first.cut();
@@ -81,7 +81,7 @@ test('every connection goes to a server that can be written to, and follows when
   second.heal();
 });
 
-test('a primary on an earlier timeline is told, with the time since which writes may be lost', async () => {
+test('a primary on an earlier timeline is reported with the time since which writes may be lost', async () => {
   const [first, second] = proxies as [DatabaseProxy, DatabaseProxy];
   const hosts = [first, second].map(({ url }) => new URL(url).host).join(',');
   const admin = createPool({ url: database.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
@@ -121,7 +121,7 @@ test('a primary on an earlier timeline is told, with the time since which writes
   second.heal();
 });
 
-test('a server that begins to take writes is found while another is silent', async () => {
+test('a server that becomes writable is found while another is silent', async () => {
   const [first, second] = proxies as [DatabaseProxy, DatabaseProxy];
   first.freeze();
   const find = async (): Promise<string> => {

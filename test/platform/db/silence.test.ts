@@ -17,13 +17,13 @@ function silenceAt(startMs = 1000) {
   };
 }
 
-test('a process that runs on time had all of the time', () => {
+test('a process whose ticks are on time has been available for the whole time', () => {
   const silence = silenceAt();
   silence.ticks(10, tickMs);
   expect([silence.availableMs(), silence.elapsedMs()]).toEqual([10 * tickMs, 10 * tickMs]);
 });
 
-test('a tick that comes late counts as one: a starved or frozen process had the time of a few ticks only', () => {
+test('a late tick counts as one, so a starved process has been available for only a few ticks', () => {
   const silence = silenceAt();
   silence.ticks(4, 200);
   expect([silence.availableMs(), silence.elapsedMs()]).toEqual([4 * tickMs, 800]);
@@ -31,7 +31,7 @@ test('a tick that comes late counts as one: a starved or frozen process had the 
   expect(silence.availableMs()).toBe(5 * tickMs);
 });
 
-test('what is heard ends it; time before that is not counted again by the next tick', () => {
+test('a response resets the silence, and the next tick does not count the time before it', () => {
   const silence = silenceAt();
   silence.ticks(8, tickMs);
   silence.end();

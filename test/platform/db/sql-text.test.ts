@@ -36,7 +36,7 @@ test.each([
   expect(sqlTokens(first)).not.toEqual(sqlTokens(other));
 });
 
-test('a text that is cut anywhere is read to its end', () => {
+test('a statement truncated at any point is read to its end', () => {
   const text = "select E'a\\'b', \"c\", $x$ d $x$ /* e /* f */ */ -- g";
   for (let length = 0; length <= text.length; length += 1) expect(() => sqlTokens(text.slice(0, length))).not.toThrow();
 });

@@ -141,15 +141,12 @@ test.each([
   ['sslmode=require&sslcert={folder}/client.crt&sslkey={folder}/client.key', true, { user: 'by_certificate' }],
   ['sslmode=allow&sslcert={folder}/client.crt&sslkey={folder}/client.key', true, { user: 'by_certificate' }],
   ['application_name=x', false, {}],
-] as [string, boolean, Change][])(
-  '%s is connected to as libpq does: encrypted %s %o',
-  async (query, expected, change) => {
-    expect(await isEncrypted(urlOf(query, change))).toBe(expected);
-  },
-);
+] as [string, boolean, Change][])('%s connects like libpq (encrypted: %s, %o)', async (query, expected, change) => {
+  expect(await isEncrypted(urlOf(query, change))).toBe(expected);
+});
 
 test.each(['sslmode=prefer', 'sslmode=allow', 'sslmode=disable'])(
-  '%s takes a server without TLS at once',
+  '%s connects immediately to a server without TLS',
   async (query) => {
     expect(await isEncrypted(urlOf(query, { to: plain, host: '127.0.0.1' }))).toBe(false);
   },
@@ -180,14 +177,14 @@ test.each([
   ],
   ['an unknown mode', 'sslmode=strict', {}, /must have one of these values of sslmode: disable, allow, prefer/],
 ] as [string, string, { host?: string; to?: 'plain' }, RegExp][])(
-  'a start ends at once with a sentence: %s, %s',
+  'a start fails immediately with an explanation: %s, %s',
   async (_name, query, { to, ...change }, sentence) => {
     const url = urlOf(query, { ...change, ...(to === 'plain' && { to: plain }) });
     await expect(openCheckedDatabase(url, 3_600_000)).rejects.toThrow(sentence);
   },
 );
 
-test('of several servers each is taken in the way that it offers', async () => {
+test('each of several servers is connected to with the encryption that it offers', async () => {
   const [first, second] = [new URL(plain.url), new URL(server.url)];
   const hosts = `127.0.0.1:1,localhost:${second.port}`;
   expect(await isEncrypted(second.href.replace(/@[^/]+/, `@${hosts}`).concat('?sslmode=prefer'))).toBe(true);

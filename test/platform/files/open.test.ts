@@ -63,18 +63,18 @@ describe('one separator applies to the whole file', () => {
     expect([file.layout.separator, file.cells]).toEqual([separator, cells]);
   });
 
-  test('a row with the separator outside of quotes is refused, in a file of one column with any of them', async () => {
+  test('a row with an unquoted separator is rejected in a single-column file', async () => {
     const { problems } = await read('id\nu1\nu2,x\nu3;y\nu4\tz\n"u5,x"');
     expect(problems.map((problem) => problem !== null)).toEqual([false, true, true, true, false]);
     expect((await read('id,n\nu1,2,3')).problems.map(String)[0]).toContain('3 fields');
   });
 
-  test('blank columns at the end do not count', async () => {
+  test('empty trailing columns are ignored', async () => {
     expect((await read('u1;;\nu2;;\nu3;;')).cells).toEqual([['u1'], ['u2'], ['u3']]);
     expect((await read('id,note\nu1,,,\n,,\nu2,')).cells).toEqual([['u1'], ['u2']]);
   });
 
-  test('other separators are named instead of guessed', async () => {
+  test('unsupported separators are reported rather than guessed', async () => {
     expect(await refusal('customer_id|amount\nu1|5')).toContain('separated by \\"|\\"'.replaceAll('\\', ''));
     expect(await refusal('sep=|\nid|amount')).toContain('comma, a semicolon or a tab');
   });
@@ -96,7 +96,7 @@ describe('lines and quotes follow RFC 4180', () => {
     ]);
   });
 
-  test('quoted values keep separators, quotes and line breaks, and lines are counted', async () => {
+  test('quoted values keep separators, quotes and line breaks, and lines are still counted', async () => {
     const { rows } = await read('id,n\n1,"a, ""b""\r\nc"\n\n2,d');
     expect(rows).toEqual([
       { line: 2, cells: ['1', 'a, "b"\r\nc'], problem: null },
@@ -104,7 +104,7 @@ describe('lines and quotes follow RFC 4180', () => {
     ]);
   });
 
-  test('a quote that swallows lines is refused', async () => {
+  test('an unclosed quote that spans lines is rejected', async () => {
     expect(await refusal('id,n\n1,"a\n2,b\n3,c')).toContain('/lines/2');
     const { problems } = await read('id,n\n1,"a\n2,"b\n3,c');
     expect(String(problems[0])).toContain('not closed before line 3');
@@ -127,18 +127,21 @@ describe('lines and quotes follow RFC 4180', () => {
     ['1f8b080000000000', 'gzip'],
     ['fffe0000690000006400', 'UTF-32'],
     [Buffer.from('<!DOCTYPE html><p>Sign in').toString('hex'), 'HTML'],
-  ])('files of other types are named: %s', async (hex, name) => {
+  ])('other file types are reported: %s', async (hex, name) => {
     expect(await refusal(Buffer.from(hex, 'hex'))).toContain(name);
   });
 });
 
 describe('the header', () => {
-  test.each(['id', 'ID', ' Customer ID ', 'customer-id', 'Kunden-Nr.', 'KUNDENNR'])('%s is known', async (name) => {
-    expect((await read(`${name};x\nu1;2`)).layout).toMatchObject({
-      hasHeader: true,
-      columns: [{ role: 'id' }, { role: null }],
-    });
-  });
+  test.each(['id', 'ID', ' Customer ID ', 'customer-id', 'Kunden-Nr.', 'KUNDENNR'])(
+    '%s is recognised',
+    async (name) => {
+      expect((await read(`${name};x\nu1;2`)).layout).toMatchObject({
+        hasHeader: true,
+        columns: [{ role: 'id' }, { role: null }],
+      });
+    },
+  );
 
   test.each([
     'Rabatt\nE1\nE2',
@@ -146,7 +149,7 @@ describe('the header', () => {
     'some_key\nabc\ndef',
     'Mail\na@b.example\nc@d.example',
     'Key\nABCD\nEFGH\nIJKL\nMNOP',
-  ])('a first value of another kind is ambiguous: %j', async (text) => {
+  ])('with a first value that differs in kind from the others is ambiguous: %j', async (text) => {
     const error = await refusal(text);
     expect(error).toMatch(/^ambiguous_header/);
     expect(error).toContain('/lines/1');
@@ -154,11 +157,11 @@ describe('the header', () => {
     expect((await read(text, { header: 'absent' })).rows[0]?.line).toBe(1);
   });
 
-  test.each(['u1\nu2', 'WELCOME\nSUMMER', '4711', '1\nA1\nB2'])('a list needs none: %j', async (text) => {
+  test.each(['u1\nu2', 'WELCOME\nSUMMER', '4711', '1\nA1\nB2'])('is optional in a list: %j', async (text) => {
     expect((await read(text)).layout.hasHeader).toBe(false);
   });
 
-  test('several columns without a known name are refused, unless the call names one', async () => {
+  test('with several columns and no known name is rejected, unless the call specifies a column', async () => {
     for (const text of ['Nr;Amount\n1;2', 'u1,5\nu2,6', 'email,name\na@b.example,A'])
       expect(await refusal(text)).toMatch(/^unknown_header/);
     expect((await read('Nr;Amount\n1;2', { column: 'nr' })).layout).toMatchObject({ hasHeader: true });
@@ -171,13 +174,13 @@ describe('the header', () => {
     expect(await refusal('name,1\nu2,6', { column: '1' })).toMatch(/^ambiguous_header/);
   });
 
-  test('two columns for the same thing are ambiguous', async () => {
+  test('with two columns for the same value is ambiguous', async () => {
     expect(await refusal('id,customer_id\n1,2')).toMatch(/^ambiguous_header/);
     expect(await refusal('id,expires_at,expires_at\n1,,')).toMatch(/^ambiguous_header/);
     expect((await read('id,customer_id\n1,2', { column: 'customer_id' })).layout.columns[1]?.role).toBe('id');
   });
 
-  test('hashes are not taken for ids', async () => {
+  test('hashes are not mistaken for ids', async () => {
     const text = `${'a1'.repeat(32)}\n${'b2'.repeat(32)}`;
     expect(await refusal(text)).toContain('?column=hash');
     expect((await read(text, { column: 'sha256_email' })).layout.columns[0]?.role).toBe('hash');
@@ -193,7 +196,7 @@ describe('the header', () => {
     ).toEqual([...['text', 'offer_id', 'de']]);
   });
 
-  test('a header that is repeated below is no row', async () => {
+  test('a repeated header is not counted as a row', async () => {
     expect((await read('id,n\n1,2\nid,n\n3,4')).problems).toEqual([null, 'The row repeats the header.', null]);
   });
 });
@@ -205,7 +208,7 @@ test.each([
   ['characters without an end', 'x'.repeat(3_000_000)],
   ['characters in a quote', `id\n"${'x'.repeat(3_000_000)}`],
   ['line feeds', '\n'.repeat(3_000_000)],
-])('three million %s are refused or read as nothing', async (_kind, text) => {
+])('three million %s are rejected or read as empty', async (_kind, text) => {
   const result = await read(text).then(
     ({ rows }) => rows.length,
     (err: AppError) => err.code,

@@ -17,7 +17,7 @@ const fetchOffers = (note: string) =>
 
 const nested = (depth: number, inside = ''): string => '['.repeat(depth) + inside + ']'.repeat(depth);
 
-test('a body that is nested thousands deep is a bad request, in whatever it is wrapped', async () => {
+test('rejects a body that is nested thousands of levels deep as malformed', async () => {
   for (const note of [
     nested(20_000),
     `"\\\\",${'"a":'}${nested(20_000)}`,
@@ -29,18 +29,18 @@ test('a body that is nested thousands deep is a bad request, in whatever it is w
   }
 });
 
-test('a body with more members than any call asks for is too large', async () => {
+test('rejects a body with more members than any call needs as too large', async () => {
   const answer = await fetchOffers(`{${'"":1,'.repeat(11_000)}"a":1}`);
   expect(answer.statusCode).toBe(413);
   expect(answer.json().error).toMatchObject({ code: 'body_too_large', message: expect.stringContaining('10,000') });
 });
 
-test('brackets within texts are texts, and a few levels are fine', async () => {
+test('accepts brackets in text and moderate nesting', async () => {
   for (const note of [`"${'['.repeat(400)}"`, `"\\"${'[{'.repeat(200)}\\\\"`, nested(60, `"${'\\\\\\"['.repeat(60)}"`)])
     expect((await fetchOffers(note)).statusCode, note.slice(0, 40)).toBe(200);
 });
 
-test('a body that says it is not encoded is read as it is', async () => {
+test('accepts a body with the content encoding identity', async () => {
   const headers = { 'content-type': 'application/json', 'content-encoding': 'identity' };
   const url = '/native/v4/offers.json?api_key=demo-key';
   expect((await t.app.inject({ method: 'POST', url, headers, payload: '{"placement":"checkout"}' })).statusCode).toBe(
@@ -49,7 +49,7 @@ test('a body that says it is not encoded is read as it is', async () => {
 });
 
 test.each(['constructor', 'toString', 'valueOf', '__proto__', 'compress'])(
-  'a body encoded by “%s” is refused, as one of any unknown encoding',
+  'rejects the content encoding “%s” like any unknown encoding',
   async (encoding) => {
     const headers = { 'content-type': 'application/json', 'content-encoding': encoding };
     for (const path of ['/native/v4/offers.json', '/manage/v1/audiences']) {
@@ -59,7 +59,7 @@ test.each(['constructor', 'toString', 'valueOf', '__proto__', 'compress'])(
   },
 );
 
-test('every OPTIONS request is answered like a preflight', async () => {
+test('answers every OPTIONS request like a preflight', async () => {
   const answer = await t.app.inject({ method: 'OPTIONS', url: '/native/v4/offers.json' });
   expect(answer.statusCode).toBe(204);
   expect(answer.headers['access-control-allow-methods']).toContain('POST');

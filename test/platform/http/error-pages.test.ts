@@ -14,7 +14,7 @@ const opening = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetc
 
 const get = (url: string, headers: Record<string, string> = opening) => t.app.inject({ url, headers });
 
-describe('a user who opens an invalid link reads why', () => {
+describe('the error page of an invalid link', () => {
   test.each([
     ['/privacy/0000000000000000', 404, 'Page not found', 'not_found'],
     ['/wallet?t=nonsense', 400, 'This link does not work', 'invalid_token'],
@@ -32,7 +32,7 @@ describe('a user who opens an invalid link reads why', () => {
     expect([program.statusCode, program.json().error.code]).toEqual([status, code]);
   });
 
-  test('also of an offer; as an image or for a program the answer is the same image as ever', async () => {
+  test('is shown for an offer link in a browser, while images and programs still get the image', async () => {
     const page = await get('/sdk/offer-click?t=nonsense');
     expect([page.statusCode, page.headers['content-type']]).toEqual([400, 'text/html; charset=utf-8']);
     expect(page.body).toContain('This offer is no longer available');
@@ -44,7 +44,7 @@ describe('a user who opens an invalid link reads why', () => {
     expect([beacon.statusCode, beacon.headers['content-type']]).toEqual([400, 'image/png']);
   });
 
-  test('after too many attempts it asks the user to wait', async () => {
+  test('asks the user to wait after too many attempts', async () => {
     const guess = () => t.app.inject({ url: '/privacy/1', headers: opening, remoteAddress: '10.9.9.9' });
     const refused = (await Promise.all(Array.from({ length: 150 }, guess))).find(
       ({ statusCode }) => statusCode === 429,
@@ -54,7 +54,7 @@ describe('a user who opens an invalid link reads why', () => {
   });
 });
 
-test('a page of any origin may remove a saved offer after asking, and everything else keeps its methods', async () => {
+test('pages of any origin may delete a saved offer after a preflight, and other methods are unchanged', async () => {
   const preflight = async (url: string) => {
     const headers = { origin: 'https://shop.example', 'access-control-request-method': 'DELETE' };
     return (await t.app.inject({ method: 'OPTIONS', url, headers })).headers;

@@ -107,7 +107,7 @@ function raw(
   });
 }
 
-describe('an unknown address is answered 404 in the error form', () => {
+describe('an unknown URL gets 404 in the standard error format', () => {
   test.each([
     '/',
     '/nowhere',
@@ -125,7 +125,7 @@ describe('an unknown address is answered 404 in the error form', () => {
   });
 });
 
-describe('a wrong method is answered 405 with the methods that work', () => {
+describe('a wrong method gets 405 with the allowed methods', () => {
   test.each([
     ['GET', '/native/v4/offers.json', 'POST'],
     ['DELETE', '/native/v2/offers.json?api_key=demo-key', 'POST'],
@@ -140,14 +140,14 @@ describe('a wrong method is answered 405 with the methods that work', () => {
     expect(answer.headers['access-control-allow-origin']).toBe('*');
   });
 
-  test('also a method that nobody here has heard of', async () => {
+  test('including an unknown method', async () => {
     const answer = await raw('PURGE /native/v4/offers.json HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
     expectForm(answer, 405, 'method_not_allowed');
     expect(answer.headers.allow).toBe('post');
   });
 });
 
-describe('what is no HTTP is answered 400 in the error form, and the connection is closed', () => {
+describe('data that is not HTTP gets 400 in the error format, and the connection is closed', () => {
   test.each<[string, string | Buffer]>([
     ['a method of nonsense', 'HELLO\r\n\r\n'],
     ['a header without a colon', 'GET / HTTP/1.1\r\nhost: x\r\nnonsense\r\n\r\n'],
@@ -166,23 +166,23 @@ describe('what is no HTTP is answered 400 in the error form, and the connection 
   });
 });
 
-test('headers beyond what is read are answered 431 in the error form', async () => {
+test('headers over the size limit get 431 in the error format', async () => {
   const answer = await raw(`GET /health/live HTTP/1.1\r\nhost: x\r\ncookie: ${'x'.repeat(20_000)}\r\n\r\n`);
   expectForm(answer, 431, 'headers_too_large');
   expect(answer.statusLine).toBe('HTTP/1.1 431 Request Header Fields Too Large');
 });
 
-describe('a request that cannot be read is answered in the error form', () => {
-  test('an address with a broken percent sign is answered 400', async () => {
+describe('a request that cannot be parsed gets a response in the error format', () => {
+  test('a URL with an invalid percent escape gets 400', async () => {
     expectForm(await app.inject('/native/%zz'), 400, 'malformed_request');
     expectForm(await app.inject('/images/%c0%af.png'), 400, 'malformed_request');
   });
 
-  test('a part of the path that is too long is answered 414', async () => {
+  test('a path segment that is too long gets 414', async () => {
     expectForm(await app.inject(`/privacy/${'x'.repeat(500)}`), 414, 'uri_too_long');
   });
 
-  test('an unknown content encoding is answered 415', async () => {
+  test('an unknown content encoding gets 415', async () => {
     const headers = { 'content-type': 'application/json', 'content-encoding': 'zstd' };
     const answer = await app.inject({
       method: 'POST',
@@ -193,7 +193,7 @@ describe('a request that cannot be read is answered in the error form', () => {
     expectForm(answer, 415, 'unsupported_media_type');
   });
 
-  test('invalid fields are named by JSON pointers, each with what is wrong', async () => {
+  test('invalid fields are listed by JSON pointers, each with its problem', async () => {
     const send = async (payload: object, query = '') =>
       (await app.inject({ method: 'POST', url: `/test/fields${query}`, payload })).json().error.details;
     expect(await send({ name: 5 })).toEqual([{ path: '/name', message: 'The value must be text.' }]);
@@ -208,7 +208,7 @@ describe('a request that cannot be read is answered in the error form', () => {
   });
 });
 
-describe('a failure of our own is answered 500 and shows nothing of its inside', () => {
+describe('an internal error gets 500 and reveals no internal details', () => {
   test.each(['/test/throws', '/test/throws-text', '/test/database', '/test/cannot-serialise'])('%s', async (url) => {
     const answer = await app.inject(url);
     expectForm(answer, 500, 'internal');
@@ -217,14 +217,14 @@ describe('a failure of our own is answered 500 and shows nothing of its inside',
     expect(answer.body).not.toMatch(/stack|\.ts|node_modules|relation|at /);
   });
 
-  test('a client error of a plugin keeps its kind and loses its text', async () => {
+  test('a client error from a plugin keeps its status class but not its message', async () => {
     const answer = await app.inject('/test/teapot');
     expectForm(answer, 400, 'malformed_request');
     expect(answer.body).not.toContain(inside);
   });
 });
 
-test('every error of the catalogue has its status, its message and no cache', async () => {
+test('every error in the catalogue has its status and message and is not cached', async () => {
   const bare = Fastify();
   registerErrorHandling(
     bare,
@@ -243,7 +243,7 @@ test('every error of the catalogue has its status, its message and no cache', as
   await bare.close();
 });
 
-test('an unreachable database answers 503 with retry-after, an invalid statement 500', () => {
+test('an unreachable database gets 503 with retry-after, and an invalid statement 500', () => {
   for (const code of ['ECONNREFUSED', 'ECONNRESET', '08006', '53300', '57P01', '57P03']) {
     expect(toAppError(Object.assign(new Error('x'), { code }))).toMatchObject({ code: 'unavailable', retryAfterS: 1 });
   }

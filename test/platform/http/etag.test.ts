@@ -11,4 +11,4 @@ test.each([
   ['a', false],
   ['', false],
   [undefined, false],
-])('%s names "a": %s', (header, expected) => expect(namesEtag(header, '"a"')).toBe(expected));
+])('%s matches "a": %s', (header, expected) => expect(namesEtag(header, '"a"')).toBe(expected));

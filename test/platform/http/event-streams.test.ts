@@ -5,7 +5,7 @@ import { sendError, toAppError } from '../../../src/platform/http/error-handler.
 import { createEventStreams } from '../../../src/platform/http/event-streams.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 
-test('a reader that does not read is asked for no more events, until it reads again', async () => {
+test('stops requesting events for a client that does not read until it reads again', async () => {
   const app = Fastify();
   const streams = createEventStreams(createLogger('silent'));
   app.addHook('preClose', async () => streams.close());
@@ -50,7 +50,7 @@ test('a reader that does not read is asked for no more events, until it reads ag
   await app.close();
 });
 
-test('what was read while the permission was lost is not sent, nor anything while it cannot be found out', async () => {
+test('sends no event that was read without the permission or while the permission is unknown', async () => {
   const app = Fastify();
   const streams = createEventStreams(createLogger('silent'));
   app.addHook('preClose', async () => streams.close());
@@ -84,7 +84,7 @@ test('what was read while the permission was lost is not sent, nor anything whil
   await app.close();
 });
 
-test('503: publishers that come late get an even share of the streams, also where one has taken all', async () => {
+test('503: gives later publishers an even share of the streams, even if one has taken all of them', async () => {
   const app = Fastify();
   const streams = createEventStreams(createLogger('silent'));
   app.addHook('preClose', async () => streams.close());
@@ -131,7 +131,7 @@ test('503: publishers that come late get an even share of the streams, also wher
   await app.close();
 });
 
-test('a HEAD of a stream is answered at once, however often, and takes no place', async () => {
+test('answers HEAD requests for a stream immediately without using a stream slot', async () => {
   const app = Fastify();
   const streams = createEventStreams(createLogger('silent'));
   app.addHook('preClose', async () => streams.close());

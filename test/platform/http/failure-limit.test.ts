@@ -50,8 +50,8 @@ async function statusesOf(count: number, make: (index: number) => Call): Promise
   return counts;
 }
 
-describe('failures of one address', () => {
-  test('and of all addresses that one customer of a provider has, by IPv6', async () => {
+describe('failures of one client address', () => {
+  test('are limited together for all IPv6 addresses of one network', async () => {
     expect(await statusesOf(120, (index) => ({ from: `2001:db8:0:7::${index.toString(16)}` }))).toEqual({
       401: 100,
       429: 20,
@@ -59,7 +59,7 @@ describe('failures of one address', () => {
     expect((await call({ from: '2001:db8:0:8::1' })).statusCode).toBe(401);
   });
 
-  test('are answered 429 with retry-after beyond 100 at once, and a valid key from there still works', async () => {
+  test('get 429 with retry-after beyond 100 at once, while a valid key still works', async () => {
     expect(await statusesOf(120, (index) => ({ key: `bad-key-${index}` }))).toEqual({ 401: 100, 429: 20 });
     const limited = await call({});
     expect(limited.headers['retry-after']).toBe('1');
@@ -67,7 +67,7 @@ describe('failures of one address', () => {
     expect((await call({ key: 'demo-key' })).statusCode).toBe(200);
   });
 
-  test('are allowed again at 20 a second', async () => {
+  test('are allowed again at 20 per second', async () => {
     await statusesOf(110, () => ({}));
     nowMs += 1000;
     expect(await statusesOf(30, () => ({}))).toEqual({ 401: 20, 429: 10 });
@@ -80,7 +80,7 @@ describe('failures of one address', () => {
     expect((await call({ from: '192.0.2.1' })).statusCode).toBe(401);
   });
 
-  test('count together: bad keys, no keys, bad tokens, unknown routes and wrong methods', async () => {
+  test('count together for invalid keys, missing keys, invalid tokens, unknown routes and wrong methods', async () => {
     const kinds: Call[] = [
       {},
       { key: '' },
@@ -97,16 +97,16 @@ describe('failures of one address', () => {
     });
   });
 
-  test('with a valid key are never limited, because one server may send the calls of all its users', async () => {
+  test('with a valid key are never limited, because one server may call for all of its users', async () => {
     expect(await statusesOf(150, () => ({ key: 'demo-key', placement: ' ' }))).toEqual({ 400: 150 });
     expect((await call({})).statusCode).toBe(401);
   });
 
-  test('ignores forwarding headers unless proxies are trusted', async () => {
+  test('ignore forwarding headers unless proxies are trusted', async () => {
     expect(await statusesOf(110, (index) => ({ forwardedFor: `203.0.113.${index}` }))).toEqual({ 401: 100, 429: 10 });
   });
 
-  test('are those of the client where a trusted proxy names it', async () => {
+  test('count for the client that a trusted proxy reports', async () => {
     const through = (client: string): Call => ({ app: behindProxy, from: '10.0.0.1', forwardedFor: client });
     expect(await statusesOf(110, () => through(address))).toEqual({ 401: 100, 429: 10 });
     expect((await call(through('192.0.2.77'))).statusCode).toBe(401);
@@ -118,7 +118,7 @@ describe('failures of one address', () => {
     ['by its number of hops', 1],
     ['by its address', ['127.51.0.1']],
     ['as all are', true],
-  ])('are those of the client also for beacons, where a proxy is trusted %s', async (_, trustProxy) => {
+  ])('of beacons count for the client if a proxy is trusted %s', async (_, trustProxy) => {
     const app = await createTestApp({ databaseUrl: t.databaseUrl, now: () => nowMs, config: { trustProxy } });
     const url = '/event/record/close?t=nonsense';
     const through = (client: string): Call => ({ app, url, from: '127.51.0.1', forwardedFor: client });
@@ -129,7 +129,7 @@ describe('failures of one address', () => {
   });
 });
 
-test('a bucket never gives more than its burst and its rate allow, and never less', () => {
+test('a bucket allows exactly what its burst and rate permit', () => {
   const calls = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 200 });
   fc.assert(
     fc.property(calls, fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 100 }), (pausesMs, perS, burst) => {
@@ -148,7 +148,7 @@ test('a bucket never gives more than its burst and its rate allow, and never les
   );
 });
 
-test('a clock that goes back gives nothing away', () => {
+test('a clock that moves backwards grants no extra requests', () => {
   const take = createRateLimit(() => timeMs);
   let timeMs = 10_000;
   expect(take('a', { perS: 1, burst: 1 })).toBe(true);

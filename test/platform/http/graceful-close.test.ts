@@ -31,7 +31,7 @@ test.each([
   ['a beacon', 'events', (pixel: string): TestRequest => ({ path: pixel })],
   ['an odd beacon', 'events', (pixel: string): TestRequest => ({ path: `${pixel}&x=1` })],
   ['a fetch', 'sessions', (): TestRequest => fetching],
-])('%s under way when the process stops is answered, and does not hold up the stop', async (_name, table, askedOf) => {
+])('%s in progress at shutdown gets its response and does not delay the shutdown', async (_name, table, askedOf) => {
   const t = await createTestApp();
   const agent = new Agent({ keepAlive: true });
   await t.app.listen({ port: 0, host: '127.0.0.1' });
@@ -48,7 +48,7 @@ test.each([
   await t.close();
 });
 
-test('an answer that had begun when the process stops is sent to its end, and its connection is not kept', async () => {
+test('a response that has started at shutdown is completed, and its connection is closed', async () => {
   const app = Fastify() as unknown as App;
   closeGracefully(app, app);
   const answer = new PassThrough();
@@ -76,7 +76,7 @@ test.each([
     'has sent half a body',
     'POST /native/v4/offers.json HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\ncontent-type: application/json\r\n\r\n{',
   ],
-])('a connection that %s does not hold up the stop', async (_name, sent) => {
+])('a connection that %s does not delay the shutdown', async (_name, sent) => {
   const t = await createTestApp();
   // Disable Node's timeouts, so that the connection would otherwise stay open forever.
   Object.assign(t.app.server, { requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0 });
@@ -90,7 +90,7 @@ test.each([
   client.destroy();
 });
 
-test('a request that arrives slowly when the process stops is answered', async () => {
+test('a request that arrives slowly at shutdown gets a response', async () => {
   const t = await createTestApp();
   await t.app.listen({ port: 0, host: '127.0.0.1' });
   const client = connect((t.app.server.address() as AddressInfo).port, '127.0.0.1');

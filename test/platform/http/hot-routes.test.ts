@@ -82,7 +82,7 @@ beforeEach(() => {
 });
 afterAll(() => app.close());
 
-test('the server has the time limits of this service, not those of the framework', () => {
+test('the server uses the configured timeouts instead of the defaults of the framework', () => {
   const { requestTimeout, headersTimeout, keepAliveTimeout } = serverTimeouts;
   expect(app.server).toMatchObject({ requestTimeout, headersTimeout, keepAliveTimeout });
 });
@@ -109,7 +109,7 @@ test.each([
     `HTTPS://x.test${path}?t=/framework`,
     { t: '/framework' },
   ],
-])('a request %s is served, with its parameters', async (_, url, query) => {
+])('a request %s is served with its parameters', async (_, url, query) => {
   const answer = await ask(url);
   expect([answer.statusCode, answer.json()]).toEqual([200, { method: 'GET', query }]);
 });
@@ -121,18 +121,18 @@ test.each([['/direct/path/'], ['/Direct/path'], ['/direct%2Fpath'], ['/direct'],
   },
 );
 
-test('all other paths are those of the framework, malformed ones too', async () => {
+test('all other paths, including malformed ones, are handled by the framework', async () => {
   expect((await ask('/framework')).body).toBe('framework');
   expect((await ask('/direct/%zz')).statusCode).toBe(400);
 });
 
-test('HEAD is answered with the head of GET and no body', async () => {
+test('HEAD returns the headers of GET without a body', async () => {
   const [get, head] = [await ask(path), await ask(path, 'HEAD')];
   expect([head.statusCode, head.body]).toEqual([200, '']);
   expect(head.headers['content-length']).toBe(String(Number(get.headers['content-length']) + 1)); // it names its method
 });
 
-test('OPTIONS is answered as the framework answers a preflight', async () => {
+test('OPTIONS gets the preflight response of the framework', async () => {
   const preflight = await ask(path, 'OPTIONS');
   expect([preflight.statusCode, preflight.body]).toEqual([204, '']);
   expect(preflight.headers).toMatchObject({
@@ -143,7 +143,7 @@ test('OPTIONS is answered as the framework answers a preflight', async () => {
   });
 });
 
-test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND'])('%s is answered 405', async (method) => {
+test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND'])('%s gets 405', async (method) => {
   const answer = await ask(`${path}?t=a`, method);
   expect([answer.statusCode, answer.headers.allow, answer.headers['access-control-allow-origin']]).toEqual([
     ...[405, 'GET, HEAD', '*'],
@@ -155,26 +155,23 @@ test.each([
   ['database', 503, 'unavailable', '1'],
   ['unexpectedly', 500, 'internal', undefined],
   ['by-rule', 400, 'invalid_token', undefined],
-])(
-  'a handler that fails (%s) is answered in the error form, and nothing of the inside shows',
-  async (fail, ...expected) => {
-    const answer = await ask(`${path}?fail=${fail}`);
-    expect([answer.statusCode, answer.json().error.code, answer.headers['retry-after']]).toEqual(expected);
-    expect(answer.headers).toMatchObject({
-      'cache-control': 'no-store',
-      'content-type': 'application/json; charset=utf-8',
-      'access-control-allow-origin': '*',
-    });
-    expect(answer.body).not.toContain('secret of the inside');
-    const id = answer.json().request_id;
-    expect(lines.filter(({ requestId }) => requestId === id).map(({ msg, url }) => [msg, url])).toEqual([
-      [answer.statusCode === 500 ? 'request failed' : 'request refused', `${path}?fail=…`],
-      ['request', `${path}?fail=…`],
-    ]);
-  },
-);
+])('a handler that fails (%s) returns the error format and reveals no internal details', async (fail, ...expected) => {
+  const answer = await ask(`${path}?fail=${fail}`);
+  expect([answer.statusCode, answer.json().error.code, answer.headers['retry-after']]).toEqual(expected);
+  expect(answer.headers).toMatchObject({
+    'cache-control': 'no-store',
+    'content-type': 'application/json; charset=utf-8',
+    'access-control-allow-origin': '*',
+  });
+  expect(answer.body).not.toContain('secret of the inside');
+  const id = answer.json().request_id;
+  expect(lines.filter(({ requestId }) => requestId === id).map(({ msg, url }) => [msg, url])).toEqual([
+    [answer.statusCode === 500 ? 'request failed' : 'request refused', `${path}?fail=…`],
+    ['request', `${path}?fail=…`],
+  ]);
+});
 
-test('each request has one log line at level debug, and counts in the metrics under its path', async () => {
+test('each request writes one debug log line and is counted in the metrics by its path', async () => {
   metrics.registry.resetMetrics();
   await ask(`${path}?t=secret`);
   await ask('/framework');
@@ -193,7 +190,7 @@ test('each request has one log line at level debug, and counts in the metrics un
     expect(counted).toContain(`perkwire_http_request_duration_seconds_count{route="${route}",status="${status}"} 1\n`);
 });
 
-test('requests share their ids with those of the framework', async () => {
+test('requests share the id sequence of the framework', async () => {
   const first = (await ask(`${path}?fail=by-rule`)).json().request_id;
   const second = (await ask('/nowhere')).json().request_id;
   const third = (await ask(`${path}?fail=by-rule`)).json().request_id;
@@ -206,7 +203,7 @@ test('requests share their ids with those of the framework', async () => {
   expect([two - firstNumber, three - two]).toEqual([1, 1]);
 });
 
-test('connections are kept or closed as the client asks, in HTTP/1.0 too, and a body does not harm', async () => {
+test('connections are kept or closed as the client requests, in HTTP/1.0 and with a body too', async () => {
   const get = `GET ${path}?t=a HTTP/1.1\r\nhost: x\r\n`;
   const withBody = `${get}content-length: 4\r\n\r\nbody`;
   const inChunks = `${get}transfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`;
@@ -222,7 +219,7 @@ test('connections are kept or closed as the client asks, in HTTP/1.0 too, and a 
   );
 });
 
-test('a request is answered although it cannot be logged', async () => {
+test('a request gets its response even if it cannot be logged', async () => {
   expect((await requestOver(app, { url: '/direct/noted' })).body).toBe('answered');
   expect((await requestOver(app, { url: '/direct/noted?fail=1' })).statusCode).toBe(400);
   logger.flush();
@@ -230,7 +227,7 @@ test('a request is answered although it cannot be logged', async () => {
   expect(failures.reduce((sum, { repeated = 1 }) => sum + Number(repeated), 0)).toBe(2);
 });
 
-test('a client that goes away before the answer harms nobody', async () => {
+test('a client that disconnects before the response affects no other client', async () => {
   const socket = connect(await portOf(app), '127.0.0.1');
   socket.write(`GET ${path}?t=gone HTTP/1.1\r\nhost: x\r\n\r\n`);
   socket.resetAndDestroy();

@@ -23,7 +23,7 @@ const open = async (app: App, port: number): Promise<Socket> => {
   return socket;
 };
 
-test('beyond a crowd, connections without a request are ended, and those with one are not', async () => {
+test('closes connections without a request beyond the limit, but none with a request', async () => {
   const { app, port } = await start();
   const ended: string[] = [];
   for (const name of ['first', 'second']) {
@@ -42,7 +42,7 @@ test('beyond a crowd, connections without a request are ended, and those with on
   await app.close();
 });
 
-test('hundreds of connections that send their headers too slowly end, and delay no other request', async () => {
+test('closes hundreds of connections with slow headers without delaying other requests', async () => {
   const { app, port } = await start({ ...serverTimeouts, headersTimeout: 200, connectionsCheckingInterval: 50 });
   const slow = Array.from({ length: 300 }, () => connect(port, '127.0.0.1'));
   for (const socket of slow) socket.write('GET / HTTP/1.1\r\nhost: x\r\n');
@@ -65,7 +65,7 @@ test.each([
   ['more and more headers', 'GET /health/live HTTP/1.1\r\n', 'a: b\r\n'],
   ['its body', `${head}\r\n{"a": "`, 'a'],
   ['the chunks of its body', `${head.replace('content-length: 9999', 'transfer-encoding: chunked')}\r\n`, '1\r\na\r\n'],
-])('a connection that drips %s is answered 408 and closed, although the client goes on', async (_name, start, drip) => {
+])('a connection that drips %s gets 408 and is closed, even if the client continues', async (_name, start, drip) => {
   const t = await createTestApp();
   Object.assign(t.app.server, { headersTimeout: 300, requestTimeout: 600 });
   await t.app.listen({ port: 0, host: '127.0.0.1' });

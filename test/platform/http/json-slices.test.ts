@@ -10,11 +10,11 @@ test.each([
   '[]',
   ' { "a" : [ 1 , "x" , { "b" : [ ] } ] , "c" : null } ',
   '{"a":["\\\\","\\"]","{"],"constructor":{"x":1}}',
-])('%s is read as JSON.parse does', async (text) => {
+])('%s is parsed like JSON.parse', async (text) => {
   expect(await read(text)).toEqual(JSON.parse(text));
 });
 
-test('a byte order mark before the body says nothing', async () => {
+test('a byte order mark before the body is ignored', async () => {
   expect(await read('\uFEFF{"a":1}')).toEqual({ a: 1 });
 });
 
@@ -29,12 +29,12 @@ test.each([
   '[{"__proto__":1}]',
   '{} {}',
   '"a"',
-])('%s is refused', async (text) => {
+])('%s is rejected', async (text) => {
   await expect(read(text)).rejects.toMatchObject({ code: 'malformed_json' });
 });
 
 test.each([`{"a":"${'x'.repeat(21)}"}`, `["${'x'.repeat(21)}"]`, `[["${'\\"'.repeat(11)}"]]`, '[1,2,3,4]'])(
-  '%s is more than the limits allow',
+  '%s exceeds the limits',
   async (text) => {
     await expect(read(text)).rejects.toMatchObject({ code: 'body_too_large' });
   },

@@ -81,7 +81,7 @@ describe('a key', () => {
     expect(await call(where)).toEqual({ status: 401, code, session: undefined });
   });
 
-  test('that is null is none, as for clients that write null for what they do not know', async () => {
+  test('that is null counts as missing, because some clients send null for unknown values', async () => {
     const errorCode = async (body: object) => {
       const url = '/sdk/v4/usp/session/01a220db-0406-75da-8c39-cf5948733ab6.json';
       return (await t.app.inject({ method: 'POST', url, payload: { action: 'wrap', ...body } })).json().error.code;
@@ -90,12 +90,12 @@ describe('a key', () => {
     expect(await errorCode({ key: null })).toBe('missing_key');
   });
 
-  test('that is no text is refused', async () => {
+  test('that is not text is rejected', async () => {
     expect((await call({ body: { key: 5 } })).status).toBe(401);
     expect((await call({ body: { key: ['demo-key'] } })).status).toBe(401);
   });
 
-  test('works until its end, to the millisecond', async () => {
+  test('works until its expiry, to the millisecond', async () => {
     await addKey('until-then', { expiresAt: new Date(startMs + 60_000) });
     nowMs = startMs + 59_999;
     expect((await call({ query: 'api_key=until-then' })).status).toBe(200);
@@ -110,7 +110,7 @@ describe('a key', () => {
     await expect.poll(async () => (await call({ query: 'api_key=soon-revoked' })).code).toBe('unknown_key');
   });
 
-  test('with a limit is answered 429 with retry-after above it, and works again after a second', async () => {
+  test('with a rate limit gets 429 with retry-after above it, and works again after a second', async () => {
     await addKey('five-a-second', { perS: 5 });
     const statuses = async () =>
       (await Promise.all(Array.from({ length: 8 }, () => call({ query: 'api_key=five-a-second' }))))
@@ -128,7 +128,7 @@ describe('a permission', () => {
     return { status: answer.statusCode, code: answer.json().error?.code, message: answer.json().message };
   };
 
-  test('is needed for each call: a key without it is answered 403 that names it', async () => {
+  test('is required for each call, and a key without it gets a 403 that names it', async () => {
     await addKey('reports-only', { permissions: ['reports'] });
     expect((await call({ query: 'api_key=reports-only' })).code).toBe('permission_denied');
     expect(await manage('reports-only')).toMatchObject({
@@ -137,7 +137,7 @@ describe('a permission', () => {
     });
   });
 
-  test('of one kind opens nothing of another', async () => {
+  test('of one kind gives no access to another', async () => {
     await addKey('offers-only');
     await addKey('configurations-only', { permissions: ['configurations'] });
     expect((await call({ query: 'api_key=offers-only' })).status).toBe(200);
@@ -146,20 +146,20 @@ describe('a permission', () => {
     expect((await call({ query: 'api_key=configurations-only' })).status).toBe(403);
   });
 
-  test('of the public SDK id is to fetch offers, and nothing else', async () => {
+  test('of the public SDK id allows only fetching offers', async () => {
     expect((await call({ query: `api_key=${t.publisher.sdkId}` })).status).toBe(200);
     expect(await manage(t.publisher.sdkId)).toMatchObject({ status: 403, code: 'permission_denied' });
   });
 });
 
-test('a key is stored as a hash only: the database holds it nowhere', async () => {
+test('a key is stored only as a hash', async () => {
   const { rows } = await t.pool.query("select key_hash from api_keys where key_hash = sha256('demo-key')");
   expect(rows).toHaveLength(1);
   const { rows: plain } = await t.pool.query("select 1 from api_keys k where k::text like '%demo-key%'");
   expect(plain).toEqual([]);
 });
 
-test('a key of one publisher answers with the offers of that publisher only', async () => {
+test('a key returns only the offers of its own publisher', async () => {
   const { rows } = await t.pool.query<{ id: number }>(
     "insert into publishers (name, sdk_id) values ('Other', 'feedfeedfeedfeed') returning id",
   );

@@ -20,7 +20,7 @@ const others = hosted.filter(([language]) => language !== 'en');
 const english = textsOf(languages.en.texts.endUser);
 
 describe('the languages', () => {
-  test('are those that the guide lists, each by its canonical tag', () => {
+  test('are those that the guide lists, each with its canonical tag', () => {
     const names = new Intl.DisplayNames('en', { type: 'language' });
     const listed = Object.keys(languages).map((tag) => (tag.startsWith('zh') ? 'Chinese' : names.of(tag)) as string);
     const guide = readFileSync(new URL('../../../docs/guides/web.md', import.meta.url), 'utf8');
@@ -30,22 +30,22 @@ describe('the languages', () => {
     expect(Object.keys(languages).map(canonicalTag)).toEqual(Object.keys(languages));
   });
 
-  test('have the direction of their script', () => {
+  test('have the text direction of their script', () => {
     for (const [tag, { direction }] of Object.entries(languages)) expect(direction, tag).toBe(directionOf(tag));
   });
 
-  test.each(others)('%s has every text of English and no other, none of them empty', (_language, words) => {
+  test.each(others)('%s has exactly the texts of English, and none are empty', (_language, words) => {
     const texts = textsOf(words);
     expect([...texts.keys()].sort()).toEqual([...english.keys()].sort());
     expect([...texts].filter(([, text]) => text.trim() === '')).toEqual([]);
   });
 
-  test.each(others)('%s is translated: long texts differ from English', (_language, words) => {
+  test.each(others)('%s is translated, so that long texts differ from English', (_language, words) => {
     const same = [...textsOf(words)].filter(([path, text]) => text.length > 12 && text === english.get(path));
     expect(same).toEqual([]);
   });
 
-  test.each(hosted)('labels of buttons in %s are short enough for a narrow card', (_language, { unit }) => {
+  test.each(hosted)('button labels in %s are short enough for a narrow card', (_language, { unit }) => {
     const buttons = [
       unit.labels.done,
       unit.labels.close,
@@ -56,7 +56,7 @@ describe('the languages', () => {
   });
 });
 
-test('English is what settings and styles default to, so that a theme’s own text can be told from a default', () => {
+test("default settings and styles are in English, so that a theme's own text can be recognised", () => {
   const { settings, styles } = languages.en.texts.endUser.unit;
   expect(defaultSettings).toMatchObject(settings);
   expect(defaultStyles).toMatchObject(styles);
@@ -81,7 +81,7 @@ describe('the language of a hosted page', () => {
     expect(requestLanguage(query, accepted)).toBe(expected);
   });
 
-  test('is known by any spelling of its tag', () => {
+  test('is recognised by any spelling of its tag', () => {
     expect(['DE', 'de-AT', 'de_CH', ' de '].map(languageOf)).toEqual(Array(4).fill('de'));
     expect(['den', '', null, 7, undefined].map(languageOf)).toEqual(Array(5).fill(null));
   });

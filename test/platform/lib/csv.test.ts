@@ -4,7 +4,7 @@ import { readCsv } from '../../support/read-csv.ts';
 
 const cellsOf = (text: string) => readCsv(text).map((cells) => cells.map(unguardedText));
 
-test('what is written is read again as it was', () => {
+test('reads back exactly what was written', () => {
   const texts = [
     ...['plain', 'a,b', 'say "yes"', 'two\nlines', '', 'ünï 日本 עברית', ';', '\tx', '"'],
     ...['=1+1', '+49', '-10 %', '@name', "'=quoted", "''+", "'tis", ' =x', '＝全角', '\n'],
@@ -13,6 +13,6 @@ test('what is written is read again as it was', () => {
   expect(cellsOf(file)).toEqual(texts.map((text) => ['key', text, '7']));
 });
 
-test('a spreadsheet takes no text for a formula', () => {
+test('prevents spreadsheets from treating text as a formula', () => {
   expect(csvLine(['=cmd()', "'=cmd()", '-1', 'a=b'])).toBe("'=cmd(),''=cmd(),'-1,a=b\r\n");
 });

@@ -31,6 +31,6 @@ test.each([
   ['github.io', false],
   ['example', false],
   ['203.0.113.9', false],
-])('whether anyone registers names below %s: %s', async (host, isOne) => {
+])('anyone can register names below %s: %s', async (host, isOne) => {
   expect((await publicSuffixes())(host)).toBe(isOne);
 });

@@ -4,7 +4,7 @@ import { parseExactJson } from '../../../src/platform/lib/exact-json.ts';
 
 const parse = (text: string): unknown => parseExactJson<unknown>(text, JSON.parse);
 
-describe('an integer beyond 2^53 is kept as the text that was sent', () => {
+describe('an integer beyond 2^53 is kept as its original text', () => {
   test.each([
     ['{"id":9007199254740993}', { id: '9007199254740993' }],
     ['[9007199254740992,9007199254740993]', ['9007199254740992', '9007199254740993']],
@@ -18,7 +18,7 @@ describe('an integer beyond 2^53 is kept as the text that was sent', () => {
   });
 });
 
-describe('any other value is as JSON.parse reads it', () => {
+describe('any other value is parsed like JSON.parse', () => {
   test.each([
     '{"id":9007199254740991,"time":1732800000000000}',
     '{"lat":52.520006599999997,"weight":0.30000000000000004}',
@@ -48,7 +48,7 @@ describe('any other value is as JSON.parse reads it', () => {
     );
   });
 
-  test('two numbers that differ never become one', () => {
+  test('two different numbers never become equal', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n }), fc.bigInt({ min: 1n, max: 5n }), (id, step) => {
         const [first, other] = parse(`[${id},${id + step}]`) as unknown[];
@@ -58,7 +58,7 @@ describe('any other value is as JSON.parse reads it', () => {
     );
   });
 
-  test('a text of a megabyte of quotes and digits is read', () => {
+  test('a megabyte of quotes and digits is parsed', () => {
     const value = { a: '"\\'.repeat(250_000), b: '1234567890123456'.repeat(30_000) };
     expect(parse(JSON.stringify(value))).toEqual(value);
   });

@@ -4,7 +4,7 @@ import { problem } from '../../../src/platform/problem.ts';
 
 const message = problem('reportsWaiting');
 
-test('at most `maxConcurrent` tasks run, others wait in order, and too many are refused with 503', async () => {
+test('runs at most `maxConcurrent` tasks, queues others in order, and rejects excess with 503', async () => {
   const limit = createLimiter({ maxConcurrent: 2, maxWaitingPerClient: 3, message });
   const open: (() => void)[] = [];
   let most = 0;
@@ -49,7 +49,7 @@ function gates() {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('clients are served in turn: a flood of one delays another by one task and leaves it capacity', async () => {
+test('serves clients in turn, so that a flood of one delays another by only one task', async () => {
   const limit = createLimiter({
     maxConcurrent: 2,
     maxConcurrentPerClient: 1,
@@ -69,7 +69,7 @@ test('clients are served in turn: a flood of one delays another by one task and 
   expect(await Promise.all([...flood, ...others])).toEqual(['a1', 'a2', 'a3', 'b1', 'c1', 'b2']);
 });
 
-test('the tasks of many clients together wait in bounded numbers, too', async () => {
+test('limits the queued tasks of all clients together', async () => {
   const limit = createLimiter({ maxConcurrent: 1, maxWaitingPerClient: 2, maxWaiting: 3, message });
   const { work, finish } = gates();
   const all = ['a', 'b', 'c', 'd'].map((name) => limit(work(name), { client: name }));
@@ -84,7 +84,7 @@ test('the tasks of many clients together wait in bounded numbers, too', async ()
   expect(await Promise.all([...all, later])).toEqual(['a', 'b', 'c', 'd', 'f']);
 });
 
-test('an aborted task is not started, and one that waits too long is refused', async () => {
+test('does not start an aborted task, and rejects one that waits too long', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
     const limit = createLimiter({ maxConcurrent: 1, maxWaitingPerClient: 2, maxWaitMs: 1000, message });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { tagOfLocale } from '../../../src/platform/lib/language-tags.ts';
 
-describe('the language of a locale name is read as platforms write it', () => {
+describe('the language is parsed from the locale names of platforms', () => {
   test.each([
     ['de', 'de'],
     ['en_US', 'en-US'],
@@ -51,7 +51,7 @@ describe('the language of a locale name is read as platforms write it', () => {
       '🇩🇪',
       'x'.repeat(4_000),
     ],
-  ])('%s names no language', (name) => {
+  ])('%s contains no language', (name) => {
     expect(tagOfLocale(name)).toBeNull();
   });
 });

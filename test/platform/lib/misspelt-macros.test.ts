@@ -23,7 +23,7 @@ test.each([
   '{subid}',
   '{transaction_id}',
   '{my_click_id}',
-])('a misspelt macro %s, which becomes empty, is warned about with the nearest name', (macro) => {
+])('warns about the misspelt macro %s, which becomes empty, and suggests the nearest name', (macro) => {
   expect(messages(`?c=${macro}`)).toEqual([`${macro} is not a macro and will be removed. Did you mean {click_id}?`]);
 });
 
@@ -47,7 +47,7 @@ test.each([
   '@click_id@',
   '__CLICKID__',
   '$click_id',
-])('a macro in the spelling of another system, %s, is warned about with the right one', (macro) => {
+])('warns about %s, the syntax of another system, and suggests the right one', (macro) => {
   expect(messages(`?c=${macro}`)).toEqual([`${macro} is not spelled like a macro. Did you mean {click_id}?`]);
 });
 
@@ -58,13 +58,13 @@ test.each([
   ['{campaignid}', 'campaign_id'],
   ['{offer}', 'offer_id'],
   ['{voucher}', 'coupon_code'],
-])('%s is taken for {%s}', (macro, suggestion) => {
+])('%s gets the suggestion {%s}', (macro, suggestion) => {
   expect(messages(`p/${macro}`)).toEqual([
     `${macro} is not a macro and will be removed. Did you mean {${suggestion}}?`,
   ]);
 });
 
-test('a name that resembles no macro is warned about with the list of macros', () => {
+test('warns about a name that resembles no macro and lists the macros', () => {
   const list = landing.names.map((name) => `{${name}}`).join(', ');
   expect(messages('?x={device_model}&y=[TIMESTAMP]')).toEqual([
     `{device_model} is not a macro and will be removed. The macros are ${list}.`,
@@ -85,11 +85,11 @@ test.each([
   '#section',
   '?q=<b>bold',
   '?empty={}',
-])('%s is not warned about', (query) => {
+])('does not warn about %s', (query) => {
   expect(messages(query)).toEqual([]);
 });
 
-test('a URL that has no macros is warned about every macro in it', () => {
+test('warns about every macro in a URL that supports none', () => {
   const plain: MacroRules = { names: [], others: 'sent' };
   expect(messages('?c={click_id}', plain)).toEqual([
     '{click_id} is sent unchanged because this URL does not support macros.',
@@ -97,7 +97,7 @@ test('a URL that has no macros is warned about every macro in it', () => {
   expect(messages('?filter[a]=1&b=%7Bclick_id%7D', plain)).toEqual([]);
 });
 
-test('a URL that is filled from custom attributes is warned about names that resemble a field only', () => {
+test('warns in a URL with custom attributes only about names that resemble a field', () => {
   const postback: MacroRules = { names: ['click_id', 'payout', 'txn_id'], others: 'custom' };
   expect(messages('?a={shop_size}&b={order_id}&c={amount}', postback)).toEqual([
     '{order_id} is not a macro and will be removed. Did you mean {txn_id}?',
@@ -108,13 +108,13 @@ test('a URL that is filled from custom attributes is warned about names that res
   ]);
 });
 
-test('five warnings at most are made of a URL, and a hostile one of the maximum length takes no time', () => {
+test('limits a URL to five warnings, and checks a hostile one of the maximum length quickly', () => {
   expect(messages(`?${Array.from({ length: 50 }, (_, index) => `a={x${index}}`).join('&')}`)).toHaveLength(5);
   for (const part of ['{', '{{', '[a', '%%a', '${a', '__a', '<a', '@a', '#a', '{a '])
     expect(messages(`?${part.repeat(2000 / part.length)}`).length).toBeLessThanOrEqual(5);
 });
 
-test('what is no URL is not warned about', () => {
+test('does not warn about invalid URLs', () => {
   expect(warnOfMacros('/url', null, landing)).toEqual([]);
   expect(warnOfMacros('/url', '{clickid}', landing)).toEqual([]);
 });

@@ -10,7 +10,7 @@ function createWork() {
   return { run: () => result, resolve, reject };
 }
 
-test('who joins work that its callers have just abandoned gets its result, or work of its own', async () => {
+test('a caller that joins abandoned work gets its result or starts new work', async () => {
   const shared = createSharedWork<string>();
   for (const endsWell of [true, false]) {
     const [first, second] = [createWork(), createWork()];

@@ -11,7 +11,7 @@ const localOf = (zone: string, atMs: number): number => atMs + offsetMs(zone, at
 const fromMs = Date.UTC(2026, 0, 1);
 const untilMs = Date.UTC(2027, 0, 1);
 
-test.each(zones)('in %s a local time that exists is that of its instant, the first where there are two', (zone) => {
+test.each(zones)('in %s an existing local time maps to its instant, and a repeated one to the first', (zone) => {
   for (let atMs = fromMs; atMs < untilMs; atMs += 30 * minuteMs) {
     const localMs = localOf(zone, atMs);
     const foundMs = instantOf(zone, localMs);
@@ -19,7 +19,7 @@ test.each(zones)('in %s a local time that exists is that of its instant, the fir
   }
 });
 
-test.each(zones)('in %s a day begins where the one before it ends, and holds its times', (zone) => {
+test.each(zones)('in %s each day begins where the previous one ends and contains its times', (zone) => {
   let { endMs } = periodOf('day', zone, fromMs);
   while (endMs < untilMs) {
     const next = periodOf('day', zone, endMs);
@@ -30,7 +30,7 @@ test.each(zones)('in %s a day begins where the one before it ends, and holds its
   }
 });
 
-test.each(zones)('in %s an hour begins where the one before it ends, and holds its times', (zone) => {
+test.each(zones)('in %s each hour begins where the previous one ends and contains its times', (zone) => {
   let { endMs } = periodOf('hour', zone, fromMs);
   while (endMs < untilMs) {
     const next = periodOf('hour', zone, endMs);
@@ -41,7 +41,7 @@ test.each(zones)('in %s an hour begins where the one before it ends, and holds i
   }
 });
 
-test('where clocks change by half an hour, the hour before takes the half hour that is left', () => {
+test('a half-hour clock change extends the preceding hour by the remaining half hour', () => {
   const hourAt = (at: string): string[] => {
     const { startMs, endMs } = periodOf('hour', 'Australia/Lord_Howe', Date.parse(at));
     return [startMs, endMs].map((ms) => new Date(ms).toISOString().slice(0, 16));
@@ -51,7 +51,7 @@ test('where clocks change by half an hour, the hour before takes the half hour t
   expect(hourAt('2026-10-04T02:40+11:00')).toEqual(['2026-10-03T14:30', '2026-10-03T16:00']);
 });
 
-test('a local time that a change of the clock skips is as long after the change', () => {
+test('a skipped local time maps to an instant equally long after the clock change', () => {
   const instant = (zone: string, local: string): string =>
     new Date(instantOf(zone, Date.parse(`${local}Z`))).toISOString();
   expect(instant('America/New_York', '2026-03-08T02:30')).toBe('2026-03-08T07:30:00.000Z');

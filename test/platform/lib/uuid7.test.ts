@@ -15,7 +15,7 @@ import {
 const times = fc.integer({ min: Date.UTC(1990, 0), max: Date.UTC(2300, 0) });
 
 describe('a session id', () => {
-  test('is a UUIDv7 with its time inside, to the millisecond', () => {
+  test('is a UUIDv7 that contains its time to the millisecond', () => {
     fc.assert(
       fc.property(times, (timeMs) => {
         const id = newUuid7(timeMs);
@@ -26,13 +26,13 @@ describe('a session id', () => {
     );
   });
 
-  test('is never given twice: 100,000 of one millisecond differ, and in more than their first half', () => {
+  test('is never repeated, even among 100,000 ids of one millisecond', () => {
     const ids = Array.from({ length: 100_000 }, () => newUuid7(1_800_000_000_000));
     expect(new Set(ids).size).toBe(100_000);
     expect(new Set(ids.map((id) => id.slice(-12))).size).toBeGreaterThan(99_990);
   });
 
-  test('the lowest of a time is one, also before 1970, where no id is lower', () => {
+  test('is never below the lowest id of its time, including times before 1970', () => {
     expect(firstUuid7At(-59_999)).toBe('00000000-0000-7000-8000-000000000000');
     expect(firstUuid7At(0)).toBe('00000000-0000-7000-8000-000000000000');
     fc.assert(fc.property(times, (timeMs) => firstUuid7At(timeMs) <= newUuid7(timeMs)));
@@ -62,7 +62,7 @@ describe('a session id', () => {
     expect(isUuid7(`${id.slice(0, 19)}c${id.slice(20)}`)).toBe(false); // a variant that is none of ours
   });
 
-  test('survives its 16-byte form at any place of a buffer', () => {
+  test('survives conversion to 16 bytes at any offset of a buffer', () => {
     fc.assert(
       fc.property(times, fc.nat(32), (timeMs, offset) => {
         const id = newUuid7(timeMs);
@@ -86,7 +86,7 @@ describe('the day of a session', () => {
     expect(dayOf(Date.UTC(2028, 1, 29, 23, 59, 59, 999))).toBe('2028-02-29');
   });
 
-  test('is the same whenever it is asked for, in any order of sessions', () => {
+  test('is the same on every call, in any order of sessions', () => {
     fc.assert(
       fc.property(fc.array(times, { minLength: 1, maxLength: 20 }), (list) => {
         for (const timeMs of list)

@@ -20,7 +20,7 @@ const nodeOffset = (timeZone: string, atMs: number): number => {
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) - atMs;
 };
 
-test('PostgreSQL and Node read every time zone that can be set in the same way', async () => {
+test('PostgreSQL and Node interpret every accepted time zone in the same way', async () => {
   const { rows } = await t.pool.query<{ zone: string; at: string; offset: number }>(
     `select zone, at::text, 1000 * extract(epoch from
        (to_timestamp(at / 1000) at time zone zone) - (to_timestamp(at / 1000) at time zone 'UTC'))::int as offset
@@ -32,7 +32,7 @@ test('PostgreSQL and Node read every time zone that can be set in the same way',
   expect(different).toEqual([]);
 });
 
-test('every time zone of Node can be set, but for those that older supported versions lack', () => {
+test('every time zone of Node is accepted, except those that older supported versions lack', () => {
   const tooNew = ['America/Coyhaique'];
   const lacking = Intl.supportedValuesOf('timeZone').filter((zone) => !isKnownZone(zone) && !tooNew.includes(zone));
   expect(lacking).toEqual([]);
@@ -58,7 +58,7 @@ test.each([
   ['', 'Europe/Berlin'],
   ['x'.repeat(100_000), 'Europe/Berlin'],
   ['constructor', 'Europe/Berlin'],
-])('%s is refused, and the nearest names are told', (zone, names) => {
+])('%s is rejected with suggestions of the nearest names', (zone, names) => {
   const instead = namesInstead(zone);
   if (names === null) expect(instead).not.toBeNull();
   else expect(instead).toBe(names);
@@ -69,7 +69,7 @@ test.each([
   ['a schedule', 'PATCH', '/manage/v1/campaigns/1', { rules: { schedule: { time_zone: 'IST' } } }],
   ['a report', 'GET', '/native/activity.json?timezone=IST', undefined],
 ])(
-  'an abbreviation that two programs read differently is refused as the zone of %s',
+  'an abbreviation with different meanings in two programs is rejected as the time zone of %s',
   async (_of, method, url, body) => {
     const answer = await t.app.inject({
       method: method as 'GET',

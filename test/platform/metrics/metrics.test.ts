@@ -26,7 +26,7 @@ const scrape = (authorization?: string) =>
   t.app.inject({ url: '/metrics', ...(authorization !== undefined && { headers: { authorization } }) });
 
 describe('GET /metrics', () => {
-  test('needs the token: 401 without it, and with another', async () => {
+  test('requires the token, and responds with 401 without it or with another', async () => {
     expect((await scrape()).statusCode).toBe(401);
     expect((await scrape(`Bearer ${token}x`)).statusCode).toBe(401);
     expect((await scrape(`Bearer ${t.publisher.key}`)).statusCode).toBe(401);
@@ -35,13 +35,13 @@ describe('GET /metrics', () => {
     expect(answer.headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
   });
 
-  test('is not there where no token is set', async () => {
+  test('does not exist if no token is configured', async () => {
     const other = await createTestApp({ databaseUrl: t.databaseUrl });
     expect((await other.app.inject({ url: '/metrics', headers: { authorization: 'Bearer ' } })).statusCode).toBe(404);
     await other.close();
   });
 
-  test('shows webhooks, requests and the event loop, and names no URL, host or id', async () => {
+  test('shows webhooks, requests and the event loop, but no URL, host or id', async () => {
     const hook = await startHook((response, _taken, count) => void response.writeHead(count === 1 ? 500 : 200).end());
     const dispatcher = await startTestDispatcher(t, { meter: t.deps.dispatcherMetrics?.meter as never });
     const endpoint = await addEndpoint(t, hook.url);
@@ -83,7 +83,7 @@ describe('GET /metrics', () => {
   });
 });
 
-test('a flood of made-up paths and methods adds no series of its own', async () => {
+test('a flood of invented paths and methods creates no new series', async () => {
   const seriesOf = async () =>
     (await scrape(`Bearer ${token}`)).body.match(/^perkwire_http_request\w+_count.*$/gm) ?? [];
   await t.app.inject({ method: 'GET', url: '/made-up' });
@@ -103,7 +103,7 @@ const seriesOf = (page: string, series: string): number | null => {
   return line === undefined ? null : Number(line.slice(series.length + 1));
 };
 
-test('fetches, beacons and clicks are counted by result, kind and suspicion, and their batches measured', async () => {
+test('metrics count fetches, beacons and clicks by result, kind and suspicion, and time their batches', async () => {
   const offer = await showOffer(t);
   await t.app.inject({
     method: 'POST',
@@ -139,7 +139,7 @@ test('fetches, beacons and clicks are counted by result, kind and suspicion, and
   expect(seriesOf(body, 'perkwire_catalog_snapshot_age_seconds')).toBeGreaterThanOrEqual(0);
 });
 
-test('the rollup lag is the age of what reports do not count yet', async () => {
+test('the rollup lag is the age of the oldest data that reports do not count yet', async () => {
   await showOffer(t);
   const laterMs = t.deps.now() + 3_600_000;
   const lagMs = (executor: Executor): Promise<number> => rollupLagMs(executor, laterMs);
@@ -148,7 +148,7 @@ test('the rollup lag is the age of what reports do not count yet', async () => {
   expect(await transaction(t.pool, lagMs)).toBe(0);
 });
 
-test('where reports count everything, reading their lag looks at the index of new rows alone', async () => {
+test('the rollup lag of up-to-date reports is read from the index of new rows only', async () => {
   const client = await t.pool.connect();
   const fetched = async (): Promise<number> => {
     const sql = "select sum(idx_tup_fetch)::int as n from pg_stat_xact_user_tables where relname like 'events%'";
@@ -173,7 +173,7 @@ test('where reports count everything, reading their lag looks at the index of ne
   }
 });
 
-test('monitoring.md lists every metric with its type and labels, and no other', async () => {
+test('monitoring.md lists every metric with its type and labels, and no others', async () => {
   const { body } = await scrape(`Bearer ${token}`);
   const exposed = [...body.matchAll(/^# TYPE (perkwire_\w+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`);
   const chapter = readFileSync(new URL('../../../docs/monitoring.md', import.meta.url), 'utf8');
@@ -188,7 +188,7 @@ test('monitoring.md lists every metric with its type and labels, and no other', 
   }
 });
 
-test('the balance finds a delivery that nobody would send, and one that would be sent again', async () => {
+test('the delivery balance detects a delivery that nobody would send or that would be sent twice', async () => {
   const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/');
   const ids = [await enqueueDelivery(t, endpoint), await enqueueDelivery(t, endpoint)];
   const before = await reconcileDeliveries(t.pool);

@@ -8,7 +8,7 @@ const second = { id: 200, secret: 'second-secret-'.repeat(3) };
 const message = fc.uint8Array({ maxLength: 256 }).map((bytes) => Buffer.from(bytes));
 
 describe('a signature', () => {
-  test('is HMAC-SHA256 under a key of its purpose, cut to 16 bytes', () => {
+  test('is HMAC-SHA256 with the key of its purpose, truncated to 16 bytes', () => {
     const signer = createSigner([first], 'tracking-token');
     const key = createHmac('sha256', first.secret).update('perkwire:tracking-token').digest();
     fc.assert(
@@ -19,7 +19,7 @@ describe('a signature', () => {
     );
   });
 
-  test('verifies for the bytes it was made for', () => {
+  test('verifies for the bytes that were signed', () => {
     const signer = createSigner([first], 'tracking-token');
     fc.assert(
       fc.property(message, (bytes) => {
@@ -28,7 +28,7 @@ describe('a signature', () => {
     );
   });
 
-  test('is refused after any one bit of the message or of itself was flipped', () => {
+  test('is rejected after any single bit of the message or the signature is flipped', () => {
     const signer = createSigner([first], 'tracking-token');
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 256 }), fc.nat(), (input, where) => {
@@ -41,7 +41,7 @@ describe('a signature', () => {
     );
   });
 
-  test('is refused when cut, lengthened or empty', () => {
+  test('is rejected when it is truncated, extended or empty', () => {
     const signer = createSigner([first], 'tracking-token');
     const bytes = Buffer.from('claims');
     const mac = signer.sign(bytes);
@@ -50,7 +50,7 @@ describe('a signature', () => {
     }
   });
 
-  test('is not changed by signing something else after it', () => {
+  test('is not changed by later signatures', () => {
     const signer = createSigner([first], 'tracking-token');
     const mac = signer.sign(Buffer.from('one'));
     const copy = Buffer.from(mac);
@@ -58,7 +58,7 @@ describe('a signature', () => {
     expect(mac).toEqual(copy);
   });
 
-  test('made for one purpose never verifies for another', () => {
+  test('of one purpose never verifies for another', () => {
     const purposes = ['tracking-token', 'payload-link', 'tracking-token2', ''];
     const bytes = Buffer.from('claims');
     for (const signedFor of purposes) {
@@ -71,27 +71,27 @@ describe('a signature', () => {
   });
 });
 
-describe('rotation', () => {
+describe('key rotation', () => {
   const bytes = Buffer.from('claims');
 
-  test('the first key signs', () => {
+  test('signs with the first key', () => {
     expect(createSigner([second, first], 'p').keyId).toBe(200);
     expect(createSigner([second, first], 'p').sign(bytes)).toEqual(createSigner([second], 'p').sign(bytes));
   });
 
-  test('what the old key signed still verifies while it is listed, and no longer after', () => {
+  test('verifies signatures of the old key only while it is listed', () => {
     const old = createSigner([first], 'p');
     expect(createSigner([second, first], 'p').verify(old.keyId, bytes, old.sign(bytes))).toBe(true);
     expect(createSigner([second], 'p').verify(old.keyId, bytes, old.sign(bytes))).toBe(false);
   });
 
-  test('a signature of one key does not verify under the id of the other', () => {
+  test('rejects a signature of one key under the id of the other', () => {
     const both = createSigner([second, first], 'p');
     expect(both.verify(first.id, bytes, both.sign(bytes))).toBe(false);
     expect(both.verify(7, bytes, both.sign(bytes))).toBe(false);
   });
 
-  test('a process without a key does not start', () => {
+  test('prevents a process without a key from starting', () => {
     expect(() => createSigner([], 'p')).toThrow('at least one key');
   });
 });

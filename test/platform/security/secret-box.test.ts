@@ -5,8 +5,8 @@ import { createSecretBox } from '../../../src/platform/security/secret-box.ts';
 
 const box = createSecretBox(Buffer.alloc(32, 1));
 
-describe('secrets at rest', () => {
-  test('any text comes back as it was, for its own context', () => {
+describe('a sealed secret', () => {
+  test('opens to the same text in its own context', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }), (plain, context) => {
         expect(box.open(box.seal(plain, context), context)).toBe(plain);
@@ -14,18 +14,18 @@ describe('secrets at rest', () => {
     );
   });
 
-  test('a secret moved to another row does not open', () => {
+  test('does not open after it is moved to another row', () => {
     const sealed = box.seal('whsec_x', 'endpoint:1');
     expect(() => box.open(sealed, 'endpoint:2')).toThrow('cannot be opened');
     expect(() => box.open(sealed, '')).toThrow('cannot be opened');
   });
 
-  test('a secret sealed with another key does not open', () => {
+  test('does not open if it was sealed with another key', () => {
     const other = createSecretBox(randomBytes(32));
     expect(() => other.open(box.seal('whsec_x', 'a'), 'a')).toThrow('cannot be opened');
   });
 
-  test('one changed bit anywhere is noticed', () => {
+  test('does not open if any single bit is changed', () => {
     const sealed = box.seal('whsec_abcdefgh', 'a');
     fc.assert(
       fc.property(fc.nat(sealed.length * 8 - 1), (bit) => {
@@ -37,14 +37,14 @@ describe('secrets at rest', () => {
     );
   });
 
-  test('a cut or lengthened box is noticed', () => {
+  test('does not open if it is truncated or extended', () => {
     const sealed = box.seal('whsec_abcdefgh', 'a');
     for (let length = 0; length < sealed.length; length++)
       expect(() => box.open(sealed.subarray(0, length), 'a')).toThrow();
     expect(() => box.open(Buffer.concat([sealed, Buffer.from([0])]), 'a')).toThrow();
   });
 
-  test('equal secrets look different, show nothing of the text, and carry the version in front', () => {
+  test('differs for equal texts, reveals nothing of the text, and starts with its version', () => {
     const [first, two] = [box.seal('whsec_same', 'a'), box.seal('whsec_same', 'a')];
     expect(first.equals(two)).toBe(false);
     expect(first[0]).toBe(1);
@@ -52,7 +52,7 @@ describe('secrets at rest', () => {
     expect(first.includes('whsec')).toBe(false);
   });
 
-  test('a key of another length is refused at once', () => {
+  test('a key of another length is rejected immediately', () => {
     expect(() => createSecretBox(Buffer.alloc(16))).toThrow('32 bytes');
   });
 });

@@ -14,7 +14,7 @@ const accepted = (nowMs: number, sessionId: string | null = claims.sessionId) =>
   Object.entries(uses).flatMap(([name, use]) => (checkToken({ ...claims, sessionId }, nowMs, use) ? [name] : []));
 
 describe('the age of a token', () => {
-  test('may be up to that of its use, to the millisecond', () => {
+  test('may reach the maximum of its purpose, to the millisecond', () => {
     expect(accepted(t)).toEqual(['beacon', 'click']);
     expect(accepted(t + 24 * hourMs)).toEqual(['beacon', 'click']);
     expect(accepted(t + 24 * hourMs + 1)).toEqual(['click']);
@@ -22,12 +22,12 @@ describe('the age of a token', () => {
     expect(accepted(t + 30 * 24 * hourMs + 1)).toEqual([]);
   });
 
-  test('may lie 5 minutes in the future, for clocks that differ, and no more', () => {
+  test('may be up to 5 minutes in the future to allow for clock skew', () => {
     expect(accepted(t - 5 * minuteMs)).toEqual(['beacon', 'click']);
     expect(accepted(t - 5 * minuteMs - 1)).toEqual([]);
   });
 
-  test('does not matter for a QR code, which is good only where it is accepted', () => {
+  test('is irrelevant for a QR code, which is valid only where QR codes are accepted', () => {
     expect(accepted(t, null)).toEqual(['click']);
     expect(accepted(t + 3650 * 24 * hourMs, null)).toEqual(['click']);
   });

@@ -26,19 +26,19 @@ function flipBit(text: string, bit: number): string {
 describe('a tracking token', () => {
   const codec = codecOf(oldKey);
 
-  test('gives back exactly what it was made of', () => {
+  test('decodes to exactly the values it was made from', () => {
     fc.assert(
       fc.property(claims, (tokenClaims) => void expect(codec.read(codec.mint(tokenClaims))).toEqual(tokenClaims)),
     );
   });
 
-  test('is 64 characters that need no escaping in a URL', () => {
+  test('has 64 characters that need no escaping in a URL', () => {
     fc.assert(
       fc.property(claims, (tokenClaims) => void expect(codec.mint(tokenClaims)).toMatch(/^[A-Za-z0-9_-]{64}$/)),
     );
   });
 
-  test('is refused when any single bit is changed', () => {
+  test('is rejected when any single bit is changed', () => {
     fc.assert(
       fc.property(claims, (tokenClaims) => {
         const token = codec.mint(tokenClaims);
@@ -48,7 +48,7 @@ describe('a tracking token', () => {
     );
   });
 
-  test('is refused when any single character is another one', () => {
+  test('is rejected when any single character is replaced', () => {
     fc.assert(
       fc.property(
         claims,
@@ -63,7 +63,7 @@ describe('a tracking token', () => {
     );
   });
 
-  test('is refused when it is cut short or made longer', () => {
+  test('is rejected when it is truncated or extended', () => {
     fc.assert(
       fc.property(claims, fc.string({ minLength: 1, maxLength: 80 }), (tokenClaims, more) => {
         const token = codec.mint(tokenClaims);
@@ -75,19 +75,19 @@ describe('a tracking token', () => {
     );
   });
 
-  test('cannot be made up', () => {
+  test('cannot be forged', () => {
     const text = fc
       .uint8Array({ minLength: 46, maxLength: 46 })
       .map((bytes) => Buffer.from([1, oldKey.id, ...bytes]).toString('base64url'));
     fc.assert(fc.property(text, (invented) => void expect(codec.read(invented)).toBeNull()));
   });
 
-  test('signed for another purpose is refused', () => {
+  test('that is signed for another purpose is rejected', () => {
     const other = createTokenCodec(createSigner([oldKey], 'click-id'));
     fc.assert(fc.property(claims, (tokenClaims) => void expect(codec.read(other.mint(tokenClaims))).toBeNull()));
   });
 
-  test('survives a key rotation while its key is configured, and is refused after', () => {
+  test('survives a key rotation while its key is configured, and is rejected afterwards', () => {
     fc.assert(
       fc.property(claims, (tokenClaims) => {
         const token = codecOf(oldKey).mint(tokenClaims);
@@ -97,7 +97,7 @@ describe('a tracking token', () => {
     );
   });
 
-  test('made during a rotation is signed with the first key', () => {
+  test('that is created during a rotation is signed with the first key', () => {
     fc.assert(
       fc.property(claims, (tokenClaims) => {
         const token = codecOf(newKey, oldKey).mint(tokenClaims);
@@ -107,7 +107,7 @@ describe('a tracking token', () => {
     );
   });
 
-  test('of a key whose secret was changed under the same id is refused', () => {
+  test('is rejected if the secret of its key id was changed', () => {
     const token = codecOf(oldKey).mint({
       publisherId: 1,
       sessionId: null,

@@ -5,22 +5,22 @@ import { createUserKeys, pepperMark } from '../../../src/platform/security/user-
 
 const keys = createUserKeys('pepper-'.repeat(6));
 
-test('a user keeps the same key in every process with the same pepper', () => {
+test('a user has the same key in every process with the same pepper', () => {
   expect(createUserKeys('pepper-'.repeat(6)).of(1, 'user-1')).toBe(keys.of(1, 'user-1'));
   // Fixed expected value: an upgrade that changed the hash would make every user unknown.
   expect(keys.of(1, 'user-1')).toBe('dcb393b3-9460-9f33-6731-7de4496cae9b');
 });
 
-test('the same person has another key at each publisher, so that publishers cannot compare their users', () => {
+test('a person has different keys at different publishers, so that they cannot compare users', () => {
   const distinctKeys = new Set(Array.from({ length: 500 }, (_, publisherId) => keys.of(publisherId, 'user-1')));
   expect(distinctKeys.size).toBe(500);
 });
 
-test('another pepper gives other keys', () => {
+test('another pepper produces other keys', () => {
   expect(createUserKeys('another-'.repeat(6)).of(1, 'user-1')).not.toBe(keys.of(1, 'user-1'));
 });
 
-test('during a rotation a user has the present key first, and the mark tells the pepper of a key', () => {
+test('during a rotation the key of the current pepper comes first, and a mark identifies the pepper', () => {
   const rotating = createUserKeys('another-'.repeat(6), ['pepper-'.repeat(6)]);
   const [present = '', earlier = ''] = rotating.allOf(1, 'user-1');
   expect([earlier, rotating.earlierOf(1, 'user-1')]).toEqual([keys.of(1, 'user-1'), [earlier]]);
@@ -28,11 +28,11 @@ test('during a rotation a user has the present key first, and the mark tells the
   expect(earlier.startsWith(pepperMark('pepper-'.repeat(6)))).toBe(true);
 });
 
-test('publisher 1 with user "2x" is not publisher 12 with user "x"', () => {
+test('publisher 1 with user "2x" differs from publisher 12 with user "x"', () => {
   expect(keys.of(1, '2x')).not.toBe(keys.of(12, 'x'));
 });
 
-test('different identifiers have different keys, each a UUID that holds nothing of the identifier', () => {
+test('different identifiers have different keys, each a UUID that contains no part of the identifier', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1 }), fc.string({ minLength: 1 }), (identifier, other) => {
       const key = keys.of(1, identifier);
@@ -42,7 +42,7 @@ test('different identifiers have different keys, each a UUID that holds nothing 
   );
 });
 
-test('a key is HMAC-SHA256 under the pepper, whatever their lengths', () => {
+test('a key is an HMAC-SHA256 with the pepper for all input lengths', () => {
   fc.assert(
     fc.property(
       fc.string({ minLength: 1, maxLength: 200, unit: 'grapheme' }),
@@ -56,7 +56,7 @@ test('a key is HMAC-SHA256 under the pepper, whatever their lengths', () => {
   );
 });
 
-test('keys of long and short identifiers in turn do not touch one another', () => {
+test('keys of alternating long and short identifiers do not affect each other', () => {
   const ids = ['a', 'b'.repeat(5000), 'c', 'd'.repeat(300), 'e'.repeat(5000), ''];
   for (const id of [...ids, ...ids]) {
     const expected = createHmac('sha256', 'pepper-'.repeat(6)).update(`1\0${id}`).digest('hex').slice(4, 32);

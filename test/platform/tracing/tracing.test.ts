@@ -31,7 +31,7 @@ const setEndpoint = (t: TestApp, { url }: Hook) =>
 
 const withName = (spans: readonly ReceivedSpan[], name: string) => spans.filter((span) => span.name === name);
 
-test('a trace leads from the caller over fetch or wrap to the last webhook attempt', async () => {
+test('a trace leads from the caller through the fetch or wrap to the last webhook attempt', async () => {
   const collector = await startCollector();
   const tracing = { endpoint: collector.endpoint, headers: { 'x-tenant': 'a b' }, serviceName: 'perks' };
   const t = await createTestApp({ config: { tracing: { ...tracing, sampler: 'parentbased_always_on', ratio: 1 } } });
@@ -98,7 +98,7 @@ test('a trace leads from the caller over fetch or wrap to the last webhook attem
   ).toEqual(['commit', 'decide']);
 });
 
-test('a share of the traces that begin here is sampled; of those that callers began, what they decided', async () => {
+test('traces that begin here are sampled by share, and others follow the decision of their caller', async () => {
   const collector = await startCollector();
   const draws = [0.009, 0.01, 0.5, 0.999];
   const setting = { endpoint: collector.endpoint, headers: {}, serviceName: 'perks', ratio: 0.01 } as const;
@@ -120,7 +120,7 @@ test('a share of the traces that begin here is sampled; of those that callers be
   expect(collector.spans.map(({ name }) => name).sort()).toEqual(['drawn', 'of a caller', 'part']);
 });
 
-test('webhooks of wallet, conversion and trigger belong to the trace of their call', async () => {
+test('wallet, conversion and trigger webhooks belong to the trace of their call', async () => {
   const collector = await startCollector();
   const tracing = { endpoint: collector.endpoint, headers: {}, serviceName: 'perks', ratio: 1 };
   const t = await createTestApp({ config: { tracing: { ...tracing, sampler: 'parentbased_always_on' } } });
@@ -161,7 +161,7 @@ test('webhooks of wallet, conversion and trigger belong to the trace of their ca
   expect(withName(booked, 'commit')).toHaveLength(1);
 });
 
-test('without a collector requests and webhooks go on, and without traces no context is stored or sent', async () => {
+test('requests and webhooks continue without a collector, and without tracing no context is stored', async () => {
   const collector = await startCollector();
   await collector.close();
   const tracing = { endpoint: collector.endpoint, headers: {}, serviceName: 'perks', ratio: 1 };

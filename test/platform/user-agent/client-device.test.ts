@@ -64,7 +64,7 @@ test.each([
   expect(read(userAgent)).toEqual(expected);
 });
 
-test('invented names do not get into reports', () => {
+test('invented names do not appear in reports', () => {
   for (const browser of ['<b>x</b>', 'Shop\u0000', '\ud800', 'x'.repeat(100_000), '"{},\\']) {
     const { device, os, browser: name } = read(`${browser}/1.0 (Linux; Android ${browser}) Version/9`);
     for (const text of [device, os, name]) expect(text).toMatch(/^[a-z_0-9]{2,30}$/);

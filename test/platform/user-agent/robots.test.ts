@@ -52,7 +52,7 @@ const people = [
   'Volley/0',
 ];
 
-test.each(people)('%s is an app or a browser: what it displays counts', (userAgent) => {
+test.each(people)('%s is an app or a browser, so what it displays counts', (userAgent) => {
   expect(createRobotCheck()(userAgent)).toBe(false);
 });
 
@@ -85,19 +85,16 @@ const robotWordsOnDevices = [
   'WhatsApp/2.24.6 Android/14 Device/Maker-Model',
 ];
 
-test.each(robotWordsOnDevices)(
-  '%s is a person: a robot word in the name of a device or an app does not count',
-  (userAgent) => {
-    expect(createRobotCheck()(userAgent)).toBe(false);
-  },
-);
+test.each(robotWordsOnDevices)('%s is a person, despite a robot word in the name of a device or app', (userAgent) => {
+  expect(createRobotCheck()(userAgent)).toBe(false);
+});
 
 test('a missing or empty user agent is not a bot', () => {
   const isBot = createRobotCheck();
   expect([isBot(undefined), isBot('')]).toEqual([false, false]);
 });
 
-test('the classification of a user agent is stable, and ignores all after its first 512 characters', () => {
+test('the classification of a user agent is stable and uses only its first 512 characters', () => {
   const isBot = createRobotCheck();
   expect([isBot('Googlebot/2.1'), isBot('Googlebot/2.1'), isBot('Shop/3.2'), isBot('Shop/3.2')]).toEqual([
     true,

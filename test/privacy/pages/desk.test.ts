@@ -45,7 +45,7 @@ const logged = async (): Promise<{ resource: string; actor_kind: string; changes
 test.each([
   ['en-GB', 'Privacy requests', 'Find person', 'Erase', 'Sessions', 'Done'],
   ['de-DE', 'Datenschutzanfragen', 'Person suchen', 'Löschen', 'Sitzungen', 'Erledigt'],
-])('in %s an admin finds a person, hands out what is kept, and erases it', async (locale, ...words) => {
+])('in %s, an admin finds a person, exports the stored data and erases it', async (locale, ...words) => {
   const [title = '', find = '', erase = '', sessions = '', done = ''] = words;
   const person = `person of ${locale}`;
   await show(person);
@@ -92,7 +92,7 @@ const post = (user: TestUser, path: string, fields: Record<string, string>) =>
     { cookie: user.cookie, origin: demo.url },
   );
 
-test('who is no admin neither sees nor uses the desk', async () => {
+test('only an admin can see and use the privacy desk', async () => {
   await show('someone');
   for (const role of ['analyst', 'manager'] as const) {
     const user = await signInAs(demo.t, role);
@@ -108,12 +108,12 @@ test('who is no admin neither sees nor uses the desk', async () => {
   expect(await sessionsOf('someone')).toBe(1);
 });
 
-test('every kind of an export has its text on the desk', () => {
+test('every kind of exported data has a label on the privacy desk', () => {
   expect(Object.keys(demo.t.contributions.userData.exports).sort()).toEqual(Object.keys(kindTexts).sort());
 });
 
 // Long timeout: a command checks only every few seconds whether an erasure is finished.
-test('the command line finds, exports, erases and lists as the desk does', {
+test('the command line finds, exports, erases and lists as the privacy desk does', {
   timeout: timeLimit(120_000),
 }, async () => {
   await show('by command');
@@ -147,7 +147,7 @@ test.each([
   ['de', { identifier: ' ' }, 'Kennung</a>: Geben Sie eine Kennung ein.'],
   ['en', { identifier: 'x'.repeat(257) }, 'Identifier</a>: The text can have at most 256 characters; it has 257.'],
   ['de', { identifier: 'x'.repeat(257) }, 'Kennung</a>: Der Text darf höchstens 256 Zeichen haben; er hat 257.'],
-])('in %s the page names by its label what is wrong, and keeps what was typed', async (language, typed, said) => {
+])('in %s, an error message names the field by its label, and the input is kept', async (language, typed, said) => {
   const { cookie } = await signInAs(demo.t, 'admin');
   const token = csrfTokenOf(cookie.split('=')[1] ?? '');
   const headers = { cookie, origin: demo.url, 'accept-language': language };
@@ -158,7 +158,7 @@ test.each([
   expect(page.body).toContain(`value="${typed.identifier.trim()}"`);
 });
 
-test('a person who is in an audience by e-mail hash only is found on the desk and by the command line', async () => {
+test('a person known only by an e-mail hash is found on the privacy desk and by the command line', async () => {
   const call = (method: 'POST' | 'PUT', path: string, payload: object) =>
     demo.app.inject({ method, url: `/manage/v1${path}?api_key=${demo.t.publisher.key}`, payload });
   const emailHash = createHash('sha256').update('ada@shop.example').digest('hex');

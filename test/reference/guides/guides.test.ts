@@ -21,7 +21,7 @@ afterAll(async () => {
 const page = (slug: string): string => pages.get(slug) ?? '';
 
 describe('the guides', () => {
-  test('are every document of docs/guides and docs/reference, with links that work', () => {
+  test('include every document of docs/guides and docs/reference, with working links', () => {
     const files = allGuides.map(({ file }) => file);
     const expected = ['docs/guides/', 'docs/reference/'].flatMap((folder) => listFiles(folder, /\.md$/));
     expect(files).toEqual(expect.arrayContaining(expected));
@@ -44,7 +44,7 @@ describe('the guides', () => {
     for (const place of ['/docs', '/docs/events', '/dashboard']) expect(page('web')).toContain(`href="${place}"`);
   });
 
-  test('have the host of the service in their snippets, and no key but those of the demo', async () => {
+  test('use the host of the service in their snippets, and no real keys except in the demo', async () => {
     for (const body of pages.values())
       expect(body).not.toMatch(/localhost:8080|https:\/\/(offers\.example|perks\.example\.com)\//);
     expect(page('start')).toContain('https://perks.shop.test');
@@ -56,7 +56,7 @@ describe('the guides', () => {
     expect(inDemo).not.toContain('data-own');
   });
 
-  test('may load nothing from elsewhere, and are not sent twice', async () => {
+  test('load nothing from other origins, and are cached by the browser', async () => {
     const first = await t.app.inject(`${guidesPath}/web`);
     const policy = String(first.headers['content-security-policy']);
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
@@ -69,7 +69,7 @@ describe('the guides', () => {
     }
   });
 
-  test('are all in the index of the search, each heading with its text', async () => {
+  test('are all in the search index, each heading with its text', async () => {
     const rows = (await t.app.inject('/docs/search.json')).json() as [string, string, string, string][];
     const titles = rows.flatMap(([url, title]) => (url.startsWith(guidesPath) ? [title] : []));
     expect(new Set(titles)).toEqual(new Set(allGuides.map(({ title }) => title)));
@@ -78,7 +78,7 @@ describe('the guides', () => {
     expect(found?.[3]).toContain('before you parse it');
   });
 
-  test('answer 404 for what is none of them, and never send another file', async () => {
+  test('respond with 404 to an unknown guide, and never serve another file', async () => {
     for (const url of [
       `${guidesPath}/nothing`,
       '/docs/assets/nothing.css',
@@ -90,7 +90,7 @@ describe('the guides', () => {
   });
 });
 
-test('code is text, whatever it holds; repeated headings have ids of their own', () => {
+test('guides escape all code and give repeated headings unique ids', () => {
   const own = { publicUrl: 'https://perks.shop.test', isDemo: false };
   const markdown = '# A\n\n## Same\n\n```\n<script>1</script>\n```\n\n`<b>`\n\n## Same\n\n[x](../../src/app.ts)\n';
   const { markup, sections } = renderMarkdown(markdown, 'docs/guides/web.md', own);

@@ -77,7 +77,7 @@ test.for([
   expect(received).toMatchObject([{ type: 'text/csv', body: lines.payload }]);
 });
 
-test('the samples in PHP and Go quote as these languages do', () => {
+test('the PHP and Go samples quote as these languages do', () => {
   const textOf = (name: string) => samplesOf(request, 'https://offers.example').find((one) => one.name === name)?.text;
   expect(textOf('PHP')).toContain(`'name' => 'O\\'Neill & "Sons" \\\\ Co'`);
   expect(textOf('PHP')).toContain(`'none' => new stdClass()`);

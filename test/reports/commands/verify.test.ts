@@ -6,7 +6,7 @@ import { startEmbeddedPostgres } from '../../../src/embedded/postgres.ts';
 import { migrate } from '../../../src/platform/db/migrate.ts';
 import { runCommand } from '../../command-line/support.ts';
 
-test('without DATABASE_URL the reports of the embedded database are verified, also while it is used', async () => {
+test('verifies the reports of the embedded database without DATABASE_URL, even while it is in use', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'perkwire-verify-'));
   const verify = () => runCommand(['reports', 'verify', '2026-11-01', '2026-11-02'], { DATA_DIR: dataDir });
   const service = await startEmbeddedPostgres({ dataDir });
@@ -22,7 +22,7 @@ test('without DATABASE_URL the reports of the embedded database are verified, al
   }
 });
 
-test('where there is neither a database nor a folder, none is made', async () => {
+test('creates no database if there is neither a database nor a data folder', async () => {
   const { code, err } = await runCommand(['reports', 'verify'], { DATA_DIR: '/there/is/none' });
   expect([code, err]).toEqual([
     2,

@@ -70,16 +70,13 @@ test.each([
   ['least', ['e', 'd', 'c', 'a', 'b', 'mixed']],
   ['change', ['c', 'd', 'a', 'b', 'mixed', 'e']],
   ['name', ['a', 'b', 'c', 'd', 'e', 'mixed']],
-])(
-  'rows with money in several currencies, ordered by %s, never compare amounts of two currencies',
-  async (sort, rows) => {
-    expect(
-      await order(`by=placement&metrics=impressions,revenue&metric=revenue&compare=previous&sort=${sort}`),
-    ).toEqual(rows);
-  },
-);
+])('rows in several currencies sorted by %s never compare amounts of different currencies', async (sort, rows) => {
+  expect(await order(`by=placement&metrics=impressions,revenue&metric=revenue&compare=previous&sort=${sort}`)).toEqual(
+    rows,
+  );
+});
 
-test('rows say that they are grouped by currency, in English and German, only where they are', async () => {
+test('a note in English or German appears only when rows are grouped by currency', async () => {
   const query = 'by=placement&metrics=revenue,impressions';
   const text = 'Grouped by currency, because amounts in different currencies can’t be compared.';
   expect(await page(`${query}&metric=revenue`)).toContain(text);

@@ -72,7 +72,7 @@ async function open(user: TestUser, path: string): Promise<Page> {
   return page;
 }
 
-test('publisher finds out which placement lost revenue, and shares the report’s link', async () => {
+test('a publisher finds out which placement lost revenue and shares the link of the report', async () => {
   const manager = await signInAs(t, 'manager');
   const page = await open(manager, own('/overview'));
   await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Reports' }).click();
@@ -98,7 +98,7 @@ test('publisher finds out which placement lost revenue, and shares the report’
   expect(pageErrors).toEqual([]);
 });
 
-test('a click on a question without an answer says why, and leads to one that has', async () => {
+test('selecting an unsupported report explains the problem and links to a supported one', async () => {
   const page = await open(analyst, own('/reports?range=90d'));
   await page.locator('#interval summary').click();
   await page.locator('#interval').getByRole('link', { name: 'By hour' }).click();
@@ -111,7 +111,7 @@ test('a click on a question without an answer says why, and leads to one that ha
 const textOf = (body: string): string => body.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
 const report = (query: string) => analyst.get(own(`/reports${query}`));
 
-test('a range that ends today is compared with the same hours of the range before', async () => {
+test('a range that ends today is compared with the same hours of the previous range', async () => {
   // There are 100 sessions at 10:00 and at 16:00, the latter not yet today. Until 15:00, today and last Sunday both
   // have one of these hours.
   const answer = await report('?range=today&compare=week&placement=checkout&metrics=sessions&interval=hour');
@@ -120,7 +120,7 @@ test('a range that ends today is compared with the same hours of the range befor
   expect(textOf(uneven.body)).toContain('is compared with a full day');
 });
 
-test('sessions of several campaigns together are a dash, and those of one a number', async () => {
+test('sessions of several campaigns combined are shown as a dash, and those of one as a number', async () => {
   for (const view of ['line', 'bar', 'table']) {
     const { statusCode, body } = await report(`?range=30d&campaign=1&campaign=2&metrics=sessions,clicks&view=${view}`);
     expect(statusCode).toBe(200);
@@ -132,7 +132,7 @@ test('sessions of several campaigns together are a dash, and those of one a numb
   expect(csv.body.split('\r\n')[1]).toMatch(/^[^,]+,,,\d+,\d+$/);
 });
 
-test('a question without sums, or of a year by the hour, is answered with one that has an answer', async () => {
+test('an unsupported report, such as a year by hour, links to a supported one', async () => {
   const year = await report('?range=365d&interval=hour');
   expect(year.statusCode).toBe(422);
   expect(textOf(year.body)).toContain(
@@ -148,7 +148,7 @@ test('a question without sums, or of a year by the hour, is answered with one th
   }
 });
 
-test('whatever a URL holds is answered, and shown as text', async () => {
+test('any URL gets a response, and its content is shown as text', async () => {
   const hostile = '%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E';
   for (const query of [
     `?placement=${hostile}&by=${hostile}&metrics=${hostile}&from=${hostile}&to=${hostile}`,
@@ -164,7 +164,7 @@ test('whatever a URL holds is answered, and shown as text', async () => {
   }
 });
 
-test('names of offers that the publisher does not show are not shown', async () => {
+test('names of offers that are not provisioned to the publisher are hidden', async () => {
   const { rows } = await t.pool.query<{ id: number }>(
     `with other as (insert into publishers (name, sdk_id) values ('Other', 'ffffffffffffffff') returning id),
       advertiser as (insert into advertisers (publisher_id, name) select id, 'Secret ads' from other returning *),
@@ -181,7 +181,7 @@ test('names of offers that the publisher does not show are not shown', async () 
   expect(body).not.toMatch(/Secret (offer|campaign|ads)/);
 });
 
-test('CSV has names beside ids, and each metric beside that of the range before', async () => {
+test('CSV contains names next to ids, and each metric next to its previous value', async () => {
   const answer = await analyst.get(own('/reports.csv?range=yesterday&by=offer&metrics=clicks,revenue'));
   expect(answer.headers['content-disposition']).toBe('attachment; filename="report-2026-11-21-2026-11-21.csv"');
   const offer = t.deps.catalog.current().offers.get(1);
@@ -194,7 +194,7 @@ test('CSV has names beside ids, and each metric beside that of the range before'
   );
 });
 
-test('a report is saved for all users of the publisher, and removed by who saved it or a manager', async () => {
+test('a report is saved for all users of the publisher, and its author or a manager can remove it', async () => {
   const query = '?range=30d&by=offer&placement=checkout';
   const save = (user: TestUser, name: string) => user.post(own('/reports/saved'), { name, query });
   expect((await save(analyst, 'Checkout <b>offers</b>')).headers.location).toBe(own(`/reports${query}`));
@@ -222,7 +222,7 @@ test('lists and pages show the last 7 days of each row', async () => {
   }
 });
 
-test('the overview lists the 20 offers with most impressions of the range, however many there are', async () => {
+test('the overview lists the 20 offers with the most impressions of the range', async () => {
   const { body } = await analyst.get(own('/overview'));
   const rows = body.slice(body.indexOf('By offer')).split('<tr>').slice(2).map(textOf);
   expect(rows).toHaveLength(20);

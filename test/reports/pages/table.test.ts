@@ -70,11 +70,11 @@ test.each([
   ['quarter', '2026-10-01', '2026-11-22'],
   ['last-quarter', '2026-07-01', '2026-09-30'],
   ['year', '2026-01-01', '2026-11-22'],
-])('the range %s is that of the calendar', (range, from, to) => {
+])('the range %s follows the calendar', (range, from, to) => {
   expect(periodsOf(readState({ range }), 'UTC', nowMs).days).toEqual({ from, to });
 });
 
-test('every range has days, on every day of a year', () => {
+test('every range contains days on every day of a year', () => {
   for (let day = 0; day < 366; day += 1) {
     const noonMs = Date.UTC(2028, 0, 1 + day, 12);
     for (const range of rangeNames) {
@@ -100,7 +100,7 @@ test.each([
   ['Australia/Lord_Howe', '2026-10-04', 94],
   ['America/Nuuk', '2026-10-24', 100],
   ['Europe/Berlin', '2026-03-29', 92],
-])('in %s, the chart of %s by the hour has all that happened', async (zone, day, quarters) => {
+])('in %s, the hourly chart of %s contains all activity', async (zone, day, quarters) => {
   const { rows } = await t.pool.query<{ start: Date; sessions: number }>(
     `select date_trunc('hour', date_trunc('hour', at, $1), $1) as start, count(*)::int as sessions
     from generate_series($2::timestamp at time zone $1, ($2::date + 1)::timestamp at time zone $1 - interval '1 ms',
@@ -125,7 +125,7 @@ test.each([
   expect(slots.reduce((sum, { now }) => sum + (now?.sessions ?? 0), 0)).toBe(quarters);
 });
 
-test('days are written in one form, in every language', () => {
+test('dates have the same format in every language', () => {
   const day = '2026-11-09';
   const forms = (language: string): string[] =>
     asReader(readerOf(language, null), () => [
@@ -140,7 +140,7 @@ test('days are written in one form, in every language', () => {
 describe('a table', () => {
   const three = '?range=7d&compare=none&metrics=impressions,clicks&by=placement&also=campaign&also=offer';
 
-  test('has up to three dimensions, whose rows add up to those of one', async () => {
+  test('has up to three dimensions, whose rows add up to those of one dimension', async () => {
     const [heading, ...rows] = rowsOf(await get(three));
     expect(heading).toMatch(/^Placement Campaign Offer Impressions Clicks$/);
     expect(rows.map((row) => row.match(/ (\d+) (\d+)$/)?.slice(1))).toEqual([
@@ -160,7 +160,7 @@ describe('a table', () => {
     for (const by of ['time', 'advertiser', 'custom.plan']) expect(readState({ by, also: 'offer' }).also).toEqual([]);
   });
 
-  test('is sorted by its heads, the other way round at the second click, and its CSV with it', async () => {
+  test('is sorted by its column headings in both directions, and its CSV in the same order', async () => {
     const headOf = (body: string, name: string): string =>
       new RegExp(`id="head-${name}" href="([^"]*)"`).exec(body)?.[1]?.replaceAll('&amp;', '&') ?? '';
     const first = await get(three);
@@ -185,7 +185,7 @@ describe('a table', () => {
     expect(rowsOf(byName)[1]).toMatch(/^checkout/);
   });
 
-  test('shows no rate of nothing, on the page and in its CSV', async () => {
+  test('shows no rate without a denominator, on the page or in its CSV', async () => {
     const metrics = 'metrics=sessions,fill_rate,impressions,ctr,conversions,cvr,rpm';
     for (const by of ['offer', 'campaign', 'advertiser']) {
       const body = await get(`?range=7d&compare=none&by=${by}&${metrics}`);
@@ -200,7 +200,7 @@ describe('a table', () => {
     expect(days).toMatch(/data-chart="[^"]*\[null,null,null,null,0\.4,null,null\]/);
   });
 
-  test('tells no sessions of several campaigns of an advertiser, which count one once for each', async () => {
+  test('shows no sessions per advertiser, because several campaigns can count the same session', async () => {
     const query = '?range=7d&by=advertiser&metrics=sessions,filled_sessions,rpm,clicks';
     for (const sort of ['most', 'least', 'change']) {
       const body = await get(`${query}&metric=sessions&sort=${sort}`);
@@ -211,7 +211,7 @@ describe('a table', () => {
     expect(rowsOf(await get(`${query}&campaign=1`))[1]).toMatch(/^Basilwick Kitchen 9 new 6 new /);
   });
 
-  test('has no change, and no value of before, where it shows none', async () => {
+  test('shows no change and no previous value for a missing value', async () => {
     const weekBefore = { at: new Date(at.getTime() - 7 * dayMs), placement: 'app', offerId: 3, campaignId: 3 };
     await addSums(t, [{ ...weekBefore, sessions: 2, filled_sessions: 2, impressions: 4, clicks: 2 }]);
     const query = '?range=7d&by=campaign&metrics=fill_rate,clicks,ctr&metric=ctr';
@@ -224,7 +224,7 @@ describe('a table', () => {
     expect(bars).toMatch(/–\s*<\/span>/);
   });
 
-  test('says what each of its numbers counts, and where all terms stand', async () => {
+  test('explains each of its metrics and links to all terms', async () => {
     const names = reportMetrics.map(({ name }) => name).join(',');
     const body = await get(`?metrics=${names}`);
     for (const { text, definition } of reportMetrics) {

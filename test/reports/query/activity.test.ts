@@ -19,7 +19,7 @@ async function showAndDismiss(body: Record<string, unknown>): Promise<ShownOffer
   return offers;
 }
 
-test('sessions, impressions, refusals and closes are counted, by each dimension', async () => {
+test('sessions, impressions, refusals and closes are counted by each dimension', async () => {
   const offers = await showAndDismiss({ placement: 'Checkout', country: 'de' });
   await showAndDismiss({ placement: 'cart', country: 'us' });
   await rollUpAll(testApp);
@@ -43,7 +43,7 @@ test('sessions, impressions, refusals and closes are counted, by each dimension'
   });
 });
 
-test('a session counts once, however many offers it shows; by offer it counts for each of them', async () => {
+test('a session counts once regardless of its number of offers, and by offer once for each', async () => {
   const offers = await showAndDismiss({});
   await rollUpAll(testApp);
   expect((await activity(testApp))[0]?.metrics.sessions).toBe(1);
@@ -57,7 +57,7 @@ test('a session counts once, however many offers it shows; by offer it counts fo
   );
 });
 
-test('an answer without offers is a session that was not filled', async () => {
+test('a response without offers is an unfilled session', async () => {
   await testApp.pool.query('update publishers set unit_enabled = false');
   await expect.poll(() => [...testApp.deps.catalog.current().publishers.values()][0]?.unitEnabled).toBe(false);
   await fetchOffers(testApp);
@@ -65,7 +65,7 @@ test('an answer without offers is a session that was not filled', async () => {
   expect(nonZero((await activity(testApp))[0]?.metrics)).toEqual({ sessions: 1 });
 });
 
-test('filters leave out everything else, one dimension or many', async () => {
+test('filters by one or many dimensions leave out everything else', async () => {
   const offers = await showAndDismiss({ placement: 'checkout', country: 'DE' });
   await showAndDismiss({ placement: 'cart', country: 'DE' });
   await showAndDismiss({ placement: 'cart', country: 'US' });
@@ -89,7 +89,7 @@ test('filters leave out everything else, one dimension or many', async () => {
   }
 });
 
-test('repeats, bots and developers are not counted', async () => {
+test('repeats, bots and dev sessions are not counted', async () => {
   const { offers } = await fetchOffers(testApp);
   const { pixel, click_url } = offers[0] as ShownOffer;
   await Promise.all(Array.from({ length: 20 }, () => call(testApp, pixel)));
@@ -101,13 +101,13 @@ test('repeats, bots and developers are not counted', async () => {
   expect(nonZero((await activity(testApp))[0]?.metrics)).toEqual({ sessions: 1, filled_sessions: 1, impressions: 1 });
 });
 
-test('activity of another publisher is in no report', async () => {
+test('activity of another publisher appears in no report', async () => {
   await showAndDismiss({});
   await rollUpAll(testApp);
   expect(await activity(testApp, { publisherId: testApp.publisher.id + 1 })).toEqual([]);
 });
 
-test('the last minutes are counted one by one', async () => {
+test('the last minutes are counted individually', async () => {
   await showAndDismiss({});
   await rollUpAll(testApp);
   const minutes = await queryLiveMinutes(testApp.pool, {

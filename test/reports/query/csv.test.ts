@@ -45,12 +45,12 @@ test.each([
   ['a,"b"', '"a,""b"""'],
   ['a=1', 'a=1'],
   ['🎁', '🎁'],
-])('CSV writes %j as %j, and amounts as the numbers they are', (value, written) => {
+])('CSV writes %j as %j, and amounts as plain numbers', (value, written) => {
   const csv = Buffer.concat([...toCsv(request, [rowOf(value)], 'USD')]).toString();
   expect(csv.slice(csv.indexOf('\n') + 1)).toBe(`2026-11-21,2026-11-21T13:00:00+05:45,${written},${numbers}\r\n`);
 });
 
-test('a report of thousands of rows is whole, as JSON and as CSV', () => {
+test('a report of thousands of rows is complete as JSON and as CSV', () => {
   const rows = Array.from({ length: 1501 }, (_, index) => rowOf(`"${index}\u2028`));
   const items = JSON.parse(`[${Buffer.concat([...toJsonItems(request, rows, 'USD')])}]`);
   expect(items).toHaveLength(1501);
@@ -75,7 +75,7 @@ test('a report of thousands of rows is whole, as JSON and as CSV', () => {
   ).toHaveLength(1503);
 });
 
-test('any amount, count or rate is written as the number it is', () => {
+test('any amount, count or rate is written as an equal number', () => {
   const numberOf = (value: number): string => {
     const writer = createWriter();
     writer.put(Buffer.from('='));
@@ -99,7 +99,7 @@ test('any amount, count or rate is written as the number it is', () => {
   ]);
 });
 
-test('a value longer than a piece is whole', () => {
+test('a value longer than a chunk is complete', () => {
   const long = 'x'.repeat(1_000_000);
   const [item, ...others] = JSON.parse(
     `[${Buffer.concat([...toJsonItems(request, [rowOf(long), rowOf('b')], 'USD')])}]`,
@@ -107,7 +107,7 @@ test('a value longer than a piece is whole', () => {
   expect([item.plan.length, item.fill_rate, others[0].plan]).toEqual([1_000_000, 0.666667, 'b']);
 });
 
-test('a row with several currencies has a line of CSV for each, with its counts once, and no sum of them', () => {
+test('a row with several currencies has one CSV line per currency, with its counts only once', () => {
   const euros = { currency: 'EUR', revenueMicros: 2_000_000, unbilledMicros: 0 };
   const row = { ...rowOf('a'), metrics: withMoney(metrics, [euros, ...metrics.money]) };
   const [, ...lines] = Buffer.concat([...toCsv(request, [row, rowOf('b')], null)])

@@ -36,7 +36,7 @@ const choices = Array.from({ length: 2 ** names.length }, (_, bits) =>
 
 type Row = Record<string, number>;
 
-test.each(['day', 'hour'])('by the %s, rows add up to the activity, by any grouping', async (unit) => {
+test.each(['day', 'hour'])('rows by %s add up to the activity in any grouping', async (unit) => {
   const [from, to] = [-86_400_000, 86_400_000].map((offsetMs) => dayOf(testApp.deps.now() + offsetMs)) as [
     string,
     string,

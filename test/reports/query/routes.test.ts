@@ -57,7 +57,7 @@ const ask = (parameters: Record<string, string>, headers: Record<string, string>
     headers,
   });
 
-test('200: rows by day and dimension, with rates, and totals in which a session counts once', async () => {
+test('200: rows by day and dimension have rates, and totals count each session once', async () => {
   const answer = await ask({ group_by: 'placement' });
   expect(answer.statusCode, answer.body).toBe(200);
   expect(answer.headers['cache-control']).toBe('no-store');
@@ -95,7 +95,7 @@ test('200: rows by day and dimension, with rates, and totals in which a session 
   expect((await ask({ group_by: 'offer' })).json().data.totals).toMatchObject({ sessions: 3, impressions: 9 });
 });
 
-test('200: the other names of parameters mean the same', async () => {
+test('200: alternative parameter names mean the same', async () => {
   const get = async (query: string) =>
     (await testApp.app.inject({ url: `/native/activity.json?api_key=reports&${query}` })).json().data;
   const plain = await get(`from=${today}&to=${today}`);
@@ -107,7 +107,7 @@ test('200: the other names of parameters mean the same', async () => {
   expect(grouped.rows).toHaveLength(2);
 });
 
-test('200: days and hours of another time zone than the publisher’s, whole hours apart or not', async () => {
+test("200: days and hours use a time zone other than the publisher's, at any offset", async () => {
   const whole = { from: dayOf(Date.now() - dayMs), to: dayOf(Date.now() + dayMs) };
   for (const timezone of ['Pacific/Kiritimati', 'America/New_York', 'Asia/Kolkata'])
     for (const group_by of ['', 'placement', 'plan', 'placement,country,device'])
@@ -135,7 +135,7 @@ test.each(['Mars/Olympus', '+05:30', "UTC'; drop table x", 'x'.repeat(300)])(
   },
 );
 
-test('200: by the hour, times carry the offset of the time zone', async () => {
+test('200: hourly rows have the UTC offset of the time zone', async () => {
   const { rows } = (await ask({ aggregated_by: 'hour' })).json().data;
   expect(rows).toHaveLength(1);
   expect(rows[0]).toMatchObject({
@@ -145,7 +145,7 @@ test('200: by the hour, times carry the offset of the time zone', async () => {
   });
 });
 
-test('200: a custom attribute with the name of a column appears beside that column', async () => {
+test('200: a custom attribute with the name of a column appears in addition to that column', async () => {
   for (const [key, value, name] of [
     ['date', 'monday', 'custom.date'],
     ['revenue', 'high', 'revenue'],
@@ -157,7 +157,7 @@ test('200: a custom attribute with the name of a column appears beside that colu
   }
 });
 
-test('200: one custom attribute is a dimension and a filter, by its name or as custom.NAME', async () => {
+test('200: a custom attribute is a dimension and a filter, by its name or as custom.NAME', async () => {
   const values = async (parameters: Record<string, string>, column: string) =>
     (await ask(parameters)).json().data.rows.map((row: Record<string, unknown>) => [row[column], row.sessions]);
   const all = [
@@ -173,7 +173,7 @@ test('200: one custom attribute is a dimension and a filter, by its name or as c
   expect(await values({ group_by: 'custom.never_sent' }, 'custom.never_sent')).toEqual([]);
 });
 
-test('200: filters take lists, in any case, and `unknown`', async () => {
+test('200: filters accept lists in any letter case, and `unknown`', async () => {
   const sessions = async (parameters: Record<string, string>) => (await ask(parameters)).json().data.totals.sessions;
   expect(await sessions({ country: 'de' })).toBe(3);
   expect(await sessions({ country: 'unknown' })).toBe(0);
@@ -181,7 +181,7 @@ test('200: filters take lists, in any case, and `unknown`', async () => {
   expect(await sessions({ offer: '999999999', campaign: '1' })).toBe(0);
 });
 
-test('200: a session of several campaigns or offers counts once, as raw rows say, or is not known', async () => {
+test('200: a session of several campaigns or offers counts once, as in the raw rows, or is unknown', async () => {
   const { rows: raw } = await testApp.pool.query<{ campaign: number[]; offer: number[] }>(
     'select campaign_ids as campaign, offer_ids as offer from sessions where publisher_id = $1',
     [testApp.publisher.id],
@@ -207,7 +207,7 @@ test('200: a session of several campaigns or offers counts once, as raw rows say
   expect(csv.body.split('\r\n')[1]).toMatch(/^[0-9-]+,,,/);
 });
 
-test('CSV: by format or Accept; quoted by RFC 4180, and no value is a formula', async () => {
+test('CSV is selected by format or Accept, is quoted by RFC 4180 and contains no formulas', async () => {
   const csv = await ask({ group_by: 'plan', format: 'csv' });
   expect(csv.headers['content-type']).toBe('text/csv; charset=utf-8');
   expect(csv.headers['content-disposition']).toBe(`attachment; filename="activity-${today}-${today}.csv"`);
@@ -225,7 +225,7 @@ test('CSV: by format or Accept; quoted by RFC 4180, and no value is a formula', 
   );
 });
 
-test('reports from raw rows queue, and delay no others; too many are 503 with retry-after', async () => {
+test('503 with retry-after: raw-row reports exceed their queue, which delays no other reports', async () => {
   const holder = await testApp.pool.connect();
   await holder.query('begin; lock table bookings in access exclusive mode');
   const statuses: number[] = [];
@@ -251,7 +251,7 @@ test('reports from raw rows queue, and delay no others; too many are 503 with re
 const rawReport = { group_by: 'placement,country,device', aggregated_by: 'hour' };
 const readers = `${waitedForLocksSql} and relation = 'bookings'::regclass`;
 
-test('many reports from raw rows of one publisher do not delay another publisher', async () => {
+test("a publisher's many raw-row reports do not delay another publisher", async () => {
   const holder = await testApp.pool.connect();
   await holder.query('begin; lock table bookings in access exclusive mode');
   const flood = Array.from({ length: 10 }, () => ask(rawReport));
@@ -268,7 +268,7 @@ test('many reports from raw rows of one publisher do not delay another publisher
   expect((await Promise.all(flood)).map(({ statusCode }) => statusCode)).toEqual(Array.from({ length: 10 }, () => 200));
 });
 
-test('a report is cancelled when its client disconnects, running or waiting', async () => {
+test('a running or queued report is cancelled when its client disconnects', async () => {
   const url = new URL(`http://127.0.0.1:${await portOf(testApp.app)}`);
   url.pathname = '/native/activity.json';
   url.search = String(new URLSearchParams({ api_key: 'reports', from: today, to: today, ...rawReport }));
@@ -295,7 +295,7 @@ test('a report is cancelled when its client disconnects, running or waiting', as
   }
 });
 
-test('200: the totals of a custom attribute are of all sessions, whatever the time zone', async () => {
+test('200: the totals of a custom attribute include all sessions in any time zone', async () => {
   const whole = { from: dayOf(Date.now() - dayMs), to: dayOf(Date.now() + dayMs), group_by: 'custom.never_sent' };
   for (const timezone of ['UTC', 'Asia/Kolkata']) {
     const { rows, totals } = (await ask({ ...whole, timezone })).json().data;
@@ -303,7 +303,7 @@ test('200: the totals of a custom attribute are of all sessions, whatever the ti
   }
 });
 
-test('the default is yesterday, also at the end of a day of 25 hours', async () => {
+test('the default range is yesterday, even at the end of a 25-hour day', async () => {
   const nowMs = Date.parse('2026-10-25T23:30:00+01:00');
   const publisher = { id: 1, timeZone: 'Europe/Berlin' } as Publisher;
   const { query } = await readActivity({}, { publisher, nowMs, hasKey: async () => false, resources: null });
@@ -314,7 +314,7 @@ test('the default is yesterday, also at the end of a day of 25 hours', async () 
   expect(answer.json().data).toMatchObject({ from: yesterday, to: yesterday, rows: [] });
 });
 
-test('filters by custom attributes count what has all of them; one that was never sent matches nothing', async () => {
+test('filters by custom attributes match sessions with all of them, and none if one was never sent', async () => {
   const sessions = async (parameters: Record<string, string>): Promise<number> => {
     const answer = await ask(parameters);
     expect(answer.statusCode, answer.body).toBe(200);
@@ -332,7 +332,7 @@ test('filters by custom attributes count what has all of them; one that was neve
   expect(await sessions({ plan: '' })).toBe(3);
 });
 
-test('weeks and months are sums of their days, under their first day', async () => {
+test('weeks and months are sums of their days, listed by their first day', async () => {
   const from = dayOf(Date.now() - 60 * dayMs);
   for (const group_by of ['', 'placement', 'plan', 'placement,country,device'])
     for (const aggregated_by of ['week', 'month']) {
@@ -381,12 +381,12 @@ describe('400', () => {
     expect(answer.json().error).toMatchObject({ code, details: [{ path }] });
   });
 
-  test('400 days are allowed', async () => {
+  test('a range of 400 days is allowed', async () => {
     expect((await ask({ from: '2024-01-01', to: '2025-02-03' })).statusCode).toBe(200);
   });
 });
 
-test('a page of any origin may read reports, and the errors of its calls', async () => {
+test('pages of any origin may read reports and their errors', async () => {
   for (const url of ['/native/activity.json', '/native/reconciliation.json']) {
     for (const query of ['?api_key=reports', '?api_key=reports&from=yesterday', '']) {
       const { headers } = await testApp.app.inject({
@@ -399,19 +399,19 @@ test('a page of any origin may read reports, and the errors of its calls', async
   }
 });
 
-test('401 without a key, 403 for one without reports', async () => {
+test('401 without a key, and 403 for a key without reports', async () => {
   expect((await testApp.app.inject('/native/activity.json')).statusCode).toBe(401);
   expect((await ask({}, {}, 'no-reports')).statusCode).toBe(403);
   expect((await ask({}, {}, testApp.publisher.sdkId)).statusCode).toBe(403);
 });
 
-test("another publisher's key sees nothing, not even which keys were sent", async () => {
+test("another publisher's key sees nothing, not even the names of custom keys", async () => {
   expect((await ask({ group_by: 'placement' }, {}, 'other')).json().data.rows).toEqual([]);
   expect((await ask({ group_by: 'plan' }, {}, 'other')).json().error.code).toBe('unknown_group_by');
   expect((await ask({ placement: 'checkout', campaign: '1' }, {}, 'other')).json().data.totals.sessions).toBe(0);
 });
 
-test('the reconciliation names every gap, and adds up', async () => {
+test('the reconciliation explains every gap and adds up', async () => {
   const { offers } = await fetchOffers(testApp, { placement: 'gap' });
   await call(testApp, offers[0]?.click_url as string);
   await call(testApp, offers[1]?.pixel as string, { 'user-agent': googlebot });

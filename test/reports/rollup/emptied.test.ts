@@ -14,7 +14,7 @@ afterEach(() => t.close());
 
 const today = () => dayOf(Date.now());
 
-test('sessions answered empty on their deadline are empty in reports, even if counted before', async () => {
+test('sessions that were emptied at their deadline are empty in reports, even if counted before', async () => {
   const counted = await fetchOffers(t, { plan: 'gold' });
   await rollUpAll(t);
   const fresh = await fetchOffers(t, { plan: 'gold' });

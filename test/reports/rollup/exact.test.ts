@@ -28,7 +28,7 @@ const disagreements = async (): Promise<string[]> =>
 
 const total = async () => nonZero((await activity(first))[0]?.metrics);
 
-test('beacons through two processes, each repeated, with rollups by both in between: every sum is exact', async () => {
+test('sums are exact for repeated beacons through two processes with rollups in between', async () => {
   await rollUpAll(first);
   const sessions = await Promise.all(
     Array.from({ length: 40 }, (_, index) =>
@@ -64,7 +64,7 @@ test('beacons through two processes, each repeated, with rollups by both in betw
   expect(await rollUpAll(second)).toBe(0);
 });
 
-test('a transaction that stays open while later ones are rolled up is counted once, when it commits', async () => {
+test('a transaction that stays open during later rollups is counted once, when it commits', async () => {
   const { offers } = await fetchOffers(first);
   const slow = await first.pool.connect();
   await slow.query('begin');
@@ -85,7 +85,7 @@ test('a transaction that stays open while later ones are rolled up is counted on
   expect(await disagreements()).toEqual([]);
 });
 
-test('a rollup that is killed midway changes nothing; another one takes over', async () => {
+test('a rollup that is killed midway changes nothing, and another one takes over', async () => {
   const { offers } = await fetchOffers(first);
   for (const offer of offers) await call(first, offer.pixel);
   // Lock a row that the rollup must write, so that the rollup waits midway.
@@ -110,7 +110,7 @@ test('a rollup that is killed midway changes nothing; another one takes over', a
   expect(await disagreements()).toEqual([]);
 });
 
-test('verifying names the rollup that was changed, and how', async () => {
+test('verification reports which rollup was changed, and how', async () => {
   await fetchOffers(first, { placement: 'cart', country: 'DE', plan: 'gold' });
   await fetchOffers(first, { dev: '1' });
   await rollUpAll(first);
@@ -132,7 +132,7 @@ test('verifying names the rollup that was changed, and how', async () => {
   expect(found.find((line) => line.includes('grain=4'))).toMatch(/sessions: 0 → 1,filled_sessions: 0 → 1/);
 });
 
-test('events count with the dimensions of their session, of today, of yesterday or of long ago', async () => {
+test('events of any age count with the dimensions of their session', async () => {
   const days = [-1, 0, 1, 2, 40];
   await first.pool.query('select create_day_partitions(current_date - 40, current_date + 1)');
   await first.pool.query(
@@ -161,7 +161,7 @@ test('events count with the dimensions of their session, of today, of yesterday 
   expect(await disagreements()).toEqual([]);
 });
 
-test('of one attribute, a thousand values a day are kept apart, and all others are `other`', async () => {
+test('a thousand values a day of an attribute are counted separately, and all others as `other`', async () => {
   await first.pool.query(
     `insert into sessions
       (day, id, publisher_id, placement, offer_ids, campaign_ids, custom, dev, usp, usp_check_all, created_at)
@@ -191,7 +191,7 @@ const book = (sessionId: string, atMs: number, revenueMicros = 5_000_000n) =>
     [dayOfUuid7(sessionId), sessionId, newUuid7(Date.now()), first.publisher.id, atMs, revenueMicros.toString()],
   );
 
-test('a booking at a time without partitions is rolled up, and delays nothing', async () => {
+test('a booking at a time without partitions is rolled up without delaying anything', async () => {
   const session = await fetchOffers(first);
   const atMs = Date.UTC(new Date().getUTCFullYear() + 2, 0, 1);
   await book(session.sessionId, atMs);
@@ -202,7 +202,7 @@ test('a booking at a time without partitions is rolled up, and delays nothing', 
   expect(nonZero(late?.metrics)).toEqual({ conversions: 1, revenue_micros: 5_000_000 });
 });
 
-test('extreme amounts, of any number of conversions, do not affect counts, re-bucketing or reports', async () => {
+test('extreme amounts of any number of conversions do not affect counts, re-bucketing or reports', async () => {
   const session = await fetchOffers(first, { plan: 'gold' });
   const bookAt = (atMs: number) => book(session.sessionId, atMs, 5n * 10n ** 18n);
   const startMs = Date.parse(today());

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { pauseAfter } from '../../../src/reports/rollup/job.ts';
 
-test('slower rollups run less often, and events count within 1.6 seconds as long as two rollups fit into that', () => {
+test('rollups run less often when slow, and count events within 1.6 s while two rollups fit into that', () => {
   expect(pauseAfter(5)).toBe(400);
   expect(pauseAfter(40)).toBe(800);
   for (const tookMs of [1, 10, 60, 100, 300, 700, 800]) {

@@ -30,7 +30,7 @@ async function seeAndClick(body: Record<string, unknown> = {}): Promise<{ offer:
 
 const total = async () => nonZero((await activity(testApp))[0]?.metrics);
 
-test('a campaign paid by the click earns with clicks that count; a later payout changes no earlier event', async () => {
+test('a campaign paid per click earns from valid clicks, and a later payout changes no earlier event', async () => {
   await payBy(testApp, 'cpc', 0.25);
   const { offer } = await seeAndClick();
   await call(testApp, offer.click_url);
@@ -47,14 +47,14 @@ test('a campaign paid by the click earns with clicks that count; a later payout 
   });
 });
 
-test('a campaign paid by the thousand earns with impressions', async () => {
+test('a campaign paid per thousand impressions earns from impressions', async () => {
   await payBy(testApp, 'cpm', 4.2);
   await seeAndClick();
   await rollUpAll(testApp, testApp.clock.ms);
   expect(await total()).toMatchObject({ impressions: 1, clicks: 1, revenue_micros: 4200 });
 });
 
-test('a publisher with a payout of its own earns that', async () => {
+test("a publisher's own payout is used for its revenue", async () => {
   await payBy(testApp, 'cpc', 0.25);
   const { version } = testApp.deps.catalog.current();
   await testApp.pool.query('update campaign_publishers set payout_amount = 0.5');
@@ -64,7 +64,7 @@ test('a publisher with a payout of its own earns that', async () => {
   expect(await total()).toMatchObject({ revenue_micros: 500_000 });
 });
 
-test('conversions count with what they pay, repeats once; a void takes both back in its own hour', async () => {
+test('each conversion counts once with its payout, and a void subtracts both in its own hour', async () => {
   await payBy(testApp, 'cpa', 12.5);
   const { clickId, offer } = await seeAndClick({ country: 'DE' });
   const sale = { click_id: clickId, event: 'sale', txn_id: 't1' };
@@ -92,7 +92,7 @@ test('conversions count with what they pay, repeats once; a void takes both back
     expect(await differences(testApp, dayMs)).toEqual([]);
 });
 
-test('a void counts however old its click is, in sums and in raw rows', async () => {
+test('a void counts in sums and raw rows, however old its click is', async () => {
   await payBy(testApp, 'cpa', 12.5);
   const { clickId } = await seeAndClick({ country: 'DE' });
   const sale = { click_id: clickId, event: 'sale', txn_id: 't1' };
@@ -109,7 +109,7 @@ test('a void counts however old its click is, in sums and in raw rows', async ()
   expect(await differences(testApp, testApp.clock.ms)).toEqual([]);
 });
 
-test('an offer kept in the wallet counts once for its session, also when it was removed and kept again', async () => {
+test('an offer saved to the wallet counts once per session, even if it is removed and saved again', async () => {
   const offer = await showOneTo(testApp, 'keeper');
   await Promise.all([save(testApp, offer), save(testApp, offer)]);
   await remove(testApp, offer.id, 'keeper');
@@ -120,7 +120,7 @@ test('an offer kept in the wallet counts once for its session, also when it was 
   expect(await differences(testApp, testApp.clock.ms)).toEqual([]);
 });
 
-test('perks count when their session is wrapped, as they are chosen then; those of developers do not', async () => {
+test('perks count as selected when their session is wrapped, except in dev sessions', async () => {
   const usp = uspCalls(testApp);
   const { id, ids } = await usp.fetch();
   for (const campaign of ids) await usp.select(id, campaign);

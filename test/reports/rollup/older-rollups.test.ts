@@ -38,7 +38,7 @@ async function rollUpAround(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-test('a rollup that began before a user was erased counts nothing under values of the user', async () => {
+test('a rollup that began before a user was erased counts nothing under the values of that user', async () => {
   const { offers } = await fetchOffers(t, { pub_user_id: 'gone', plan: 'platinum' });
   await rollUpAll(t);
   await call(t, offers[0]?.pixel as string);

@@ -69,7 +69,7 @@ async function pagesOfRollup(pool: pg.Pool): Promise<number> {
   return (await pagesRead(pool)) - before;
 }
 
-test('rows in pages that are summarised already, or that were freed, are counted like all others', async () => {
+test('rows in pages that are already summarised or were freed are counted like all others', async () => {
   const summarise = createRangeSummariser(testApp.pool);
   await insertEvents(30_000);
   await rollUpAll(testApp);
@@ -86,7 +86,7 @@ test('rows in pages that are summarised already, or that were freed, are counted
   expect(await rollUpAll(testApp)).toBe(0);
 });
 
-test('a rollup of few rows reads few pages of a large day', async () => {
+test('a rollup of a few rows reads only a few pages of a large day', async () => {
   // Use a single connection, because other connections report their reads late.
   const pool = createPool({ url: testApp.databaseUrl, size: 1, applicationName: 'perkwire-test', onError: () => {} });
   try {
@@ -106,7 +106,7 @@ test('a rollup of few rows reads few pages of a large day', async () => {
   expect(await differences()).toEqual([]);
 });
 
-test('ranges are summarised once they are full, and all of them once their day is over', async () => {
+test('ranges are summarised when they are full, and all of them when their day is over', async () => {
   const summarise = createRangeSummariser(testApp.pool);
   for (const daysAgo of [0, 1, 2]) await insertEvents(25_000, daysAgo);
   await summarise(nowMs);
@@ -118,7 +118,7 @@ test('ranges are summarised once they are full, and all of them once their day i
   ]);
 });
 
-test('a day that is being vacuumed is skipped, and summarised later', async () => {
+test('a day that is being vacuumed is skipped and summarised later', async () => {
   const summarise = createRangeSummariser(testApp.pool);
   await insertEvents(25_000);
   const vacuum = await testApp.pool.connect();

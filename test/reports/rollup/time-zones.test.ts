@@ -145,7 +145,7 @@ test.each([
     '2026-03-15T00:00:00Z',
     '2026-03-15T23:00:00Z',
   ],
-])('a day of %s begins and ends where its clocks say', async (timeZone, day, begin, end, firstHour, lastHour) => {
+])('a day in %s begins and ends at its local midnight', async (timeZone, day, begin, end, firstHour, lastHour) => {
   const before = (time: string): string => new Date(Date.parse(time) - 1).toISOString();
   await useNewPublisher(timeZone);
   await insertSessions([at(before(begin)), at(begin), at(before(end)), at(end)]);
@@ -157,7 +157,7 @@ test.each([
   });
 });
 
-test('a day of 25 hours has two hours of the same name', async () => {
+test('a 25-hour day has two hours with the same name', async () => {
   await testApp.pool.query(
     "select create_day_partitions('2026-10-24', '2026-10-26'), create_report_partitions('2026-10-24', '2026-10-26')",
   );
@@ -275,7 +275,7 @@ function overDays(byDay: Expected, [from, to]: Range): Expected {
 }
 
 // Long timeout: hundreds of reports are generated and counted.
-test('any report of any activity equals counting one by one', { timeout: timeLimit(240_000) }, async () => {
+test('any report of any activity equals a count of individual rows', { timeout: timeLimit(240_000) }, async () => {
   const zones = ['Europe/Berlin', 'Asia/Kathmandu', 'America/New_York', 'UTC'];
   let round = 0;
   await fc.assert(
@@ -324,7 +324,7 @@ test('any report of any activity equals counting one by one', { timeout: timeLim
   );
 });
 
-test('sums under compaction are not re-bucketed, and neither waits for the other', async () => {
+test('sums that are being compacted are not re-bucketed, and neither job waits for the other', async () => {
   await useNewPublisher('Europe/Berlin');
   await insertSessions([at('2026-03-20T22:30:00Z')]);
   await rollUpAll(testApp, rolledUpMs);
@@ -381,7 +381,7 @@ test('counts of erased users are re-bucketed like all others', async () => {
   ]);
 });
 
-test('hours of an old time zone without raw rows are added to the hours they begin in', async () => {
+test('hours of an old time zone without raw rows are added to the hours in which they begin', async () => {
   await useNewPublisher('Asia/Kathmandu');
   await insertSessions([
     at('2026-03-20T10:20:00Z'),

@@ -69,7 +69,7 @@ const emailOf = async ({ userId }: TestUser): Promise<string> =>
 const rowsOf = async (reportId: number) =>
   (await t.pool.query('select * from report_schedules where report_id = $1 order by id', [reportId])).rows;
 
-test('an analyst has a report mailed each Monday, once by however many processes, until it is stopped', async () => {
+test('a report is e-mailed to an analyst each Monday once, by any number of processes, until stopped', async () => {
   const analyst = await signInAs(t, 'analyst');
   const id = await saved(analyst, 'Weekly <i>clicks</i>');
   const page = await openAs(browser, analyst, base, own('/reports'));
@@ -107,7 +107,7 @@ test('an analyst has a report mailed each Monday, once by however many processes
   expect(server.mails).toHaveLength(2);
 });
 
-test('a mail that fails is tried again, and the page says so', async () => {
+test('a failed e-mail is retried, and the page reports the failure', async () => {
   const analyst = await signInAs(t, 'analyst');
   const id = await saved(analyst, 'Daily');
   await analyst.post(own(`/reports/saved/${id}/schedules`), {
@@ -137,7 +137,7 @@ test('a mail that fails is tried again, and the page says so', async () => {
   server.refuse(false);
 });
 
-test('a report that is sent on a later day is that of the day when it was due', async () => {
+test('a report that is sent late contains the data of its due date', async () => {
   await t.pool.query('delete from report_schedules');
   const analyst = await signInAs(t, 'analyst');
   const id = await saved(analyst, 'Yesterday', t.publisher.id, '?range=yesterday&metrics=sessions');
@@ -154,7 +154,7 @@ test('a report that is sent on a later day is that of the day when it was due', 
   expect(days).toEqual([dayBefore(dueMs), dayBefore(dueMs + dayMs)]);
 });
 
-test('a mail that is sent again, because the first try was not noted, has the same Message-ID', async () => {
+test('an e-mail that is resent because the first attempt was not recorded has the same Message-ID', async () => {
   await t.pool.query('delete from report_schedules');
   const analyst = await signInAs(t, 'analyst');
   const id = await saved(analyst, 'Twice');
@@ -176,7 +176,7 @@ test('a mail that is sent again, because the first try was not noted, has the sa
   expect(ids[2]).not.toBe(ids[0]);
 });
 
-test('users who lost access get nothing more; nobody reads, adds or stops what is not theirs', async () => {
+test("users without access get no reports and cannot read, add or stop others' schedules", async () => {
   const [analyst, admin] = [await signInAs(t, 'analyst'), await signInAs(t, 'admin')];
   const id = await saved(analyst, 'Private');
   const add = (user: TestUser, recipient: string, fields = {}, publisherId = t.publisher.id) =>
@@ -213,7 +213,7 @@ test('users who lost access get nothing more; nobody reads, adds or stops what i
   expect(server.mails.flatMap(({ to }) => to)).not.toContain(await emailOf(analyst));
 });
 
-test('a manager sends a report to a chat channel, whose markup its name cannot write', async () => {
+test('a manager sends a report to a chat channel, and its name cannot inject markup', async () => {
   const channel = await hook();
   const manager = await signInAs(t, 'manager');
   const id = await saved(manager, '<!channel> & co');
@@ -236,7 +236,7 @@ test('a manager sends a report to a chat channel, whose markup its name cannot w
   expect(await rowsOf(id)).toEqual([]);
 });
 
-test('a report of revenue has a sum for each currency, and the total in the reporting currency', async () => {
+test('a revenue report has a sum for each currency and the total in the reporting currency', async () => {
   await t.pool.query('delete from report_schedules');
   const at = new Date(nowMs - (nowMs % dayMs) - dayMs + 10 * hourMs);
   await t.pool.query("update campaigns set payout_currency = 'JPY' where id = 2");

@@ -53,8 +53,8 @@ test('the list contains every sealed column of the schema', async () => {
   expect(columns.map(({ name }) => name).sort()).toEqual([...rows.map(({ name }) => name), ...others].sort());
 });
 
-describe('SECRETS_KEY is rotated', () => {
-  test('step by step during writes: nothing is lost, and values under the old key are counted', async () => {
+describe('a rotation of SECRETS_KEY', () => {
+  test('loses nothing during concurrent writes, and counts values under the old key', async () => {
     const { advertiser } = await addCatalogue(me);
     const created = await put('first');
     await me.call('POST', `${path}/rotate-secret`, { overlap_s: 3600 });
@@ -85,7 +85,7 @@ describe('SECRETS_KEY is rotated', () => {
     await expect(checkSecrets(t.pool, boxes.old, pepper)).rejects.toThrow(/^SECRETS_KEY/);
   });
 
-  test('values that no key can open are counted as such, and left unchanged', async () => {
+  test('counts values that no key can open and leaves them unchanged', async () => {
     const stranger = createSecretBox(randomBytes(32));
     const { unreadable, byKey } = await walk(stranger, true);
     expect([unreadable > 0, byKey]).toEqual([true, [0]]);

@@ -27,7 +27,7 @@ const storedSessions = async (): Promise<string[]> =>
 const sessionsOf = (events: readonly TrackedEvent[]): string[] => events.map(({ sessionId }) => sessionId).sort();
 
 describe('beacons', () => {
-  test('of a batch are all stored, even if another process has stored one of them', async () => {
+  test('in a batch are all stored, even if another process has stored one of them', async () => {
     const events = [trackedEvent(), trackedEvent(), trackedEvent()];
     await createBeaconWriter()(pool, events.slice(1, 2));
     await createBeaconWriter()(pool, events);
@@ -44,36 +44,33 @@ describe('beacons', () => {
     expect(rows).toEqual([{ kind: 'close' }, { kind: 'impression' }]);
   });
 
-  test.each(['commit', 'rollback'])(
-    'in other transactions in flight are stored once, in whatever order they come (%s)',
-    async (end) => {
-      const startMs = Date.now();
-      const events = [0, 1, 2].map((offsetMs) => trackedEvent(newUuid7(startMs + offsetMs)));
-      const holder = await pool.connect();
-      await holder.query('begin');
-      await insertEvents(holder, events.slice(1, 2));
-      let answered = 0;
-      const both = [events, events.toReversed()].map((batch) =>
-        createBeaconWriter()(pool, batch).then(() => {
-          answered += 1;
-        }),
-      );
-      await untilWaiting(pool, 2);
-      expect(answered).toBe(0);
-      await holder.query(end);
-      holder.release();
-      await Promise.all(both);
-      expect(await storedSessions()).toEqual(sessionsOf(events));
-    },
-  );
+  test.each(['commit', 'rollback'])('in concurrent transactions are stored once, in any order (%s)', async (end) => {
+    const startMs = Date.now();
+    const events = [0, 1, 2].map((offsetMs) => trackedEvent(newUuid7(startMs + offsetMs)));
+    const holder = await pool.connect();
+    await holder.query('begin');
+    await insertEvents(holder, events.slice(1, 2));
+    let answered = 0;
+    const both = [events, events.toReversed()].map((batch) =>
+      createBeaconWriter()(pool, batch).then(() => {
+        answered += 1;
+      }),
+    );
+    await untilWaiting(pool, 2);
+    expect(answered).toBe(0);
+    await holder.query(end);
+    holder.release();
+    await Promise.all(both);
+    expect(await storedSessions()).toEqual(sessionsOf(events));
+  });
 
-  test('that cannot be stored reject with the reason', async () => {
+  test('that cannot be stored are rejected with the reason', async () => {
     const tooLate = trackedEvent(newUuid7(Date.now() + 400 * 86_400_000));
     await expect(createBeaconWriter()(pool, [tooLate])).rejects.toThrow('no partition');
   });
 });
 
-describe('a repeat from elsewhere', () => {
+describe('a repeat from another process', () => {
   /**
    * Creates a writer that uses the test's clock. `isUnchecked` returns whether it first inserts a batch that contains a
    * repeat without the check.
@@ -99,7 +96,7 @@ describe('a repeat from elsewhere', () => {
     return { clock, isUnchecked };
   }
 
-  test('causes one batch to be inserted twice, and no other for ten seconds, then twenty, up to an hour', async () => {
+  test('causes one unchecked batch, and the next after 10 s, 20 s and so on up to an hour', async () => {
     const { clock, isUnchecked } = writerAt(5_000);
     expect(await isUnchecked()).toBe(true);
     for (let checkMs = 10_000; checkMs < 4 * 3_600_000; checkMs *= 2) {
@@ -123,8 +120,8 @@ describe('a repeat from elsewhere', () => {
   });
 });
 
-describe('the filter of seen events', () => {
-  test('recognises events it has just seen, and hardly ever others', () => {
+describe('the seen filter', () => {
+  test('recognises events it has just seen, and rarely any others', () => {
     const filter = createSeenFilter();
     const events = Array.from({ length: 20_000 }, () => trackedEvent());
     expect(events.filter(filter.testAndAdd).length).toBeLessThan(20);

@@ -51,7 +51,7 @@ async function sendAll(testApp: TestApp, urls: readonly string[]): Promise<void>
 }
 
 describe('a beacon', () => {
-  test('is answered 200 with a transparent 1×1 PNG that nobody may cache and any page may load', async () => {
+  test('gets 200 with a transparent 1×1 PNG that is never cached and that any page may load', async () => {
     const offer = await showOffer(first);
     for (const [, url] of beaconUrls(offer)) {
       const response = await call(first, url);
@@ -93,7 +93,7 @@ describe('a beacon', () => {
     expect(rows).toEqual(['close', 'impression', 'no_thanks'].map((kind) => ({ kind, ...same })));
   });
 
-  test('repeated 64 times at once on each of two processes gets 200 and counts once', async () => {
+  test('repeated 64 times concurrently in each of two processes gets 200 and counts once', async () => {
     const { offers } = await fetchOffers(first);
     const urls = offers.flatMap((offer) => beaconUrls(offer).map(([, url]) => url));
     for (const url of urls) {
@@ -107,7 +107,7 @@ describe('a beacon', () => {
     expect(stored).toEqual(offers.flatMap((offer) => beaconUrls(offer).map(([kind]) => `${kind} ${offer.id}`)).sort());
   });
 
-  test('among 3,000 in opposite order at two processes is counted once, without deadlock', async () => {
+  test('among 3,000 in opposite order in two processes counts once without a deadlock', async () => {
     const offer = await showOffer(first, { pub_user_id: 'crowd' });
     const tokens = Array.from({ length: 500 }, () => mintLike(first, offer, { sessionId: newUuid7(nowMs) }));
     const urls = tokens.flatMap((token) =>
@@ -123,7 +123,7 @@ describe('a beacon', () => {
     expect(rows[0]?.deadlocks).toBe('0');
   });
 
-  test('is answered only after its event is committed', async () => {
+  test('gets a response only after its event is committed', async () => {
     const offer = await showOffer(first);
     for (const [kind, url] of beaconUrls(offer)) {
       const lock = await holdTable(first.pool, 'events');
@@ -139,7 +139,7 @@ describe('a beacon', () => {
     }
   });
 
-  test('of a bot is stored as suspicious; one without a user agent is not', async () => {
+  test('of a bot is stored as suspicious, but not one without a user agent', async () => {
     const { offers } = await fetchOffers(first);
     for (const [, url] of beaconUrls(offers[0] as ShownOffer)) await call(first, url, { 'user-agent': googlebot });
     await call(first, (offers[1] as ShownOffer).pixel, { 'user-agent': '' });
@@ -155,13 +155,13 @@ describe('a beacon', () => {
     ['Sec-Purpose: prefetch', { 'sec-purpose': 'prefetch;prerender' }],
     ['Purpose: prefetch', { purpose: 'prefetch' }],
     ['X-Moz: prefetch', { 'x-moz': 'prefetch' }],
-  ])('with %s is answered and not counted', async (_, headers) => {
+  ])('with %s gets a response and is not counted', async (_, headers) => {
     const offer = await showOffer(first);
     for (const [, url] of beaconUrls(offer)) expect((await call(first, url, headers)).statusCode).toBe(200);
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('requested by HEAD is answered without a body and not counted', async () => {
+  test('requested by HEAD gets a response without a body and is not counted', async () => {
     const offer = await showOffer(first);
     for (const [, url] of beaconUrls(offer)) {
       const response = await call(first, url, {}, 'HEAD');
@@ -170,7 +170,7 @@ describe('a beacon', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('with further parameters, in any order, or with a body is recorded', async () => {
+  test('with extra parameters, in any order or with a body is recorded', async () => {
     const offer = await showOffer(first);
     const token = tokenOf(offer.pixel);
     const path = '/sdk/v2/impression/p.png';
@@ -181,7 +181,7 @@ describe('a beacon', () => {
     expect((await storedEvents(first)).map(({ kind }) => kind)).toEqual(['impression']);
   });
 
-  test('requested by POST is answered with 405 and not counted', async () => {
+  test('requested by POST gets 405 and is not counted', async () => {
     const offer = await showOffer(first);
     for (const [, url] of beaconUrls(offer)) {
       const response = await requestOver(first.app, { method: 'POST', url });
@@ -190,7 +190,7 @@ describe('a beacon', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('of a dev session is answered and not stored', async () => {
+  test('of a dev session gets a response and is not stored', async () => {
     const offer = await showOffer(first, { dev: 1, pub_user_id: 'developer' });
     for (const [, url] of beaconUrls(offer)) expect((await call(first, url)).statusCode).toBe(200);
     expect(await storedEvents(first)).toEqual([]);
@@ -198,7 +198,7 @@ describe('a beacon', () => {
   });
 });
 
-describe('a bad token', () => {
+describe('an invalid token', () => {
   /** Each entry has a description of the problem and the query of the request. */
   const bad: [string, (offer: ShownOffer) => string][] = [
     ['missing', () => ''],
@@ -222,26 +222,23 @@ describe('a bad token', () => {
     ['of a QR code, which showed nothing', (offer) => `t=${mintLike(first, offer, { sessionId: null })}`],
   ];
 
-  test.each(bad)(
-    'that is %s is answered 400 with the same image and headers, and nothing is recorded',
-    async (_, queryOf) => {
-      const offer = await showOffer(first, { pub_user_id: 'somebody' });
-      for (const [kind, url] of beaconUrls(offer)) {
-        const good = await call(first, url);
-        await first.pool.query('truncate events, user_history');
-        const response = await call(first, `${new URL(url).pathname}?${queryOf(offer)}`);
-        expect([kind, response.statusCode]).toEqual([kind, 400]);
-        expect(response.rawPayload.equals(good.rawPayload)).toBe(true);
-        const { date: _date, ...headers } = response.headers;
-        const { date: _other, ...goodHeaders } = good.headers;
-        expect(headers).toEqual(goodHeaders);
-        expect(await storedEvents(first)).toEqual([]);
-        expect((await first.pool.query('select 1 from user_history')).rows).toEqual([]);
-      }
-    },
-  );
+  test.each(bad)('that is %s gets 400 with the same image and headers, and records nothing', async (_, queryOf) => {
+    const offer = await showOffer(first, { pub_user_id: 'somebody' });
+    for (const [kind, url] of beaconUrls(offer)) {
+      const good = await call(first, url);
+      await first.pool.query('truncate events, user_history');
+      const response = await call(first, `${new URL(url).pathname}?${queryOf(offer)}`);
+      expect([kind, response.statusCode]).toEqual([kind, 400]);
+      expect(response.rawPayload.equals(good.rawPayload)).toBe(true);
+      const { date: _date, ...headers } = response.headers;
+      const { date: _other, ...goodHeaders } = good.headers;
+      expect(headers).toEqual(goodHeaders);
+      expect(await storedEvents(first)).toEqual([]);
+      expect((await first.pool.query('select 1 from user_history')).rows).toEqual([]);
+    }
+  });
 
-  test('counts against its address: after 100 it gets 429 with retry-after; valid beacons still get 200', async () => {
+  test('gets 429 with retry-after after 100 from one address, while valid beacons still get 200', async () => {
     const offer = await showOffer(first);
     const from = (url: string) => requestOver(first.app, { url, remoteAddress: '127.0.0.9' });
     const statuses: number[] = [];

@@ -33,7 +33,7 @@ const beaconPaths = async (): Promise<[pixel: string, close: string]> => {
   return [pathOf(offer?.pixel), pathOf(offer?.beacons.close)];
 };
 
-test('beacons pipelined over one connection are all answered in full, in order', async () => {
+test('pipelined beacons on one connection all get complete responses in order', async () => {
   const [pixel, close] = await beaconPaths();
   const image = (await requestOver(t.app, { url: '/sdk/v2/impression/p.png' })).rawPayload.toString('latin1');
   const socket = connect({ port: portOf(), host: '127.0.0.1' });
@@ -54,7 +54,7 @@ test('beacons pipelined over one connection are all answered in full, in order',
   expect(await storedKinds()).toEqual(['close', 'impression']);
 });
 
-test('a beacon in flight when the process stops is answered and stored, and its connection ends', async () => {
+test('a beacon in flight at shutdown is answered and stored, and its connection is closed', async () => {
   const [pixel] = await beaconPaths();
   const lock = await holdTable(t.pool, 'events');
   const status = statusOf(pixel);

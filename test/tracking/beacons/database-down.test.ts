@@ -23,7 +23,7 @@ afterAll(async () => {
 const statusesOf = async (urls: string[]): Promise<number[]> =>
   (await Promise.all(urls.map((url) => call(testApp, url)))).map((response) => response.statusCode);
 
-test('503 with retry-after while the database is unavailable, never a false 200; 200 afterwards', async () => {
+test('beacons get 503 with retry-after during a database outage, and 200 afterwards', async () => {
   const urls = [offer.pixel, offer.beacons.close, offer.beacons.no_thanks_click, offer.click_url];
   relay.cut();
   // Send requests at the moment of the failure, when a write may have succeeded without an answer, and again once the
@@ -48,7 +48,7 @@ test('503 with retry-after while the database is unavailable, never a false 200;
   ]);
 });
 
-test('a bad token gets 400 while the database is unavailable', async () => {
+test('an invalid token gets 400 during a database outage', async () => {
   relay.cut();
   await expect.poll(testApp.deps.dbHealth.isUp).toBe(false);
   expect((await call(testApp, '/sdk/v2/impression/p.png?t=nonsense')).statusCode).toBe(400);

@@ -32,7 +32,7 @@ async function setOptOutDays(campaignId: number, days: number | null): Promise<v
 }
 
 test.each([{ pub_user_id: 'user-1' }, { ad_fp: 'device-1' }, { ad_fp: 'device-2', pub_user_id: 'user-2' }])(
-  'no thanks keeps the campaign away from the user %j on every process from the next fetch on, and from nobody else',
+  'no thanks hides the campaign only from the user %j in every process from the next fetch on',
   async (user) => {
     const offer = await showOffer(first, user);
     expect((await call(first, offer.beacons.no_thanks_click)).statusCode).toBe(200);
@@ -66,7 +66,7 @@ test('no thanks lasts as long as the campaign specifies', async () => {
   expect(await shownCampaigns(first, user)).toContain(offer.campaign_id);
 });
 
-test('many concurrent no thanks of one user, on two processes, all apply', async () => {
+test('many concurrent no thanks of one user in two processes all apply', async () => {
   const user = { pub_user_id: 'decided' };
   const { offers } = await fetchOffers(first, user);
   const again = await fetchOffers(second, user);
@@ -77,7 +77,7 @@ test('many concurrent no thanks of one user, on two processes, all apply', async
   expect(await optOuts()).toEqual([Object.fromEntries(offers.map((offer) => [offer.campaign_id, null]))]);
 });
 
-test('concurrent no thanks of many users opt each out only of the refused campaign', async () => {
+test('concurrent no thanks of many users opt each user out of the refused campaign only', async () => {
   const users = Array.from({ length: 40 }, (_, index) => ({ pub_user_id: `one-of-many-${index}` }));
   const refused = await Promise.all(
     users.map(async (user, index) => {
@@ -108,7 +108,7 @@ test('a later no thanks adds to the earlier opt-outs', async () => {
   expect(await optOuts()).toEqual([{ [firstOffer.campaign_id]: null, [two.campaign_id]: null }]);
 });
 
-test('no thanks of a bot, by prefetch, by HEAD or in a dev session refuses nothing', async () => {
+test('no thanks of a bot, by prefetch, by HEAD or in a dev session has no effect', async () => {
   const user = { pub_user_id: 'innocent' };
   const offer = await showOffer(first, user);
   await call(first, offer.beacons.no_thanks_click, { purpose: 'prefetch' });
@@ -119,14 +119,14 @@ test('no thanks of a bot, by prefetch, by HEAD or in a dev session refuses nothi
   expect(await shownCampaigns(first, user)).toContain(offer.campaign_id);
 });
 
-test('no thanks without a user is stored and opts nobody out', async () => {
+test('no thanks without a user is stored and opts no one out', async () => {
   const offer = await showOffer(first);
   expect((await call(first, offer.beacons.no_thanks_click)).statusCode).toBe(200);
   expect((await first.pool.query('select 1 from events')).rows).toHaveLength(1);
   expect(await optOuts()).toEqual([]);
 });
 
-test('close refuses nothing', async () => {
+test('close does not opt the user out', async () => {
   const offer = await showOffer(first, { pub_user_id: 'closer' });
   await call(first, offer.beacons.close);
   expect(await optOuts()).toEqual([]);

@@ -37,7 +37,7 @@ const stored = async (offerId: number): Promise<string[]> => {
   return rows.map(({ kind }) => kind);
 };
 
-test('offers have no member for own events if none are defined', async () => {
+test('offers have no field for own events if none are defined', async () => {
   await manage(`publishers/${t.publisher.id}`, { own_events: [] });
   for (const offer of await fetchOffers()) expect(offer).not.toHaveProperty('events');
 });
@@ -48,7 +48,7 @@ describe('own events', () => {
     expect(response.statusCode, response.body).toBe(200);
   });
 
-  test('each have a URL that returns the image of beacons, and count once per session', async () => {
+  test('each have a URL that returns the beacon image and counts once per session', async () => {
     const { id, events, pixel } = await fetchOffer();
     expect(Object.keys(events)).toEqual(['video_started', 'quiz-done']);
     const image = (await beacon(pixel)).rawPayload;
@@ -63,7 +63,7 @@ describe('own events', () => {
     expect(await stored(id)).toEqual(['own:quiz-done', 'own:video_started']);
   });
 
-  test('of an advertiser are only in its offers', async () => {
+  test('of an advertiser appear only in its own offers', async () => {
     const { campaign_id } = await fetchOffer();
     const { rows } = await t.pool.query<{ advertiser_id: number }>(
       'select advertiser_id from campaigns where id = $1',
@@ -79,7 +79,7 @@ describe('own events', () => {
     await manage(path, { own_events: [] });
   });
 
-  test('that are not defined, or belong to another token, get the image with 400 and store nothing', async () => {
+  test('that are undefined or belong to another token get the image with 400 and store nothing', async () => {
     const { id, events } = await fetchOffer({ pub_user_id: 'another' });
     const url = events.video_started as string;
     const before = await stored(id);
@@ -99,7 +99,7 @@ describe('own events', () => {
     expect(await stored(id)).toEqual(before);
   });
 
-  test('of a test fetch, a prefetch and HEAD store nothing', async () => {
+  test('of a dev fetch, a prefetch or HEAD store nothing', async () => {
     const { id, events } = await fetchOffer({ dev: 1, pub_user_id: 'dev' });
     const before = await stored(id);
     expect((await beacon(events['quiz-done'] as string)).statusCode).toBe(200);
@@ -114,7 +114,7 @@ describe('own events', () => {
     [['a b'], '/own_events/0'],
     [['a', 'a'], '/own_events'],
     [Array.from({ length: 21 }, (_, index) => `e${index}`), '/own_events'],
-  ])('with the names %j are refused by the field', async (own_events, path) => {
+  ])('with the names %j are rejected with the path of the field', async (own_events, path) => {
     const answer = await manage(`publishers/${t.publisher.id}`, { own_events });
     expect(answer.statusCode).toBe(400);
     expect(answer.json().error.details[0].path).toBe(path);

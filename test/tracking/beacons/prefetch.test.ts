@@ -12,6 +12,6 @@ test.each([
   [{ purpose: 'navigate' }, false],
   [{ 'user-agent': 'prefetch' }, false],
   [{}, false],
-])('headers %j are a prefetch: %j', (headers, expected) => {
+])('headers %j indicate a prefetch: %j', (headers, expected) => {
   expect(isPrefetch(headers)).toBe(expected);
 });

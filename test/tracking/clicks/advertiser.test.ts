@@ -35,7 +35,7 @@ const decoded = (word: string, code: 'base64url' | 'hex'): string[] => {
   return [bytes.toString('latin1'), bytes.toString('hex')];
 };
 
-test('an advertiser finds neither the session nor the user in a landing URL, in any encoding', async () => {
+test('an advertiser finds neither session nor user in a landing URL in any encoding', async () => {
   const { sessionId, offers } = await fetchOffers(t, user);
   const bare = sessionId.replaceAll('-', '');
   for (const offer of offers) {
@@ -46,7 +46,7 @@ test('an advertiser finds neither the session nor the user in a landing URL, in 
   }
 });
 
-test('an advertiser with all its data and the public SDK id finds no session and no selection', async () => {
+test('an advertiser with all of its data and the public SDK id finds no session or selection', async () => {
   const { sessionId, offers } = await fetchOffers(t, user);
   const usp = uspCalls(t);
   const key = t.publisher.sdkId;
@@ -72,7 +72,7 @@ test('an advertiser with all its data and the public SDK id finds no session and
   for (const { body } of answers) expect(JSON.stringify(body)).not.toContain(user.pub_user_id);
 });
 
-test('a session has one alias for each campaign, different from those of other campaigns and sessions', async () => {
+test('a session has one alias per campaign, which differs from those of other campaigns and sessions', async () => {
   const [one, two] = [await fetchOffers(t, user), await fetchOffers(t, user)];
   const aliasOf = async (offer: ShownOffer): Promise<string> =>
     (await landingOf(offer)).searchParams.get('s') as string;

@@ -15,7 +15,7 @@ const clicks = fc.record({
 describe('a click id', () => {
   const codec = codecOf(oldKey);
 
-  test('refers to its click, and is the same for every repeat of it', () => {
+  test('refers to its click, and is the same for every repeat of the click', () => {
     fc.assert(
       fc.property(clicks, (click) => {
         expect(codec.read(codec.mint(click))).toEqual(click);
@@ -25,7 +25,7 @@ describe('a click id', () => {
     );
   });
 
-  test('has one spelling: any other character, a truncation or an addition is rejected', () => {
+  test('has one spelling, so that any changed, missing or extra character is rejected', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     fc.assert(
       fc.property(clicks, fc.nat(50), (click, at) => {
@@ -43,7 +43,7 @@ describe('a click id', () => {
     );
   });
 
-  test('reveals nothing of its session, offer or time: similar ids give different texts', () => {
+  test('reveals nothing about its session, offer or time, since similar ids give different texts', () => {
     fc.assert(
       fc.property(clicks, ({ sessionId, offerId }) => {
         const clickId = codec.mint({ sessionId, offerId });

@@ -60,7 +60,7 @@ async function seeAndClick(offer: ShownOffer, headers: Record<string, string> = 
 }
 
 describe('a click', () => {
-  test('is redirected by 302 to the landing page with filled macros and a click id of the click', async () => {
+  test('is redirected with 302 to the landing page with filled macros and a click id', async () => {
     const offer = await showOffer(first, { pub_user_id: 'user', placement: 'checkout/1&x=y' });
     await setLanding(
       offer,
@@ -91,14 +91,14 @@ describe('a click', () => {
     expect(await clicksStored()).toEqual([null]);
   });
 
-  test('gets the click id under the campaign’s parameter', async () => {
+  test("passes the click id in the campaign's parameter", async () => {
     const offer = await showOffer(first);
     await setLanding(offer, 'https://shop.example/?a=b', 'aff_sub');
     const url = new URL((await seeAndClick(offer)).headers.location as string);
     expect([...url.searchParams.keys()]).toEqual(['a', 'aff_sub']);
   });
 
-  test('repeated 64 times at once on each of two processes has the same target and counts once', async () => {
+  test('repeated 64 times concurrently in each of two processes has the same target and counts once', async () => {
     const offer = await showOffer(first, { pub_user_id: 'fast' });
     await setLanding(offer, 'https://shop.example/?s={session_id}');
     await second.deps.catalog.refresh();
@@ -115,7 +115,7 @@ describe('a click', () => {
     expect(await clicksStored()).toEqual([null]);
   });
 
-  test("of many users at once is redirected with each one's own values", async () => {
+  test("of many concurrent users is redirected with each user's own values", async () => {
     const offers = await Promise.all(
       Array.from({ length: 30 }, (_, index) => showOffer(first, { placement: `place-${index}` })),
     );
@@ -132,7 +132,7 @@ describe('a click', () => {
     });
   });
 
-  test('is answered only after it is committed', async () => {
+  test('gets a response only after it is committed', async () => {
     const offer = await showOffer(first);
     const lock = await holdTable(first.pool, 'events');
     let answered = false;
@@ -175,7 +175,7 @@ describe('a click', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('by prefetch or HEAD gets 204 without a destination, and is not counted', async () => {
+  test('by prefetch or HEAD gets 204 without a destination and is not counted', async () => {
     const offer = await showOffer(first, { pub_user_id: 'ghost' });
     await setWallet(true, true);
     const answers = [
@@ -202,7 +202,7 @@ describe('a click', () => {
     expect(await storedEvents(first)).toEqual([]);
   });
 
-  test('gets 400 with an image for a malformed, foreign or expired token, and nothing is recorded', async () => {
+  test('gets 400 with an image for a malformed, foreign or expired token and is not recorded', async () => {
     const offer = await showOffer(first);
     const token = tokenOf(offer.click_url);
     const bad = [
@@ -237,7 +237,7 @@ describe('a click', () => {
 });
 
 describe('a suspicious click', () => {
-  test('without an impression is stored as such, and redirected like any other', async () => {
+  test('without an impression is stored as such and redirected like any other', async () => {
     const { offers } = await fetchOffers(first);
     await call(first, (offers[1] as ShownOffer).pixel);
     nowMs += 1_000;
@@ -245,7 +245,7 @@ describe('a suspicious click', () => {
     expect(await clicksStored()).toEqual(['no_impression']);
   });
 
-  test('less than 100 ms after the impression is stored as too fast; at 100 ms it counts', async () => {
+  test('under 100 ms after the impression is stored as too fast, and at 100 ms it counts', async () => {
     const { offers } = await fetchOffers(first);
     for (const offer of offers.slice(0, 2)) await call(first, offer.pixel);
     nowMs += 99;
@@ -262,7 +262,7 @@ describe('a suspicious click', () => {
 });
 
 describe('a scanned QR code', () => {
-  test('is redirected even years later, and each scan is stored as a separate event that is not counted', async () => {
+  test('is redirected even years later, and each scan is stored as a separate, uncounted event', async () => {
     const offer = await showOffer(first);
     await setLanding(offer, 'https://shop.example/?p={placement}&s={session_id}');
     const token = mintLike(first, offer, { sessionId: null, position: 0 });
@@ -287,7 +287,7 @@ describe('a scanned QR code', () => {
 });
 
 describe('save for later', () => {
-  test('redirects to the page that saves the offer, and is not a click', async () => {
+  test('redirects to the page that saves the offer and does not count as a click', async () => {
     await setWallet(true, true);
     const offer = await showOffer(first, { pub_user_id: 'keeper' });
     const response = await call(first, `${offer.click_url}&save_for_later=1`);
@@ -301,7 +301,7 @@ describe('save for later', () => {
   test.each([
     ['publisher', false, true],
     ['offer', true, false],
-  ])('is a normal click where the wallet is off for the %s', async (_, publisher, walletOfOffer) => {
+  ])('is a normal click if the wallet is off for the %s', async (_, publisher, walletOfOffer) => {
     await setWallet(publisher, walletOfOffer);
     const offer = await showOffer(first, { pub_user_id: 'keeper' });
     await setLanding(offer, 'https://shop.example/');

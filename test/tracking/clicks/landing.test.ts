@@ -40,7 +40,7 @@ const hostile = fc.oneof(
 );
 
 describe('a landing page', () => {
-  test('gets every macro, percent-encoded, in path, query and fragment', () => {
+  test('gets every macro, percent-encoded, in its path, query and fragment', () => {
     const url = fill(
       'https://shop.example/{campaign_id}/{placement}?c={click_id}&s={session_id}&u={pub_user_id}' +
         '&o={offer_id}&code={coupon_code}#p={publisher_id}',
@@ -48,7 +48,7 @@ describe('a landing page', () => {
     expect(url).toBe('https://shop.example/6/check%20out?c=CLICK&s=SESSION&u=&o=5&code=SPRING%205%25#p=7');
   });
 
-  test('gets nothing for an unknown macro, or a missing value', () => {
+  test('gets an empty text for an unknown macro or a missing value', () => {
     const url = fill('https://shop.example/?a={nonsense}&b={constructor}&c={click_id}&u={placement}', {
       placement: null,
     });
@@ -62,11 +62,11 @@ describe('a landing page', () => {
     ['another macro', 'https://shop.example/?click_id={placement}', 'https://shop.example/?click_id=CLICK'],
     ['it twice', 'https://shop.example/?click_id=1&click_id=2', 'https://shop.example/?click_id=CLICK&click_id=CLICK'],
     ['the macro elsewhere', 'https://shop.example/{click_id}?click_id=1', 'https://shop.example/CLICK?click_id=CLICK'],
-  ])('gets the click id in a parameter that its URL has already, with %s', (_name, landingUrl, expected) => {
+  ])('gets the click id in an existing parameter of its URL, with %s', (_name, landingUrl, expected) => {
     expect(fill(landingUrl)).toBe(expected);
   });
 
-  test("gets the click id as the campaign's parameter, before the fragment, and keeps the rest unchanged", () => {
+  test("gets the click id in the campaign's parameter before the fragment, and is otherwise unchanged", () => {
     expect(fill('https://shop.example')).toBe('https://shop.example/?click_id=CLICK');
     expect(fill('https://shop.example/x?a=b%20c+d&e=%2F#f', {}, 'aff_sub')).toBe(
       'https://shop.example/x?a=b%20c+d&e=%2F&aff_sub=CLICK#f',
@@ -78,7 +78,7 @@ describe('a landing page', () => {
     expect(fill('https://shop.example/{click_id}')).toBe('https://shop.example/CLICK');
   });
 
-  test('tells whether it needs data of the session', () => {
+  test('states whether it needs session data', () => {
     expect(parseLanding('https://shop.example/?p={placement}')?.needsSession).toBe(true);
     expect(parseLanding('https://shop.example/#{placement}')?.needsSession).toBe(true);
     expect(parseLanding('https://shop.example/?c={click_id}&s={session_id}')?.needsSession).toBe(false);
@@ -97,7 +97,7 @@ describe('a landing page', () => {
       expect(parseLanding(url)).toBeNull();
   });
 
-  test('cannot be moved to another origin, out of its path or into other headers by any value', () => {
+  test('cannot be changed by any value to another origin, path or header', () => {
     fc.assert(
       fc.property(hostile, hostile, (sessionId, placement) => {
         const hostileValues = { session_id: sessionId, placement };
@@ -119,7 +119,7 @@ describe('a landing page', () => {
     );
   });
 
-  test('cannot be moved to another origin by a macro directly after the host, or in it', () => {
+  test('cannot be changed to another origin by a macro in the host or directly after it', () => {
     const templates = fc.constantFrom(
       'https://shop.example{placement}',
       'https://shop.example/{placement}',
@@ -141,7 +141,7 @@ describe('a landing page', () => {
     );
   });
 
-  test('is filled literally even with parts that are special in a pattern', () => {
+  test('is filled literally, even with special replacement patterns', () => {
     expect(fill('https://shop.example/?u={placement}', { placement: "$&$1$'" })).toBe(
       'https://shop.example/?u=%24%26%241%24%27&click_id=CLICK',
     );

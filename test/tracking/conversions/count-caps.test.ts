@@ -45,7 +45,7 @@ const bookedInReports = async (): Promise<[number, number]> => {
   return [rows[0].conversions, Number(rows[0].revenue)];
 };
 
-test('conversions are spent from the budget of their campaign once, and voids give the amount back', async () => {
+test('conversions are charged to the campaign budget once, and voids refund them', async () => {
   const campaignId = click.campaign_id;
   t.clock.ms += 1;
   const before = await spent(campaignId);
@@ -62,7 +62,7 @@ test('conversions are spent from the budget of their campaign once, and voids gi
   expect(await bookedInReports()).toEqual([2, 4_000_000]);
 });
 
-test('a void gives back the use of a lifetime cap, once, even after the history was rewritten', async () => {
+test('a void restores a lifetime cap once, even after the history has been rewritten', async () => {
   const cap = { scope: 'campaign', event: 'conversion', limit: 2, window_minutes: null };
   await t.pool.query('update publishers set offers_per_response = 10');
   await t.pool.query('update campaigns set rules = $1', [{ frequency_caps: [cap] }]);
@@ -95,7 +95,7 @@ test('a void gives back the use of a lifetime cap, once, even after the history 
   expect(await isShown()).toBe(true);
 });
 
-test('conversions are stored in the history of the user if a cap counts them', async () => {
+test("conversions are stored in the user's history if a cap counts them", async () => {
   await track(t, { click_id: click.clickId, event: 'kept' });
   const { data } = (await askExport(t, { ad_fp: 'spender' })).json();
   expect(data.history[0].entry.exposures).toContainEqual({

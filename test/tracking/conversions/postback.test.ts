@@ -58,7 +58,7 @@ test('a conversion is posted back with every custom attribute, and its void with
   await setCampaign(t, click.campaign_id, { is_loyalty: false });
 });
 
-test('postbacks have no loyalty for a campaign without it; a suspicious click is posted back unpaid', async () => {
+test('postbacks have no loyalty for a campaign without it, and no payout for a suspicious click', async () => {
   const plain = await clickOffer(t, { pub_user_id: 'user-8' });
   await track(t, { click_id: plain.clickId, payout: '3' });
   expect(await postbacks(t, plain.sessionId)).toMatchObject([
@@ -71,7 +71,7 @@ test('postbacks have no loyalty for a campaign without it; a suspicious click is
   ]);
 });
 
-test("the publisher's payout of a campaign may differ from that of others", async () => {
+test("a publisher's payout for a campaign may differ from that of other publishers", async () => {
   const click = await clickOffer(t);
   await setCampaign(t, click.campaign_id, { payout_amount: '5', payout_kind: 'cpa' });
   await t.pool.query('update campaign_publishers set payout_amount = 6.5 where campaign_id = $1', [click.campaign_id]);
@@ -79,7 +79,7 @@ test("the publisher's payout of a campaign may differ from that of others", asyn
   expect(await postbacks(t, click.sessionId)).toMatchObject([{ payout: 6.5 }]);
 });
 
-test('macros of the endpoint’s URL are filled with the conversion and the custom keys, percent-encoded', async () => {
+test("macros in the endpoint's URL are filled with the conversion and custom keys, percent-encoded", async () => {
   const hook = await startHook();
   const dispatcher = await startTestDispatcher(t, { now: Date.now });
   await addPostbackEndpoint(
@@ -96,7 +96,7 @@ test('macros of the endpoint’s URL are filled with the conversion and the cust
   await hook.close();
 });
 
-test('neither postback nor booking is stored if the database cannot store both', async () => {
+test('neither the postback nor the booking is stored if the database cannot store both', async () => {
   const click = await clickOffer(t);
   await t.pool.query('alter table deliveries add constraint refuse check (event is null) not valid');
   expect((await track(t, { click_id: click.clickId, payout: '1' })).statusCode).toBe(500);

@@ -32,7 +32,7 @@ async function sendAll(fieldsOf: (index: number) => Record<string, string>): Pro
   return counts;
 }
 
-test('of 64 equal concurrent reports through two processes, one is recorded and posted back', async () => {
+test('of 64 identical concurrent reports in two processes, one is recorded and posted back', async () => {
   const { clickId, sessionId } = await clickOffer(t);
   const fields = { click_id: clickId, event: 'purchase', payout: '5', currency: 'USD', txn_id: 'race' };
   expect(await sendAll(() => fields)).toEqual({ recorded: 1, duplicate: 63 });
@@ -49,7 +49,7 @@ test('of 64 concurrent voids, one reverses the conversion', async () => {
   expect((await postbacks(t, sessionId)).map((postback) => postback.status).toSorted()).toEqual(['recorded', 'void']);
 });
 
-test('of 64 reports of one transaction with two amounts, one wins, and the others are rejected', async () => {
+test('of 64 reports of one transaction with two amounts, one amount wins and the other is rejected', async () => {
   const { clickId, sessionId } = await clickOffer(t);
   const counts = await sendAll((index) => ({ click_id: clickId, txn_id: 'split', payout: index % 4 < 2 ? '1' : '2' }));
   expect(counts).toEqual({ recorded: 1, duplicate: 31, '409 conversion_conflict': 32 });
@@ -57,7 +57,7 @@ test('of 64 reports of one transaction with two amounts, one wins, and the other
   expect(await postbacks(t, sessionId)).toHaveLength(1);
 });
 
-test('many concurrent transactions of many clicks, in every order, are all recorded without a deadlock', async () => {
+test('many concurrent transactions of many clicks in any order are all recorded without a deadlock', async () => {
   const clicks = await Promise.all(Array.from({ length: 8 }, () => clickOffer(t)));
   const reports = clicks.flatMap(({ clickId }) =>
     Array.from({ length: 8 }, (_, index) => ({ click_id: clickId, txn_id: `n${index}`, payout: '1' })),
@@ -71,7 +71,7 @@ test('many concurrent transactions of many clicks, in every order, are all recor
   expect((first.duplicate ?? 0) + (second.duplicate ?? 0)).toBe(64);
 });
 
-test('reports are rejected with 503 while the database is unavailable, and may be sent again', async () => {
+test('reports get 503 while the database is unavailable and may be sent again', async () => {
   const { clickId, sessionId } = await clickOffer(t);
   const relay = await startRelay(t.databaseUrl);
   const cutOff = await createTestApp({ databaseUrl: relay.url, now: () => t.clock.ms });

@@ -34,7 +34,7 @@ const sign = (
 const signed = (fields: Fields): Fields & { signature: string } => ({ ...fields, signature: sign(fields) });
 
 describe('if the advertiser has a secret', () => {
-  test('a report is accepted only with its signature, whatever part of it was changed', async () => {
+  test('a report is accepted only with its signature, and rejected if any part was changed', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     const fields = { click_id: clickId, event: 'purchase', payout: '10', currency: 'USD', txn_id: 'n1' };
     const { signature } = signed(fields);
@@ -81,7 +81,7 @@ describe('if the advertiser has a secret', () => {
     expect((await track(t, fields)).json()).toMatchObject({ message: 'recorded' });
   });
 
-  test('a new secret replaces the old one at once, and is stored sealed', async () => {
+  test('a new secret replaces the old one immediately and is stored encrypted', async () => {
     const { clickId } = await clickOffer(t);
     const before = signed({ click_id: clickId, txn_id: 'rotated' });
     secret = (await secretCall('POST', advertiserId)).json().data.secret;
@@ -96,7 +96,7 @@ describe('if the advertiser has a secret', () => {
   });
 });
 
-test('the secret belongs to the publisher’s own advertisers', async () => {
+test('a publisher can set secrets only for its own advertisers', async () => {
   for (const id of [999_999, 0, -1, '9'.repeat(15), 'x']) {
     const answer = await secretCall('POST', id);
     expect([id, answer.statusCode, answer.json().error.code]).toEqual([id, 404, 'advertiser_not_found']);
@@ -104,7 +104,7 @@ test('the secret belongs to the publisher’s own advertisers', async () => {
   expect((await secretCall('POST', advertiserId, t.publisher.sdkId)).statusCode).toBe(403);
 });
 
-test('without the secret, reports need no signature again', async () => {
+test('reports need no signature again once the secret is removed', async () => {
   expect((await secretCall('DELETE', advertiserId)).statusCode).toBe(200);
   const { clickId } = await clickOffer(t);
   expect((await track(t, { click_id: clickId })).json()).toMatchObject({ message: 'recorded' });

@@ -41,7 +41,7 @@ describe('a conversion', () => {
     ]);
   });
 
-  test("returns the loyalty amount: the payout times the publisher's multiplier", async () => {
+  test("returns a loyalty amount of the payout times the publisher's multiplier", async () => {
     await t.pool.query('update publishers set currency_multiplier = 12.5');
     const { clickId, campaign_id } = await clickOffer(t);
     await setCampaign(t, campaign_id, { is_loyalty: true });
@@ -67,7 +67,7 @@ describe('a conversion', () => {
     ['txnId', 'txn_id'],
     ['curency', 'currency'],
     ['events', 'event'],
-  ])('400: %s is refused with the hint %s, in the query and in the body', async (name, parameter) => {
+  ])('400: %s is rejected with the hint %s in the query and in the body', async (name, parameter) => {
     const { clickId, sessionId } = await clickOffer(t);
     const message = `Unknown parameter. Did you mean ${parameter}?`;
     for (const reply of [
@@ -80,7 +80,7 @@ describe('a conversion', () => {
     expect(await bookings(t, sessionId)).toEqual([]);
   });
 
-  test("may have parameters of the advertiser's own, and other names in addition to the right ones", async () => {
+  test("may have the advertiser's own parameters, and other names in addition to the right ones", async () => {
     const { clickId } = await clickOffer(t);
     const own = { cb: '123', utm_source: 'x', amount: '9', order_id: '7', void_reason: '', v: '2', status: 'ok' };
     const reply = await track(t, { click_id: clickId, payout: '5', txn_id: 'own', ...own });
@@ -105,7 +105,7 @@ describe('a conversion', () => {
     expect(await bookings(t, sessionId)).toHaveLength(1);
   });
 
-  test('of two different click ids uses the documented one, and HEAD counts nothing at either path', async () => {
+  test('with two different click ids uses the documented one, and HEAD counts nothing at either path', async () => {
     const [first, other] = [await clickOffer(t), await clickOffer(t)];
     await track(t, { click_id: first.clickId, adpx_click_id: other.clickId, payout: '1' }, '/track/');
     expect([await bookings(t, first.sessionId), await bookings(t, other.sessionId)]).toMatchObject([[{}], []]);
@@ -114,7 +114,7 @@ describe('a conversion', () => {
     expect(await bookings(t, other.sessionId)).toEqual([]);
   });
 
-  test('may be reported by query, form or JSON, and is the same conversion', async () => {
+  test('may be reported by query, form or JSON as the same conversion', async () => {
     const { clickId } = await clickOffer(t);
     const form = await t.app.inject({
       method: 'POST',
@@ -150,7 +150,7 @@ describe('a conversion', () => {
     ]);
   });
 
-  test('keeps its first amount: the same transaction with another amount or currency is rejected', async () => {
+  test('keeps its first amount and rejects the same transaction with another amount or currency', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     await track(t, { click_id: clickId, payout: '10', currency: 'USD', txn_id: 'x' });
     for (const other of [
@@ -176,7 +176,7 @@ describe('a conversion', () => {
     expect((await bookings(t, fixed.sessionId))[1]).toMatchObject({ payout_micros: '0', currency: 'USD' });
   });
 
-  test('pays a share of the sale if the campaign pays one, and needs the sale', async () => {
+  test('earns a share of the sale if the campaign pays one, and then needs the sale amount', async () => {
     const { clickId, sessionId, campaign_id } = await clickOffer(t);
     await setCampaign(t, campaign_id, { payout_amount: '8.5', payout_kind: 'cps' });
     const without = await track(t, { click_id: clickId });
@@ -199,7 +199,7 @@ describe('a conversion', () => {
     t.clock.ms = clickedMs;
   });
 
-  test('is booked once, whether its click is of today, of yesterday or older, by itself or with others', async () => {
+  test('is booked once, however old its click is, individually or with others', async () => {
     const clickedMs = t.clock.ms;
     const first = await clickOffer(t);
     const report = ({ clickId }: { clickId: string }, txn_id: string) =>
@@ -216,7 +216,7 @@ describe('a conversion', () => {
       expect(await bookings(t, click.sessionId)).toMatchObject([{ txn_id: 'day 1' }, { txn_id: 'day 2' }]);
   });
 
-  test('of an unknown click, of a changed click id, or of none, is rejected', async () => {
+  test('of an unknown, altered or missing click id is rejected', async () => {
     const { clickId } = await clickOffer(t);
     const offer = await showOffer(t);
     const neverClicked = createClickIdCodec(t.deps.config.tokenKeys).mint({
@@ -280,7 +280,7 @@ describe('a conversion', () => {
     expect(await bookings(t, sessionId)).toMatchObject([{ event: 'Kauf “größer”', txn_id: '\ufffdЖ/ñ' }]);
   });
 
-  test('of a bot, scanned code or click without impression is stored with the reason, unpaid', async () => {
+  test('of a bot, a scanned code or a click without impression is stored with the reason, unpaid', async () => {
     const bot = await clickOffer(t, {}, { 'user-agent': googlebot });
     const unseen = await showOffer(t);
     const unseenClick = await clickIdOf(t, unseen.click_url);
@@ -305,7 +305,7 @@ describe('a conversion', () => {
     ]);
   });
 
-  test("in a developer's session gets the usual response and is not stored", async () => {
+  test('in a dev session gets the usual response and is not stored', async () => {
     const offer = await showOffer(t, { dev: 1 });
     const clickId = await clickIdOf(t, offer.click_url);
     for (const fields of [{}, {}, { void: '1' }])
@@ -316,7 +316,7 @@ describe('a conversion', () => {
     expect(await bookings(t, offer.sessionId)).toEqual([]);
   });
 
-  test('is limited: a click has at most 200', async () => {
+  test('is limited to 200 per click', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     await Promise.all(Array.from({ length: 200 }, (_, index) => track(t, { click_id: clickId, txn_id: `n${index}` })));
     const answer = await track(t, { click_id: clickId, txn_id: 'one more' });
@@ -333,7 +333,7 @@ describe('a conversion', () => {
 });
 
 describe('a void', () => {
-  test('reverses a conversion by a negative row, once, and the conversion itself stays unchanged', async () => {
+  test('reverses a conversion once by a negative row and leaves the conversion unchanged', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     const fields = { click_id: clickId, event: 'purchase', txn_id: 'v', payout: '40.01', currency: 'USD' };
     await track(t, fields);
@@ -362,7 +362,7 @@ describe('a void', () => {
     expect(await bookings(t, sessionId)).toEqual([]);
   });
 
-  test('of a conversion that was never recorded, or with another amount, is rejected', async () => {
+  test('is rejected for a conversion that was never recorded or has another amount', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     await track(t, { click_id: clickId, txn_id: 'a', payout: '5' });
     const unknown = await track(t, { click_id: clickId, txn_id: 'b', void: '1' });
@@ -373,8 +373,8 @@ describe('a void', () => {
   });
 });
 
-describe('the image', () => {
-  test('records like the call and returns the picture, with the status of a rejection', async () => {
+describe('the tracking image', () => {
+  test('records like the call and returns the image, with the error status of a rejection', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     const good = await track(t, { click_id: clickId, event: 'seen', payout: '1' }, '/track.png');
     expect([good.statusCode, good.headers['content-type'], good.headers['cache-control']]).toEqual([
@@ -395,7 +395,7 @@ describe('the image', () => {
     expect(await bookings(t, sessionId)).toHaveLength(1);
   });
 
-  test('records nothing for a prefetch by a browser', async () => {
+  test('records nothing for a browser prefetch', async () => {
     const { clickId, sessionId } = await clickOffer(t);
     const headers = { 'sec-purpose': 'prefetch;prerender' };
     expect((await t.app.inject({ method: 'GET', url: `/track.png?click_id=${clickId}`, headers })).statusCode).toBe(
@@ -405,7 +405,7 @@ describe('the image', () => {
   });
 });
 
-test('guessing click ids is limited, and errors have the usual format', async () => {
+test('guessing click ids is rate-limited, and errors have the usual format', async () => {
   const statuses = await Promise.all(
     Array.from({ length: 140 }, async () => (await track(t, { click_id: 'guess' })).statusCode),
   );

@@ -74,7 +74,7 @@ const setStatus = (ids: readonly string[], status: string) =>
 const of = (status: string, ids: readonly string[]): string[] => ids.map((id) => `${status} ${id}`).sort();
 const waiting = { timeout: 60_000 };
 
-test('a burst of 2,000 deliveries is shown whole, and what became of each, once', async () => {
+test('shows each of a burst of 2,000 deliveries and its outcome once', async () => {
   const first = await create(3);
   const shown = tail();
   await expect.poll(() => shown().length, waiting).toBe(3);
@@ -87,14 +87,14 @@ test('a burst of 2,000 deliveries is shown whole, and what became of each, once'
   expect(shown().sort()).toEqual([...of('delivered', burst), ...created]);
 });
 
-test('a burst is shown whole where there was no delivery before', async () => {
+test('shows a complete burst if there was no delivery before', async () => {
   const shown = tail('--last', '500');
   const burst = await create(500);
   await expect.poll(() => shown().length, waiting).toBe(burst.length);
   expect(shown().sort()).toEqual(of('pending', burst));
 });
 
-test('what was there before is shown as far as it is asked for, and its changes', async () => {
+test('shows the requested number of earlier deliveries and their changes', async () => {
   const old = await create(250, Date.now() - 60_000);
   const shown = tail('--last', '210');
   await expect.poll(() => shown().length, waiting).toBe(210);
@@ -107,7 +107,7 @@ test('what was there before is shown as far as it is asked for, and its changes'
   await expect.poll(() => shown().slice(460), waiting).toEqual([`failed ${changed}`]);
 });
 
-test('a delivery that is committed after newer ones is shown', async () => {
+test('shows a delivery that is committed after newer ones', async () => {
   const nowMs = Date.now();
   await create(1, nowMs);
   const shown = tail();

@@ -40,7 +40,7 @@ const setStatus = (id: string, status: string) =>
   );
 
 describe('GET /manage/v1/deliveries', () => {
-  test('lists deliveries newest first, page by page, each once', async () => {
+  test('lists deliveries newest first in pages, each once', async () => {
     await manager.endpoint(hook.url);
     await manager.endpoint(hook.url, {}, 'conversion');
     const startMs = Date.now() - 3 * dayMs;
@@ -61,7 +61,7 @@ describe('GET /manage/v1/deliveries', () => {
     expect(seen).toEqual(ids);
   });
 
-  test('filters by event, endpoint, status, time, session and user, alone and together', async () => {
+  test('filters by event, endpoint, status, time, session and user, separately and together', async () => {
     const selection = await manager.endpoint(hook.url);
     const conversion = await manager.endpoint(hook.url, {}, 'conversion');
     const session = newUuid7(Date.now());
@@ -101,7 +101,7 @@ describe('GET /manage/v1/deliveries', () => {
     for (const [query, ids] of cases) expect(await idsOf(query), JSON.stringify(query)).toEqual(ids);
   });
 
-  test('a page of a slow filter may be short, names where to continue, and no delivery is missed', async () => {
+  test('may return a short page for a slow filter with a cursor that skips no delivery', async () => {
     const endpointId = await manager.endpoint(hook.url);
     const rare = await manager.enqueueDelivery({ nowMs: Date.now() - dayMs });
     await t.pool.query(
@@ -136,7 +136,7 @@ describe('GET /manage/v1/deliveries', () => {
     expect(patient).toEqual({ keys: [expect.objectContaining({ id: rare })], next: null });
   });
 
-  test('thousands of pending deliveries are listed newest first, each once', async () => {
+  test('lists thousands of pending deliveries newest first, each once', async () => {
     const endpointId = await manager.endpoint(hook.url);
     const { rows } = await t.pool.query<{ id: string }>(
       `with created as (
@@ -166,7 +166,7 @@ describe('GET /manage/v1/deliveries', () => {
     expect(seen).toEqual(rows.map(({ id }) => id));
   });
 
-  test('another publisher sees none of it with any filter', async () => {
+  test('shows nothing to another publisher with any filter', async () => {
     const endpointId = await manager.endpoint(hook.url);
     const session = newUuid7(Date.now());
     const id = await manager.enqueueDelivery({ sessionId: session, pubUserId: 'anna' });
@@ -216,11 +216,11 @@ describe('GET /manage/v1/deliveries', () => {
     expect(answer.json().error.code).toBe('invalid_request');
   });
 
-  test('400: a parameter twice', async () => {
+  test('400: a repeated parameter', async () => {
     expect((await manager.call('GET', '/deliveries?status=held&status=failed')).statusCode).toBe(400);
   });
 
-  test('a time far away matches nothing and is not an error', async () => {
+  test('a distant time matches nothing and is not an error', async () => {
     await manager.endpoint(hook.url);
     await manager.enqueueDelivery();
     for (const query of [{ to: '0001-01-01' }, { from: '9999-12-31' }])
@@ -228,7 +228,7 @@ describe('GET /manage/v1/deliveries', () => {
     expect(await idsOf({ from: '0001-01-01', to: '9999-12-31T23:59:59Z' })).toHaveLength(1);
   });
 
-  test('401 without a key, 403 with another permission', async () => {
+  test('401 without a key, and 403 with another permission', async () => {
     for (const url of ['/manage/v1/deliveries', `/manage/v1/deliveries/${newUuid7(Date.now())}`]) {
       expect((await t.app.inject({ url })).statusCode).toBe(401);
       expect((await t.app.inject({ url: `${url}?api_key=${t.publisher.sdkId}` })).statusCode).toBe(403);
@@ -316,7 +316,7 @@ describe('GET /manage/v1/deliveries/{id}', () => {
     expect(attempt.response).toMatchObject({ body_bytes: 16_384, truncated: true, body_encoding: 'utf-8' });
   });
 
-  test('an erased delivery is listed without its payload', async () => {
+  test('shows an erased delivery without its payload', async () => {
     await manager.endpoint(hook.url);
     const id = await manager.enqueueDelivery();
     await setStatus(id, 'failed');

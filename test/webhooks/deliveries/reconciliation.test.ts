@@ -44,7 +44,7 @@ async function gauges(): Promise<Record<string, number>> {
 const nothing = { created: 0, delivered: 0, failed: 0, held: 0, pending: 0, balanced: true };
 
 describe('GET /manage/v1/deliveries/balance', () => {
-  test('a redelivery that its user’s erasure overtakes is not sent, and the counts agree', async () => {
+  test("agrees after a user's erasure prevents a redelivery", async () => {
     await manager.endpoint('http://127.0.0.1:9/');
     const id = await manager.enqueueDelivery({ pubUserId: 'overtaken' });
     await t.pool.query('delete from delivery_queue');
@@ -62,7 +62,7 @@ describe('GET /manage/v1/deliveries/balance', () => {
     expect(await balance()).toMatchObject({ created: 1, failed: 1, pending: 0, balanced: true });
   });
 
-  test('every delivery is in one state: delivered, failed, held, redelivered, erased', async () => {
+  test('counts every delivery in one state: delivered, failed, held, redelivered or erased', async () => {
     const hook = await startHook(
       (response, { body }) => void response.writeHead(body.includes('bad') ? 500 : 200).end(),
     );
@@ -125,7 +125,7 @@ describe('GET /manage/v1/deliveries/balance', () => {
     expect(await reconcileDeliveries(t.pool)).toMatchObject({ created: 1, miscounted: 1 });
   });
 
-  test('counts a delivery on its day of creation; shows the requested days, else the last seven', async () => {
+  test('counts a delivery on its creation day, for the requested days or the last seven', async () => {
     await t.pool.query("select create_day_partitions((now() - interval '9 days')::date, now()::date)");
     await manager.endpoint('http://127.0.0.1:9/');
     const nowMs = Date.now();
@@ -144,7 +144,7 @@ describe('GET /manage/v1/deliveries/balance', () => {
     });
   });
 
-  test('is the same after the counts were merged, also by two at once, and after a recount', async () => {
+  test('is the same after concurrent merges of the counts and after a recount', async () => {
     await manager.endpoint('http://127.0.0.1:9/');
     for (let count = 0; count < 5; count++) await manager.enqueueDelivery();
     const before = await balance();

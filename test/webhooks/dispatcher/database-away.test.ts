@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('during an outage of the database calls end and are not repeated; deliveries continue after it', async () => {
+test('calls complete without repeats during a database outage, and deliveries resume after it', async () => {
   const relay = await startRelay(t.databaseUrl);
   const logs: { level: number; msg: string }[] = [];
   const logger = createLogger('debug', { write: (line) => void logs.push(JSON.parse(line)) });

@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 describe('POST', () => {
-  test('a delivery arrives once, byte for byte, and the Standard Webhooks library verifies it', async () => {
+  test('sends a delivery once, byte for byte, with a valid Standard Webhooks signature', async () => {
     const endpoint = await addEndpoint(t, `${hook.url}?shop=1`);
     const payload = payloadOf();
     const id = await enqueueDelivery(t, endpoint, { payload });
@@ -56,7 +56,7 @@ describe('POST', () => {
     expect(new Webhook(endpoint.secret).verify(body, headers)).toEqual(JSON.parse(payload.toString()));
   });
 
-  test('the attempt is logged with its response', async () => {
+  test('logs the attempt with its response', async () => {
     const id = await enqueueDelivery(t, await addEndpoint(t, hook.url));
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
     expect(await deliveryOf(t, id)).toEqual({
@@ -81,12 +81,12 @@ describe('POST', () => {
     expect(attempt?.total_ms).toBeGreaterThanOrEqual(0);
   });
 
-  test('a delivery of a dev session is marked', async () => {
+  test('marks a delivery of a dev session', async () => {
     await enqueueDelivery(t, await addEndpoint(t, hook.url), { dev: true });
     await until(() => hook.taken[0]?.headers['perkwire-dev'], '1');
   });
 
-  test('during a rotation both secrets sign; after it only the new one', async () => {
+  test('signs with both secrets during a rotation, and with only the new one afterwards', async () => {
     const endpoint = await addEndpoint(t, hook.url);
     const next = createEndpointSecret(t.deps.secretBox);
     await t.pool.query(
@@ -107,7 +107,7 @@ describe('POST', () => {
     expect(() => new Webhook(endpoint.secret).verify(after.body, after.headers)).toThrow();
   });
 
-  test('five hundred deliveries to five endpoints by two workers arrive once each', async () => {
+  test('sends 500 deliveries to five endpoints from two workers exactly once each', async () => {
     const second = await startTestDispatcher(t);
     const endpoints = await Promise.all(Array.from({ length: 5 }, () => addEndpoint(t, hook.url)));
     const ids: string[] = [];
@@ -127,7 +127,7 @@ describe('POST', () => {
 });
 
 describe('GET', () => {
-  test('the query carries the summary and the signed payload, behind the query the URL has', async () => {
+  test('sends the summary and the signed payload in the query, after the existing query of the URL', async () => {
     const endpoint = await addEndpoint(t, `${hook.url}?a=b%20c&a=2`, { method: 'GET' });
     const payload = payloadOf([7, 3]);
     await enqueueDelivery(t, endpoint, { payload });
@@ -146,7 +146,7 @@ describe('GET', () => {
     new Webhook(endpoint.secret).verify(query.get('payload') as string, headers);
   });
 
-  test('a payload too long for a URL is fetched by a signed link, and the signature covers it', async () => {
+  test('links to a payload that is too long for a URL, and the signature covers it', async () => {
     const endpoint = await addEndpoint(t, hook.url, { method: 'GET' });
     const payload = payloadOf([1, 2], 'x'.repeat(5000));
     const id = await enqueueDelivery(t, endpoint, { payload });

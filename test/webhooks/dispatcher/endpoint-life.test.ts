@@ -32,9 +32,9 @@ const change = (endpoint: TestEndpoint, assignment: string) =>
   t.pool.query(`update webhook_endpoints set ${assignment} where id = $1`, [endpoint.id]);
 const wake = () => t.pool.query('notify perkwire_outbox');
 
-describe('the breaker', () => {
+describe('the circuit breaker', () => {
   test.each([1, 2])(
-    'opens when half of ten calls of %i workers fail, keeps what is queued, and a probe closes it',
+    'opens when half of ten calls by %i workers fail, keeps the queue, and closes after a probe',
     async (workers) => {
       let healthy = false;
       const receiver = await hook((response) => void response.writeHead(healthy ? 200 : 500).end());
@@ -69,7 +69,7 @@ describe('the breaker', () => {
     },
   );
 
-  test('a failed probe doubles the wait, up to fifteen minutes; only one call is made', async () => {
+  test('doubles the wait after a failed probe, up to fifteen minutes, and makes only one call', async () => {
     const receiver = await hook((response) => void response.writeHead(500).end());
     const endpoint = await addEndpoint(t, receiver.url);
     for (let count = 0; count < 4; count++) await enqueueDelivery(t, endpoint);
@@ -95,7 +95,7 @@ describe('the breaker', () => {
     }
   });
 
-  test('five time-outs in a row open it; after the first the endpoint has one call at a time', async () => {
+  test('opens after five timeouts in a row, and limits calls to one at a time after the first', async () => {
     const receiver = await hook(() => {});
     const endpoint = await addEndpoint(t, receiver.url, { deadline_ms: 1000, max_in_flight: 2 });
     for (let count = 0; count < 8; count++) await enqueueDelivery(t, endpoint);
@@ -108,7 +108,7 @@ describe('the breaker', () => {
     for (const index of [3, 4]) expect((times[index] as number) - (times[index - 1] as number)).toBeGreaterThan(900);
   });
 
-  test('late failures of an earlier URL do not count for the present one', async () => {
+  test('ignores late failures of a previous URL', async () => {
     const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/new');
     const failed = (url: string) =>
       ({
@@ -122,7 +122,7 @@ describe('the breaker', () => {
     expect(await healthOf(endpoint)).toMatchObject({ breaker_state: 'closed', failures: 1, timeouts_in_row: 1 });
   });
 
-  test('another URL, or enabling the endpoint again, resets it', async () => {
+  test('is reset by a new URL or by enabling the endpoint again', async () => {
     const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/');
     for (const assignment of ["url = 'http://127.0.0.1:9/new'", 'enabled = false', 'enabled = true']) {
       await t.pool.query("update endpoint_health set breaker_state = 'open', failures = 7 where endpoint_id = $1", [
@@ -138,8 +138,8 @@ describe('the breaker', () => {
   });
 });
 
-describe('limits a publisher sets', () => {
-  test('a rate limit is kept, and every delivery arrives', async () => {
+describe('endpoint settings of a publisher', () => {
+  test('limit the call rate, and every delivery arrives', async () => {
     const receiver = await hook();
     const endpoint = await addEndpoint(t, receiver.url, { rate_limit_per_s: 20 });
     for (let count = 0; count < 30; count++) await enqueueDelivery(t, endpoint);
@@ -151,7 +151,7 @@ describe('limits a publisher sets', () => {
       expect((times[first + 23] as number) - (times[first] as number)).toBeGreaterThan(950);
   });
 
-  test('strict order: one at a time in the order of creation, and a retry delays the rest', async () => {
+  test('with strict order send one delivery at a time in creation order, while a retry delays the rest', async () => {
     let failing = true;
     const receiver = await hook((response, _taken, count) => {
       setTimeout(() => response.writeHead(failing && count === 3 ? 500 : 200).end(), 5);
@@ -173,7 +173,7 @@ describe('limits a publisher sets', () => {
     expect(order).toEqual(ids.map((id) => `msg_${id.replaceAll('-', '')}`));
   });
 
-  test('headers of the publisher are sent; those of the message and the transport cannot be set', async () => {
+  test('add custom headers, except those of the message and the transport', async () => {
     const receiver = await hook();
     const headers = {
       'X-Api-Key': 's3cret',
@@ -197,7 +197,7 @@ describe('limits a publisher sets', () => {
     expect(sent['user-agent']).toMatch(/^Perkwire\//);
   });
 
-  test('an ed25519 signature is added and verifies with the public key', async () => {
+  test('add an ed25519 signature that verifies with the public key', async () => {
     const receiver = await hook();
     const { publicKey, sealed } = createV1aKey(t.deps.secretBox);
     await enqueueDelivery(t, await addEndpoint(t, receiver.url, { v1a_key_sealed: sealed, signature_v1a: true }));
@@ -218,7 +218,7 @@ describe('limits a publisher sets', () => {
 });
 
 describe('pause', () => {
-  test('a paused endpoint keeps its deliveries queued and gets them at the limited rate once resumed', async () => {
+  test('keeps the deliveries of an endpoint queued, and sends them at a limited rate after it resumes', async () => {
     const receiver = await hook();
     const endpoint = await addEndpoint(t, receiver.url, { paused_at: new Date() });
     const ids = await Promise.all(Array.from({ length: 12 }, () => enqueueDelivery(t, endpoint)));
@@ -241,7 +241,7 @@ describe('pause', () => {
   });
 });
 
-describe('an endpoint that is disabled', () => {
+describe('an endpoint is disabled', () => {
   const disabledBy = (reason: string) => ({
     actor_kind: 'system',
     actor_label: 'dispatcher',
@@ -259,7 +259,7 @@ describe('an endpoint that is disabled', () => {
     return rows;
   }
 
-  test('by a response header: the accepted delivery is delivered, pending ones are held', async () => {
+  test('by a response header, while the accepted delivery counts and pending ones are held', async () => {
     const receiver = await hook((response) => void response.writeHead(200, { 'webhook-delivery': 'disable' }).end());
     const endpoint = await addEndpoint(t, receiver.url, { max_in_flight: 1 });
     const ids: string[] = [];
@@ -274,7 +274,7 @@ describe('an endpoint that is disabled', () => {
     expect(await auditOf(endpoint)).toEqual([disabledBy('asked')]);
   });
 
-  test('after five days and twenty failures without a success; after one day there is one warning', async () => {
+  test('after five days and twenty failures without a success, with one warning after one day', async () => {
     const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/');
     const failing = (days: number, failures: number) =>
       t.pool.query(

@@ -26,7 +26,7 @@ async function addRefusing() {
   return { me, receiver, answers, strict, endpointId };
 }
 
-test('once the user of the first delivery is erased, those after it are sent', async () => {
+test('later deliveries are sent once the user of the first delivery is erased', async () => {
   const { me, receiver, answers } = await addRefusing();
   const first = await me.enqueueDelivery({ pubUserId: 'first in line' });
   await untilAttempted(t, first, 1);
@@ -44,7 +44,7 @@ test('once the user of the first delivery is erased, those after it are sent', a
   expect(receiver.taken).toHaveLength(2);
 });
 
-test('an endpoint whose order is strict no more, or strict again, does not wait for an earlier delivery', async () => {
+test('an endpoint whose strict order was turned off or on again waits for no earlier delivery', async () => {
   const { me, receiver, answers, strict, endpointId } = await addRefusing();
   await untilAttempted(t, await me.enqueueDelivery(), 1);
   answers.status = 200;

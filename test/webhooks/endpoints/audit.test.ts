@@ -33,7 +33,7 @@ const lastChanges = async (resource?: string): Promise<unknown> => (await log(re
 const put = (settings: object = {}) => me.call('PUT', path, { url, method: 'POST', ...settings });
 const act = (name: string, body?: object) => me.call('POST', `${path}/${name}`, body);
 
-test('every change of a webhook endpoint is logged with its author, old and new values', async () => {
+test('every change to a webhook endpoint is logged with its author and its old and new values', async () => {
   await put();
   await put({ url: `${url}/2`, max_in_flight: 9 });
   expect(await lastChanges()).toEqual({ url: { old: url, new: `${url}/2` }, max_in_flight: { old: 4, new: 9 } });
@@ -71,7 +71,7 @@ test('every change of a webhook endpoint is logged with its author, old and new 
   expect(await log('webhook-endpoints', await t.caller(await t.addPublisher()))).toEqual([]);
 });
 
-test('secrets and header values stay out of the log, which only shows that they changed', async () => {
+test('secrets and header values are not logged, only the fact that they changed', async () => {
   const made = await put({ headers: { 'x-token': 'first-value', 'x-kept': 'kept-value' } });
   expect(await lastChanges()).toMatchObject({ headers: { old: null, new: { 'x-token': 'set', 'x-kept': 'set' } } });
   await put({ headers: { 'x-token': 'second-value', 'x-kept': 'kept-value', 'x-new': 'third-value' } });
@@ -95,7 +95,7 @@ test('secrets and header values stay out of the log, which only shows that they 
   expect(rows[0].text).not.toContain('sealed');
 });
 
-test('the query of a URL stays out of the log, which only shows that it changed', async () => {
+test('the query of a URL is not logged, only the fact that it changed', async () => {
   await put({ url: `${url}?token=first-token` });
   expect(await lastChanges()).toMatchObject({ url: { old: null, new: `${url}?…` } });
   await put({ url: `${url}?token=second-token` });
@@ -107,7 +107,7 @@ test('the query of a URL stays out of the log, which only shows that it changed'
   expect(JSON.stringify(await log())).not.toContain('token');
 });
 
-test('a change without effect, or a refused one, is not logged', async () => {
+test('a change that has no effect or is rejected is not logged', async () => {
   await put({ headers: { 'x-token': 'value' } });
   await put({ headers: { 'x-token': 'value' } });
   await act('enable');
@@ -116,7 +116,7 @@ test('a change without effect, or a refused one, is not logged', async () => {
   expect(await log()).toHaveLength(1);
 });
 
-test('of two calls that set an endpoint at once, one created it', async () => {
+test('only one of two concurrent calls that set an endpoint is logged as its creation', async () => {
   await Promise.all([put({ max_in_flight: 2 }), put({ max_in_flight: 3 })]);
   expect((await log()).map(({ action }) => action)).toEqual(['create', 'update']);
 });
@@ -132,7 +132,7 @@ test('a change in the dashboard is logged with the signed-in user', async () => 
     expect(entry).toMatchObject({ actor_kind: 'user', actor_label: expect.stringMatching(/^admin-\d+@example\.com$/) });
 });
 
-test('an advertiser’s conversion secret: that it is set, changed and removed, never which', async () => {
+test("setting, changing and removing an advertiser's conversion secret is logged without the secret", async () => {
   const { advertiser } = await addCatalogue(me);
   const secretPath = `/advertisers/${advertiser}/conversion-secret`;
   const { secret } = (await me.call('POST', secretPath)).body.data;

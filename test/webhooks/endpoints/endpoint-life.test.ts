@@ -66,8 +66,8 @@ async function enqueueDelivery(owner = publisherId): Promise<string | undefined>
   return (await transaction(t.pool, (executor) => enqueue(executor, [event])))[0];
 }
 
-describe('settings', () => {
-  test('each event has an endpoint of its own, and the list shows them', async () => {
+describe('endpoint settings', () => {
+  test('are separate for each event, and appear in the list', async () => {
     for (const event of eventTypes.keys()) expect((await put({}, `${base}/${event}`)).statusCode).toBe(201);
     const listed = (await call('GET', base)).json().data;
     expect(
@@ -78,7 +78,7 @@ describe('settings', () => {
     expect((await call('GET', base, undefined, foreign)).json().data).toEqual([]);
   });
 
-  test('omitted settings stay unchanged, null restores the default', async () => {
+  test('stay unchanged if omitted, and return to the default if null', async () => {
     const given = {
       headers: { 'X-Shop': 'one', Authorization: 'Bearer t' },
       deadline_ms: 2000,
@@ -104,7 +104,7 @@ describe('settings', () => {
     expect(openHeaders(t.deps.secretBox, rows[0].headers)).toEqual({ 'x-shop': 'one' });
   });
 
-  test('header values are encrypted in the database and sent as they were set', async () => {
+  test('encrypt header values in the database and send them unchanged', async () => {
     await put({ headers: { authorization: 'Bearer s3cr3t' } });
     const { rows } = await t.pool.query('select headers::text from webhook_endpoints where publisher_id = $1', [
       publisherId,
@@ -150,7 +150,7 @@ describe('settings', () => {
 });
 
 describe('pause and resume', () => {
-  test('a paused endpoint keeps its deliveries queued; resuming may be at a limited rate', async () => {
+  test('keep deliveries queued during a pause, and can resume at a limited rate', async () => {
     await put();
     expect((await act('pause')).json().data).toMatchObject({ enabled: true, paused_at: new Date(nowMs).toISOString() });
     const pausedAt = new Date(nowMs).toISOString();
@@ -166,7 +166,7 @@ describe('pause and resume', () => {
     expect((await act('resume', { rate_per_s: 0 })).statusCode).toBe(400);
   });
 
-  test('a pause counts neither as a failure nor as its duration', async () => {
+  test('do not count a pause as a failure or as failing time', async () => {
     await put();
     const set = (assignment: string) =>
       t.pool.query(
@@ -203,7 +203,7 @@ describe('pause and resume', () => {
 });
 
 describe('enable and disable', () => {
-  test('disabling holds pending and new deliveries; enabling clears the reason', async () => {
+  test('hold pending and new deliveries while disabled, and clear the reason when enabled', async () => {
     await put();
     await enqueueDelivery();
     expect((await act('disable')).json().data.enabled).toBe(false);
@@ -229,7 +229,7 @@ describe('rotate-secret', () => {
     };
   };
 
-  test('shows the new secret once; the previous one signs too for a day or the given time', async () => {
+  test('shows the new secret once, while the old one also signs for a day or the given time', async () => {
     const first = (await put()).json().data.secret;
     const rotated = (await act('rotate-secret')).json().data;
     expect(rotated.secret).toMatch(/^whsec_/);
@@ -244,7 +244,7 @@ describe('rotate-secret', () => {
     expect([later(first), later(rotated.secret), later(second.secret)]).toEqual([false, false, true]);
   });
 
-  test('400: an overlap below 0 or over 7 days', async () => {
+  test('400: the overlap is below 0 or over 7 days', async () => {
     await put();
     for (const overlap_s of [-1, 7 * 86_400 + 1, 1.5, '1'])
       expect((await act('rotate-secret', { overlap_s })).statusCode).toBe(400);
@@ -252,7 +252,7 @@ describe('rotate-secret', () => {
 });
 
 describe('DELETE', () => {
-  test('a removed endpoint gets no deliveries, pending ones are held; set again, it has another secret', async () => {
+  test('holds pending deliveries, stops new ones, and gives a recreated endpoint another secret', async () => {
     const first = (await put({ deadline_ms: 3000, headers: { 'x-a': 'b' } })).json().data;
     await enqueueDelivery();
     const removed = await call('DELETE', path);
@@ -273,7 +273,7 @@ describe('DELETE', () => {
     expect(await stateOf()).toMatchObject({ pending: 0, held: 1 });
   });
 
-  test('set again by two calls at once, one secret is shown, and it is the one that signs', async () => {
+  test('only one of two concurrent calls that recreate an endpoint shows the valid secret', async () => {
     await put();
     await call('DELETE', path);
     const answers = await Promise.all([put(), put(), put(), put()]);
@@ -285,7 +285,7 @@ describe('DELETE', () => {
     new Webhook(secrets[0]).verify(body, headers);
   });
 
-  test('404: another publisher’s endpoint can neither be removed nor changed', async () => {
+  test("404: another publisher's endpoint cannot be removed or changed", async () => {
     await put();
     const [, foreign] = await addPublisher();
     expect((await call('DELETE', path, undefined, foreign)).statusCode).toBe(404);
@@ -324,7 +324,7 @@ describe('Test Endpoint', () => {
     expect(hook.taken.at(-1)?.url).toBe('/hook/1?p=1.5&s=test&u=');
   });
 
-  test('is signed like a delivery, with ed25519 too where that is on', async () => {
+  test('is signed like a delivery, including ed25519 if enabled', async () => {
     const { v1a_public_key: publicKey } = (await put({ signature_v1a: true })).json().data;
     await act('test');
     const { headers, body } = hook.taken.at(-1) as Hook['taken'][number];
@@ -335,7 +335,7 @@ describe('Test Endpoint', () => {
     expect(verify(null, signed, key, Buffer.from(signature, 'base64'))).toBe(true);
   });
 
-  test('sends the headers of the endpoint, but not to another server than the saved one', async () => {
+  test('sends the headers of the endpoint only to its saved server', async () => {
     await put({ headers: { authorization: 'Bearer secret' } });
     const other = await startHook();
     await act('test');

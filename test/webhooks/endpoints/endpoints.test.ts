@@ -103,7 +103,7 @@ describe('PUT', () => {
     });
   });
 
-  test('200: a later call changes it and keeps its secret', async () => {
+  test('200: a later call changes the endpoint and keeps its secret', async () => {
     const { secret } = (await call('PUT', path, settings())).json().data;
     nowMs += 1000;
     const answer = await call('PUT', path, { url: `${hook.url}/2`, method: 'POST' });
@@ -115,13 +115,13 @@ describe('PUT', () => {
     new Webhook(secret).verify(body, headers);
   });
 
-  test('two first calls at once show one secret', async () => {
+  test('two concurrent first calls show one secret', async () => {
     const answers = await Promise.all([call('PUT', path, settings()), call('PUT', path, settings())]);
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 201]);
     expect(answers.filter((answer) => answer.json().data.secret !== undefined)).toHaveLength(1);
   });
 
-  test('enabling a disabled endpoint clears the reason; held deliveries stay held', async () => {
+  test('enabling a disabled endpoint clears the reason, while held deliveries stay held', async () => {
     await call('PUT', path, settings());
     const event = {
       publisherId,
@@ -173,7 +173,7 @@ describe('PUT', () => {
     expect((await call('GET', path)).statusCode).toBe(404);
   });
 
-  test('400: http, unless the operator allows it', async () => {
+  test('400: plain HTTP, unless the operator allows it', async () => {
     const strict = await createWebhooksApp({
       databaseUrl: t.databaseUrl,
       config: { webhookAllowHttp: false },
@@ -184,7 +184,7 @@ describe('PUT', () => {
     await strict.close();
   });
 
-  test('400: a name of the local network, unless the operator has opened nets that it may lead to', async () => {
+  test('400: a local network name, unless the operator has opened matching nets', async () => {
     const closed = await createWebhooksApp({
       databaseUrl: t.databaseUrl,
       config: { webhookAllowNets: [] },
@@ -222,13 +222,13 @@ describe('permissions', () => {
     expect((await t.app.inject({ method, url })).statusCode).toBe(401);
   });
 
-  test.each(routes)('403 with a key of another permission, and with an SDK id: %s %s', async (method, url) => {
+  test.each(routes)('403 with an SDK id or a key without the permission: %s %s', async (method, url) => {
     const other = await addKey(publisherId, ['ads/offers', 'reports', 'offers/management', 'wallet']);
     for (const wrong of [other, t.publisher.sdkId])
       expect((await call(method, url, settings(), wrong)).statusCode).toBe(403);
   });
 
-  test("404: another publisher's endpoint is none", async () => {
+  test("404: another publisher's endpoint is not found", async () => {
     await call('PUT', path, settings());
     const foreign = await addKey(await addPublisher(), ['configurations']);
     const [seen, tested] = [
@@ -249,7 +249,7 @@ describe('permissions', () => {
 });
 
 describe('Test Endpoint', () => {
-  test('sends a sample payload as a delivery is sent and shows the response', async () => {
+  test('sends a sample payload like a delivery and shows the response', async () => {
     const { secret } = (await call('PUT', path, settings())).json().data;
     const answer = await call('POST', `${path}/test`);
     expect(answer.statusCode).toBe(200);
@@ -304,13 +304,13 @@ describe('Test Endpoint', () => {
     expect((await call('GET', path)).statusCode).toBe(404);
   });
 
-  test('the sample payload fits into the URL of a GET endpoint of full length', async () => {
+  test('fits the sample payload into the URL of a GET endpoint of maximum length', async () => {
     const url = `${hook.url}?x=${'y'.repeat(2000 - hook.url.length - 3)}`;
     await call('POST', `${path}/test`, { url, method: 'GET' });
     expect(hook.taken[0]?.url.length).toBeLessThan(8000);
   });
 
-  test('a 410 disables nothing', async () => {
+  test('does not disable the endpoint after a 410', async () => {
     const gone = await startHook((response) => void response.writeHead(410).end());
     await call('PUT', path, { ...settings(), url: gone.url });
     const { data } = (await call('POST', `${path}/test`)).json();
@@ -323,7 +323,7 @@ describe('Test Endpoint', () => {
     await gone.close();
   });
 
-  test('200: a failed call is a result, not an error', async () => {
+  test('200: a failed call is a result and not an error', async () => {
     const answer = await call('POST', `${path}/test`, { url: `http://127.0.0.1:${await closedPort()}/` });
     expect(answer.statusCode).toBe(200);
     expect(answer.json().data).toMatchObject({
@@ -341,11 +341,11 @@ describe('Test Endpoint', () => {
     expect(answer.json().error.code).toBe('invalid_endpoint');
   });
 
-  test('404: no URL saved and none given', async () => {
+  test('404: no URL is saved or given', async () => {
     expect((await call('POST', `${path}/test`)).json().error.code).toBe('endpoint_not_found');
   });
 
-  test('429: the eleventh test of a publisher within a minute, in any process', async () => {
+  test('429: the eleventh test of a publisher within a minute in any process', async () => {
     const tested = async () => (await call('POST', `${path}/test`, { url: hook.url })).statusCode;
     const statuses: number[] = [];
     for (let count = 0; count < 10; count++) statuses.push(await tested());

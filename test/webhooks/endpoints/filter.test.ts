@@ -17,7 +17,7 @@ const payload = {
 
 const lets = (condition: unknown): boolean => compileFilter(JSON.stringify(condition))(payload);
 
-describe('a filter lets an event through by its payload', () => {
+describe('a filter selects events by their payload', () => {
   test.each([
     [{ key: 'body.selected', op: 'equals', value: 1 }, true],
     [{ key: 'body.selected', op: 'equals', value: 0 }, false],
@@ -52,7 +52,7 @@ describe('a filter lets an event through by its payload', () => {
   });
 });
 
-describe('a filter that makes no sense is refused with what is wrong', () => {
+describe('an invalid filter is rejected with an explanation', () => {
   test.each([
     [{ key: 'payout', op: 'like', value: 'x' }, '/filter/op'],
     [{ key: 'payout', op: 'gt', value: 'x' }, '/filter/value'],

@@ -39,7 +39,7 @@ async function deliveries(): Promise<{ endpoint_id: number; event: string; statu
 const targets = async (): Promise<number[]> => (await deliveries()).map(({ endpoint_id }) => endpoint_id);
 
 describe('the API', () => {
-  test('endpoints have ids, settings and secrets of their own, beside the default one of an event', async () => {
+  test('gives endpoints their own ids, settings and secrets in addition to the default of an event', async () => {
     const byEvent = await me.endpoint(url);
     const filter = { key: 'body.selected', op: 'equals', value: 1 };
     const made = await add({ events: ['usp.selection', 'conversion'], description: 'Warehouse', filter });
@@ -81,7 +81,7 @@ describe('the API', () => {
     expect((await me.call('GET', `${base}/${made.id}`)).statusCode).toBe(404);
   });
 
-  test('another publisher’s endpoint does not exist', async () => {
+  test("responds with 404 to another publisher's endpoint", async () => {
     const { id } = await add();
     const foreign = await addManager(t);
     for (const [method, path, body] of [
@@ -95,7 +95,7 @@ describe('the API', () => {
       expect((await foreign.call(method, `${base}/${id}${path}`, body)).statusCode).toBe(404);
   });
 
-  test('what makes no sense is refused with a sentence, and nothing is stored', async () => {
+  test('rejects invalid settings with an explanation and stores nothing', async () => {
     const byEvent = await me.endpoint(url);
     const details = async (method: 'POST' | 'PUT' | 'PATCH', path: string, body: object) => {
       const answer = await me.call(method, path, body);
@@ -125,7 +125,7 @@ describe('the API', () => {
     expect((await me.call('GET', base)).json().data).toHaveLength(1);
   });
 
-  test('a publisher has at most twenty', async () => {
+  test('limits a publisher to twenty endpoints', async () => {
     await me.endpoint(url);
     for (let count = 1; count < 20; count++) await add();
     const answers = await Promise.all([
@@ -141,7 +141,7 @@ describe('the API', () => {
 });
 
 describe('an event', () => {
-  test('goes once to each endpoint that lists it and lets it through; held where one is disabled', async () => {
+  test('is sent once to each subscribed endpoint whose filter matches, and held for disabled ones', async () => {
     const byEvent = await me.endpoint(url);
     const listed = await add({ events: ['conversion', 'usp.selection'] });
     await add({ events: ['conversion'] });
@@ -163,7 +163,7 @@ describe('an event', () => {
     expect((await me.call('GET', '/deliveries/balance')).json().data).toMatchObject({ created: 4, balanced: true });
   });
 
-  test('that is repeated under the same id reaches each endpoint once, also one that was added meanwhile', async () => {
+  test('repeated with the same id reaches each endpoint once, including a newly added one', async () => {
     const byEvent = await me.endpoint(url);
     const first = await add();
     const nowMs = Date.now();
@@ -186,7 +186,7 @@ describe('an event', () => {
     expect(await targets()).toEqual([byEvent, first.id, later.id]);
   });
 
-  test('is neither lost nor doubled while its endpoint is changed: the change waits, or comes first', async () => {
+  test('is neither lost nor duplicated while its endpoint is changed', async () => {
     const { id } = await add();
     const client = await t.pool.connect();
     await client.query('begin');

@@ -14,7 +14,7 @@ afterAll(() => t.close());
 const base = '/webhook-endpoints';
 const hook = (query: string): string => `http://127.0.0.1:9/hook?${query}`;
 
-test('a postback URL with a misspelt macro is saved with a warning, shown by the API and on its page', async () => {
+test('a postback URL with a misspelt macro is saved with a warning in the API and on its page', async () => {
   const url = hook('c={session}&p=%%payout%%&own={shop_size}&literal=%7Bclickid%7D');
   const warnings = [
     { path: '/url', message: '{session} is not a macro and will be removed. Did you mean {session_id}?' },
@@ -32,7 +32,7 @@ test('a postback URL with a misspelt macro is saved with a warning, shown by the
   expect((await admin.get(`/dashboard/p/${me.id}/settings/webhooks/${id}`)).body).not.toContain('Did you mean');
 });
 
-test('events without custom attributes have no macros but their own fields', async () => {
+test('events without custom attributes support only macros for their own fields', async () => {
   const saved = await me.call('PUT', `${base}/usp.selection`, {
     url: hook('u={pub_user_id}&s={selected}&x={shop}'),
     method: 'GET',

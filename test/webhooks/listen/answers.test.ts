@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('an answer is recorded as the attempt, with what PostgreSQL cannot store of a cut header replaced', async () => {
+test('an answer is recorded as an attempt, with unstorable characters of a truncated header replaced', async () => {
   const made = await me.call('POST', '/webhook-listeners', { forward_url: 'http://127.0.0.1:9/' });
   const listener = made.json().data.id as number;
   const sent = await me.call('POST', '/webhook-triggers', { event: 'usp.selection', endpoint: listener });

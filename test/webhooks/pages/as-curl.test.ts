@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { asCurl } from '../../../src/webhooks/pages/deliveries/delivery-page.ts';
 
-test('the curl command hands every byte on as it was sent, whatever a payload holds', () => {
+test('the curl command sends every byte unchanged, whatever the payload contains', () => {
   const url = 'https://shop.example/hook?a=1&b=$HOME';
   const payload = `{"title": "It's $(touch /tmp/x) \`id\` \\"so\\" \\\\ !!",\n "x": "'; rm -rf ~"}`;
   const request = { method: 'POST', url, headers: { 'webhook-id': 'msg_1', 'x-own': '[hidden]' } };

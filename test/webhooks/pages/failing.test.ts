@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('an active endpoint says that it fails as soon as the alert does: list, page and navigation', async () => {
+test('the list, page and navigation show a failing endpoint as soon as the alert does', async () => {
   const { id, publisherId } = await addEndpoint(t, 'https://hooks.example/');
   await t.deps.catalog.refresh();
   const user = await signInAs(t, 'admin', publisherId);

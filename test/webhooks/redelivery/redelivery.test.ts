@@ -134,7 +134,7 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
   });
 
   test.each(['delivered', 'failed', 'held'])(
-    'a %s one can be sent again; 64 calls at once queue it once',
+    'queues a %s delivery once, even for 64 concurrent calls',
     async (before) => {
       await manager.endpoint(hook.url);
       const [id = ''] = await promiseMany(1, before);
@@ -145,7 +145,7 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     },
   );
 
-  test('makes the next attempt of a pending one now, also while its endpoint’s breaker is open', async () => {
+  test('makes the next attempt of a pending delivery now, even while the breaker is open', async () => {
     const endpointId = await manager.endpoint(hook.url);
     status = 503;
     const id = await manager.enqueueDelivery();
@@ -165,7 +165,7 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     expect(await deliveryOf(t, other)).toMatchObject({ status: 'pending', attempts: 1 });
   });
 
-  test('409: erased, of a disabled endpoint, of a removed one', async () => {
+  test('409: the delivery is erased, or its endpoint is disabled or removed', async () => {
     await manager.endpoint(hook.url);
     const refused = async (id: string) => {
       const answer = await replay(id);
@@ -184,7 +184,7 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     await expectBalance(3);
   });
 
-  test('404: another publisher’s delivery, an unknown or expired one, and an invalid id', async () => {
+  test("404: the delivery is unknown, expired or another publisher's, or its id is invalid", async () => {
     await manager.endpoint(hook.url);
     await foreign.endpoint(hook.url);
     const [id = ''] = await promiseMany(1, 'failed');
@@ -208,7 +208,7 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
 describe('POST /manage/v1/deliveries/replay', () => {
   const ask = (body: object, who = manager) => who.call('POST', '/deliveries/replay', body);
 
-  test('a dry run counts the deliveries and sends none', async () => {
+  test('counts the deliveries in a dry run without sending any', async () => {
     await manager.endpoint(hook.url);
     await manager.endpoint(hook.url, {}, 'conversion');
     await promiseMany(3, 'failed', { pubUserId: 'anna' });
@@ -231,7 +231,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect((await queued()).filter(({ lane }) => lane === 'redelivery')).toEqual([]);
   });
 
-  test('pending deliveries of the filter are attempted now, with failed and held ones; others wait on', async () => {
+  test('attempts matching pending, failed and held deliveries now, and leaves others waiting', async () => {
     const endpointId = await manager.endpoint(hook.url);
     await manager.endpoint(hook.url, {}, 'conversion');
     const [failed = ''] = await promiseMany(1, 'failed');
@@ -259,7 +259,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     await expectBalance(4);
   });
 
-  test('deliveries held for a disabled endpoint are sent once it is enabled again', async () => {
+  test('sends deliveries that are held for a disabled endpoint once it is enabled again', async () => {
     await manager.endpoint(hook.url);
     await manager.call('POST', '/webhook-endpoints/usp.selection/disable');
     const ids = [await manager.enqueueDelivery(), await manager.enqueueDelivery(), await manager.enqueueDelivery()];
@@ -282,7 +282,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     await expectBalance(3);
   });
 
-  test('continues slice by slice with any number of workers, and queues each delivery once', async () => {
+  test('continues in slices with any number of workers, and queues each delivery once', async () => {
     const endpointId = await manager.endpoint(hook.url);
     await t.pool.query(
       `insert into deliveries (day, id, publisher_id, endpoint_id, event, payload, status)
@@ -332,7 +332,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect(await findJob(t.pool, manager.id, id)).toMatchObject({ status: 'done', queued: 1 });
   });
 
-  test('later deliveries are not part of it, nor those sent meanwhile', async () => {
+  test('leaves out later deliveries and those sent in the meantime', async () => {
     await manager.endpoint(hook.url);
     const [first = '', second = ''] = await promiseMany(2, 'failed');
     const { id } = (await ask({ status: ['failed'] })).json().data;
@@ -343,7 +343,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect((await queued()).map(({ delivery_id }) => delivery_id).sort()).toEqual([first, second].sort());
   });
 
-  test('can be cancelled; its user id is erased when it ends', async () => {
+  test('can be cancelled, and its user id is erased when it ends', async () => {
     await manager.endpoint(hook.url);
     await promiseMany(2, 'failed', { pubUserId: 'anna' });
     const { id } = (await ask({ status: ['failed'], pub_user_id: 'anna' })).json().data;
@@ -357,7 +357,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect(rows[0].filter).not.toContain('anna');
   });
 
-  test('409: a sixth redelivery at once', async () => {
+  test('409: six redeliveries at the same time', async () => {
     await manager.endpoint(hook.url);
     const answers = await Promise.all(Array.from({ length: 8 }, () => ask({ status: ['failed'] })));
     expect(answers.filter(({ statusCode }) => statusCode === 202)).toHaveLength(5);
@@ -382,7 +382,7 @@ describe('POST /manage/v1/deliveries/replay', () => {
     expect((await ask(body)).statusCode).toBe(400);
   });
 
-  test('404: another publisher’s redelivery can neither be seen nor cancelled', async () => {
+  test("404: another publisher's redelivery cannot be seen or cancelled", async () => {
     const { id } = (await ask({ status: ['failed'] })).json().data;
     for (const wanted of [id, newUuid7(Date.now()), 'x', '%00']) {
       const answers = [

@@ -50,21 +50,21 @@ afterAll(async () => {
 
 const installed = (path: string): string => join(app, 'node_modules/@perkwire/client', path);
 
-test(`the package is at most ${maxPackedBytes / 1000} kB and brings no other`, async () => {
+test(`the package is at most ${maxPackedBytes / 1000} kB and has no dependencies`, async () => {
   expect((await stat(tarball)).size).toBeLessThanOrEqual(maxPackedBytes);
   const manifest = JSON.parse(await readFile(installed('package.json'), 'utf8'));
   expect([manifest.dependencies, manifest.peerDependenciesMeta]).toEqual([undefined, { react: { optional: true } }]);
   await expect(stat(installed('node_modules'))).rejects.toThrow('ENOENT');
 });
 
-test('it loads in Node without React', async () => {
+test('the package loads in Node without React', async () => {
   const code = "import('@perkwire/client').then((all) => console.log(Object.keys(all).sort().join(' ')))";
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', code], { cwd: app });
   for (const name of ['NavigationGuard', 'fetchOffers', 'renderCheckoutHtml', 'renderPrefetchHtml', 'verifyWebhook'])
     expect(stdout.split(/\s/)).toContain(name);
 });
 
-test('a CommonJS program requires it', async () => {
+test('a CommonJS program can require the package', async () => {
   const code =
     "const { fetchOffers: first, verifyWebhook: last } = require('@perkwire/client');" +
     'console.log(typeof first, typeof last)';
@@ -72,7 +72,7 @@ test('a CommonJS program requires it', async () => {
   expect(stdout.trim()).toBe('function function');
 });
 
-test('publint finds nothing wrong with its exports', async () => {
+test('publint finds no problems with the exports', async () => {
   const { messages } = await publint({ pkgDir: installed(''), strict: true });
   expect(messages).toEqual([]);
 });
@@ -93,7 +93,7 @@ test.each([
   ['ES module', 'consumer.mts', 'node16', 'node16'],
   ['CommonJS', 'consumer.cts', 'node16', 'node16'],
   ['bundled', 'consumer.ts', 'preserve', 'bundler'],
-])('its types compile under strict in an %s program', async (_kind, file, module, moduleResolution) => {
+])('the types compile in strict mode in an %s program', async (_kind, file, module, moduleResolution) => {
   await writeFile(join(app, file), callbacks);
   const tsc = join(modules, 'typescript/bin/tsc');
   const flags = [
@@ -109,7 +109,7 @@ test.each([
   await run(process.execPath, [tsc, ...flags, '--strict', '--noEmit', '--ignoreConfig', file], { cwd: app });
 });
 
-test('its types compile in an app with React, and in a server without DOM and React', async () => {
+test('the types compile in a React app, and on a server without DOM and React', async () => {
   const tsc = join(modules, 'typescript/bin/tsc');
   await run(process.execPath, [tsc, '-p', app], { cwd: app });
   await writeFile(join(app, 'server.ts'), "export { fetchOffers, type Ad, verifyWebhook } from '@perkwire/client';\n");
@@ -118,7 +118,7 @@ test('its types compile in an app with React, and in a server without DOM and Re
   await run(process.execPath, [tsc, ...server, ...types, '--ignoreConfig', 'server.ts'], { cwd: app });
 });
 
-test('a unit renders on a server as its empty place', async () => {
+test('a unit renders as an empty container on a server', async () => {
   const code = `import { createElement } from 'react'; import { renderToString } from 'react-dom/server';
 import { OfferUnit } from '@perkwire/client/react';
 console.log(renderToString(createElement(OfferUnit, { placement: 'checkout', className: 'perks' })));`;
@@ -149,7 +149,7 @@ async function serveApp(): Promise<{ url: string; close: () => void }> {
 
 const logOf = async (page: Page): Promise<string[]> => ((await page.textContent('#log')) ?? '').split('\n');
 
-test('in a built app in strict mode a perk is selected and confirmed, each once', async () => {
+test('a perk is selected and confirmed once in a built app in React strict mode', async () => {
   const served = await serveApp();
   const page = await (await stage.newContext()).newPage();
   const requests: string[] = [];
@@ -177,7 +177,7 @@ test('in a built app in strict mode a perk is selected and confirmed, each once'
   served.close();
 });
 
-test('an order that is placed before the unit has loaded is confirmed when it has', async () => {
+test('an order placed before the unit has loaded is confirmed once it has loaded', async () => {
   const served = await serveApp();
   const page = await (await stage.newContext()).newPage();
   let release: () => void = () => {};

@@ -57,7 +57,7 @@ async function openLanding(click: Clicked, before = ''): Promise<{ context: Brow
 
 const booked = (click: Clicked) => expect.poll(() => bookings(t, click.sessionId));
 
-test('the tag stores the click of the landing page and reports a later purchase, under a strict policy', async () => {
+test('stores the click of the landing page and reports a later purchase, under a strict policy', async () => {
   const click = await clickOffer(t);
   const { context, page } = await openLanding(click);
   const problems: string[] = [];
@@ -72,7 +72,7 @@ test('the tag stores the click of the landing page and reports a later purchase,
   await context.close();
 });
 
-test('where the policy allows images only, the tag reports by an image', async () => {
+test('reports by an image if the policy allows only images', async () => {
   const click = await clickOffer(t);
   allowedDirective = 'img-src';
   const { context, page } = await openLanding(click);
@@ -82,7 +82,7 @@ test('where the policy allows images only, the tag reports by an image', async (
   await context.close();
 });
 
-test('with Global Privacy Control the click is stored for the tab only', async () => {
+test('stores the click for the tab only if Global Privacy Control is on', async () => {
   const click = await clickOffer(t);
   const gpc = "Object.defineProperty(navigator, 'globalPrivacyControl', { value: true })";
   const { context, page } = await openLanding(click, gpc);
@@ -97,7 +97,7 @@ test('with Global Privacy Control the click is stored for the tab only', async (
   await context.close();
 });
 
-test('omnisdk.js stores the click when the landing page says so, and reports later', async () => {
+test('omnisdk.js stores the click when the landing page requests it, and reports later', async () => {
   const click = await clickOffer(t);
   const context = await newContext(browser);
   const page = await context.newPage();
@@ -117,7 +117,7 @@ test('omnisdk.js stores the click when the landing page says so, and reports lat
   await context.close();
 });
 
-test('without a click nothing is sent, and the tag is small and cacheable', async () => {
+test('sends nothing without a click, and is small and cacheable', async () => {
   const context = await newContext(browser);
   const page = await context.newPage();
   const sent: string[] = [];

@@ -36,7 +36,7 @@ function newerUses(text: string): string[] {
   return [...found].filter((use) => !guarded.includes(use));
 }
 
-test('every script parses as ES2017, and uses nothing newer without a check', () => {
+test('every script parses as ES2017 and uses no newer feature without a check', () => {
   expect(scripts.length).toBeGreaterThanOrEqual(7);
   for (const name of scripts) expect([name, newerUses(read(`dist/sdk/${name}`))]).toEqual([name, []]);
 });
@@ -50,7 +50,7 @@ test.each(['embed.html', 'checkout.html', 'prefetch.html'])('the scripts in %s p
   for (const code of inline) parse(code, { ecmaVersion: 5 });
 });
 
-test('the check finds what is newer', () => {
+test('the compatibility check detects newer syntax and APIs', () => {
   expect(newerUses('Object.fromEntries([]); new ResizeObserver(f)').sort()).toEqual(['ResizeObserver', 'fromEntries']);
   for (const newer of ['a ?? b', '/(?<=a)b/', '/a.b/s']) expect(() => newerUses(newer)).toThrow(SyntaxError);
 });
@@ -69,8 +69,8 @@ const ageing = `{
   delete Intl.Locale;
 }`.replace('delete HTMLDialogElement.prototype.show;', '');
 
-describe('a web view of iOS 12', () => {
-  test.each(['order-status', 'checkout'])('shows the unit at %s, and reports what the user does', async (placement) => {
+describe('an iOS 12 web view', () => {
+  test.each(['order-status', 'checkout'])('shows the unit at %s and reports user actions', async (placement) => {
     const context = await stage.newContext();
     await context.addInitScript(ageing);
     const user = { placement, pub_user_id: `old-${placement}` };

@@ -61,7 +61,7 @@ const signals: [string, (opened: OpenPage) => Promise<unknown>][] = [
 
 describe('exit.js', () => {
   test.each(['before', 'after'] as const)(
-    '%s the launcher shows the offers when the mouse leaves by the top',
+    'loaded %s the launcher shows the offers when the mouse leaves at the top of the page',
     async (at) => {
       const opened = await stage.open({ document: withExit(at) });
       await opened.until('ads_found');
@@ -74,7 +74,7 @@ describe('exit.js', () => {
     },
   );
 
-  test.each(signals)('on a phone shows them on %s', async (_name, leave) => {
+  test.each(signals)('shows the offers on a phone on %s', async (_name, leave) => {
     const opened = await stage.open({ context: await phone(), document: withExit('after') });
     await opened.until('ads_found');
     const url = opened.page.url();
@@ -83,7 +83,7 @@ describe('exit.js', () => {
     expect(opened.page.url()).toBe(url);
   });
 
-  test.each(signals)('with a mouse not on %s', async (_name, leave) => {
+  test.each(signals)('does not show the offers on %s if there is a mouse', async (_name, leave) => {
     const opened = await stage.open({ document: withExit('after') });
     await opened.until('ads_found');
     if (_name === 'back') expect(await opened.page.evaluate('history.length')).toBeLessThan(3);
@@ -93,7 +93,7 @@ describe('exit.js', () => {
     expect(await opened.names()).toEqual(['ads_found', 'ad_shown']);
   });
 
-  test('in a frame watches and shows on the page around it', async () => {
+  test('watches the parent page and shows the offers there if it is loaded in a frame', async () => {
     const document = withExit('after').replace(/<script src="[^"]*exit.js"><\/script>/, '');
     const opened = await stage.open({ document });
     await opened.until('ads_found');
@@ -108,7 +108,7 @@ describe('exit.js', () => {
     await opened.until('ad_shown');
   });
 
-  test('without a launcher does nothing, and throws nothing', async () => {
+  test('does nothing and throws nothing without a launcher', async () => {
     const document = withExit('after').replace(/<script src="[^"]*launcher.min.js"><\/script>/, '');
     const opened = await stage.open({ document });
     await leaveByMouse(opened);
@@ -117,7 +117,7 @@ describe('exit.js', () => {
   });
 });
 
-test.each(signals)('a theme that shows offers on exit does so on a phone on %s', async (_name, leave) => {
+test.each(signals)('a theme with exit offers shows them on a phone on %s', async (_name, leave) => {
   const config = { settings: { show_ads_on_exit: true } };
   const long = `<button id="buy">Buy</button>${body}`;
   const opened = await stage.open({ context: await phone(), user: newUser(), config, body: long });

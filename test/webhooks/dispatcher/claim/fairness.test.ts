@@ -17,8 +17,8 @@ beforeAll(async () => {
 afterEach(end);
 afterAll(() => t.close());
 
-describe('one endpoint and the others', () => {
-  test('a hanging endpoint with a backlog has four calls and delays no other', async () => {
+describe('one endpoint among others', () => {
+  test('a hanging endpoint with a backlog gets four calls and delays no other endpoint', async () => {
     const hanging = await hook(() => {});
     const healthy = await hook();
     const stuck = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
@@ -33,7 +33,7 @@ describe('one endpoint and the others', () => {
     expect(hanging.taken).toHaveLength(4); // none has reached its deadline
   });
 
-  test('a higher limit of calls at once is used and never exceeded, also by two workers', async () => {
+  test('a higher concurrency limit is used and never exceeded, even by two workers', async () => {
     const hanging = await hook(() => {});
     const endpoint = await addEndpoint(t, hanging.url, { max_in_flight: 7 });
     for (let count = 0; count < 30; count++) await enqueueDelivery(t, endpoint);
@@ -51,7 +51,7 @@ describe('one endpoint and the others', () => {
     await until(() => receiver.taken.length, 60);
   });
 
-  test('hanging endpoints that never succeeded take three tenths of the concurrency and no more', async () => {
+  test('hanging endpoints that never succeeded use at most 30 % of the concurrency', async () => {
     const hanging = await hook(() => {});
     for (let count = 0; count < 20; count++) {
       const endpoint = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
@@ -64,7 +64,7 @@ describe('one endpoint and the others', () => {
     expect(hanging.taken).toHaveLength(18);
   });
 
-  test('an endpoint that was never tried gets its first call at once while twenty that failed hang', async () => {
+  test('an untried endpoint gets its first call immediately while twenty failed ones hang', async () => {
     const hanging = await hook(() => {});
     for (let count = 0; count < 20; count++) {
       const endpoint = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
@@ -80,7 +80,7 @@ describe('one endpoint and the others', () => {
     expect(hanging.taken).toHaveLength(2); // none has reached its deadline
   });
 
-  test('a new endpoint gets its first call before twenty new ones that hang reach their deadline', async () => {
+  test('a new endpoint gets its first call before twenty new ones that hang time out', async () => {
     const hanging = await hook(() => {});
     for (let count = 0; count < 20; count++)
       await enqueueDelivery(t, await addEndpoint(t, hanging.url, { deadline_ms: 30_000 }));
@@ -114,7 +114,7 @@ describe('concurrency shares', () => {
   const fill = (slots: ReturnType<typeof createConcurrency>, endpointId: number, standing: Standing, count: number) =>
     Array.from({ length: count }, () => slots.take(endpointId, standing));
 
-  test('60 % are reserved for trusted endpoints at any load of the others', () => {
+  test('60 % of the slots are reserved for trusted endpoints under any load from others', () => {
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 200 }), fc.array(fc.nat({ max: 9 }), { maxLength: 50 }), (total, asked) => {
         const slots = createConcurrency(total, () => 0);
@@ -127,7 +127,7 @@ describe('concurrency shares', () => {
     );
   });
 
-  test('a first call that waits leaves its place to other first calls alone, and only so many do', () => {
+  test('a pending first call frees its slot only for other first calls, up to a limit', () => {
     let nowMs = 0;
     const slots = createConcurrency(5, () => nowMs);
     const releases = fill(slots, 1, 'untried', 2);
@@ -158,7 +158,7 @@ describe('concurrency shares', () => {
     expect(slots.allowance()).toMatchObject({ trusted: 4, untrusted: 4, slowIds: [] });
   });
 
-  test('never more than twice the concurrency is in use, however many trusted endpoints begin to hang', () => {
+  test('at most twice the concurrency is in use, however many trusted endpoints begin to hang', () => {
     let nowMs = 0;
     const slots = createConcurrency(10, () => nowMs);
     for (let endpointId = 1; endpointId < 100; endpointId++) {

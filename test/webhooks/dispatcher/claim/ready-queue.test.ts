@@ -28,7 +28,7 @@ const sides = (standing: Standing) =>
   (({ trusted: ['trusted'], untried: ['untrusted'], tried: ['untrusted', 'tried'] }) as const)[standing];
 
 describe('the ready queue', () => {
-  test('an endpoint without deliveries is not claimed for before a new one arrives', () => {
+  test('skips an endpoint without deliveries until a new one arrives', () => {
     const queue = createReadyQueue();
     queue.arrived([7]);
     expect(claim(queue, [trusted(7)], { 7: 1 })).toEqual([7]);
@@ -37,7 +37,7 @@ describe('the ready queue', () => {
     expect(queue.peek(ample)).toEqual([7]);
   });
 
-  test('an endpoint at its limit is not claimed for until one of its calls ends', () => {
+  test('skips an endpoint at its limit until one of its calls ends', () => {
     const queue = createReadyQueue();
     queue.arrived([7]);
     claim(queue, [trusted(7)], { 7: 4 });
@@ -47,7 +47,7 @@ describe('the ready queue', () => {
     expect(queue.peek(ample)).toEqual([7]);
   });
 
-  test('an endpoint that may not be called is not claimed for until a scan finds that it may', () => {
+  test('skips an endpoint that may not be called until a scan finds that it may', () => {
     const queue = createReadyQueue();
     queue.arrived([7]);
     expect(claim(queue, [])).toEqual([7]);
@@ -60,7 +60,7 @@ describe('the ready queue', () => {
     expect(queue.peek(ample)).toEqual([7]);
   });
 
-  test('a delivery that arrives during a claim is not forgotten, nor a call that ends meanwhile', () => {
+  test('remembers a delivery that arrives or a call that ends during a claim', () => {
     const queue = createReadyQueue();
     queue.arrived([1, 2, 3]);
     const ids = queue.peek(ample);
@@ -71,7 +71,7 @@ describe('the ready queue', () => {
     expect(queue.peek(ample)).toEqual([3, 1, 2]);
   });
 
-  test('a delivery that arrives during a scan is not forgotten', () => {
+  test('remembers a delivery that arrives during a scan', () => {
     const queue = createReadyQueue();
     queue.arrived([7, 8]);
     claim(queue, [trusted(7)], { 7: 4 });
@@ -80,7 +80,7 @@ describe('the ready queue', () => {
     expect(queue.peek(ample)).toEqual([7]);
   });
 
-  test('an endpoint that reaches its limit during a scan is called again when one of its calls ends', () => {
+  test('resumes an endpoint that reaches its limit during a scan when one of its calls ends', () => {
     const queue = createReadyQueue();
     queue.scanned([{ endpointId: 3, callable: true, standing: 'trusted' }], false);
     expect(claim(queue, [trusted(3)], { 3: 4 })).toEqual([3]);
@@ -89,7 +89,7 @@ describe('the ready queue', () => {
     expect(queue.peek(ample)).toEqual([3]);
   });
 
-  test('a parked endpoint without deliveries is called as soon as one arrives', () => {
+  test('calls a parked endpoint without deliveries as soon as one arrives', () => {
     const queue = createReadyQueue();
     queue.scanned([{ endpointId: 7, callable: false, standing: 'trusted' }], true);
     queue.scanned([{ endpointId: 8, callable: false, standing: 'trusted' }], false);
@@ -100,7 +100,7 @@ describe('the ready queue', () => {
     expect(queue.peek(ample)).toEqual([7]);
   });
 
-  test('an endpoint without a free slot keeps its place; a served one moves to the end', () => {
+  test('keeps the place of an endpoint without a free slot, and moves a served one to the end', () => {
     const queue = createReadyQueue();
     queue.arrived([1, 2, 3]);
     const limits = { trusted: 3, untrusted: 0, tried: 0 };
@@ -108,7 +108,7 @@ describe('the ready queue', () => {
     expect(queue.peek(ample)).toEqual([3, 2]);
   });
 
-  test('untrusted endpoints have a queue of their own and delay no trusted one', () => {
+  test('keeps untrusted endpoints in a separate queue, where they delay no trusted one', () => {
     const queue = createReadyQueue();
     queue.arrived([1, 2, 3]);
     const limits = { trusted: 2, untrusted: 0, tried: 0 };
@@ -118,7 +118,7 @@ describe('the ready queue', () => {
     expect(queue.peek(ample)).toEqual([3, 1, 2]);
   });
 
-  test('an endpoint with deliveries is claimed for until all are sent, and then no longer', () => {
+  test('claims for an endpoint with deliveries until all are sent, and then stops', () => {
     const endpoints = fc.array(
       fc.record({
         backlog: fc.nat({ max: 30 }),

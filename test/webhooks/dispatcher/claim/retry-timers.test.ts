@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-test('a retry wakes the worker within a quarter of a second of its time, and never before it', () => {
+test('a retry wakes the worker within a quarter of a second after it is due, and never earlier', () => {
   const wanted = [0, 1, 249, 250, 1000, 5123, 59_999];
   for (const inMs of wanted) alarms.set(inMs, inMs);
   vi.advanceTimersByTime(61_000);
@@ -29,7 +29,7 @@ test('a thousand retries that are due together wake the worker once', () => {
   expect(rung).toEqual([{ atMs: 1250, endpointIds: [0, 1, 2] }]);
 });
 
-test('a wait of hours needs no timer, and none fires after the stop', () => {
+test('a wait of hours needs no timer, and no timer fires after the stop', () => {
   alarms.set(1, 3_600_000);
   expect(vi.getTimerCount()).toBe(0);
   alarms.set(1, 1000);

@@ -19,7 +19,7 @@ async function addPaced(perS: number, maxInFlight: number, waiting: number): Pro
   return endpoint;
 }
 
-test('an endpoint at its concurrency limit is not claimed for again while its rate would allow more', async () => {
+test('skips an endpoint at its concurrency limit, even if its rate limit would allow more calls', async () => {
   let nowMs = 0;
   const scheduler = createScheduler(t.pool, 16, () => nowMs);
   const endpoint = await addPaced(1000, 2, 4);
@@ -46,7 +46,7 @@ test('an endpoint at its concurrency limit is not claimed for again while its ra
   for (const one of held.splice(0)) scheduler.release(one);
 });
 
-test('an endpoint with a rate limit continues as soon as its rate allows', async () => {
+test('resumes a rate-limited endpoint as soon as its rate allows', async () => {
   let nowMs = 0;
   const scheduler = createScheduler(t.pool, 16, () => nowMs);
   const endpoint = await addPaced(10, 8, 3);
@@ -72,7 +72,7 @@ async function addPeers({ id }: TestEndpoint): Promise<{ caller: number; other: 
   return { caller, other };
 }
 
-test('with two workers too, the next call of an endpoint follows the end of the last one', async () => {
+test('makes the next call to an endpoint when the last one ends, even with two workers', async () => {
   const endpoint = await addPaced(1000, 1, 2);
   await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
   const { caller } = await addPeers(endpoint);
@@ -84,7 +84,7 @@ test('with two workers too, the next call of an endpoint follows the end of the 
   expect((await scheduler.claim(caller, { takeOver: false })).claimed).toHaveLength(1);
 });
 
-test('redeliveries are sent one at a time for each endpoint, however many workers there are', async () => {
+test('sends one redelivery at a time per endpoint with any number of workers', async () => {
   const endpoint = await addPaced(1000, 4, 6);
   await t.pool.query("update delivery_queue set lane = 'redelivery' where endpoint_id = $1", [endpoint.id]);
   await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
@@ -99,7 +99,7 @@ test('redeliveries are sent one at a time for each endpoint, however many worker
   expect(claimed).toEqual([1, 0]);
 });
 
-test('calls of a worker that stops count for the limit of their endpoint', async () => {
+test('counts the calls of a stopping worker against the limit of their endpoint', async () => {
   const endpoint = await addPaced(1000, 2, 4);
   await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
   const { caller, other } = await addPeers(endpoint);
@@ -113,7 +113,7 @@ test('calls of a worker that stops count for the limit of their endpoint', async
   expect(claimed).toEqual([1, 1]);
 });
 
-test('a scan finds each of a thousand endpoints once, in any physical order of their rows', async () => {
+test('finds each of a thousand endpoints once in a scan, in any physical row order', async () => {
   const copied =
     'url, method, secret_sealed, deadline_ms, max_in_flight, event, enabled, created_at, updated_at'.replaceAll(
       /\w+/g,
@@ -150,7 +150,7 @@ test('a scan finds each of a thousand endpoints once, in any physical order of t
   expect(seen).toEqual(rows.map(({ id }) => id));
 });
 
-test('an endpoint with a later retry gets a new delivery at once', async () => {
+test('sends a new delivery immediately to an endpoint with a later retry', async () => {
   const endpoint = await addPaced(1000, 4, 1);
   await t.pool.query("update delivery_queue set due_at = now() + interval '1 h'");
   const scheduler = createScheduler(t.pool, 16, () => 0);
@@ -160,7 +160,7 @@ test('an endpoint with a later retry gets a new delivery at once', async () => {
   expect((await scheduler.claim(1, { takeOver: false })).claimed.map(({ deliveryId }) => deliveryId)).toEqual([id]);
 });
 
-test('a claim takes 16 deliveries, up to 64 where PostgreSQL is slow, and the next claims take the rest', async () => {
+test('claims 16 deliveries at a time, or up to 64 if PostgreSQL is slow', async () => {
   let nowMs = 0;
   let stepMs = 0;
   const scheduler = createScheduler(t.pool, 512, () => (nowMs += stepMs));
@@ -179,7 +179,7 @@ test('a claim takes 16 deliveries, up to 64 where PostgreSQL is slow, and the ne
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(100);
 });
 
-test('a delivery created weeks ago is claimed for its last attempt with its own bytes', async () => {
+test('claims a delivery created weeks ago for its last attempt with its original bytes', async () => {
   await t.pool.query('select create_day_partitions(current_date - 20, current_date)');
   const endpoint = await addPaced(1000, 4, 1);
   await t.pool.query(

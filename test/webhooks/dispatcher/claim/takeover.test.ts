@@ -58,7 +58,7 @@ async function deadWorker(): Promise<number> {
 }
 
 describe('leases', () => {
-  test('a claimed delivery is not claimed again until its lease expires', async () => {
+  test('do not allow a claimed delivery to be claimed again until they expire', async () => {
     const id = await enqueueDelivery(t, await addEndpoint(t, (await hook()).url));
     expect((await claimAll(1)).map(({ deliveryId, generation }) => [deliveryId, generation])).toEqual([[id, 1]]);
     expect(await claimAll(2)).toEqual([]);
@@ -66,7 +66,7 @@ describe('leases', () => {
     expect((await claimAll(2)).map(({ deliveryId, generation }) => [deliveryId, generation])).toEqual([[id, 2]]);
   });
 
-  test('a lease outlasts the deadline of its call', async () => {
+  test('outlast the deadline of their call', async () => {
     await enqueueDelivery(t, await addEndpoint(t, (await hook()).url, { deadline_ms: 7000 }));
     await claimAll(1);
     const { rows } = await t.pool.query(
@@ -76,7 +76,7 @@ describe('leases', () => {
     expect(rows).toEqual([{ s: 17 }]);
   });
 
-  test('a worker whose lease was taken changes no row', async () => {
+  test('that were taken over prevent their former worker from changing any row', async () => {
     const id = await enqueueDelivery(t, await addEndpoint(t, (await hook()).url));
     const [stale] = await claimAll(1);
     await t.pool.query("update delivery_queue set lease_until = now() - interval '1 ms'");
@@ -96,7 +96,7 @@ describe('leases', () => {
     expect((await t.pool.query('select 1 from webhook_endpoints where not enabled')).rows).toEqual([]);
   });
 
-  test('a worker with a claim from before a redelivery cannot settle it', async () => {
+  test('from before a redelivery cannot settle it', async () => {
     const endpoint = await addEndpoint(t, (await hook()).url);
     const id = await enqueueDelivery(t, endpoint);
     const [stale] = await claimAll(1);
@@ -107,7 +107,7 @@ describe('leases', () => {
     expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', queued: true });
   });
 
-  test('of a batch, only settlements whose lease is still valid are written', async () => {
+  test('that have expired exclude only their own settlements from a batch', async () => {
     const endpoint = await addEndpoint(t, (await hook()).url);
     const ids = [await enqueueDelivery(t, endpoint), await enqueueDelivery(t, endpoint)];
     const claimed = await claimAll(1);
@@ -120,7 +120,7 @@ describe('leases', () => {
     ]);
   });
 
-  test('a disabled endpoint is not called', async () => {
+  test('are not granted for a disabled endpoint', async () => {
     const endpoint = await addEndpoint(t, (await hook()).url);
     await enqueueDelivery(t, endpoint);
     await t.pool.query('update webhook_endpoints set enabled = false where id = $1', [endpoint.id]);
@@ -129,8 +129,8 @@ describe('leases', () => {
   });
 });
 
-describe('a worker that died', () => {
-  test('its deliveries are taken over long before their leases end, after it had the time to reconnect', async () => {
+describe('a dead worker', () => {
+  test('loses its deliveries long before its leases end, but only after time to reconnect', async () => {
     const receiver = await hook();
     const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     await claimAll(await deadWorker());
@@ -147,7 +147,7 @@ describe('a worker that died', () => {
     expect((await t.pool.query('select 1 from dispatcher_workers where id = 4711')).rows).toEqual([]);
   });
 
-  test('a worker that holds its lock keeps its deliveries', async () => {
+  test('that still holds its lock keeps its deliveries', async () => {
     const receiver = await hook();
     const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     const worker = new pg.Client({ connectionString: t.databaseUrl });
@@ -162,7 +162,7 @@ describe('a worker that died', () => {
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
   });
 
-  test('a delivery with an expired lease of an unknown worker is taken over', async () => {
+  test('that is unknown loses the deliveries with expired leases', async () => {
     const receiver = await hook();
     const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     await claimAll(99);
@@ -172,7 +172,7 @@ describe('a worker that died', () => {
   });
 });
 
-describe('a worker that lost its lock', () => {
+describe('a worker that has lost its lock', () => {
   test('reconnects under a new id and keeps its calls in flight', async () => {
     let release: () => void = () => {};
     const receiver = await hook((response) => {
@@ -199,7 +199,7 @@ describe('a worker that lost its lock', () => {
     expect(await attemptsOf(t, id)).toHaveLength(1);
   });
 
-  test('deliveries of a claim whose result was lost are due again at once', async () => {
+  test('makes deliveries due again immediately if the result of their claim was lost', async () => {
     const receiver = await hook();
     const worker = await dispatcher();
     await worker.stop();
@@ -225,7 +225,7 @@ describe('a worker that lost its lock', () => {
   });
 });
 
-describe('stop', () => {
+describe('a stop', () => {
   test('lets calls in flight end and claims nothing more', async () => {
     let release: () => void = () => {};
     const receiver = await hook((response) => {
@@ -251,7 +251,7 @@ describe('stop', () => {
     expect((await t.pool.query('select 1 from dispatcher_workers')).rows).toEqual([]);
   });
 
-  test('frees calls that did not end in time, without using up an attempt', async () => {
+  test('releases calls that did not end in time without using up an attempt', async () => {
     const receiver = await hook((response, _taken, count) => {
       if (count > 1) response.end();
     });

@@ -44,7 +44,7 @@ async function send(url: string, addresses: string[] = [], { allowHttp = true } 
   return result;
 }
 
-describe('blocked means that no packet was sent', () => {
+describe('a blocked call sends no packet', () => {
   test.each([
     'http://127.0.0.1:PORT/',
     'http://2130706433:PORT/',
@@ -76,7 +76,7 @@ describe('blocked means that no packet was sent', () => {
     'http://168.63.129.16:PORT/',
     'http://169.254.169.254:PORT/',
     'http://[fd00:ec2::254]:PORT/',
-  ])('to %s, an address as it stands', async (url) => {
+  ])('to the literal address %s', async (url) => {
     const before = canary.connections();
     expect(await send(url)).toEqual({ kind: 'blocked', reason: 'blocked_address' });
     expect(asked).toEqual([]);
@@ -109,14 +109,14 @@ describe('blocked means that no packet was sent', () => {
     ['http://shop.test:25/', 'port_not_allowed'],
     ['http://user:password@shop.test:PORT/', 'credentials_in_url'],
     ['//shop.test/', 'invalid_url'],
-  ])('to %s: %s, without so much as a look-up', async (url, reason) => {
+  ])('to %s (%s), and makes no DNS lookup', async (url, reason) => {
     const before = canary.connections();
     expect(await send(url, ['127.0.0.1'])).toEqual({ kind: 'blocked', reason });
     expect(asked).toEqual([]);
     expect(canary.connections()).toBe(before);
   });
 
-  test('to plain http where https is required', async () => {
+  test('to plain HTTP if HTTPS is required', async () => {
     expect(await send('http://shop.test:PORT/', ['127.0.0.1'], { allowHttp: false })).toEqual({
       kind: 'blocked',
       reason: 'https_required',
@@ -147,7 +147,7 @@ const registryV6 = [
   'ff00::/8',
 ];
 
-describe('IPv6 against the registry', () => {
+describe('IPv6 addresses compared with the registry', () => {
   const words = fc.array(fc.nat(0xffff), { minLength: 8, maxLength: 8 });
   const inside = ([net, bits]: ReturnType<typeof parseNets>[number], noise: readonly number[]): number[] => {
     const fixed = 'parts' in net ? net.parts : [];
@@ -170,7 +170,7 @@ describe('IPv6 against the registry', () => {
     ];
   };
 
-  test.each(registryV6)('nothing in %s may be called, in whatever spelling', (net) => {
+  test.each(registryV6)('are blocked everywhere in %s in every notation', (net) => {
     const [parsed] = parseNets(net);
     fc.assert(
       fc.property(words, (noise) => {
@@ -181,7 +181,7 @@ describe('IPv6 against the registry', () => {
     );
   });
 
-  test('plain global unicast may be called, in every spelling', () => {
+  test('are allowed in plain global unicast in every notation', () => {
     const global = parseNets('2400::/12, 2600::/12, 2800::/12, 2a00::/12, 2c00::/12, 2003::/18');
     fc.assert(
       fc.property(fc.constantFrom(...global), words, (net, noise) => {

@@ -59,7 +59,7 @@ const call = (url: string) => ({
 });
 
 describe('a proxy', () => {
-  test('gets the checked address, never the name; the receiver sees its own host and the exact bytes', async () => {
+  test('gets the checked address, while the receiver gets its own host name and the exact bytes', async () => {
     const proxy = await startProxy();
     let seen: { host: string | undefined; body: string; headers: object } | null = null;
     const receiver = await httpReceiver(async (request, response) => {
@@ -80,7 +80,7 @@ describe('a proxy', () => {
     expect(Object.keys((seen as unknown as { headers: object }).headers)).not.toContain('proxy-authorization');
   });
 
-  test('does not end TLS: the certificate is checked for the host of the URL', async () => {
+  test('does not terminate TLS, so that the certificate is checked for the host of the URL', async () => {
     const proxy = await startProxy();
     const certificate = selfSigned('shop.test');
     const receiver = await httpsReceiver(certificate, (_request, response) => response.end('ok'));

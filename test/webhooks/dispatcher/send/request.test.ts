@@ -15,13 +15,13 @@ const message: Message = {
   payloadUrl: () => 'https://perks.example/p?t=token',
 };
 
-test('the timestamp is in whole seconds, and the id has the digits of the delivery', () => {
+test('the timestamp is in whole seconds, and the id contains the digits of the delivery id', () => {
   const { headers } = buildRequest(message);
   expect(headers['webhook-timestamp']).toBe('1700000000');
   expect(headers['webhook-id']).toBe('msg_0197a00000007000800000000000abcd');
 });
 
-test('a test and a dev delivery are marked', () => {
+test('a test delivery and a dev delivery are marked', () => {
   expect(buildRequest({ ...message, test: true, dev: true }).headers).toMatchObject({
     'perkwire-test': '1',
     'perkwire-dev': '1',
@@ -29,13 +29,13 @@ test('a test and a dev delivery are marked', () => {
 });
 
 describe('GET', () => {
-  test('blanks are written as %20, and a fragment is not sent', () => {
+  test('encodes spaces as %20 and sends no fragment', () => {
     const { url } = buildRequest({ ...message, url: 'https://shop.example/hook?x=a+b#part' });
     expect(url).toMatch(/^https:\/\/shop\.example\/hook\?x=a\+b&pub_user_id=[^+]*%20%26%201&/);
     expect(url).not.toContain('#');
   });
 
-  test('the payload is in the URL up to 8,000 bytes, and behind a link from there', () => {
+  test('sends a payload of up to 8,000 bytes in the URL, and a link to a longer one', () => {
     const urlFor = (length: number) => buildRequest({ ...message, payload: payloadOf([1], 'x'.repeat(length)) }).url;
     const room = maxUrlBytes - urlFor(0).length;
     expect(urlFor(room)).toHaveLength(maxUrlBytes);
@@ -48,7 +48,7 @@ describe('GET', () => {
     ]);
   });
 
-  test('half a character in a name does not stop the delivery', () => {
+  test('sends a delivery even if a name contains an unpaired surrogate', () => {
     const payload = Buffer.from(
       JSON.stringify({ body: { pub_user_id: 'a\ud800', selected: 0, session_id: 's', campaigns: [] } }),
     );

@@ -25,40 +25,40 @@ const urlOf = (url: string, given: Partial<Target> = {}): string =>
     ...given,
   });
 
-describe('macros in the URL of an endpoint', () => {
-  test('are replaced by payload fields and custom keys, percent-encoded; nothing else is added', () => {
+describe('macros in an endpoint URL', () => {
+  test('are replaced with percent-encoded payload fields and custom keys, and nothing else is added', () => {
     const url =
       'https://t.example/{offer_id}/pb?a=1&cid={click_id}&p={payout}&cur={currency}' +
       '&s={subid}&o={order.id}&l={is_loyalty}';
     expect(urlOf(url)).toBe('https://t.example/7/pb?a=1&cid=C-1&p=12.5&cur=EUR&s=a%20b%26c%3D%C3%BC&o=O%2F1&l=false');
   });
 
-  test('a custom key never stands for a field of the service', () => {
+  test('never use a custom key in place of a built-in field', () => {
     expect(urlOf('https://t.example/?p={payout}&e={event}')).toBe('https://t.example/?p=12.5&e=purchase');
   });
 
-  test('unknown and empty ones are removed', () => {
+  test('that are unknown or empty are removed', () => {
     expect(urlOf('https://t.example/?x={nothing}&t={txn_id}&c={constructor}&d={__proto__}')).toBe(
       'https://t.example/?x=&t=&c=&d=',
     );
   });
 
-  test('{payload} is the signed text', () => {
+  test('include {payload} for the signed text', () => {
     expect(new URL(urlOf('https://t.example/?all={payload}')).searchParams.get('all')).toBe(JSON.stringify(conversion));
   });
 
-  test('POST replaces them, too', () => {
+  test('are also replaced for POST', () => {
     expect(urlOf('https://t.example/{offer_id}', { method: 'POST' })).toBe('https://t.example/7');
   });
 
-  test('a selection by GET keeps its parameters beside them', () => {
+  test('do not remove the parameters of a selection sent by GET', () => {
     const url = urlOf('https://t.example/{selected}?u={pub_user_id}', { event: 'usp.selection', payload: payloadOf() });
     const { pathname, searchParams } = new URL(url);
     expect(pathname).toBe('/1');
     expect([...searchParams.keys()]).toEqual(['u', 'pub_user_id', 'selected', 'session_id', 'campaign_ids', 'payload']);
   });
 
-  test('no value leads to another origin or out of the path', () => {
+  test('cannot change the origin or leave the path with any value', () => {
     const hostile = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom(
@@ -92,7 +92,7 @@ describe('macros in the URL of an endpoint', () => {
 });
 
 describe('GET without macros', () => {
-  test('carries each field and the signed payload', () => {
+  test('contains each field and the signed payload', () => {
     const query = new URL(urlOf('https://t.example/pb?a=1')).searchParams;
     expect(Object.fromEntries(query)).toEqual({
       a: '1',
@@ -107,14 +107,14 @@ describe('GET without macros', () => {
     });
   });
 
-  test('beyond 8,000 bytes a link takes the place of the payload and of long fields', () => {
+  test('replaces the payload and long fields with a link beyond 8,000 bytes', () => {
     const long = { event: 'offer_saved', offer_id: 7, tnc: 'x'.repeat(9000) };
     const url = urlOf('https://t.example/', { event: 'offer_saved', payload: bytesOf(long) });
     expect(url).toBe('https://t.example/?event=offer_saved&offer_id=7&payload_url=https%3A%2F%2Fperks.example%2Fp');
   });
 });
 
-test('POST without macros is called as it is written', () => {
+test('POST without macros uses the URL unchanged', () => {
   expect(urlOf('https://t.example/%7Bx%7D?y={not a macro}', { method: 'POST' })).toBe(
     'https://t.example/%7Bx%7D?y={not a macro}',
   );

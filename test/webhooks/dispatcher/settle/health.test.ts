@@ -43,7 +43,7 @@ async function setUp(workers: number) {
 }
 
 test.each([1, 2, 3])(
-  'the tenth failure in a minute opens the breaker, whichever of %i workers made the calls',
+  'the tenth failure within a minute opens the breaker, even if %i workers made the calls',
   async (workers) => {
     const { end } = await setUp(workers);
     for (let count = 1; count < 10; count += 1) expect(await end(false)).toBe(false);
@@ -52,14 +52,14 @@ test.each([1, 2, 3])(
   },
 );
 
-test.each([1, 2])('successes that %i workers did not write yet count for the share of failures', async (workers) => {
+test.each([1, 2])('successes that %i workers have not yet written count towards the failure rate', async (workers) => {
   const { end } = await setUp(workers);
   for (let count = 0; count < 12; count += 1) expect(await end(true)).toBe(false);
   for (let count = 1; count < 12; count += 1) expect(await end(false)).toBe(false);
   expect(await end(false)).toBe(true);
 });
 
-test('calls of more than a minute ago do not count', async () => {
+test('calls more than a minute ago do not count', async () => {
   const { end, wait } = await setUp(2);
   for (let count = 1; count < 10; count += 1) expect(await end(false)).toBe(false);
   await wait(61_000);

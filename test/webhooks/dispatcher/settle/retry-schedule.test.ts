@@ -24,7 +24,7 @@ const answered = (status: number, headers: Record<string, string> = {}): SendRes
 const failed = (errorClass: ErrorClass): SendResult => ({ kind: 'error', class: errorClass, message: 'x', timing });
 
 describe('the retry schedule', () => {
-  test('ten attempts: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h', () => {
+  test('makes ten attempts, immediately and after 5 s, 5 min, 30 min and 2, 5, 10, 14, 20 and 24 h', () => {
     const waits = Array.from({ length: 11 }, (_, attempts) =>
       nextAttempt({ attempts, steps: defaultSteps, random: () => 0.5, retryAfterMs: null }),
     ).map((next) => (next === null ? null : next.delayMs / 1000));
@@ -34,7 +34,7 @@ describe('the retry schedule', () => {
   const anyRandom = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   const anySteps = fc.array(fc.nat(604_800), { minLength: 1, maxLength: 20 });
 
-  test('each wait is within 20 % of its step, whatever the steps', () => {
+  test('keeps each wait within 20 % of its step for any steps', () => {
     fc.assert(
       fc.property(anySteps, fc.nat(25), anyRandom, (steps, attempts, random) => {
         const next = nextAttempt({ attempts, steps, random: () => random, retryAfterMs: null });
@@ -49,7 +49,7 @@ describe('the retry schedule', () => {
     );
   });
 
-  test('a receiver can delay an attempt by up to 24 h, never advance it or add one', () => {
+  test('allows a receiver to delay an attempt by up to 24 h, but never to advance or add one', () => {
     fc.assert(
       fc.property(anySteps, fc.nat(25), anyRandom, fc.nat(10 * dayMs), (steps, attempts, random, retryAfterMs) => {
         const plain = nextAttempt({ attempts, steps, random: () => random, retryAfterMs: null });
@@ -60,7 +60,7 @@ describe('the retry schedule', () => {
     );
   });
 
-  test('retries of deliveries that failed together are spread', () => {
+  test('spreads the retries of deliveries that failed together', () => {
     const ends = [0, 0.999].map(
       (random) => nextAttempt({ attempts: 2, steps: defaultSteps, random: () => random, retryAfterMs: null })?.delayMs,
     );
@@ -70,16 +70,16 @@ describe('the retry schedule', () => {
 });
 
 describe('the outcome of a response', () => {
-  test('every 2xx is delivered', () => {
+  test('is delivered for every 2xx', () => {
     for (let status = 200; status < 300; status++)
       expect(classify(answered(status), nowMs)).toEqual({ outcome: 'delivered', status, disables: null });
   });
 
-  test('410 disables the endpoint', () => {
+  test('disables the endpoint for 410', () => {
     expect(classify(answered(410), nowMs)).toEqual({ outcome: 'disable_endpoint', status: 410, disables: 'gone' });
   });
 
-  test('webhook-delivery: disable disables the endpoint with any status; a 2xx still counts as delivered', () => {
+  test('disables the endpoint for webhook-delivery: disable at any status, while a 2xx still counts', () => {
     const headers = { 'webhook-delivery': ' Disable' };
     expect(classify(answered(204, headers), nowMs)).toEqual({ outcome: 'delivered', status: 204, disables: 'asked' });
     for (const status of [302, 400, 429, 503])
@@ -91,7 +91,7 @@ describe('the outcome of a response', () => {
     expect(classify(answered(200, { 'webhook-delivery': 'enable' }), nowMs)).toMatchObject({ disables: null });
   });
 
-  test('every other status is retried and uses up an attempt; a redirect is named as one', () => {
+  test('is a retry for every other status, and a redirect is reported as one', () => {
     for (let status = 300; status < 600; status++) {
       if (status === 410) continue;
       const failure = status < 400 ? 'redirect' : 'status';
@@ -105,21 +105,21 @@ describe('the outcome of a response', () => {
     }
   });
 
-  test.each([429, 502, 503, 504])('%i may ask for a wait', (status) => {
+  test.each([429, 502, 503, 504])('%i may request a wait', (status) => {
     expect(classify(answered(status, { 'retry-after': '120' }), nowMs)).toMatchObject({
       outcome: 'retry',
       retryAfterMs: 120_000,
     });
   });
 
-  test.each([301, 400, 404, 408, 500, 501, 505])('%i may not ask for a wait', (status) => {
+  test.each([301, 400, 404, 408, 500, 501, 505])('%i may not request a wait', (status) => {
     expect(classify(answered(status, { 'retry-after': '120' }), nowMs)).toMatchObject({
       outcome: 'retry',
       retryAfterMs: null,
     });
   });
 
-  test('a forbidden target uses up an attempt', () => {
+  test('uses up an attempt for a forbidden target', () => {
     const verdict = classify({ kind: 'blocked', reason: 'blocked_address' }, nowMs);
     expect(verdict).toEqual({
       outcome: 'retry',
@@ -138,7 +138,7 @@ describe('the outcome of a response', () => {
     },
   );
 
-  test('a local failure does not use up an attempt', () => {
+  test('uses up no attempt for a local failure', () => {
     expect(classify(failed('local'), nowMs)).toMatchObject({
       outcome: 'retry',
       countsAsAttempt: false,
@@ -172,12 +172,12 @@ describe('retry-after', () => {
     expect(parseRetryAfter(value, nowMs)).toBe(waitMs);
   });
 
-  test('an absent header asks for nothing', () => {
+  test('requests no wait if the header is missing', () => {
     expect(parseRetryAfter(undefined, nowMs)).toBeNull();
     expect(parseRetryAfter(null, nowMs)).toBeNull();
   });
 
-  test('for any header, the wait is null or 0 to 24 h', () => {
+  test('gives null or a wait of 0 to 24 h for any value', () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -45,7 +45,7 @@ const status =
   (response) =>
     void response.writeHead(code, headers).end();
 
-test('the attempts follow the schedule, and after the last one the delivery has failed', async () => {
+test('the attempts follow the schedule, and the delivery fails after the last one', async () => {
   const hook = await answering(status(500));
   const id = await enqueueDelivery(t, await addEndpoint(t, hook.url));
   const waits: (number | null)[] = [];
@@ -79,7 +79,7 @@ test('the attempts follow the schedule, and after the last one the delivery has 
   });
 });
 
-test('every attempt has the same id and bytes and a new signature', async () => {
+test('every attempt has the same id and bytes but a new signature', async () => {
   const hook = await answering((response, _taken, count) => void response.writeHead(count < 3 ? 500 : 204).end());
   const endpoint = await addEndpoint(t, hook.url);
   const id = await enqueueDelivery(t, endpoint);
@@ -95,7 +95,7 @@ test('every attempt has the same id and bytes and a new signature', async () => 
   for (const { body, headers } of hook.taken) new Webhook(endpoint.secret).verify(body, headers);
 });
 
-test("an endpoint's own schedule is followed", async () => {
+test("an endpoint's own schedule is used", async () => {
   const hook = await answering(status(500));
   const id = await enqueueDelivery(t, await addEndpoint(t, hook.url, { retry_steps_s: [0, 77] }));
   await untilAttempted(t, id, 1);
@@ -120,7 +120,7 @@ describe('retry-after', () => {
 });
 
 describe('failed attempts', () => {
-  test('a redirect is not followed and counts as a failed attempt', async () => {
+  test('a redirect, which is not followed', async () => {
     const elsewhere = await answering(status(200));
     const hook = await answering(status(302, { location: elsewhere.url }));
     const id = await enqueueDelivery(t, await addEndpoint(t, hook.url));
@@ -147,14 +147,14 @@ describe('failed attempts', () => {
     });
   });
 
-  test('no response until the deadline', async () => {
+  test('no response before the deadline', async () => {
     const hook = await answering(() => {});
     const id = await enqueueDelivery(t, await addEndpoint(t, hook.url, { deadline_ms: 1000 }));
     await untilAttempted(t, id, 1);
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', error_class: 'timeout' });
   });
 
-  test('a secret that was sealed with another key uses up no attempt', async () => {
+  test('a secret that was encrypted with another key uses up no attempt', async () => {
     const hook = await answering(status(200));
     const endpoint = await addEndpoint(t, hook.url);
     const foreign = createSecretBox(Buffer.alloc(32, 1)).seal('whsec_x', 'webhook-secret');
@@ -168,7 +168,7 @@ describe('failed attempts', () => {
 });
 
 describe('410', () => {
-  test('the endpoint is disabled, the delivery has failed, and its pending deliveries are held', async () => {
+  test('disables the endpoint, fails the delivery and holds the pending deliveries', async () => {
     const hook = await answering((response, _taken, count) => void response.writeHead(count === 1 ? 500 : 410).end());
     const endpoint = await addEndpoint(t, hook.url);
     const waiting = await enqueueDelivery(t, endpoint);
@@ -197,7 +197,7 @@ describe('410', () => {
     expect((await deliveryOf(t, await enqueueDelivery(t, endpoint))).status).toBe('held');
   });
 
-  test('a response of the old URL does not disable an endpoint that has a new one', async () => {
+  test('does not disable an endpoint if the response came from its previous URL', async () => {
     let release: () => void = () => {};
     const hook = await answering((response) => {
       release = () => void response.writeHead(410).end();
