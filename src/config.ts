@@ -120,8 +120,8 @@ export function loadConfig(
   const problems: string[] = [];
   const raw = readVariables(env, problems);
   if (raw.DATABASE_URL === '' && !raw.ROLES.includes('migrate')) {
-    const made = embeddedSecrets(raw.DATA_DIR);
-    for (const name of ['TOKEN_KEYS', 'USER_PEPPER', 'SECRETS_KEY'] as const) raw[name] ||= made[name];
+    const generatedSecrets = embeddedSecrets(raw.DATA_DIR);
+    for (const name of ['TOKEN_KEYS', 'USER_PEPPER', 'SECRETS_KEY'] as const) raw[name] ||= generatedSecrets[name];
     // Allows loopback addresses, because the webhook receivers of the demo and of local trials run on this machine.
     raw.WEBHOOK_ALLOW_NETS = [raw.WEBHOOK_ALLOW_NETS, '127.0.0.0/8', '::1/128'].filter((nets) => nets !== '').join(',');
     raw.WEBHOOK_ALLOW_HTTP = true;

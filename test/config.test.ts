@@ -4,7 +4,7 @@ import { ConfigError, configSchema, loadConfig } from '../src/config.ts';
 
 const databaseUrl = 'postgres://perkwire@localhost:5432/perkwire';
 const secretsKey = Buffer.alloc(32, 7).toString('base64');
-const given = {
+const baseEnv = {
   DATABASE_URL: databaseUrl,
   PUBLIC_URL: 'https://perks.example.com',
   TOKEN_KEYS: `1:${'a'.repeat(32)}`,
@@ -18,7 +18,7 @@ const noSecrets = (): never => {
 };
 
 function load(env: Record<string, string | undefined> = {}) {
-  return loadConfig({ ...given, ...env }, noSecrets);
+  return loadConfig({ ...baseEnv, ...env }, noSecrets);
 }
 
 function problemsOf(env: Record<string, string | undefined>): readonly string[] {
@@ -80,7 +80,7 @@ describe('defaults', () => {
   });
 
   test('apply to empty and blank variables too', () => {
-    const names = Object.keys(configSchema.properties).filter((name) => !(name in given));
+    const names = Object.keys(configSchema.properties).filter((name) => !(name in baseEnv));
     expect(names.length).toBeGreaterThan(10);
     for (const blank of ['', '  ', '\t'])
       expect(load(Object.fromEntries(names.map((name) => [name, blank])))).toEqual(load());
@@ -90,7 +90,7 @@ describe('defaults', () => {
     expect(problemsOf({ PUBLIC_URL: '' })).toEqual([
       'PUBLIC_URL must be set if DATABASE_URL is set, to the origin that clients use',
     ]);
-    const { TOKEN_KEYS, USER_PEPPER, SECRETS_KEY } = given;
+    const { TOKEN_KEYS, USER_PEPPER, SECRETS_KEY } = baseEnv;
     const embedded = loadConfig({ PORT: '9000' }, () => ({ TOKEN_KEYS, USER_PEPPER, SECRETS_KEY }));
     expect(embedded.publicUrl).toBe('http://localhost:9000');
     expect(load({ PORT: '9000', PUBLIC_URL: 'https://perks.example.com/' }).publicUrl).toBe(
@@ -225,8 +225,8 @@ describe('OIDC_ISSUER', () => {
     ['OIDC_ROLES', { OIDC_ROLE_CLAIM: 'groups', OIDC_ROLES: 'ops=operator; shop=manager' }],
     ['OIDC_ROLES', { OIDC_ROLE_CLAIM: 'groups' }],
     ['OIDC_DEFAULT_ROLE', { OIDC_DEFAULT_ROLE: 'operator:12' }],
-  ])('reports an error in %s', (name, given) => {
-    expect(namesOf(problemsOf({ ...needed, ...given }))).toEqual([name]);
+  ])('reports an error in %s', (name, env) => {
+    expect(namesOf(problemsOf({ ...needed, ...env }))).toEqual([name]);
   });
 
   test('is required if passwords are disabled', () => {
@@ -310,11 +310,11 @@ describe('traces', () => {
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' };
 
   test('are enabled by a collector endpoint, with headers and sampler in the standard variables', () => {
-    const given = {
+    const otelVariables = {
       OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20x, x-tenant=a',
       OTEL_TRACES_SAMPLER_ARG: '0.01',
     };
-    expect(load({ ...endpoint, ...given, OTEL_TRACES_SAMPLER: 'parentbased_traceidratio' }).tracing).toEqual({
+    expect(load({ ...endpoint, ...otelVariables, OTEL_TRACES_SAMPLER: 'parentbased_traceidratio' }).tracing).toEqual({
       endpoint: 'http://collector:4318',
       headers: { authorization: 'Bearer x', 'x-tenant': 'a' },
       serviceName: 'perkwire',

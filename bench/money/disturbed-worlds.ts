@@ -124,15 +124,15 @@ export function measure(world: DisturbedWorld, create: (world: World, seed: numb
   const half = { earned: 0, possible: 0 };
   const after = { earned: 0, possible: 0 };
   let [impressions, first, counted, lastMs, longestMs] = [0, 0, 0, 500 * (world.answers / world.perSecond), 0];
-  const note: Parameters<typeof play>[3] = ({ atMs, chosen, best, earned, possible }) => {
+  const note: Parameters<typeof play>[3] = ({ atMs, chosen: choices, best, earned, possible }) => {
     for (const sums of atMs >= (world.endsMs ?? 0) + recoveryMs ? [half, after] : [half]) {
       sums.earned += earned;
       sums.possible += possible;
     }
-    const isFirst = chosen[0] === best[0];
+    const isFirst = choices[0] === best[0];
     longestMs = Math.max(longestMs, atMs - lastMs);
     if (isFirst) lastMs = atMs;
-    if (chosen.includes(best[0] as number)) impressions += 1;
+    if (choices.includes(best[0] as number)) impressions += 1;
     if (impressions <= (world.countsAfter ?? 0)) return;
     counted += 1;
     if (isFirst) first += 1;

@@ -102,18 +102,18 @@ const mb = (await memoryMb()) - before;
  * @returns durations, CPU times and longest event loop turns per version, in milliseconds
  */
 async function follow(bodies: readonly Buffer[]): Promise<{ taken: number[]; used: number[]; turns: number[] }> {
-  const [taken, used, turns]: [number[], number[], number[]] = [[], [], []];
+  const [durationsMs, used, turns]: [number[], number[], number[]] = [[], [], []];
   for (const body of bodies) {
     const [startMs, usage] = [performance.now(), process.cpuUsage()];
     const take = async (): Promise<void> => {
       model = (await following(model, { version: String(model.version + 1), body }))();
     };
     turns.push(await longestTurnMs(take));
-    taken.push(performance.now() - startMs);
+    durationsMs.push(performance.now() - startMs);
     const { user, system } = process.cpuUsage(usage);
     used.push((user + system) / 1000);
   }
-  return { taken, used, turns };
+  return { taken: durationsMs, used, turns };
 }
 
 const row = (name: string, times: readonly number[], goal = ''): string[] => [

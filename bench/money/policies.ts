@@ -28,7 +28,7 @@ export type Policy = {
 };
 
 /** Returns the decision input that the engine uses for the same arguments as `choose`. */
-type InputOf = (...asked: Parameters<Policy['choose']>) => DecisionInput;
+type InputOf = (...parameters: Parameters<Policy['choose']>) => DecisionInput;
 
 /** Interval at which policies learn, in milliseconds. */
 export const learnEveryMs = 2000;
@@ -67,7 +67,7 @@ export function engine(world: World, seed: number): Policy & { inputOf: InputOf;
     delayMs: what === 'seen' ? null : delayMs,
     sale: null,
   });
-  let [due, fittedMs] = [0, 0];
+  let [nextFitSize, fittedMs] = [0, 0];
   const inputAt: InputOf = (asker, isPresent, at, nowMs) =>
     inputOf(publisherOf(isPresent), {
       context: { ...asker, nowMs, count: world.positions },
@@ -76,14 +76,14 @@ export function engine(world: World, seed: number): Policy & { inputOf: InputOf;
     });
   return {
     inputOf: inputAt,
-    choose: (...asked) => decide(inputAt(...asked)).offers.map(({ offer }) => offer.id - 1),
+    choose: (...parameters) => decide(inputAt(...parameters)).offers.map(({ offer }) => offer.id - 1),
     learn: (notices, nowMs) => {
       for (const notice of notices)
         if (notice.what !== 'outcome')
           takeEvent(fits, model.sales, eventOf(notice.what, notice.view, notice.atMs, notice.delayMs));
       const { size } = fits.click.rows;
-      if (size < due && nowMs < fittedMs + longestPauseMs) return;
-      [due, fittedMs] = [size * 1.02, nowMs];
+      if (size < nextFitSize && nowMs < fittedMs + longestPauseMs) return;
+      [nextFitSize, fittedMs] = [size * 1.02, nowMs];
       fitAndPublish(fits, model, nowMs);
       model = { ...model, version: model.version + 1 };
     },

@@ -44,14 +44,14 @@ function runOf(world: World, policy: Policy, seed: number): Run {
     firstShare: Array(parts).fill(0),
     windows: Array.from({ length: Math.ceil(world.answers / window) }, () => ({ earned: 0, possible: 0 })),
   };
-  play(world, policy, seed, ({ at, chosen, best, earned, possible }) => {
+  play(world, policy, seed, ({ at, chosen: choices, best, earned, possible }) => {
     const part = Math.floor((at * parts) / world.answers);
     run.earned[part] = (run.earned[part] as number) + earned;
     run.possible[part] = (run.possible[part] as number) + possible;
     const own = run.windows[Math.floor(at / window)] as Run['windows'][number];
     own.earned += earned;
     own.possible += possible;
-    if (chosen[0] === best[0]) run.firstShare[part] = (run.firstShare[part] as number) + parts / world.answers;
+    if (choices[0] === best[0]) run.firstShare[part] = (run.firstShare[part] as number) + parts / world.answers;
   });
   return run;
 }

@@ -97,8 +97,8 @@ function rightOf(world: World, policy: Policy, seed: number): number {
     world,
     policy,
     seed,
-    ({ chosen, best }) => {
-      if (chosen[0] === best[0]) right += 1;
+    ({ chosen: choices, best }) => {
+      if (choices[0] === best[0]) right += 1;
     },
     rounds / 2,
   );

@@ -25,9 +25,9 @@ export async function benchLog(stage: Stage, rows: number): Promise<LogResult[]>
 export function logTable(results: readonly LogResult[]): string {
   const slowest = results.toSorted((a, b) => b.p95Ms - a.p95Ms).slice(0, 12);
   const slow = results.filter(({ p95Ms }) => p95Ms > limitMs).length;
-  const rows = slowest.map(({ filter, found, p50Ms, p95Ms }) => [
+  const rows = slowest.map(({ filter, found: matches, p50Ms, p95Ms }) => [
     filter === '' ? 'none' : `\`${filter}\``,
-    String(found),
+    String(matches),
     p50Ms.toFixed(1),
     p95Ms.toFixed(1),
   ]);

@@ -132,14 +132,14 @@ type PublisherCaps = {
   hasTotals: boolean;
 };
 
-const known = new WeakMap<Snapshot, ActiveCaps>();
+const activeCapsBySnapshot = new WeakMap<Snapshot, ActiveCaps>();
 
 /** Returns the active caps of a catalogue. They are computed once per snapshot. Pure function. */
 export function activeCapsOf(snapshot: Snapshot): ActiveCaps {
-  let activeCaps = known.get(snapshot);
+  let activeCaps = activeCapsBySnapshot.get(snapshot);
   if (activeCaps === undefined) {
     activeCaps = findActiveCaps(snapshot);
-    known.set(snapshot, activeCaps);
+    activeCapsBySnapshot.set(snapshot, activeCaps);
   }
   return activeCaps;
 }
@@ -303,7 +303,7 @@ function cheapestCostOf(campaign: Limited, publisherId: number | null): number {
 }
 
 function addTo(events: Map<number, Set<CapEvent>>, id: number, event: CapEvent): void {
-  const known = events.get(id);
-  if (known === undefined) events.set(id, new Set([event]));
-  else known.add(event);
+  const eventSet = events.get(id);
+  if (eventSet === undefined) events.set(id, new Set([event]));
+  else eventSet.add(event);
 }

@@ -24,10 +24,10 @@ export async function moveHistories(pool: pg.Pool, users: readonly MovedUser[], 
     text: 'select user_key from user_history where user_key = any($1::uuid[])',
     values: [froms],
   });
-  const found = new Set(rows.map(({ user_key }) => user_key));
+  const storedKeys = new Set(rows.map(({ user_key }) => user_key));
   for (const user of users) {
     for (const from of user.earlierKeys) {
-      if (!found.delete(from)) continue;
+      if (!storedKeys.delete(from)) continue;
       await transaction(pool, (executor) => moveOne(executor, { ...user, from }, nowMs));
     }
   }

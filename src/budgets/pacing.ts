@@ -78,13 +78,13 @@ function planOf(cap: CompiledTotalCap, rules: PacedRules, input: PlanInput): Pla
   const endMs = endOfPlan(rules, cap.zone);
   if (endMs <= nowMs) return null;
   const today = use?.[cap.cap.metric]?.day ?? 0;
-  const left = cap.limit - (usedOf(cap, use) - today);
+  const remainingLimit = cap.limit - (usedOf(cap, use) - today);
   const startMs = Math.max(day.startMs, rules.planStartMs);
   const planTime = planTimeOf(rules, cap.zone, model, nowMs);
   const rest = planTime(startMs, endMs);
   const share = rest <= 0 ? 1 : planTime(startMs, Math.min(day.endMs, endMs)) / rest;
   const ofDay = { startMs: day.startMs, endMs: Math.min(day.endMs, endMs) };
-  return { limit: left * share, used: today, elapsed: elapsedOf(ofDay, rules, cap.zone, input) };
+  return { limit: remainingLimit * share, used: today, elapsed: elapsedOf(ofDay, rules, cap.zone, input) };
 }
 
 /**

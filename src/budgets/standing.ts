@@ -57,8 +57,8 @@ type Asked = {
 };
 
 /** Loads the cap and goal states of campaigns, by campaign id. Campaigns without caps and goals are left out. */
-export async function findStandings(executor: Executor, asked: Asked): Promise<Map<number, CampaignStanding>> {
-  const { totals: limited, nowMs, model } = asked;
+export async function findStandings(executor: Executor, query: Asked): Promise<Map<number, CampaignStanding>> {
+  const { totals: limited, nowMs, model } = query;
   const standings = new Map<number, CampaignStanding>();
   const periods = periodsOf(limited, nowMs);
   if (periods.length === 0) return standings;
@@ -68,13 +68,13 @@ export async function findStandings(executor: Executor, asked: Asked): Promise<M
   const byKey = new Map(limited.map((total) => [totalsKey(total.campaignId, total.publisherId), total]));
   const totals = totalsAt(table, (key) => byKey.get(key), nowMs);
   for (const total of limited) {
-    const rules = asked.rulesOf(total.campaignId);
+    const rules = query.rulesOf(total.campaignId);
     const standing = getOrInsert(standings, total.campaignId, () => ({ limits: [], delivery: null }));
     standing.limits.push(
       ...total.caps.map((cap) => standingOf(cap, { total, table, rules, input: { totals, model, nowMs } })),
     );
     if (total.goal !== null && rules !== null)
-      standing.delivery = deliveryOf(rules, goalUsageOf(table, total, total.goal), asked);
+      standing.delivery = deliveryOf(rules, goalUsageOf(table, total, total.goal), query);
   }
   return standings;
 }
@@ -88,7 +88,9 @@ function standingOf(cap: TotalCap, { total, table, rules, input }: Known): Stand
   const used = table.get(campaignId, publisherId, capPeriod(cap, timeZone, input.nowMs));
   const { spent, reserved, unbilled } = amountsOf(metric, used);
   const key = totalsKey(campaignId, publisherId);
-  const paced = rules?.totalCaps.find((one) => one.key === key && one.cap.metric === metric && one.cap.per === per);
+  const paced = rules?.totalCaps.find(
+    (totalCap) => totalCap.key === key && totalCap.cap.metric === metric && totalCap.cap.per === per,
+  );
   const planned = rules === null || paced === undefined ? null : plannedUse(paced, rules, input);
   const [most, next] = [Math.round(limitOf(cap)), nextCostOf(metric, total)];
   return {
@@ -107,10 +109,10 @@ function standingOf(cap: TotalCap, { total, table, rules, input }: Known): Stand
 }
 
 function amountsOf(metric: CapMetric, used: Amounts): { spent: number; reserved: number; unbilled: number } {
-  const held = (all: number, spent: number) => ({ spent, reserved: Math.max(0, all - spent) });
-  if (metric === 'budget') return { ...held(used.micros, used.spentMicros), unbilled: used.unbilledMicros };
+  const splitUsage = (all: number, spent: number) => ({ spent, reserved: Math.max(0, all - spent) });
+  if (metric === 'budget') return { ...splitUsage(used.micros, used.spentMicros), unbilled: used.unbilledMicros };
   return metric === 'impressions'
-    ? { ...held(used.impressions, used.countedImpressions), unbilled: 0 }
+    ? { ...splitUsage(used.impressions, used.countedImpressions), unbilled: 0 }
     : { spent: used[fieldOf(metric)], reserved: 0, unbilled: 0 };
 }
 

@@ -25,7 +25,7 @@ export type Api = {
    * @returns the parsed JSON response, or null if the response has no body
    * @throws CommandError with the service's error message
    */
-  call: (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, asked?: ApiRequest) => Promise<unknown>;
+  call: (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, request?: ApiRequest) => Promise<unknown>;
   /** Fetches all pages of a list and returns its rows. */
   all: <Row>(path: string, query?: Readonly<Record<string, string>>) => Promise<Row[]>;
   /** Opens a streaming response. */

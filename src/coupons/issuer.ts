@@ -46,7 +46,7 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
   /** Runs an operation for all requests except those of dev sessions, which get a test code. */
   async function forUsers(
     wants: readonly CouponWant[],
-    ask: (asked: readonly Keyed[]) => Promise<Map<string, Coupon>>,
+    ask: (keyedWants: readonly Keyed[]) => Promise<Map<string, Coupon>>,
   ) {
     const keyedWants = wants.map((want) => (want.dev ? null : withKeys(want)));
     const real = keyedWants.filter((want) => want !== null);

@@ -54,10 +54,10 @@ type LoadedView = StockView & {
 export type CouponService = {
   /**
    * Adds the codes described by the request body.
-   * @param given request body
+   * @param requestBody request body
    * @throws AppError invalid_request, conflict
    */
-  add: (actor: Actor, publisherId: number, id: string, given: unknown) => Promise<LoadedView>;
+  add: (actor: Actor, publisherId: number, id: string, requestBody: unknown) => Promise<LoadedView>;
   /**
    * Adds the codes of a file.
    * @throws AppError ambiguous_header, unknown_header, invalid_request, conflict
@@ -82,7 +82,7 @@ export type CouponService = {
    * Changes the pool settings.
    * @throws AppError invalid_request
    */
-  change: (actor: Actor, publisherId: number, id: string, given: unknown) => Promise<PoolView>;
+  change: (actor: Actor, publisherId: number, id: string, changes: unknown) => Promise<PoolView>;
   removePool: (actor: Actor, publisherId: number, id: string) => Promise<{ offer_id: number }>;
 };
 

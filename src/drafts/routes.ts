@@ -216,7 +216,7 @@ type OneCall = {
   description: string;
   permission: Permission;
   body?: ReturnType<typeof Type.Object>;
-  act: (work: Work, id: string, given: Values) => Promise<Draft>;
+  act: (work: Work, id: string, values: Values) => Promise<Draft>;
 };
 
 const oneRoute =

@@ -23,7 +23,7 @@ export type ManagementClient = {
   write: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
   list: (context: PageContext, resource: Resource, query: ListQuery) => Promise<ListPage>;
   get: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
-  create: (context: PageContext, resource: Resource, given: Values) => Promise<View>;
+  create: (context: PageContext, resource: Resource, values: Values) => Promise<View>;
   /**
    * Updates a row. `version` is the ETag of the row version that the form was rendered from. Null overwrites any
    * version.
@@ -32,7 +32,7 @@ export type ManagementClient = {
     context: PageContext,
     resource: Resource,
     key: RowKey,
-    given: Values,
+    values: Values,
     version: string | null,
   ) => Promise<View>;
   remove: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;

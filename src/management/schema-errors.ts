@@ -123,8 +123,8 @@ const fitsInCharacters = ({ type, schema, value }: ValueError): boolean =>
  * Returns the pattern error that a schema specifies. It is rebuilt because schema copies may have lost the prototype.
  */
 function ofPattern(schema: TSchema): Problem | null {
-  const named = schema[patternProblem] as Pick<Problem, 'key' | 'values'> | undefined;
-  return named === undefined ? null : new Problem(named.key, named.values);
+  const problemFields = schema[patternProblem] as Pick<Problem, 'key' | 'values'> | undefined;
+  return problemFields === undefined ? null : new Problem(problemFields.key, problemFields.values);
 }
 
 function messageOf({ type, schema, value }: ValueError): Problem {

@@ -28,7 +28,7 @@ export type PrivacyDesk = {
    * Returns the user for an identifier.
    * @throws AppError invalid_request unless exactly one identifier is given
    */
-  subjectOf: (publisherId: number, named: NamedUser) => UserSubject;
+  subjectOf: (publisherId: number, identifiers: NamedUser) => UserSubject;
   /** Reads all stored personal data of a user. `work` must be a transaction. */
   read: (work: { executor: Executor; nowMs: number }, subject: UserSubject) => Promise<PersonalData>;
   /**

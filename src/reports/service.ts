@@ -44,7 +44,7 @@ export type ReportService = {
    * Creates an activity report.
    * @throws AppError invalid_request, unknown_group_by, report_too_large, unavailable
    */
-  activity: (publisher: Publisher, given: ActivityParameters, asked?: AskedBy) => Promise<ActivityReport>;
+  activity: (publisher: Publisher, parameters: ActivityParameters, options?: AskedBy) => Promise<ActivityReport>;
   /**
    * Answers an explorer query from rollups only.
    * @throws AppError report_too_large, unavailable
@@ -66,7 +66,7 @@ export type ReportService = {
    */
   reconciliation: (
     publisher: Publisher,
-    given: DayRangeParameters,
+    period: DayRangeParameters,
     signal?: AbortSignal,
   ) => Promise<DayRange & Reconciliation>;
 };

@@ -82,9 +82,9 @@ describe('an image that an advertiser proposes', () => {
       [admin, ours],
     ] as const) {
       expect((await user.get(path)).body).toContain(`src="${path}/picture"`);
-      const shown = await user.get(`${path}/picture`);
-      expect([shown.statusCode, shown.headers['content-type']]).toEqual([200, 'image/png']);
-      expect(shown.rawPayload.equals(png)).toBe(true);
+      const response = await user.get(`${path}/picture`);
+      expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'image/png']);
+      expect(response.rawPayload.equals(png)).toBe(true);
     }
     const live = (await call('POST', `drafts/${draft.id}/approve`, {})).body.data;
     expect(live.state).toBe('live');
@@ -209,8 +209,8 @@ describe('the first image of a new offer', () => {
       [admin, ours],
     ] as const) {
       expect((await user.get(path)).body).toContain(`src="${path}/picture"`);
-      const shown = await user.get(`${path}/picture`);
-      expect([shown.headers['content-type'], shown.rawPayload.equals(png)]).toEqual(['image/png', true]);
+      const response = await user.get(`${path}/picture`);
+      expect([response.headers['content-type'], response.rawPayload.equals(png)]).toEqual(['image/png', true]);
     }
     const live = (await call('POST', `drafts/${draft.id}/approve`, {})).body.data;
     expect(live).toMatchObject({ state: 'live', has_picture: false });
@@ -224,8 +224,8 @@ describe('the first image of a new offer', () => {
   test('from a manager is kept when changes need approval, and goes live at the scheduled time', async () => {
     await call('PATCH', `publishers/${t.publisher.id}`, { approval_required: true });
     const manager = await signInAs(t, 'manager');
-    const given = { ...fields, campaign_id: String(own.campaign) };
-    const sent = await upload(manager, `/dashboard/p/${t.publisher.id}/offers`, png, 'image/png', given);
+    const formFields = { ...fields, campaign_id: String(own.campaign) };
+    const sent = await upload(manager, `/dashboard/p/${t.publisher.id}/offers`, png, 'image/png', formFields);
     await call('PATCH', `publishers/${t.publisher.id}`, { approval_required: false });
     const id = await idOf();
     expect(sent.headers.location).toBe(`/dashboard/p/${t.publisher.id}/drafts/${id}`);
@@ -284,8 +284,8 @@ test('an image that the previous release stored without its type is shown and go
   await propose();
   await t.pool.query('update draft_pictures set type = null, width = null, height = null');
   const { id } = await draftOf();
-  const shown = await own.user.get(pathOf(own, `/drafts/${id}/picture`));
-  expect(shown.headers['content-type']).toBe('image/png');
+  const response = await own.user.get(pathOf(own, `/drafts/${id}/picture`));
+  expect(response.headers['content-type']).toBe('image/png');
   expect((await call('POST', `drafts/${id}/approve`, {})).body.data.state).toBe('live');
 });
 

@@ -179,18 +179,18 @@ test('alerts once per period at 80% of a budget, and not in addition to the aler
       on conflict (campaign_id, publisher_id, period) do update set spent_micros = excluded.spent_micros`,
       [periodName('day', timeZone, nowMs), micros],
     );
-  const told = async () => (await t.pool.query("select from alerts where kind = 'budget.80'")).rowCount;
+  const countAlerts = async () => (await t.pool.query("select from alerts where kind = 'budget.80'")).rowCount;
   const check = () => checkBudgets({ ...t.deps, now: () => nowMs });
   await use(7_999_999);
   await check();
-  expect(await told()).toBe(0);
+  expect(await countAlerts()).toBe(0);
   await use(10_000_000);
   await check();
-  expect(await told()).toBe(0);
+  expect(await countAlerts()).toBe(0);
   await use(8_000_000);
   await check();
   await check();
-  expect(await told()).toBe(1);
+  expect(await countAlerts()).toBe(1);
 });
 
 test('does not count reserved budget as spent', async () => {
@@ -337,7 +337,7 @@ test('warns 30, 7 and 1 days before a key expires, except for times before it wa
   await add('Short till', endMs - 3 * dayMs);
   await add('Gone', endMs - 90 * dayMs);
   await t.pool.query("update api_keys set revoked_at = now() where name = 'Gone'");
-  const told = async () =>
+  const listAlerts = async () =>
     (
       await t.pool.query(
         `select data->>'name' as name, data->'days' as days from alerts
@@ -350,15 +350,15 @@ test('warns 30, 7 and 1 days before a key expires, except for times before it wa
     await checkKeys({ pool: t.pool, now: () => endMs - days * dayMs });
   };
   await check(31);
-  expect(await told()).toEqual([]);
+  expect(await listAlerts()).toEqual([]);
   await check(29.5);
-  expect(await told()).toEqual(['Old till 30']);
+  expect(await listAlerts()).toEqual(['Old till 30']);
   await check(6);
   await check(2);
-  expect(await told()).toEqual(['Old till 30', 'Old till 7']);
+  expect(await listAlerts()).toEqual(['Old till 30', 'Old till 7']);
   await check(0.5);
   await check(-1);
-  expect(await told()).toEqual(['Old till 30', 'Old till 7', 'Old till 1', 'Short till 1']);
+  expect(await listAlerts()).toEqual(['Old till 30', 'Old till 7', 'Old till 1', 'Short till 1']);
   const analyst = await signInAs(t, 'analyst', manager.id);
   const inbox = textOf((await analyst.get(`/dashboard/p/${manager.id}/alerts`)).body);
   expect(inbox).toContain('API key expires within 30 days: Old till');

@@ -26,25 +26,25 @@ const give = async (offerId: number, count: number): Promise<void> => {
  * Checks the coupon stock twice. Returns the alerts of an offer with the number of codes left, and `over` if the alert
  * has ended.
  */
-const told = async (offerId: number, nowMs = Date.now()): Promise<string[]> => {
+const alertsOf = async (offerId: number, nowMs = Date.now()): Promise<string[]> => {
   for (const _ of [1, 2]) await checkCoupons({ ...t.deps, now: () => nowMs });
   const { rows } = await t.pool.query<{ kind: string; left: number; over: boolean }>(
     `select kind, data -> 'left' as left, ended_at is not null as over from alerts
     where kind like 'coupons.%' and subject = $1 order by id`,
     [String(offerId)],
   );
-  return rows.map(({ kind, left, over }) => `${kind} ${left}${over ? ' over' : ''}`);
+  return rows.map(({ kind, left: codesLeft, over }) => `${kind} ${codesLeft}${over ? ' over' : ''}`);
 };
 
 test('alerts once for low coupon stock and once for an offer without codes', async () => {
   await add(1, 10);
-  expect(await told(1)).toEqual([]);
+  expect(await alertsOf(1)).toEqual([]);
   await give(1, 9);
-  expect(await told(1)).toEqual(['coupons.low 1']);
+  expect(await alertsOf(1)).toEqual(['coupons.low 1']);
   await give(1, 1);
-  expect(await told(1)).toEqual(['coupons.low 1 over', 'coupons.empty 0']);
+  expect(await alertsOf(1)).toEqual(['coupons.low 1 over', 'coupons.empty 0']);
   await add(1, 1);
-  expect(await told(1)).toEqual(['coupons.low 1 over', 'coupons.empty 0 over', 'coupons.low 1']);
+  expect(await alertsOf(1)).toEqual(['coupons.low 1 over', 'coupons.empty 0 over', 'coupons.low 1']);
   const manager = await signInAs(t, 'manager');
   const inbox = (await manager.get(`/dashboard/p/${t.publisher.id}/alerts`)).body;
   expect(inbox).toContain('Coupon codes running low:');
@@ -54,23 +54,23 @@ test('alerts once for low coupon stock and once for an offer without codes', asy
 test('does not repeat the alert if a refill leaves stock low, but alerts again if stock runs low later', async () => {
   await add(2, 100);
   await give(2, 99);
-  expect(await told(2)).toEqual(['coupons.low 1']);
+  expect(await alertsOf(2)).toEqual(['coupons.low 1']);
   await add(2, 1);
-  expect(await told(2)).toEqual(['coupons.low 1']);
+  expect(await alertsOf(2)).toEqual(['coupons.low 1']);
   await add(2, 100);
-  expect(await told(2)).toEqual(['coupons.low 1 over']);
+  expect(await alertsOf(2)).toEqual(['coupons.low 1 over']);
   await give(2, 100);
-  expect(await told(2)).toEqual(['coupons.low 1 over', 'coupons.low 2']);
+  expect(await alertsOf(2)).toEqual(['coupons.low 1 over', 'coupons.low 2']);
 });
 
 test('alerts on low stock even if the number of codes has not changed', async () => {
   await add(3, 10);
   await give(3, 9);
-  expect(await told(3)).toEqual(['coupons.low 1']);
+  expect(await alertsOf(3)).toEqual(['coupons.low 1']);
   await couponCalls(t).removeCodes(3);
-  expect(await told(3)).toEqual(['coupons.low 1 over', 'coupons.empty 0']);
+  expect(await alertsOf(3)).toEqual(['coupons.low 1 over', 'coupons.empty 0']);
   await add(3, 1);
-  expect(await told(3)).toEqual(['coupons.low 1 over', 'coupons.empty 0 over', 'coupons.low 1']);
+  expect(await alertsOf(3)).toEqual(['coupons.low 1 over', 'coupons.empty 0 over', 'coupons.low 1']);
 });
 
 test("alerts once on stock that is low at today's rate, even if a new day's rate is unknown", async () => {
@@ -79,7 +79,7 @@ test("alerts once on stock that is low at today's rate, even if a new day's rate
   await t.pool.query('update coupon_pools set low_hours = 24 where offer_id = 4');
   await give(4, 60);
   await t.pool.query('update coupon_stock set given_before = 0, day = $1::date where offer_id = 4', [new Date(noonMs)]);
-  expect(await told(4, noonMs)).toEqual(['coupons.low 40']);
-  expect(await told(4, noonMs + dayMs / 2)).toEqual(['coupons.low 40']);
-  expect(await told(4, noonMs)).toEqual(['coupons.low 40']);
+  expect(await alertsOf(4, noonMs)).toEqual(['coupons.low 40']);
+  expect(await alertsOf(4, noonMs + dayMs / 2)).toEqual(['coupons.low 40']);
+  expect(await alertsOf(4, noonMs)).toEqual(['coupons.low 40']);
 });

@@ -14,14 +14,16 @@ const description = JSON.parse(text) as {
 const nameOf = (reference: string): string => reference.split('/').at(-1) ?? '';
 
 /** Returns the paths of all defaults within a schema, following its references. */
-function defaultsIn(value: unknown, path: string, seen: readonly string[] = []): string[] {
+function defaultsIn(value: unknown, path: string, visitedReferences: readonly string[] = []): string[] {
   if (typeof value !== 'object' || value === null) return [];
   const { $ref, ...members } = value as { $ref?: string } & Node;
-  if ($ref !== undefined && seen.includes($ref)) return [];
+  if ($ref !== undefined && visitedReferences.includes($ref)) return [];
   const target = $ref === undefined ? null : description.components.schemas[nameOf($ref)];
   const own = 'default' in members && typeof members.default !== 'object' ? [path] : [];
-  const inner = Object.entries(members).flatMap(([name, one]) => defaultsIn(one, `${path}/${name}`, seen));
-  return [...own, ...inner, ...defaultsIn(target, `${path}>${nameOf($ref ?? '')}`, [...seen, $ref ?? ''])];
+  const inner = Object.entries(members).flatMap(([name, member]) =>
+    defaultsIn(member, `${path}/${name}`, visitedReferences),
+  );
+  return [...own, ...inner, ...defaultsIn(target, `${path}>${nameOf($ref ?? '')}`, [...visitedReferences, $ref ?? ''])];
 }
 
 const operations = Object.entries(description.paths).flatMap(([path, methods]) =>
@@ -36,7 +38,11 @@ test('PATCH bodies have no defaults, so that generated clients do not overwrite 
 
 const queryParameters = operations.flatMap(({ name: at, operation }) =>
   (Array.isArray(operation) ? (operation as Parameter[]) : (operation.parameters ?? []))
-    .map((one) => (one.$ref === undefined ? one : (description.components.parameters[nameOf(one.$ref)] as Parameter)))
+    .map((parameter) =>
+      parameter.$ref === undefined
+        ? parameter
+        : (description.components.parameters[nameOf(parameter.$ref)] as Parameter),
+    )
     .filter((parameter) => parameter.in === 'query')
     .map((parameter) => ({ ...parameter, at })),
 );

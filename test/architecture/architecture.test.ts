@@ -5,26 +5,26 @@ const importsOf = (path: string): SourceFile['imports'] => sources.get(path)?.im
 
 /** Returns all files that are loaded at run time with a folder, each with the file that imports it. */
 function loadedBy(folder: string): { target: string; from: string }[] {
-  const found: { target: string; from: string }[] = [];
+  const loadedFiles: { target: string; from: string }[] = [];
   const waiting = filesIn(folder);
-  const seen = new Set(waiting);
+  const visitedPaths = new Set(waiting);
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     for (const { target, typeOnly } of importsOf(path)) {
       if (typeOnly) continue;
-      found.push({ target, from: path });
-      if (sources.has(target) && !seen.has(target)) {
-        seen.add(target);
+      loadedFiles.push({ target, from: path });
+      if (sources.has(target) && !visitedPaths.has(target)) {
+        visitedPaths.add(target);
         waiting.push(target);
       }
     }
   }
-  return found;
+  return loadedFiles;
 }
 
 function filesIn(folder: string): string[] {
-  const found = [...sources.keys()].filter((path) => path.startsWith(folder));
-  expect(found, `files in ${folder}`).not.toEqual([]);
-  return found;
+  const paths = [...sources.keys()].filter((path) => path.startsWith(folder));
+  expect(paths, `files in ${folder}`).not.toEqual([]);
+  return paths;
 }
 
 /** Returns "path:line: text" for each line that breaks the rule. */
@@ -59,8 +59,8 @@ describe('the pure decision', () => {
 test('the dispatcher does not import a web framework, not even indirectly', () => {
   const framework = /^(fastify|@fastify\/.*)$/;
   expect(loadedBy('src/webhooks/dispatcher/').filter(({ target }) => framework.test(target))).toEqual([]);
-  const named = filesIn('src/webhooks/dispatcher/').flatMap((path) => importsOf(path).map(({ target }) => target));
-  expect(named.filter((target) => framework.test(target))).toEqual([]);
+  const targets = filesIn('src/webhooks/dispatcher/').flatMap((path) => importsOf(path).map(({ target }) => target));
+  expect(targets.filter((target) => framework.test(target))).toEqual([]);
 });
 
 test('only the entry points use the process object', () => {

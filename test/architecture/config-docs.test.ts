@@ -50,15 +50,17 @@ test('every variable has a default and a one-line description', () => {
 
 describe('.env.example', () => {
   test('lists every variable with default and description in order, followed by those of Docker Compose', () => {
-    const found = parseEnvExample();
-    expect(found.slice(0, variables.length).map(({ comment: _, ...variable }) => variable)).toEqual(variables);
-    expect(found.slice(variables.length).map(({ name }) => name)).toEqual(composeOnly);
+    const parsedVariables = parseEnvExample();
+    expect(parsedVariables.slice(0, variables.length).map(({ comment: _, ...variable }) => variable)).toEqual(
+      variables,
+    );
+    expect(parsedVariables.slice(variables.length).map(({ name }) => name)).toEqual(composeOnly);
   });
 
   test('contains no secrets, only the commands that generate them', () => {
-    const found = parseEnvExample().filter(({ name }) => [...secrets, 'POSTGRES_PASSWORD'].includes(name));
-    expect(found).toHaveLength(4);
-    for (const variable of found) {
+    const secretVariables = parseEnvExample().filter(({ name }) => [...secrets, 'POSTGRES_PASSWORD'].includes(name));
+    expect(secretVariables).toHaveLength(4);
+    for (const variable of secretVariables) {
       expect(variable.default, variable.name).toBe('');
       expect(variable.comment, variable.name).toMatch(/openssl rand -(hex|base64) \d+/);
     }
@@ -73,8 +75,8 @@ describe('docker-compose.yml', () => {
   const compose = read('docker-compose.yml');
 
   test('passes every variable to the processes, except the directory of the embedded database', () => {
-    const named = new Set([...compose.matchAll(/^ +([A-Z0-9_]+):/gm)].map(([, name]) => name));
-    expect(variables.filter(({ name }) => !named.has(name)).map(({ name }) => name)).toEqual(['DATA_DIR']);
+    const composeNames = new Set([...compose.matchAll(/^ +([A-Z0-9_]+):/gm)].map(([, name]) => name));
+    expect(variables.filter(({ name }) => !composeNames.has(name)).map(({ name }) => name)).toEqual(['DATA_DIR']);
   });
 
   test('uses only variables in .env.example, and requires the secrets and PUBLIC_URL', () => {

@@ -66,10 +66,10 @@ test('every document and heading that the code refers to exists', () => {
 test('no comment refers to a document outside the repository', () => {
   const elsewhere =
     /\b(decisions?|specification),? (section )?\d|\b(decisions|offer-service|design|conventions)\.md\b/i;
-  const found = code
+  const matches = code
     .filter((path) => path !== 'test/architecture/docs.test.ts')
     .filter((path) => elsewhere.test(readText(path)));
-  expect(found).toEqual([]);
+  expect(matches).toEqual([]);
 });
 
 /** Returns a text on one line, without comment markers. */

@@ -31,7 +31,7 @@ const files = folders
 
 test('code, pages and documents use the glossary terms', () => {
   expect(files.length).toBeGreaterThan(400);
-  const found = files.flatMap((path) =>
+  const matches = files.flatMap((path) =>
     readText(path)
       .split('\n')
       .flatMap((line, at) =>
@@ -41,5 +41,5 @@ test('code, pages and documents use the glossary terms', () => {
         }),
       ),
   );
-  expect(found).toEqual([]);
+  expect(matches).toEqual([]);
 });

@@ -104,8 +104,8 @@ test('the code stays within its complexity limits', () => {
     { what: 'lines with Pick<', now: picks.length, limit: 48, found: picks },
     { what: 'files named ports.ts', now: portFiles.length, limit: 0, found: portFiles },
     ...Object.entries(mostTopFiles).map(([module, limit]) => {
-      const found = topFiles(module);
-      return { what: `public files of ${module}`, now: found.length, limit, found };
+      const matches = topFiles(module);
+      return { what: `public files of ${module}`, now: matches.length, limit, found: matches };
     }),
     { what: 'spreads that only keep lines apart', now: spreads.length, limit: 0, found: spreads },
     { what: 'pairs of modules that import', now: arrowList.length, limit: 246, found: arrowList },
@@ -114,7 +114,7 @@ test('the code stays within its complexity limits', () => {
   ];
   show(measures);
   if (process.env.MEASURE_LISTS !== undefined)
-    for (const { what, found } of measures) console.log(`${what}:\n${found.join('\n')}`);
-  for (const { what, now, limit, found } of measures)
-    expect.soft(now, `${what}:\n${found.join('\n')}`).toBeLessThanOrEqual(limit);
+    for (const { what, found: matches } of measures) console.log(`${what}:\n${matches.join('\n')}`);
+  for (const { what, now, limit, found: matches } of measures)
+    expect.soft(now, `${what}:\n${matches.join('\n')}`).toBeLessThanOrEqual(limit);
 });

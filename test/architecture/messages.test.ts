@@ -50,7 +50,10 @@ test('the message files contain only texts', () => {
   const files = [...sources.values()].filter(({ path }) => isMessageFile(path));
   expect(files.length).toBe(Object.keys(languages).length);
   const others = files.flatMap(({ path, functions, imports }) =>
-    [...functions, ...imports.filter((one) => !one.typeOnly)].map((one) => ({ path, one })),
+    [...functions, ...imports.filter((importEntry) => !importEntry.typeOnly)].map((declaration) => ({
+      path,
+      one: declaration,
+    })),
   );
   expect(others).toEqual([]);
 });
@@ -113,8 +116,11 @@ test('every message gets exactly the arguments that it declares', () => {
     .filter(({ text }) => text.includes('i18n/messages.ts'))
     .flatMap(({ path, text }) => callsIn(path, text).map((call) => ({ path, ...call })));
   expect(calls.length).toBeGreaterThan(80);
-  const wrong = calls.filter(({ key, given }) => String(given) !== String(english.get(key)));
+  const wrong = calls.filter(({ key, given: argumentNames }) => String(argumentNames) !== String(english.get(key)));
   expect(
-    wrong.map(({ path, key, given }) => `${path}: ${key} is given ${given} and takes ${english.get(key)}`),
+    wrong.map(
+      ({ path, key, given: argumentNames }) =>
+        `${path}: ${key} is given ${argumentNames} and takes ${english.get(key)}`,
+    ),
   ).toEqual([]);
 });

@@ -18,16 +18,16 @@ function circle(graph: ReadonlyMap<string, readonly string[]>): string | null {
     if (done.has(name)) return null;
     path.push(name);
     for (const next of graph.get(name) ?? []) {
-      const found = walk(next);
-      if (found !== null) return found;
+      const cycle = walk(next);
+      if (cycle !== null) return cycle;
     }
     path.pop();
     done.add(name);
     return null;
   };
   for (const name of graph.keys()) {
-    const found = walk(name);
-    if (found !== null) return found;
+    const cycle = walk(name);
+    if (cycle !== null) return cycle;
   }
   return null;
 }
@@ -53,10 +53,12 @@ test('a module imports only modules that are created before it, types included',
 
 test('a module receives exactly the modules that its files import, types included', () => {
   expect(argumentsOf.size).toBeGreaterThan(20);
-  const sentences = [...argumentsOf].flatMap(([module, taken]) => {
+  const sentences = [...argumentsOf].flatMap(([module, argumentModules]) => {
     const imported = new Set(edges.filter(({ from }) => moduleOf(from) === module).map(({ to }) => moduleOf(to)));
-    const missing = [...imported].filter((name) => argumentsOf.has(name) && name !== module && !taken.includes(name));
-    const needless = taken.filter((name) => !imported.has(name));
+    const missing = [...imported].filter(
+      (name) => argumentsOf.has(name) && name !== module && !argumentModules.includes(name),
+    );
+    const needless = argumentModules.filter((name) => !imported.has(name));
     return [
       ...missing.map((name) => `${module} imports from ${name}, but src/modules.ts does not hand it in.`),
       ...needless.map((name) => `src/modules.ts hands ${name} to ${module}, which imports nothing of it.`),

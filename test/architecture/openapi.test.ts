@@ -34,6 +34,6 @@ test("docs/openapi.json has no warnings by Spectral's OpenAPI rules", async () =
 /** Returns JSON with one line per operation and schema, which is short and gives readable diffs. */
 function linesOf(value: unknown, depth = 3): string {
   if (depth === 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return JSON.stringify(value);
-  const fields = Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}:${linesOf(one, depth - 1)}`);
+  const fields = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}:${linesOf(member, depth - 1)}`);
   return fields.length === 0 ? '{}' : `{${fields.join(',\n')}}`;
 }

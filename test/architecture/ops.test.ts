@@ -22,21 +22,21 @@ const rules = readText('ops/prometheus/rules.yml');
 
 test('alerts and dashboards query existing metrics', () => {
   const files = ['ops/prometheus/rules.yml', 'ops/prometheus/rules.test.yml', ...dashboards];
-  const asked = files.flatMap((path) =>
+  const metricUses = files.flatMap((path) =>
     [...readText(path).matchAll(/\bperkwire_\w+/g)].map(([name]) => `${path}: ${name}`),
   );
-  expect(asked.length).toBeGreaterThan(80);
-  expect(asked.filter((one) => !series.has(one.split(' ')[1] as string))).toEqual([]);
+  expect(metricUses.length).toBeGreaterThan(80);
+  expect(metricUses.filter((use) => !series.has(use.split(' ')[1] as string))).toEqual([]);
 });
 
 test('every metric is on a dashboard', () => {
-  const shown = dashboards
+  const expressions = dashboards
     .flatMap((path) => (JSON.parse(readText(path)) as { panels: Panel[] }).panels)
     .flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
     .join('\n');
   const names = new Set([...series].map((name) => name.replace(/_(bucket|sum|count)$/, '')));
   const elsewhere = ['perkwire_offers_served_total', 'perkwire_catalog_offers', 'perkwire_database_clock_skew_seconds'];
-  expect([...names].filter((name) => !shown.includes(name)).sort()).toEqual(elsewhere.sort());
+  expect([...names].filter((name) => !expressions.includes(name)).sort()).toEqual(elsewhere.sort());
 });
 
 test('monitoring.md explains exactly the existing alerts, with their meaning and remedy', () => {
@@ -60,10 +60,12 @@ test('the Helm chart uses only values in its schema and values.yaml, and existin
     .map(readText)
     .join('\n');
   const paths = pathsOf(JSON.parse(chart('values.schema.json')) as Schema).filter((path) => path !== 'global');
-  const known = new Set(paths.flatMap((path) => path.split('.').map((_, at, all) => all.slice(0, at + 1).join('.'))));
+  const validPaths = new Set(
+    paths.flatMap((path) => path.split('.').map((_, at, all) => all.slice(0, at + 1).join('.'))),
+  );
   const used = [...templates.matchAll(/\.Values\.([\w.]+)/g)].map(([, path = '']) => path);
   expect(used.length).toBeGreaterThan(10);
-  expect(used.filter((path) => !known.has(path))).toEqual([]);
+  expect(used.filter((path) => !validPaths.has(path))).toEqual([]);
   const leaf = (path: string): string => path.split('.').at(-1) as string;
   expect(paths.filter((path) => !new RegExp(`^ *${leaf(path)}:`, 'm').test(chart('values.yaml')))).toEqual([]);
   expect(paths.filter((path) => !templates.includes(leaf(path)))).toEqual([]);

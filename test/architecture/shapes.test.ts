@@ -12,13 +12,13 @@ const spreadFirst = /\{\s*\.\.\.(?!input\b)[^{}]*,\s*\w+/g;
 test('no object of a fetch has a property after a spread (docs/adr/0022-spread-first.md)', () => {
   const files = [...sources.values()].filter(({ path }) => hot.test(path));
   expect(files.length).toBeGreaterThan(8);
-  const found = files.flatMap(({ path, text }) =>
+  const matches = files.flatMap(({ path, text }) =>
     [...text.matchAll(spreadFirst)].map(({ index }) => {
       const line = text.slice(0, index).split('\n').length;
       return `${path}:${line}: write the added properties before the spread, or name all of them.`;
     }),
   );
-  expect(found).toEqual([]);
+  expect(matches).toEqual([]);
 });
 
 test('no object spreads an object literal', () => {

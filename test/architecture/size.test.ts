@@ -16,7 +16,9 @@ test(`no code file has more than ${maxFileLines} lines`, () => {
 });
 
 test(`no function has more than ${maxFunctionLines} lines`, () => {
-  const functions = [...sources.values()].flatMap(({ path, functions }) => functions.map((one) => ({ path, ...one })));
+  const functions = [...sources.values()].flatMap(({ path, functions }) =>
+    functions.map((declaration) => ({ path, ...declaration })),
+  );
   expect(functions.length).toBeGreaterThan(2000);
   const long = functions.filter(({ lines }) => lines > maxFunctionLines);
   expect(

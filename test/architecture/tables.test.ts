@@ -17,12 +17,12 @@ const reading = /\b(?:from|join|using)\s+(?:only\s+)?(\w+)/gi;
 /** Tables mentioned in the SQL of the source files, found in their string literals. */
 const uses: Use[] = [...sources.values()].flatMap(({ path, strings }) =>
   strings.flatMap(({ text, line }) => {
-    const found = (pattern: RegExp, writes: boolean): Use[] =>
+    const findUses = (pattern: RegExp, writes: boolean): Use[] =>
       [...text.matchAll(pattern)]
         .map(([, table = '']) => table.toLowerCase())
         .filter((table) => created.has(table))
         .map((table) => ({ module: moduleOf(path), path, line, table, writes }));
-    return [...found(writing, true), ...found(reading, false)];
+    return [...findUses(writing, true), ...findUses(reading, false)];
   }),
 );
 

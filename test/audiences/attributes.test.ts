@@ -29,7 +29,7 @@ async function fetched(body: object = {}) {
   expect(answer.statusCode).toBe(200);
   return answer.json().data as { session_id: string; offers: { id: number; title: string }[] };
 }
-const shown = async (body: object = {}) => (await fetched(body)).offers.map(({ id }) => id);
+const fetchOfferIds = async (body: object = {}) => (await fetched(body)).offers.map(({ id }) => id);
 
 const decision = (session: string) => me.call('GET', `/sessions/${session}/decision`);
 
@@ -48,7 +48,7 @@ test.each([...caps, totals, { ...caps[1], ...totals }])(
   'attributes apply from the next fetch until they expire or are removed, and are re-decided (rules %o)',
   async (more) => {
     expect((await rules({ ...gold, ...more })).status).toBe(200);
-    expect(await shown()).toEqual([]);
+    expect(await fetchOfferIds()).toEqual([]);
     const put = await me.call('PUT', '/users/u1', { attributes: { plan: 'gold', age: 41, vip: true } });
     expect([put.status, put.body.data]).toEqual([
       200,
@@ -56,21 +56,21 @@ test.each([...caps, totals, { ...caps[1], ...totals }])(
     ]);
     const first = await fetched();
     expect(first.offers.map(({ id }) => id)).toEqual([ids.offer]);
-    expect(await shown({ pub_user_id: 'u2' })).toEqual([]);
-    expect(await shown({ ad_fp: 'some device' })).toEqual([ids.offer]);
-    expect(await shown({ plan: 'free' })).toEqual([]);
-    expect(await shown({ consent: 0 })).toEqual([]);
+    expect(await fetchOfferIds({ pub_user_id: 'u2' })).toEqual([]);
+    expect(await fetchOfferIds({ ad_fp: 'some device' })).toEqual([ids.offer]);
+    expect(await fetchOfferIds({ plan: 'free' })).toEqual([]);
+    expect(await fetchOfferIds({ consent: 0 })).toEqual([]);
     const until = new Date(clock.ms + 60_000).toISOString();
     const ending = await me.call('PUT', '/users/u1', { attributes: { plan: 'gold' }, expires_at: until });
     expect(ending.body.data.expires_at).toEqual({ plan: until });
-    expect(await shown()).toEqual([ids.offer]);
+    expect(await fetchOfferIds()).toEqual([ids.offer]);
     clock.ms += 60_001;
-    expect(await shown()).toEqual([]);
+    expect(await fetchOfferIds()).toEqual([]);
     expect((await me.call('GET', '/users/u1')).body.data.attributes).toEqual({ age: 41, vip: true });
     await me.call('POST', '/users', { users: [{ pub_user_id: 'u1', attributes: { plan: 'gold' } }] });
-    expect(await shown()).toEqual([ids.offer]);
+    expect(await fetchOfferIds()).toEqual([ids.offer]);
     await me.call('PUT', '/users/u1', { attributes: { plan: null } });
-    expect(await shown()).toEqual([]);
+    expect(await fetchOfferIds()).toEqual([]);
     expect(await identical(first.session_id)).toBe(true);
   },
 );
@@ -169,9 +169,9 @@ test('64 concurrent changes lose nothing, an export includes them, and an erasur
 test("the privacy page shows a user's attributes", async () => {
   await me.call('PUT', '/users/u1', { attributes: { plan: 'gold-plan' } });
   const admin = await signInAs(t, 'admin', me.publisherId);
-  const found = await admin.post(`/dashboard/p/${me.publisherId}/settings/privacy`, {
+  const response = await admin.post(`/dashboard/p/${me.publisherId}/settings/privacy`, {
     identifier: 'u1',
     named_by: 'pub_user_id',
   });
-  expect([found.statusCode, found.body]).toEqual([200, expect.stringContaining('gold-plan')]);
+  expect([response.statusCode, response.body]).toEqual([200, expect.stringContaining('gold-plan')]);
 });

@@ -45,9 +45,9 @@ test('prints the block rules that are set, and validates them first on request',
   const checked = await runCommand(['controls', 'set', publisher, file, '--dry-run'], env);
   expect([checked.code, checked.out]).toEqual([0, 'Controls checked. Nothing was saved.\n']);
   expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(0);
-  const shown = await runCommand(['controls', 'show', publisher], env);
-  expect(JSON.parse(shown.out)).toMatchObject({ blocked: { brands: ['Farm'] }, floors: {} });
-  await writeFile(file, shown.out);
+  const controls = await runCommand(['controls', 'show', publisher], env);
+  expect(JSON.parse(controls.out)).toMatchObject({ blocked: { brands: ['Farm'] }, floors: {} });
+  await writeFile(file, controls.out);
   expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(0);
   const cost = await runCommand(['controls', 'cost', publisher], env);
   expect([cost.code, cost.out]).toEqual([0, '0.0 % changed  brand Farm\n']);

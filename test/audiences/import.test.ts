@@ -24,8 +24,8 @@ const send = (payload: string | Buffer, { path = 'import', headers = {} } = {}) 
     headers: { authorization: `Bearer ${me.key}`, 'content-type': 'text/csv', ...headers },
     payload,
   });
-const imported = async (...given: Parameters<typeof send>): Promise<Imported> => {
-  const answer = await send(...given);
+const imported = async (...parameters: Parameters<typeof send>): Promise<Imported> => {
+  const answer = await send(...parameters);
   expect([answer.statusCode, answer.body]).toEqual([200, expect.anything()]);
   return answer.json().data;
 };

@@ -33,7 +33,7 @@ async function fetched(body: object = {}) {
   expect([answer.statusCode, answer.body]).toEqual([200, expect.not.stringContaining('customers')]);
   return answer.json().data as { session_id: string; offers: { id: number }[] };
 }
-const shown = async (body: object = {}) => (await fetched(body)).offers.length;
+const countOffers = async (body: object = {}) => (await fetched(body)).offers.length;
 const add = (key: string, body: object) => me.call('PUT', `/audiences/${key}/members`, body);
 const remove = (key: string, body: object) => me.call('DELETE', `/audiences/${key}/members`, body);
 const sizeOf = async (key: string) => (await me.call('GET', `/audiences/${key}`)).body.data.size;
@@ -46,13 +46,15 @@ test.each([{}, caps, totals, { ...caps, ...totals }])(
   'campaigns include or exclude members from the next fetch on, and are re-decided (rules %o)',
   async (more) => {
     expect((await rules({ include: ['vips', 'newsletter'], exclude: ['customers'] }, more)).status).toBe(200);
-    expect(await shown()).toBe(0);
+    expect(await countOffers()).toBe(0);
     expect((await add('vips', { ids: ['u1', 'u2', 'u2', 7] })).body.data).toEqual({ key: 'vips', added: 3, size: 3 });
     const first = await fetched();
     expect(first.offers).toHaveLength(1);
-    expect([await shown({ pub_user_id: 'u3' }), await shown({ pub_user_id: 7 }), await shown({ ad_fp: 'x' })]).toEqual([
-      0, 1, 1,
-    ]);
+    expect([
+      await countOffers({ pub_user_id: 'u3' }),
+      await countOffers({ pub_user_id: 7 }),
+      await countOffers({ ad_fp: 'x' }),
+    ]).toEqual([0, 1, 1]);
     await add('customers', { ids: ['u1'] });
     const second = await fetched();
     expect(second.offers).toHaveLength(0);
@@ -61,8 +63,8 @@ test.each([{}, caps, totals, { ...caps, ...totals }])(
       removed: 1,
       size: 0,
     });
-    expect(await shown()).toBe(1);
-    expect(await shown({ consent: 0 })).toBe(0);
+    expect(await countOffers()).toBe(1);
+    expect(await countOffers({ consent: 0 })).toBe(0);
     for (const { session_id } of [first, second])
       expect((await me.call('GET', `/sessions/${session_id}/decision`)).body.data.identical).toBe(true);
   },
@@ -72,9 +74,9 @@ test('memberships end at their expiry, and audience sizes follow', async () => {
   await rules({ exclude: ['customers'] });
   await add('customers', { ids: ['u1'], expires_at: new Date(clock.ms + 60_000).toISOString() });
   await add('customers', { ids: ['u2'] });
-  expect(await shown()).toBe(0);
+  expect(await countOffers()).toBe(0);
   clock.ms += 60_001;
-  expect(await shown()).toBe(1);
+  expect(await countOffers()).toBe(1);
   await deleteAsConnectionEnds();
   expect(await deleteEndedMembers(t.pool, clock.ms)).toBe(false);
   expect(await sizeOf('customers')).toBe(1);
@@ -93,10 +95,12 @@ test('e-mail hashes match email_sha256, are stored as keyed hashes, and are eras
   await rules({ include: ['newsletter'] });
   const hash = hashOf('me@mail.example');
   await add('newsletter', { sha256_emails: [hash.toUpperCase()] });
-  expect([await shown({ email_sha256: hash }), await shown({ email_sha256: hashOf('x') }), await shown()]).toEqual([
-    1, 0, 0,
-  ]);
-  expect(await shown({ email_sha256: hash, consent: 0 })).toBe(0);
+  expect([
+    await countOffers({ email_sha256: hash }),
+    await countOffers({ email_sha256: hashOf('x') }),
+    await countOffers(),
+  ]).toEqual([1, 0, 0]);
+  expect(await countOffers({ email_sha256: hash, consent: 0 })).toBe(0);
   expect(await tablesWith(t, hash)).toEqual([]);
   const exported = await me.call('POST', '/privacy/export', { pub_user_id: 'u1' });
   expect(exported.body.data.audiences).toMatchObject([{ audience: 'newsletter' }]);
@@ -104,7 +108,7 @@ test('e-mail hashes match email_sha256, are stored as keyed hashes, and are eras
   while (await eraseNext(t));
   clock.ms += secondSweepMs;
   while (await eraseNext(t));
-  expect([await shown({ email_sha256: hash }), await sizeOf('newsletter')]).toEqual([0, 0]);
+  expect([await countOffers({ email_sha256: hash }), await sizeOf('newsletter')]).toEqual([0, 0]);
   const ignored = await t.app.inject({
     method: 'POST',
     url: `/native/v4/offers.json?api_key=${me.key}`,
@@ -175,8 +179,11 @@ test('invalid members are reported by name, and the whole call is rejected', asy
 
 test('an audience that a campaign uses cannot be removed, and any other is removed with its members', async () => {
   await rules({ exclude: ['vips'] });
-  const kept = await me.call('DELETE', '/audiences/vips');
-  expect([kept.status, (kept.body as unknown as { error: { code: string } }).error.code]).toEqual([409, 'in_use']);
+  const refusal = await me.call('DELETE', '/audiences/vips');
+  expect([refusal.status, (refusal.body as unknown as { error: { code: string } }).error.code]).toEqual([
+    409,
+    'in_use',
+  ]);
   await add('customers', { ids: ['u1'] });
   const { rows } = await t.pool.query<{ id: number }>(
     "select id from audiences where publisher_id = $1 and key = 'customers'",
@@ -185,8 +192,8 @@ test('an audience that a campaign uses cannot be removed, and any other is remov
   expect((await me.call('DELETE', '/audiences/customers')).status).toBe(204);
   while (await deleteOrphanedMembers(t.pool));
   await deleteOrphanedMembers(t.pool);
-  const left = await t.pool.query('select from audience_members where audience_id = $1', [rows[0]?.id]);
-  expect(left.rows).toEqual([]);
+  const remaining = await t.pool.query('select from audience_members where audience_id = $1', [rows[0]?.id]);
+  expect(remaining.rows).toEqual([]);
   expect((await me.call('POST', '/audiences', { key: 'customers', name: 'Again' })).body.data.size).toBe(0);
 });
 
@@ -206,7 +213,7 @@ test("a publisher's audiences are unknown to other publishers and in their campa
     payload: { placement: 'checkout', pub_user_id: 'u1' },
   });
   expect(answer.json().data.offers).toEqual([]);
-  expect(await shown()).toBe(0);
+  expect(await countOffers()).toBe(0);
 });
 
 test('the form keeps the entered ids if none is valid', async () => {

@@ -64,15 +64,15 @@ test('a user who saw an offer often enough is in the audience at the next fetch,
       await hit(offers[0]?.pixel ?? '');
     }
   await followAll();
-  const shown = async () => [
+  const countOffers = async () => [
     (await fetched()).offers.length,
     (await fetched({ pub_user_id: 'u2' })).offers.length,
     (await fetched({ pub_user_id: undefined, ad_fp: 'device' })).offers.length,
   ];
-  expect(await shown()).toEqual([0, 1, 0]);
+  expect(await countOffers()).toEqual([0, 1, 0]);
   expect((await me.call('GET', '/audiences/seen')).body.data).toMatchObject({ size: 2, rule });
   clock.ms += 3 * dayMs;
-  expect(await shown()).toEqual([1, 1, 1]);
+  expect(await countOffers()).toEqual([1, 1, 1]);
 });
 
 test('manual members, lists turned into rules, and unknown events are rejected for rule audiences', async () => {
@@ -101,20 +101,22 @@ test('manual members, lists turned into rules, and unknown events are rejected f
 
 test('an audience that includes itself, even indirectly, is rejected with an explanation', async () => {
   const ruleOf = (audience?: string) => ({ event: 'click', within_days: 7, ...(audience && { audience }) });
-  const made = (key: string, audience?: string) =>
+  const createAudience = (key: string, audience?: string) =>
     me.call('POST', '/audiences', { key, name: key, rule: ruleOf(audience) });
   const detailOf = ({ body }: { body: object }) => (body as { error: { details: object[] } }).error.details;
   const path = '/rule/audience';
-  expect(detailOf(await made('a', 'a'))).toEqual([{ path, message: 'The rule must not use its own audience.' }]);
-  expect(detailOf(await made('a', 'b'))).toEqual([{ path, message: 'There is no audience b.' }]);
+  expect(detailOf(await createAudience('a', 'a'))).toEqual([
+    { path, message: 'The rule must not use its own audience.' },
+  ]);
+  expect(detailOf(await createAudience('a', 'b'))).toEqual([{ path, message: 'There is no audience b.' }]);
   for (const [key, audience] of [['a'], ['b', 'a'], ['c', 'b']] as const)
-    expect((await made(key, audience)).status).toBe(201);
+    expect((await createAudience(key, audience)).status).toBe(201);
   expect(detailOf(await me.call('PATCH', '/audiences/a', { rule: ruleOf('c') }))).toEqual([
     { path, message: 'The rule would use its own audience through c, b.' },
   ]);
-  const kept = await me.call('DELETE', '/audiences/a');
-  expect(kept.status).toBe(409);
-  expect(detailOf(kept)).toEqual([{ path: '/key', message: 'The rule of the audience b uses this audience.' }]);
+  const refusal = await me.call('DELETE', '/audiences/a');
+  expect(refusal.status).toBe(409);
+  expect(detailOf(refusal)).toEqual([{ path: '/key', message: 'The rule of the audience b uses this audience.' }]);
 });
 
 const sizes = async () => {
@@ -189,18 +191,18 @@ test('an audience can be read while its rule is being evaluated, and changed or 
     () => me.call('PATCH', '/audiences/a', { rule: { ...rule, times: 2 } }),
     () => me.call('DELETE', '/audiences/a'),
   ]) {
-    const held = await holdTable(t.pool, 'audience_progress');
+    const tableLock = await holdTable(t.pool, 'audience_progress');
     const followed = follow();
     try {
-      await held.untilWaitedFor();
+      await tableLock.untilWaitedFor();
       expect((await me.call('GET', '/audiences/a/traffic')).status).toBe(200);
       expect((await me.call('PUT', '/audiences/a/members', { ids: ['u1'] })).status).toBe(409);
       const changed = change();
       await untilWaiting(t.pool, 2);
-      await held.release();
+      await tableLock.release();
       expect((await changed).status).toBeLessThan(300);
     } finally {
-      await held.release();
+      await tableLock.release();
       await followed;
     }
   }
@@ -219,8 +221,8 @@ const acts = fc.array(
 );
 
 /** Inserts rows as fetches and beacons would, each in a separate session. */
-async function write(users: readonly string[], given: readonly Act[]): Promise<void> {
-  for (const { user, kind, daysAgo, dev, suspicious } of given) {
+async function write(users: readonly string[], userActs: readonly Act[]): Promise<void> {
+  for (const { user, kind, daysAgo, dev, suspicious } of userActs) {
     const at = new Date(clock.ms - daysAgo * dayMs);
     const id = newUuid7(clock.ms);
     await t.pool.query(
@@ -248,8 +250,8 @@ test('a rule audience matches a query over raw rows, whatever their source and i
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(acts, fc.option(rules)), { minLength: 1, maxLength: 3 }), async (steps) => {
       const users = Array.from({ length: 4 }, () => randomUUID());
-      for (const [given, rule] of steps) {
-        await write(users, given);
+      for (const [userActs, rule] of steps) {
+        await write(users, userActs);
         if (rule !== null) expect((await me.call('PATCH', '/audiences/p', { rule })).status).toBe(200);
         await Promise.all([follow(), follow()]);
         await followAll();
@@ -278,10 +280,10 @@ test('an audience is filled by long-running statements, which are cancelled when
   await me.call('POST', '/audiences', { key: 'new', name: 'New', rule: { event: 'impression', within_days: 7 } });
   await write([randomUUID()], [{ user: 0, kind: 'impression', daysAgo: 0, dev: false, suspicious: false }]);
   let isStopped = false;
-  const held = await holdTable(t.pool, 'audience_facts');
+  const tableLock = await holdTable(t.pool, 'audience_facts');
   try {
     const stopped = follow(() => isStopped).catch((err: Error) => err);
-    await held.untilWaitedFor();
+    await tableLock.untilWaitedFor();
     const { rows } = await t.pool.query(
       `select application_name as name from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock'`,
@@ -290,7 +292,7 @@ test('an audience is filled by long-running statements, which are cancelled when
     isStopped = true;
     expect(await stopped).toBeInstanceOf(Error);
   } finally {
-    await held.release();
+    await tableLock.release();
   }
   await followAll();
   expect((await me.call('GET', '/audiences/new')).body.data.size).toBe(1);
@@ -339,15 +341,15 @@ test('a user who is erased while a rule is evaluated counts only with later even
         (await t.pool.query('select 1 where pg_snapshot_xmin(pg_current_snapshot()) > $1', [rows[0]?.id])).rowCount,
     )
     .toBe(1);
-  const held = await holdTable(t.pool, 'audience_progress');
+  const tableLock = await holdTable(t.pool, 'audience_progress');
   const followed = follow();
   try {
-    await held.untilWaitedFor();
+    await tableLock.untilWaitedFor();
     clock.ms += 1000;
     await me.call('DELETE', '/users/u1');
     while (await eraseNext(t));
   } finally {
-    await held.release();
+    await tableLock.release();
     await followed;
   }
   expect(await sizes()).toEqual({ twice: 1, once: 0 });

@@ -53,11 +53,11 @@ test('a budget books each event that fits in full, and no others', () => {
           })),
           (key) => spentOn[key] ?? 0,
         );
-        const left = { ...before };
+        const expectedSpend = { ...before };
         for (const [index, { micros, budgets }] of bills.entries()) {
-          const isRoomFor = budgets.every((key) => left[key] + micros <= limits[key]);
+          const isRoomFor = budgets.every((key) => expectedSpend[key] + micros <= limits[key]);
           expect(fits[index]).toBe(isRoomFor);
-          if (isRoomFor) for (const key of budgets) left[key] += micros;
+          if (isRoomFor) for (const key of budgets) expectedSpend[key] += micros;
         }
       },
     ),
@@ -74,19 +74,19 @@ describe('billing in a single process', () => {
 
   /** Returns the first offer shown to each of many users, before its campaign has a budget. */
   async function shownTo(users: number): Promise<ShownOffer[]> {
-    const shown: ShownOffer[] = [];
+    const shownOffers: ShownOffer[] = [];
     for (let user = 0; user < users; user += 1) {
       const { offers } = await fetchOffers(t, { ua: browser });
-      const [first] = shown;
+      const [first] = shownOffers;
       const offer = offers.find(({ campaign_id }) => first === undefined || campaign_id === first.campaign_id);
       if (offer === undefined) continue;
       await call(t, offer.pixel);
-      shown.push(offer);
+      shownOffers.push(offer);
       await setCampaign(t, offer.campaign_id, { priority: 0 });
       if (user === 0) await t.deps.catalog.refresh();
     }
     t.clock.ms += 1000;
-    return shown;
+    return shownOffers;
   }
 
   const budget = async (campaignId: number, limit: number, columns: Record<string, unknown> = {}): Promise<void> => {
@@ -98,37 +98,37 @@ describe('billing in a single process', () => {
   };
 
   test('counts clicks beyond a budget and books them with 0, even for 64 concurrent clicks', async () => {
-    const shown = await shownTo(64);
-    const campaignId = shown[0]?.campaign_id as number;
+    const offers = await shownTo(64);
+    const campaignId = offers[0]?.campaign_id as number;
     await budget(campaignId, 20, { payout_kind: 'cpc', payout_amount: 0.5 });
-    await Promise.all(shown.map((offer) => call(t, offer.click_url)));
-    expect(await billed(t, campaignId)).toEqual({ revenue: 20e6, unbilled: (shown.length - 40) * 0.5e6 });
-    expect(await spent(t, campaignId)).toMatchObject({ spent: 20e6, clicks: shown.length });
+    await Promise.all(offers.map((offer) => call(t, offer.click_url)));
+    expect(await billed(t, campaignId)).toEqual({ revenue: 20e6, unbilled: (offers.length - 40) * 0.5e6 });
+    expect(await spent(t, campaignId)).toMatchObject({ spent: 20e6, clicks: offers.length });
     // Repeated clicks change nothing.
-    await Promise.all(shown.map((offer) => call(t, offer.click_url)));
-    expect(await billed(t, campaignId)).toEqual({ revenue: 20e6, unbilled: (shown.length - 40) * 0.5e6 });
+    await Promise.all(offers.map((offer) => call(t, offer.click_url)));
+    expect(await billed(t, campaignId)).toEqual({ revenue: 20e6, unbilled: (offers.length - 40) * 0.5e6 });
   });
 
   test('books nothing more if a budget is lowered below the amount spent, unless overspend allows it', async () => {
-    const shown = await shownTo(12);
-    const campaignId = shown[0]?.campaign_id as number;
+    const offers = await shownTo(12);
+    const campaignId = offers[0]?.campaign_id as number;
     await budget(campaignId, 10, { payout_kind: 'cpc', payout_amount: 1 });
-    for (const offer of shown.splice(0, 4)) await call(t, offer.click_url);
+    for (const offer of offers.splice(0, 4)) await call(t, offer.click_url);
     await budget(campaignId, 2);
-    for (const offer of shown.splice(0, 2)) await call(t, offer.click_url);
+    for (const offer of offers.splice(0, 2)) await call(t, offer.click_url);
     expect(await billed(t, campaignId)).toEqual({ revenue: 4e6, unbilled: 2e6 });
     await budget(campaignId, 4, { overspend_percent: 50 });
-    for (const offer of shown) await call(t, offer.click_url);
+    for (const offer of offers) await call(t, offer.click_url);
     expect(await billed(t, campaignId)).toEqual({ revenue: 6e6, unbilled: 6e6 });
   });
 
   test('applies the budget of a campaign that is no longer served to any publisher', async () => {
-    const shown = await shownTo(4);
-    const campaignId = shown[0]?.campaign_id as number;
+    const offers = await shownTo(4);
+    const campaignId = offers[0]?.campaign_id as number;
     await budget(campaignId, 1, { payout_kind: 'cpc', payout_amount: 1 });
     await t.pool.query('delete from campaign_publishers where campaign_id = $1', [campaignId]);
     await t.deps.catalog.refresh();
-    await Promise.all(shown.map((offer) => call(t, offer.click_url)));
+    await Promise.all(offers.map((offer) => call(t, offer.click_url)));
     expect(await billed(t, campaignId)).toEqual({ revenue: 1e6, unbilled: 3e6 });
   });
 

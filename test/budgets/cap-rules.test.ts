@@ -7,6 +7,7 @@ import { decide } from '../../src/decision/decide.ts';
 import { mix } from '../../src/decision/random.ts';
 import {
   campaignOf,
+  decideOfferIds,
   inputOf,
   noonMs,
   offerOf,
@@ -14,7 +15,6 @@ import {
   pays,
   provisionTo,
   publisherWith,
-  shown,
   shownBy,
   useOf,
   withRules,
@@ -53,7 +53,7 @@ describe('frequency caps', () => {
         const allowed = reachedFrequencyCap(caps, offer, log, nowMs) === null;
         // Reference model: evaluate each cap by filtering the log over its exact time window.
         const expected = caps.every((cap) => {
-          const seen = log.filter((entry) => {
+          const matches = log.filter((entry) => {
             const inScope =
               cap.scope === 'offer'
                 ? entry.offerId === offer.id
@@ -67,7 +67,7 @@ describe('frequency caps', () => {
               (cap.window_minutes === null || ageMs < cap.window_minutes * minuteMs)
             );
           });
-          return seen.length < cap.limit;
+          return matches.length < cap.limit;
         });
         if (allowed !== expected) expect({ caps, offer: offer.id, log, nowMs, allowed }).toBe(expected);
         if (allowed || random(3) === 0) {
@@ -122,22 +122,27 @@ describe('frequency caps', () => {
 
   test("of a publisher's provisioning replace the campaign's caps", () => {
     const once: FrequencyCap = { scope: 'campaign', event: 'impression', limit: 1, window_minutes: null };
-    const seen: Exposure = { event: 'impression', offerId: 1, campaignId: 1, advertiserId: 1001, atMs: noonMs };
-    const history = { optOuts: {}, exposures: [seen] };
-    expect(shown(offersOf(withRules(1, { frequency_caps: [once] })), { history })).toEqual([]);
+    const exposure: Exposure = { event: 'impression', offerId: 1, campaignId: 1, advertiserId: 1001, atMs: noonMs };
+    const history = { optOuts: {}, exposures: [exposure] };
+    expect(decideOfferIds(offersOf(withRules(1, { frequency_caps: [once] })), { history })).toEqual([]);
     const provisions = new Map([[1, provisionTo(1, { frequencyCaps: [{ ...once, limit: 2 }] })]]);
-    expect(shown(offersOf(withRules(1, { frequency_caps: [once] }, { provisions })), { history })).toEqual([1]);
+    expect(decideOfferIds(offersOf(withRules(1, { frequency_caps: [once] }, { provisions })), { history })).toEqual([
+      1,
+    ]);
     expect(
-      shown(offersOf(campaignOf(1, { provisions: new Map([[1, provisionTo(1, { frequencyCaps: [once] })]]) })), {
-        history,
-      }),
+      decideOfferIds(
+        offersOf(campaignOf(1, { provisions: new Map([[1, provisionTo(1, { frequencyCaps: [once] })]]) })),
+        {
+          history,
+        },
+      ),
     ).toEqual([]);
   });
 });
 
 describe('total caps', () => {
   const served = (cap: TotalCap, use: CapUsage, amount = 0.5): boolean =>
-    shown(offersOf(withRules(1, { total_caps: [cap] }, { payout: pays('cpc', amount) })), {
+    decideOfferIds(offersOf(withRules(1, { total_caps: [cap] }, { payout: pays('cpc', amount) })), {
       totals: new Map([['1', use]]),
     }).length === 1;
 
@@ -154,7 +159,7 @@ describe('total caps', () => {
     const provisions = new Map([[1, provisionTo(1, { totalCaps: [{ metric: 'clicks', per: 'day', limit: 2 }] })]]);
     const offers = offersOf(withRules(1, { total_caps: [{ metric: 'clicks', per: 'day', limit: 5 }] }, { provisions }));
     const withUse = (all: number, own: number): number[] =>
-      shown(offers, {
+      decideOfferIds(offers, {
         totals: new Map([
           [totalsKey(1, null), useOf({ clicks: { day: all } })],
           [totalsKey(1, 1), useOf({ clicks: { day: own } })],

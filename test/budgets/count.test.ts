@@ -112,9 +112,9 @@ describe('the history of a user', () => {
 describe('the usage of a campaign', () => {
   test('grows by exactly one and the price with each impression, in every period', async () => {
     await withRules({ total_caps: [{ metric: 'impressions', per: 'day', limit: 1000 }] });
-    const shown = await Promise.all(['e1', 'e2', 'e3'].map(show));
-    await Promise.all(shown.flatMap((offer) => Array.from({ length: 20 }, () => call(t, offer.pixel))));
-    expect(await usageOf(shown[0]?.campaign_id as number)).toEqual(
+    const offers = await Promise.all(['e1', 'e2', 'e3'].map(show));
+    await Promise.all(offers.flatMap((offer) => Array.from({ length: 20 }, () => call(t, offer.pixel))));
+    expect(await usageOf(offers[0]?.campaign_id as number)).toEqual(
       ['day', 'hour', 'lifetime', 'month'].map((per) => ({ per, impressions: 3, clicks: 0, micros: 6_000_000 })),
     );
   });

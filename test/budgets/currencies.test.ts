@@ -145,14 +145,14 @@ test('a budget is never exceeded, for any currencies, amounts, payout kinds, per
       const before = new Map<number, number>();
       for (const id of campaignIds) before.set(id, await bookedOf(t, id));
       const callsOf = (isVoid: boolean) =>
-        reports.flatMap((one, at) => {
-          if (isVoid && !one.isVoid) return [];
+        reports.flatMap((conversion, at) => {
+          if (isVoid && !conversion.isVoid) return [];
           const fields: Record<string, string> = {
-            click_id: (clicks[one.click] as Clicked).clickId,
+            click_id: (clicks[conversion.click] as Clicked).clickId,
             txn_id: `${round} ${at}`,
             ...(isVoid && { void: '1' }),
-            ...(one.payout !== undefined && !isVoid && { payout: String(one.payout / 1_000_000) }),
-            ...(one.currency !== undefined && !isVoid && { currency: one.currency }),
+            ...(conversion.payout !== undefined && !isVoid && { payout: String(conversion.payout / 1_000_000) }),
+            ...(conversion.currency !== undefined && !isVoid && { currency: conversion.currency }),
           };
           return [track(t, fields)];
         });

@@ -15,19 +15,19 @@ const exposure = fc.record({
 });
 const exposures = fc.array(exposure, { maxLength: 600 }).map((list) =>
   list.map(
-    (one): Exposure => ({
-      ...one,
-      event: one.event as Exposure['event'],
-      campaignId: one.offerId,
-      advertiserId: one.offerId,
+    (entry): Exposure => ({
+      ...entry,
+      event: entry.event as Exposure['event'],
+      campaignId: entry.offerId,
+      advertiserId: entry.offerId,
     }),
   ),
 );
 
-const seen = (list: readonly Exposure[], event: string, offerId: number, sinceMs: number): number =>
+const countEvents = (list: readonly Exposure[], event: string, offerId: number, sinceMs: number): number =>
   list
-    .filter((one) => one.event === event && one.offerId === offerId && one.atMs > sinceMs)
-    .reduce((sum, one) => sum + (one.count ?? 1), 0);
+    .filter((entry) => entry.event === event && entry.offerId === offerId && entry.atMs > sinceMs)
+    .reduce((sum, entry) => sum + (entry.count ?? 1), 0);
 
 describe('a trimmed history', () => {
   test('keeps the count over all time and never lowers the count in any window', () => {
@@ -36,11 +36,11 @@ describe('a trimmed history', () => {
         const trimmed = trimExposures(trimExposures(list, nowMs), nowMs);
         for (const event of ['impression', 'click', 'no_thanks', 'conversion', exposureEvent('own:quiz')]) {
           for (const offerId of [1, 2, 3, 4]) {
-            expect(seen(trimmed, event, offerId, Number.NEGATIVE_INFINITY)).toBe(
-              seen(list, event, offerId, Number.NEGATIVE_INFINITY),
+            expect(countEvents(trimmed, event, offerId, Number.NEGATIVE_INFINITY)).toBe(
+              countEvents(list, event, offerId, Number.NEGATIVE_INFINITY),
             );
-            expect(seen(trimmed, event, offerId, nowMs - days * dayMs)).toBeGreaterThanOrEqual(
-              seen(list, event, offerId, nowMs - days * dayMs),
+            expect(countEvents(trimmed, event, offerId, nowMs - days * dayMs)).toBeGreaterThanOrEqual(
+              countEvents(list, event, offerId, nowMs - days * dayMs),
             );
           }
         }
@@ -52,7 +52,7 @@ describe('a trimmed history', () => {
   test('is exact while it is short and recent', () => {
     fc.assert(
       fc.property(exposures, (list) => {
-        const young = list.filter((one) => one.atMs > nowMs - 180 * dayMs).slice(0, 256);
+        const young = list.filter((entry) => entry.atMs > nowMs - 180 * dayMs).slice(0, 256);
         expect(trimExposures(young, nowMs)).toEqual(young);
       }),
       { numRuns: 50 },
@@ -70,8 +70,12 @@ describe('a trimmed history', () => {
 
 describe('a stored history', () => {
   const ofSession = (sessionId: string, offerId: number, atMs: number) => {
-    const seen: Exposure = { event: 'impression', offerId, campaignId: 2, advertiserId: 3, atMs };
-    return { seen, reserved: reservedRecord(seen, sessionId), came: exposureRecord(seen, sessionId) };
+    const impression: Exposure = { event: 'impression', offerId, campaignId: 2, advertiserId: 3, atMs };
+    return {
+      seen: impression,
+      reserved: reservedRecord(impression, sessionId),
+      came: exposureRecord(impression, sessionId),
+    };
   };
   const session = newUuid7(nowMs);
   const first = ofSession(session, 1, nowMs);
@@ -81,9 +85,9 @@ describe('a stored history', () => {
   test('returns the same exposures that were written', () => {
     fc.assert(
       fc.property(exposures, fc.integer({ min: 1, max: 100_000 }), (list, count) => {
-        const given = list.map((one, index) => (index === 0 && count > 1 ? { ...one, count } : one));
-        const stored = Buffer.concat(given.map((one) => exposureRecord(one, null)));
-        expect(readRecords(stored, nowMs)).toEqual({ exposures: given, reserved: [], stale: 0 });
+        const entries = list.map((entry, index) => (index === 0 && count > 1 ? { ...entry, count } : entry));
+        const stored = Buffer.concat(entries.map((entry) => exposureRecord(entry, null)));
+        expect(readRecords(stored, nowMs)).toEqual({ exposures: entries, reserved: [], stale: 0 });
       }),
       { numRuns: 50 },
     );

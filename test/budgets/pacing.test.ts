@@ -37,9 +37,9 @@ function simulate(rules: CampaignRules, traffic: Traffic, days = 1): Day[] {
         seed += 1;
         const nowMs = startMs + day * dayMs + minute * 60_000;
         const totals = new Map([['1', useOf({ budget: { day: spent + reserved, lifetime: lifetime + reserved } })]]);
-        const [shown] = decide(inputOf(publisher, { context: { nowMs }, totals, model, seed: mix(7, seed) })).offers;
-        if (shown === undefined) continue;
-        reserved += shown.reserveMicros;
+        const [offer] = decide(inputOf(publisher, { context: { nowMs }, totals, model, seed: mix(7, seed) })).offers;
+        if (offer === undefined) continue;
+        reserved += offer.reserveMicros;
         if (uniform(99, seed) >= 0.1) continue;
         clicked += 0.1 * unit;
         byHour[Math.floor(minute / 60)] = (byHour[Math.floor(minute / 60)] as number) + 0.1;

@@ -116,9 +116,9 @@ describe('with 64 concurrent requests to two processes', () => {
     campaignId = await nextCampaign(1);
     // The payout ranks this campaign first.
     await setRules({ total_caps: [{ metric: 'budget', per: 'day', limit: 10 }] }, { kind: 'cpm', amount: 2000 });
-    const shown = showing(await fetchMany(64, () => ({})));
-    expect(shown).toHaveLength(5);
-    for (const { offers } of shown) await fetch((offers[0] as { pixel: string }).pixel);
+    const responses = showing(await fetchMany(64, () => ({})));
+    expect(responses).toHaveLength(5);
+    for (const { offers } of responses) await fetch((offers[0] as { pixel: string }).pixel);
     expect(showing(await fetchMany(8, () => ({})))).toHaveLength(0);
   });
 
@@ -126,11 +126,11 @@ describe('with 64 concurrent requests to two processes', () => {
     await setRules({});
     campaignId = await nextCampaign(2);
     await setRules({}, { kind: 'cpc', amount: 0.333333 });
-    const shown = showing(await fetchMany(64, () => ({}))).map(
+    const shownOffers = showing(await fetchMany(64, () => ({}))).map(
       ({ offers }) => offers.find((offer) => offer.campaign_id === campaignId) as Data['offers'][number],
     );
-    expect(shown).toHaveLength(64);
-    await Promise.all(shown.map(({ pixel }) => fetch(pixel)));
+    expect(shownOffers).toHaveLength(64);
+    await Promise.all(shownOffers.map(({ pixel }) => fetch(pixel)));
     await t.pool.query("update events set at = at - interval '1 second' where kind = 'impression'");
     const caps = [
       { metric: 'budget', per: 'day', limit: 7.000001 },
@@ -138,7 +138,7 @@ describe('with 64 concurrent requests to two processes', () => {
     ];
     await setRules({ total_caps: caps }, { kind: 'cpc', amount: 0.333333 });
     const clicks = await Promise.all(
-      shown.map(({ click_url }, index) =>
+      shownOffers.map(({ click_url }, index) =>
         fetch(click_url.replace(/^http:\/\/[^/]+/, servers[index % 2]?.url ?? ''), {
           headers: { 'user-agent': browser },
           redirect: 'manual',
@@ -167,8 +167,8 @@ test('a paused campaign is shown by no process until it is resumed', async () =>
     for (const active of [false, true]) {
       await t.pool.query('update campaigns set active = $2 where id = $1', [campaignId, active]);
       await known();
-      const shown = showing(await fetchMany(4, () => ({ pub_user_id: `pause ${round}` })));
-      expect(shown).toHaveLength(active ? 4 : 0);
+      const responses = showing(await fetchMany(4, () => ({ pub_user_id: `pause ${round}` })));
+      expect(responses).toHaveLength(active ? 4 : 0);
     }
   }
 });

@@ -21,13 +21,13 @@ function reserved({ paidBy, rates = unproven }: Case) {
 }
 
 /** Returns the remaining reservation at an age in seconds. */
-function leftAt(ageS: number, one: Case): { impressions: number; micros: number } {
-  const { rates = unproven, delays = null, isClicked = false } = one;
-  const known: Known = { delays, ratesOf: () => rates };
-  let left: ReturnType<typeof reserved> | null = reserved(one);
+function leftAt(ageS: number, testCase: Case): { impressions: number; micros: number } {
+  const { rates = unproven, delays = null, isClicked = false } = testCase;
+  const inputs: Known = { delays, ratesOf: () => rates };
+  let remainder: ReturnType<typeof reserved> | null = reserved(testCase);
   for (const [step, ageMs] of stepAgesMs.entries())
-    if (left !== null && ageMs <= ageS * 1000) left = afterStep(step, left, known, isClicked);
-  const { impressions, micros } = left ?? { impressions: 0, micros: 0 };
+    if (remainder !== null && ageMs <= ageS * 1000) remainder = afterStep(step, remainder, inputs, isClicked);
+  const { impressions, micros } = remainder ?? { impressions: 0, micros: 0 };
   return { impressions, micros };
 }
 
@@ -36,10 +36,10 @@ const hours = (count: number): number => count * 3600;
 
 describe('reserved budget is released', () => {
   test('for a click on a proven offer, within 75 s as the click becomes less likely', () => {
-    const left = [0, 10, 25, 60, 75].map((ageS) => leftAt(ageS, { paidBy: 'click', rates: proven }).micros);
+    const remainingMicros = [0, 10, 25, 60, 75].map((ageS) => leftAt(ageS, { paidBy: 'click', rates: proven }).micros);
     // 1 in 8 users click, and 65 % of the clicks come later than this. That is 1 in 12 of the users who have not
     // clicked yet.
-    expect(left).toEqual([128, 117, 87, 14, 0]);
+    expect(remainingMicros).toEqual([128, 117, 87, 14, 0]);
   });
 
   test('for a click on an offer without a learned rate, in full after 75 s', () => {
@@ -50,24 +50,24 @@ describe('reserved budget is released', () => {
 
   test('for a conversion without a click, after 75 s', () => {
     for (const rates of [unproven, proven]) {
-      const one: Case = { paidBy: 'conversion', rates };
-      expect(leftAt(74, one).micros).toBe(rates === proven ? 8 : full);
-      expect(leftAt(75, one)).toEqual({ impressions: 0, micros: 0 });
+      const testCase: Case = { paidBy: 'conversion', rates };
+      expect(leftAt(74, testCase).micros).toBe(rates === proven ? 8 : full);
+      expect(leftAt(75, testCase)).toEqual({ impressions: 0, micros: 0 });
     }
   });
 
   test('for a conversion after a click, over days, starting from the cost of a clicked offer', () => {
-    const one: Case = { paidBy: 'conversion', rates: proven, isClicked: true };
-    expect([74, 75].map((ageS) => leftAt(ageS, one).micros)).toEqual([8, 64]);
+    const testCase: Case = { paidBy: 'conversion', rates: proven, isClicked: true };
+    expect([74, 75].map((ageS) => leftAt(ageS, testCase).micros)).toEqual([8, 64]);
     const later = [minutes(10), minutes(30), hours(1), hours(3), hours(12), hours(72)];
-    const left = later.map((ageS) => leftAt(ageS, { paidBy: 'conversion', isClicked: true }).micros);
-    expect(left).toEqual([717, 512, 410, 256, 102, 0]);
+    const remainingMicros = later.map((ageS) => leftAt(ageS, { paidBy: 'conversion', isClicked: true }).micros);
+    expect(remainingMicros).toEqual([717, 512, 410, 256, 102, 0]);
   });
 
   test('at the first step, if the offer was proven after the response', () => {
-    const given = { ...reserved({ paidBy: 'click' }), micros: full };
-    const left = afterStep(0, given, { delays: null, ratesOf: () => proven }, false);
-    expect(left).toMatchObject({ micros: 117, impressions: 1 });
+    const reservation = { ...reserved({ paidBy: 'click' }), micros: full };
+    const remainder = afterStep(0, reservation, { delays: null, ratesOf: () => proven }, false);
+    expect(remainder).toMatchObject({ micros: 117, impressions: 1 });
   });
 
   test('sooner or later, depending on the learned delays', () => {

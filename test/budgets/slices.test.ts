@@ -78,12 +78,12 @@ describe('two processes with many fetches', () => {
 
   test('grant a total cap from slices up to the last impression', async () => {
     await setLimit(limit);
-    let shown = 0;
+    let impressions = 0;
     let hadSlices = false;
     for (let round = 0; round < 12; round += 1) {
-      shown += await showing(32);
+      impressions += await showing(32);
       hadSlices ||= (await twins.first.pool.query('select from cap_slices')).rowCount !== 0;
-      expect(shown).toBeLessThanOrEqual(limit);
+      expect(impressions).toBeLessThanOrEqual(limit);
     }
     expect(hadSlices).toBe(true);
     // Unused slices are returned when a process is idle. No slice expires meanwhile.
@@ -92,8 +92,8 @@ describe('two processes with many fetches', () => {
       for (const { deps } of [twins.first, twins.second]) await runJob(deps.budgets, 'slices of totals');
     }
     for (const { deps } of [twins.first, twins.second]) await runJob(deps.budgets, 'campaign usage');
-    for (let more = 1; more > 0; shown += more) more = await showing(32);
-    expect(shown).toBe(limit);
+    for (let more = 1; more > 0; impressions += more) more = await showing(32);
+    expect(impressions).toBe(limit);
   });
 });
 
@@ -134,16 +134,23 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
 
   /** Shows the campaign as a fetch would: from a slice, otherwise row by row if allowed, otherwise not at all. */
   async function show(process: Process, mayRowByRow: boolean): Promise<void> {
-    const known = process.slices.without(await process.usage.known(caps()));
+    const usage = process.slices.without(await process.usage.known(caps()));
     const periods = periodNames('UTC', nowMs);
     const isReached = total().caps.some(({ per, limit }) => {
       const period = periods.find((name) => name.startsWith(per)) as string;
-      return known.get(campaignId, null, period).impressions + 1 > limit;
+      return usage.get(campaignId, null, period).impressions + 1 > limit;
     });
     if (isReached) return;
-    const shown = { sessionId: newUuid7(nowMs), offerId: 1, campaignId, publisherId: null, timeZone: 'UTC', periods };
+    const impression = {
+      sessionId: newUuid7(nowMs),
+      offerId: 1,
+      campaignId,
+      publisherId: null,
+      timeZone: 'UTC',
+      periods,
+    };
     const reservation = {
-      ...shown,
+      ...impression,
       impressions: 1,
       micros: 700,
       paidBy: 'impression' as const,
@@ -206,7 +213,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     nowMs += laterMs;
     const isExpired = ({ sessionId }: Reservation): boolean => timeOfUuid7(sessionId) + minuteMs <= nowMs;
     const expired = live.filter(isExpired);
-    live = live.filter((each) => !isExpired(each));
+    live = live.filter((reservation) => !isExpired(reservation));
     addTruth(expired, -1);
     await releaseDueReservations(pool, nowMs, () => ({ click: 1, conversion: 1 }));
   };
@@ -217,7 +224,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
 
   /** Checks that the usage in the database, minus the slices held by processes, equals the true usage. */
   async function check(): Promise<void> {
-    const used = (await loadTrueUsage(pool, [...truth.keys()])).filter((each) => each.campaignId === campaignId);
+    const used = (await loadTrueUsage(pool, [...truth.keys()])).filter((entry) => entry.campaignId === campaignId);
     for (const { period, impressions } of used)
       expect({ period, impressions }).toEqual({ period, impressions: truth.get(period) });
   }
@@ -237,16 +244,16 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     } else if (kind === 17) await release(hourMs / 2);
     else if (kind === 18) {
       // A lowered cap stops new grants. It does not undo pending or committed ones.
-      for (const each of processes) await commit(each);
+      for (const instance of processes) await commit(instance);
       snapshot = snapshotWith(campaignId, { hour: 100 + below(600), day: 500 + below(2000) });
       for (const { per, limit } of total().caps) {
         const period = periodNames('UTC', nowMs).find((name) => name.startsWith(per)) as string;
         if ((truth.get(period) ?? 0) > limit) await release(25 * hourMs);
       }
     } else await process.slices.close();
-    for (const each of processes) {
-      await each.slices.returnUnused();
-      await each.usage.refresh();
+    for (const instance of processes) {
+      await instance.slices.returnUnused();
+      await instance.usage.refresh();
     }
     await check();
   }

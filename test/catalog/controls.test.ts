@@ -21,7 +21,7 @@ const rules = (
   separate: { ...noControls.separate, ...separate },
   floors,
 });
-const blockOf = (given: PartialControls, offer: Offer) => controlsOf(rules(given), null)?.blockOf(offer) ?? null;
+const blockOf = (controls: PartialControls, offer: Offer) => controlsOf(rules(controls), null)?.blockOf(offer) ?? null;
 const offerWith = (over: Partial<Campaign>): Offer => offerOf(5, campaignOf(7, over));
 
 test.each([

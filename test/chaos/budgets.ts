@@ -106,10 +106,10 @@ async function killAll(stage: Stage, databaseUrl: string, { kills, draw, roles }
   const verdict = { kills: 0, raised: 0, exceeded: 0, unequal: 0 };
   const check = async (): Promise<void> => {
     for (const budget of stage.budgets) {
-      const { booked, spent, held } = await readBudget(stage.pool, budget.campaignId);
+      const { booked, spent, held: reservedMicros } = await readBudget(stage.pool, budget.campaignId);
       if (booked > budget.limitMicros) verdict.exceeded += 1;
       if (booked !== spent) verdict.unequal += 1;
-      if (budget.limitMicros - held >= price[budget.kind] * 1e6) continue;
+      if (budget.limitMicros - reservedMicros >= price[budget.kind] * 1e6) continue;
       verdict.raised += 1;
       await raise(stage.pool, budget, price[budget.kind] * (1 + Math.floor(draw() * 12)));
     }
@@ -168,7 +168,7 @@ async function readBudget(pool: pg.Pool, campaignId: number) {
 
 /** Returns the number of report sums that differ from the raw rows, once the rollups have caught up. */
 async function countWrongReports({ pool }: Stage, fromMs: number): Promise<number> {
-  for (let lagMs = 1, left = 600; lagMs > 0 && left > 0; left -= 1) {
+  for (let lagMs = 1, attemptsLeft = 600; lagMs > 0 && attemptsLeft > 0; attemptsLeft -= 1) {
     await sleep(200);
     lagMs = await transaction(pool, (executor) => rollupLagMs(executor, Date.now()));
   }
@@ -183,14 +183,14 @@ async function countWrongReports({ pool }: Stage, fromMs: number): Promise<numbe
 /** Replays a random sample of all stored decisions. */
 async function replay({ pool, publisherId }: Stage, draw: () => number) {
   const { rows } = await pool.query<{ id: string }>('select id from sessions where decision is not null order by id');
-  const found = { replayed: 0, different: 0 };
-  for (; found.replayed < Math.min(replays, rows.length); found.replayed += 1) {
+  const result = { replayed: 0, different: 0 };
+  for (; result.replayed < Math.min(replays, rows.length); result.replayed += 1) {
     const { id } = rows[Math.floor(draw() * rows.length)] as { id: string };
     const stored = await findDecision(pool, publisherId, id);
     const input = await inputOf(pool, stored);
-    if (input === null || !reDecide(stored, input).identical) found.different += 1;
+    if (input === null || !reDecide(stored, input).identical) result.different += 1;
   }
-  return found;
+  return result;
 }
 
 type Offer = { campaign_id: number; pixel: string; click_url: string };

@@ -11,12 +11,12 @@ describe('kill -9 of API, workers and PostgreSQL under load', () => {
     // The test kills and restarts processes and PostgreSQL under load.
     { timeout: timeLimit(600_000) },
     async (seed) => {
-      const { ok, ...found } = await killRun(seed, size);
-      expect(found.kills.length).toBeGreaterThanOrEqual(3);
-      expect(found).toMatchObject({ forgotten: 0, lost: 0, phantom: 0 });
-      expect(found.duplicates).toBeLessThanOrEqual(found.cutOff);
-      expect(found.committed).toBeGreaterThanOrEqual(size.wraps);
-      expect(ok, JSON.stringify(found)).toBe(true);
+      const { ok, ...verdict } = await killRun(seed, size);
+      expect(verdict.kills.length).toBeGreaterThanOrEqual(3);
+      expect(verdict).toMatchObject({ forgotten: 0, lost: 0, phantom: 0 });
+      expect(verdict.duplicates).toBeLessThanOrEqual(verdict.cutOff);
+      expect(verdict.committed).toBeGreaterThanOrEqual(size.wraps);
+      expect(ok, JSON.stringify(verdict)).toBe(true);
     },
   );
 });

@@ -101,25 +101,25 @@ function startUsers(stage: Stage, enough: number): UserLoad {
     const answer = await fetch(url, { redirect: 'manual', headers }).catch(() => null);
     await answer?.arrayBuffer().catch(() => {});
     result.slowestMs = Math.max(result.slowestMs, Math.round(performance.now() - startMs));
-    const taken = answer !== null && answer.status < 400;
-    if (!taken) result.refused += 1;
-    return taken;
+    const isAccepted = answer !== null && answer.status < 400;
+    if (!isAccepted) result.refused += 1;
+    return isAccepted;
   }
 
   async function user(): Promise<void> {
     while (running) {
-      const shown = stock.pop();
+      const offer = stock.pop();
       await sleep(pauseMs);
-      if (shown === undefined || !(await call(shown.pixel))) continue;
-      if (await call(shown.click)) result.acknowledged.push(shown);
+      if (offer === undefined || !(await call(offer.pixel))) continue;
+      if (await call(offer.click)) result.acknowledged.push(offer);
     }
   }
 
   async function keepStock(): Promise<void> {
     while (running) {
-      const shown = stock.length < enough ? await fetchShown(stage) : [];
-      stock.push(...shown);
-      if (shown.length === 0) await sleep(pauseMs);
+      const offers = stock.length < enough ? await fetchShown(stage) : [];
+      stock.push(...offers);
+      if (offers.length === 0) await sleep(pauseMs);
     }
   }
 

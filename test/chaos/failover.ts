@@ -95,13 +95,19 @@ async function eventOf(cluster: PatroniCluster, what: string): Promise<ClusterEv
   return { atMs: Date.now(), what, leader, standby };
 }
 
-async function lossesOf(clusterUrl: string, { wrapped, seen }: Pick<Load, 'wrapped' | 'seen'>): Promise<Losses> {
+async function lossesOf(
+  clusterUrl: string,
+  { wrapped, seen: impressionSessionIds }: Pick<Load, 'wrapped' | 'seen'>,
+): Promise<Losses> {
   const pool = new pg.Pool({ connectionString: await findWritableUrl(clusterUrl), max: 1 });
   const committed = await wrappedSessions(pool);
   const { rows } = await pool.query<{ id: string }>('select distinct session_id as id from events');
   await pool.end();
   const stored = new Set(rows.map(({ id }) => id));
-  return { wraps: wrapped.filter((id) => !committed.has(id)), beacons: seen.filter((id) => !stored.has(id)) };
+  return {
+    wraps: wrapped.filter((id) => !committed.has(id)),
+    beacons: impressionSessionIds.filter((id) => !stored.has(id)),
+  };
 }
 
 /** Prints the events and losses over time, and saves the logs of the cluster. */
@@ -131,13 +137,13 @@ async function fail(
   const service = calls.service.slice(from.service);
   const failed = service.filter(isFailed);
   const firstMs = Math.min(...failed.map(({ atMs, tookMs }) => atMs + tookMs));
-  const known = failed.filter(({ atMs }) => atMs > firstMs && atMs - firstMs > detectionMs);
+  const laterFailures = failed.filter(({ atMs }) => atMs > firstMs && atMs - firstMs > detectionMs);
   return {
     kind,
     backInMs: backIn(service, startMs),
     databaseInMs: backIn(calls.database.slice(from.database), startMs),
     refused: failed.length,
-    refusedInMs: Math.round(Math.max(0, ...known.map(({ tookMs }) => tookMs))),
+    refusedInMs: Math.round(Math.max(0, ...laterFailures.map(({ tookMs }) => tookMs))),
   };
 }
 

@@ -86,11 +86,11 @@ async function killAll(stage: Stage, databaseUrl: string, kills: number, draw: (
   const verdict = { kills: 0, fetches: 0, leftSlices: 0, limit: 0, shown: 0, exceeded: 0, unequal: 0, forgotten: 0 };
   const answered: string[] = [];
   const check = async (): Promise<number> => {
-    const { shown, used } = await countShown(stage);
-    if (shown > verdict.limit) verdict.exceeded += 1;
-    if (used !== shown) verdict.unequal += 1;
-    verdict.shown = shown;
-    return shown;
+    const { shown: sessionCount, used } = await countShown(stage);
+    if (sessionCount > verdict.limit) verdict.exceeded += 1;
+    if (used !== sessionCount) verdict.unequal += 1;
+    verdict.shown = sessionCount;
+    return sessionCount;
   };
   const raise = async (by: number): Promise<void> => {
     verdict.limit = (await countShown(stage)).shown + by;
@@ -118,17 +118,17 @@ async function killAll(stage: Stage, databaseUrl: string, kills: number, draw: (
   }
   await endLeases(stage.pool);
   await raise(100);
-  for (let left = 20; left > 0 && (await check()) < verdict.limit; left -= 1) {
+  for (let attemptsLeft = 20; attemptsLeft > 0 && (await check()) < verdict.limit; attemptsLeft -= 1) {
     const load = startLoad(stage, answered);
     await sleep(1000);
     verdict.fetches += await load.stop();
     await endLeases(stage.pool);
   }
-  const known = await stage.pool.query<{ count: number }>(
+  const storedSessions = await stage.pool.query<{ count: number }>(
     'select count(*)::int as count from sessions where id = any($1::uuid[])',
     [answered],
   );
-  verdict.forgotten = answered.length - (known.rows[0]?.count ?? 0);
+  verdict.forgotten = answered.length - (storedSessions.rows[0]?.count ?? 0);
   const broken = verdict.exceeded + verdict.unequal + verdict.forgotten;
   return { ok: broken === 0 && verdict.shown === verdict.limit, ...verdict };
 }

@@ -27,7 +27,7 @@ const pauseMs = 50;
  */
 export function startLoad(stage: Pick<Stage, 'apiUrl' | 'keys'>, total: number): Load {
   const wrapped: string[] = [];
-  const seen: string[] = [];
+  const impressionSessionIds: string[] = [];
   const calls: Call[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
   let running = true;
@@ -66,11 +66,11 @@ export function startLoad(stage: Pick<Stage, 'apiUrl' | 'keys'>, total: number):
         const pixel = offers[0]?.pixel;
         if (pixel !== undefined) {
           await call(pixel);
-          seen.push(session_id);
+          impressionSessionIds.push(session_id);
         }
         await post(`/sdk/v4/usp/session/${session_id}.json?api_key=${key}`, { action: 'wrap' });
         wrapped.push(session_id);
-        for (const one of waiting) if (wrapped.length >= one.count) one.resolve();
+        for (const waiter of waiting) if (wrapped.length >= waiter.count) waiter.resolve();
       } catch {
         await new Promise((resolve) => setTimeout(resolve, pauseMs)); // a server is away
       }
@@ -80,7 +80,7 @@ export function startLoad(stage: Pick<Stage, 'apiUrl' | 'keys'>, total: number):
   const done = Promise.all(Array.from({ length: users }, user));
   return {
     wrapped,
-    seen,
+    seen: impressionSessionIds,
     calls,
     reach: (count) =>
       new Promise((resolve) => {

@@ -18,13 +18,13 @@ export function lossTable(events: readonly ClusterEvent[], { wraps, beacons }: L
     .map(({ id, kind }) => ({ atMs: timeOfUuid7(id), kind }))
     .sort((a, b) => a.atMs - b.atMs);
   const runs: (typeof lost)[] = [];
-  for (const one of lost) {
+  for (const loss of lost) {
     const run = runs.at(-1);
-    if (run === undefined || one.atMs - (run.at(-1)?.atMs ?? 0) > gapMs) runs.push([one]);
-    else run.push(one);
+    if (run === undefined || loss.atMs - (run.at(-1)?.atMs ?? 0) > gapMs) runs.push([loss]);
+    else run.push(loss);
   }
   const rows = runs.map((run) => {
-    const countOf = (kind: string): number => run.filter((one) => one.kind === kind).length;
+    const countOf = (kind: string): number => run.filter((loss) => loss.kind === kind).length;
     const what = `LOST ${countOf('wraps')} wraps, ${countOf('beacons')} beacons until ${timeOf(run.at(-1)?.atMs ?? 0)}`;
     return { atMs: run[0]?.atMs ?? 0, what, leader: '', standby: '' };
   });

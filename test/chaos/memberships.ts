@@ -88,9 +88,9 @@ export async function membershipRun(
       await killed;
       servers[victim] = await start(victim);
     }
-    const found = await judge(pool, publisherId, groups);
-    const ok = found.wrong + found.half + found.size === 0 && counts.changes > 0;
-    return { ok, kills, parallel, ...counts, ...found };
+    const result = await judge(pool, publisherId, groups);
+    const ok = result.wrong + result.half + result.size === 0 && counts.changes > 0;
+    return { ok, kills, parallel, ...counts, ...result };
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
   }

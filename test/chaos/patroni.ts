@@ -125,8 +125,8 @@ export function postgresBinaries(): string {
 
 /** @throws if the program is missing, with what needs it and how to install it */
 export function requireProgram(program: string, neededBy: string, how: string): void {
-  const found = (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, program)));
-  if (!found) throw new Error(`"${neededBy}" needs ${program}: ${how}`);
+  const isInstalled = (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, program)));
+  if (!isInstalled) throw new Error(`"${neededBy}" needs ${program}: ${how}`);
 }
 
 /** Returns the user or group id of the account that PostgreSQL runs as. */
@@ -238,9 +238,9 @@ async function membersOf(nodes: readonly Node[]): Promise<Member[]> {
 }
 
 async function memberOf(nodes: readonly Node[], role: string): Promise<string> {
-  const found = (await membersOf(nodes)).find((member) => member.role === role);
-  if (found === undefined) throw new Error(`no server of the cluster is its ${role}`);
-  return found.name;
+  const server = (await membersOf(nodes)).find((member) => member.role === role);
+  if (server === undefined) throw new Error(`no server of the cluster is its ${role}`);
+  return server.name;
 }
 
 const healthyLimitMs = 180_000;

@@ -66,9 +66,9 @@ export async function perkRun(
     const codes = Array.from({ length: kills * (parallel + holders) + spare }, (_, index) => `CODE-${seed}-${index}`);
     const call = createCalls(ports, key);
     const { offerId } = await setUp(pool, call, codes);
-    const told = new Map<string, Coupon>();
+    const couponBySession = new Map<string, Coupon>();
     const consented = new Set<string>();
-    const held: Session[] = [];
+    const holderSessions: Session[] = [];
     let repeated = 0;
     for (let round = 0; round < kills; round += 1) {
       const [victim, other] = [round % 2, (round + 1) % 2];
@@ -83,7 +83,7 @@ export async function perkRun(
       await Promise.all(
         sessions.map(async (session, index) => {
           if (index >= parallel) {
-            held.push(session);
+            holderSessions.push(session);
             const select = `/sdk/v4/usp/${session.id}/${session.campaignId}/select.json`;
             if ((await call(index % 2, select)) === null) await call(other, select);
             return;
@@ -97,27 +97,29 @@ export async function perkRun(
             await killed;
             answer = await wrap(call, other, session, consents);
           }
-          if (answer !== null) told.set(session.id, answer.coupon);
+          if (answer !== null) couponBySession.set(session.id, answer.coupon);
         }),
       );
       await killed;
       servers[victim] = await start(victim);
     }
-    const taken = await takeTheRest(pool, call, { held, total: codes.length });
-    for (const [session, coupon] of taken.told) told.set(session, coupon);
-    const given = await readGiven(pool, offerId);
-    const found = new Set(given.values());
-    const wrong = [...told].filter(([session, coupon]) => (coupon?.code ?? null) !== (given.get(session) ?? null));
+    const rest = await takeTheRest(pool, call, { held: holderSessions, total: codes.length });
+    for (const [session, coupon] of rest.told) couponBySession.set(session, coupon);
+    const codeBySession = await readGiven(pool, offerId);
+    const issuedCodes = new Set(codeBySession.values());
+    const wrong = [...couponBySession].filter(
+      ([session, coupon]) => (coupon?.code ?? null) !== (codeBySession.get(session) ?? null),
+    );
     const sent = await judgeMails(pool, mails.received, consented);
     const verdict = {
       kills,
-      wraps: told.size,
+      wraps: couponBySession.size,
       repeated,
       codes: codes.length,
-      twice: given.size - found.size,
-      lost: codes.filter((code) => !found.has(code)).length,
+      twice: codeBySession.size - issuedCodes.size,
+      lost: codes.filter((code) => !issuedCodes.has(code)).length,
       wrong: wrong.length,
-      afterHold: taken.afterHold,
+      afterHold: rest.afterHold,
       ...sent,
     };
     const broken = verdict.twice + verdict.lost + verdict.wrong + verdict.afterHold + sent.missing + sent.phantom;
@@ -185,18 +187,26 @@ async function wrap(call: CallAt, at: number, { id, user, campaignId }: Session,
 }
 
 /** Expires the holds and gives all remaining codes to new users. The holders confirm afterwards. */
-async function takeTheRest(pool: pg.Pool, call: CallAt, { held, total }: { held: Session[]; total: number }) {
+async function takeTheRest(
+  pool: pg.Pool,
+  call: CallAt,
+  { held: holderSessions, total }: { held: Session[]; total: number },
+) {
   const { rows } = await pool.query<{ given: number }>(
     'select count(*)::int as given from coupons where held_until is null',
   );
   const late = await fetchSessions(call, total - (rows[0]?.given ?? 0), 'late');
   await pool.query("update coupons set held_until = now() - interval '1 second' where held_until is not null");
-  const told = new Map<string, Coupon>();
+  const couponBySession = new Map<string, Coupon>();
   const answers = await Promise.all(late.map((session, index) => wrap(call, index % 2, session, false)));
-  for (const [index, answer] of answers.entries()) told.set(late[index]?.id ?? '', answer?.coupon ?? null);
-  const ofHolders = await Promise.all(held.map((session, index) => wrap(call, index % 2, session, false)));
-  for (const [index, answer] of ofHolders.entries()) told.set(held[index]?.id ?? '', answer?.coupon ?? null);
-  return { told, afterHold: ofHolders.filter((answer) => answer === null || answer.coupon !== null).length };
+  for (const [index, answer] of answers.entries()) couponBySession.set(late[index]?.id ?? '', answer?.coupon ?? null);
+  const ofHolders = await Promise.all(holderSessions.map((session, index) => wrap(call, index % 2, session, false)));
+  for (const [index, answer] of ofHolders.entries())
+    couponBySession.set(holderSessions[index]?.id ?? '', answer?.coupon ?? null);
+  return {
+    told: couponBySession,
+    afterHold: ofHolders.filter((answer) => answer === null || answer.coupon !== null).length,
+  };
 }
 
 /** Returns the codes that users have, by session. */
@@ -226,7 +236,7 @@ async function judgeMails(pool: pg.Pool, received: Received, consented: Readonly
   const { rows: wrapped } = await pool.query<{ session_id: string }>(
     "select session_id from usp_sessions where wrapped_at is not null and selected <> '{}'",
   );
-  const wanted = new Set(wrapped.map(({ session_id: id }) => id).filter((id) => consented.has(id)));
+  const expectedSessions = new Set(wrapped.map(({ session_id: id }) => id).filter((id) => consented.has(id)));
   const { rows: messages } = await pool.query<{ id: string; session_id: string }>(
     'select id, session_id from perk_messages',
   );
@@ -236,7 +246,7 @@ async function judgeMails(pool: pg.Pool, received: Received, consented: Readonly
   return {
     mails: received.length,
     messageIds: ids.size,
-    missing: [...wanted].filter((session) => !mailed.has(session)).length,
-    phantom: [...ids].filter((id) => !wanted.has(sessionOf.get(id) ?? '')).length + ids.size - mailed.size,
+    missing: [...expectedSessions].filter((session) => !mailed.has(session)).length,
+    phantom: [...ids].filter((id) => !expectedSessions.has(sessionOf.get(id) ?? '')).length + ids.size - mailed.size,
   };
 }

@@ -71,7 +71,7 @@ export async function openStageOn<Postgres extends Database>(
     },
     processOf: (name) => processes[name],
     close: async () => {
-      await Promise.all(Object.values(processes).map((one) => one.stop()));
+      await Promise.all(Object.values(processes).map((serverProcess) => serverProcess.stop()));
       await pool.end();
       receiver.close();
       await postgres.close();

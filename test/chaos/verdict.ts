@@ -47,15 +47,15 @@ export async function judge(
     'select count(*)::int from delivery_attempts where finished_at is null',
   );
   const committed = await wrappedSessions(pool);
-  const accepted = receiver.receipts.filter((one) => one.accepted);
-  const arrived = new Set(accepted.map((one) => one.sessionId));
+  const accepted = receiver.receipts.filter((receipt) => receipt.accepted);
+  const arrived = new Set(accepted.map((receipt) => receipt.sessionId));
   const counts = {
     committed: committed.size,
     received: receiver.receipts.length,
     forgotten: wrapped.filter((id) => !committed.has(id)).length,
     lost: [...committed].filter((id) => !arrived.has(id)).length,
-    phantom: receiver.receipts.filter((one) => !committed.has(one.sessionId)).length,
-    duplicates: accepted.length - new Set(accepted.map((one) => one.id)).size,
+    phantom: receiver.receipts.filter((receipt) => !committed.has(receipt.sessionId)).length,
+    duplicates: accepted.length - new Set(accepted.map((receipt) => receipt.id)).size,
     cutOff: unfinished.rows[0]?.count ?? 0,
   };
   const exact = counts.forgotten + counts.lost + counts.phantom === 0;

@@ -26,7 +26,7 @@ afterAll(async () => {
 
 /** Returns a value as JSON with long strings truncated, because only their type matters. */
 const literal = (value: unknown): string =>
-  JSON.stringify(value, (_key, one: unknown) => (typeof one === 'string' ? one.slice(0, 40) : one));
+  JSON.stringify(value, (_key, member: unknown) => (typeof member === 'string' ? member.slice(0, 40) : member));
 
 /** Values that must match a type of the package. */
 type Claim = { type: string; values: readonly unknown[] };

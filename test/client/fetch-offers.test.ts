@@ -76,9 +76,9 @@ describe('the request', () => {
   test.each([
     [undefined, '1'],
     ['0', '0'],
-  ])('in development mode with a dev of %j sends %j', async (dev, wanted) => {
+  ])('in development mode with a dev of %j sends %j', async (dev, expected) => {
     const request = await sent({ dev: true, payload: { placement: 'checkout', dev } });
-    expect(JSON.parse(request.body).dev).toBe(wanted);
+    expect(JSON.parse(request.body).dev).toBe(expected);
   });
 
   test("contains the payload's user agent, or else the device's", async () => {
@@ -186,11 +186,11 @@ describe('a connection error', () => {
   });
 
   test('closes a request that timed out', async () => {
-    let left = () => {};
+    let resolveClosed = () => {};
     const closed = new Promise<void>((resolve) => {
-      left = resolve;
+      resolveClosed = resolve;
     });
-    const silent = await startServer((response) => void response.on('close', left));
+    const silent = await startServer((response) => void response.on('close', resolveClosed));
     expect(await failure({ baseUrl: silent.url, timeoutMs: 50 })).toBeInstanceOf(ConnectionError);
     await closed;
     await silent.close();

@@ -35,11 +35,11 @@ test('the client uses no features specific to Node, browsers or recent engines',
   const unportable = new RegExp(
     [`\\b(${globals})\\b(?!\\.AdUser|\\\\\\.AdUser)`, ...calls.map(({ source }) => source)].join('|'),
   );
-  const found = sources
+  const matches = sources
     .filter(({ name }) => !onPages.has(name))
     .flatMap(({ name, text }) => {
       const match = unportable.exec(codeOf(text));
       return match === null ? [] : [`${name}: ${match[0]}`];
     });
-  expect(found).toEqual([]);
+  expect(matches).toEqual([]);
 });

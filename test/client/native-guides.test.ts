@@ -6,8 +6,8 @@ const read = (path: string): string => readFileSync(new URL(`../../${path}`, imp
 
 /** Returns the code blocks of a guide in its platform's language. */
 const codeOf = (name: string, language: string): string[] =>
-  [...read(`docs/guides/${name}.md`).matchAll(/^```(\w+)\n(.*?)^```$/gms)].flatMap(([, found, code = '']) =>
-    found === language ? [code] : [],
+  [...read(`docs/guides/${name}.md`).matchAll(/^```(\w+)\n(.*?)^```$/gms)].flatMap(([, blockLanguage, code = '']) =>
+    blockLanguage === language ? [code] : [],
   );
 const platforms = [
   { name: 'android', blocks: codeOf('android', 'kotlin') },
@@ -42,8 +42,8 @@ const { paths, components } = JSON.parse(read('docs/openapi.json')) as {
 /** Returns the fields that an operation's request body may have. */
 function fieldsOf(operation: Operation | undefined): string[] {
   const schema = operation?.requestBody.content['application/json'].schema;
-  const found = schema?.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1) ?? ''];
-  return Object.keys(found?.properties ?? {});
+  const bodySchema = schema?.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1) ?? ''];
+  return Object.keys(bodySchema?.properties ?? {});
 }
 
 type Heard = { event: unknown; payload: unknown };
@@ -109,16 +109,16 @@ describe.each(platforms)('the code of the $name guide', ({ name: platform, block
   });
 
   test('uses existing SDK events, event fields and methods', () => {
-    const named = [...all.matchAll(/(?:event|args\[0\]) == ["'](\w+)["']/g)].map(([, event]) => event);
-    expect(named).toContain('url_clicked');
-    expect(named.filter((event) => !events.has(event))).toEqual([]);
+    const eventNames = [...all.matchAll(/(?:event|args\[0\]) == ["'](\w+)["']/g)].map(([, event]) => event);
+    expect(eventNames).toContain('url_clicked');
+    expect(eventNames.filter((event) => !events.has(event))).toEqual([]);
     const called = [...all.matchAll(/\bAd\.(\w+)/g)].map(([, method]) => method);
     expect(called.length).toBeGreaterThan(0);
     expect(called.filter((method) => !methods.has(method))).toEqual([]);
-    const told = read(`docs/guides/${platform}.md`).matchAll(/`((?:ads?|no|closed|usp)_\w+)`/g);
-    expect([...told].map(([, event = '']) => event).filter((event) => !events.has(event))).toEqual([]);
+    const eventMatches = read(`docs/guides/${platform}.md`).matchAll(/`((?:ads?|no|closed|usp)_\w+)`/g);
+    expect([...eventMatches].map(([, event = '']) => event).filter((event) => !events.has(event))).toEqual([]);
     const pattern = /(?:getString\(|optInt\(|args\[1\]\[|payload\[)["'](\w+)["']/g;
-    const fields = [...read(`docs/guides/${platform}.md`).matchAll(pattern)].map(([, one = '']) => one);
+    const fields = [...read(`docs/guides/${platform}.md`).matchAll(pattern)].map(([, field = '']) => field);
     expect(fields).toEqual(expect.arrayContaining(['url', 'offerCount']));
     const payload = ['name', ...payloadOf('url_clicked'), ...payloadOf('ads_found')];
     const body = fieldsOf(paths['/native/v4/offers.json']?.post);
@@ -142,7 +142,9 @@ describe.each(platforms)('the code of the $name guide', ({ name: platform, block
     );
     expect(new Set(names).size).toBe(4);
     const parameters =
-      operation?.parameters.map((one) => ('name' in one ? one.name : one.$ref.split('/').at(-1))) ?? [];
+      operation?.parameters.map((parameter) =>
+        'name' in parameter ? parameter.name : parameter.$ref.split('/').at(-1),
+      ) ?? [];
     for (const name of new Set(names)) expect([...parameters, 'api_key']).toContain(name);
     expect(all).toContain('application/json');
     const query = new URLSearchParams({

@@ -78,8 +78,8 @@ describe('normalising equivalent URLs', () => {
     ['http://brand.example:443/', 'http://brand.example/'],
     ['https://Anna@brand.example/', 'https://anna@brand.example/'],
     ['mailto:a@b.example', 'mailto:c@b.example'],
-  ])('does not make different URLs equal: %s and %s', (one, other) => {
-    expect(normaliseUrl(one)).not.toBe(normaliseUrl(other));
+  ])('does not make different URLs equal: %s and %s', (url, other) => {
+    expect(normaliseUrl(url)).not.toBe(normaliseUrl(other));
   });
 
   test('matches the browser spelling of any web address', () => {

@@ -11,14 +11,14 @@ export async function startServer(answer: (response: ServerResponse, request: Re
   const server = createServer(async (request, response) => {
     let body = '';
     for await (const chunk of request.setEncoding('utf8')) body += chunk;
-    const one = {
+    const recordedRequest = {
       method: request.method ?? '',
       url: new URL(request.url ?? '', 'http://local'),
       headers: request.headers,
       body,
     };
-    received.push(one);
-    answer(response, one);
+    received.push(recordedRequest);
+    answer(response, recordedRequest);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

@@ -55,10 +55,10 @@ describe('a webhook from the service is accepted', () => {
       fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue()), async (fields) => {
         const payload = { ...fields, conversion_id: 'c-1' };
         const body = bodyOf(payload);
-        const given = sent(body);
+        const message = sent(body);
         const bytes = new TextEncoder().encode(body);
-        for (const one of [body, bytes, bytes.buffer, Buffer.from(body)])
-          expect((await verify({ ...given, body: one })).payload).toEqual(JSON.parse(body));
+        for (const content of [body, bytes, bytes.buffer, Buffer.from(body)])
+          expect((await verify({ ...message, body: content })).payload).toEqual(JSON.parse(body));
       }),
       { numRuns: 50 },
     );
@@ -67,16 +67,16 @@ describe('a webhook from the service is accepted', () => {
   test('with either secret during a rotation, if the receiver knows both', async () => {
     const next = newSecret();
     const rotated = sent(bodyOf(selection), { secrets: [next, secret] });
-    for (const known of [secret, next, [secret, next], [newSecret(), next]])
-      expect((await verify({ ...rotated, secret: known })).id).toBe('msg_1');
+    for (const secretOption of [secret, next, [secret, next], [newSecret(), next]])
+      expect((await verify({ ...rotated, secret: secretOption })).id).toBe('msg_1');
     expect((await verify({ secret: [next, secret] })).id).toBe('msg_1');
   });
 
   test('with the headers of a fetch request or of Node, in any case', async () => {
     const { headers } = sent(bodyOf(selection), { extra: { 'perkwire-test': '1', 'perkwire-dev': '1' } });
     const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), [value]]));
-    for (const given of [new Headers(headers), upper])
-      expect(await verify({ headers: given })).toMatchObject({ test: true, dev: true });
+    for (const requestHeaders of [new Headers(headers), upper])
+      expect(await verify({ headers: requestHeaders })).toMatchObject({ test: true, dev: true });
   });
 
   test('together with signatures of other versions', async () => {
@@ -116,10 +116,17 @@ describe('a forged, altered or replayed webhook is rejected', () => {
   test('with a signature that has another secret or version, or is truncated or missing', async () => {
     const { headers } = sent(bodyOf(selection));
     const signature = headers['webhook-signature'] as string;
-    const withSignature = (given: string) => reasonOf({ headers: { ...headers, 'webhook-signature': given } });
+    const withSignature = (signatureHeader: string) =>
+      reasonOf({ headers: { ...headers, 'webhook-signature': signatureHeader } });
     expect(await reasonOf({ secret: newSecret() })).toBe('wrong_signature');
-    for (const given of [signature.slice(0, -1), signature.replace('v1,', 'v2,'), signature.slice(3), 'v1,', ','])
-      expect(await withSignature(given)).toBe('wrong_signature');
+    for (const invalidSignature of [
+      signature.slice(0, -1),
+      signature.replace('v1,', 'v2,'),
+      signature.slice(3),
+      'v1,',
+      ',',
+    ])
+      expect(await withSignature(invalidSignature)).toBe('wrong_signature');
     expect(await withSignature('')).toBe('missing_header');
   });
 
@@ -157,15 +164,15 @@ describe('a secret that would verify anything is never accepted', () => {
     secret.slice(6),
     'whsec_%%%',
     `whsec_${Buffer.alloc(23).toString('base64')}`,
-  ])('%o', async (given) => {
-    const key = Buffer.from(given.replace('whsec_', ''), 'base64');
+  ])('%o', async (invalidSecret) => {
+    const key = Buffer.from(invalidSecret.replace('whsec_', ''), 'base64');
     const { headers, body } = sent(bodyOf(selection));
     const hmac = createHmac('sha256', key)
       .update(`msg_1.${nowMs / 1000}.${body}`)
       .digest('base64');
     const forged = { ...headers, 'webhook-signature': `v1,${hmac}` };
-    for (const one of [given, [given, secret]])
-      await expect(verify({ headers: forged, secret: one })).rejects.toBeInstanceOf(InvalidParameterError);
+    for (const secretOption of [invalidSecret, [invalidSecret, secret]])
+      await expect(verify({ headers: forged, secret: secretOption })).rejects.toBeInstanceOf(InvalidParameterError);
   });
 
   test('without any secret, or with an object instead of the raw body', async () => {

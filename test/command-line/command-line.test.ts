@@ -50,8 +50,8 @@ test('a mistyped call prints the error and a pointer to the help on standard err
     'deliveries tail --key schlüssel': 'The API key contains invalid characters. Copy it again.',
     'secrets status': /^The configuration has .+ problem/,
   };
-  for (const [typed, said] of Object.entries(calls)) {
-    const message = typeof said === 'string' ? `${said}\n` : expect.stringMatching(said);
+  for (const [typed, expectedError] of Object.entries(calls)) {
+    const message = typeof expectedError === 'string' ? `${expectedError}\n` : expect.stringMatching(expectedError);
     const env = { ROLES: 'nothing', DATABASE_URL: 'postgres://127.0.0.1:1/none' };
     expect([typed, await runCommand(typed.split(' '), env)]).toEqual([typed, { code: 2, out: '', err: message }]);
   }
@@ -118,10 +118,10 @@ test('an unusable file is named in the error, and the command exits with 3', asy
     [['sources', 'set', text], /text is not valid JSON/],
     [['catalogue', 'import', text], /text is not valid JSON/],
   ];
-  for (const [args, said] of calls)
+  for (const [args, expectedError] of calls)
     expect([args, await runCommand(args, { PERKWIRE_KEY: 'k', PERKWIRE_URL: 'http://127.0.0.1:9' })]).toEqual([
       args,
-      { code: 3, out: '', err: expect.stringMatching(said) },
+      { code: 3, out: '', err: expect.stringMatching(expectedError) },
     ]);
   await rm(folder, { recursive: true });
 });
@@ -157,9 +157,9 @@ test.skipIf(!existsSync('/dev/full'))('output that cannot be written is no succe
 });
 
 test('a stopped command that waits for the service exits and reports that it was not completed', async () => {
-  let asked = 0;
+  let requestCount = 0;
   const silent = createServer(() => {
-    asked += 1;
+    requestCount += 1;
   });
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const env = { PERKWIRE_KEY: 'k', PERKWIRE_URL: `http://127.0.0.1:${(silent.address() as AddressInfo).port}` };
@@ -171,9 +171,9 @@ test('a stopped command that waits for the service exits and reports that it was
     ['logs tail', 0],
   ] as const) {
     const stop = new AbortController();
-    const known = asked;
+    const countBefore = requestCount;
     const run = runCommand(line.split(' '), env, commands, stop.signal);
-    await expect.poll(() => asked).toBe(known + 1);
+    await expect.poll(() => requestCount).toBe(countBefore + 1);
     stop.abort();
     expect([line, (await run).code]).toEqual([line, code]);
   }

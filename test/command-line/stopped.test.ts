@@ -35,11 +35,11 @@ function start(line: string, env: Record<string, string>) {
     stdio: ['pipe', 'ignore', 'pipe'],
   });
   started.push(child);
-  let said = '';
+  let stderrText = '';
   child.stderr.on('data', (text) => {
-    said += text;
+    stderrText += text;
   });
-  return { child, ended: once(child, 'exit'), said: () => said };
+  return { child, ended: once(child, 'exit'), said: () => stderrText };
 }
 
 /** Ends the waiting statement, because PostgreSQL only notices that a client is gone when its statement ends. */
@@ -61,11 +61,11 @@ test.each([
   'catalogue export /dev/null --database',
   'operator create --email someone@example.com',
 ])('Ctrl-C ends `%s` with 130 and no other output while it waits for the database', async (line) => {
-  const { child, ended, said } = start(line, { DATABASE_URL: t.databaseUrl });
+  const { child, ended, said: readStderr } = start(line, { DATABASE_URL: t.databaseUrl });
   child.stdin.end();
   await untilWaiting(t.pool, 1);
   child.kill('SIGINT');
-  expect([await ended, said()]).toEqual([[130, null], '']);
+  expect([await ended, readStderr()]).toEqual([[130, null], '']);
   await endWaiting();
 });
 
@@ -87,18 +87,18 @@ test('Ctrl-C ends a command that reads standard input', async () => {
 });
 
 test('a second Ctrl-C ends a command at once during cleanup after the first', async () => {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const service = createServer(({ method, url }, answer) => {
-    asked.push(`${method} ${url}`);
+    requests.push(`${method} ${url}`);
     if (method === 'POST') answer.end(JSON.stringify({ data: { id: 7, secret: 's', events: [] } }));
   });
   await once(service.listen(0, '127.0.0.1'), 'listening');
   const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
   const env = { PERKWIRE_KEY: 'k', PERKWIRE_URL: url };
   const { child, ended } = start('listen --forward http://127.0.0.1:9/hook', env);
-  await expect.poll(() => asked).toContain('GET /manage/v1/webhook-listeners/7/stream');
+  await expect.poll(() => requests).toContain('GET /manage/v1/webhook-listeners/7/stream');
   child.kill('SIGINT');
-  await expect.poll(() => asked).toContain('DELETE /manage/v1/webhook-endpoints/7');
+  await expect.poll(() => requests).toContain('DELETE /manage/v1/webhook-endpoints/7');
   // Signals that arrive together with the first one count as the same signal.
   const again = setInterval(() => child.kill('SIGINT'), 50);
   expect(await ended).toEqual([130, null]);

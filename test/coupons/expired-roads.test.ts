@@ -52,40 +52,40 @@ async function sessionBeforeEnd(pool: object) {
   await t.deps.catalog.refresh();
   const user = `late-${users}`;
   const { sessionId, offers } = await fetchOffers(t, { pub_user_id: user });
-  const shown = { ...(offers.find(({ id }) => id === offer.id) as ShownOffer), sessionId };
-  return { user, sessionId, shown };
+  const shownOffer = { ...(offers.find(({ id }) => id === offer.id) as ShownOffer), sessionId };
+  return { user, sessionId, shown: shownOffer };
 }
 
 const passEnd = (): void => {
   clock.ms += hourMs;
 };
-const left = async () => (await coupons.count(offer.id)).data;
+const countCodes = async () => (await coupons.count(offer.id)).data;
 
 test('a click after the pool has expired leads to the landing page without a code', async () => {
-  const { shown } = await sessionBeforeEnd({ give_at: 'click' });
+  const { shown: shownOffer } = await sessionBeforeEnd({ give_at: 'click' });
   passEnd();
-  const answer = await call(t, shown.click_url);
+  const answer = await call(t, shownOffer.click_url);
   expect([answer.statusCode, new URL(String(answer.headers.location)).searchParams.get('code')]).toEqual([302, '']);
-  expect(await left()).toMatchObject({ given: 0, left: 1, expired: true });
+  expect(await countCodes()).toMatchObject({ given: 0, left: 1, expired: true });
 });
 
 test('a click after a pool with a fallback has expired leads to the landing page with the fallback code', async () => {
-  const { shown } = await sessionBeforeEnd({ give_at: 'click', fallback_code: 'ALWAYS' });
+  const { shown: shownOffer } = await sessionBeforeEnd({ give_at: 'click', fallback_code: 'ALWAYS' });
   passEnd();
-  const answer = await call(t, shown.click_url);
+  const answer = await call(t, shownOffer.click_url);
   expect(new URL(String(answer.headers.location)).searchParams.get('code')).toBe('ALWAYS');
-  expect(await left()).toMatchObject({ left: 1 });
+  expect(await countCodes()).toMatchObject({ left: 1 });
 });
 
 test('an offer saved after its pool has expired has no code in the wallet and webhook', async () => {
-  const { user, sessionId, shown } = await sessionBeforeEnd({ give_at: 'save' });
+  const { user, sessionId, shown: shownOffer } = await sessionBeforeEnd({ give_at: 'save' });
   passEnd();
-  expect((await save(t, shown)).statusCode).toBe(200);
+  expect((await save(t, shownOffer)).statusCode).toBe(200);
   const saved = (await list(t, user)).json().data.offers as { id: number; coupon?: unknown }[];
   expect(saved.map(({ coupon }) => coupon ?? null)).toEqual([null]);
-  expect(await left()).toMatchObject({ given: 0, left: 1 });
-  const told = (await deliveriesOf(t, sessionId)).map(({ payload }) => String(payload)).join();
-  expect(told).not.toContain('SPENT');
+  expect(await countCodes()).toMatchObject({ given: 0, left: 1 });
+  const payloadText = (await deliveriesOf(t, sessionId)).map(({ payload }) => String(payload)).join();
+  expect(payloadText).not.toContain('SPENT');
 });
 
 test('a wrap after the pool has expired puts no code in the webhook or the mail', async () => {
@@ -101,7 +101,7 @@ test('a wrap after the pool has expired puts no code in the webhook or the mail'
   await messageCalls(t).untilState(sessionId, 'sent');
   expect(smtp.received).toHaveLength(1);
   expect(smtp.received[0]?.raw).not.toContain('SPENT');
-  expect(await left()).toMatchObject({ given: 0, left: 1 });
+  expect(await countCodes()).toMatchObject({ given: 0, left: 1 });
 });
 
 test('an expired pool with codes left raises the empty-pool alert until its expiry is moved', async () => {

@@ -36,8 +36,8 @@ async function sessionOf() {
     const { data } = await usp.call('POST', `session/${id}.json`, { body });
     return (data as unknown as { campaigns: { coupon: Coupon }[] }).campaigns[0]?.coupon;
   };
-  const shown = offers.find((one) => one.id === offer.id) as { coupon?: Coupon } | undefined;
-  return { wrap, shown, select: () => usp.select(id, offer.campaign_id, { user }) };
+  const shownOffer = offers.find((fetchedOffer) => fetchedOffer.id === offer.id) as { coupon?: Coupon } | undefined;
+  return { wrap, shown: shownOffer, select: () => usp.select(id, offer.campaign_id, { user }) };
 }
 
 test('a pool that expires between fetch and wrap assigns no code, and its offer is paused', async () => {

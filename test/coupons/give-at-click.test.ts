@@ -57,9 +57,9 @@ describe('a click', () => {
   test('assigns the user a code, passes it to the landing page, and repeats it in all their sessions', async () => {
     await load(['A & 1', 'B-2']);
     const user = nextUser();
-    const one = await shown({ pub_user_id: user });
-    expect(await click(one)).toBe('A & 1');
-    expect(await click(one)).toBe('A & 1');
+    const shownOffer = await shown({ pub_user_id: user });
+    expect(await click(shownOffer)).toBe('A & 1');
+    expect(await click(shownOffer)).toBe('A & 1');
     expect(await click(await shown({ pub_user_id: user }), second)).toBe('A & 1');
     expect(await click(await shown())).toBe('B-2');
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 2, left: 0 });
@@ -70,9 +70,11 @@ describe('a click', () => {
     await load(codes);
     const late = await shown();
     const all = await Promise.all(codes.map(() => shown()));
-    const got = await Promise.all(all.map((one) => Promise.all([click(one), click(one, second), click(one)])));
-    for (const same of got) expect(new Set(same).size).toBe(1);
-    expect(got.map(([code]) => code).sort()).toEqual(codes.sort());
+    const receivedCodes = await Promise.all(
+      all.map((shownOffer) => Promise.all([click(shownOffer), click(shownOffer, second), click(shownOffer)])),
+    );
+    for (const same of receivedCodes) expect(new Set(same).size).toBe(1);
+    expect(receivedCodes.map(([code]) => code).sort()).toEqual(codes.sort());
     expect(await click(late)).toBe('');
     expect((await coupons.count(offer.id)).data).toMatchObject({ total: 64, given: 64, left: 0 });
   });
@@ -89,11 +91,11 @@ describe('a click', () => {
     };
     const before = await shown({ pub_user_id: user });
     expect(await wrapOf(before.sessionId)).toEqual([{ campaign_id: offer.campaign_id, coupon: null }]);
-    const one = await shown({ pub_user_id: user });
-    await click(one);
+    const shownOffer = await shown({ pub_user_id: user });
+    await click(shownOffer);
     const coupon = { code: 'CLICKED', expires_at: null, terms: '' };
-    expect(await wrapOf(one.sessionId)).toEqual([{ campaign_id: offer.campaign_id, coupon }]);
-    const payload = JSON.parse(String((await deliveriesOf(first, one.sessionId))[0]?.payload));
+    expect(await wrapOf(shownOffer.sessionId)).toEqual([{ campaign_id: offer.campaign_id, coupon }]);
+    const payload = JSON.parse(String((await deliveriesOf(first, shownOffer.sessionId))[0]?.payload));
     expect(payload.body.campaigns).toMatchObject([{ coupon }]);
     await first.pool.query('delete from webhook_endpoints');
   });
@@ -110,36 +112,36 @@ describe('a click', () => {
 
   test('is rejected if the code cannot be stored, and assigns it when it is retried', async () => {
     await load(['LATER']);
-    const one = await shown();
+    const shownOffer = await shown();
     await first.pool.query('alter table coupons add constraint refuse check (false) not valid');
-    expect((await call(first, one.click_url)).statusCode).toBeGreaterThanOrEqual(500);
+    expect((await call(first, shownOffer.click_url)).statusCode).toBeGreaterThanOrEqual(500);
     await first.pool.query('alter table coupons drop constraint refuse');
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 0, left: 1 });
-    expect(await click(one)).toBe('LATER');
+    expect(await click(shownOffer)).toBe('LATER');
   });
 
   test('assigns the code even if the landing page URL does not include it', async () => {
     await load(['SILENT']);
     await setLanding('https://shop.example/');
-    const one = await shown();
-    expect(await click(one)).toBeNull();
+    const shownOffer = await shown();
+    expect(await click(shownOffer)).toBeNull();
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1 });
     await setLanding('https://shop.example/?code={coupon_code}');
-    expect(await click(one)).toBe('SILENT');
+    expect(await click(shownOffer)).toBe('SILENT');
   });
 
   test('shows the code of a saved offer in the wallet, in the response and on the page', async () => {
     await load(['IN-WALLET']);
     const user = nextUser();
-    const one = (await showTo(first, user)).find(({ id }) => id === offer.id) as SaveableOffer;
-    const page = local((await save(first, one)).json().data.wallet_url);
+    const shownOffer = (await showTo(first, user)).find(({ id }) => id === offer.id) as SaveableOffer;
+    const page = local((await save(first, shownOffer)).json().data.wallet_url);
     const inWallet = async () => {
       const { offers } = (await list(first, user)).json().data as { offers: { id: number; coupon?: unknown }[] };
       return offers.find(({ id }) => id === offer.id)?.coupon;
     };
     expect(await inWallet()).toBeUndefined();
     expect((await first.app.inject(page)).body).not.toContain('IN-WALLET');
-    expect(await click(one)).toBe('IN-WALLET');
+    expect(await click(shownOffer)).toBe('IN-WALLET');
     expect(await inWallet()).toEqual({ code: 'IN-WALLET', expires_at: null, terms: '' });
     expect((await first.app.inject(page)).body).toContain('IN-WALLET');
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1, left: 0 });
@@ -150,11 +152,11 @@ describe('a click', () => {
     await coupons.change(offer.id, { give_at: 'wrap' });
     await refresh();
     const user = nextUser();
-    const one = await shown({ pub_user_id: user });
-    expect(await click(one)).toBe('');
+    const shownOffer = await shown({ pub_user_id: user });
+    expect(await click(shownOffer)).toBe('');
     const body = { action: 'wrap', selected: [offer.campaign_id], pub_user_id: user };
-    await uspCalls(first).call('POST', `session/${one.sessionId}.json`, { body });
-    expect(await click(one)).toBe('WRAPPED');
+    await uspCalls(first).call('POST', `session/${shownOffer.sessionId}.json`, { body });
+    expect(await click(shownOffer)).toBe('WRAPPED');
   });
 
   test('passes on a code shared by all users to everyone', async () => {

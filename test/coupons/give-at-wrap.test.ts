@@ -94,8 +94,8 @@ describe('a wrap', () => {
       }),
     );
     const wrapped = await Promise.all(sessions.map(({ calls, user, id }) => wrapSession(id, user, calls)));
-    const given = wrapped.flatMap(({ code }) => code ?? []);
-    expect(given.sort()).toEqual(codes.sort());
+    const issuedCodes = wrapped.flatMap(({ code }) => code ?? []);
+    expect(issuedCodes.sort()).toEqual(codes.sort());
     const without = wrapped.filter(({ code }) => code === undefined);
     expect(without.map(({ campaigns }) => campaigns)).toEqual([[{ campaign_id: offer.campaign_id, coupon: null }]]);
     expect(await campaignsOf(without[0]?.id ?? '')).toMatchObject([{ coupon: null }]);

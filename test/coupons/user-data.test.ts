@@ -62,9 +62,9 @@ test('codes are stored while they are valid and for RETENTION_RAW_DAYS afterward
 test('a code assigned when an offer is saved is in the wallet, and the wrap and later saves return it', async () => {
   await coupons.add(offer.id, { codes: ['SAVED-1', 'SAVED-2'] });
   await coupons.change(offer.id, { give_at: 'save', terms: 'Bring it along' });
-  const shown = await wrap('saver');
+  const offers = await wrap('saver');
   expect((await coupons.count(offer.id)).data).toMatchObject({ given: 0 });
-  const saved = shown.find(({ id }) => id === offer.id) as ShownOffer;
+  const saved = offers.find(({ id }) => id === offer.id) as ShownOffer;
   for (let time = 0; time < 2; time += 1)
     expect((await t.app.inject({ method: 'POST', url: saveUrlOf(saved) })).statusCode).toBe(200);
   const coupon = { code: 'SAVED-1', expires_at: null, terms: 'Bring it along' };

@@ -22,7 +22,7 @@ test('an operator gets the overview if there is only one publisher, or else the 
 
 async function addPublisher(name: string): Promise<string> {
   const operator = await signInAs(t, 'operator');
-  const made = await operator.post('/dashboard/operator/publishers', {
+  const created = await operator.post('/dashboard/operator/publishers', {
     name,
     time_zone: 'berlin',
     offers_per_response: '3',
@@ -31,8 +31,8 @@ async function addPublisher(name: string): Promise<string> {
     currency_multiplier: '1',
     unit_enabled: 'on',
   });
-  expect(textOf(made.body)).toBe('');
-  return /^\/dashboard\/p\/\d+/.exec(String(made.headers.location))?.[0] ?? '';
+  expect(textOf(created.body)).toBe('');
+  return /^\/dashboard\/p\/\d+/.exec(String(created.headers.location))?.[0] ?? '';
 }
 
 test('the first steps for a publisher without offers begin with advertiser, campaign and offer', async () => {

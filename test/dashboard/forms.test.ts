@@ -92,7 +92,7 @@ test('a time zone is found by city and has its current name', async () => {
   const before = await zone.inputValue();
   const listed = (await page
     .locator('#time-zones option')
-    .evaluateAll((all: unknown[]) => all.map((one) => (one as { value: string }).value))) as string[];
+    .evaluateAll((all: unknown[]) => all.map((option) => (option as { value: string }).value))) as string[];
   expect(listed).toEqual(expect.arrayContaining(['Asia/Kolkata', 'Europe/Kyiv', 'Asia/Ho_Chi_Minh', 'UTC']));
   expect(listed).not.toContain('Asia/Calcutta');
   expect(new Set(listed).size).toBe(listed.length);
@@ -231,7 +231,7 @@ test('a long form has an index that links to all its sections', async () => {
     const links = page.getByRole('navigation', { name: 'Form sections' }).getByRole('link');
     expect(await links.count()).toBeGreaterThanOrEqual(4);
     const targets = (await links.evaluateAll((all: unknown[]) =>
-      all.map((one) => decodeURIComponent((one as { hash: string }).hash.slice(1))),
+      all.map((link) => decodeURIComponent((link as { hash: string }).hash.slice(1))),
     )) as string[];
     for (const target of targets) expect(await page.locator(`[id="${target}"]`).count()).toBe(1);
     await links.last().click();

@@ -19,9 +19,9 @@ const signIn = async (language: string): Promise<string> =>
   (await t.app.inject({ url: '/dashboard/sign-in', headers: { 'accept-language': language } })).body;
 
 test('concurrent pages are each in the language of their reader', async () => {
-  const asked = Array.from({ length: 20 }, (_, at) => (at % 3 === 0 ? 'en' : 'de'));
-  const pages = await Promise.all(asked.map(signIn));
-  expect(pages.map((page) => /<html lang="(..)"/.exec(page)?.[1])).toEqual(asked);
+  const languages = Array.from({ length: 20 }, (_, at) => (at % 3 === 0 ? 'en' : 'de'));
+  const pages = await Promise.all(languages.map(signIn));
+  expect(pages.map((page) => /<html lang="(..)"/.exec(page)?.[1])).toEqual(languages);
 });
 
 test('promise tracking in Node is on only while a reader is being served', async () => {

@@ -85,8 +85,8 @@ export const postForm = (
  * deleted.
  */
 export function cookieFrom(answer: Response, name: string): string | null {
-  const found = answer.cookies.find((cookie) => cookie.name === name);
-  return found === undefined || found.value === '' ? null : `${found.name}=${found.value}`;
+  const match = answer.cookies.find((cookie) => cookie.name === name);
+  return match === undefined || match.value === '' ? null : `${match.name}=${match.value}`;
 }
 
 /** Returns the CSRF token of a page's forms. */

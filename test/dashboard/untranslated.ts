@@ -60,7 +60,7 @@ export async function storedTexts(pool: Pool): Promise<string> {
   for (const { name } of tables) {
     const { rows } = await pool.query<{ row: object }>(`select to_jsonb(t) as row from ${name} t limit 300`);
     for (const { row } of rows)
-      for (const value of Object.values(row)) for (const one of stringsIn(value)) texts.add(one);
+      for (const value of Object.values(row)) for (const text of stringsIn(value)) texts.add(text);
   }
   const countries = new Intl.DisplayNames(['en'], { type: 'region' });
   for (const code of ['US', 'DE', 'GB', 'FR']) texts.add(countries.of(code) ?? code);
@@ -79,8 +79,11 @@ export async function untranslatedTexts(tab: Page, url: string, cookie: string, 
   const answer = await fetch(url, { headers: { cookie, 'accept-language': pseudoLocale }, redirect: 'manual' });
   if (answer.status >= 300 && answer.status !== 404 && answer.status !== 422)
     return [`${url}: answered ${answer.status}`];
-  const found = (await tab.evaluate(`(${listOutside})(${JSON.stringify(await answer.text())})`)) as [string, string][];
-  return found
+  const outsideTexts = (await tab.evaluate(`(${listOutside})(${JSON.stringify(await answer.text())})`)) as [
+    string,
+    string,
+  ][];
+  return outsideTexts
     .filter(([text]) =>
       text
         .replace(dates, '')

@@ -249,7 +249,7 @@ describe('setup from an empty database, in the browser only', () => {
     hook.taken.length = 0;
     const publisherId = Number(base.split('/').at(-1));
     const { pool } = demo.t;
-    const one = {
+    const delivery = {
       publisherId,
       event: 'usp.selection',
       sessionId: null,
@@ -261,7 +261,7 @@ describe('setup from an empty database, in the browser only', () => {
     const ids = await transaction(pool, (executor) =>
       enqueue(
         executor,
-        Array.from({ length: 40 }, () => one),
+        Array.from({ length: 40 }, () => delivery),
       ),
     );
     await expect.poll(() => hook.taken.length).toBeGreaterThan(0);
@@ -318,17 +318,17 @@ const phone: BrowserContextOptions = { viewport: { width: 360, height: 740 }, re
  * @param without selectors of parts that were checked on another page
  */
 async function problemsOn(tab: Page, without: readonly string[]): Promise<string[]> {
-  const found = async (device: string, rules?: string[]): Promise<string[]> => {
+  const listProblems = async (device: string, rules?: string[]): Promise<string[]> => {
     const screen = (tab.viewportSize() ?? desktop).width;
     const broken = await violations(tab, { rules, without });
     const width = (await tab.evaluate('document.documentElement.scrollWidth')) as number;
     return [...broken, ...(width > screen ? [`${width} pixels wide`] : [])].map((problem) => `${device}: ${problem}`);
   };
-  const narrow = await found('360 pixels wide');
+  const narrow = await listProblems('360 pixels wide');
   await tab.setViewportSize(desktop);
-  const light = await found('light');
+  const light = await listProblems('light');
   await tab.emulateMedia({ colorScheme: 'dark' });
-  const dark = await found('dark', ['color-contrast', 'link-in-text-block']);
+  const dark = await listProblems('dark', ['color-contrast', 'link-in-text-block']);
   await tab.emulateMedia({ colorScheme: 'light' });
   await tab.setViewportSize(phone.viewport ?? desktop);
   return [...narrow, ...light, ...dark];
@@ -419,7 +419,7 @@ describe('the dashboard for all users', () => {
       signedIn: await (await open({ ...phone, storageState: await context.storageState() })).newPage(),
       anonymous: await (await open(phone)).newPage(),
     };
-    const found: string[] = [];
+    const problems: string[] = [];
     // The sidebar is the same on all pages of an area, so it is only checked on the first one.
     const areas = new Set<string>();
     for (const path of [...paths, ...(await pathsOfDeliveries()), ...others]) {
@@ -428,10 +428,10 @@ describe('the dashboard for all users', () => {
       areas.add(area);
       const tab = path.endsWith('sign-in') ? tabs.anonymous : tabs.signedIn;
       const answer = await tab.goto(demo.url + path);
-      if (![200, 422].includes(answer?.status() ?? 0) && !path.endsWith('nowhere')) found.push(`${path}: not found`);
-      found.push(...(await problemsOn(tab, without)).map((problem) => `${path}: ${problem}`));
+      if (![200, 422].includes(answer?.status() ?? 0) && !path.endsWith('nowhere')) problems.push(`${path}: not found`);
+      problems.push(...(await problemsOn(tab, without)).map((problem) => `${path}: ${problem}`));
     }
-    expect(found).toEqual([]);
+    expect(problems).toEqual([]);
     await Promise.all([tabs.signedIn.context().close(), tabs.anonymous.context().close()]);
   });
 
@@ -439,15 +439,15 @@ describe('the dashboard for all users', () => {
     const { cookie } = await signInAs(demo.t, 'operator');
     const stored = await storedTexts(demo.t.pool);
     const tab = await context.newPage();
-    const found: string[] = [];
+    const untranslatedLines: string[] = [];
     for (const path of [...paths, ...fragments, ...(await pathsOfDeliveries()), ...others]) {
       // Guides are only available in English.
       if (path.startsWith('/docs/')) continue;
       const from = path.endsWith('sign-in') ? '' : cookie;
       const texts = await untranslatedTexts(tab, demo.url + path, from, stored);
-      found.push(...texts.map((text) => `${path}: ${text}`));
+      untranslatedLines.push(...texts.map((text) => `${path}: ${text}`));
     }
-    expect([...new Set(found)]).toEqual([]);
+    expect([...new Set(untranslatedLines)]).toEqual([]);
     await tab.close();
   });
 
@@ -640,7 +640,7 @@ describe('the dashboard for all users', () => {
 
   test('a manager removes the wrong campaign and restores it', async () => {
     const manager = await signInAs(demo.t, 'manager', 1);
-    const shown = async () => {
+    const countOffers = async () => {
       const fetched = await fetch(`${demo.url}/native/v4/offers.json?api_key=demo-key&campaignId=1`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
@@ -648,37 +648,37 @@ describe('the dashboard for all users', () => {
       });
       return ((await fetched.json()) as { data: { offers: unknown[] } }).data.offers.length;
     };
-    expect(await shown()).toBe(1);
+    expect(await countOffers()).toBe(1);
     const tab = await openAs(browser, manager, demo.url, '/dashboard/p/1/campaigns/1');
     const title = await tab.getByRole('heading', { level: 1 }).innerText();
     await tab.getByRole('button', { name: 'Remove', exact: true }).click();
     await tab.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
     await tab.getByRole('status').filter({ hasText: 'removed' }).waitFor();
-    expect(await shown()).toBe(0);
+    expect(await countOffers()).toBe(0);
     await tab.getByRole('link', { name: 'Removed', exact: true }).click();
     await tab.getByRole('row').filter({ hasText: title }).getByRole('button', { name: 'Restore' }).click();
     await tab.getByRole('status').filter({ hasText: 'restored' }).waitFor();
     expect(await tab.getByRole('heading', { level: 1 }).innerText()).toBe(title);
-    expect(await shown()).toBe(1);
+    expect(await countOffers()).toBe(1);
     await tab.context().close();
   });
 
   test('search, lists and shortcuts work by keyboard, and filters and columns are remembered', async () => {
     const signedIn = await open({ viewport: { width: 1280, height: 860 }, storageState: await context.storageState() });
     const tab = await signedIn.newPage();
-    const chosen = tab.locator('#found').getByRole('option', { selected: true });
+    const selectedOption = tab.locator('#found').getByRole('option', { selected: true });
     const search = async (key: string, text: string, result: string) => {
       await tab.keyboard.press(key);
       await tab.getByRole('combobox', { name: 'Search' }).fill(text);
       await tab.getByRole('option', { name: result }).first().waitFor();
-      await expect.poll(() => chosen.count()).toBe(1);
+      await expect.poll(() => selectedOption.count()).toBe(1);
     };
     await tab.goto(`${demo.url}/dashboard/p/1/overview`);
     await search('/', 'basil', 'Basilwick');
     expect(await violations(tab)).toEqual([]);
-    const first = (await chosen.getAttribute('href')) ?? '';
+    const first = (await selectedOption.getAttribute('href')) ?? '';
     await tab.keyboard.press('ArrowDown');
-    await expect.poll(() => chosen.getAttribute('href')).not.toBe(first);
+    await expect.poll(() => selectedOption.getAttribute('href')).not.toBe(first);
     await tab.keyboard.press('ArrowUp');
     await tab.keyboard.press('Enter');
     await tab.waitForURL(demo.url + first);

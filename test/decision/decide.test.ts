@@ -5,6 +5,7 @@ import { decide } from '../../src/decision/decide.ts';
 import {
   campaignOf,
   counts,
+  decideOfferIds,
   inputOf,
   modelOf,
   noonMs,
@@ -14,7 +15,6 @@ import {
   picture,
   provisionTo,
   publisherWith,
-  shown,
   shownBy,
   withRules,
 } from './support.ts';
@@ -28,22 +28,24 @@ describe('the order of offers', () => {
       withRules(4, { force_priority: true }, { priority: 900 }),
       campaignOf(5),
     );
-    expect(shown(offers)).toEqual([4, 2, 3, 1, 5]);
+    expect(decideOfferIds(offers)).toEqual([4, 2, 3, 1, 5]);
   });
 
   test('is the same for every seed if no offer pays', () => {
     const offers = offersOf(...[3, 1, 2].map((id) => campaignOf(id)));
-    for (let seed = 0; seed < 500; seed++) expect(shown(offers, { seed })).toEqual([1, 2, 3]);
+    for (let seed = 0; seed < 500; seed++) expect(decideOfferIds(offers, { seed })).toEqual([1, 2, 3]);
   });
 
   test("uses a publisher's own priority of a campaign instead of the campaign's", () => {
     const first = campaignOf(9, { provisions: new Map([[1, provisionTo(1, { priority: 0 })]]) });
-    expect(shown(offersOf(campaignOf(1), first))).toEqual([9, 1]);
+    expect(decideOfferIds(offersOf(campaignOf(1), first))).toEqual([9, 1]);
   });
 
   test('puts paying offers before others only within the same priority', () => {
     const paying = campaignOf(3, { payout: pays('cpm', 5) });
-    expect(shown(offersOf(campaignOf(1, { weight: 900 }), campaignOf(2, { priority: 1 }), paying))).toEqual([2, 3, 1]);
+    expect(decideOfferIds(offersOf(campaignOf(1, { weight: 900 }), campaignOf(2, { priority: 1 }), paying))).toEqual([
+      2, 3, 1,
+    ]);
   });
 });
 
@@ -51,26 +53,26 @@ describe('a response contains', () => {
   test('one offer per campaign: the best one, or the next that fits', () => {
     const only = campaignOf(1);
     const [plain, pictured] = [offerOf(1, only, { weight: 200 }), offerOf(2, only, { creatives: [picture] })];
-    expect(shown([plain, pictured])).toEqual([1]);
-    expect(shown([plain, pictured], { context: { onlyWithCreative: true } })).toEqual([2]);
+    expect(decideOfferIds([plain, pictured])).toEqual([1]);
+    expect(decideOfferIds([plain, pictured], { context: { onlyWithCreative: true } })).toEqual([2]);
   });
 
   test('one offer per advertiser, and one campaign per exclusion group', () => {
     expect(
-      shown(offersOf(campaignOf(1, { advertiserId: 7 }), campaignOf(2, { advertiserId: 7 }), campaignOf(3))),
+      decideOfferIds(offersOf(campaignOf(1, { advertiserId: 7 }), campaignOf(2, { advertiserId: 7 }), campaignOf(3))),
     ).toEqual([1, 3]);
     const [a, b, c] = [
       { exclusion_groups: ['cars', 'loans'] },
       { exclusion_groups: ['loans'] },
       { exclusion_groups: ['games'] },
     ];
-    expect(shown(offersOf(withRules(1, a), withRules(2, b), withRules(3, c)))).toEqual([1, 3]);
+    expect(decideOfferIds(offersOf(withRules(1, a), withRules(2, b), withRules(3, c)))).toEqual([1, 3]);
   });
 
   test('every eligible campaign on an offerwall, even of the same advertiser', () => {
     const offers = offersOf(...Array.from({ length: 30 }, (_, at) => campaignOf(at + 1, { advertiserId: 7 })));
     expect(
-      shown([...offers, offerOf(99, offers[0]?.campaign as Campaign)], {
+      decideOfferIds([...offers, offerOf(99, offers[0]?.campaign as Campaign)], {
         context: { surface: 'offerwall', count: Number.POSITIVE_INFINITY },
       }),
     ).toHaveLength(30);
@@ -78,7 +80,7 @@ describe('a response contains', () => {
 
   test('no campaign that the user declined, until the opt-out ends to the second', () => {
     const until = (end: number | null): number[] =>
-      shown(offersOf(campaignOf(1)), { history: { optOuts: { 1: end }, exposures: [] } });
+      decideOfferIds(offersOf(campaignOf(1)), { history: { optOuts: { 1: end }, exposures: [] } });
     expect(until(noonMs / 1000 + 1)).toEqual([]);
     expect(until(noonMs / 1000)).toEqual([1]);
     expect(until(null)).toEqual([]);
@@ -93,11 +95,13 @@ describe('a response contains', () => {
       total_caps: [{ metric: 'impressions', per: 'day', limit: 1 }],
     });
     const options = { history: { optOuts: { 1: null }, exposures: [] }, context: { userKey: null } };
-    expect(shown(offersOf(strict), options)).toEqual([]);
-    expect(shown(offersOf(strict), { ...options, context: { ...options.context, dev: true } })).toEqual([1]);
-    expect(shown(offersOf(strict), options, { testMode: true, deliveryPercentage: 0 })).toEqual([1]);
-    expect(shown(offersOf({ ...strict, active: false }), { context: { dev: true } })).toEqual([]);
-    expect(shown(offersOf({ ...strict, isLoyalty: true }), { context: { dev: true, loyalty: 'none' } })).toEqual([]);
+    expect(decideOfferIds(offersOf(strict), options)).toEqual([]);
+    expect(decideOfferIds(offersOf(strict), { ...options, context: { ...options.context, dev: true } })).toEqual([1]);
+    expect(decideOfferIds(offersOf(strict), options, { testMode: true, deliveryPercentage: 0 })).toEqual([1]);
+    expect(decideOfferIds(offersOf({ ...strict, active: false }), { context: { dev: true } })).toEqual([]);
+    expect(
+      decideOfferIds(offersOf({ ...strict, isLoyalty: true }), { context: { dev: true, loyalty: 'none' } }),
+    ).toEqual([]);
   });
 });
 

@@ -3,7 +3,16 @@ import { describe, expect, test } from 'vitest';
 import { type CampaignRules, checkRules, type TargetList } from '../../src/catalog/rules.ts';
 import type { Campaign, Offer } from '../../src/catalog/types.ts';
 import type { DecisionContext } from '../../src/decision/types.ts';
-import { campaignOf, contextOf, offerOf, offersOf, picture, provisionTo, shown, withRules } from './support.ts';
+import {
+  campaignOf,
+  contextOf,
+  decideOfferIds,
+  offerOf,
+  offersOf,
+  picture,
+  provisionTo,
+  withRules,
+} from './support.ts';
 
 const values = {
   countries: ['US', 'CA', 'DE', 'FR'],
@@ -154,7 +163,7 @@ describe('the offers that may be shown', () => {
   test('match those of evaluating the rules one by one, for any campaigns and any request', () => {
     fc.assert(
       fc.property(campaigns, fc.array(contexts, { minLength: 3, maxLength: 3 }), (offers, requests) => {
-        for (const context of requests) expect(shown(offers, { context })).toEqual(naive(offers, context));
+        for (const context of requests) expect(decideOfferIds(offers, { context })).toEqual(naive(offers, context));
       }),
       { numRuns: 1000 },
     );
@@ -166,7 +175,7 @@ describe('the offers that may be shown', () => {
       withRules(1000 + at, { targeting: { countries: { include: ['US'] } } }),
     );
     expect(
-      shown(offersOf(...others, targeted), {
+      decideOfferIds(offersOf(...others, targeted), {
         context: { geo: { country: 'DE', region: null, city: null, postalCode: null, timeZone: null }, count: 100 },
       }),
     ).toEqual([500]);
@@ -175,7 +184,7 @@ describe('the offers that may be shown', () => {
 
 describe('a campaign is served', () => {
   const served = (campaign: Campaign, over: Partial<DecisionContext> = {}): boolean =>
-    shown(offersOf(campaign), { context: over }).length === 1;
+    decideOfferIds(offersOf(campaign), { context: over }).length === 1;
 
   test('from its start to its end, to the millisecond', () => {
     const campaign = withRules(1, {
@@ -194,7 +203,7 @@ describe('a campaign is served', () => {
     const hours = [{ days: [6], from: '13:00', to: '13:30' }];
     const nowMs = Date.UTC(2026, 10, 21, 12, 15);
     const at = (time_zone: string | undefined, user: string | null, publisher: string): boolean =>
-      shown(
+      decideOfferIds(
         offersOf(withRules(1, { schedule: { hours, ...(time_zone === undefined ? {} : { time_zone }) } })),
         { context: { nowMs, geo: { country: null, region: null, city: null, postalCode: null, timeZone: user } } },
         { timeZone: publisher },
@@ -237,6 +246,6 @@ describe('a campaign is served', () => {
       { total_caps: {} },
     ] as unknown as CampaignRules[];
     const offers = offersOf(...broken.map((rules, at) => withRules(at + 1, rules)), campaignOf(99));
-    expect(shown(offers)).toEqual([99]);
+    expect(decideOfferIds(offers)).toEqual([99]);
   });
 });

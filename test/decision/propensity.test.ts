@@ -14,7 +14,7 @@ const input = inputOf(publisherWith(offers), {
 
 function estimate(
   of: DecisionInput,
-  arrange?: (shown: readonly DecidedOffer[]) => readonly DecidedOffer[],
+  arrange?: (decidedOffers: readonly DecidedOffer[]) => readonly DecidedOffer[],
 ): Propensity {
   const work = estimatePropensities(of, arrange);
   let step = work.next();

@@ -190,7 +190,7 @@ export const inputOf = (publisher: Publisher, { context, ...over }: InputOptions
 
 export const shownBy = ({ offers }: Decision): number[] => offers.map(({ offer }) => offer.id);
 
-export const shown = (
+export const decideOfferIds = (
   offers: readonly Offer[],
   options: InputOptions = {},
   publisher: Partial<Publisher> = {},

@@ -34,14 +34,14 @@ const keys = () => ({ bearer: demo.t.publisher.key, operator: demoOperatorKey })
 beforeAll(async () => {
   await new Promise<void>((resolve) => fontServer.listen(0, '127.0.0.1', resolve));
   demo = await startDemoServer(...jobNames);
-  const given = (await (await fetch(`${demo.url}/docs/json`)).json()) as ApiDocument;
+  const apiDocument = (await (await fetch(`${demo.url}/docs/json`)).json()) as ApiDocument;
   const { config } = demo.t.deps;
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);
   const filters = {
     payloadToken: (deliveryId: string) => new URL(links.url(deliveryId, Date.now())).searchParams.get('t') ?? '',
   };
-  const made = await makeValues({ url: demo.url, document: given, keys: keys(), filters });
-  document = withValues(given, (operationId) => made.get(operationId) ?? {});
+  const valuesByOperation = await makeValues({ url: demo.url, document: apiDocument, keys: keys(), filters });
+  document = withValues(apiDocument, (operationId) => valuesByOperation.get(operationId) ?? {});
   ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true }).addSchema(document, 'api');
 });
 afterAll(async () => {
@@ -65,9 +65,9 @@ const json = 'application/json';
 type Answer = ApiDocument['components']['responses'][string];
 /** Returns the response of an operation, resolving component references, with the path of its schema. */
 function answerOf({ path, method, operation }: Operation, status: string): { answer?: Answer; schemaAt: string[] } {
-  const given = operation.responses[status];
-  const name = given?.$ref?.split('/').at(-1);
-  const answer = name === undefined ? given : document.components.responses[name];
+  const response = operation.responses[status];
+  const name = response?.$ref?.split('/').at(-1);
+  const answer = name === undefined ? response : document.components.responses[name];
   const at = name === undefined ? ['paths', path, method, 'responses', status] : ['components', 'responses', name];
   return { ...(answer && { answer }), schemaAt: [...at, 'content', json, 'schema'] };
 }
@@ -91,8 +91,8 @@ const fontServer = createServer((_request, response) =>
 );
 const fontHost = (): string => `http://127.0.0.1:${(fontServer.address() as AddressInfo).port}`;
 
-async function call(one: Operation): Promise<Called> {
-  const { url, payload, ...init } = exampleRequestOf(document, one, keys());
+async function call(entry: Operation): Promise<Called> {
+  const { url, payload, ...init } = exampleRequestOf(document, entry, keys());
   const answer = await fetch(demo.url + url, {
     ...init,
     redirect: 'manual',
@@ -147,30 +147,30 @@ test('every operation responds as documented to its example with existing ids', 
       now())`,
     [demo.t.publisher.id],
   );
-  const found: Examples = {};
+  const examples: Examples = {};
   const recorded = readRecorded();
   const wrong: string[] = [];
-  for (const one of operationsById(document).values()) {
-    const { operationId } = one.operation;
-    const { status, type, body } = await call(one);
+  for (const entry of operationsById(document).values()) {
+    const { operationId } = entry.operation;
+    const { status, type, body } = await call(entry);
     if (signedByAdvertisers.has(operationId) && status === 401) continue;
-    const { answer, schemaAt } = answerOf(one, String(status));
+    const { answer, schemaAt } = answerOf(entry, String(status));
     const documented = status < 400 && answer !== undefined;
     const types = Object.keys(answer?.content ?? { '': {} });
     const isJson = documented && type === json;
     const problem = isJson ? problemsOf(JSON.parse(body), ...schemaAt) : '';
-    const fits = types.some((one) => one === type || type.startsWith(one.replace('*', '')));
+    const fits = types.some((mediaType) => mediaType === type || type.startsWith(mediaType.replace('*', '')));
     if (!documented || !fits || problem !== '')
       wrong.push(`${operationId}: ${status} ${type} ${problem} ${body.slice(0, 500)}`);
     else if (isJson) {
       const name = answer?.content?.[json]?.schema.$ref?.split('/').at(-1) ?? `${operationId} ${status}`;
       if (name in recorded && problemsOf(recorded[name], ...schemaAt) !== '') delete recorded[name];
       // If several operations return the same schema, the response of a read operation is the best example.
-      if (!(name in found) || operationId.startsWith('get')) found[name] = shortened(JSON.parse(body));
+      if (!(name in examples) || operationId.startsWith('get')) examples[name] = shortened(JSON.parse(body));
     }
   }
   expect(wrong).toEqual([]);
-  if (isRecording) writeFileSync(recordedFile, `${JSON.stringify({ ...found, ...recorded }, null, 1)}\n`);
+  if (isRecording) writeFileSync(recordedFile, `${JSON.stringify({ ...examples, ...recorded }, null, 1)}\n`);
 });
 
 type Media = NonNullable<Answer['content']>[string];

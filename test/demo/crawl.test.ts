@@ -33,36 +33,36 @@ const linksIn = (body: string): string[] =>
 async function crawl(start: string, open: TestUser['get']): Promise<{ failed: string[]; seen: Map<string, number> }> {
   const queue = [start];
   const queued = new Set(queue);
-  const seen = new Map<string, number>();
+  const openedByKind = new Map<string, number>();
   const failed: string[] = [];
   for (let at = 0; at < queue.length && at < maxPages; at += 1) {
     const path = queue[at] as string;
     const { statusCode, body, headers } = await open(path);
     if (statusCode >= 500) failed.push(`${statusCode} ${path}`);
     const next = typeof headers.location === 'string' ? [headers.location] : linksIn(body);
-    for (const link of next.filter((one) => URL.canParse(one, demo.url))) {
+    for (const link of next.filter((href) => URL.canParse(href, demo.url))) {
       const url = new URL(link, new URL(path, demo.url));
       const target = url.pathname + url.search;
       if (url.origin !== demo.url || queued.has(target) || /stream|\.(js|css|png|svg|jpe?g|webp)$/.test(url.pathname))
         continue;
       const kind = kindOf(target);
-      const opened = seen.get(kind) ?? 0;
+      const opened = openedByKind.get(kind) ?? 0;
       if (opened >= maxOfKind) continue;
-      seen.set(kind, opened + 1);
+      openedByKind.set(kind, opened + 1);
       queued.add(target);
       queue.push(target);
     }
   }
-  return { failed, seen };
+  return { failed, seen: openedByKind };
 }
 
 describe('no link in the demo leads to an error', () => {
   test.each(['analyst', 'manager', 'admin', 'operator'] as const)('for the role %s', async (role) => {
     const user = await signInAs(demo.t, role);
-    const { failed, seen } = await crawl(`/dashboard/p/${demo.t.publisher.id}/overview`, user.get);
+    const { failed, seen: openedByKind } = await crawl(`/dashboard/p/${demo.t.publisher.id}/overview`, user.get);
     expect(failed).toEqual([]);
-    expect([...seen.keys()].some((kind) => /\/deliveries\/:id$/.test(kind))).toBe(true);
-    expect(seen.size).toBeGreaterThan(30);
+    expect([...openedByKind.keys()].some((kind) => /\/deliveries\/:id$/.test(kind))).toBe(true);
+    expect(openedByKind.size).toBeGreaterThan(30);
   });
 });
 
@@ -73,10 +73,10 @@ test('no API GET fails for ids from its own lists', async () => {
   const get = (path: string, key: string) => app.inject({ url: path, headers: { authorization: `Bearer ${key}` } });
   const { paths } = (await get('/docs/json', demoOperatorKey)).json() as { paths: Record<string, { get?: Operation }> };
   const failed: string[] = [];
-  let asked = 0;
-  let found = 0;
+  let requestCount = 0;
+  let itemCount = 0;
   const ask = async (path: string) => {
-    asked += 1;
+    requestCount += 1;
     const answer = await get(path, path.startsWith('/manage') ? demoOperatorKey : demo.t.publisher.key);
     if (answer.statusCode >= 500) failed.push(`${answer.statusCode} ${path}`);
     return answer;
@@ -97,10 +97,10 @@ test('no API GET fails for ids from its own lists', async () => {
       const { statusCode } = await ask(path.replace(/\{[^}]*\}/, encodeURIComponent(String(id))) + scope(path));
       // The offer may not have coupon codes.
       expect(path.endsWith('/coupon-pool') ? [200, 404, 500] : [200, 500], path).toContain(statusCode);
-      found += 1;
+      itemCount += 1;
     }
   }
-  expect(asked).toBeGreaterThan(60);
-  expect(found).toBeGreaterThan(15);
+  expect(requestCount).toBeGreaterThan(60);
+  expect(itemCount).toBeGreaterThan(15);
   expect(failed).toEqual([]);
 });

@@ -97,7 +97,7 @@ async function zodClient(): Promise<Update> {
 async function fetchClient(): Promise<Update> {
   const operations = await generatedModule('fetch');
   return async ({ operationId }, id, changes) => {
-    const update = operations[operationId] as (...given: unknown[]) => Promise<{ status: number }>;
+    const update = operations[operationId] as (...parameters: unknown[]) => Promise<{ status: number }>;
     return (
       await update(
         id,

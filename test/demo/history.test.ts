@@ -112,7 +112,7 @@ test('the perk funnel counts sessions up to the delivered webhook, for any filte
     t.app.inject({ method: 'POST', url: `/sdk/v4/usp/${path}?api_key=${t.publisher.key}`, payload: body });
   expect((await usp(`${sessionId}/${campaign}/select.json`, {})).statusCode).toBe(200);
   await rollUpAll(t, t.deps.now());
-  const plus = (counts: number[], added: number[]) => counts.map((one, at) => one + (added[at] ?? 0));
+  const plus = (counts: number[], added: number[]) => counts.map((value, at) => value + (added[at] ?? 0));
   const picked = await of();
   expect(picked.all).toEqual(plus(before.all, [1, 1, 1, 0, 0]));
   expect(picked.offer).toEqual(plus(before.offer, [1, 1, 1, 0, 0]));

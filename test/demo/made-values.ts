@@ -37,10 +37,10 @@ export async function makeValues({ url, document, keys, filters }: Maker): Promi
     if (answer.status >= 400) throw new Error(`${init.method} ${path}: ${answer.status} ${await answer.text()}`);
     return { headers: answer.headers, body: await bodyOf(answer) };
   };
-  const made = new Map<string, Values>();
+  const valuesByOperation = new Map<string, Values>();
   for (const [operationId, { from, bodies = {} }] of Object.entries(recipes))
-    made.set(operationId, await valuesFrom(from, (id, known) => call(id, known, bodies[id]), filters));
-  return made;
+    valuesByOperation.set(operationId, await valuesFrom(from, (id, values) => call(id, values, bodies[id]), filters));
+  return valuesByOperation;
 }
 
 /** Makes each call once per operation, so that its values belong together. */
@@ -57,8 +57,8 @@ async function valuesFrom(
       const answer = answers.get(operationId) ?? (await call(operationId, values));
       answers.set(operationId, answer);
       if (place === undefined) continue;
-      const found = place.startsWith('/') ? getAt(JSON.parse(answer.body), place) : answer.headers.get(place);
-      const text = String(found);
+      const value = place.startsWith('/') ? getAt(JSON.parse(answer.body), place) : answer.headers.get(place);
+      const text = String(value);
       values[name] = filter.startsWith('?')
         ? (new URL(text).searchParams.get(filter.slice(1)) ?? '')
         : (filters[filter]?.(text) ?? text);

@@ -80,7 +80,7 @@ test('only rows created by the reference pages of earlier versions are removed a
   const advertiser = { name: 'Green Farm' };
   const used = await call('/advertisers', advertiser);
   await call('/campaigns', { advertiser_id: used, name: 'Boxes', landing_url: 'https://farm.example/' });
-  const kept = [
+  const retainedIds = [
     ...[used, await call('/advertisers', { name: 'Green Farms' })],
     ...[await call('/webhook-endpoints', { ...endpoint, description: 'Mine' })],
   ];
@@ -99,7 +99,7 @@ test('only rows created by the reference pages of earlier versions are removed a
   await t.pool.query(`update webhook_endpoints set created_at = created_at - interval '1 hour',
     updated_at = updated_at - interval '1 hour'`);
   const before = await living();
-  expect(before).toEqual(expect.arrayContaining([...kept, ...alone]));
+  expect(before).toEqual(expect.arrayContaining([...retainedIds, ...alone]));
   for (let times = 0; times < 2; times++) {
     await call('/advertisers', advertiser);
     await call('/webhook-endpoints', endpoint);

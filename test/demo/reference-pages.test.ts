@@ -40,14 +40,14 @@ describe('the API reference', () => {
     const ids = [...operationsById(document).keys()];
     expect(ids.length).toBeGreaterThan(120);
     const pages = await tagPages();
-    const found: string[] = [];
+    const operationIds: string[] = [];
     for (const path of pages) {
       const text = await (await fetch(demo.url + path)).text();
       const linked = [...text.matchAll(/<li><a href="[^"]*#(\w+)"/g)].map(([, id]) => id);
       expect(new Set(linked)).toEqual(new Set(ids));
-      found.push(...[...text.matchAll(/<section class="operation" id="(\w+)"/g)].map(([, id = '']) => id));
+      operationIds.push(...[...text.matchAll(/<section class="operation" id="(\w+)"/g)].map(([, id = '']) => id));
     }
-    expect(found.sort()).toEqual(ids.sort());
+    expect(operationIds.sort()).toEqual(ids.sort());
   });
 
   test('finds an operation by description or path, by keyboard only', async () => {

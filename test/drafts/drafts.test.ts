@@ -99,14 +99,14 @@ describe('a draft', () => {
     const long = { resource: 'offers', changes: { campaign_id, title: 'x'.repeat(91) } };
     expect(await manager('POST', 'drafts', long)).toMatchObject({ status: 400, details: [{ path: '/title' }] });
     const changes = { campaign_id, title: 'New', cta_yes: 'Go' };
-    const made = await manager('POST', 'drafts', { resource: 'offers', changes, note: 'For spring' });
-    expect(made).toMatchObject({ status: 201, body: { data: { row_id: null, base: {}, subject: 'New' } } });
+    const proposal = await manager('POST', 'drafts', { resource: 'offers', changes, note: 'For spring' });
+    expect(proposal).toMatchObject({ status: 201, body: { data: { row_id: null, base: {}, subject: 'New' } } });
     expect(await count()).toBe(before);
     expect(
       (await manager('POST', 'drafts', { resource: 'offers', row_id: offer, changes: { title: 'As it was' } })).status,
     ).toBe(400);
     expect((await manager('POST', 'drafts', { resource: 'publishers', changes: {} })).status).toBe(400);
-    const live = (await admin('POST', `drafts/${made.body.data.id}/approve`, {})).body.data;
+    const live = (await admin('POST', `drafts/${proposal.body.data.id}/approve`, {})).body.data;
     expect(await titleOf(live.row_id)).toBe('New');
   });
 
@@ -199,9 +199,9 @@ describe('a draft', () => {
     const user = await signInAs(t, 'admin');
     const path = `/dashboard/p/${t.publisher.id}/drafts/${draft.id}/approve`;
     const live_at = new Date(clock + 86_400_000).toISOString().slice(0, 16);
-    const shown = await user.post(path, { live_at });
-    expect(shown.statusCode).toBe(409);
-    const button = shown.body.split('<form').find((form) => form.includes('name="row_etag"')) ?? '';
+    const conflictPage = await user.post(path, { live_at });
+    expect(conflictPage.statusCode).toBe(409);
+    const button = conflictPage.body.split('<form').find((form) => form.includes('name="row_etag"')) ?? '';
     const posted = [...button.matchAll(/name="([a-z_]+)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [
       ...[name, value.replaceAll('&quot;', '"')],
     ]);

@@ -32,8 +32,8 @@ beforeEach(async () => {
 type Given = { key?: string; bytes?: Buffer; type?: string; headers?: Record<string, string> };
 
 /** Proposes a change with an image, like `curl -F`. */
-async function hand(fields: Readonly<Record<string, unknown>>, given: Given = {}) {
-  const { key = managerKey, bytes = png, type = 'image/png', headers = {} } = given;
+async function hand(fields: Readonly<Record<string, unknown>>, options: Given = {}) {
+  const { key = managerKey, bytes = png, type = 'image/png', headers = {} } = options;
   const form = new FormData();
   for (const [name, value] of Object.entries(fields))
     form.set(name, typeof value === 'string' ? value : JSON.stringify(value));

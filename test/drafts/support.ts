@@ -26,9 +26,9 @@ export const callsOf =
 
 /** Creates a key of the publisher with only these permissions. */
 export async function keyWith(t: TestBase, permissions: readonly string[], more: object = {}): Promise<string> {
-  const made = await callsOf(t)('POST', 'keys', { name: permissions.join(' '), permissions, ...more });
-  if (made.status !== 201) throw new Error(JSON.stringify(made.body));
-  return made.body.data.key as string;
+  const response = await callsOf(t)('POST', 'keys', { name: permissions.join(' '), permissions, ...more });
+  if (response.status !== 201) throw new Error(JSON.stringify(response.body));
+  return response.body.data.key as string;
 }
 
 /** Publishes the drafts that are due. */

@@ -163,8 +163,10 @@ test('two installed tarballs listen, verify, alert about a broken server, and re
   const ended = once(listening.child, 'exit');
   listening.child.kill('SIGTERM');
   expect(await ended).toEqual([0, null]);
-  const left = await fetch(`${server.url}/manage/v1/webhook-endpoints/${listening.id}?api_key=${embeddedDemoIds.key}`);
-  expect(left.status).toBe(404);
+  const response = await fetch(
+    `${server.url}/manage/v1/webhook-endpoints/${listening.id}?api_key=${embeddedDemoIds.key}`,
+  );
+  expect(response.status).toBe(404);
 });
 
 test('rejected, unreachable, invalid and looping calls end with their exit code and a message', async () => {

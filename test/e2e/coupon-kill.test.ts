@@ -11,9 +11,9 @@ test(`no code is lost or assigned twice, and no mail is lost, in ${size.kills} k
   timeout: timeLimit(240_000),
 }, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);
-  const { ok, ...found } = await perkRun(5, { ...size, databaseUrl, pool });
+  const { ok, ...result } = await perkRun(5, { ...size, databaseUrl, pool });
   await close();
-  expect(found).toMatchObject({ twice: 0, lost: 0, wrong: 0, afterHold: 0, missing: 0, phantom: 0 });
-  expect(found.wraps).toBeGreaterThan(size.kills * size.parallel);
-  expect(ok, JSON.stringify(found)).toBe(true);
+  expect(result).toMatchObject({ twice: 0, lost: 0, wrong: 0, afterHold: 0, missing: 0, phantom: 0 });
+  expect(result.wraps).toBeGreaterThan(size.kills * size.parallel);
+  expect(ok, JSON.stringify(result)).toBe(true);
 });

@@ -66,18 +66,18 @@ test('reports an injected lift of 10 % for the unit and 0 % for a campaign, even
 
   const draw = (what: string, user: string): number => slotOf(what, user) / experimentSlots;
   const sessions: string[] = [];
-  const seen = new Map<string, Set<string>>();
+  const armsByUser = new Map<string, Set<string>>();
   const seenOfCampaign = new Map<string, Set<string>>();
   async function visit(user: string): Promise<void> {
     for (const placement of ['checkout', 'checkout']) {
       const { json } = await call('POST', '/native/v4/offers.json', { placement, pub_user_id: user });
       const { data } = json as { data: { session_id: string; experiments: { key: string; arm: string }[] } };
       sessions.push(data.session_id);
-      const armOf = (key: string) => data.experiments.find((one) => one.key === key)?.arm ?? '';
-      seen.set(user, (seen.get(user) ?? new Set()).add(armOf('lift')));
+      const armOf = (key: string) => data.experiments.find((experiment) => experiment.key === key)?.arm ?? '';
+      armsByUser.set(user, (armsByUser.get(user) ?? new Set()).add(armOf('lift')));
       seenOfCampaign.set(user, (seenOfCampaign.get(user) ?? new Set()).add(armOf('campaign')));
     }
-    const [arm] = seen.get(user) as Set<string>;
+    const [arm] = armsByUser.get(user) as Set<string>;
     const value = (8 + 4 * draw('order', user)) * (arm === 'control' ? 1.1 : 1);
     for (const [name, of] of Object.entries({ order: value, visit: draw('visit', user) }))
       await call('POST', '/manage/v1/outcomes', { pub_user_id: user, name, value: of, id: `${name} ${user}` });
@@ -90,7 +90,7 @@ test('reports an injected lift of 10 % for the unit and 0 % for a campaign, even
     }
   };
   await Promise.all(Array.from({ length: atOnce }, run));
-  expect([...seen.values(), ...seenOfCampaign.values()].every((found) => found.size === 1)).toBe(true);
+  expect([...armsByUser.values(), ...seenOfCampaign.values()].every((userArms) => userArms.size === 1)).toBe(true);
 
   // The arms match those that anyone can compute from the API response. With many users, the shares are within 1 %.
   const { salt, allocation } = (started.json as { data: { salt: string; allocation: Slots[] } }).data;
@@ -98,7 +98,7 @@ test('reports an injected lift of 10 % for the unit and 0 % for a campaign, even
     const slot = slotOf(salt, user);
     return allocation.find(({ from, to }) => slot >= from && slot < to)?.arm ?? '';
   };
-  expect([...seen].every(([user, found]) => found.has(armByHash(user)))).toBe(true);
+  expect([...armsByUser].every(([user, userArms]) => userArms.has(armByHash(user)))).toBe(true);
   const many = Array.from({ length: 100_000 }, (_, at) => armByHash(`user-${at}`));
   expect(Math.abs(many.filter((arm) => arm === 'holdout').length / many.length - 0.5)).toBeLessThan(0.01);
 
@@ -124,25 +124,25 @@ test('reports an injected lift of 10 % for the unit and 0 % for a campaign, even
   for (const population of ['all', 'would_have_seen']) {
     const { json } = await call('GET', `/manage/v1/experiments/lift/report?population=${population}`);
     const { data } = json as { data: { arms: Arm[]; sample_ratio: Check; before_exposure: Check } };
-    const [control, held] = data.arms as [Arm, Arm];
-    expect([control.arm, held.arm]).toEqual(['control', 'holdout']);
+    const [control, holdout] = data.arms as [Arm, Arm];
+    expect([control.arm, holdout.arm]).toEqual(['control', 'holdout']);
     expect([data.sample_ratio.is_wrong, data.before_exposure.is_wrong]).toEqual([false, false]);
-    expect(control.users + held.users).toBe(users);
+    expect(control.users + holdout.users).toBe(users);
     // Held-out users have offers that they would have been shown, and spend 1 / 1.1 of what the others spend.
-    expect(held.would_have_seen.users).toBeGreaterThan(0.9 * held.users);
-    expect(held.outcomes.order).toMatchObject({ is_significant: true });
-    const lift = held.outcomes.order?.lift as Estimate;
+    expect(holdout.would_have_seen.users).toBeGreaterThan(0.9 * holdout.users);
+    expect(holdout.outcomes.order).toMatchObject({ is_significant: true });
+    const lift = holdout.outcomes.order?.lift as Estimate;
     expect(lift.low).toBeLessThan(1 / 1.1 - 1);
     expect(lift.high).toBeGreaterThan(1 / 1.1 - 1);
-    expect(held.outcomes.visit).toMatchObject({ is_significant: false });
+    expect(holdout.outcomes.visit).toMatchObject({ is_significant: false });
   }
   for (const population of ['all', 'would_have_seen']) {
-    const found = await call('GET', `/manage/v1/experiments/campaign/report?population=${population}`);
-    const [control, held] = (found.json as { data: { arms: Arm[] } }).data.arms as [Arm, Arm];
-    expect([control.arm, held.arm]).toEqual(['control', 'holdout']);
-    for (const arm of [control, held]) expect(arm.would_have_seen.users, arm.arm).toBeGreaterThan(100);
-    expect(held.outcomes.order?.is_significant).toBe(false);
-    const { low = -1, high = 1 } = held.outcomes.order?.lift ?? {};
+    const report = await call('GET', `/manage/v1/experiments/campaign/report?population=${population}`);
+    const [control, holdout] = (report.json as { data: { arms: Arm[] } }).data.arms as [Arm, Arm];
+    expect([control.arm, holdout.arm]).toEqual(['control', 'holdout']);
+    for (const arm of [control, holdout]) expect(arm.would_have_seen.users, arm.arm).toBeGreaterThan(100);
+    expect(holdout.outcomes.order?.is_significant).toBe(false);
+    const { low = -1, high = 1 } = holdout.outcomes.order?.lift ?? {};
     if (population === 'all') expect(Math.max(-low, high)).toBeLessThan(0.05);
     expect(low).toBeLessThan(0);
     expect(high).toBeGreaterThan(0);

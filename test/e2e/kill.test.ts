@@ -111,8 +111,8 @@ describe('a kill -9 loses no acknowledged call', () => {
     const { rows: events } = await pool.query<{ key: string }>(
       "select session_id || ' ' || offer_id as key from events where kind = 'impression'",
     );
-    const kept = new Set(events.map((row) => row.key));
-    expect(beacons.filter(({ session, offer }) => !kept.has(`${session} ${offer}`))).toEqual([]);
+    const storedKeys = new Set(events.map((row) => row.key));
+    expect(beacons.filter(({ session, offer }) => !storedKeys.has(`${session} ${offer}`))).toEqual([]);
 
     // Every answered wrap has exactly one delivery, and its webhook arrives.
     const { rows: deliveries } = await pool.query<{ session_id: string; id: string }>(

@@ -11,9 +11,9 @@ test(`memberships match the acknowledged changes after ${size.kills} kills of tw
   timeout: timeLimit(240_000),
 }, async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);
-  const { ok, ...found } = await membershipRun(31, { ...size, databaseUrl, pool });
+  const { ok, ...result } = await membershipRun(31, { ...size, databaseUrl, pool });
   await close();
-  expect(found).toMatchObject({ wrong: 0, half: 0, size: 0 });
-  expect(found.changes + found.unanswered).toBe(size.kills * size.parallel);
-  expect(ok, JSON.stringify(found)).toBe(true);
+  expect(result).toMatchObject({ wrong: 0, half: 0, size: 0 });
+  expect(result.changes + result.unanswered).toBe(size.kills * size.parallel);
+  expect(ok, JSON.stringify(result)).toBe(true);
 });

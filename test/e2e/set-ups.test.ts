@@ -87,8 +87,8 @@ async function checkWebhooks(client: Client, hook: Hook, wrapped: { chosen: stri
   expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(7);
 }
 
-const contentsOf = ({ taken }: Hook): string[] =>
-  taken
+const contentsOf = ({ taken: requests }: Hook): string[] =>
+  requests
     .map(({ body }) => {
       const { body: selection, event } = JSON.parse(body.toString());
       return selection === undefined ? event : `${selection.session_id} selected ${selection.selected}`;
@@ -109,8 +109,8 @@ async function checkReports(
   let lateClicks = 0;
   await expect
     .poll(async () => {
-      const { hasty: found, ...others } = await report();
-      const { clicks = 0, ...rest } = found;
+      const { hasty: hastyCounts, ...others } = await report();
+      const { clicks = 0, ...rest } = hastyCounts;
       lateClicks = clicks;
       return { ...others, hasty: rest };
     })

@@ -248,7 +248,7 @@ describe.skipIf(!isRoot)('the embedded database run by root', () => {
     await writeFile(join(folder, 'native/pg-symlinks.json'), JSON.stringify(symlinks));
     const bin = (name: string) => join(folder, 'native/bin', name);
     const version = `test-${process.pid}`;
-    const found: BinaryPackage = {
+    const binaryPackage: BinaryPackage = {
       binaries: { postgres: bin('postgres'), initdb: bin('initdb'), pg_ctl: bin('pg_ctl') },
       folder,
       version,
@@ -256,12 +256,12 @@ describe.skipIf(!isRoot)('the embedded database run by root', () => {
     const account = { uid: 65_534, gid: 65_534 };
     const copy = join(tmpdir(), `perkwire-postgres-${version}-${account.uid}`);
     folders.push(copy);
-    expect((await prepareBinaries(found, account)).postgres).toBe(join(copy, 'native/bin/postgres'));
+    expect((await prepareBinaries(binaryPackage, account)).postgres).toBe(join(copy, 'native/bin/postgres'));
     expect(await readFile(join(copy, 'native/lib/libpq.so.5'), 'utf8')).toBe('x');
     await rm(join(copy, 'native/bin/initdb'));
-    await prepareBinaries(found, account);
+    await prepareBinaries(binaryPackage, account);
     expect(await exists(join(copy, 'native/bin/initdb'))).toBe(true);
     await chmod(copy, 0o777);
-    await expect(prepareBinaries(found, account)).rejects.toThrow(/was not created by this user/);
+    await expect(prepareBinaries(binaryPackage, account)).rejects.toThrow(/was not created by this user/);
   });
 });

@@ -104,13 +104,18 @@ describe.skipIf(!hasNats)('the event log', () => {
   };
 
   test('stores events once each with their suspicion reasons, as without the log', async () => {
-    const [shown, unseen, fast, bot] = [await showOffer(t), await showOffer(t), await showOffer(t), await showOffer(t)];
-    await statusesOf([shown.pixel, shown.pixel, shown.beacons.close, unseen.click_url, unseen.pixel]);
+    const [viewedOffer, unseen, fast, bot] = [
+      await showOffer(t),
+      await showOffer(t),
+      await showOffer(t),
+      await showOffer(t),
+    ];
+    await statusesOf([viewedOffer.pixel, viewedOffer.pixel, viewedOffer.beacons.close, unseen.click_url, unseen.pixel]);
     stoppedAtMs = Date.now();
     await statusesOf([fast.pixel, fast.click_url]);
     stoppedAtMs = null;
     await call(t, bot.pixel, { 'user-agent': googlebot });
-    await expect.poll(() => storedOf(shown)).toEqual(['close', 'impression']);
+    await expect.poll(() => storedOf(viewedOffer)).toEqual(['close', 'impression']);
     await expect.poll(() => storedOf(unseen)).toEqual(['click: no_impression', 'impression']);
     await expect.poll(() => storedOf(fast)).toEqual(['click: too_fast', 'impression']);
     await expect.poll(() => storedOf(bot)).toEqual(['impression: bot']);
@@ -273,8 +278,8 @@ describe.skipIf(!hasNats)('the event log', () => {
 
   test('rejects a stream with other settings with a message', async () => {
     const logger = createLogger('silent');
-    const made = await connectToLog(settingOf(nats.url, 'FOREIGN'));
-    await made.close();
+    const connection = await connectToLog(settingOf(nats.url, 'FOREIGN'));
+    await connection.close();
     const opening = openEventLog({ ...settingOf(nats.url, 'FOREIGN'), replicas: 3 }, logger);
     await expect(opening).rejects.toThrow(StartupError);
     await expect(opening).rejects.toThrow('num_replicas is 1, not 3');

@@ -39,7 +39,7 @@ test('adopting an arm makes its changes permanent and ends the experiment, and o
   expect((await placement('cart')).offers_per_response).toBeNull();
   expect((await api.call('GET', `/manage/v1/publishers/${t.publisher.id}/controls`)).body.data.floors).toEqual({});
   expect((await undo('number')).status).toBe(409);
-  expect(undone.body.data.history.map((one: { action: string }) => one.action)).toEqual(['start', 'adopt', 'undo']);
+  expect(undone.body.data.history.map((entry: { action: string }) => entry.action)).toEqual(['start', 'adopt', 'undo']);
   expect(undone.body.data.history[1]).toMatchObject({ arm: 'b', version: 1, by: body.data.adopted.by });
 });
 

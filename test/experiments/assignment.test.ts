@@ -41,8 +41,8 @@ describe('the assignment of users to arms', () => {
     const counts: Record<string, number> = {};
     for (let at = 0; at < 40_000; at += 1) {
       const slot = slotOf(salt, `user ${at}`);
-      const found = allocation.find(({ from, to }: { from: number; to: number }) => slot >= from && slot < to);
-      const name = found?.arm ?? 'outside';
+      const range = allocation.find(({ from, to }: { from: number; to: number }) => slot >= from && slot < to);
+      const name = range?.arm ?? 'outside';
       counts[name] = (counts[name] ?? 0) + 1;
     }
     for (const [name, share] of Object.entries({ holdout: 0.1, control: 0.2, b: 0.3, outside: 0.4 }))
@@ -52,7 +52,7 @@ describe('the assignment of users to arms', () => {
   test('is not reported for users outside the experiment', async () => {
     await api.start({ key: 'small', arms: [arm('b', 0.0001, { offers_per_response: 1 })] });
     const arms = await armsOf(api);
-    expect(arms.filter((one) => one === undefined).length).toBeGreaterThan(55);
+    expect(arms.filter((arm) => arm === undefined).length).toBeGreaterThan(55);
     const data = await api.fetch({ pub_user_id: users[arms.indexOf(undefined)] });
     expect(data).not.toHaveProperty('experiments');
   });
@@ -66,17 +66,22 @@ describe('the assignment of users to arms', () => {
   test('applies independent experiments together, each with its own salt', async () => {
     await api.start({ key: 'number', arms: halves({ offers_per_response: 1 }) });
     await api.start({ key: 'delay', arms: halves({ settings: { delay: 77 } }) });
-    const found = await Promise.all(users.map(async (pub_user_id) => (await api.fetch({ pub_user_id })).experiments));
-    expect(new Set(found.map((list) => JSON.stringify(list.map((one: { arm: string }) => one.arm)))).size).toBe(4);
+    const experimentLists = await Promise.all(
+      users.map(async (pub_user_id) => (await api.fetch({ pub_user_id })).experiments),
+    );
+    expect(
+      new Set(experimentLists.map((list) => JSON.stringify(list.map((experiment: { arm: string }) => experiment.arm))))
+        .size,
+    ).toBe(4);
   });
 
   test('can be chosen by a dev fetch, even for a draft, and by no other fetch', async () => {
     await api.manage('POST', '', { key: 'draft', arms: halves({ offers_per_response: 1 }) });
-    const named = { experiments: { draft: 'b', other: 'x', wrong: 7 } };
-    const data = await api.fetch({ pub_user_id: 'u', dev: 1, ...named });
+    const requestedArms = { experiments: { draft: 'b', other: 'x', wrong: 7 } };
+    const data = await api.fetch({ pub_user_id: 'u', dev: 1, ...requestedArms });
     expect(data.experiments).toEqual([{ key: 'draft', arm: 'b' }]);
     expect(data.offers).toHaveLength(1);
-    expect(await api.fetch({ pub_user_id: 'u', ...named })).not.toHaveProperty('experiments');
+    expect(await api.fetch({ pub_user_id: 'u', ...requestedArms })).not.toHaveProperty('experiments');
   });
 
   test('is by session if there is no user', async () => {
@@ -91,7 +96,7 @@ describe('the assignment of users to arms', () => {
     ];
     await api.start({ key: 'grow', arms: halves({ offers_per_response: 1 }), ramp: growing(0.3) });
     const first = await armsOf(api);
-    const inIt = (arms: readonly unknown[]) => arms.filter((one) => one !== undefined).length;
+    const inIt = (arms: readonly unknown[]) => arms.filter((arm) => arm !== undefined).length;
     expect(inIt(first)).toBeGreaterThan(5);
     expect(inIt(first)).toBeLessThan(35);
     expect((await api.manage('PATCH', '/grow', { ramp: growing(0.7) })).body.data.version).toBe(1);
@@ -147,8 +152,12 @@ describe('the changes of an arm', () => {
   });
 
   test('can set the theme', async () => {
-    const made = await api.call('POST', '/manage/v1/themes', { name: 'Arm', unit: 'mou', settings: { delay: 123 } });
-    expect((await dev({ theme_id: made.body.data.id }, 'theme')).settings).toMatchObject({
+    const response = await api.call('POST', '/manage/v1/themes', {
+      name: 'Arm',
+      unit: 'mou',
+      settings: { delay: 123 },
+    });
+    expect((await dev({ theme_id: response.body.data.id }, 'theme')).settings).toMatchObject({
       delay: 123,
       multi_offer_unit: true,
     });
@@ -230,14 +239,14 @@ describe('hold-outs', () => {
     const [{ id, campaign_id }] = (await api.fetch({ pub_user_id: 'u', dev: 1 })).offers;
     await api.start({ key: 'but', holdout: 1, campaign_id });
     await api.start({ key: 'out', holdout: 1 });
-    const found = await Promise.all(
+    const decisions = await Promise.all(
       users.slice(0, 20).map(async (pub_user_id) => {
         const { session_id } = await api.fetch({ pub_user_id });
         return (await api.call('GET', `/manage/v1/sessions/${session_id}/decision`)).body.data;
       }),
     );
-    expect(found.map(({ identical }) => identical)).toEqual(found.map(() => true));
-    expect(found.flatMap((one) => one.would_have_shown)).toContain(id);
+    expect(decisions.map(({ identical }) => identical)).toEqual(decisions.map(() => true));
+    expect(decisions.flatMap((decision) => decision.would_have_shown)).toContain(id);
   });
 
   test('decisions of arms are re-decided bit for bit, even after the experiment was removed', async () => {

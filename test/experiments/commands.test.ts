@@ -33,14 +33,14 @@ const arms = (share: number) => [
 ];
 
 test('commands create, plan, start, change, read, adopt and undo an experiment', async () => {
-  const made = { key: 'one-offer', name: 'One offer', placements: ['cart'], arms: arms(0.5) };
-  expect((await run('create', await file(made))).code).toBe(0);
+  const experiment = { key: 'one-offer', name: 'One offer', placements: ['cart'], arms: arms(0.5) };
+  expect((await run('create', await file(experiment))).code).toBe(0);
   expect((await run('list')).out).toBe('one-offer  draft  One offer\n');
   expect((await run('plan', 'one-offer')).out).toBe('There is no revenue yet to plan with.\n');
   expect((await run('start', 'one-offer')).code).toBe(0);
   expect((await run('change', 'one-offer', await file({ arms: arms(0.3) }))).code).toBe(0);
-  const shown = await run('show', 'one-offer');
-  expect(shown.out).toBe(
+  const result = await run('show', 'one-offer');
+  expect(result.out).toBe(
     'one-offer: running, version 2\n  control  50.0 %  {}\n  one  30.0 %  {"offers_per_response":1}\n',
   );
   await callsOf(t).fetch({ placement: 'cart', pub_user_id: 'user-1' });

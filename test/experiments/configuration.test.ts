@@ -16,9 +16,13 @@ const step = (after_hours: number, share: number) => ({ after_hours, share });
 const more = { offers_per_response: 1 };
 
 test('an experiment is created, shown, listed, changed and removed', async () => {
-  const made = await api.manage('POST', '', { key: 'two', name: 'Two', arms: [arm('a', 0.5), arm('b', 0.5, more)] });
-  expect(made.status).toBe(201);
-  expect(made.body.data).toMatchObject({ key: 'two', state: 'draft', version: 1, holdout: 0, placements: null });
+  const response = await api.manage('POST', '', {
+    key: 'two',
+    name: 'Two',
+    arms: [arm('a', 0.5), arm('b', 0.5, more)],
+  });
+  expect(response.status).toBe(201);
+  expect(response.body.data).toMatchObject({ key: 'two', state: 'draft', version: 1, holdout: 0, placements: null });
   expect((await api.manage('GET', '/two')).body.data.arms).toHaveLength(2);
   expect((await api.manage('GET', '')).body.data).toHaveLength(1);
   expect((await api.manage('PATCH', '/two', { name: 'Zwei' })).body.data.name).toBe('Zwei');
@@ -69,8 +73,8 @@ test.each([
 });
 
 test('a theme that was removed is rejected', async () => {
-  const made = await api.call('POST', '/manage/v1/themes', { name: 'Going', unit: 'mou' });
-  const { id } = made.body.data;
+  const response = await api.call('POST', '/manage/v1/themes', { name: 'Going', unit: 'mou' });
+  const { id } = response.body.data;
   await api.call('DELETE', `/manage/v1/themes/${id}`);
   const { status } = await api.manage('POST', '', { key: 'gone', arms: [arm('a', 0.5, { theme_id: id })] });
   expect(status).toBe(400);
@@ -225,8 +229,8 @@ test("publishers cannot see other publishers' experiments", async () => {
 
 test('at most 50 experiments run at once, which limits the work of a fetch', async () => {
   for (let at = 0; at < 50; at += 1) {
-    const made = await api.manage('POST', '', { key: `many-${at}`, arms: [arm('a', 0.01)] });
-    expect(made.status).toBe(201);
+    const response = await api.manage('POST', '', { key: `many-${at}`, arms: [arm('a', 0.01)] });
+    expect(response.status).toBe(201);
   }
   await t.pool.query('update experiments set started_at = now()');
   await api.manage('POST', '', { key: 'one-more', arms: [arm('a', 0.01)] });

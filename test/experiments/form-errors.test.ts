@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => api.end());
 
-const given = {
+const validFields = {
   name: 'N',
   key: 'n',
   control: '50',
@@ -31,7 +31,7 @@ const given = {
 /** Returns the field errors of the form. */
 async function refused(fields: Record<string, string>, language: 'en' | 'de' = 'en'): Promise<string[]> {
   await setLanguage(t.pool, me.userId, language);
-  const answer = await me.post(path(), { ...given, ...fields });
+  const answer = await me.post(path(), { ...validFields, ...fields });
   expect(answer.statusCode).toBe(422);
   return errorsIn(answer.body);
 }

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterEach(() => api.end());
 afterAll(async () => {
-  for (const one of [after, during, before]) await one?.close();
+  for (const app of [after, during, before]) await app?.close();
 });
 
 const halves = (changes: object = {}) => [
@@ -33,7 +33,7 @@ const users = Array.from({ length: 12 }, (_, at) => `user-${at}`);
 
 test("a pepper rotation during an experiment changes nobody's arm, and counts users and outcomes once", async () => {
   await api.start({ key: 'rotated', arms: halves() });
-  await Promise.all([during, after].map((one) => one.deps.catalog.refresh()));
+  await Promise.all([during, after].map((app) => app.deps.catalog.refresh()));
   const visit = (t: TestApp) =>
     Promise.all(users.map(async (pub_user_id) => (await callsOf(t).fetch({ pub_user_id })).experiments));
   const order = async (t: TestApp, turn: number) => {
@@ -69,12 +69,14 @@ test('a clock jump at the start moves nobody to another arm', async () => {
   await api.start({ key: 'clock', arms: halves() });
   const armsNow = () =>
     Promise.all(
-      users.map(async (pub_user_id) => (await api.fetch({ pub_user_id })).experiments?.map((one: object) => one)),
+      users.map(async (pub_user_id) =>
+        (await api.fetch({ pub_user_id })).experiments?.map((experiment: object) => experiment),
+      ),
     );
   const arms = await armsNow();
   const startedMs = nowMs;
   nowMs = startedMs - 60_000;
-  expect((await armsNow()).every((one) => one === undefined)).toBe(true);
+  expect((await armsNow()).every((experiments) => experiments === undefined)).toBe(true);
   nowMs = startedMs + 3_600_000;
   expect(await armsNow()).toEqual(arms);
   nowMs = startedMs;

@@ -64,14 +64,14 @@ test('segments show the source of the lift, with intervals widened for multiple 
   expect(segments).toMatchObject({ by: 'device', comparisons: 3 });
   type Value = { value: string; arms: { arm: string; users: number; lift: { low: number; high: number } | null }[] };
   const liftOf = (value: string) => {
-    const [, b] = segments.values.find((one: Value) => one.value === value).arms;
+    const [, b] = segments.values.find((segment: Value) => segment.value === value).arms;
     return b.lift;
   };
   expect(liftOf('mobile').low).toBeGreaterThan(0.2);
   expect(liftOf('desktop').low).toBeLessThan(0);
   expect(liftOf('desktop').high).toBeGreaterThan(0);
-  const users = segments.values.flatMap((one: Value) => one.arms.map((arm) => arm.users));
-  expect(users.reduce((sum: number, each: number) => sum + each, 0)).toBe(arms[0].users + arms[1].users);
+  const users = segments.values.flatMap((segment: Value) => segment.arms.map((arm) => arm.users));
+  expect(users.reduce((sum: number, count: number) => sum + count, 0)).toBe(arms[0].users + arms[1].users);
   const byCountry = (await report('?segment=country')).segments;
   expect(byCountry.values.map(({ value }: Value) => value).sort()).toEqual(['', 'DE']);
   const { status, body } = await api.manage('GET', '/days/report?segment=shoe');

@@ -131,7 +131,7 @@ test('a report shows its interval by day, and segments with a note on multiple c
 /** Presses Tab until the control has focus. Fails if it is never reached, because keyboard users could not use it. */
 async function tabTo(page: Page, selector: string): Promise<void> {
   for (let presses = 0; presses < 150; presses += 1) {
-    if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) === true, selector)) return;
+    if (await page.evaluate((target) => document.activeElement?.matches(target) === true, selector)) return;
     await page.keyboard.press('Tab');
   }
   throw new Error(`Tab does not reach ${selector}`);

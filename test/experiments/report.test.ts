@@ -56,11 +56,11 @@ test('the report counts users, sessions, clicks, revenue and outcomes by arm, ea
     const data = await api.fetch({ pub_user_id: `user-${at}`, ua: 'Mozilla/5.0' });
     const name = data.experiments[0].arm as string;
     expected[name] ??= { users: 0, clicks: 0 };
-    const found = expected[name];
-    found.users += 1;
+    const counts = expected[name];
+    counts.users += 1;
     if (name === 'b') {
       await click(data);
-      found.clicks += 1;
+      counts.clicks += 1;
     }
     if (at % 7 === 0) await collectSums(t.pool);
     await outcome({ pub_user_id: `user-${at}`, name: 'order', value: 20, currency: 'EUR', id: `o-${at}` });
@@ -73,16 +73,16 @@ test('the report counts users, sessions, clicks, revenue and outcomes by arm, ea
     const { arms, control, erased_users } = await report('lift', `?population=${population}`);
     expect(control).toBe('control');
     expect(erased_users).toBe(0);
-    expect(arms.map((one) => one.arm)).toEqual(['control', 'holdout', 'b']);
-    for (const one of arms) {
-      const { users = 0, clicks = 0 } = expected[one.arm] ?? {};
-      expect(one.users, one.arm).toBe(users);
-      expect(one.would_have_seen.users, one.arm).toBe(users);
-      expect((one.metrics.clicks_per_1000_sessions?.value ?? 0) * one.sessions, one.arm).toBeCloseTo(clicks * 1000, 6);
-      expect((one.metrics.revenue_per_1000_sessions?.value ?? 0) * one.sessions).toBeCloseTo(clicks * 1000, 6);
-      expect(one.outcomes['order EUR']?.value, one.arm).toBeCloseTo(20, 9);
+    expect(arms.map((arm) => arm.arm)).toEqual(['control', 'holdout', 'b']);
+    for (const arm of arms) {
+      const { users = 0, clicks = 0 } = expected[arm.arm] ?? {};
+      expect(arm.users, arm.arm).toBe(users);
+      expect(arm.would_have_seen.users, arm.arm).toBe(users);
+      expect((arm.metrics.clicks_per_1000_sessions?.value ?? 0) * arm.sessions, arm.arm).toBeCloseTo(clicks * 1000, 6);
+      expect((arm.metrics.revenue_per_1000_sessions?.value ?? 0) * arm.sessions).toBeCloseTo(clicks * 1000, 6);
+      expect(arm.outcomes['order EUR']?.value, arm.arm).toBeCloseTo(20, 9);
     }
-    expect(arms.reduce((sum, one) => sum + one.sessions, 0)).toBe(61);
+    expect(arms.reduce((sum, arm) => sum + arm.sessions, 0)).toBe(61);
   }
 });
 
@@ -92,7 +92,7 @@ test('users outside are the control if no arm is', async () => {
   for (let at = 0; at < 20; at += 1) await api.fetch({ pub_user_id: `outside-${at}` });
   const { arms, control } = await report('out');
   expect(control).toBe('outside');
-  expect(arms.map((one) => one.users).reduce((sum, users) => sum + users, 0)).toBe(20);
+  expect(arms.map((arm) => arm.users).reduce((sum, users) => sum + users, 0)).toBe(20);
 });
 
 test('a change starts a version with its own numbers, and keeps the old ones', async () => {
@@ -101,7 +101,7 @@ test('a change starts a version with its own numbers, and keeps the old ones', a
   for (let at = 0; at < 10; at += 1) await api.fetch({ pub_user_id: `v-${at}` });
   await api.manage('PATCH', '/versions', { arms: [arm('control', 0.4), arm('b', 0.6)] });
   await api.fetch({ pub_user_id: 'v-1' });
-  const users = ({ arms }: { arms: Arm[] }) => arms.reduce((sum, one) => sum + one.users, 0);
+  const users = ({ arms }: { arms: Arm[] }) => arms.reduce((sum, arm) => sum + arm.users, 0);
   expect(users(await report('versions'))).toBe(1);
   expect(users(await report('versions', '?version=1'))).toBe(10);
   expect((await api.call('GET', '/manage/v1/experiments/versions/report?version=9')).status).toBe(404);
@@ -125,9 +125,9 @@ test('own events are outcomes of their arm by name, each counted once', async ()
   }
   const { arms } = await report('own');
   expect(arms).toHaveLength(2);
-  for (const one of arms) {
-    expect(Object.keys(one.outcomes)).toEqual(['own:video_started']);
-    expect((one.outcomes['own:video_started']?.value ?? 0) * one.users).toBeCloseTo(started[one.arm] ?? 0, 9);
+  for (const arm of arms) {
+    expect(Object.keys(arm.outcomes)).toEqual(['own:video_started']);
+    expect((arm.outcomes['own:video_started']?.value ?? 0) * arm.users).toBeCloseTo(started[arm.arm] ?? 0, 9);
   }
 });
 
@@ -187,5 +187,5 @@ test('an erased user is removed from the sums, and the report states it', async 
   await background.stop();
   const { arms, erased_users } = await report('erased');
   expect(erased_users).toBe(1);
-  expect(arms.reduce((sum, one) => sum + one.users, 0)).toBe(1);
+  expect(arms.reduce((sum, arm) => sum + arm.users, 0)).toBe(1);
 });

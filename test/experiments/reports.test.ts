@@ -31,17 +31,20 @@ test('arms are a report dimension, and match the experiment report and the raw r
   const query = `from=${today}&to=${today}&group_by=custom.experiment.lift&timezone=UTC`;
   const { status, body } = await api.call('GET', `/native/activity.json?${query}`);
   expect(status).toBe(200);
-  const found = body.data.rows.map((row: Record<string, unknown>) => [row['custom.experiment.lift'], row.sessions]);
-  expect(Object.fromEntries(found)).toEqual(counted);
+  const armEntries = body.data.rows.map((row: Record<string, unknown>) => [
+    row['custom.experiment.lift'],
+    row.sessions,
+  ]);
+  expect(Object.fromEntries(armEntries)).toEqual(counted);
   expect(byGroup(await activity(t, { groupBy: ['custom'], customKey: 'plan' })).gold?.sessions).toBe(40);
   expect(await differences(t)).toEqual([]);
 });
 
 test('an explanation and an export contain the arm, and the decision is re-decided bit for bit', async () => {
   // About one user in ten is in no arm. The experiment's random salt determines which ones.
-  let shown = await api.fetch({ pub_user_id: 'user-0' });
-  for (let at = 1; shown.experiments === undefined; at += 1) shown = await api.fetch({ pub_user_id: `user-${at}` });
-  const { session_id, experiments } = shown;
+  let session = await api.fetch({ pub_user_id: 'user-0' });
+  for (let at = 1; session.experiments === undefined; at += 1) session = await api.fetch({ pub_user_id: `user-${at}` });
+  const { session_id, experiments } = session;
   const again = await api.call('GET', `/manage/v1/sessions/${session_id}/decision`);
   expect(again.body.data).toMatchObject({ identical: true, experiments });
   const { rows } = await t.pool.query('select custom from sessions where id = $1', [session_id]);

@@ -52,8 +52,8 @@ async function byOnePass(population: Population, value: string | null) {
 
 async function byIncrements(population: Population, segment: Segment | null, value: string | null) {
   const rows = await readRows(t.pool, { experimentId: id, version: 1, segment });
-  const asked = rows.filter((row) => value === null || row.value === value);
-  return armSums(asked, population)
+  const segmentRows = rows.filter((row) => value === null || row.value === value);
+  return armSums(segmentRows, population)
     .filter(({ metrics }) => metrics.clicks.n > 0)
     .map(({ arm, metrics: { revenue, clicks } }) => ({ arm, revenue, clicks }))
     .sort((a, b) => (a.arm < b.arm ? -1 : 1));
@@ -63,15 +63,15 @@ async function expectSame(): Promise<void> {
   for (const population of ['all', 'would_have_seen'] as const)
     for (const value of [null, 'mobile', 'desktop']) {
       const expected = await byOnePass(population, value);
-      const found = await byIncrements(population, value === null ? null : 'device', value);
-      expect(found.map(({ arm }) => arm)).toEqual(expected.map(({ arm }) => arm));
-      for (const [at, { revenue, clicks }] of found.entries()) {
-        const wanted = expected[at];
+      const sums = await byIncrements(population, value === null ? null : 'device', value);
+      expect(sums.map(({ arm }) => arm)).toEqual(expected.map(({ arm }) => arm));
+      for (const [at, { revenue, clicks }] of sums.entries()) {
+        const expectedRow = expected[at];
         expect([revenue.n, revenue.x, clicks.y, clicks.yb]).toEqual([
-          ...[wanted.users, wanted.sessions, wanted.clicks, wanted.clicks_yb],
+          ...[expectedRow.users, expectedRow.sessions, expectedRow.clicks, expectedRow.clicks_yb],
         ]);
         for (const name of ['y', 'yy', 'xy', 'yb', 'b', 'bb'] as const)
-          expect(revenue[name] / wanted[name], `${population} ${value} ${name}`).toBeCloseTo(1, 9);
+          expect(revenue[name] / expectedRow[name], `${population} ${value} ${name}`).toBeCloseTo(1, 9);
       }
     }
 }
@@ -120,9 +120,9 @@ async function expectSameOutcomes(): Promise<void> {
       [population],
     );
     const rows = await readRows(t.pool, { experimentId: id, version: 1, segment: null });
-    const found = armSums(rows, population).sort((a, b) => (a.arm < b.arm ? -1 : 1));
-    expect(found).toHaveLength(3);
-    for (const [at, { outcomes, arm }] of found.entries()) {
+    const sums = armSums(rows, population).sort((a, b) => (a.arm < b.arm ? -1 : 1));
+    expect(sums).toHaveLength(3);
+    for (const [at, { outcomes, arm }] of sums.entries()) {
       const order = outcomes.get('order') ?? noMoments;
       expect(order.n, arm).toBe(expected[at].n);
       for (const name of ['y', 'yy', 'b', 'xb', 'bb', 'yb'] as const)

@@ -18,8 +18,8 @@ export function callsOf({ app }: TestBase, key = 'demo-key') {
     call,
     manage,
     start: async (experiment: Json) => {
-      const made = await manage('POST', '', experiment);
-      expect(made.status, JSON.stringify(made.body)).toBe(201);
+      const response = await manage('POST', '', experiment);
+      expect(response.status, JSON.stringify(response.body)).toBe(201);
       const started = await manage('POST', `/${experiment.key}/start`);
       expect(started.status, JSON.stringify(started.body)).toBe(200);
       return started.body.data;
@@ -41,8 +41,8 @@ export async function collectAll({ pool }: TestBase): Promise<void> {
   const { rows } = await pool.query<{ xid: string }>('select pg_current_xact_id()::text as xid');
   const isPast = async (): Promise<boolean> => {
     await collectSums(pool);
-    const found = await pool.query('select from experiment_progress where until_xid > $1::xid8', [rows[0]?.xid]);
-    return found.rowCount === 1;
+    const result = await pool.query('select from experiment_progress where until_xid > $1::xid8', [rows[0]?.xid]);
+    return result.rowCount === 1;
   };
   await expect.poll(isPast).toBe(true);
 }

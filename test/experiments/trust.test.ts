@@ -99,7 +99,7 @@ const outcome = async (id: string, fields: object) => {
   expect((await api.call('POST', '/manage/v1/outcomes', sent)).status).toBe(202);
 };
 const outcomes = async (query = '') =>
-  Object.fromEntries((await report(query)).arms.flatMap((one: { outcomes: object }) => Object.entries(one.outcomes)));
+  Object.fromEntries((await report(query)).arms.flatMap((arm: { outcomes: object }) => Object.entries(arm.outcomes)));
 
 test('a late outcome counts for the version that ran at its time, by currency', async () => {
   await api.start({ key: 'trust', arms: [arm('b', 1)] });
@@ -117,7 +117,7 @@ test('a late outcome counts for the version that ran at its time, by currency', 
   await outcome('none', { at });
   const before = await outcomes('?version=1');
   expect(
-    Object.fromEntries(Object.entries(before).map(([name, found]) => [name, (found as { value: number }).value])),
+    Object.fromEntries(Object.entries(before).map(([name, estimate]) => [name, (estimate as { value: number }).value])),
   ).toEqual({ 'order EUR': 20, 'order USD': 30, order: 1 });
   expect(await outcomes()).toEqual({});
 });

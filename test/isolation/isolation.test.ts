@@ -93,7 +93,9 @@ const collections = operations.filter(
   ({ method, path, name }) => method === 'get' && variables(path).length === 0 && !open.test(name),
 );
 const listed = collections.filter(({ path }) => !path.endsWith('/stream'));
-const named = operations.filter(({ path, name }) => variables(path).length > 0 && !open.test(name) && !byEvent(path));
+const itemOperations = operations.filter(
+  ({ path, name }) => variables(path).length > 0 && !open.test(name) && !byEvent(path),
+);
 
 let t: TestApp;
 let ann: Tenant;
@@ -161,13 +163,13 @@ describe('the coverage of this test', () => {
         variables(path).length === 0 && method !== 'get' && !open.test(name) && !ownOnly.has(name),
     );
     expect(others.map(({ name }) => name)).toEqual([]);
-    expect(named.length).toBeGreaterThan(40);
+    expect(itemOperations.length).toBeGreaterThan(40);
     expect(listed.length).toBeGreaterThan(10);
   });
 });
 
 describe("another publisher's id gets the same response as one that does not exist", () => {
-  test.each(named)('$method $path', async ({ method, path }) => {
+  test.each(itemOperations)('$method $path', async ({ method, path }) => {
     for (const [caller, owner] of [
       [ann, bob],
       [bob, ann],
@@ -282,7 +284,7 @@ describe('the tested ids are valid for their owner', () => {
     order.indexOf(method) * 20 +
     depth.findIndex((name) => path.startsWith(`/manage/v1/${name}/`)) +
     (path.endsWith('}') ? 10 : 0);
-  test.each([...named].sort((a, b) => rank(a) - rank(b)))('$method $path', async ({ method, path }) => {
+  test.each([...itemOperations].sort((a, b) => rank(a) - rank(b)))('$method $path', async ({ method, path }) => {
     const body = await bodyFor(method, path, bob);
     const url = withIds(path, (name) => bob.ids[name]) + query(path, bob);
     const removed = /^\/manage\/v1\/([\w-]+)\/\{id\}\/restore$/.exec(path)?.[1];

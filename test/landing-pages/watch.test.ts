@@ -105,8 +105,8 @@ const answeringElsewhere = async (): Promise<void> => {
   await look();
   await t.pool.query('update campaigns set active = false where id = $1', [id]);
 };
-const shown = async (id = campaign) => (await me.call('GET', `/campaigns/${id}`)).body.data;
-const page = async (id = campaign) => (await shown(id)).landing_page as Record<string, unknown> | null;
+const loadCampaign = async (id = campaign) => (await me.call('GET', `/campaigns/${id}`)).body.data;
+const page = async (id = campaign) => (await loadCampaign(id)).landing_page as Record<string, unknown> | null;
 const offersShown = async (): Promise<number[]> => {
   const payload = { placement: 'checkout', ip: '203.0.113.9' };
   const url = `/native/v4/offers.json?api_key=${me.key}`;
@@ -154,10 +154,10 @@ test.each([
   handle = answer;
   await look();
   await look(hourMs);
-  expect([(await shown()).active, await offersShown()]).toEqual([true, [offer]]);
+  expect([(await loadCampaign()).active, await offersShown()]).toEqual([true, [offer]]);
   expect((await page())?.result).toBe('gone');
   await look(hourMs);
-  expect([(await shown()).active, await offersShown()]).toEqual([false, []]);
+  expect([(await loadCampaign()).active, await offersShown()]).toEqual([false, []]);
   expect(await page()).toMatchObject({ result: 'gone', status: code, paused_at: new Date(clock.ms).toISOString() });
   const { rows: log } = await t.pool.query(
     `select actor_label, resource_id, changes from audit_log where publisher_id = $1 and action = 'update'`,
@@ -186,7 +186,7 @@ test.each([
     handle = answer;
     await look();
   }
-  expect((await shown()).active).toBe(true);
+  expect((await loadCampaign()).active).toBe(true);
   handle = ok;
   await look();
   expect(await page()).toMatchObject({ result: 'found', failing_since: null });
@@ -197,7 +197,7 @@ test('an unknown host pauses nothing if no page responds, because the connection
   await lead('gone.shop.com');
   for (let times = 0; times < 4; times += 1) await look();
   expect(await page()).toMatchObject({ result: 'unreachable', problem: 'dns', paused_at: null });
-  expect((await shown()).active).toBe(true);
+  expect((await loadCampaign()).active).toBe(true);
 });
 
 test.each(['shop.example', 'example.test', 'a.invalid', 'shop.localhost'])(
@@ -227,7 +227,7 @@ test('a page that never ends, loops or is private is shown as unreachable, and p
       expect(await page()).toMatchObject({ result: 'unreachable', problem });
       expect(calls.length).toBeLessThanOrEqual(11);
     }
-  expect((await shown()).active).toBe(true);
+  expect((await loadCampaign()).active).toBe(true);
   deps = { ...deps, callMs: 5000 };
 });
 
@@ -262,11 +262,11 @@ test('a page that moves to another domain pauses its offers, and resuming them a
   expect(await page()).toMatchObject({ result: 'found', leads_to: 'm.shop.com' });
   handle = to('parking.com');
   for (let times = 0; times < 3; times += 1) await look();
-  expect((await shown()).active).toBe(false);
+  expect((await loadCampaign()).active).toBe(false);
   expect(await page()).toMatchObject({ result: 'moved', leads_to: 'parking.com', led_to: 'm.shop.com' });
   await t.pool.query('update campaigns set active = true where id = $1', [campaign]);
   for (let times = 0; times < 4; times += 1) await look();
-  expect((await shown()).active).toBe(true);
+  expect((await loadCampaign()).active).toBe(true);
   expect(await page()).toMatchObject({ result: 'found', led_to: 'parking.com', paused_at: null });
 });
 
@@ -279,7 +279,7 @@ test('a new campaign URL starts new checks', async () => {
 });
 
 test('several processes together request only one page per host at a time', async () => {
-  const { advertiser_id } = await shown();
+  const { advertiser_id } = await loadCampaign();
   for (let at = 0; at < 4; at += 1) {
     const body = { advertiser_id, name: `More ${at}`, landing_url: 'https://x.example/' };
     const id = (await me.call('POST', '/campaigns', body)).body.data.id as number;
@@ -299,7 +299,7 @@ test('several processes together request only one page per host at a time', asyn
   clock.ms += dayMs;
   let looked = 0;
   for (let times = 0; looked < 5 && times < 20; times += 1)
-    looked += (await Promise.all([lookAtDuePages(deps), lookAtDuePages(deps)])).reduce((sum, one) => sum + one, 0);
+    looked += (await Promise.all([lookAtDuePages(deps), lookAtDuePages(deps)])).reduce((sum, count) => sum + count, 0);
   expect([looked, most]).toEqual([5, 1]);
 });
 
@@ -366,7 +366,7 @@ describe('the page of a secondary action', () => {
       active: false,
       page: { result: 'gone', status: 404, url: `http://more.com:${port}/more`, paused_at: expect.any(String) },
     });
-    expect([(await shown()).active, await offersShown()]).toEqual([true, [other]]);
+    expect([(await loadCampaign()).active, await offersShown()]).toEqual([true, [other]]);
     const { rows: log } = await t.pool.query(
       `select actor_label, resource, resource_id, changes from audit_log where publisher_id = $1 and action = 'update'`,
       [me.publisherId],
@@ -405,7 +405,7 @@ describe('the page of a secondary action', () => {
       active: false,
       page: { result: 'moved', leads_to: 'two.github.io', led_to: 'one.github.io' },
     });
-    expect((await shown()).active).toBe(true);
+    expect((await loadCampaign()).active).toBe(true);
   });
 
   test('is checked once a day however many offers share it, and pauses all of them', async () => {
@@ -432,7 +432,7 @@ describe('the page of a secondary action', () => {
       "select count(*)::int from operational_events where publisher_id = $1 and event = 'offer.action_page_lost'",
       [me.publisherId],
     );
-    expect([rows, (await shown()).active]).toEqual([[{ count: 3 }], true]);
+    expect([rows, (await loadCampaign()).active]).toEqual([[{ count: 3 }], true]);
   });
 
   test('with an unknown host pauses nothing while no other page responds, however many offers share it', async () => {

@@ -26,7 +26,7 @@ test('parses columns by their schemas, and reads an empty field as null only in 
 });
 
 test('parses a form in the same way for display and for submission', () => {
-  const shown = fieldsOf({
+  const fields = fieldsOf({
     on: true,
     off: false,
     days: ['1', '2'],
@@ -34,6 +34,6 @@ test('parses a form in the same way for display and for submission', () => {
     'caps.0.limit': '1',
     'caps.1.limit': '2',
   });
-  expect([shown.checked('on'), shown.checked('off'), shown.checked('absent')]).toEqual([true, false, false]);
-  expect([shown.all('days'), shown.number('limit'), shown.rowCount('caps')]).toEqual([['1', '2'], 5, 2]);
+  expect([fields.checked('on'), fields.checked('off'), fields.checked('absent')]).toEqual([true, false, false]);
+  expect([fields.all('days'), fields.number('limit'), fields.rowCount('caps')]).toEqual([['1', '2'], 5, 2]);
 });

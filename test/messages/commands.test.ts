@@ -29,9 +29,9 @@ async function add(states: readonly string[]): Promise<string[]> {
 
 test('messages list --failed shows all failed messages, newest first, even behind hundreds of others', async () => {
   const all = await add([...Array(250).fill('failed'), ...Array(210).fill('sent')]);
-  const shown = await runCommand(['messages', 'list', '--failed', '--json'], env);
-  expect([shown.code, shown.err]).toEqual([0, '']);
-  const listed = shown.out
+  const result = await runCommand(['messages', 'list', '--failed', '--json'], env);
+  expect([result.code, result.err]).toEqual([0, '']);
+  const listed = result.out
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));

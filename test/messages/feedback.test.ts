@@ -50,7 +50,7 @@ test('suppresses addresses for all publishers after signed SendGrid bounces and 
   expect((await post('sendgrid', body, {})).statusCode).toBe(401);
   expect((await post('sendgrid', body, headers(body))).statusCode).toBe(200);
   const reasons = await Promise.all(
-    ['hard', 'blocked', 'angry', 'fine', 'other'].map((one) => reasonOf(`${one}@example.com`)),
+    ['hard', 'blocked', 'angry', 'fine', 'other'].map((mailbox) => reasonOf(`${mailbox}@example.com`)),
   );
   expect(reasons).toEqual(['bounced', null, 'complained', null, null]);
   const lifted = await calls.call('POST', '/suppressions/remove', { email: 'hard@example.com' });

@@ -53,7 +53,8 @@ export const headOf = (raw: string): string =>
 
 /** Returns one decoded part of an email. */
 export function partOf(raw: string, type: string): string {
-  const part = raw.split(/\r\n--[^\r]*\r\n/).find((one) => one.toLowerCase().startsWith(`content-type: ${type}`)) ?? '';
+  const part =
+    raw.split(/\r\n--[^\r]*\r\n/).find((section) => section.toLowerCase().startsWith(`content-type: ${type}`)) ?? '';
   const body = part.slice(part.indexOf('\r\n\r\n') + 4);
   if (/base64/i.test(part.slice(0, 200))) return Buffer.from(body, 'base64').toString();
   const joined = body.replaceAll(/=\r\n/g, '');

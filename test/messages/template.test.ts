@@ -35,7 +35,7 @@ const mails = {
 
 /** Converts `rgb(…)` from a computed style to `#rrggbb`. */
 const hexOf = (rgb: string): string =>
-  `#${(rgb.match(/\d+/g) ?? []).map((one) => Number(one).toString(16).padStart(2, '0')).join('')}`;
+  `#${(rgb.match(/\d+/g) ?? []).map((channel) => Number(channel).toString(16).padStart(2, '0')).join('')}`;
 
 const looks = (['en', 'ar'] as const).flatMap((language) =>
   ([320, 600] as const).flatMap((width) => (['light', 'dark'] as const).map((scheme) => ({ language, width, scheme }))),

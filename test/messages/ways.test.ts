@@ -126,7 +126,7 @@ test("sends the reminder before the user's code expires, whenever the code was a
   const endsAtMs = t.clock.ms + 2 * hourMs;
   const savedBy = async (user: string, payload?: object) => {
     const { id, offers } = await usp.fetch({ pub_user_id: user });
-    const offer = offers.find((one) => one.id === first.id) as SaveableOffer;
+    const offer = offers.find((candidate) => candidate.id === first.id) as SaveableOffer;
     const save = (body?: object) =>
       t.app.inject({ method: 'POST', url: saveUrlOf(offer), ...(body !== undefined && { payload: body }) });
     const wrapped = { action: 'wrap', pub_user_id: user, selected: [first.campaign_id] };
@@ -136,31 +136,31 @@ test("sends the reminder before the user's code expires, whenever the code was a
     expect(saved.statusCode, saved.body).toBe(200);
     return calls.logOf(id);
   };
-  const due = { kind: 'reminder', next_attempt_at: new Date(endsAtMs - hourMs).toISOString() };
+  const reminder = { kind: 'reminder', next_attempt_at: new Date(endsAtMs - hourMs).toISOString() };
   for (const [giveAt, payload] of [
     ['wrap', undefined],
     ['save', {}],
   ] as const) {
     await coupons.change(first.id, { give_at: giveAt, expires_at: new Date(endsAtMs).toISOString() });
-    expect(await savedBy(`coded-${giveAt}`, payload)).toMatchObject(due);
+    expect(await savedBy(`coded-${giveAt}`, payload)).toMatchObject(reminder);
   }
   await coupons.removePool(first.id);
 });
 
 test('sends no reminder for an offer that was removed from the wallet, or without a request for one', async () => {
   await calls.settings({ reminder_hours: 1 });
-  const [kept, plain] = [await showOneTo(t, 'saver-2'), await showOneTo(t, 'saver-3')];
-  for (const { campaign_id: id } of [kept, plain]) await setEnd(id, t.clock.ms + 2 * hourMs);
+  const [consentedOffer, plain] = [await showOneTo(t, 'saver-2'), await showOneTo(t, 'saver-3')];
+  for (const { campaign_id: id } of [consentedOffer, plain]) await setEnd(id, t.clock.ms + 2 * hourMs);
   await t.app.inject({ method: 'POST', url: saveUrlOf(plain) });
   expect(await calls.logOf(plain.sessionId)).toBeUndefined();
-  await t.app.inject({ method: 'POST', url: saveUrlOf(kept), payload: consented('gone@example.com') });
+  await t.app.inject({ method: 'POST', url: saveUrlOf(consentedOffer), payload: consented('gone@example.com') });
   await t.app.inject({
     method: 'DELETE',
-    url: `/wallet/v1/offers/${kept.id}.json?pub_user_id=saver-2`,
+    url: `/wallet/v1/offers/${consentedOffer.id}.json?pub_user_id=saver-2`,
     headers: { authorization: 'Bearer demo-key' },
   });
   t.clock.ms += 1.1 * hourMs;
-  await calls.untilState(kept.sessionId, 'dropped');
+  await calls.untilState(consentedOffer.sessionId, 'dropped');
   expect(smtp.received).toEqual([]);
 });
 
@@ -205,7 +205,7 @@ test('limits an address to 20 messages a day, even for 64 concurrent calls in se
   };
   await expect.poll(states).toEqual({ sent: 20, dropped: 44 });
   expect(smtp.received.filter(({ to }) => to === 'many@example.com')).toHaveLength(20);
-  await Promise.all(others.map((one) => one.stop()));
+  await Promise.all(others.map((worker) => worker.stop()));
   // Move the messages to yesterday, because a session of tomorrow cannot be stored here.
   await t.pool.query("update perk_messages set counted_at = counted_at - interval '25 hours'");
   const { id } = await calls.wrap('many', consented('many@example.com'));
@@ -220,7 +220,7 @@ test('does not count messages that the mail server defers against the daily limi
   const { id } = await calls.wrap('back', consented('back@example.com'));
   await calls.untilState(id, 'sent');
   t.clock.ms += 5000;
-  for (const one of busy) await expect.poll(async () => (await calls.logOf(one.id))?.state).not.toBe('pending');
+  for (const session of busy) await expect.poll(async () => (await calls.logOf(session.id))?.state).not.toBe('pending');
   expect(smtp.received.filter(({ to }) => to === 'back@example.com')).toHaveLength(20);
 });
 

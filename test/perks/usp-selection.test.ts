@@ -110,8 +110,8 @@ const catalogue = (...offers: Offer[]) => ({
 });
 const context = catalogue(offerOf(1), offerOf(2), offerOf(3));
 
-const payloadOf = (of: PerkSession, selected: readonly number[], shown: PerkContext): Buffer =>
-  buildUspPayload(of, perksOf(of, selected, shown));
+const payloadOf = (of: PerkSession, selected: readonly number[], perkContext: PerkContext): Buffer =>
+  buildUspPayload(of, perksOf(of, selected, perkContext));
 
 const parse = (bytes: Buffer) => JSON.parse(bytes.toString('utf8'));
 

@@ -35,19 +35,22 @@ const audiencesOf = async (body: object, key?: string): Promise<string[]> =>
 test.each([
   ['the address', { email: ' Ada@Shop.Example' }, 'email'],
   ['the hash', { email_sha256: sha256('ada@shop.example').toUpperCase() }, 'email_sha256'],
-])('a person known only by an e-mail hash in an audience is exported and erased by %s', async (_by, named, kind) => {
-  await join('ada@shop.example', 'bea@shop.example');
-  expect(await audiencesOf(named)).toEqual(['readers']);
-  expect(await audiencesOf({ email: 'nobody@shop.example' })).toEqual([]);
-  expect((await askErasure(t, {})).statusCode).toBe(400);
-  const done = await erase(t, named);
-  expect(done.data).toMatchObject({ status: 'done', named_by: kind, erased: { sessions: 0, memberships: 1 } });
-  expect([await audiencesOf(named), await size()]).toEqual([[], 1]);
-  const { rows } = await t.pool.query(
-    "select changes::text from audit_log where resource in ('erasures', 'exports') order by id desc limit 5",
-  );
-  expect(rows.map(({ changes }) => changes).join()).toContain(`"${kind}"`);
-});
+])(
+  'a person known only by an e-mail hash in an audience is exported and erased by %s',
+  async (_by, identifier, kind) => {
+    await join('ada@shop.example', 'bea@shop.example');
+    expect(await audiencesOf(identifier)).toEqual(['readers']);
+    expect(await audiencesOf({ email: 'nobody@shop.example' })).toEqual([]);
+    expect((await askErasure(t, {})).statusCode).toBe(400);
+    const done = await erase(t, identifier);
+    expect(done.data).toMatchObject({ status: 'done', named_by: kind, erased: { sessions: 0, memberships: 1 } });
+    expect([await audiencesOf(identifier), await size()]).toEqual([[], 1]);
+    const { rows } = await t.pool.query(
+      "select changes::text from audit_log where resource in ('erasures', 'exports') order by id desc limit 5",
+    );
+    expect(rows.map(({ changes }) => changes).join()).toContain(`"${kind}"`);
+  },
+);
 
 test('an erasure leaves neither the address nor its hash in the database or the log', async () => {
   await join('cleo@shop.example');
@@ -108,9 +111,11 @@ test('invalid and multiple identifiers are rejected without being quoted', async
   expect(await details({ email_sha256: 'dora' })).toEqual([
     { path: '/email_sha256', message: 'The hash must have 64 hexadecimal digits.' },
   ]);
-  const one = [{ path: '/', message: 'Identify the user by exactly one of: pub_user_id, ad_fp, email, email_sha256.' }];
-  expect(await details({})).toEqual(one);
-  expect(await details({ email: 'dora@shop.example', pub_user_id: 'u1' })).toEqual(one);
+  const oneIdentifier = [
+    { path: '/', message: 'Identify the user by exactly one of: pub_user_id, ad_fp, email, email_sha256.' },
+  ];
+  expect(await details({})).toEqual(oneIdentifier);
+  expect(await details({ email: 'dora@shop.example', pub_user_id: 'u1' })).toEqual(oneIdentifier);
 });
 
 test.each([

@@ -33,12 +33,12 @@ describe('an erasure by pub_user_id', () => {
     await save(t, click);
     await call(t, click.beacons.no_thanks_click);
     expect(await tablesWith(t, 'erase-me-17')).toEqual(['deliveries', 'sessions', 'wallet_items']);
-    const asked = await askErasure(t, { pub_user_id: ' erase-me-17 ' });
-    expect([asked.statusCode, asked.json().data]).toMatchObject([
+    const response = await askErasure(t, { pub_user_id: ' erase-me-17 ' });
+    expect([response.statusCode, response.json().data]).toMatchObject([
       202,
       { status: 'pending', finished_at: null, named_by: 'pub_user_id' },
     ]);
-    const { id } = asked.json().data;
+    const { id } = response.json().data;
     expect(await eraseNext(t)).toBe(true);
     expect((await erasureStatus(t, id)).json().data.status).toBe('sweeping');
     for (const trace of ['erase-me-17', 'Rumpelstilzchen', 'txn-of-17', 'c-17'])
@@ -99,16 +99,16 @@ test("publishers take turns, so that an erasure does not wait for another publis
 });
 
 test('erasures are listed in pages, newest first', async () => {
-  const asked: string[] = [];
+  const erasureIds: string[] = [];
   for (const user of ['a', 'b', 'c']) {
-    asked.unshift((await askErasure(t, { pub_user_id: `listed ${user}` })).json().data.id);
+    erasureIds.unshift((await askErasure(t, { pub_user_id: `listed ${user}` })).json().data.id);
     t.clock.ms += 1000;
   }
   const url = `/manage/v1/privacy/erasure?api_key=${t.publisher.key}`;
   const page = async (query: string) => (await t.app.inject(url + query)).json();
   const first = await page('&limit=2');
-  expect(first.data.map(({ id }: { id: string }) => id)).toEqual(asked.slice(0, 2));
-  expect((await page(`&limit=1&cursor=${first.next_cursor}`)).data).toMatchObject([{ id: asked[2] }]);
+  expect(first.data.map(({ id }: { id: string }) => id)).toEqual(erasureIds.slice(0, 2));
+  expect((await page(`&limit=1&cursor=${first.next_cursor}`)).data).toMatchObject([{ id: erasureIds[2] }]);
   for (const limit of ['0', '101', 'x', '1.5'])
     expect((await page(`&limit=${limit}`)).error.code).toBe('invalid_request');
 });
@@ -152,11 +152,11 @@ test('an erasure renews its lease after each batch of any number of webhooks', a
 });
 
 test('pending webhooks of the user fail and are never sent, and the counts stay reconciled', async () => {
-  const shown = await showOffer(t, { pub_user_id: 'awaited-77' });
+  const offer = await showOffer(t, { pub_user_id: 'awaited-77' });
   const delivery = {
     publisherId: t.publisher.id,
     event: 'conversion',
-    sessionId: shown.sessionId,
+    sessionId: offer.sessionId,
     pubUserId: 'awaited-77',
     dev: false,
   };
@@ -199,13 +199,13 @@ test('pending webhooks of the user fail and are never sent, and the counts stay 
 
 describe('after an erasure', () => {
   test('late beacons, saves and conversions of old sessions do not restore the user', async () => {
-    const shown = await showOffer(t, { pub_user_id: 'late-user', ad_fp: 'late-device' });
+    const offer = await showOffer(t, { pub_user_id: 'late-user', ad_fp: 'late-device' });
     const click = await clickOffer(t, { pub_user_id: 'late-user', ad_fp: 'late-device', note: 'late-note' });
     await erase(t, { pub_user_id: 'late-user' });
-    expect((await call(t, shown.pixel)).statusCode).toBe(200);
-    expect((await call(t, shown.beacons.no_thanks_click)).statusCode).toBe(200);
-    expect((await save(t, shown)).statusCode).toBe(403);
-    expect((await t.app.inject({ method: 'GET', url: saveUrlOf(shown) })).statusCode).toBe(403);
+    expect((await call(t, offer.pixel)).statusCode).toBe(200);
+    expect((await call(t, offer.beacons.no_thanks_click)).statusCode).toBe(200);
+    expect((await save(t, offer)).statusCode).toBe(403);
+    expect((await t.app.inject({ method: 'GET', url: saveUrlOf(offer) })).statusCode).toBe(403);
     const conversion = { click_id: click.clickId, payout: '2', txn_id: 'late-txn' };
     expect((await track(t, conversion)).json()).toMatchObject({ message: 'recorded' });
     expect((await track(t, conversion)).json()).toMatchObject({ message: 'duplicate' });
@@ -222,7 +222,7 @@ describe('after an erasure', () => {
     ).toBe(0);
     const wrap = await t.app.inject({
       method: 'POST',
-      url: `/sdk/v4/usp/session/${shown.sessionId}.json?api_key=${t.publisher.key}`,
+      url: `/sdk/v4/usp/session/${offer.sessionId}.json?api_key=${t.publisher.key}`,
       payload: { action: 'wrap', pub_user_id: 'late-user' },
     });
     expect(wrap.statusCode).toBeGreaterThanOrEqual(400);
@@ -252,15 +252,15 @@ describe('after an erasure', () => {
   });
 
   test('the second sweep erases rows that in-flight requests wrote after the first one', async () => {
-    const shown = await showOffer(t, { pub_user_id: 'racing' });
+    const offer = await showOffer(t, { pub_user_id: 'racing' });
     await askErasure(t, { pub_user_id: 'racing' });
-    const lateId = shown.sessionId;
+    const lateId = offer.sessionId;
     while (await eraseNext(t));
     await t.pool.query(
       `insert into wallet_items
         (user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, saved_at)
       values ($1, $2, $3, $4, $5, 1, 'racing', now())`,
-      [keyOf('racing'), shown.id, t.publisher.id, shown.campaign_id, lateId],
+      [keyOf('racing'), offer.id, t.publisher.id, offer.campaign_id, lateId],
     );
     await t.pool.query("update sessions set pub_user_id = 'racing', user_key = $2 where id = $1", [
       lateId,

@@ -72,14 +72,14 @@ async function repeat({ sessionId, id, campaign_id: campaignId }: SaveableOffer,
 }
 
 test('an export contains all of 50,000 events, and all webhooks and outcomes', async () => {
-  const shown = await showOneTo(t, 'for years');
+  const offer = await showOneTo(t, 'for years');
   const ids = Array.from({ length: 2500 }, (_, at) => newUuid7(t.clock.ms - at));
   const kinds = Array.from({ length: 20 }, (_, at) => `own:kind_${at}`);
-  await repeat(shown, ids, kinds);
-  const told = { publisherId: t.publisher.id, event: 'conversion', payload: () => Buffer.from('{}'), dev: false };
-  const named = [...ids, null].map((sessionId) => ({ sessionId, pubUserId: 'for years' }));
+  await repeat(offer, ids, kinds);
+  const delivery = { publisherId: t.publisher.id, event: 'conversion', payload: () => Buffer.from('{}'), dev: false };
+  const namedDeliveries = [...ids, null].map((sessionId) => ({ sessionId, pubUserId: 'for years' }));
   const unnamed = ids.map((sessionId) => ({ sessionId, pubUserId: null }));
-  const deliveries = [...named, ...unnamed].map((of) => ({ ...told, ...of, nowMs: t.clock.ms }));
+  const deliveries = [...namedDeliveries, ...unnamed].map((of) => ({ ...delivery, ...of, nowMs: t.clock.ms }));
   await transaction(t.pool, (executor) => enqueue(executor, deliveries));
   const outcomes = Array.from({ length: 2001 }, (_, at) => ({ pub_user_id: 'for years', name: 'visit', id: `v${at}` }));
   for (let first = 0; first < outcomes.length; first += 500)

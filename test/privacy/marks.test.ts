@@ -26,7 +26,7 @@ beforeAll(async () => {
   const clock = { ms: Date.now() };
   const logger = createLogger('trace', { write: (line) => void logs.push(line) });
   t = { ...(await createTestApp({ config: { logLevel: 'trace' }, logger, now: () => clock.ms })), clock };
-  hook = await startHook((response, taken) => response.writeHead(500, { 'x-echo': 'yes' }).end(taken.body));
+  hook = await startHook((response, request) => response.writeHead(500, { 'x-echo': 'yes' }).end(request.body));
   close = async () => {
     await t.close();
     await hook.close();

@@ -38,8 +38,10 @@ async function visit(email: string, more: object = {}): Promise<string> {
   t.clock.ms += 1000;
   return id;
 }
-const sessionsOf = async (named: object, key?: string): Promise<string[]> =>
-  (await askExport(t, named, key)).json().data.sessions.map(({ session_id }: { session_id: string }) => session_id);
+const sessionsOf = async (identifier: object, key?: string): Promise<string[]> =>
+  (await askExport(t, identifier, key))
+    .json()
+    .data.sessions.map(({ session_id }: { session_id: string }) => session_id);
 const decisionOf = async (id: string): Promise<string | null> =>
   (await t.pool.query('select decision from sessions where id = $1', [id])).rows[0].decision;
 
@@ -48,17 +50,17 @@ test.each([
   ['the hash', 'bea@shop.example', { email_sha256: sha256('bea@shop.example') }],
 ])(
   'sessions that identify a person only by an e-mail hash are exported and erased by %s',
-  async (_by, email, named) => {
+  async (_by, email, identifier) => {
     const [first, second] = [await visit(email), await visit(email, { custom_plan: 'gold' })];
     const other = await visit('other@shop.example');
-    expect((await sessionsOf(named)).sort()).toEqual([first, second].sort());
-    const done = await erase(t, named);
+    expect((await sessionsOf(identifier)).sort()).toEqual([first, second].sort());
+    const done = await erase(t, identifier);
     expect(done.data).toMatchObject({ status: 'done', erased: { sessions: 2 } });
-    expect([await sessionsOf(named), await decisionOf(first)]).toEqual([[], null]);
+    expect([await sessionsOf(identifier), await decisionOf(first)]).toEqual([[], null]);
     expect(await decisionOf(other)).toContain('emailKey');
     // A session after the erasure request is a new visit, and is not erased.
     const later = await visit(email);
-    expect(await sessionsOf(named)).toEqual([later]);
+    expect(await sessionsOf(identifier)).toEqual([later]);
   },
 );
 

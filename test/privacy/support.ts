@@ -52,13 +52,13 @@ export async function tablesWith({ pool }: Pick<TestBase, 'pool'>, text: string)
     "select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1",
   );
   const hex = Buffer.from(text).toString('hex');
-  const found: string[] = [];
+  const tableNames: string[] = [];
   for (const { name } of tables) {
     const { rows } = await pool.query(
       `select 1 from "${name}" t where position($1 in t::text) > 0 or position($2 in t::text) > 0 limit 1`,
       [text, hex],
     );
-    if (rows.length > 0) found.push(name.replace(/_p\d{8}$/, ''));
+    if (rows.length > 0) tableNames.push(name.replace(/_p\d{8}$/, ''));
   }
-  return [...new Set(found)];
+  return [...new Set(tableNames)];
 }

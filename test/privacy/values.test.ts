@@ -27,15 +27,15 @@ test('an erasure removes only the attribute values of its user from reports, and
   await rollUpAll(t, t.clock.ms);
   expect(await tablesWith(t, 'order-only-of-1')).toContain('custom_values');
   await showOnce('shopper-1', { order: 'order-not-rolled-up-yet', plan: 'gold' });
-  const one = { sessions: 1, filled_sessions: 1, impressions: 1 };
+  const oneSession = { sessions: 1, filled_sessions: 1, impressions: 1 };
   const two = { sessions: 2, filled_sessions: 2, impressions: 2 };
   expect(await byKey('plan')).toEqual({ gold: { sessions: 3, filled_sessions: 3, impressions: 3 } });
   await erase(t, { pub_user_id: 'shopper-1' });
   await rollUpAll(t, t.clock.ms);
   expect(await tablesWith(t, 'order-only-of-1')).toEqual([]);
   expect(await tablesWith(t, 'order-not-rolled-up-yet')).toEqual([]);
-  expect(await byKey('plan')).toEqual({ gold: one, other: two });
-  expect(await byKey('order')).toEqual({ 'order-of-2': one, other: two });
+  expect(await byKey('plan')).toEqual({ gold: oneSession, other: two });
+  expect(await byKey('order')).toEqual({ 'order-of-2': oneSession, other: two });
 });
 
 test('a repeated erasure, or one beyond the daily limit of values, removes no values of others', async () => {
@@ -88,7 +88,7 @@ test('an erasure changes no sum, even while the day is being compacted', async (
   await blocker.query('commit');
   blocker.release();
   await Promise.all([compacted, erased]);
-  const one = { sessions: 1, filled_sessions: 1, impressions: 1 };
-  expect(await byKey('article')).toEqual({ 'article-of-7': one, other: one });
+  const oneSession = { sessions: 1, filled_sessions: 1, impressions: 1 };
+  expect(await byKey('article')).toEqual({ 'article-of-7': oneSession, other: oneSession });
   expect(await tablesWith(t, 'article-of-6')).toEqual([]);
 });

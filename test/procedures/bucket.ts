@@ -93,6 +93,6 @@ async function read(url: string): Promise<string> {
   return answer.ok ? digestOf(Buffer.from(await answer.arrayBuffer())) : `answered ${answer.status}`;
 }
 
-function expectSame(what: string, found: unknown, expected: unknown): void {
-  if (found !== expected) throw new Error(`${what}: ${String(found)} instead of ${String(expected)}`);
+function expectSame(what: string, actual: unknown, expected: unknown): void {
+  if (actual !== expected) throw new Error(`${what}: ${String(actual)} instead of ${String(expected)}`);
 }

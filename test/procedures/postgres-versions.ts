@@ -136,8 +136,8 @@ async function convert(service: Service): Promise<void> {
 const erasureLimitMs = 120_000;
 
 async function erase(service: Service, pool: pg.Pool): Promise<void> {
-  const asked = await expectOk(service, 'POST', '/manage/v1/privacy/erasure', { pub_user_id: erased });
-  const { id } = JSON.parse(asked.toString()).data as { id: string };
+  const response = await expectOk(service, 'POST', '/manage/v1/privacy/erasure', { pub_user_id: erased });
+  const { id } = JSON.parse(response.toString()).data as { id: string };
   const endMs = performance.now() + erasureLimitMs;
   for (let status = ''; status !== 'done'; ) {
     if (performance.now() > endMs) throw new Error(`the erasure is ${status}`);
@@ -146,8 +146,8 @@ async function erase(service: Service, pool: pg.Pool): Promise<void> {
     status = (JSON.parse(answer.toString()).data as { status: string }).status;
   }
   for (const trace of [erased, 'cart-of-the-erased', 'order-1']) {
-    const left = await tablesWith({ pool }, trace);
-    if (left.length > 0) throw new Error(`"${trace}" is left in ${left.join(', ')}`);
+    const remainingTables = await tablesWith({ pool }, trace);
+    if (remainingTables.length > 0) throw new Error(`"${trace}" is left in ${remainingTables.join(', ')}`);
   }
 }
 

@@ -39,7 +39,7 @@ export async function restore(): Promise<string> {
     const path = await addPicture(pool, env(first).IMAGE_STORE);
     const picture = await expectOk(service, 'GET', path);
     await users.more(100);
-    const kept = { wrapped: [...users.wrapped], pixels: [...users.pixels] };
+    const snapshot = { wrapped: [...users.wrapped], pixels: [...users.pixels] };
     await runCommands(backup as string, env(first), media);
     await users.more(20);
     await users.stop();
@@ -47,17 +47,17 @@ export async function restore(): Promise<string> {
     for (const commands of rest) await runCommands(commands, env(second), media);
     const restored = await startService(second.url, env(second));
     try {
-      await expectOk(restored, 'GET', kept.pixels.at(-1) as string);
+      await expectOk(restored, 'GET', snapshot.pixels.at(-1) as string);
       if (!(await expectOk(restored, 'GET', path)).equals(picture)) throw new Error('the picture differs');
       const after = startUsers(restored);
       await after.more(100);
       await after.stop();
       const { rows } = await later.query<{ id: string }>('select session_id as id from usp_sessions');
-      const known = new Set(rows.map(({ id }) => id));
-      const lost = kept.wrapped.filter((id) => !known.has(id)).length;
+      const storedIds = new Set(rows.map(({ id }) => id));
+      const lost = snapshot.wrapped.filter((id) => !storedIds.has(id)).length;
       if (lost > 0) throw new Error(`${lost} wraps of before the backup are lost`);
       const report = await verifyReports(restored, later);
-      return `${kept.wrapped.length} wraps of before and ${after.wrapped.length} after; ${report}`;
+      return `${snapshot.wrapped.length} wraps of before and ${after.wrapped.length} after; ${report}`;
     } finally {
       await restored.stop();
     }

@@ -77,7 +77,7 @@ export async function startService(databaseUrl: string, variables: Env = {}): Pr
       }
     },
     stop: async () => {
-      await Promise.all(processes.map((one) => one.stop()));
+      await Promise.all(processes.map((server) => server.stop()));
       await direct.close();
     },
   };

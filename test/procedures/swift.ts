@@ -52,7 +52,7 @@ export async function startSwift(): Promise<Swift> {
     children = [...ports.keys()].map((name) =>
       spawn(`swift-${name}-server`, [join(folder, `${name}.conf`)], { stdio: 'ignore' }),
     );
-    for (const each of ports.values()) await untilListening(each);
+    for (const serverPort of ports.values()) await untilListening(serverPort);
   };
   const stop = async (): Promise<void> => {
     await Promise.all(children.map((child) => endChild(child, 'SIGKILL')));

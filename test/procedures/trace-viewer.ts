@@ -47,7 +47,7 @@ export async function startTraceViewer(): Promise<TraceViewer> {
     spansOf: async (traceId) => {
       const answer = await fetch(`${url}/v1/traces`);
       const { traces } = (await answer.json()) as { traces: { traceId: string; spans: ViewedSpan[] }[] };
-      return traces.find((one) => one.traceId === traceId)?.spans ?? [];
+      return traces.find((trace) => trace.traceId === traceId)?.spans ?? [];
     },
     close: () => endChild(child, 'SIGTERM'),
   };

@@ -118,18 +118,18 @@ const resultOf = ({ attributes, status }: ViewedSpan): string =>
     attributes['perkwire.outcome'],
     status.code === 'ERROR' ? 'ERROR' : undefined,
   ]
-    .filter((one) => one !== undefined)
+    .filter((value) => value !== undefined)
     .join(' ');
 
 /** @throws if a span is missing, unexpected, or has the wrong parent */
 function verify(spans: readonly ViewedSpan[]): void {
   const names = new Map(spans.map((span) => [span.spanId, span.name]));
-  const found = spans.map((span) => {
+  const lines = spans.map((span) => {
     const parent = span.parentSpanId ?? '';
     return `${names.get(parent) ?? parent} > ${span.name}: ${resultOf(span)}`;
   });
-  const [seen, wanted] = [found.toSorted().join('\n'), expected.toSorted().join('\n')];
-  if (seen !== wanted) throw new Error(`the viewer shows\n${seen}\ninstead of\n${wanted}`);
+  const [actualText, expectedText] = [lines.toSorted().join('\n'), expected.toSorted().join('\n')];
+  if (actualText !== expectedText) throw new Error(`the viewer shows\n${actualText}\ninstead of\n${expectedText}`);
 }
 
 /** Formats a trace as a tree, with children below their parents, by time. */

@@ -42,8 +42,8 @@ afterEach(async () => {
 
 const render = (element: ReactElement) => act(async () => root.render(element));
 const webView = (): Shown => {
-  const [found] = root.container.queryAll(({ type }) => type === 'web-view');
-  return found?.props as Shown;
+  const [node] = root.container.queryAll(({ type }) => type === 'web-view');
+  return node?.props as Shown;
 };
 const send = (name: string, payload: object = {}) =>
   act(async () => webView().onMessage({ nativeEvent: { data: JSON.stringify({ name, ...payload }) } }));
@@ -153,9 +153,9 @@ describe('PerkwireOffers', () => {
     expect(view()).not.toBe(before);
     await load();
     expect(injected.at(-1)).toContain('second');
-    const shown = view();
+    const renderedView = view();
     await render(offers({ user: { ...second }, response: responseOf('second') }));
-    expect(view()).toBe(shown);
+    expect(view()).toBe(renderedView);
   });
 
   test('opens a click-out outside the app once, whether event or navigation comes first', async () => {

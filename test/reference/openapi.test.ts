@@ -44,8 +44,8 @@ function resolve<Value extends Reference>(value: Value): Value {
 }
 
 /** Returns the names of operations that fail the check. */
-const without = (check: (one: { path: string; method: string; operation: Operation }) => boolean): string[] =>
-  operations.filter((one) => !check(one)).map(({ name }) => name);
+const without = (check: (entry: { path: string; method: string; operation: Operation }) => boolean): string[] =>
+  operations.filter((entry) => !check(entry)).map(({ name }) => name);
 
 describe('the OpenAPI description', () => {
   test('has version 3.1 and names the product and the configured origin', () => {
@@ -117,16 +117,16 @@ describe('the OpenAPI description', () => {
   });
 
   test('defines each repeated schema once under a name', () => {
-    const seen = new Map<string, number>();
+    const countByText = new Map<string, number>();
     const visit = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return;
       const text = JSON.stringify(value);
-      if ('properties' in value && text.length > 400) seen.set(text, (seen.get(text) ?? 0) + 1);
-      for (const one of Object.values(value)) visit(one);
+      if ('properties' in value && text.length > 400) countByText.set(text, (countByText.get(text) ?? 0) + 1);
+      for (const child of Object.values(value)) visit(child);
     };
     visit(description.paths);
     visit(description.components.schemas);
-    expect([...seen].flatMap(([text, count]) => (count > 1 ? [`give a title to ${text}`] : []))).toEqual([]);
+    expect([...countByText].flatMap(([text, count]) => (count > 1 ? [`give a title to ${text}`] : []))).toEqual([]);
   });
 
   test('contains every schema that it refers to', () => {

@@ -48,21 +48,21 @@ async function convert({ currency, micros }: TestCampaign, clickId: string, txn:
     expect((await track(t, { click_id: clickId, txn_id: txn })).statusCode).toBe(200);
     return enter(currency, { revenue: micros });
   }
-  const given = form === 'own' ? currency : pick(currencies);
-  const amount = BigInt(1 + Math.floor(random() * 500)) * BigInt(units[given]);
-  const fields = { click_id: clickId, txn_id: txn, payout: decimal(amount), currency: given };
+  const payoutCurrency = form === 'own' ? currency : pick(currencies);
+  const amount = BigInt(1 + Math.floor(random() * 500)) * BigInt(units[payoutCurrency]);
+  const fields = { click_id: clickId, txn_id: txn, payout: decimal(amount), currency: payoutCurrency };
   const { statusCode, body } = await track(t, fields);
   expect(statusCode, body).toBe(200);
   expect((await track(t, fields)).json().message).toBe('duplicate');
-  const [sold, bought] = [rates[given], rates[currency]];
-  if (given === currency) enter(currency, { revenue: amount });
-  else if (sold === undefined || bought === undefined) enter(given, { unbilled: amount });
+  const [sold, bought] = [rates[payoutCurrency], rates[currency]];
+  if (payoutCurrency === currency) enter(currency, { revenue: amount });
+  else if (sold === undefined || bought === undefined) enter(payoutCurrency, { unbilled: amount });
   else {
     const [numerator, denominator] = [amount * bought[0] * sold[1], bought[1] * sold[0]];
     enter(currency, { revenue: (2n * numerator + denominator) / (2n * denominator) });
   }
   // A void reverses the amount of its conversion.
-  if (given !== currency || random() > 0.3) return;
+  if (payoutCurrency !== currency || random() > 0.3) return;
   expect((await track(t, { click_id: clickId, txn_id: txn, void: '1' })).statusCode).toBe(200);
   enter(currency, { revenue: -amount });
 }
@@ -226,7 +226,7 @@ test('the converted total equals the ledger, and is null while a currency has no
   const stored = Object.entries(all).map(([currency, rate]) => ({ currency, rate, valid_from: '2020-01-01' }));
   expect((await api('PUT', 'exchange-rates', { base: 'USD', rates: stored })).status).toBe(200);
   const total = (name: 'revenue' | 'unbilled') =>
-    expected().reduce((sum, one) => sum + (one[name] / ({ USD: 1, ...all }[one.currency] ?? Number.NaN)) * 0.8, 0);
+    expected().reduce((sum, row) => sum + (row[name] / ({ USD: 1, ...all }[row.currency] ?? Number.NaN)) * 0.8, 0);
   const { revenue_converted: converted } = (await report('&group_by=campaign')).json().data;
   expect(converted).toMatchObject({ currency: 'EUR', rates_as_of: '2020-01-01' });
   expect(converted.revenue).toBeCloseTo(total('revenue'), 3);

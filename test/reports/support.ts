@@ -14,17 +14,17 @@ import type { TestBase } from '../support/test-modules.ts';
  * @returns number of events found
  */
 export async function rollUpAll({ pool }: Pick<TestBase, 'pool'>, nowMs = Date.now()): Promise<number> {
-  for (let found = 0; ; ) {
+  for (let eventCount = 0; ; ) {
     const { events, complete } = await rollUp(pool, nowMs, 1e9);
-    found += events ?? 0;
-    if (complete && events !== null) return found;
+    eventCount += events ?? 0;
+    if (complete && events !== null) return eventCount;
   }
 }
 
 /** Returns today's activity of the test publisher, in UTC. */
 export function activity(
   { pool, publisher, deps }: TestBase,
-  asked: Partial<ActivityQuery> = {},
+  query: Partial<ActivityQuery> = {},
 ): Promise<ActivityRow[]> {
   const today = dayOf(deps.now());
   return queryActivity(pool, {
@@ -38,7 +38,7 @@ export function activity(
     customValues: null,
     timeZone: 'UTC',
     buckets: 'day',
-    ...asked,
+    ...query,
   });
 }
 
@@ -88,13 +88,13 @@ export async function addSums({ pool, publisher }: TestBase, facts: readonly Hou
   }));
   const types = [...factColumns.map((name) => [name, typeOf(name)]), ...metricNames.map((name) => [name, 'bigint'])];
   for (const grain of keptGrains) {
-    const kept = (bit: number, column: string, otherwise: string): string => (grain & bit ? column : otherwise);
+    const selectColumn = (bit: number, column: string, otherwise: string): string => (grain & bit ? column : otherwise);
     await pool.query(
       `insert into rollups (publisher_id, grain, bucket, placement, offer_id, country, device, os, campaign_id,
         ${metricNames.join(', ')})
       select publisher_id, ${grain}, ${bucketOf(grain)},
-        ${kept(1, 'placement', "''")}, ${kept(2, 'offer_id', '0')}, ${kept(4, 'country', "''")},
-        ${kept(8, 'device', "''")}, ${kept(8, 'os', "''")}, ${kept(2, 'campaign_id', '0')},
+        ${selectColumn(1, 'placement', "''")}, ${selectColumn(2, 'offer_id', '0')}, ${selectColumn(4, 'country', "''")},
+        ${selectColumn(8, 'device', "''")}, ${selectColumn(8, 'os', "''")}, ${selectColumn(2, 'campaign_id', '0')},
         ${metricNames.map((name) => `sum(${name})`).join(', ')}
       from json_to_recordset($1) as fact (${types.map(([name, type]) => `${name} ${type}`).join(', ')})
       group by 1, 2, 3, 4, 5, 6, 7, 8, 9`,

@@ -127,14 +127,17 @@ function objectOf({
   additionalProperties,
   patternProperties,
 }: Schema): fc.Arbitrary<unknown> {
-  const known = fc.record(Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, sensible(one)])), {
-    requiredKeys: required.filter((name) => name in properties),
-  });
+  const declaredProperties = fc.record(
+    Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, sensible(schema)])),
+    {
+      requiredKeys: required.filter((name) => name in properties),
+    },
+  );
   const more =
     typeof additionalProperties === 'object' ? additionalProperties : Object.values(patternProperties ?? {})[0];
-  if (more === undefined) return known;
+  if (more === undefined) return declaredProperties;
   const others = fc.dictionary(fc.constantFrom(...plausible, 'usp_enabled', 'x-token'), sensible(more), { maxKeys: 4 });
-  return fc.tuple(known, others).map(([a, b]) => ({ ...(a as object), ...b }));
+  return fc.tuple(declaredProperties, others).map(([a, b]) => ({ ...(a as object), ...b }));
 }
 
 function numberOf({ minimum = -(2 ** 31), maximum = 2 ** 31 }: Schema, whole: boolean): fc.Arbitrary<number> {

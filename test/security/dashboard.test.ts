@@ -24,8 +24,8 @@ async function crawl(): Promise<void> {
   for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
     const { body, headers } = await operator.get(path);
     pages.add(path);
-    const found = [...body.matchAll(/(?:href|hx-get|src)="(\/dashboard[^"]*)"/g)].map(([, link = '']) => link);
-    for (const link of [...found, ...[headers.location].flat()]) {
+    const links = [...body.matchAll(/(?:href|hx-get|src)="(\/dashboard[^"]*)"/g)].map(([, link = '']) => link);
+    for (const link of [...links, ...[headers.location].flat()]) {
       const clean = String(link ?? '')
         .replaceAll('&amp;', '&')
         .replace(/#.*$/, '');
@@ -159,7 +159,7 @@ test('the search finds nothing of another publisher for any query', async () => 
     'else',
     String(other.publisherId),
     delivery,
-    ...hostileTexts.filter((one) => one.isWellFormed()),
+    ...hostileTexts.filter((hostileText) => hostileText.isWellFormed()),
   ]) {
     const { statusCode, body } = await find(admin, tenant.publisherId, text);
     expect([statusCode, text]).toEqual([200, text]);

@@ -18,7 +18,7 @@ const calls = 6;
 /** Returns the longest turn of the first call that stays within the limit, or of the best of several calls. */
 async function turnOf(call: () => Promise<unknown>): Promise<number> {
   let bestMs = Number.POSITIVE_INFINITY;
-  for (let made = 0; made < calls && bestMs >= maxTurnMs; made++) {
+  for (let attempt = 0; attempt < calls && bestMs >= maxTurnMs; attempt++) {
     const turnMs = await longestTurnMs(call);
     bestMs = Math.min(bestMs, turnMs < maxTurnMs ? turnMs : turnMs / slownessNow());
   }
@@ -50,9 +50,9 @@ afterAll(() => t?.close());
 /** Repeats a piece of JSON until the text has the required length in bytes. */
 const repeat = (head: string, piece: (index: number) => string, tail: string, bytes: number): Buffer => {
   if (piece.length === 0) {
-    const one = `${piece(0)},`;
-    const count = Math.floor((bytes - head.length - tail.length) / one.length);
-    return Buffer.from(head + one.repeat(count).slice(0, -1) + tail);
+    const firstPiece = `${piece(0)},`;
+    const count = Math.floor((bytes - head.length - tail.length) / firstPiece.length);
+    return Buffer.from(head + firstPiece.repeat(count).slice(0, -1) + tail);
   }
   const pieces: string[] = [];
   let length = head.length + tail.length;
@@ -171,8 +171,8 @@ describe('other requests are served while', () => {
     for (const bytes of [64 * 1024, mb]) {
       const body = make(bytes);
       for (const { method, path } of routes) {
-        const named = path.slice('/manage/v1'.length).replace(/:\w+/g, () => String(ids.campaign));
-        const turnMs = await turnOf(() => full.call(method as 'POST', named, piecesOf(body)));
+        const resourcePath = path.slice('/manage/v1'.length).replace(/:\w+/g, () => String(ids.campaign));
+        const turnMs = await turnOf(() => full.call(method as 'POST', resourcePath, piecesOf(body)));
         expect(turnMs, `${method} ${path}, ${bytes} bytes`).toBeLessThan(maxTurnMs);
       }
     }
@@ -276,8 +276,8 @@ describe('other requests are served while', () => {
     { timeout: timeLimit(240_000) },
     async (_what, method, pathOf, make, type = 'application/json') => {
       await full.call('POST', '/audiences', { key: 'vip', name: 'VIP' });
-      const made = make();
-      const body = Buffer.from(typeof made === 'string' ? made : JSON.stringify(made));
+      const content = make();
+      const body = Buffer.from(typeof content === 'string' ? content : JSON.stringify(content));
       let status = 0;
       const turnMs = await turnOf(async () => {
         const headers = { 'content-type': type };

@@ -46,9 +46,11 @@ function requestOf(path: string, { parameters = [], requestBody }: Operation) {
     return fc.oneof({ weight: 3, arbitrary: fitting }, { weight: 2, arbitrary: whatever });
   };
   const inPlace = (place: string, optional: boolean) => {
-    const found = parameters.filter((one) => one.in === place && one.name !== 'api_key' && one.name !== 'publisher_id');
+    const matches = parameters.filter(
+      (parameter) => parameter.in === place && parameter.name !== 'api_key' && parameter.name !== 'publisher_id',
+    );
     return fc.record(
-      Object.fromEntries(found.map((one) => [one.name, value(one)])),
+      Object.fromEntries(matches.map((parameter) => [parameter.name, value(parameter)])),
       optional ? { requiredKeys: [] } : {},
     );
   };
@@ -71,7 +73,7 @@ function urlOf(path: string, params: Record<string, unknown>, query: Record<stri
     encode(name in params ? params[name] : (tenant.ids[name] ?? '1')),
   );
   const pairs = Object.entries(query).flatMap(([name, value]) =>
-    (Array.isArray(value) ? value : [value]).map((one) => `${name}=${encode(one)}`),
+    (Array.isArray(value) ? value : [value]).map((item) => `${name}=${encode(item)}`),
   );
   return `${filled}?${pairs.join('&')}`.slice(0, 7000);
 }

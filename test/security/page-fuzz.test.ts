@@ -82,7 +82,7 @@ const isPage = ({ path }: { path: string }): boolean =>
 describe('pages never respond with 5xx, whatever the input', () => {
   // Long timeout: every page is fuzzed.
   test('URLs', { timeout: timeLimit(120_000) }, async () => {
-    for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one)))
+    for (const { path } of routesOf(t.app).filter((route) => route.method === 'GET' && isPage(route)))
       await fc.assert(
         fc.asyncProperty(fill(path), query, async (url, search) => {
           const answer = await operator.get(`${url}?${search}`.slice(0, 7000), { accept: 'text/html' });
@@ -95,7 +95,7 @@ describe('pages never respond with 5xx, whatever the input', () => {
   // Long timeout: every form is fuzzed.
   test('forms', { timeout: timeLimit(120_000) }, async () => {
     const names = new Set<string>();
-    for (const { path } of routesOf(t.app).filter((one) => one.method === 'GET' && isPage(one))) {
+    for (const { path } of routesOf(t.app).filter((route) => route.method === 'GET' && isPage(route))) {
       const page = await operator.get(
         path.replace(':publisherId', '1').replace(':endpoint', 'usp.selection').replaceAll(/:\w+/g, '1'),
       );
@@ -111,7 +111,8 @@ describe('pages never respond with 5xx, whatever the input', () => {
       },
     );
     const posts = routesOf(t.app).filter(
-      (one) => one.method === 'POST' && isPage(one) && !/sign-out|password|sign-in|account|test$/.test(one.path),
+      (route) =>
+        route.method === 'POST' && isPage(route) && !/sign-out|password|sign-in|account|test$/.test(route.path),
     );
     for (const { path } of posts)
       await fc.assert(

@@ -55,10 +55,10 @@ async function storm(apps: readonly TestApp[], round: number, erased: readonly s
       offers: Offer[];
     };
   const sessions = await Promise.all(Array.from({ length: 12 }, fetchOne));
-  const shown = sessions.flatMap(({ offers }) => offers);
-  await Promise.all([...shown, ...shown.toReversed()].map(({ pixel }) => call('GET', pixel)));
+  const offers = sessions.flatMap(({ offers }) => offers);
+  await Promise.all([...offers, ...offers.toReversed()].map(({ pixel }) => call('GET', pixel)));
   clock.ms += 1000; // sooner, no person could have clicked
-  const clicks = await Promise.all([...shown, ...shown.toReversed()].map(({ click_url }) => call('GET', click_url)));
+  const clicks = await Promise.all([...offers, ...offers.toReversed()].map(({ click_url }) => call('GET', click_url)));
   const clickIds = clicks.flatMap(
     ({ headers }) => /[?&][\w.-]+=([\w-]{51})(?:&|$)/.exec(String(headers.location))?.[1] ?? [],
   );
@@ -66,18 +66,18 @@ async function storm(apps: readonly TestApp[], round: number, erased: readonly s
     clickIds.map((click_id) => call('POST', '/track', { click_id, payout: '1.5', txn_id: 'txn-of-first' })),
   );
   await Promise.all([
-    ...shown.map(({ beacons }) => call('GET', beacons.no_thanks_click)),
-    ...shown.map(({ save_for_later_url: url }) => call('POST', url)),
+    ...offers.map(({ beacons }) => call('GET', beacons.no_thanks_click)),
+    ...offers.map(({ save_for_later_url: url }) => call('POST', url)),
     ...sessions.map(({ session_id: id }) => call('POST', `/sdk/v4/usp/session/${id}.json`, { action: 'wrap' })),
     ...clickIds.flatMap((click_id) => [
       call('POST', '/track', { click_id, payout: '1.5', txn_id: 'txn-of-first', void: true }),
       call('POST', '/track', { click_id, payout: '1.5', txn_id: 'txn-of-second' }),
     ]),
     ...erased.map((user) => call('POST', '/manage/v1/privacy/erasure', { pub_user_id: user })),
-    ...apps.flatMap((one) => [eraseNext(one), rollUp(one.pool, clock.ms, 1e6), fetchOne()]),
+    ...apps.flatMap((app) => [eraseNext(app), rollUp(app.pool, clock.ms, 1e6), fetchOne()]),
     ...Array.from({ length: 12 }, fetchOne),
   ]);
-  await Promise.all(apps.map((one) => eraseNext(one)));
+  await Promise.all(apps.map((app) => eraseNext(app)));
   return statuses;
 }
 

@@ -75,7 +75,7 @@ test('data from a source affects the next fetch', async () => {
   const rules = { targeting: { audiences: { exclude: ['big-spenders'] } } };
   expect(await send(membership(true, { userId: 'u2' }))).toMatchObject({ applied: 1 });
   expect((await me.call('PATCH', `/campaigns/${campaign}`, { rules })).status).toBe(200);
-  const shown = async (user: string) => {
+  const fetchOfferIds = async (user: string) => {
     const payload = { placement: 'checkout', ip: '203.0.113.9', pub_user_id: user };
     const answer = await t.app.inject({
       method: 'POST',
@@ -84,7 +84,7 @@ test('data from a source affects the next fetch', async () => {
     });
     return answer.json().data.offers.map(({ id }: { id: number }) => id);
   };
-  expect([await shown('u1'), await shown('u2')]).toEqual([[offer], []]);
+  expect([await fetchOfferIds('u1'), await fetchOfferIds('u2')]).toEqual([[offer], []]);
 });
 
 test('memberships are accepted in every form, and unknown audiences are created if enabled', async () => {
@@ -125,7 +125,7 @@ test('a batch that is sent three times counts once, and late events do not undo 
     membership(false, at(30_000)),
   ];
   const answers = await Promise.all([send(batch), send(batch), send(batch)]);
-  const sum = (name: string) => answers.reduce((total, one) => total + Number(one?.[name as 'applied']), 0);
+  const sum = (name: string) => answers.reduce((total, answer) => total + Number(answer?.[name as 'applied']), 0);
   expect([sum('applied'), sum('duplicates')]).toEqual([3, 6]);
   expect(await outcomes()).toHaveLength(1);
   expect(
@@ -164,10 +164,10 @@ test('invalid events are rejected individually with a reason, and the rest is ac
   ]);
   expect(data).toMatchObject({ received: 11, partly: 1, ignored: 1, refused: 9 });
   expect(await attributes()).toEqual({ plan: 'gold', ltv: 1 });
-  const found = (await events()).map(
+  const results = (await events()).map(
     ({ refusal, effects }) => refusal ?? (effects as { result: string }[]).map(({ result }) => result).join(),
   );
-  expect(found.sort()).toEqual(
+  expect(results.sort()).toEqual(
     [
       ...['user_is_pii', 'no_user', 'unreadable', 'unreadable', 'no_message_id', 'no_message_id'],
       ...['type_changed,done', 'invalid', 'invalid', 'too_old', '', 'done'],
@@ -187,11 +187,11 @@ test('a source with a secret accepts only events that are signed with it', async
   const sign = (text: string, secret = 'a shared secret') => ({
     'x-signature': createHmac('sha1', secret).update(text).digest('hex'),
   });
-  const one = JSON.stringify(event('identify', { traits: { plan: 'gold' } }));
-  for (const headers of [{}, sign(one, 'another secret'), { 'x-signature': 'ff' }, sign(`${one} `)])
-    expect(await send(one, headers)).toMatchObject({ status: 401, error: { code: 'invalid_signature' } });
+  const eventText = JSON.stringify(event('identify', { traits: { plan: 'gold' } }));
+  for (const headers of [{}, sign(eventText, 'another secret'), { 'x-signature': 'ff' }, sign(`${eventText} `)])
+    expect(await send(eventText, headers)).toMatchObject({ status: 401, error: { code: 'invalid_signature' } });
   expect(await attributes()).toBeUndefined();
-  expect(await send(one, sign(one))).toMatchObject({ applied: 1 });
+  expect(await send(eventText, sign(eventText))).toMatchObject({ applied: 1 });
   // Segment signs the first event of a batch.
   const batch = [event('identify', { traits: { plan: 'silver' } }), event('page')];
   expect(await send(batch, sign(JSON.stringify(batch[0])))).toMatchObject({ applied: 1, ignored: 1 });

@@ -8,7 +8,8 @@ export function readApiDescription<Description>(): Description {
   const resolve = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(resolve);
     if (typeof value !== 'object' || value === null) return value;
-    if (!('$ref' in value)) return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, resolve(one)]));
+    if (!('$ref' in value))
+      return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, resolve(child)]));
     const { $ref, ...beside } = value as { $ref: string };
     return { ...(resolve(findReference(document, $ref)) as object), ...beside };
   };
@@ -27,9 +28,9 @@ type PathItem = { parameters?: object[] } & { [method: string]: { parameters?: o
  * @throws if it does not exist
  */
 export function findReference(document: object, $ref: string): unknown {
-  let found: unknown = document;
+  let target: unknown = document;
   for (const part of $ref.replace(/^#\//, '').split('/'))
-    found = (found as Record<string, unknown> | undefined)?.[part];
-  if (found === undefined) throw new Error(`${$ref} names nothing`);
-  return found;
+    target = (target as Record<string, unknown> | undefined)?.[part];
+  if (target === undefined) throw new Error(`${$ref} names nothing`);
+  return target;
 }

@@ -28,20 +28,20 @@ const makers: { [Name in keyof Resources]: () => Promise<Made<Resources[Name]>> 
  * requests it. In watch mode, it is created again when its files change.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const made = new Map<string, Promise<Made<unknown>>>();
+  const resources = new Map<string, Promise<Made<unknown>>>();
   const say = (text: string): void => project.vitest.logger.log(`set-up: ${text}`);
   say(`TEST_SEED=${project.config.env.TEST_SEED} repeats the generated inputs of this run`);
   const make = async (name: keyof Resources): Promise<Made<unknown>> => {
     const startMs = performance.now();
-    const one = await makers[name]();
-    say(`${one.said} (${((performance.now() - startMs) / 1000).toFixed(1)} s)`);
-    return one;
+    const resource = await makers[name]();
+    say(`${resource.said} (${((performance.now() - startMs) / 1000).toFixed(1)} s)`);
+    return resource;
   };
   const server = createServer(async ({ url = '' }, response) => {
     const name = url.slice(1) as keyof Resources;
-    const known = made.get(name) ?? make(name);
-    made.set(name, known);
-    await known.then(
+    const creation = resources.get(name) ?? make(name);
+    resources.set(name, creation);
+    await creation.then(
       ({ value }) => response.end(JSON.stringify(value)),
       (err) => response.writeHead(500).end(`${name}: ${err instanceof Error ? err.stack : err}`),
     );
@@ -49,12 +49,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await once(server, 'listening');
   process.env[resourcesVariable] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   project.onTestsRerun(async () => {
-    for (const name of ['sdk', 'build']) made.delete(name);
+    for (const name of ['sdk', 'build']) resources.delete(name);
   });
   return async () => {
-    if (made.size === 0) say('nothing was asked for: neither PostgreSQL nor a build');
-    for (const one of await Promise.allSettled(made.values()))
-      if (one.status === 'fulfilled') await one.value.close?.();
+    if (resources.size === 0) say('nothing was asked for: neither PostgreSQL nor a build');
+    for (const result of await Promise.allSettled(resources.values()))
+      if (result.status === 'fulfilled') await result.value.close?.();
     server.close();
     server.closeAllConnections();
   };

@@ -13,11 +13,11 @@ const shortPauseMs = 50;
 /** Starts background jobs by name, with short pauses. Without names, starts all jobs of the role `worker`. */
 export function startTestJobs({ deps, contributions }: Target, ...names: string[]): Promise<Stoppable> {
   const all = jobsOf(contributions, deps);
-  const chosen = all.filter(({ name, roles }) =>
+  const selectedJobs = all.filter(({ name, roles }) =>
     names.length === 0 ? roles.includes('worker') : names.includes(name),
   );
-  if (chosen.length < Math.max(1, names.length)) throw new Error(`there is no job ${names.join(' or ')}`);
-  return runJobs(names.length === 0 ? chosen : chosen.map(withShortPause), deps);
+  if (selectedJobs.length < Math.max(1, names.length)) throw new Error(`there is no job ${names.join(' or ')}`);
+  return runJobs(names.length === 0 ? selectedJobs : selectedJobs.map(withShortPause), deps);
 }
 
 const shorten = (pauseMs: number): number => (pauseMs <= 1000 ? Math.min(pauseMs, shortPauseMs) : pauseMs);

@@ -20,7 +20,7 @@ where database = (select oid from pg_database where datname = current_database()
 export async function holdTable(pool: pg.Pool, table: string): Promise<Held> {
   const client = await pool.connect();
   await client.query(`begin; lock table ${table} in share mode`);
-  let held = true;
+  let isHeld = true;
   return {
     untilWaitedFor: (count = 1) =>
       untilCount(count, async () => {
@@ -28,8 +28,8 @@ export async function holdTable(pool: pg.Pool, table: string): Promise<Held> {
         return rowCount;
       }),
     release: async () => {
-      if (!held) return;
-      held = false;
+      if (!isHeld) return;
+      isHeld = false;
       await client.query('commit');
       client.release();
     },

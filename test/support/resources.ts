@@ -19,13 +19,13 @@ export type Resources = {
  */
 export const resourcesVariable = 'PERKWIRE_TEST_RESOURCES';
 
-const asked = new Map<keyof Resources, Promise<unknown>>();
+const requests = new Map<keyof Resources, Promise<unknown>>();
 
 /** Resolves when the resource is available, which is immediately if this worker already has it. */
 export function resource<Name extends keyof Resources>(name: Name): Promise<Resources[Name]> {
-  const known = asked.get(name) ?? ask(name);
-  asked.set(name, known);
-  return known as Promise<Resources[Name]>;
+  const request = requests.get(name) ?? ask(name);
+  requests.set(name, request);
+  return request as Promise<Resources[Name]>;
 }
 
 export const hasResources = (): boolean => process.env[resourcesVariable] !== undefined;

@@ -5,7 +5,7 @@ export type Route = { method: string; path: string };
 /** Returns all routes, with `:name` for path parameters. */
 export function routesOf(app: App): Route[] {
   const tree = app.printRoutes({ commonPrefix: false, includeHooks: false });
-  const found: Route[] = [];
+  const routes: Route[] = [];
   const stack: string[] = [];
   for (const line of tree.split('\n')) {
     const match = /^([│ ]*)(?:├──|└──) (\S+)(?: \(([A-Z, ]+)\))?/.exec(line);
@@ -13,7 +13,7 @@ export function routesOf(app: App): Route[] {
     const depth = (match[1] ?? '').length / 4;
     stack.length = depth;
     stack[depth] = match[2] ?? '';
-    for (const method of (match[3] ?? '').split(', ')) if (method !== '') found.push({ method, path: stack.join('') });
+    for (const method of (match[3] ?? '').split(', ')) if (method !== '') routes.push({ method, path: stack.join('') });
   }
-  return found;
+  return routes;
 }

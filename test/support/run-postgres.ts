@@ -13,11 +13,11 @@ type RunPostgres = { value: string; said: string; close?: () => Promise<void> };
  * another server.
  */
 export async function startRunPostgres(): Promise<RunPostgres> {
-  const given = process.env.TEST_DATABASE_URL;
-  if (given !== undefined) {
+  const databaseUrl = process.env.TEST_DATABASE_URL;
+  if (databaseUrl !== undefined) {
     const { fillTemplate } = await import('./make-template.ts');
-    await fillTemplate(given);
-    return { value: given, said: 'PostgreSQL: that of TEST_DATABASE_URL, with the template database' };
+    await fillTemplate(databaseUrl);
+    return { value: databaseUrl, said: 'PostgreSQL: that of TEST_DATABASE_URL, with the template database' };
   }
   const dataDir = await databaseFolder('perkwire-test-');
   const isNew = await putTemplate(dataDir);

@@ -10,11 +10,11 @@ test('TEST_SEED makes generated inputs reproducible', async () => {
   expect(fc.sample(inputs, 50)).toEqual(first);
   expect(fc.sample(inputs, { numRuns: 50, seed })).toEqual(first);
   expect(fc.sample(inputs, { numRuns: 50, seed: seed + 1 })).not.toEqual(first);
-  const seen: unknown[] = [];
-  const collect = fc.property(inputs, (input) => void seen.push(input));
+  const generatedInputs: unknown[] = [];
+  const collect = fc.property(inputs, (input) => void generatedInputs.push(input));
   fc.assert(collect, { numRuns: 20 });
   fc.assert(collect, { numRuns: 20 });
-  expect(seen.slice(20)).toEqual(seen.slice(0, 20));
+  expect(generatedInputs.slice(20)).toEqual(generatedInputs.slice(0, 20));
 });
 
 test('a failed property prints the seed of the run', () => {

@@ -8,7 +8,7 @@ import { cacheFolder, isCurrent, readInputs, recordInputs, sourcesOf } from './i
 
 const folder = `${cacheFolder}/template`;
 const record = join(folder, 'template.json');
-const kept = join(folder, 'data');
+const dataFolder = join(folder, 'data');
 const program = 'test/support/make-template.ts';
 const data = ['migrations', 'demo', 'packages/client/src', 'package-lock.json'];
 
@@ -25,17 +25,17 @@ export async function putTemplate(dataDir: string): Promise<boolean> {
   return withStartLock(folder, async () => {
     const reason = [new Date().toISOString().slice(0, 10), process.platform, process.arch, process.getuid?.()].join();
     if (await isCurrent(record, reason)) {
-      await copy(kept, dataDir);
+      await copy(dataFolder, dataDir);
       return false;
     }
     const inputs = await readInputs([...data, ...(await sourcesOf(program))]);
     const { makeTemplate } = await import('./make-template.ts');
     await makeTemplate(dataDir);
     await rm(record, { force: true });
-    await rm(kept, { recursive: true, force: true });
+    await rm(dataFolder, { recursive: true, force: true });
     // When run as root, the cluster may have been created elsewhere, in a folder that the database account can access.
     if (!existsSync(join(dataDir, 'postgres.location'))) {
-      await copy(dataDir, kept);
+      await copy(dataDir, dataFolder);
       await recordInputs(record, reason, inputs);
     }
     return true;

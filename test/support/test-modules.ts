@@ -98,18 +98,18 @@ export async function createTestModules<Names extends string>(
   const databaseUrl = options.databaseUrl ?? ((await clone) as { url: string }).url;
 
   const modules: Module[] = [];
-  const made: Record<string, unknown> = { buildIndex, eventsStoredUntil: now };
+  const services: Record<string, unknown> = { buildIndex, eventsStoredUntil: now };
   for (const { name, create } of list) {
     const module =
       name === 'platform'
         ? await create({ config, databaseUrl, logger, now, queryTimeoutMs: 120_000 })
-        : await create(made);
-    made[camel(name)] = module;
-    if (name === 'event-log') made.eventsStoredUntil = module.eventsStoredUntil;
+        : await create(services);
+    services[camel(name)] = module;
+    if (name === 'event-log') services.eventsStoredUntil = module.eventsStoredUntil;
     modules.push(module);
   }
 
-  const byName = made as Pick<ModulesByName, 'platform' | 'catalog'> & Partial<ModulesByName>;
+  const byName = services as Pick<ModulesByName, 'platform' | 'catalog'> & Partial<ModulesByName>;
   const { catalog } = byName;
   const auth = byName.accounts?.auth ?? (await createAuth(catalog, now));
   const parts = [...modules, ...(options.modules ?? [])];
@@ -174,7 +174,7 @@ export function demoPublisher({ store }: Catalog): TestBase['publisher'] {
 
 type Created = Module & { eventsStoredUntil?: () => number };
 
-async function loadCreator(name: string): Promise<{ name: string; create: (made: unknown) => Created }> {
+async function loadCreator(name: string): Promise<{ name: string; create: (services: unknown) => Created }> {
   const file = await import(`../../src/${name}/module.ts`);
   return { name, create: file[creators.get(name) as string] };
 }

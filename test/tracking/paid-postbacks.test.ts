@@ -112,8 +112,8 @@ test('paid impressions are posted back only if the publisher subscribes to them'
   expect(await postbacks(t, silent.sessionId)).toEqual([]);
   await t.pool.query("update publishers set postback_events = '{impression}'");
   await t.deps.catalog.refresh();
-  const shown = await clickOffer(t, { ua: browser });
-  expect(await postbacks(t, shown.sessionId)).toMatchObject([
+  const subscribedClick = await clickOffer(t, { ua: browser });
+  expect(await postbacks(t, subscribedClick.sessionId)).toMatchObject([
     { event: 'impression', payout: 0.005, click_time: '', conversion_time: '' },
   ]);
   // This publisher gets no postbacks of clicks and conversions, because it does not subscribe to them.

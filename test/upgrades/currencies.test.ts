@@ -51,11 +51,11 @@ async function addMixedHistory(): Promise<void> {
     { offer: 902, campaign: 2, units: 3 },
     { offer: 903, campaign: 99_999, units: 7 },
   ];
-  for (const one of offers) {
-    await add({ ...one, grain: 2 });
-    await add({ ...one, grain: 3, placement: 'checkout' });
-    await add({ ...one, grain: 18 });
-    await add({ ...one, grain: 19, placement: 'checkout' });
+  for (const offer of offers) {
+    await add({ ...offer, grain: 2 });
+    await add({ ...offer, grain: 3, placement: 'checkout' });
+    await add({ ...offer, grain: 18 });
+    await add({ ...offer, grain: 19, placement: 'checkout' });
   }
   await add({ grain: 3, placement: 'cart', offer: 901, campaign: 1, units: 2 });
   await add({ grain: 1, placement: 'checkout', units: 15 });

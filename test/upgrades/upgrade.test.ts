@@ -263,7 +263,7 @@ test('the previous release can write into the tables of the next one', async () 
     `${table}.${column} ${type}`;
   const present = new Set(after.map(keyOf));
   expect(before.map(keyOf).filter((key) => !present.has(key))).toEqual([]);
-  const [tables, known] = [new Set(before.map(({ table }) => table)), new Set(before.map(keyOf))];
-  const isNew = (column: (typeof after)[number]): boolean => tables.has(column.table) && !known.has(keyOf(column));
+  const [tables, columnKeys] = [new Set(before.map(({ table }) => table)), new Set(before.map(keyOf))];
+  const isNew = (column: (typeof after)[number]): boolean => tables.has(column.table) && !columnKeys.has(keyOf(column));
   expect(after.filter((column) => isNew(column) && column.required).map(keyOf)).toEqual([]);
 });

@@ -34,8 +34,9 @@ test('the endpoint page charts attempts, latency and backlog by process and quar
   await expect
     .poll(async () => {
       await t.deps.activity.write(t.pool);
-      const found = await read();
-      const sum = (of: (row: (typeof found)[number]) => number) => found.map(of).reduce((all, one) => all + one, 0);
+      const activityRows = await read();
+      const sum = (of: (row: (typeof activityRows)[number]) => number) =>
+        activityRows.map(of).reduce((all, value) => all + value, 0);
       return [sum((row) => row.delivered), sum((row) => row.failed), sum((row) => row.backlog)];
     })
     .toEqual([2, 1, 1]);

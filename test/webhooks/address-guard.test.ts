@@ -391,12 +391,12 @@ describe('checkUrl', () => {
 
 describe('resolveTarget', () => {
   const answering = (...addresses: string[]): Lookup & { asked: string[] } => {
-    const asked: string[] = [];
+    const hostnames: string[] = [];
     const lookup = async (hostname: string) => {
-      asked.push(hostname);
+      hostnames.push(hostname);
       return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
     };
-    return Object.assign(lookup, { asked });
+    return Object.assign(lookup, { asked: hostnames });
   };
   const url = new URL('https://Hooks.Example.com/');
 

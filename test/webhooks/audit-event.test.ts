@@ -17,9 +17,9 @@ const send = (): Promise<number> => sendAuditEvents(t.pool, Date.now());
 const addTheme = async (me: Manager, name: string): Promise<void> =>
   expect((await me.call('POST', '/themes', { name, unit: 'mou' })).statusCode).toBe(201);
 const listen = async (me: Manager, url: string): Promise<number> => {
-  const made = await me.call('POST', '/webhook-endpoints', { method: 'POST', url, events: ['audit.recorded'] });
-  expect(made.statusCode, made.body).toBe(201);
-  return made.json().data.id;
+  const response = await me.call('POST', '/webhook-endpoints', { method: 'POST', url, events: ['audit.recorded'] });
+  expect(response.statusCode, response.body).toBe(201);
+  return response.json().data.id;
 };
 
 test('each entry is sent once, with its number and hash, to its own publisher only', async () => {
@@ -36,13 +36,13 @@ test('each entry is sent once, with its number and hash, to its own publisher on
   await addTheme(me, 'Three');
   await send();
   await send();
-  const told = () =>
+  const readEntries = () =>
     mine.taken.map(({ body }) => JSON.parse(body.toString())).sort((one, another) => one.number - another.number);
-  await until(async () => told().length, 4);
-  expect(told().map(({ resource, changes }) => `${resource} ${changes.name?.new ?? ''}`)).toEqual([
+  await until(async () => readEntries().length, 4);
+  expect(readEntries().map(({ resource, changes }) => `${resource} ${changes.name?.new ?? ''}`)).toEqual([
     ...['webhook-endpoints ', 'themes One', 'themes Two', 'themes Three'],
   ]);
-  expect(told()[1]).toMatchObject({
+  expect(readEntries()[1]).toMatchObject({
     event: 'audit.recorded',
     action: 'create',
     actor_kind: 'key',
@@ -53,7 +53,7 @@ test('each entry is sent once, with its number and hash, to its own publisher on
     where publisher_id = $1 and number > 1 order by number`,
     [me.id],
   );
-  expect(told().map(({ number, hash }) => ({ number, hash }))).toEqual(rows);
+  expect(readEntries().map(({ number, hash }) => ({ number, hash }))).toEqual(rows);
 });
 
 test('a publisher does not see the name of an operator', async () => {

@@ -18,7 +18,7 @@ function headersFor(secrets: readonly string[], timestampS = nowS): Record<strin
 }
 
 const without = (headers: Record<string, string>, name: string): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).filter(([one]) => one !== name));
+  Object.fromEntries(Object.entries(headers).filter(([header]) => header !== name));
 
 /** Headers, body bytes, and whether the webhook is authentic. */
 const cases: [string, Record<string, string>, Buffer, boolean][] = [

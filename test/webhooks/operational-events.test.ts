@@ -38,8 +38,8 @@ async function add(me: Manager, settings: object): Promise<number> {
 }
 
 /** Returns the payloads of operational events that an endpoint received, in order of arrival. */
-const payloads = ({ taken }: Hook) =>
-  taken.map(({ body }) => JSON.parse(body.toString())).filter(({ event }) => operationalEvents.includes(event));
+const payloads = ({ taken: requests }: Hook) =>
+  requests.map(({ body }) => JSON.parse(body.toString())).filter(({ event }) => operationalEvents.includes(event));
 const names = (receiver: Hook): string[] => payloads(receiver).map(({ event }) => event);
 
 FormatRegistry.Set('uuid', (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text));
@@ -188,11 +188,11 @@ test('an exhausted budget and an ended campaign are reported once', async () => 
   await use(20_000_000);
   await Promise.all([raise(), raise()]);
   expect(await raised(campaign.publisher_id)).toEqual({ 'campaign.budget_reached': 1, 'campaign.ended': 1 });
-  const found = await t.pool.query(
+  const result = await t.pool.query(
     'select event, data from operational_events where publisher_id = $1 order by event',
     [campaign.publisher_id],
   );
-  expect(found.rows).toMatchObject([
+  expect(result.rows).toMatchObject([
     { data: { campaign_id: campaign.id, metric: 'budget', per: 'lifetime', limit: 20 } },
     { data: { campaign_id: campaign.id, ended_at: endAt } },
   ]);

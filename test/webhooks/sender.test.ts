@@ -84,21 +84,21 @@ const at = ({ port }: { port: number }, host = '127.0.0.1', scheme = 'http'): st
 
 /** Returns a resolver that answers each query with the next list, and repeats the last one. */
 function answering(...lists: string[][]): Lookup & { asked: string[] } {
-  const asked: string[] = [];
+  const hostnames: string[] = [];
   const lookup = async (hostname: string) => {
-    const list = lists[Math.min(asked.length, lists.length - 1)] ?? [];
-    asked.push(hostname);
+    const list = lists[Math.min(hostnames.length, lists.length - 1)] ?? [];
+    hostnames.push(hostname);
     return list.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
   };
-  return Object.assign(lookup, { asked });
+  return Object.assign(lookup, { asked: hostnames });
 }
 
 describe('the request', () => {
   test('arrives with method, path, headers and the exact bytes', async () => {
     const body = Buffer.from([0x7b, 0x00, 0xff, 0x22, 0xc3, 0xa4, 0x7d]);
-    const seen: unknown[] = [];
+    const receivedParts: unknown[] = [];
     const target = await receiver(async (request, response) => {
-      seen.push(request.method, request.url, request.headers, await bodyOf(request));
+      receivedParts.push(request.method, request.url, request.headers, await bodyOf(request));
       response.end('ok');
     });
     await sender().send(
@@ -112,25 +112,25 @@ describe('the request', () => {
       'content-length': '7',
       'webhook-id': 'd1',
     };
-    expect(seen).toEqual(['POST', '/hook?x=1', headers, body]);
+    expect(receivedParts).toEqual(['POST', '/hook?x=1', headers, body]);
   });
 
   test('has no body for GET', async () => {
-    const seen: unknown[] = [];
+    const receivedParts: unknown[] = [];
     const target = await receiver(async (request, response) => {
-      seen.push(request.method, request.headers['content-length'], (await bodyOf(request)).length);
+      receivedParts.push(request.method, request.headers['content-length'], (await bodyOf(request)).length);
       response.end();
     });
     expect(await sender().send(post(at(target), { method: 'GET', body: null, headers: {} }))).toMatchObject({
       status: 200,
     });
-    expect(seen).toEqual(['GET', undefined, 0]);
+    expect(receivedParts).toEqual(['GET', undefined, 0]);
   });
 
   test('cannot override transport headers, and never has accept-encoding', async () => {
-    let seen: NodeJS.Dict<string | string[]> = {};
+    let receivedHeaders: NodeJS.Dict<string | string[]> = {};
     const target = await receiver((request, response) => {
-      seen = request.headers;
+      receivedHeaders = request.headers;
       response.end();
     });
     const headers = {
@@ -141,7 +141,7 @@ describe('the request', () => {
       Connection: 'close',
     };
     expect(await sender().send(post(at(target), { headers }))).toMatchObject({ kind: 'response', status: 200 });
-    expect(seen).toEqual({
+    expect(receivedHeaders).toEqual({
       host: `127.0.0.1:${target.port}`,
       connection: 'keep-alive',
       'user-agent': 'Perkwire/test',

@@ -63,16 +63,15 @@ describe('a webhook signature', () => {
   });
 
   test('requires an ed25519 key in its own format with matching halves', () => {
-    const [one, other] = [newV1aKey(), newV1aKey()].map((key) => Buffer.from(key.slice('whsk_'.length), 'base64')) as [
-      Buffer,
-      Buffer,
-    ];
-    const mixed = `whsk_${Buffer.concat([one.subarray(0, 32), other.subarray(32)]).toString('base64')}`;
+    const [firstKey, other] = [newV1aKey(), newV1aKey()].map((key) =>
+      Buffer.from(key.slice('whsk_'.length), 'base64'),
+    ) as [Buffer, Buffer];
+    const mixed = `whsk_${Buffer.concat([firstKey.subarray(0, 32), other.subarray(32)]).toString('base64')}`;
     for (const text of [
       '',
       'whsk_',
-      `whsec_${one.toString('base64')}`,
-      `whsk_${one.subarray(1).toString('base64')}`,
+      `whsec_${firstKey.toString('base64')}`,
+      `whsk_${firstKey.subarray(1).toString('base64')}`,
       mixed,
     ])
       expect(() => v1aKeyOf(text)).toThrow();

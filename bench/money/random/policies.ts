@@ -32,10 +32,10 @@ export function plainThompson(world: World, seed: number): Policy {
         conversion: (all.clicked + 20) / (all.converted + 1) - 1,
       };
       const values = world.offers.map(({ campaign: { payout } }, offer) => {
-        const { seen, clicked, converted } = counts[offer] as (typeof counts)[number];
+        const { seen: impressions, clicked, converted } = counts[offer] as (typeof counts)[number];
         if (payout.kind === 'cpm') return payout.amountMicros / 1000;
         const click =
-          payout.amountMicros * beta(1 + clicked, Math.max(0.1, others.click) + Math.max(0, seen - clicked));
+          payout.amountMicros * beta(1 + clicked, Math.max(0.1, others.click) + Math.max(0, impressions - clicked));
         if (payout.kind === 'cpc') return click;
         return click * beta(1 + converted, Math.max(0.1, others.conversion) + Math.max(0, clicked - converted));
       });

@@ -60,7 +60,7 @@ export function createUnit(options: AdOptions): AdUnit & {
   };
 
   return {
-    init: (given, callback) => init(given, callback).catch(reported),
+    init: (config, callback) => init(config, callback).catch(reported),
     load: () => {
       ad.startPending = false;
       return load(ad);

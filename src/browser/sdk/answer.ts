@@ -131,9 +131,9 @@ export function urlOf(value: unknown): string {
  * Returns an error message for each member of `given` that is missing in `known` or has a different type. `path` is the
  * path of `given` in the messages.
  */
-export const strangersIn = (known: object, given: unknown, path: string): string[] =>
-  flatMap(Object.entries(fieldsOf(given)), ([name, value]) => {
-    const base = (known as Fields)[name];
+export const strangersIn = (reference: object, input: unknown, path: string): string[] =>
+  flatMap(Object.entries(fieldsOf(input)), ([name, value]) => {
+    const base = (reference as Fields)[name];
     if (base === undefined) return [`${path}.${name} is unknown.`];
     if (typeof value !== typeof base) return [`${path}.${name} must be a ${typeof base}.`];
     return typeof base === 'object' ? strangersIn(base as object, value, `${path}.${name}`) : [];

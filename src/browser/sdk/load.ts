@@ -79,9 +79,9 @@ async function begin(ad: AdState, choose: (setup: Setup) => Loading | null): Pro
 type Request = { key: string; given: boolean; offers: () => Promise<LoadedOffers> };
 
 function start(ad: AdState, setup: Setup, request: Request): Loading {
-  const { key, given } = request;
+  const { key, given: isSupplied } = request;
   const show = ad.loading?.show === true;
-  const loading: Loading = { key, given, result: Promise.resolve(false), show, closed: false };
+  const loading: Loading = { key, given: isSupplied, result: Promise.resolve(false), show, closed: false };
   ad.loading = loading;
   ad.failed = false;
   loading.result = finish(ad, setup, loading, request);
@@ -91,7 +91,7 @@ function start(ad: AdState, setup: Setup, request: Request): Loading {
 /** Starts the session once its offers and the unit file are loaded, unless a later load has replaced this one. */
 async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: Request): Promise<boolean> {
   const { config, base } = setup;
-  const { key, given } = loading;
+  const { key, given: isSupplied } = loading;
   const calledAtMs = performance.now();
   /** Value that `ad.loading` has until another load replaces this one or the unit is destroyed. */
   let expected: Loading | null = loading;
@@ -103,9 +103,9 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
     expected = ad.loading = null;
     if (loading.closed) throw new SdkError('closed', 'The offers arrived after close().');
     if (!loaded.saved) reportOnce(ad, new SdkError('storage_error', 'The offers cannot be stored.'));
-    const hasOffers = startSession(ad, setup, loaded, { key, given, unitFile, words });
+    const hasOffers = startSession(ad, setup, loaded, { key, given: isSupplied, unitFile, words });
     if (loading.show) open(ad);
-    else if (given) {
+    else if (isSupplied) {
       ad.ignoreReload = showsItself(ad, config);
       scheduleShow(ad, config, calledAtMs);
     }

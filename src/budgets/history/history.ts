@@ -217,8 +217,8 @@ export const historyOf = ({ optOuts, exposures, reserved }: OpenHistory): UserHi
 });
 
 /** Adds a reservation to a history for the impression of an offer that is about to be shown. */
-export function reserveImpression(history: OpenHistory, sessionId: string, shown: Omit<Exposure, 'event'>): void {
-  const exposure: Exposure = { event: 'impression', ...shown };
+export function reserveImpression(history: OpenHistory, sessionId: string, impression: Omit<Exposure, 'event'>): void {
+  const exposure: Exposure = { event: 'impression', ...impression };
   const record = reservedRecord(exposure, sessionId);
   history.reserved.push({ exposure, record });
   history.added.push(record);

@@ -52,13 +52,13 @@ const maxKnownOwn = 10_000;
 /** Returns the name of an event in user histories. */
 export function exposureEvent(event: CapEvent): ExposureEvent {
   if (!isOwnKind(event)) return event;
-  let known = knownOwn.get(event);
-  if (known === undefined) {
-    known = `${ownPrefix}${hash('sha256', event, 'hex').slice(0, 2 * noSession.length)}`;
+  let eventName = knownOwn.get(event);
+  if (eventName === undefined) {
+    eventName = `${ownPrefix}${hash('sha256', event, 'hex').slice(0, 2 * noSession.length)}`;
     if (knownOwn.size >= maxKnownOwn) knownOwn.clear();
-    knownOwn.set(event, known);
+    knownOwn.set(event, eventName);
   }
-  return known;
+  return eventName;
 }
 
 const ownPrefix = 'own#';

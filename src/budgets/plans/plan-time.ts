@@ -46,8 +46,8 @@ function weekOf(rules: PlanRules, profile: TrafficProfile, zone: string, nowMs: 
   const weekStartMs = nowMs - (nowMs % (weekHours * hourMs));
   const minute = hours === null ? 0 : minuteOfWeek(hours.zone ?? zone, nowMs);
   const offset = hours === null ? 0 : minute - Math.floor((nowMs - weekStartMs) / 60_000);
-  const known = weeks.get(rules);
-  if (known?.profile === profile && known.offset === offset) return known;
+  const cachedWeek = weeks.get(rules);
+  if (cachedWeek?.profile === profile && cachedWeek.offset === offset) return cachedWeek;
   const sums = new Float64Array(weekHours + 1);
   for (let hour = 0; hour < weekHours; hour++) {
     const open = hours === null ? 1 : openMinutes(hours, (hour * 60 + offset + 2 * weekMinutes) % weekMinutes, 60) / 60;

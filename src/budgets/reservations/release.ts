@@ -71,11 +71,11 @@ type Reserved = {
 export function afterStep<One extends Reserved>(
   step: number,
   reservation: One,
-  known: Known,
+  inputs: Known,
   isClicked: boolean,
 ): One | null {
   const impressions = (steps[step] as { ageMs: number }).ageMs < reservationMs ? reservation.impressions : 0;
-  const chance = chanceAfter(step, reservation, known, isClicked);
+  const chance = chanceAfter(step, reservation, inputs, isClicked);
   const { chance: before } = reservation;
   const micros = before === 0 ? 0 : Math.round((reservation.micros * chance) / before);
   if (impressions === reservation.impressions && micros === reservation.micros) return reservation;
@@ -83,15 +83,15 @@ export function afterStep<One extends Reserved>(
 }
 
 /** Upper estimate of the probability, after a step, that the event will still occur. */
-function chanceAfter(step: number, { offerId, paidBy, chance }: Reserved, known: Known, isClicked: boolean): number {
-  const { delays, ratesOf } = known;
+function chanceAfter(step: number, { offerId, paidBy, chance }: Reserved, inputs: Known, isClicked: boolean): number {
+  const { delays, ratesOf } = inputs;
   const [later, laterBefore] = [laterShare(step, paidBy, delays), laterShare(step - 1, paidBy, delays)];
   if (paidBy === 'impression' || laterBefore === 0) return chance * later;
   const rates = ratesOf(offerId);
   const part = Math.min(1, later / laterBefore);
   if (paidBy === 'click') {
-    const left = chanceLeft(rates.click, later);
-    return left < leastShare * rates.click ? 0 : Math.min(chanceLeft(chance, part), left);
+    const remainingChance = chanceLeft(rates.click, later);
+    return remainingChance < leastShare * rates.click ? 0 : Math.min(chanceLeft(chance, part), remainingChance);
   }
   if (step < clickStep) return Math.min(chance, rates.click * rates.conversion);
   if (step === clickStep) return isClicked ? rates.conversion : 0;
@@ -113,14 +113,16 @@ const maxSessions = 500;
  * Releases cap reservations step by step as sessions age without an event, and returns the amounts to the campaigns.
  */
 export async function releaseDueReservations(pool: pg.Pool, nowMs: number, ratesOf: Known['ratesOf']): Promise<void> {
-  const known = { delays: await readDelays(pool), ratesOf };
+  const inputs = { delays: await readDelays(pool), ratesOf };
   for (const [step, ageMs] of stepAgesMs.entries()) {
     const beforeMs = nowMs - ageMs;
     let sessions: number;
     do {
       sessions = await transaction(pool, async (executor) => {
-        const due = { step, beforeMs, limit: maxSessions, seesClicks: step === clickStep };
-        const done = await releaseStep(executor, due, (one, isClicked) => afterStep(step, one, known, isClicked));
+        const stepOptions = { step, beforeMs, limit: maxSessions, seesClicks: step === clickStep };
+        const done = await releaseStep(executor, stepOptions, (reservation, isClicked) =>
+          afterStep(step, reservation, inputs, isClicked),
+        );
         await addUsage(executor, done.released);
         return done.sessions;
       });

@@ -127,7 +127,7 @@ function readReserved({ session_id: sessionId, reserved }: Row): Reservation[] {
 /** Builds the rows of `cap_reservations`, by session. */
 export function reservedBySession(reservations: readonly Reservation[]): Map<string, string> {
   const bySession = new Map<string, Reservation[]>();
-  for (const each of reservations) getOrInsert(bySession, each.sessionId, () => []).push(each);
+  for (const reservation of reservations) getOrInsert(bySession, reservation.sessionId, () => []).push(reservation);
   return new Map([...bySession].map(([sessionId, reserved]) => [sessionId, writeReserved(reserved)]));
 }
 
@@ -165,7 +165,7 @@ const readSession = (row: Row): Session => ({ id: row.session_id, reservations: 
 function settleSessions(sessions: readonly Session[], remainderOf: RemainderOf) {
   const released: UsageDelta[] = [];
   const ended: string[] = [];
-  const kept: [sessionId: string, reserved: string][] = [];
+  const remainingRows: [sessionId: string, reserved: string][] = [];
   for (const { id, reservations } of sessions) {
     const after = reservations.flatMap((reservation) => {
       const remainder = remainderOf(reservation);
@@ -175,12 +175,12 @@ function settleSessions(sessions: readonly Session[], remainderOf: RemainderOf) 
       return remainder ?? [];
     });
     if (after.length === 0) ended.push(id);
-    else kept.push([id, writeReserved(after)]);
+    else remainingRows.push([id, writeReserved(after)]);
   }
   const values = [
     uuids(ended, (id) => id),
-    uuids(kept, ([sessionId]) => sessionId),
-    texts(kept, ([, reserved]) => reserved),
+    uuids(remainingRows, ([sessionId]) => sessionId),
+    texts(remainingRows, ([, reserved]) => reserved),
   ];
   return { released, values };
 }
@@ -249,10 +249,10 @@ export async function releaseStep(
   const values = [step, firstUuid7After(new Date(beforeMs)), limit];
   const { rows } = await executor.query<Row>({ name: 'due_reservations', text: dueSql, values });
   if (rows.length === 0) return { sessions: 0, released: [] };
-  const due = rows.map(readSession);
-  const clicks = seesClicks ? await clicksOf(executor, due) : new Set<string>();
-  const { released, values: settled } = settleSessions(due, (one) =>
-    remainderOf(one, clicks.has(`${one.sessionId} ${one.offerId}`)),
+  const sessions = rows.map(readSession);
+  const clicks = seesClicks ? await clicksOf(executor, sessions) : new Set<string>();
+  const { released, values: settled } = settleSessions(sessions, (reservation) =>
+    remainderOf(reservation, clicks.has(`${reservation.sessionId} ${reservation.offerId}`)),
   );
   await executor.query({ name: 'step_reservations', text: stepSql, values: [...settled, step + 1] });
   return { sessions: rows.length, released };

@@ -41,7 +41,7 @@ export type SliceGrants = {
    * Grants a reservation from the leased slice of its campaign total.
    * @returns the slice id, or null if the reservation must be granted row by row
    */
-  grant: (total: LimitedTotal, wanted: WantedGrant) => string | null;
+  grant: (total: LimitedTotal, request: WantedGrant) => string | null;
   /** Revokes grants that are known not to be committed, now or later. */
   revoke: (granted: readonly Reservation[]) => void;
   /**
@@ -143,9 +143,9 @@ export function createHoldings(now: () => number, onWanted: (holding: Holding, n
       for (const holding of holdings.values()) retireIf(holding, () => true);
     },
     takeRetired: () => {
-      const taken = retired;
+      const slices = retired;
       retired = [];
-      return taken;
+      return slices;
     },
   };
 }
@@ -216,12 +216,12 @@ export function wantedSlice(id: string, { total, demand }: Holding, nowMs: numbe
     minRatePerS,
     Math.ceil((demand.impressions * sliceMs) / Math.max(minSampleMs, nowMs - demand.sinceMs)),
   );
-  const each = (demand.micros / Math.max(1, demand.impressions)) * moneyMargin;
+  const microsPerImpression = (demand.micros / Math.max(1, demand.impressions)) * moneyMargin;
   return {
     id,
     total,
     periods: periodNames(total.timeZone, nowMs),
-    wanted: { impressions, micros: Math.ceil(impressions * each) },
-    least: { impressions: minRatePerS, micros: Math.ceil(minRatePerS * each) },
+    wanted: { impressions, micros: Math.ceil(impressions * microsPerImpression) },
+    least: { impressions: minRatePerS, micros: Math.ceil(minRatePerS * microsPerImpression) },
   };
 }

@@ -53,17 +53,19 @@ export type WantedSlice = {
 export type TakenSlices = { slices: SliceRow[]; used: CampaignUsage[] };
 
 /** Leases slices of campaign totals in one transaction. Slices are smaller if little is left. */
-export const takeSlices = (pool: pg.Pool, wanted: readonly WantedSlice[]): Promise<TakenSlices> =>
+export const takeSlices = (pool: pg.Pool, requests: readonly WantedSlice[]): Promise<TakenSlices> =>
   transaction(pool, async (executor) => {
-    const asked = wanted.flatMap(({ total, periods, wanted: amounts }) => deltasOf(total, periods, amounts));
-    const reached = await addUsage(executor, asked);
-    const slices = wanted.flatMap((each) => fitSlice(each, reached) ?? []);
+    const requestedDeltas = requests.flatMap(({ total, periods, wanted: amounts }) =>
+      deltasOf(total, periods, amounts),
+    );
+    const reached = await addUsage(executor, requestedDeltas);
+    const slices = requests.flatMap((request) => fitSlice(request, reached) ?? []);
     const takenIds = new Map(slices.map((slice) => [slice.id, slice]));
-    const surplus = wanted.flatMap(({ id, total, periods, wanted: amounts }) => {
-      const taken = takenIds.get(id);
+    const surplus = requests.flatMap(({ id, total, periods, wanted: amounts }) => {
+      const slice = takenIds.get(id);
       return deltasOf(total, periods, {
-        impressions: (taken?.impressions ?? 0) - amounts.impressions,
-        micros: (taken?.micros ?? 0) - amounts.micros,
+        impressions: (slice?.impressions ?? 0) - amounts.impressions,
+        micros: (slice?.micros ?? 0) - amounts.micros,
       });
     });
     const trimmed = await addUsage(executor, surplus);
@@ -76,10 +78,10 @@ export const takeSlices = (pool: pg.Pool, wanted: readonly WantedSlice[]): Promi
  * @param reached usage including all requested slices
  */
 function fitSlice(
-  { id, total, periods, wanted, least }: WantedSlice,
+  { id, total, periods, wanted: requestedAmounts, least }: WantedSlice,
   reached: readonly CampaignUsage[],
 ): SliceRow | null {
-  const { impressions, micros } = wanted;
+  const { impressions, micros } = requestedAmounts;
   const amounts: SliceAmounts = { impressions, micros };
   for (const cap of total.caps) {
     const field = fieldOf(cap.metric);
@@ -90,7 +92,7 @@ function fitSlice(
       (used) =>
         used.campaignId === total.campaignId && used.publisherId === total.publisherId && used.period === period,
     );
-    const before = (after?.[field] ?? 0) - (field === 'clicks' ? 0 : wanted[field]);
+    const before = (after?.[field] ?? 0) - (field === 'clicks' ? 0 : requestedAmounts[field]);
     const open = limitOf(cap) * (1 - exactShare) - before;
     if (open <= 0) return null;
     if (field === 'clicks') continue;

@@ -33,39 +33,39 @@ type SlicesOptions = {
 
 export function createSlices({ pool, catalog, usage, logger, now }: SlicesOptions): Slices {
   const holdings = createHoldings(now, ask);
-  const wanted = new Set<Holding>();
+  const waitingHoldings = new Set<Holding>();
   let taking: Promise<void> | null = null;
   let isClosed = false;
 
   function ask(holding: Holding, nowMs: number): void {
     if (isClosed || holding.isAsked || holding.next !== null || nowMs < holding.refusedUntilMs) return;
     holding.isAsked = true;
-    wanted.add(holding);
+    waitingHoldings.add(holding);
     taking ??= Promise.resolve().then(takeWanted);
   }
 
   async function takeWanted(): Promise<void> {
-    while (wanted.size > 0 && !isClosed) {
-      const asked = [...wanted];
-      wanted.clear();
-      await takeAll(asked).catch((err: unknown) => {
+    while (waitingHoldings.size > 0 && !isClosed) {
+      const batch = [...waitingHoldings];
+      waitingHoldings.clear();
+      await takeAll(batch).catch((err: unknown) => {
         logger.debug({ err }, 'leasing slices of total caps failed');
-        for (const holding of asked) holding.refusedUntilMs = now() + retryMs;
+        for (const holding of batch) holding.refusedUntilMs = now() + retryMs;
       });
-      for (const holding of asked) holding.isAsked = false;
+      for (const holding of batch) holding.isAsked = false;
     }
     taking = null;
   }
 
-  async function takeAll(asked: readonly Holding[]): Promise<void> {
+  async function takeAll(batch: readonly Holding[]): Promise<void> {
     const nowMs = now();
-    const requests = new Map(asked.map((holding) => [newUuid7(nowMs), holding]));
+    const requests = new Map(batch.map((holding) => [newUuid7(nowMs), holding]));
     const wantedSlices = [...requests].map(([id, holding]) => wantedSlice(id, holding, nowMs));
     const { slices, used } = await takeSlices(pool, wantedSlices);
     usage.learn(used);
-    const taken = new Map(slices.map((slice) => [slice.id, slice]));
+    const slicesById = new Map(slices.map((slice) => [slice.id, slice]));
     for (const [id, holding] of requests) {
-      const row = taken.get(id);
+      const row = slicesById.get(id);
       holding.demand = noDemand(nowMs);
       if (row === undefined) {
         holding.refusedUntilMs = now() + retryMs;

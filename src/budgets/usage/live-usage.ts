@@ -52,7 +52,7 @@ export function createLiveUsage({ pool, catalog, now }: LiveUsageOptions): LiveU
     },
     knownNow: (activeCaps) => (isComplete(activeCaps) ? table : null),
     learn: (used) => {
-      for (const each of used) table.set(each);
+      for (const usage of used) table.set(usage);
     },
     refresh: async () => {
       const activeCaps = activeCapsOf(catalog.current());

@@ -12,15 +12,15 @@ export function totalsAt(
   findTotal: (key: string) => LimitedTotal | undefined,
   atMs: number,
 ): Totals {
-  const asked = new Map<string, CapUsage>();
-  const { get } = asked;
-  return Object.assign(asked, {
+  const usageByKey = new Map<string, CapUsage>();
+  const { get } = usageByKey;
+  return Object.assign(usageByKey, {
     get: (key: string): CapUsage | undefined => {
-      const known = get.call(asked, key) as CapUsage | undefined;
-      const total = known === undefined ? findTotal(key) : undefined;
-      if (total === undefined) return known;
+      const cachedUsage = get.call(usageByKey, key) as CapUsage | undefined;
+      const total = cachedUsage === undefined ? findTotal(key) : undefined;
+      if (total === undefined) return cachedUsage;
       const usage = capUsageOf(table, total, atMs);
-      asked.set(key, usage);
+      usageByKey.set(key, usage);
       return usage;
     },
   });

@@ -140,8 +140,8 @@ export const deltasOf = (
 type Taken = TotalRef & { periods: readonly string[]; impressions: number; micros: number };
 
 /** Builds the usage changes when a slice or reservation is taken from a campaign total (1) or returned to it (-1). */
-export const takenDeltas = (taken: Taken, sign: 1 | -1): UsageDelta[] =>
-  deltasOf(taken, taken.periods, { impressions: sign * taken.impressions, micros: sign * taken.micros });
+export const takenDeltas = (amounts: Taken, sign: 1 | -1): UsageDelta[] =>
+  deltasOf(amounts, amounts.periods, { impressions: sign * amounts.impressions, micros: sign * amounts.micros });
 
 type PeriodRef = TotalRef & { period: string };
 

@@ -39,7 +39,7 @@ export const apply: Run = async (call) => {
   return exitCodes.ok;
 };
 
-function applierOf(call: Call, content: unknown, file: string): (asked: ApplyRequest) => Promise<Applied> {
+function applierOf(call: Call, content: unknown, file: string): (request: ApplyRequest) => Promise<Applied> {
   const prune = call.options.prune === true;
   const database = databaseOf(call);
   if (database !== null)

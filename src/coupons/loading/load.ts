@@ -92,7 +92,7 @@ async function beginLoad(executor: Executor, offerId: number): Promise<number> {
 }
 
 async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource, first: number) {
-  const { offerId, lines, path, wanted = maxPoolCodes, check } = source;
+  const { offerId, lines, path, wanted: codeLimit = maxPoolCodes, check } = source;
   const pace = createPacer();
   const stayActive = createHeartbeat(executor);
   const knownSet = await knownCodes(deps, executor, offerId, pace);
@@ -107,12 +107,12 @@ async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource,
       continue;
     }
     const { bytes, start, end, line, problem: message } = codeLine;
-    if (result.added === wanted) break;
+    if (result.added === codeLimit) break;
     if (message !== null) {
       if (refused.length < maxNamed) refused.push({ path: path(line), message });
     } else if (!knownSet.add(bytes, start, end)) {
       result.duplicates += 1;
-      if (result.duplicates > maxMisses * wanted)
+      if (result.duplicates > maxMisses * codeLimit)
         throw new AppError('invalid_request', {
           details: [{ path: path(line), message: problem('patternUsed') }],
         });

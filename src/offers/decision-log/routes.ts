@@ -115,7 +115,7 @@ export async function decisionLogRoutes(app: App, { pool, dbHealth, auth, now }:
 function toView(stored: StoredDecision, input: DecisionInput, propensityOf: Propensity) {
   const { identical, offers, emptyReason } = reDecide(stored, input);
   const { experiments, ghost } = stored.inputs;
-  const shown = (index: number, offerId: number, campaignId = 0, score = 0): ShownOffer => ({
+  const toShownOffer = (index: number, offerId: number, campaignId = 0, score = 0): ShownOffer => ({
     offer_id: offerId,
     campaign_id: campaignId,
     position: index + 1,
@@ -130,12 +130,14 @@ function toView(stored: StoredDecision, input: DecisionInput, propensityOf: Prop
       seed: stored.seed,
       snapshot_version: stored.catalogVersion,
       identical,
-      offers: stored.offerIds.map((id, index) => shown(index, id, stored.campaignIds[index], stored.scores[index])),
+      offers: stored.offerIds.map((id, index) =>
+        toShownOffer(index, id, stored.campaignIds[index], stored.scores[index]),
+      ),
       empty_reason: stored.emptyReason,
       ...(experiments === undefined ? {} : { experiments: announcedOf(experiments.arms) }),
       ...(ghost === undefined ? {} : { would_have_shown: [...ghost.offers] }),
       replayed: {
-        offers: offers.map(({ offer, score }, index) => shown(index, offer.id, offer.campaign.id, score)),
+        offers: offers.map(({ offer, score }, index) => toShownOffer(index, offer.id, offer.campaign.id, score)),
         empty_reason: emptyReason,
       },
     },

@@ -47,12 +47,12 @@ const unknownUser: KnownUser = { history: noHistory, profile: null };
 const createUserReader = ({ preview, dbHealth, now }: CountDeps): Batcher<Call, KnownUser> =>
   createBatcher<Call, KnownUser>({
     write: async (batch) => {
-      const firsts = batch.map(([first]) => first as PendingFetch);
-      const query = profilesOfBatch(firsts, now());
-      const users = firsts.map((first) => ({ keys: keysOf(first), publisherId: first.publisher.id }));
+      const fetches = batch.map(([first]) => first as PendingFetch);
+      const query = profilesOfBatch(fetches, now());
+      const users = fetches.map((first) => ({ keys: keysOf(first), publisherId: first.publisher.id }));
       const { histories, profileRows } = await preview.histories(users, query);
       const profileOf = query === null || profileRows === null ? null : createFindProfile(profileRows, query.nowMs);
-      return firsts.map((first, index) => ({
+      return fetches.map((first, index) => ({
         history: histories[index] ?? noHistory,
         profile: profileOf === null ? null : profileOf(first),
       }));

@@ -164,7 +164,7 @@ const withCustom = (request: FetchOffersRequest, custom: ReadonlyMap<string, str
 /** Opens a fetch for each further request of the call, for the same user at the same time. */
 export function openCall(first: PendingFetch, requests: readonly { request: FetchOffersRequest }[]): PendingFetch[] {
   const { publisher, subject, dev } = first;
-  const shown = requests.map(() => none);
+  const campaignIdsByFetch = requests.map(() => none);
   return requests.map(({ request }, index) => {
     const theme = themeOf(publisher, request);
     const assigned = subject === null ? null : assignedTo(subject, { publisher, request, theme, dev });
@@ -174,7 +174,7 @@ export function openCall(first: PendingFetch, requests: readonly { request: Fetc
       theme: assigned === null ? theme : assigned.theme,
       placement: request.placement,
       assigned,
-      call: { index, shown },
+      call: { index, shown: campaignIdsByFetch },
       answer: { sessionId: null, expired: false },
     };
   });
@@ -250,8 +250,8 @@ export function contextOf(
   };
 }
 
-const shownElsewhere = ({ index, shown }: CallPlace): number[] =>
-  shown.flatMap((campaignIds, other) => (other === index ? none : campaignIds));
+const shownElsewhere = ({ index, shown: campaignIdsByFetch }: CallPlace): number[] =>
+  campaignIdsByFetch.flatMap((campaignIds, other) => (other === index ? none : campaignIds));
 
 /** Returns the id of the offer whose link opened the offerwall, or null. */
 export const linkedOfferId = ({ surface }: PendingFetch): number | null =>

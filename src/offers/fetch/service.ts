@@ -136,8 +136,12 @@ export function createOfferService(sources: FetchSources): OfferService {
     const fetches: PendingFetch[] = [];
     for (const fetch of call) fetches.push(atPlacement(fetch, await placementOf(fetch)));
     if (userKeys.isRotating) await movingUsers.move(first);
-    const known = await Promise.all(fetches.map((fetch) => (needsProfileAlone(fetch) ? profiles.add(fetch) : null)));
-    return Promise.all(fetches.map(async (fetch, index) => measured(await committer.add(fetch, known[index] ?? null))));
+    const storedProfiles = await Promise.all(
+      fetches.map((fetch) => (needsProfileAlone(fetch) ? profiles.add(fetch) : null)),
+    );
+    return Promise.all(
+      fetches.map(async (fetch, index) => measured(await committer.add(fetch, storedProfiles[index] ?? null))),
+    );
   }
 
   return {

@@ -31,8 +31,8 @@ export function cleanValue(cell: string): CleanValue {
     value = trimBlanks(value.slice(1));
     artefact = 'apostrophe';
   }
-  const found = problemOf(value);
-  return found === null ? { value, artefact } : { problem: found };
+  const valueProblem = problemOf(value);
+  return valueProblem === null ? { value, artefact } : { problem: valueProblem };
 }
 
 function problemOf(value: string): Problem | null {

@@ -80,11 +80,11 @@ function adaptTransactions(state: JobState, tookMs: number, complete: boolean): 
  */
 async function rebucketStep(pool: pg.Pool, state: JobState, nowMs: number): Promise<boolean> {
   const startMs = performance.now();
-  const { found } = await rebucketNext(pool, nowMs, state.stepMs);
+  const { found: hasWork } = await rebucketNext(pool, nowMs, state.stepMs);
   const tookMs = performance.now() - startMs;
   if (tookMs > slowMs) state.stepMs = Math.max(steps.minMs, state.stepMs / 2);
-  else if (found && tookMs < quickMs) state.stepMs = Math.min(steps.maxMs, state.stepMs * 4);
-  return found;
+  else if (hasWork && tookMs < quickMs) state.stepMs = Math.min(steps.maxMs, state.stepMs * 4);
+  return hasWork;
 }
 
 /**

@@ -224,7 +224,7 @@ describe('the ad unit', () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
       const [tick, text] = await box.evaluate((input) =>
-        [input, input.nextElementSibling as Element].map((one) => getComputedStyle(one).color),
+        [input, input.nextElementSibling as Element].map((element) => getComputedStyle(element).color),
       );
       expect(tick).toBe(text);
     }
@@ -246,8 +246,8 @@ describe('the ad unit', () => {
       const actions = card.locator('a:visible, button:visible, label:visible');
       expect(await actions.count()).toBeLessThanOrEqual(3);
       const looks = await actions.evaluateAll((all) =>
-        all.map((one) => {
-          const { backgroundColor, borderTopColor, borderTopWidth } = getComputedStyle(one);
+        all.map((action) => {
+          const { backgroundColor, borderTopColor, borderTopWidth } = getComputedStyle(action);
           return [backgroundColor, borderTopWidth === '0px' ? 'none' : borderTopColor].join();
         }),
       );
@@ -261,7 +261,10 @@ describe('the ad unit', () => {
     const titles = page.locator('[data-perkwire] .title');
     await titles.first().waitFor();
     const directions = await titles.evaluateAll((all) =>
-      all.map((one) => [getComputedStyle(one).direction, getComputedStyle(one.closest('.tile') as Element).direction]),
+      all.map((title) => [
+        getComputedStyle(title).direction,
+        getComputedStyle(title.closest('.tile') as Element).direction,
+      ]),
     );
     expect(new Set(directions.map(String))).toEqual(new Set(['ltr,rtl']));
     await page.context().close();
@@ -281,12 +284,12 @@ describe.each(surfaces)('$name', ({ name, open, ready }) => {
         await page.locator(ready).first().waitFor();
         await untilImagesAreLoaded(page);
       }
-      const shown = page as Page;
-      await shown.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      await takePicture(shown, `${name}-${mode}`);
-      for (const summary of await shown.locator('summary').all()) await summary.click();
-      expect(await violations(shown), mode).toEqual([]);
-      for (const summary of await shown.locator('summary').all()) await summary.click();
+      const currentPage = page as Page;
+      await currentPage.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      await takePicture(currentPage, `${name}-${mode}`);
+      for (const summary of await currentPage.locator('summary').all()) await summary.click();
+      expect(await violations(currentPage), mode).toEqual([]);
+      for (const summary of await currentPage.locator('summary').all()) await summary.click();
     }
     await page?.context().close();
   });

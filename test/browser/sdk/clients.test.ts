@@ -409,8 +409,8 @@ window.addEventListener('load', () => setTimeout(() => hear('loaded')));</script
     await page.evaluate('top1.close()');
     await until(page, 'top closed_ads');
     expect(await page.locator('#grid .tile').count()).toBe(3);
-    const found = (await eventsOf(page)).filter(({ name }) => name.endsWith('ads_found'));
-    expect(found.map(({ name, payload }) => [name, payload.placement])).toEqual(
+    const foundEvents = (await eventsOf(page)).filter(({ name }) => name.endsWith('ads_found'));
+    expect(foundEvents.map(({ name, payload }) => [name, payload.placement])).toEqual(
       expect.arrayContaining([
         ['top ads_found', undefined],
         ['page ads_found', 'checkout'],

@@ -83,6 +83,8 @@ test('identifiers are sent once consent is given', async () => {
   await until('ad_shown');
   await page.evaluate('AdUser.consent = true; Ad.refresh()');
   await until('ad_shown', 2);
-  const bodies = requests.filter((one) => one.url().includes('/offers.json')).map((one) => one.postDataJSON());
+  const bodies = requests
+    .filter((request) => request.url().includes('/offers.json'))
+    .map((request) => request.postDataJSON());
   expect(bodies[1]).toMatchObject({ pub_user_id: user.pub_user_id, email: user.email });
 });

@@ -43,21 +43,21 @@ async function openEmbed(app: string, answer?: object) {
 
 describe.each(Object.entries(apps))('embed.html on %s', (_name, app) => {
   test('reports each event once', async () => {
-    const { page, told } = await openEmbed(app);
+    const { page, told: readEvents } = await openEmbed(app);
     await page.locator('dialog .btn.no').waitFor();
     await page.locator('dialog .btn.yes').evaluate((link) => link.setAttribute('target', 'away'));
     await page.locator('dialog .btn.yes').click();
     await page.locator('dialog .close').click();
-    await expect.poll(told).toContain('closed_ads');
-    const names = await told();
+    await expect.poll(readEvents).toContain('closed_ads');
+    const names = await readEvents();
     const once = ['ads_found', 'url_clicked', 'ad_taken', 'closed_ads'];
     expect(names.filter((name) => once.includes(name))).toEqual(once);
     expect(names.filter((name) => name === 'ad_shown')).toHaveLength(2);
   });
 
   test('reports that there are no offers', async () => {
-    const { told } = await openEmbed(app, { data: { offers: [] } });
-    await expect.poll(told).toEqual(['no_ads_found']);
+    const { told: readEvents } = await openEmbed(app, { data: { offers: [] } });
+    await expect.poll(readEvents).toEqual(['no_ads_found']);
   });
 });
 

@@ -28,18 +28,20 @@ describe('embed.html', () => {
   test.each(['/embed.html', '/sdk/embed.html'])("%s shows an account's offers for the user in its URL", async (at) => {
     const user = 'email=&firstname=Ann&amount=&placement=order-status&country=US&__proto__=x&template=%3Cb%3E';
     const query = `?accountId=${stage.t.publisher.sdkId}&${user}&language=de&close=1`;
-    const { page, body, told } = await openEmbed(`${at}${query}`);
+    const { page, body, told: readCalls } = await openEmbed(`${at}${query}`);
     await page.locator('dialog .btn.no').waitFor();
     expect(body).toEqual({ placement: 'order-status', firstname: 'Ann', country: 'US', template: '<b>' });
     expect(await page.locator('dialog').getAttribute('lang')).toBe('de');
-    expect(await told()).toEqual([]);
+    expect(await readCalls()).toEqual([]);
     await page.locator('dialog .close').click();
-    await expect.poll(told).toEqual([['dialogDismiss']]);
+    await expect.poll(readCalls).toEqual([['dialogDismiss']]);
   });
 
   test('closes the dialog of the app if there are no offers', async () => {
-    const { told } = await openEmbed(`/embed.html?accountId=${stage.t.publisher.sdkId}`, { data: { offers: [] } });
-    await expect.poll(told).toEqual([['dialogDismiss']]);
+    const { told: readCalls } = await openEmbed(`/embed.html?accountId=${stage.t.publisher.sdkId}`, {
+      data: { offers: [] },
+    });
+    await expect.poll(readCalls).toEqual([['dialogDismiss']]);
   });
 
   test('accepts only text from its URL, and no template or service', async () => {

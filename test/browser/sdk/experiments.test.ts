@@ -22,6 +22,6 @@ test('ads_found reports the arms that apply, arm labels are shown, and a hold-ou
   await expect.poll(() => page.getByRole('button', { name: 'Not now' }).count()).toBe(1);
   await api.end();
   await api.start({ key: 'out', holdout: 1 });
-  const held = await open('held');
-  expect(await held.until('no_ads_found')).toMatchObject({ experiments: [{ key: 'out', arm: 'holdout' }] });
+  const holdout = await open('held');
+  expect(await holdout.until('no_ads_found')).toMatchObject({ experiments: [{ key: 'out', arm: 'holdout' }] });
 });

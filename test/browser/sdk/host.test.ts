@@ -61,11 +61,11 @@ describe('prefetch', () => {
     const answer = await fetchAnswer(user);
     for (const json of [answer, JSON.stringify(answer)]) {
       const { page, until, calls } = await stage.open({ user, config: { autoLoad: false, prefetch: false } });
-      await page.evaluate(async (given) => {
+      await page.evaluate(async (response) => {
         const { Ad } = window as unknown as {
           Ad: { setApiResponse: (json: unknown) => Promise<boolean>; reload: () => void };
         };
-        await Ad.setApiResponse(given);
+        await Ad.setApiResponse(response);
         Ad.reload();
       }, json as never);
       await until('ad_shown');
@@ -212,7 +212,7 @@ describe('the host page', () => {
       expect(await until('ads_found')).toMatchObject({ offerCount: 2 });
       await page.locator('summary').first().click();
       await page.getByText('Kept').first().waitFor();
-      const found = await page.evaluate(() => {
+      const content = await page.evaluate(() => {
         const root = document.querySelector('[data-perkwire]')?.shadowRoot as ShadowRoot;
         const attributes = [...root.querySelectorAll('*')].flatMap((element) =>
           element.getAttributeNames().filter((name) => /^on|srcdoc/.test(name)),
@@ -229,7 +229,7 @@ describe('the host page', () => {
           hacked: 'hacked' in window,
         };
       });
-      expect(found).toEqual({ attributes: [], styles: ['color: red;'], links: [], tags: 0, hacked: false });
+      expect(content).toEqual({ attributes: [], styles: ['color: red;'], links: [], tags: 0, hacked: false });
       expect(problems).toEqual([]);
     }
   });
@@ -290,9 +290,9 @@ describe('the host page', () => {
 
   test.each(['undefined', 'null', '""', '[]', '{ data: null }'])(
     'gets one error event for setApiResponse(%s), and no unit',
-    async (given) => {
+    async (expression) => {
       const { page, until, names } = await stage.open({ user: newUser(), config: { autoLoad: false } });
-      expect(await page.evaluate(`Ad.setApiResponse(${given})`)).toBe(false);
+      expect(await page.evaluate(`Ad.setApiResponse(${expression})`)).toBe(false);
       expect(await until('error')).toMatchObject({ kind: 'server_error' });
       expect(await names()).toEqual(['error']);
       expect(await page.locator('[data-perkwire]').count()).toBe(0);

@@ -44,9 +44,9 @@ describe('units that a page mounts together', () => {
       `add('first', 'one'); add('second', 'two', { themeId: 'other' }); add('third', 'three');`,
     );
     for (const placement of ['first', 'second', 'third']) await opened.until(`${placement} ad_shown`);
-    const [asked, ...further] = bodiesOf(opened);
+    const [requestBody, ...further] = bodiesOf(opened);
     expect(further).toEqual([]);
-    expect(asked).toEqual({
+    expect(requestBody).toEqual({
       pub_user_id: 'mounted',
       placements: [{ name: 'first' }, { name: 'second', theme_id: 'other' }, { name: 'third' }],
     });
@@ -65,12 +65,12 @@ describe('units that a page mounts together', () => {
     );
     await opened.until('first ad_shown', 2);
     await opened.until('second ad_shown');
-    const asked = bodiesOf(opened);
-    expect(asked).toHaveLength(3);
-    expect(asked.map(({ placement, pub_user_id: user }) => `${placement} ${user}`).sort()).toEqual(
+    const bodies = bodiesOf(opened);
+    expect(bodies).toHaveLength(3);
+    expect(bodies.map(({ placement, pub_user_id: user }) => `${placement} ${user}`).sort()).toEqual(
       ['first mounted', 'first mounted', 'second other'].sort(),
     );
-    expect(asked.every((one) => !('placements' in one))).toBe(true);
+    expect(bodies.every((requestBody) => !('placements' in requestBody))).toBe(true);
   });
 
   test('get their offers even if their placement names differ only in case', async () => {

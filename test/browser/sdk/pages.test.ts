@@ -55,7 +55,7 @@ describe('a unit looks and works the same', () => {
         }
       }
       for (const target of [undefined, 'here']) {
-        const [plain, ...others] = looks.filter(([at]) => at === target).map(([, seen]) => seen);
+        const [plain, ...others] = looks.filter(([at]) => at === target).map(([, appearance]) => appearance);
         for (const other of others) expect(other).toEqual(plain);
       }
     },

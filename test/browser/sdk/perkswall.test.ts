@@ -39,8 +39,8 @@ const sessions = async (): Promise<Session[]> =>
 describe('launcher.perkswall.js', () => {
   test.each(['perks', '#perks', 'main > div'])('draws the offerwall in the container %j', async (containerId) => {
     const { page, until, names, problems } = await open({ config: { containerId } });
-    const found = await until('ads_found');
-    expect(found.offerCount).toBeGreaterThan(3);
+    const payload = await until('ads_found');
+    expect(payload.offerCount).toBeGreaterThan(3);
     await page.locator('#perks .tile').first().waitFor();
     expect(await page.locator('#perks .tile').count()).toBeGreaterThan(3);
     expect(await names()).toEqual(['ads_found']);

@@ -38,7 +38,7 @@ const look = `(() => {
 describe.each([
   ['a host list', () => directives(byHost()), undefined],
   ['a nonce', () => directives(`'nonce-${nonce}'`), nonce],
-])('under a strict policy with %s', (_name, csp, given) => {
+])('under a strict policy with %s', (_name, csp, cspNonce) => {
   test.each(['checkout', 'order-status'])(
     'the unit at %s has its styles and images, and sends its beacons',
     async (placement) => {
@@ -48,7 +48,7 @@ describe.each([
       await expect.poll(() => free.page.evaluate(`${look}[2]`)).toBe(true);
       const expected = await free.page.evaluate(look);
 
-      const { page, until, problems, calledTimes, names } = await open({ csp: csp(), nonce: given });
+      const { page, until, problems, calledTimes, names } = await open({ csp: csp(), nonce: cspNonce });
       await until('ad_shown');
       await expect.poll(() => page.evaluate(`${look}[2]`)).toBe(true);
       expect(await page.evaluate(look)).toEqual(expected);

@@ -131,11 +131,11 @@ function openPage(page: Page, requests: Request[], problems: string[]): OpenPage
     events,
     names: async () => (await events()).map(({ event }) => event),
     until: async (event, count = 1) => {
-      const found = async () => (await events()).filter((one) => one.event === event);
+      const findMatches = async () => (await events()).filter((sdkEvent) => sdkEvent.event === event);
       await expect
-        .poll(async () => (await found()).length, { message: `events ${event}` })
+        .poll(async () => (await findMatches()).length, { message: `events ${event}` })
         .toBeGreaterThanOrEqual(count);
-      return (await found())[count - 1]?.payload ?? {};
+      return (await findMatches())[count - 1]?.payload ?? {};
     },
     calledTimes: (path) => requests.filter((request) => new URL(request.url()).pathname.endsWith(path)).length,
   };

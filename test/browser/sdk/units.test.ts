@@ -177,11 +177,11 @@ describe('the single offer unit', () => {
       const context = await stage.newContext();
       await context.clock.install();
       let release = (): void => {};
-      const held = new Promise<void>((resolve) => {
+      const released = new Promise<void>((resolve) => {
         release = resolve;
       });
       await context.route('**/native/v4/offers.json*', async (route) => {
-        await held;
+        await released;
         await route.continue();
       });
       // Disables call timeouts.
@@ -240,10 +240,10 @@ describe('the grid', () => {
   test('removes declined offers and closes after the last one', async () => {
     const { page, until, calledTimes } = await stage.open({ user: { placement: 'checkout' } });
     await until('ad_shown', 3);
-    for (const left of [3, 2, 1]) {
-      expect(await page.locator('.tile').count()).toBe(left);
+    for (const remaining of [3, 2, 1]) {
+      expect(await page.locator('.tile').count()).toBe(remaining);
       await page.locator('.tile .quiet').first().click();
-      await until('ad_not_taken', 4 - left);
+      await until('ad_not_taken', 4 - remaining);
     }
     await until('closed_ads');
     await expect.poll(() => calledTimes('/no_thanks_click')).toBe(3);
@@ -284,12 +284,12 @@ describe('an embedded unit', () => {
     const style = '<style>#perks { box-sizing: border-box; padding: 20px; color: rgb(1, 2, 3) }</style>';
     for (const offers of ['some', 'none', 'failed']) {
       let release = (): void => {};
-      const held = new Promise<void>((resolve) => {
+      const released = new Promise<void>((resolve) => {
         release = resolve;
       });
       const context = await stage.newContext();
       await context.route('**/native/v4/offers.json*', async (route) => {
-        await held;
+        await released;
         await (offers === 'failed' ? route.abort() : route.continue());
       });
       const config = { targetElement: '#perks', ...(offers === 'none' && { campaignId: '999999' }) };
@@ -300,10 +300,10 @@ describe('an embedded unit', () => {
         return [element.clientHeight >= 600, backgroundImage.includes('rgb(1, 2, 3)'), animationName];
       });
       expect(early).toEqual([true, true, 'none']);
-      const [height, kept] = await page
+      const [height, reservedHeight] = await page
         .locator('#perks')
         .evaluate((element) => [element.getBoundingClientRect().height, Number.parseFloat(element.style.minHeight)]);
-      expect(height).toBe(kept);
+      expect(height).toBe(reservedHeight);
       release();
       await until({ some: 'ad_shown', none: 'no_ads_found', failed: 'error' }[offers] as string);
       expect(await placeholder.count()).toBe(0);
@@ -313,8 +313,12 @@ describe('an embedded unit', () => {
 
   test('leaves no gap without offers, after it ends, or if the page sets its own height', async () => {
     const user = newUser('checkout');
-    const kept = body.replace('id="perks"', '$& style="min-height: 700px"');
-    const empty = await stage.open({ user, body: kept, config: { targetElement: '#perks', campaignId: '999999' } });
+    const bodyWithHeight = body.replace('id="perks"', '$& style="min-height: 700px"');
+    const empty = await stage.open({
+      user,
+      body: bodyWithHeight,
+      config: { targetElement: '#perks', campaignId: '999999' },
+    });
     await empty.until('no_ads_found');
     expect(await empty.page.locator('#perks').evaluate((element) => element.clientHeight)).toBe(0);
     const own = `<style>#perks { min-height: 90px }</style>${body}`;

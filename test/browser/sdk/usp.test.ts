@@ -77,8 +77,8 @@ describe('User Selected Perks, from selection to webhook', () => {
     expect(await opened.until('usp_confirmed')).toEqual({ selected: [row.campaign_ids[2]] });
     await fire(opened, 'window');
     await expect.poll(() => webhooksOf(row.session_id).length).toBe(1);
-    const [taken] = webhooksOf(row.session_id);
-    const payload = new Webhook(secret).verify(taken?.body as Buffer, taken?.headers as Record<string, string>) as {
+    const [webhook] = webhooksOf(row.session_id);
+    const payload = new Webhook(secret).verify(webhook?.body as Buffer, webhook?.headers as Record<string, string>) as {
       body: { selected: number; campaigns: { campaign_id: number }[] };
     };
     expect(payload.body.selected).toBe(1);
@@ -216,7 +216,9 @@ describe('User Selected Perks, from selection to webhook', () => {
       for (const [index, { session_id, campaign_ids }] of rows.entries()) {
         await expect.poll(() => webhooksOf(session_id).length).toBe(1);
         const { body } = JSON.parse(String(webhooksOf(session_id)[0]?.body));
-        expect(body.campaigns.map((one: { campaign_id: number }) => one.campaign_id)).toEqual([campaign_ids[index]]);
+        expect(body.campaigns.map((campaign: { campaign_id: number }) => campaign.campaign_id)).toEqual([
+          campaign_ids[index],
+        ]);
       }
       expect(new Set(rows.map(({ session_id }) => session_id)).size).toBe(rows.length);
       expect((await opened.names()).filter((name) => /confirmed|error/.test(name))).toHaveLength(rows.length);

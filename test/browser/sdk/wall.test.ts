@@ -69,13 +69,13 @@ describe('the hosted offerwall', () => {
   ])('aligns the heading, the tiles and their titles on one edge, in %s', async (language, align) => {
     const { page } = await openWall(`sdk_id=${sdkId}&placement=wall&language=${language}`);
     await tiles(page).first().waitFor();
-    const found = await page.evaluate((side) => {
+    const layout = await page.evaluate((side) => {
       const all = ['h1', '.featured .tile', '.grid .tile'].map((name) => document.querySelector(name) as Element);
-      const edges = all.map((one) => Math.round(one.getBoundingClientRect()[side as 'left' | 'right']));
+      const edges = all.map((element) => Math.round(element.getBoundingClientRect()[side as 'left' | 'right']));
       const titles = [...document.querySelectorAll('.name')].map((title) => getComputedStyle(title).textAlign);
       return { edges: new Set(edges).size, titles: [...new Set(titles)] };
     }, align);
-    expect(found).toEqual({ edges: 1, titles: [align] });
+    expect(layout).toEqual({ edges: 1, titles: [align] });
   });
 
   test('counts impressions of visible offers only, and of more offers after scrolling', async () => {

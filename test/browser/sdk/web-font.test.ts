@@ -38,10 +38,10 @@ const brandBold: BoxFont = { ...brand, style: 'Bold', advances: wider(arialBold)
 let stage: Stage;
 let folder: string;
 /** Held responses to font requests, which a test releases. */
-const held: (() => void)[] = [];
+const pendingResponses: (() => void)[] = [];
 const host = createServer(({ url }, response: ServerResponse) => {
   const file = woff2Of(url === '/bold.woff2' ? brandBold : brand);
-  held.push(() => response.writeHead(200, { 'access-control-allow-origin': '*' }).end(file));
+  pendingResponses.push(() => response.writeHead(200, { 'access-control-allow-origin': '*' }).end(file));
 });
 beforeAll(async () => {
   stage = await startStage();
@@ -118,13 +118,13 @@ describe.skipIf(lacks('fonts'))('a font of the theme', () => {
         'console',
         (message) => void (/Content.Security|OTS|decode/.test(message.text()) && problems.push(message.text())),
       );
-      held.length = 0;
+      pendingResponses.length = 0;
       await page.goto(urlOf(700), { waitUntil: 'domcontentloaded' });
       await page.locator(ready).first().waitFor();
-      await expect.poll(() => held.length).toBe(2);
+      await expect.poll(() => pendingResponses.length).toBe(2);
       const before = await boxesOf(page);
       expect(before.length).toBeGreaterThan(5);
-      for (const answer of held) answer();
+      for (const answer of pendingResponses) answer();
       await loaded(page);
       const after = await boxesOf(page);
       expect(after.map(({ text }) => text)).toEqual(before.map(({ text }) => text));

@@ -40,8 +40,8 @@ async function send(language: string, fields: Record<string, string>, file = '')
   });
 }
 
-async function add(...given: Parameters<typeof send>): Promise<string[]> {
-  const answer = await send(...given);
+async function add(...parameters: Parameters<typeof send>): Promise<string[]> {
+  const answer = await send(...parameters);
   expect(answer.statusCode).toBe(422);
   expect(answer.body).toContain('href="#f-codes_file"');
   return errorsIn(answer.body);
@@ -63,15 +63,15 @@ test.each([
 test('a file can be imported only after its own dry run was shown', async () => {
   const checked = (body: string): string => /name="checked" value="(\w+)"/.exec(body)?.[1] ?? '';
   const file = 'Voucher\nA-1\nB-2\n';
-  const shown = await send('en', {}, file);
-  expect(shown.statusCode).toBe(200);
-  expect(shown.body).toContain('Import 2 rows');
-  const other = await send('en', { checked: checked(shown.body) }, 'Voucher\nC-3\n');
+  const preview = await send('en', {}, file);
+  expect(preview.statusCode).toBe(200);
+  expect(preview.body).toContain('Import 2 rows');
+  const other = await send('en', { checked: checked(preview.body) }, 'Voucher\nC-3\n');
   expect(other.statusCode).toBe(200);
   expect(other.body).toContain('Import 1 row');
   const count = async () => (await t.pool.query('select count(*)::int as count from coupon_blocks')).rows[0].count;
   expect(await count()).toBe(0);
-  expect((await send('en', { checked: checked(shown.body) }, file)).statusCode).toBe(303);
+  expect((await send('en', { checked: checked(preview.body) }, file)).statusCode).toBe(303);
   expect(await count()).toBe(1);
 });
 

@@ -130,8 +130,8 @@ test('the command line adds a file, counts codes and removes them', async () => 
   const added = await runCommand(['coupons', 'add', '3', file, '--json'], env);
   expect([added.code, JSON.parse(added.out)]).toEqual([0, { added: 50, duplicates: 0, bad: 0 }]);
   expect(added.err).toContain('The first row is read as a value.');
-  const shown = await runCommand(['coupons', 'show', '3', '--json'], env);
-  expect([shown.code, JSON.parse(shown.out)]).toEqual([0, expect.objectContaining({ total: 50, left: 50 })]);
+  const stock = await runCommand(['coupons', 'show', '3', '--json'], env);
+  expect([stock.code, JSON.parse(stock.out)]).toEqual([0, expect.objectContaining({ total: 50, left: 50 })]);
   expect((await runCommand(['coupons', 'remove', '3'], env)).out).toContain('Removed 50 codes.');
   expect((await runCommand(['coupons', 'show', '3'], env)).code).toBe(1);
   expect((await runCommand(['coupons', 'remove', '3', '--pool'], env)).code).toBe(0);

@@ -42,18 +42,18 @@ test('offers of other publishers have no link, and no name once they are no long
   const [{ id, campaign_id: campaignId } = { id: 0, campaign_id: 0 }] = rows;
   await addSums(t, [{ ...sums('2026-07-09T10:00:00Z', 5), offerId: id, campaignId, impressions: 5 }]);
   const analyst = await signInAs(t, 'analyst');
-  const shown = async (): Promise<[boolean, boolean]> => {
+  const readVisibility = async (): Promise<[boolean, boolean]> => {
     await t.deps.catalog.refresh();
     const { body } = await analyst.get(`/dashboard/p/${t.publisher.id}/overview?days=7`);
     expect(body).not.toContain(`/offers/${id}"`);
     return [body.includes('Their offer'), body.includes(`Offer ${id}`)];
   };
-  expect(await shown()).toEqual([false, true]);
+  expect(await readVisibility()).toEqual([false, true]);
   await t.pool.query('insert into campaign_publishers (campaign_id, publisher_id) values ($1, $2)', [
     campaignId,
     t.publisher.id,
   ]);
-  expect(await shown()).toEqual([true, false]);
+  expect(await readVisibility()).toEqual([true, false]);
 });
 
 test('offers have no fill rate, because every session that shows one is filled', async () => {

@@ -17,9 +17,9 @@ beforeAll(async () => {
   t = await createTestApp();
   operator = await signInAs(t, 'operator');
   admin = await signInAs(t, 'admin');
-  const made = await operator.post('/dashboard/operator/publishers', publisherFields('Other'));
+  const created = await operator.post('/dashboard/operator/publishers', publisherFields('Other'));
   await admin.post(own('/settings/sequence-rules'), { effect: 'deny', 'match.tags': 'nowhere', weight: '100' });
-  otherId = Number(/\/p\/(\d+)\//.exec(String(made.headers.location))?.[1]);
+  otherId = Number(/\/p\/(\d+)\//.exec(String(created.headers.location))?.[1]);
 });
 afterAll(() => t.close());
 
@@ -95,7 +95,7 @@ test('an analyst sees the number of eligible sessions of a campaign without anot
 
 test("the search finds pages by task, in the reader's language and within their role", async () => {
   const analyst = await signInAs(t, 'analyst');
-  const found = async (user: TestUser, text: string, language = 'en') =>
+  const searchFor = async (user: TestUser, text: string, language = 'en') =>
     (await user.get(own(`/find?q=${encodeURIComponent(text)}`), { 'accept-language': language })).body;
   const desk = own('/settings/privacy');
   for (const [text, language] of [
@@ -103,9 +103,9 @@ test("the search finds pages by task, in the reader's language and within their 
     ['GDPR', 'en'],
     ['löschen', 'de'],
   ] as const)
-    expect([text, (await found(admin, text, language)).includes(`"${desk}"`)]).toEqual([text, true]);
-  expect(await found(analyst, 'erase')).not.toContain(desk);
-  expect(await found(analyst, 'redeliver')).toContain(`"${own('/deliveries')}"`);
+    expect([text, (await searchFor(admin, text, language)).includes(`"${desk}"`)]).toEqual([text, true]);
+  expect(await searchFor(analyst, 'erase')).not.toContain(desk);
+  expect(await searchFor(analyst, 'redeliver')).toContain(`"${own('/deliveries')}"`);
 });
 
 test('an empty list of deliveries has no redelivery button', async () => {
@@ -267,7 +267,8 @@ describe('the catalogue', () => {
     const { copy } = offers.get(1) ?? {};
     expect(offers.get(offer)).toMatchObject({ active: false, copy: { ...copy, title: `${copy?.title} (copy)` } });
     const campaign = idIn(await admin.post(own('/campaigns/3/duplicate')));
-    const of = (id: number) => [...t.deps.catalog.current().offers.values()].filter((one) => one.campaign.id === id);
+    const of = (id: number) =>
+      [...t.deps.catalog.current().offers.values()].filter((candidate) => candidate.campaign.id === id);
     expect(of(campaign).map(({ copy }) => copy)).toEqual(of(3).map(({ copy }) => copy));
     expect(of(campaign)[0]?.campaign).toMatchObject({
       active: false,
@@ -330,22 +331,22 @@ describe('the catalogue', () => {
 
 describe('sequence rules', () => {
   const rule = { effect: 'allow', placement: '', weight: '100', active: 'on' };
-  const shown = async (): Promise<number[]> => {
+  const fetchOfferIds = async (): Promise<number[]> => {
     const url = '/native/v4/offers.json?api_key=demo-key';
     const fetched = await t.app.inject({ method: 'POST', url, payload: { placement: 'checkout' } });
     return fetched.json().data.offers.map(({ id }: { id: number }) => id);
   };
 
   test('a rule reserves a position for its offers, is listed, and can be changed', async () => {
-    const last = (await shown()).at(-1);
-    const made = await admin.post(own('/settings/sequence-rules'), {
+    const last = (await fetchOfferIds()).at(-1);
+    const created = await admin.post(own('/settings/sequence-rules'), {
       ...rule,
       'match.offers': String(last),
       positions: '1',
     });
-    expect(made.statusCode, made.body).toBe(303);
-    const path = String(made.headers.location);
-    expect((await shown())[0]).toBe(last);
+    expect(created.statusCode, created.body).toBe(303);
+    const path = String(created.headers.location);
+    expect((await fetchOfferIds())[0]).toBe(last);
     expect((await admin.get(own('/settings/sequence-rules'))).body).toMatch(
       /Show only these offers<\/span> offer \d+<\/td><td>all<\/td><td>1<\/td>/,
     );
@@ -373,8 +374,8 @@ describe('sequence rules', () => {
 });
 
 test('a publisher without users has no empty user table', async () => {
-  const made = await operator.post('/dashboard/operator/publishers', publisherFields('Nobody yet'));
-  const id = /\/p\/(\d+)\//.exec(String(made.headers.location))?.[1];
+  const created = await operator.post('/dashboard/operator/publishers', publisherFields('Nobody yet'));
+  const id = /\/p\/(\d+)\//.exec(String(created.headers.location))?.[1];
   const { body } = await operator.get(`/dashboard/p/${id}/settings/users`);
   expect(body).toContain('Invite user');
   expect(body).not.toContain('<table');
@@ -436,7 +437,7 @@ describe('the publishers of a campaign', () => {
   });
 
   test('show payouts in the same format as campaign lists, and an empty list of caps', async () => {
-    const shown = async (campaignId: number, fields: string, values: unknown[]): Promise<string> => {
+    const pageWith = async (campaignId: number, fields: string, values: unknown[]): Promise<string> => {
       await t.pool.query(
         `insert into campaign_publishers (campaign_id, publisher_id, ${fields})
         values ($1, $2, ${values.map((_, at) => `$${at + 3}`)})`,
@@ -449,8 +450,8 @@ describe('the publishers of a campaign', () => {
       return row.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
     };
     await t.pool.query("update campaigns set payout_kind = 'cps', payout_amount = 8 where id = 10");
-    expect(await shown(10, 'payout_amount', [12.5])).toContain('12,5 % CPS');
-    expect(await shown(2, 'payout_amount, frequency_caps', [1.5, '[]'])).toMatch(
+    expect(await pageWith(10, 'payout_amount', [12.5])).toContain('12,5 % CPS');
+    expect(await pageWith(2, 'payout_amount, frequency_caps', [1.5, '[]'])).toMatch(
       /1,50 \$ CPC.* Keine Häufigkeitsbegrenzung/,
     );
     const { body } = await operator.get(`/dashboard/p/1/campaigns/10/publishers?to=${otherId}`);
@@ -468,16 +469,16 @@ describe('the publishers of a campaign', () => {
     });
     expect([wrong.statusCode, wrong.body.match(/class="field-error"/g)?.length]).toEqual([422, 2]);
     expect(wrong.body).toContain('value="much"');
-    const seen = (await admin.get(path)).body;
-    expect(seen).not.toContain('>Other<');
+    const pageText = (await admin.get(path)).body;
+    expect(pageText).not.toContain('>Other<');
     expect((await admin.post(path, { ...form, publisher_id: String(otherId) })).statusCode).toBe(403);
   });
 });
 
 describe('settings', () => {
   test('a key is shown once, works, and is rejected after it was revoked', async () => {
-    const made = await admin.post(own('/settings/keys'), { name: 'server', permissions: 'ads/offers' });
-    const key = /<code>(pk_[\w-]+)<\/code>/.exec(made.body)?.[1] ?? '';
+    const created = await admin.post(own('/settings/keys'), { name: 'server', permissions: 'ads/offers' });
+    const key = /<code>(pk_[\w-]+)<\/code>/.exec(created.body)?.[1] ?? '';
     const call = () =>
       t.app.inject({
         method: 'POST',
@@ -537,22 +538,22 @@ describe('settings', () => {
 
   test('a default placement can be set and removed in the settings', async () => {
     const current = () => t.deps.catalog.current().publishers.get(t.publisher.id)?.defaultPlacement;
-    for (const [given, kept] of [
+    for (const [typedName, storedName] of [
       ['Order Receipt', 'order-receipt'],
       ['', null],
     ] as const) {
-      const saved = await admin.post(own('/settings'), publisherFields('Shop', { default_placement: given }));
-      expect([saved.statusCode, current()]).toEqual([303, kept]);
+      const saved = await admin.post(own('/settings'), publisherFields('Shop', { default_placement: typedName }));
+      expect([saved.statusCode, current()]).toEqual([303, storedName]);
       const page = (await admin.get(own('/settings'))).body;
       const field = /<input[^>]*name="default_placement"[^>]*>/.exec(page)?.[0];
-      expect(field).toContain(`value="${kept ?? ''}"`);
+      expect(field).toContain(`value="${storedName ?? ''}"`);
     }
     const german = await admin.get(own('/settings'), { 'accept-language': 'de' });
     expect(german.body).toContain('Standard-Anzeigenplatz');
   });
 
   test('a theme stores only overrides, and rejects User Selected Perks on a single offer unit', async () => {
-    const made = await admin.post(own('/settings/themes'), {
+    const created = await admin.post(own('/settings/themes'), {
       name: 'Plain',
       unit: 'mou',
       usp_enabled: 'on',
@@ -563,7 +564,7 @@ describe('settings', () => {
       'styles.popup.showImage': 'on',
       rest: '{"styles":{"popup":{"shadow":"none"}}}',
     });
-    const id = Number(/\d+$/.exec(String(made.headers.location))?.[0]);
+    const id = Number(/\d+$/.exec(String(created.headers.location))?.[0]);
     expect(t.deps.catalog.current().publishers.get(t.publisher.id)?.themes.get(id)).toMatchObject({
       uspEnabled: true,
       settings: {},
@@ -576,8 +577,8 @@ describe('settings', () => {
 
   test("a theme's key is shown, can be edited, and has its errors at the field", async () => {
     const path = own('/settings/themes');
-    const made = await admin.post(path, { name: 'Evening', key: 'Evening Look', unit: 'sou' });
-    const page = String(made.headers.location).replace(/\?.*/, '');
+    const created = await admin.post(path, { name: 'Evening', key: 'Evening Look', unit: 'sou' });
+    const page = String(created.headers.location).replace(/\?.*/, '');
     expect((await admin.get(path)).body).toContain('<code>evening-look</code>');
     expect((await admin.get(page)).body).toMatch(/name="key"[^>]*value="evening-look"/);
     const changed = await admin.post(page, { name: 'Evening', key: 'dusk', unit: 'sou' });
@@ -601,8 +602,8 @@ describe('settings', () => {
       deadline_s: '5',
       max_in_flight: '4',
     };
-    const made = await admin.post(path, fields);
-    expect(made.body).toMatch(/<code>whsec_[\w+/=]+<\/code>/);
+    const created = await admin.post(path, fields);
+    expect(created.body).toMatch(/<code>whsec_[\w+/=]+<\/code>/);
     expect((await admin.get(path)).body).not.toContain('whsec_');
     const tested = await admin.post(`${path}/test`, fields);
     expect(tested.body).toContain('Test failed.');
@@ -634,23 +635,23 @@ describe('settings', () => {
       const refused = await admin.post(own('/settings/webhooks/new'), { ...fields, ...field });
       expect([refused.statusCode, refused.body]).toEqual([422, expect.stringContaining(text)]);
     }
-    const made = await admin.post(own('/settings/webhooks/new'), fields);
-    expect(made.body).toMatch(/<code>whsec_[\w+/=]+<\/code>/);
+    const created = await admin.post(own('/settings/webhooks/new'), fields);
+    expect(created.body).toMatch(/<code>whsec_[\w+/=]+<\/code>/);
     const id = /settings\/webhooks\/(\d+)/.exec((await admin.get(list)).body)?.[1];
     const page = own(`/settings/webhooks/${id}`);
     expect((await admin.get(page)).body).toMatch(/value="conversion" checked/);
     const more = { events: 'usp.selection', description: 'Lake', headers: 'X-Team: perks\nx-key: s3cret:1' };
     const changed = await admin.post(page, { ...fields, ...more, retry_steps_s: '0, 60 600' });
     expect(changed.statusCode).toBe(303);
-    const kept = { ...fields, ...more, headers: 'x-key:', retry_steps_s: '0 60' };
-    expect((await admin.post(page, kept)).statusCode).toBe(303);
+    const savedFields = { ...fields, ...more, headers: 'x-key:', retry_steps_s: '0 60' };
+    expect((await admin.post(page, savedFields)).statusCode).toBe(303);
     const stored = await t.pool.query('select headers, retry_steps_s from webhook_endpoints where id = $1', [id]);
     expect(openHeaders(t.deps.secretBox, stored.rows[0]?.headers)).toEqual({ 'x-key': 's3cret:1' });
     expect(stored.rows[0]?.retry_steps_s).toEqual([0, 60]);
-    const shown = (await admin.get(page)).body;
-    expect(shown).toContain('x-key:</textarea>');
-    expect(shown).not.toContain('s3cret');
-    expect(shown).toContain('Sample payload: ');
+    const pageText = (await admin.get(page)).body;
+    expect(pageText).toContain('x-key:</textarea>');
+    expect(pageText).not.toContain('s3cret');
+    expect(pageText).toContain('Sample payload: ');
     for (const [field, value, text] of [
       ['headers', 'host: evil', 'host: This header cannot be set'],
       ['headers', 'nonsense', 'must be in the format'],

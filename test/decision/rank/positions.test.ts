@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Campaign, SequenceRule } from '../../../src/catalog/types.ts';
-import { campaignOf, offersOf, sequenceRule, shown } from '../support.ts';
+import { campaignOf, decideOfferIds, offersOf, sequenceRule } from '../support.ts';
 
 const five = offersOf(
   campaignOf(1, { tags: ['travel'], category: 'trips' }),
@@ -10,7 +10,8 @@ const five = offersOf(
   campaignOf(4, { tags: ['food'] }),
   campaignOf(5, { advertiserId: 77 }),
 );
-const order = (...sequenceRules: SequenceRule[]): number[] => shown(five, { context: { count: 3 } }, { sequenceRules });
+const order = (...sequenceRules: SequenceRule[]): number[] =>
+  decideOfferIds(five, { context: { count: 3 } }, { sequenceRules });
 const allow = (id: number, over: Partial<SequenceRule>): SequenceRule => sequenceRule(id, { effect: 'allow', ...over });
 
 describe('sequence rules', () => {
@@ -56,7 +57,9 @@ describe('sequence rules', () => {
   test('apply only at their own placement', () => {
     const rule = sequenceRule(1, { placement: 'account', match: { campaigns: [1] } });
     expect(order(rule)).toEqual([1, 2, 3]);
-    expect(shown(five, { context: { count: 3, placement: 'account' } }, { sequenceRules: [rule] })).toEqual([2, 3, 4]);
+    expect(decideOfferIds(five, { context: { count: 3, placement: 'account' } }, { sequenceRules: [rule] })).toEqual([
+      2, 3, 4,
+    ]);
   });
 
   test('deny offers on an offerwall only for all positions, and do not change its order', () => {
@@ -65,7 +68,7 @@ describe('sequence rules', () => {
       sequenceRule(2, { positions: [1], match: { campaigns: [2] } }),
       allow(3, { match: { campaigns: [5] } }),
     ];
-    expect(shown(five, { context: { surface: 'offerwall', count: 100 } }, { sequenceRules: rules })).toEqual([
+    expect(decideOfferIds(five, { context: { surface: 'offerwall', count: 100 } }, { sequenceRules: rules })).toEqual([
       2, 3, 4, 5,
     ]);
   });
@@ -86,7 +89,7 @@ describe('sequence rules', () => {
         const sequenceRules = list.map(({ effect, positions, tag, weight }, at) =>
           sequenceRule(at + 1, { effect, positions, weight, match: { tags: [`t${tag}`] } }),
         );
-        const ids = shown(offersOf(...campaigns), { context: { count: 5 } }, { sequenceRules });
+        const ids = decideOfferIds(offersOf(...campaigns), { context: { count: 5 } }, { sequenceRules });
         const mayStand = (id: number, position: number): boolean => {
           const here = sequenceRules.filter(({ positions }) => positions === null || positions.includes(position));
           const isMatchedBy = (effect: string): boolean =>

@@ -41,7 +41,7 @@ export async function createCatalogue(client: Client, hookUrl: string): Promise<
     await client.manage('PUT', `/manage/v1/webhook-endpoints/${event}`, endpoint);
   }
   const advertiser = await client.manage<{ id: number }>('POST', '/manage/v1/advertisers', { name: 'Set-ups' });
-  const made = await Promise.all(
+  const campaignEntries = await Promise.all(
     parts.map(async (part) => {
       const { rules, ...others } = { rules: {}, ...campaigns[part] };
       const campaign = await client.manage<{ id: number }>('POST', '/manage/v1/campaigns', {
@@ -56,5 +56,5 @@ export async function createCatalogue(client: Client, hookUrl: string): Promise<
       return [part, campaign.id] as const;
     }),
   );
-  return Object.fromEntries(made) as Catalogue;
+  return Object.fromEntries(campaignEntries) as Catalogue;
 }

@@ -39,7 +39,7 @@ export function createJourney(client: Client, catalogue: Catalogue) {
     bodyOf: (index: number) => object = () => ({}),
     onView: () => void = () => {},
   ) {
-    const shown = await atOnce(count, async (index) => {
+    const offers = await atOnce(count, async (index) => {
       const offer = offerOf(await client.fetchOffers({ placement: part, ...bodyOf(index) }), catalogue[part]);
       if (offer !== undefined) {
         await view(offer);
@@ -47,7 +47,7 @@ export function createJourney(client: Client, catalogue: Catalogue) {
       }
       return offer;
     });
-    return shown.filter((offer) => offer !== undefined);
+    return offers.filter((offer) => offer !== undefined);
   }
 
   /**
@@ -55,37 +55,37 @@ export function createJourney(client: Client, catalogue: Catalogue) {
    * @returns number of impressions
    */
   async function lease(servers: number, slices: () => Promise<string[]>): Promise<number> {
-    const known = new Set<string>();
-    let shown = 0;
+    const knownIds = new Set<string>();
+    let impressions = 0;
     // Count each impression separately: a busy server may reject one call, but the others were still made.
     const count = (): void => {
-      shown += 1;
+      impressions += 1;
     };
     for (let server = 0; server < servers; server += 1) {
       client.stayAt(server);
       await expect
         .poll(async () => {
           await fetchAndView('leased', 32, undefined, count);
-          const fresh = (await slices()).filter((id) => !known.has(id));
-          for (const id of fresh) known.add(id);
+          const fresh = (await slices()).filter((id) => !knownIds.has(id));
+          for (const id of fresh) knownIds.add(id);
           return fresh.length;
         })
         .toBeGreaterThan(0);
     }
     client.stayAt(null);
-    return shown;
+    return impressions;
   }
 
   /** Opens a new session that shows the part. Retries, because a process may not have loaded the campaign yet. */
   async function show(part: Part, body: object = {}): Promise<Shown> {
-    let shown: Shown | undefined;
+    let offer: Shown | undefined;
     await expect
       .poll(async () => {
-        shown = offerOf(await client.fetchOffers({ placement: part, ...body }), catalogue[part]);
-        return shown;
+        offer = offerOf(await client.fetchOffers({ placement: part, ...body }), catalogue[part]);
+        return offer;
       })
       .toBeDefined();
-    return shown as Shown;
+    return offer as Shown;
   }
 
   async function click({ click_url }: Pick<Offer, 'click_url'>): Promise<Answer> {
@@ -99,15 +99,15 @@ export function createJourney(client: Client, catalogue: Catalogue) {
    * @returns the offers that were shown
    */
   async function exhaust(part: Part, limit: number): Promise<Shown[]> {
-    const shown: Shown[] = [];
+    const offers: Shown[] = [];
     await expect
       .poll(async () => {
-        shown.push(...(await fetchAndView(part, 32)));
-        return shown.length;
+        offers.push(...(await fetchAndView(part, 32)));
+        return offers.length;
       })
       .toBeGreaterThanOrEqual(limit);
-    shown.push(...(await fetchAndView(part, 16)));
-    return shown;
+    offers.push(...(await fetchAndView(part, 16)));
+    return offers;
   }
 
   /**
@@ -117,17 +117,17 @@ export function createJourney(client: Client, catalogue: Catalogue) {
   async function exhaustUsers(users: number): Promise<number> {
     const userOf = (index: number): object => ({ pub_user_id: `capped-${index % users}` });
     await show('user');
-    const shown = await fetchAndView('user', users * 8, userOf);
-    return shown.length + (await fetchAndView('user', users * 2, userOf)).length;
+    const offers = await fetchAndView('user', users * 8, userOf);
+    return offers.length + (await fetchAndView('user', users * 2, userOf)).length;
   }
 
   /** Sends repeated beacons, and clicks of people and bots. */
   async function track(): Promise<void> {
-    const seen = await show('tracked');
-    expect(statuses(await atOnce(8, () => client.follow(seen.pixel)))).toEqual(Array(8).fill(200));
-    expect(statuses(await atOnce(2, () => client.follow(seen.beacons.close)))).toEqual([200, 200]);
+    const viewedOffer = await show('tracked');
+    expect(statuses(await atOnce(8, () => client.follow(viewedOffer.pixel)))).toEqual(Array(8).fill(200));
+    expect(statuses(await atOnce(2, () => client.follow(viewedOffer.beacons.close)))).toEqual([200, 200]);
     await sleep(slowMs);
-    await atOnce(2, () => click(seen));
+    await atOnce(2, () => click(viewedOffer));
     const unseen = await show('tracked');
     const clickId = clickIdIn(toLocation(await click(unseen)));
     await view(unseen);
@@ -144,10 +144,10 @@ export function createJourney(client: Client, catalogue: Catalogue) {
   async function clickTooFast(): Promise<{ attempts: number; certain: number }> {
     const tried = { attempts: 0, certain: 0 };
     while (tried.certain === 0) {
-      const shown = await show('hasty');
+      const offer = await show('hasty');
       const startMs = performance.now();
-      await view(shown);
-      await click(shown);
+      await view(offer);
+      await click(offer);
       tried.attempts += 1;
       if (performance.now() - startMs < tooFastMs) tried.certain += 1;
     }
@@ -157,9 +157,9 @@ export function createJourney(client: Client, catalogue: Catalogue) {
   /** Refuses a campaign ("no thanks"), which is then not shown to this user again. */
   async function refuse(): Promise<void> {
     const user = { pub_user_id: 'refuses' };
-    const shown = await show('refused', user);
-    await view(shown);
-    expect(statuses(await atOnce(4, () => client.follow(shown.beacons.no_thanks_click)))).toEqual(Array(4).fill(200));
+    const offer = await show('refused', user);
+    await view(offer);
+    expect(statuses(await atOnce(4, () => client.follow(offer.beacons.no_thanks_click)))).toEqual(Array(4).fill(200));
     const isShown = async (): Promise<boolean> =>
       offerOf(await client.fetchOffers({ placement: 'refused', ...user }), catalogue.refused) !== undefined;
     await expect.poll(isShown).toBe(false);
@@ -173,10 +173,10 @@ export function createJourney(client: Client, catalogue: Catalogue) {
 
   /** Reports conversions of a click, each several times concurrently, and voids one of them. */
   async function convert(): Promise<void> {
-    const shown = await show('sold');
-    await view(shown);
+    const offer = await show('sold');
+    await view(offer);
     await sleep(slowMs);
-    const clickId = clickIdIn(toLocation(await click(shown)));
+    const clickId = clickIdIn(toLocation(await click(offer)));
     const sale = { click_id: clickId, event: 'sale', txn_id: 'kept' };
     const reports = await atOnce(4, () => report(sale));
     expect(reports.map(({ message }) => message).sort()).toEqual(['duplicate', 'duplicate', 'duplicate', 'recorded']);
@@ -196,12 +196,12 @@ export function createJourney(client: Client, catalogue: Catalogue) {
       const answers = await atOnce(4, () => client.manage<{ status: string }>('POST', path, { action: 'wrap' }));
       expect(answers.map(({ status }) => status)).toEqual(Array(4).fill('wrapped'));
     };
-    const chosen = await show('perk', { pub_user_id: 'chooses' });
-    await client.manage('PUT', `/sdk/v4/usp/session/${chosen.sessionId}.json`, { selected: [catalogue.perk] });
-    await confirm(chosen);
+    const selectedOffer = await show('perk', { pub_user_id: 'chooses' });
+    await client.manage('PUT', `/sdk/v4/usp/session/${selectedOffer.sessionId}.json`, { selected: [catalogue.perk] });
+    await confirm(selectedOffer);
     const none = await show('perk', { pub_user_id: 'chooses-none' });
     await confirm(none);
-    return { chosen: chosen.sessionId, none: none.sessionId };
+    return { chosen: selectedOffer.sessionId, none: none.sessionId };
   }
 
   /** Returns whether stored decisions give the same result when they are replayed. */

@@ -28,10 +28,10 @@ test('history that explains half of the variance saves more than 20 of 100 users
 });
 
 test('the sample ratio check detects 1 % of lost users, with almost no false alarms', () => {
-  const found = (lost: number) =>
+  const countAlarms = (lost: number) =>
     Array.from({ length: 300 }, (_, at) => alarms({ days: 28, usersPerDay: 75_000, lost }, at)).filter(Boolean).length;
-  expect(found(0.01)).toBeGreaterThan(285);
-  expect(found(0)).toBeLessThanOrEqual(1);
+  expect(countAlarms(0.01)).toBeGreaterThan(285);
+  expect(countAlarms(0)).toBeLessThanOrEqual(1);
   expect(sampleRatio([{ users: 0, share: 0.5 }]).isWrong).toBe(false);
 });
 
@@ -97,16 +97,16 @@ test('an arm without revenue is significantly different, with a plausible lift, 
       (sum, _, at) => addMoments(sum, momentsOf(1, earns(at), (at * 7) % 11)),
       noMoments,
     );
-  const found = compare(
+  const comparison = compare(
     arm((at) => 1 + ((at * 7) % 11) / 100 + (at % 3) / 10),
     arm((at) => (at === 0 ? 1 : 0)),
     {
       alpha: 0.05,
     },
   );
-  expect(found?.isSignificant).toBe(true);
-  expect(found?.lift?.estimate).toBeCloseTo(-1, 1);
-  expect(found?.lift?.high).toBeLessThan(-0.9);
+  expect(comparison?.isSignificant).toBe(true);
+  expect(comparison?.lift?.estimate).toBeCloseTo(-1, 1);
+  expect(comparison?.lift?.high).toBeLessThan(-0.9);
 });
 
 test('the interval is wider than for a single analysis, and widens slowly', () => {

@@ -21,8 +21,8 @@ beforeEach(async () => {
 
 describe('GET /wallet/v1/offers.json', () => {
   test("lists the user's saved offers, newest first, with all fields of a fetched offer", async () => {
-    const shown = await showTo(testApp, 'lister');
-    for (const offer of shown.slice(0, 2)) {
+    const fetchedOffers = await showTo(testApp, 'lister');
+    for (const offer of fetchedOffers.slice(0, 2)) {
       await save(testApp, offer);
       nowMs += 1000;
     }
@@ -31,11 +31,11 @@ describe('GET /wallet/v1/offers.json', () => {
     expect(response.headers['cache-control']).toBe('no-store');
     const { offers, count } = response.json().data;
     expect(count).toBe(2);
-    expect(offers.map((offer: { id: number }) => offer.id)).toEqual([shown[1]?.id, shown[0]?.id]);
+    expect(offers.map((offer: { id: number }) => offer.id)).toEqual([fetchedOffers[1]?.id, fetchedOffers[0]?.id]);
     for (const [index, offer] of offers.entries()) {
       const { saved_at, state, ...rest } = offer;
       expect(rest).toEqual(
-        Object.fromEntries(Object.entries(shown[1 - index] ?? {}).filter(([name]) => name !== 'sessionId')),
+        Object.fromEntries(Object.entries(fetchedOffers[1 - index] ?? {}).filter(([name]) => name !== 'sessionId')),
       );
       expect(state).toBe('active');
       expect(Date.parse(saved_at)).toBeLessThan(nowMs);
@@ -60,10 +60,10 @@ describe('GET /wallet/v1/offers.json', () => {
     const [offer] = await showTo(testApp, 'macro-user');
     await testApp.pool.query("update offers set title = 'For {{first_name|you}}' where id = $1", [offer?.id]);
     await testApp.deps.catalog.refresh();
-    const [seen] = await showTo(testApp, 'macro-user', { first_name: "O'Brien <b>" });
-    expect(seen?.title).toBe('For O&#39;Brien &lt;b&gt;');
-    await save(testApp, seen as never);
-    expect((await list(testApp, 'macro-user')).json().data.offers[0].title).toBe(seen?.title);
+    const [shownOffer] = await showTo(testApp, 'macro-user', { first_name: "O'Brien <b>" });
+    expect(shownOffer?.title).toBe('For O&#39;Brien &lt;b&gt;');
+    await save(testApp, shownOffer as never);
+    expect((await list(testApp, 'macro-user')).json().data.offers[0].title).toBe(shownOffer?.title);
   });
 
   test('has click URLs that count for the session of the save, and redirect even after 30 days', async () => {

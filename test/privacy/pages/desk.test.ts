@@ -50,8 +50,8 @@ test.each([
   const person = `person of ${locale}`;
   await show(person);
   const page = await openAs(browser, await signInAs(demo.t, 'admin'), demo.url, base, { locale });
-  const asked: string[] = [];
-  page.on('request', (request) => asked.push(request.url()));
+  const requestedUrls: string[] = [];
+  page.on('request', (request) => requestedUrls.push(request.url()));
   await page.getByRole('heading', { level: 1, name: title }).waitFor();
   await page.locator('[name=identifier]').first().fill(person);
   await page.getByRole('button', { name: find, exact: true }).click();
@@ -68,7 +68,7 @@ test.each([
   await page.getByRole('dialog').getByRole('button', { name: erase, exact: true }).click();
   await page.getByRole('status').first().waitFor();
   await expect.poll(() => sessionsOf(person)).toBe(0);
-  expect(asked.join('\n')).not.toMatch(/person/);
+  expect(requestedUrls.join('\n')).not.toMatch(/person/);
   expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(person);
   const reload = async () => {
     await demo.t.pool.query("update erasures set swept_at = swept_at - interval '1 min', due_at = now()");
@@ -119,8 +119,8 @@ test('the command line finds, exports, erases and lists as the privacy desk does
   await show('by command');
   const env = { PERKWIRE_URL: demo.url, PERKWIRE_KEY: demo.t.publisher.key };
   const person = ['--user', 'by command'];
-  const found = await runCommand(['privacy', 'find', ...person, '--json'], env);
-  expect([found.code, JSON.parse(found.out)]).toEqual([0, expect.objectContaining({ sessions: 1 })]);
+  const result = await runCommand(['privacy', 'find', ...person, '--json'], env);
+  expect([result.code, JSON.parse(result.out)]).toEqual([0, expect.objectContaining({ sessions: 1 })]);
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-privacy-'));
   const file = join(folder, 'person.json');
   await writeFile(file, 'from before', { mode: 0o644 });
@@ -147,13 +147,13 @@ test.each([
   ['de', { identifier: ' ' }, 'Kennung</a>: Geben Sie eine Kennung ein.'],
   ['en', { identifier: 'x'.repeat(257) }, 'Identifier</a>: The text can have at most 256 characters; it has 257.'],
   ['de', { identifier: 'x'.repeat(257) }, 'Kennung</a>: Der Text darf höchstens 256 Zeichen haben; er hat 257.'],
-])('in %s, an error message names the field by its label, and the input is kept', async (language, typed, said) => {
+])('in %s, an error message names the field by its label, and the input is kept', async (language, typed, message) => {
   const { cookie } = await signInAs(demo.t, 'admin');
   const token = csrfTokenOf(cookie.split('=')[1] ?? '');
   const headers = { cookie, origin: demo.url, 'accept-language': language };
   const page = await postForm(demo.t, base, { _csrf: token, named_by: 'ad_fp', ...typed }, headers);
   expect(page.statusCode).toBe(422);
-  expect(page.body).toContain(said);
+  expect(page.body).toContain(message);
   expect(page.body).toContain('<option value="ad_fp" selected>');
   expect(page.body).toContain(`value="${typed.identifier.trim()}"`);
 });
@@ -180,8 +180,8 @@ test('a person known only by an e-mail hash is found on the privacy desk and by 
     ['--email', 'ada@shop.example'],
     ['--email-sha256', emailHash],
   ]) {
-    const found = await runCommand(['privacy', 'find', ...person, '--json'], env);
-    expect([found.code, JSON.parse(found.out)]).toEqual([0, expect.objectContaining({ audiences: 1 })]);
+    const result = await runCommand(['privacy', 'find', ...person, '--json'], env);
+    expect([result.code, JSON.parse(result.out)]).toEqual([0, expect.objectContaining({ audiences: 1 })]);
   }
   const both = await runCommand(['privacy', 'find', '--email', 'ada@shop.example', '--user', 'u1'], env);
   expect([both.code === 0, both.err]).toEqual([false, expect.stringContaining('Expected one of --user ID')]);

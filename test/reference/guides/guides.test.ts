@@ -73,9 +73,9 @@ describe('the guides', () => {
     const rows = (await t.app.inject('/docs/search.json')).json() as [string, string, string, string][];
     const titles = rows.flatMap(([url, title]) => (url.startsWith(guidesPath) ? [title] : []));
     expect(new Set(titles)).toEqual(new Set(allGuides.map(({ title }) => title)));
-    const found = rows.find(([url]) => url === `${guidesPath}/receiving-webhooks#receive-webhooks-in-five-steps`);
-    expect(found?.slice(1, 3)).toEqual(['Receiving webhooks', 'Receive webhooks in five steps']);
-    expect(found?.[3]).toContain('before you parse it');
+    const row = rows.find(([url]) => url === `${guidesPath}/receiving-webhooks#receive-webhooks-in-five-steps`);
+    expect(row?.slice(1, 3)).toEqual(['Receiving webhooks', 'Receive webhooks in five steps']);
+    expect(row?.[3]).toContain('before you parse it');
   });
 
   test('respond with 404 to an unknown guide, and never serve another file', async () => {

@@ -52,13 +52,13 @@ test.for([
   ['Python', 'python3', ['-c'], hasRequests],
 ] as const)('the sample in %s makes the call as it stands', async ([name, program, options, isThere], { skip }) => {
   if (!isThere) skip();
-  for (const one of [request, { method: 'GET', url: '/things', headers: {} }]) {
+  for (const exampleRequest of [request, { method: 'GET', url: '/things', headers: {} }]) {
     received.length = 0;
-    const sample = samplesOf(one, baseUrl).find((sample) => sample.name === name)?.text ?? '';
+    const sample = samplesOf(exampleRequest, baseUrl).find((sample) => sample.name === name)?.text ?? '';
     expect((await run(program, [...options, sample])).stdout).toContain('received');
     const [call] = received as { method: string; url: string; authorization?: string; type?: string; body: string }[];
-    expect([call?.method, call?.url]).toEqual([one.method, one.url]);
-    if (!('payload' in one)) continue;
+    expect([call?.method, call?.url]).toEqual([exampleRequest.method, exampleRequest.url]);
+    if (!('payload' in exampleRequest)) continue;
     expect([call?.authorization, call?.type]).toEqual(['Bearer demo-key', 'application/json']);
     expect(JSON.parse(call?.body ?? '')).toEqual(body);
   }
@@ -72,13 +72,14 @@ test.for([
   if (!isThere) skip();
   received.length = 0;
   const lines = { ...request, headers: { 'content-type': 'text/csv' }, payload: 'id\n"O\'Neill"\n' };
-  const sample = samplesOf(lines, baseUrl).find((one) => one.name === name)?.text ?? '';
+  const sample = samplesOf(lines, baseUrl).find((sample) => sample.name === name)?.text ?? '';
   await run(program, [...options, sample]);
   expect(received).toMatchObject([{ type: 'text/csv', body: lines.payload }]);
 });
 
 test('the PHP and Go samples quote as these languages do', () => {
-  const textOf = (name: string) => samplesOf(request, 'https://offers.example').find((one) => one.name === name)?.text;
+  const textOf = (name: string) =>
+    samplesOf(request, 'https://offers.example').find((sample) => sample.name === name)?.text;
   expect(textOf('PHP')).toContain(`'name' => 'O\\'Neill & "Sons" \\\\ Co'`);
   expect(textOf('PHP')).toContain(`'none' => new stdClass()`);
   expect(textOf('Go')).toContain('strings.NewReader(`{\n  "name": "O\'Neill & \\"Sons\\" \\\\ Co"');

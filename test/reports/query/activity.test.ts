@@ -24,20 +24,26 @@ test('sessions, impressions, refusals and closes are counted by each dimension',
   await showAndDismiss({ placement: 'cart', country: 'us' });
   await rollUpAll(testApp);
 
-  const shown = offers.length;
-  expect(shown).toBeGreaterThan(1);
-  const one = { sessions: 1, filled_sessions: 1, impressions: shown, no_thanks: 1, closes: 1 };
-  expect(byGroup(await activity(testApp, { groupBy: ['placement'] }))).toEqual({ checkout: one, cart: one });
-  expect(byGroup(await activity(testApp, { groupBy: ['country'] }))).toEqual({ DE: one, US: one });
+  const impressions = offers.length;
+  expect(impressions).toBeGreaterThan(1);
+  const sessionMetrics = { sessions: 1, filled_sessions: 1, impressions: impressions, no_thanks: 1, closes: 1 };
+  expect(byGroup(await activity(testApp, { groupBy: ['placement'] }))).toEqual({
+    checkout: sessionMetrics,
+    cart: sessionMetrics,
+  });
+  expect(byGroup(await activity(testApp, { groupBy: ['country'] }))).toEqual({
+    DE: sessionMetrics,
+    US: sessionMetrics,
+  });
   expect(byGroup(await activity(testApp, { groupBy: ['country', 'placement'] }))).toEqual({
-    'DE checkout': one,
-    'US cart': one,
+    'DE checkout': sessionMetrics,
+    'US cart': sessionMetrics,
   });
   const [total] = await activity(testApp);
   expect(nonZero(total?.metrics)).toEqual({
     sessions: 2,
     filled_sessions: 2,
-    impressions: 2 * shown,
+    impressions: 2 * impressions,
     no_thanks: 2,
     closes: 2,
   });
@@ -70,8 +76,8 @@ test('filters by one or many dimensions leave out everything else', async () => 
   await showAndDismiss({ placement: 'cart', country: 'DE' });
   await showAndDismiss({ placement: 'cart', country: 'US' });
   await rollUpAll(testApp);
-  const sessions = async (asked: Parameters<typeof activity>[1]) =>
-    (await activity(testApp, asked))[0]?.metrics.sessions ?? 0;
+  const sessions = async (query: Parameters<typeof activity>[1]) =>
+    (await activity(testApp, query))[0]?.metrics.sessions ?? 0;
   expect(await sessions({ filters: { placement: ['cart'] } })).toBe(2);
   expect(await sessions({ filters: { placement: ['cart', 'checkout'], country: ['US'] } })).toBe(1);
   expect(await sessions({ filters: { placement: ['nowhere'] } })).toBe(0);
@@ -96,7 +102,9 @@ test('repeats, bots and dev sessions are not counted', async () => {
   await rollUpAll(testApp);
   await call(testApp, pixel);
   await call(testApp, click_url, { 'user-agent': googlebot });
-  await fetchOffers(testApp, { dev: '1' }).then(({ offers: shown }) => call(testApp, shown[0]?.pixel as string));
+  await fetchOffers(testApp, { dev: '1' }).then(({ offers: devOffers }) =>
+    call(testApp, devOffers[0]?.pixel as string),
+  );
   await rollUpAll(testApp);
   expect(nonZero((await activity(testApp))[0]?.metrics)).toEqual({ sessions: 1, filled_sessions: 1, impressions: 1 });
 });

@@ -186,23 +186,23 @@ test('200: a session of several campaigns or offers counts once, as in the raw r
     'select campaign_ids as campaign, offer_ids as offer from sessions where publisher_id = $1',
     [testApp.publisher.id],
   );
-  const known: string[] = [];
+  const countedCases: string[] = [];
   for (const name of ['campaign', 'offer'] as const) {
     const ids = [...new Set(raw.flatMap((session) => session[name]))];
-    for (const chosen of [...ids.map((id) => [id]), ids.slice(0, 2), ids])
+    for (const selectedIds of [...ids.map((id) => [id]), ids.slice(0, 2), ids])
       for (const group_by of ['', 'placement', name, 'placement,country,device']) {
-        const { rows, totals } = (await ask({ [name]: chosen.join(), group_by })).json().data;
-        const sessions = raw.filter((session) => session[name].some((id) => chosen.includes(id))).length;
-        const what = `${name} ${chosen} by ${group_by}`;
+        const { rows, totals } = (await ask({ [name]: selectedIds.join(), group_by })).json().data;
+        const sessions = raw.filter((session) => session[name].some((id) => selectedIds.includes(id))).length;
+        const what = `${name} ${selectedIds} by ${group_by}`;
         expect([sessions, null], what).toContain(totals.sessions);
-        if (totals.sessions === sessions) known.push(what);
-        const isCounted = chosen.length === 1;
+        if (totals.sessions === sessions) countedCases.push(what);
+        const isCounted = selectedIds.length === 1;
         expect(totals, what).toMatchObject(isCounted ? { sessions, fill_rate: 1 } : { sessions: null, rpm: null });
         const isRowCounted = isCounted || group_by === name;
         for (const row of rows) expect(row.sessions === null, what).toBe(!isRowCounted);
       }
   }
-  expect(known.length).toBeGreaterThan(0);
+  expect(countedCases.length).toBeGreaterThan(0);
   const csv = await ask({ campaign: raw[0]?.campaign.join() ?? '', format: 'csv' });
   expect(csv.body.split('\r\n')[1]).toMatch(/^[0-9-]+,,,/);
 });
@@ -338,8 +338,8 @@ test('weeks and months are sums of their days, listed by their first day', async
     for (const aggregated_by of ['week', 'month']) {
       const answer = await ask({ from, group_by, aggregated_by });
       expect(answer.statusCode, answer.body).toBe(200);
-      const { rows, totals, aggregated_by: named } = answer.json().data;
-      expect([named, totals.sessions, totals.impressions]).toEqual([aggregated_by, 3, 9]);
+      const { rows, totals, aggregated_by: aggregation } = answer.json().data;
+      expect([aggregation, totals.sessions, totals.impressions]).toEqual([aggregated_by, 3, 9]);
       const sum = rows.reduce((all: number, { impressions }: { impressions: number }) => all + impressions, 0);
       expect(sum).toBe(9);
       const now = new Date(startedAtMs);

@@ -18,7 +18,7 @@ test('sessions that were emptied at their deadline are empty in reports, even if
   const counted = await fetchOffers(t, { plan: 'gold' });
   await rollUpAll(t);
   const fresh = await fetchOffers(t, { plan: 'gold' });
-  const shown = await fetchOffers(t, { plan: 'gold' });
+  const filledSession = await fetchOffers(t, { plan: 'gold' });
   await emptySessions(t.pool, [counted.sessionId, fresh.sessionId]);
   await rollUpAll(t);
   expect(await differences(t)).toEqual([]);
@@ -27,11 +27,13 @@ test('sessions that were emptied at their deadline are empty in reports, even if
     gold: { sessions: 3, filled_sessions: 1 },
   });
   const offers = byGroup(await activity(t, { groupBy: ['offer'] }));
-  expect(offers).toEqual(Object.fromEntries(shown.offers.map(({ id }) => [id, { sessions: 1, filled_sessions: 1 }])));
+  expect(offers).toEqual(
+    Object.fromEntries(filledSession.offers.map(({ id }) => [id, { sessions: 1, filled_sessions: 1 }])),
+  );
   expect(await reconcile(t.pool, t.publisher.id, today(), today())).toMatchObject({
     sessions: 3,
     filled_sessions: 1,
     empty_reasons: { deadline: 2 },
-    offers_served: shown.offers.length,
+    offers_served: filledSession.offers.length,
   });
 });

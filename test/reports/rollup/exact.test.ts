@@ -45,8 +45,8 @@ test('sums are exact for repeated beacons through two processes with rollups in 
       }
     }),
   );
-  const shown = sessions.flatMap(({ offers }) => offers);
-  for (const offer of shown)
+  const offers = sessions.flatMap(({ offers }) => offers);
+  for (const offer of offers)
     await Promise.all([
       call(first, offer.pixel),
       call(second, offer.pixel),
@@ -57,7 +57,12 @@ test('sums are exact for repeated beacons through two processes with rollups in 
   await rollups;
   expect(rollupsWithEvents).toBeGreaterThan(1);
   await rollUpAll(first);
-  expect(await total()).toEqual({ sessions: 40, filled_sessions: 40, impressions: shown.length, closes: shown.length });
+  expect(await total()).toEqual({
+    sessions: 40,
+    filled_sessions: 40,
+    impressions: offers.length,
+    closes: offers.length,
+  });
   const byPlan = await activity(first, { groupBy: ['custom'], customKey: 'plan' });
   expect(byPlan.map(({ group, metrics }) => [group[0], nonZero(metrics)])).toEqual([['gold', await total()]]);
   expect(await disagreements()).toEqual([]);
@@ -122,14 +127,14 @@ test('verification reports which rollup was changed, and how', async () => {
   await first.pool.query('update custom_rollups set impressions = 7 where grain = 0');
   await first.pool.query("update reconciliation set count = count + 2 where kind = 'served'");
   await first.pool.query("update reconciliation set count = count - 3 where reason = 'dev'");
-  const found = await disagreements();
-  expect(found).toHaveLength(7);
-  expect(found.find((line) => line.includes('grain=34'))).toMatch(/clicks: 3 → 0$/);
-  expect(found.find((line) => line.includes('key=plan'))).toMatch(/grain=0 .*impressions: 7 → 0$/);
-  expect(found.find((line) => line.includes('kind=served reason= '))).toMatch(/count: (\d) → (?!\1)\d$/);
-  expect(found.filter((line) => line.includes('reason=dev'))).toHaveLength(2);
-  expect(found.find((line) => line.includes('grain=5'))).toMatch(/placement=cart .*country=DE .*sessions: 2 → 1$/);
-  expect(found.find((line) => line.includes('grain=4'))).toMatch(/sessions: 0 → 1,filled_sessions: 0 → 1/);
+  const lines = await disagreements();
+  expect(lines).toHaveLength(7);
+  expect(lines.find((line) => line.includes('grain=34'))).toMatch(/clicks: 3 → 0$/);
+  expect(lines.find((line) => line.includes('key=plan'))).toMatch(/grain=0 .*impressions: 7 → 0$/);
+  expect(lines.find((line) => line.includes('kind=served reason= '))).toMatch(/count: (\d) → (?!\1)\d$/);
+  expect(lines.filter((line) => line.includes('reason=dev'))).toHaveLength(2);
+  expect(lines.find((line) => line.includes('grain=5'))).toMatch(/placement=cart .*country=DE .*sessions: 2 → 1$/);
+  expect(lines.find((line) => line.includes('grain=4'))).toMatch(/sessions: 0 → 1,filled_sessions: 0 → 1/);
 });
 
 test('events of any age count with the dimensions of their session', async () => {

@@ -132,8 +132,10 @@ test('perks count as selected when their session is wrapped, except in dev sessi
   await usp.select(dev.id, dev.ids[0]);
   await usp.wrap(dev.id);
   await rollUpAll(testApp, testApp.clock.ms);
-  const chosen = (await activity(testApp, { groupBy: ['campaign'] })).filter(({ metrics }) => metrics.selections > 0);
-  expect(chosen.map(({ group, metrics }) => [group[0], metrics.selections])).toEqual(
+  const campaignRows = (await activity(testApp, { groupBy: ['campaign'] })).filter(
+    ({ metrics }) => metrics.selections > 0,
+  );
+  expect(campaignRows.map(({ group, metrics }) => [group[0], metrics.selections])).toEqual(
     [ids[0], ids[2]].sort((a, b) => a - b).map((campaign) => [campaign, 1]),
   );
   expect(await differences(testApp, testApp.clock.ms)).toEqual([]);

@@ -85,8 +85,8 @@ async function insertSessions(sessions: readonly Session[]): Promise<void> {
   }
 }
 
-const ask = (asked: Partial<ActivityQuery>) =>
-  activity(testApp, { publisherId, from: '2026-03-01', to: '2026-04-04', ...asked });
+const ask = (query: Partial<ActivityQuery>) =>
+  activity(testApp, { publisherId, from: '2026-03-01', to: '2026-04-04', ...query });
 
 const at = (time: string): Session => ({
   atMs: Date.parse(time),
@@ -100,8 +100,8 @@ const at = (time: string): Session => ({
 });
 
 /** Returns the number of sessions by time. */
-const sessionsBy = async (asked: Partial<ActivityQuery>): Promise<Record<string, number>> =>
-  Object.fromEntries((await ask(asked)).map(({ time, metrics }) => [time, metrics.sessions]));
+const sessionsBy = async (query: Partial<ActivityQuery>): Promise<Record<string, number>> =>
+  Object.fromEntries((await ask(query)).map(({ time, metrics }) => [time, metrics.sessions]));
 
 test.each([
   // The day has 23 hours: clocks go forward from 2:00 to 3:00.
@@ -226,16 +226,16 @@ function count(sessions: readonly Session[], { groupBy, filters, aggregatedBy }:
   const add = (atMs: number, of: Session, offer: number | null, amounts: readonly number[]): void => {
     const values = { ...of, offer, campaign: offer === null ? null : (offer % 2) + 1, os: 'ios', custom: of.plan };
     if (groupBy.includes('custom') && of.plan === null) return;
-    for (const [name, wanted] of Object.entries(filters))
-      if (!(wanted as unknown[]).includes(values[name as 'os'])) return;
+    for (const [name, filterValues] of Object.entries(filters))
+      if (!(filterValues as unknown[]).includes(values[name as 'os'])) return;
     const local = format.format(atMs);
     const key = [local.slice(0, aggregatedBy === 'day' ? 10 : 13), ...groupBy.map((name) => values[name])].join(' ');
     sums[key] = added(sums[key], amounts);
   };
-  for (const one of sessions) {
-    if (byOffer) for (const offer of one.offers) add(one.atMs, one, offer, [1, 1, 0, 0]);
-    else add(one.atMs, one, null, [1, one.offers.length > 0 ? 1 : 0, 0, 0]);
-    for (const offer of one.seen) add(one.atMs + one.delayMs, one, offer, [0, 0, 1, 1000 + offer]);
+  for (const session of sessions) {
+    if (byOffer) for (const offer of session.offers) add(session.atMs, session, offer, [1, 1, 0, 0]);
+    else add(session.atMs, session, null, [1, session.offers.length > 0 ? 1 : 0, 0, 0]);
+    for (const offer of session.seen) add(session.atMs + session.delayMs, session, offer, [0, 0, 1, 1000 + offer]);
   }
   return sums;
 }
@@ -285,10 +285,10 @@ test('any report of any activity equals a count of individual rows', { timeout: 
       async (sessions, questions) => {
         const timeZone = zones[round++ % zones.length] as string;
         await useNewPublisher(zones[(round * 3) % zones.length] as string);
-        for (const one of sessions) {
-          await insertSessions([one]);
-          if (one.atMs % 3 === 0) await rollUpAll(testApp, rolledUpMs);
-          if (one.atMs % 5 === 0) await compactRollups(testApp.pool, one.atMs + 2 * 86_400_000);
+        for (const session of sessions) {
+          await insertSessions([session]);
+          if (session.atMs % 3 === 0) await rollUpAll(testApp, rolledUpMs);
+          if (session.atMs % 5 === 0) await compactRollups(testApp.pool, session.atMs + 2 * 86_400_000);
         }
         await rollUpAll(testApp, rolledUpMs);
         await changeZone(timeZone);
@@ -303,20 +303,20 @@ test('any report of any activity equals a count of individual rows', { timeout: 
         for (const question of [...questions, ...byKey]) {
           const usesKey = question.groupBy.includes('custom');
           const rows = await ask({ ...question, timeZone, from: '2026-03-20', customKey: usesKey ? 'plan' : null });
-          const got: Expected = {};
+          const actual: Expected = {};
           for (const { time, group, metrics } of rows) {
             // The repeated hour can only be told apart by its UTC offset, which the reference count does not include.
             const key = [time.slice(0, question.aggregatedBy === 'day' ? 10 : 13).replace('T', ' '), ...group].join(
               ' ',
             );
-            got[key] = added(got[key], [
+            actual[key] = added(actual[key], [
               metrics.sessions,
               metrics.filled_sessions,
               metrics.impressions,
               metrics.revenue_micros,
             ]);
           }
-          expect(got, JSON.stringify(question)).toEqual(count(sessions, question, timeZone));
+          expect(actual, JSON.stringify(question)).toEqual(count(sessions, question, timeZone));
         }
       },
     ),

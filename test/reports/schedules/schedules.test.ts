@@ -81,8 +81,8 @@ test('a report is e-mailed to an analyst each Monday once, by any number of proc
 
   expect(await send()).toBe(0);
   nowMs = Date.UTC(2026, 10, 23, 8);
-  const taken = await Promise.all([send(), send(), send()]);
-  expect(taken.toSorted()).toEqual([0, 0, 1]);
+  const sentCounts = await Promise.all([send(), send(), send()]);
+  expect(sentCounts.toSorted()).toEqual([0, 0, 1]);
   expect(server.mails).toHaveLength(1);
   const [mail] = server.mails;
   // Undo the line breaks of quoted-printable, in which each part of the email is encoded separately.

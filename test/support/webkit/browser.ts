@@ -13,20 +13,20 @@ export async function launchWebkit(): Promise<Browser> {
     const session = await driver.newSession();
     const current = { handle: (await session.call('GET', '/window')) as string };
     const handles = () => session.call('GET', '/window/handles') as Promise<string[]>;
-    const known = new Set(await handles());
+    const knownHandles = new Set(await handles());
     let unused: string | null = current.handle;
 
     /** Waits for a window that a page opened. */
     const waitForPage = async () => {
       const endMs = performance.now() + waitLimitMs;
       for (;;) {
-        const handle = (await handles()).find((one) => !known.has(one));
+        const handle = (await handles()).find((candidate) => !knownHandles.has(candidate));
         if (handle !== undefined) return pageOf(handle);
         if (performance.now() > endMs) throw new Error('no window was opened');
       }
     };
     const pageOf = (handle: string) => {
-      known.add(handle);
+      knownHandles.add(handle);
       return createPage(openWindow(session, handle, current), driver.network, context, waitForPage);
     };
     const newPage = async () => {

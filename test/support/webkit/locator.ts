@@ -39,12 +39,17 @@ function createLocator(window: Window, steps: readonly Step[]): Locator {
     const visible = "getComputedStyle(one).visibility === 'visible' && one.getClientRects().length > 0";
     const endMs = performance.now() + waitLimitMs;
     for (;;) {
-      const [found = 0, shown = 0] = await run<[number, number]>(
+      const [matchCount = 0, visibleCount = 0] = await run<[number, number]>(
         `(steps) => { const found = find(steps); return [found.length, found.filter((one) => ${visible}).length]; }`,
         steps,
       );
-      const wanted = { attached: found > 0, detached: found === 0, visible: shown > 0, hidden: shown === 0 };
-      if (wanted[state as keyof typeof wanted]) return;
+      const stateChecks = {
+        attached: matchCount > 0,
+        detached: matchCount === 0,
+        visible: visibleCount > 0,
+        hidden: visibleCount === 0,
+      };
+      if (stateChecks[state as keyof typeof stateChecks]) return;
       if (performance.now() > endMs) throw new Error(`waited in vain for ${JSON.stringify(steps)} to be ${state}`);
     }
   }
@@ -52,18 +57,18 @@ function createLocator(window: Window, steps: readonly Step[]): Locator {
   /** Returns the only matching element, scrolled into view. */
   async function element(): Promise<string> {
     await waitFor();
-    const found = await run<ElementRef[]>(
+    const elements = await run<ElementRef[]>(
       "(steps) => { const found = find(steps); found[0]?.scrollIntoView({ block: 'nearest' }); return found; }",
       steps,
     );
-    if (found.length !== 1) throw new Error(`${JSON.stringify(steps)} are ${found.length} elements`);
-    return found[0]?.[elementKey] as string;
+    if (elements.length !== 1) throw new Error(`${JSON.stringify(steps)} are ${elements.length} elements`);
+    return elements[0]?.[elementKey] as string;
   }
 
   const click = async (): Promise<unknown> => call('POST', `/element/${await element()}/click`);
   const isChecked = () => read<boolean>('element.checked');
-  const setChecked = async (wanted: boolean): Promise<void> => {
-    if ((await isChecked()) !== wanted) await click();
+  const setChecked = async (checked: boolean): Promise<void> => {
+    if ((await isChecked()) !== checked) await click();
   };
 
   const locator = {
@@ -91,10 +96,10 @@ function createLocator(window: Window, steps: readonly Step[]): Locator {
     allTextContents: () => run<string[]>('(steps) => find(steps).map((element) => element.textContent)', steps),
     focus: () => read<void>('element.focus()'),
     scrollIntoViewIfNeeded: () => read<void>("element.scrollIntoView({ block: 'center' })"),
-    evaluate: (given: unknown, argument?: unknown) =>
-      run(`(steps, argument) => (${given})(find(steps)[0], argument)`, steps, argument),
-    evaluateAll: (given: unknown, argument?: unknown) =>
-      run(`(steps, argument) => (${given})(find(steps), argument)`, steps, argument),
+    evaluate: (pageFunction: unknown, argument?: unknown) =>
+      run(`(steps, argument) => (${pageFunction})(find(steps)[0], argument)`, steps, argument),
+    evaluateAll: (pageFunction: unknown, argument?: unknown) =>
+      run(`(steps, argument) => (${pageFunction})(find(steps), argument)`, steps, argument),
     fill: async (text: string) => {
       const id = await element();
       await call('POST', `/element/${id}/clear`);

@@ -52,13 +52,13 @@ export async function startNetwork(): Promise<Network> {
       return void response.end(JSON.stringify((await functions.get(name)?.(...args)) ?? null));
     }
     if (method === 'OPTIONS') return forward(request, response, false);
-    const seen = { method: () => method, url: () => url } as Request;
-    listener(seen);
+    const pageRequest = { method: () => method, url: () => url } as Request;
+    listener(pageRequest);
     const proceed = (): void => forward(request, response, script !== '');
     const handler = routes.findLast(({ matches }) => matches.test(url))?.handler;
     if (handler === undefined) return proceed();
     const route = {
-      request: () => seen,
+      request: () => pageRequest,
       abort: async () => abort(response),
       continue: async () => proceed(),
       fulfill: async (answer: Fulfilment = {}) => fulfil(response, answer),
@@ -76,17 +76,17 @@ export async function startNetwork(): Promise<Network> {
     port: (server.address() as AddressInfo).port,
     route: (pattern, handler) => void routes.push({ pattern, matches: toRegExp(pattern), handler }),
     unroute: (pattern) => {
-      routes = routes.filter((one) => one.pattern !== pattern);
+      routes = routes.filter((route) => route.pattern !== pattern);
     },
-    onRequest: (given) => {
-      listener = given;
+    onRequest: (newListener) => {
+      listener = newListener;
     },
     expose: (name, call) => {
       functions.set(name, call);
       script += definitionOf(name);
     },
-    addScript: (given) => {
-      script += `${given};\n`;
+    addScript: (source) => {
+      script += `${source};\n`;
     },
     reset: () => {
       routes = [];

@@ -51,9 +51,9 @@ const cannot = (what: string): never => {
 /** Wraps an object so that access to a missing member throws an error, which is counted separately. */
 export const orCannot = <Target extends object>(target: Target): Target =>
   new Proxy(target, {
-    get: (found, name) =>
-      name in found || typeof name === 'symbol' || name === 'then'
-        ? Reflect.get(found, name)
+    get: (object, name) =>
+      name in object || typeof name === 'symbol' || name === 'then'
+        ? Reflect.get(object, name)
         : new Proxy(() => cannot(`do "${name}"`), { get: () => cannot(`do "${name}"`) }),
   });
 
@@ -89,14 +89,14 @@ export function createPage(window: Window, network: Network, context: object, wa
     /** Returns a promise, unlike Playwright. */
     url: () => call('GET', '/url'),
     textContent: (css: string) => locators.locator(css).textContent(),
-    evaluate: (given: unknown, argument?: unknown) =>
-      typeof given === 'function'
-        ? run(String(given), argument)
-        : isExpression(String(given))
-          ? run(`() => { const value = (${given}\n); return typeof value === 'function' ? value() : value; }`)
-          : run(`() => { ${given} }`),
-    waitForFunction: async (given: unknown, argument?: unknown) => {
-      const text = typeof given === 'function' ? String(given) : `() => (${given})`;
+    evaluate: (pageFunction: unknown, argument?: unknown) =>
+      typeof pageFunction === 'function'
+        ? run(String(pageFunction), argument)
+        : isExpression(String(pageFunction))
+          ? run(`() => { const value = (${pageFunction}\n); return typeof value === 'function' ? value() : value; }`)
+          : run(`() => { ${pageFunction} }`),
+    waitForFunction: async (pageFunction: unknown, argument?: unknown) => {
+      const text = typeof pageFunction === 'function' ? String(pageFunction) : `() => (${pageFunction})`;
       const endMs = performance.now() + waitLimitMs;
       while (!(await run(text, argument))) if (performance.now() > endMs) throw new Error(`waited in vain for ${text}`);
     },
@@ -117,7 +117,7 @@ export function createPage(window: Window, network: Network, context: object, wa
       wheel: (x: number, y: number) => run('([x, y]) => scrollBy(x, y)', [x, y]),
     }),
     setDefaultTimeout: () => {},
-    route: async (...given: Parameters<Network['route']>) => network.route(...given),
+    route: async (...parameters: Parameters<Network['route']>) => network.route(...parameters),
     unroute: async (pattern: string) => network.unroute(pattern),
     /** Supports only `request`: page errors and console messages are not visible through WebDriver. */
     on: (event: string, listener: () => void) => event === 'request' && network.onRequest(listener),

@@ -76,44 +76,44 @@ const waiting = { timeout: 60_000 };
 
 test('shows each of a burst of 2,000 deliveries and its outcome once', async () => {
   const first = await create(3);
-  const shown = tail();
-  await expect.poll(() => shown().length, waiting).toBe(3);
+  const readLines = tail();
+  await expect.poll(() => readLines().length, waiting).toBe(3);
   const burst = await create(2000);
   const created = of('pending', [...first, ...burst]);
-  await expect.poll(() => shown().length, waiting).toBe(created.length);
-  expect(shown().sort()).toEqual(created);
+  await expect.poll(() => readLines().length, waiting).toBe(created.length);
+  expect(readLines().sort()).toEqual(created);
   await setStatus(burst, 'delivered');
-  await expect.poll(() => shown().length, waiting).toBe(created.length + burst.length);
-  expect(shown().sort()).toEqual([...of('delivered', burst), ...created]);
+  await expect.poll(() => readLines().length, waiting).toBe(created.length + burst.length);
+  expect(readLines().sort()).toEqual([...of('delivered', burst), ...created]);
 });
 
 test('shows a complete burst if there was no delivery before', async () => {
-  const shown = tail('--last', '500');
+  const readLines = tail('--last', '500');
   const burst = await create(500);
-  await expect.poll(() => shown().length, waiting).toBe(burst.length);
-  expect(shown().sort()).toEqual(of('pending', burst));
+  await expect.poll(() => readLines().length, waiting).toBe(burst.length);
+  expect(readLines().sort()).toEqual(of('pending', burst));
 });
 
 test('shows the requested number of earlier deliveries and their changes', async () => {
   const old = await create(250, Date.now() - 60_000);
-  const shown = tail('--last', '210');
-  await expect.poll(() => shown().length, waiting).toBe(210);
+  const readLines = tail('--last', '210');
+  await expect.poll(() => readLines().length, waiting).toBe(210);
   const fresh = await create(250);
-  await expect.poll(() => shown().length, waiting).toBe(460);
-  const before = shown().filter((line) => !fresh.some((id) => line.endsWith(id)));
+  await expect.poll(() => readLines().length, waiting).toBe(460);
+  const before = readLines().filter((line) => !fresh.some((id) => line.endsWith(id)));
   const [changed = ''] = before.map((line) => line.split(' ')[1] ?? '');
   expect(old).toContain(changed);
   await setStatus([changed], 'failed');
-  await expect.poll(() => shown().slice(460), waiting).toEqual([`failed ${changed}`]);
+  await expect.poll(() => readLines().slice(460), waiting).toEqual([`failed ${changed}`]);
 });
 
 test('shows a delivery that is committed after newer ones', async () => {
   const nowMs = Date.now();
   await create(1, nowMs);
-  const shown = tail();
-  await expect.poll(() => shown().length, waiting).toBe(1);
+  const readLines = tail();
+  await expect.poll(() => readLines().length, waiting).toBe(1);
   await create(300, nowMs + 1000);
-  await expect.poll(() => shown().length, waiting).toBe(301);
+  await expect.poll(() => readLines().length, waiting).toBe(301);
   const late = await create(1, nowMs + 500);
-  await expect.poll(() => shown().slice(301), waiting).toEqual(of('pending', late));
+  await expect.poll(() => readLines().slice(301), waiting).toEqual(of('pending', late));
 });

@@ -50,15 +50,15 @@ describe('GET /manage/v1/deliveries', () => {
       ids.push(await manager.enqueueDelivery({ nowMs: startMs + index * 3 * 3_600_000, event }));
     }
     ids.reverse();
-    const seen: string[] = [];
+    const listedIds: string[] = [];
     let cursor: string | null = '';
     for (let page = 0; cursor !== null && page < 10; page++) {
-      const found = await list({ limit: '5', ...(cursor === '' ? {} : { cursor }) });
-      seen.push(...found.deliveries.map(({ id }) => id));
-      cursor = found.next_cursor;
+      const result = await list({ limit: '5', ...(cursor === '' ? {} : { cursor }) });
+      listedIds.push(...result.deliveries.map(({ id }) => id));
+      cursor = result.next_cursor;
     }
     expect(cursor).toBeNull();
-    expect(seen).toEqual(ids);
+    expect(listedIds).toEqual(ids);
   });
 
   test('filters by event, endpoint, status, time, session and user, separately and together', async () => {
@@ -114,20 +114,20 @@ describe('GET /manage/v1/deliveries', () => {
       [manager.id, endpointId],
     );
     await setStatus(rare, 'failed');
-    const one = await list({ status: 'failed' });
-    expect(one.deliveries.map(({ id }) => id)).toEqual([rare]);
+    const result = await list({ status: 'failed' });
+    expect(result.deliveries.map(({ id }) => id)).toEqual([rare]);
     await t.pool.query("update deliveries set status = 'held' where endpoint_id = $1 and status = 'delivered'", [
       endpointId,
     ]);
-    const seen: string[] = [];
+    const listedIds: string[] = [];
     let query: Record<string, string> = { status: 'failed' };
     for (let more = true; more; ) {
       const { deliveries, next_cursor } = await list(query);
-      seen.push(...deliveries.map(({ id }) => id));
+      listedIds.push(...deliveries.map(({ id }) => id));
       more = next_cursor !== null;
       if (next_cursor !== null) query = { ...query, cursor: next_cursor };
     }
-    expect(seen).toEqual([rare]);
+    expect(listedIds).toEqual([rare]);
     const filter = readFilter({}, { endpointId, statuses: ['failed'] }, manager.id, Date.now());
     const hurried = await findPage(t.pool, filter, null, 5, 0);
     expect(hurried.keys).toEqual([]);
@@ -155,15 +155,15 @@ describe('GET /manage/v1/deliveries', () => {
       select id from created where status = 'pending' order by id desc`,
       [manager.id, endpointId],
     );
-    const seen: string[] = [];
+    const listedIds: string[] = [];
     let query: Record<string, string> = { status: 'pending', limit: '200' };
     for (let more = true; more; ) {
       const { deliveries, next_cursor } = await list(query);
-      seen.push(...deliveries.map(({ id }) => id));
+      listedIds.push(...deliveries.map(({ id }) => id));
       more = next_cursor !== null;
       if (next_cursor !== null) query = { ...query, cursor: next_cursor };
     }
-    expect(seen).toEqual(rows.map(({ id }) => id));
+    expect(listedIds).toEqual(rows.map(({ id }) => id));
   });
 
   test('shows nothing to another publisher with any filter', async () => {

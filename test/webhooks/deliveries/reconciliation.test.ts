@@ -111,9 +111,9 @@ describe('GET /manage/v1/deliveries/balance', () => {
     const [lost, other] = [await manager.enqueueDelivery(), await manager.enqueueDelivery()];
     expect(await balance()).toMatchObject({ created: 2, pending: 2, balanced: true });
     await t.pool.query('delete from delivery_queue where delivery_id = $1', [lost]);
-    const found = await balance();
-    expect(found).toMatchObject({ created: 2, pending: 1, balanced: false });
-    expect(found.days.at(-1)).toMatchObject({ balanced: false });
+    const counts = await balance();
+    expect(counts).toMatchObject({ created: 2, pending: 1, balanced: false });
+    expect(counts.days.at(-1)).toMatchObject({ balanced: false });
     await t.pool.query(
       `insert into delivery_queue (delivery_id, day, endpoint_id, due_at)
       select id, day - 1, endpoint_id, now() from deliveries where id = $1`,

@@ -129,10 +129,10 @@ describe('the circuit breaker', () => {
         endpoint.id,
       ]);
       await change(endpoint, assignment);
-      const kept = assignment === 'enabled = false';
+      const staysOpen = assignment === 'enabled = false';
       expect(await healthOf(endpoint)).toMatchObject({
-        breaker_state: kept ? 'open' : 'closed',
-        failures: kept ? 7 : 0,
+        breaker_state: staysOpen ? 'open' : 'closed',
+        failures: staysOpen ? 7 : 0,
       });
     }
   });

@@ -15,22 +15,28 @@ type Taken = { method: string; url: string; headers: Record<string, string>; bod
 
 export type Hook = { url: string; taken: Taken[]; close: () => Promise<void> };
 
-type Answer = (response: ServerResponse, taken: Taken, count: number) => void;
+type Answer = (response: ServerResponse, request: Taken, count: number) => void;
 
 /**
  * Starts a publisher's server on this machine, which records the requests it receives. Without `answer`, it responds
  * with 200.
  */
 export async function startHook(answer: Answer = (response) => void response.end()): Promise<Hook> {
-  const taken: Taken[] = [];
+  const requests: Taken[] = [];
   const receiver = await httpReceiver(async (request: IncomingMessage, response: ServerResponse) => {
     const body = await bodyOf(request);
     const { method = '', url = '' } = request;
-    const one = { method, url, headers: request.headers as Record<string, string>, body, atMs: performance.now() };
-    taken.push(one);
-    answer(response, one, taken.length);
+    const receivedRequest = {
+      method,
+      url,
+      headers: request.headers as Record<string, string>,
+      body,
+      atMs: performance.now(),
+    };
+    requests.push(receivedRequest);
+    answer(response, receivedRequest, requests.length);
   });
-  return { url: `http://127.0.0.1:${receiver.port}/hook`, taken, close: receiver.close };
+  return { url: `http://127.0.0.1:${receiver.port}/hook`, taken: requests, close: receiver.close };
 }
 
 type Ending = { stop?: () => Promise<unknown>; close?: () => Promise<unknown> };
@@ -47,13 +53,13 @@ type WithWebhooks = TestBase & { deps: Services['webhooks'] };
 
 export function createParts(t: () => WithWebhooks): Parts {
   const parts: Ending[] = [];
-  const kept = <Part extends Ending>(part: Part): Part => {
+  const register = <Part extends Ending>(part: Part): Part => {
     parts.push(part);
     return part;
   };
   return {
-    hook: async (answer) => kept(await startHook(answer)),
-    dispatcher: async (options) => kept(await startTestDispatcher(t(), options)),
+    hook: async (answer) => register(await startHook(answer)),
+    dispatcher: async (options) => register(await startTestDispatcher(t(), options)),
     end: async () => {
       for (const part of parts.splice(0).reverse()) await (part.stop ?? part.close)?.();
       await t().pool.query('delete from delivery_queue');
@@ -117,10 +123,10 @@ export async function addEndpoint(
   for (const [name, value] of Object.entries(values)) {
     await pool.query(`update webhook_endpoints set ${name} = $1 where publisher_id = $2`, [value, publisherId]);
   }
-  const found = await pool.query<{ id: number }>('select id from webhook_endpoints where publisher_id = $1', [
+  const result = await pool.query<{ id: number }>('select id from webhook_endpoints where publisher_id = $1', [
     publisherId,
   ]);
-  return { id: found.rows[0]?.id as number, publisherId, secret: saved.secret as string };
+  return { id: result.rows[0]?.id as number, publisherId, secret: saved.secret as string };
 }
 
 /** Returns a payload like that of a wrapped session. */
@@ -204,8 +210,8 @@ export async function untilAttempted(t: TestBase, id: string, attempts: number):
 }
 
 /** Waits until `read` returns `wanted`. */
-export const until = <Value>(read: () => Promise<Value> | Value, wanted: Value): Promise<void> =>
-  expect.poll(read, { interval: 10 }).toEqual(wanted);
+export const until = <Value>(read: () => Promise<Value> | Value, expected: Value): Promise<void> =>
+  expect.poll(read, { interval: 10 }).toEqual(expected);
 
 /**
  * Waits until dispatchers on the application's pool have scanned the queue this many more times. Each poll scans both

@@ -72,7 +72,7 @@ test('every change to a webhook endpoint is logged with its author and its old a
 });
 
 test('secrets and header values are not logged, only the fact that they changed', async () => {
-  const made = await put({ headers: { 'x-token': 'first-value', 'x-kept': 'kept-value' } });
+  const response = await put({ headers: { 'x-token': 'first-value', 'x-kept': 'kept-value' } });
   expect(await lastChanges()).toMatchObject({ headers: { old: null, new: { 'x-token': 'set', 'x-kept': 'set' } } });
   await put({ headers: { 'x-token': 'second-value', 'x-kept': 'kept-value', 'x-new': 'third-value' } });
   expect(await lastChanges()).toEqual({
@@ -88,7 +88,7 @@ test('secrets and header values are not logged, only the fact that they changed'
     'second-value',
     'third-value',
     'kept-value',
-    made.body.data.secret,
+    response.body.data.secret,
     rotated.body.data.secret,
   ])
     expect(rows[0].text).not.toContain(secret);

@@ -79,7 +79,7 @@ describe('endpoint settings', () => {
   });
 
   test('stay unchanged if omitted, and return to the default if null', async () => {
-    const given = {
+    const settings = {
       headers: { 'X-Shop': 'one', Authorization: 'Bearer t' },
       deadline_ms: 2000,
       retry_steps_s: [0, 1, 2],
@@ -88,13 +88,13 @@ describe('endpoint settings', () => {
       strict_order: true,
       signature_v1a: true,
     };
-    const shown = (await put(given)).json().data;
-    expect(shown).toMatchObject({ ...given, headers: { 'x-shop': null, authorization: null } });
-    expect(shown.v1a_public_key).toMatch(/^whpk_[A-Za-z0-9+/]{43}=$/);
+    const endpoint = (await put(settings)).json().data;
+    expect(endpoint).toMatchObject({ ...settings, headers: { 'x-shop': null, authorization: null } });
+    expect(endpoint.v1a_public_key).toMatch(/^whpk_[A-Za-z0-9+/]{43}=$/);
     expect((await put()).json().data).toMatchObject({
-      ...given,
+      ...settings,
       headers: { 'x-shop': null },
-      v1a_public_key: shown.v1a_public_key,
+      v1a_public_key: endpoint.v1a_public_key,
     });
     const reset = (await put({ retry_steps_s: null, rate_limit_per_s: null, headers: { 'x-shop': null } })).json().data;
     expect(reset).toMatchObject({ rate_limit_per_s: null, headers: { 'x-shop': null }, deadline_ms: 2000 });

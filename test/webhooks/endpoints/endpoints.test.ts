@@ -36,13 +36,13 @@ async function addPublisher(): Promise<number> {
 }
 
 async function addKey(owner: number, permissions: string[]): Promise<string> {
-  const made = randomBytes(12).toString('hex');
+  const newKey = randomBytes(12).toString('hex');
   await t.pool.query(
     "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'test', decode($2, 'hex'), $3)",
-    [owner, hashKey(made), permissions],
+    [owner, hashKey(newKey), permissions],
   );
   await t.deps.catalog.refresh();
-  return made;
+  return newKey;
 }
 
 const call = (method: 'GET' | 'PUT' | 'POST', url: string, payload?: object, withKey = key) =>
@@ -85,10 +85,10 @@ describe('PUT', () => {
       publisherId,
     ]);
     expect(rows[0].secret_sealed.toString('latin1')).not.toContain(data.secret);
-    const shown = await call('GET', path);
-    expect(shown.statusCode).toBe(200);
+    const response = await call('GET', path);
+    expect(response.statusCode).toBe(200);
     const { secret: _shownOnce, ...rest } = data;
-    const { state, ...settled } = shown.json().data;
+    const { state, ...settled } = response.json().data;
     expect(settled).toEqual(rest);
     expect(state).toEqual({
       status: 'active',
@@ -231,11 +231,11 @@ describe('permissions', () => {
   test("404: another publisher's endpoint is not found", async () => {
     await call('PUT', path, settings());
     const foreign = await addKey(await addPublisher(), ['configurations']);
-    const [seen, tested] = [
+    const [fetched, tested] = [
       await call('GET', path, undefined, foreign),
       await call('POST', `${path}/test`, undefined, foreign),
     ];
-    for (const answer of [seen, tested]) {
+    for (const answer of [fetched, tested]) {
       expect(answer.statusCode).toBe(404);
       expect(answer.json().error.code).toBe('endpoint_not_found');
     }

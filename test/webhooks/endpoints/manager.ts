@@ -24,7 +24,7 @@ export type Manager = {
    * Enqueues a delivery, like a feature of the product.
    * @returns the delivery id
    */
-  enqueueDelivery: (given?: Partial<Given>) => Promise<string>;
+  enqueueDelivery: (fields?: Partial<Given>) => Promise<string>;
 };
 
 type Given = {
@@ -64,8 +64,8 @@ export async function addManager(t: TestBase): Promise<Manager> {
       expect(answer.statusCode, answer.body).toBeLessThan(300);
       return answer.json().data.id;
     },
-    enqueueDelivery: async (given = {}) => {
-      const { payload = Buffer.from('{"body":{}}'), ...rest } = given;
+    enqueueDelivery: async (fields = {}) => {
+      const { payload = Buffer.from('{"body":{}}'), ...rest } = fields;
       const defaults = { event: 'usp.selection', sessionId: null, pubUserId: null, nowMs: Date.now() };
       const event = { publisherId: id, dev: false, ...defaults, ...rest, payload: () => payload };
       const ids = await transaction(t.pool, (executor) => enqueue(executor, [event]));

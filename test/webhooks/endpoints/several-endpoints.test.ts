@@ -42,8 +42,8 @@ describe('the API', () => {
   test('gives endpoints their own ids, settings and secrets in addition to the default of an event', async () => {
     const byEvent = await me.endpoint(url);
     const filter = { key: 'body.selected', op: 'equals', value: 1 };
-    const made = await add({ events: ['usp.selection', 'conversion'], description: 'Warehouse', filter });
-    expect(made).toMatchObject({
+    const endpoint = await add({ events: ['usp.selection', 'conversion'], description: 'Warehouse', filter });
+    expect(endpoint).toMatchObject({
       event: null,
       events: ['usp.selection', 'conversion'],
       description: 'Warehouse',
@@ -51,7 +51,7 @@ describe('the API', () => {
       method: 'POST',
       secret: expect.stringMatching(/^whsec_/),
     });
-    const changed = await me.call('PATCH', `${base}/${made.id}`, {
+    const changed = await me.call('PATCH', `${base}/${endpoint.id}`, {
       events: ['conversion'],
       filter: null,
       deadline_ms: 2000,
@@ -62,23 +62,28 @@ describe('the API', () => {
       description: 'Warehouse',
       deadline_ms: 2000,
     });
-    const put = await me.call('PUT', `${base}/${made.id}`, { url: `${url}/2`, method: 'GET' });
+    const put = await me.call('PUT', `${base}/${endpoint.id}`, { url: `${url}/2`, method: 'GET' });
     expect(put.json().data).toMatchObject({
       url: `${url}/2`,
       method: 'GET',
       events: ['conversion'],
       deadline_ms: 2000,
     });
-    expect((await me.call('POST', `${base}/${made.id}/pause`)).json().data.paused_at).not.toBeNull();
-    expect((await me.call('POST', `${base}/${made.id}/rotate-secret`)).json().data.secret).not.toBe(made.secret);
-    expect((await me.call('GET', base)).json().data.map(({ id }: { id: number }) => id)).toEqual([byEvent, made.id]);
+    expect((await me.call('POST', `${base}/${endpoint.id}/pause`)).json().data.paused_at).not.toBeNull();
+    expect((await me.call('POST', `${base}/${endpoint.id}/rotate-secret`)).json().data.secret).not.toBe(
+      endpoint.secret,
+    );
+    expect((await me.call('GET', base)).json().data.map(({ id }: { id: number }) => id)).toEqual([
+      byEvent,
+      endpoint.id,
+    ]);
     expect((await me.call('GET', `${base}/${byEvent}`)).json().data).toMatchObject({
       event: 'usp.selection',
       events: ['usp.selection'],
     });
-    const removed = await me.call('DELETE', `${base}/${made.id}`);
-    expect(removed.json().data).toEqual({ id: made.id, event: null, removed: true });
-    expect((await me.call('GET', `${base}/${made.id}`)).statusCode).toBe(404);
+    const removed = await me.call('DELETE', `${base}/${endpoint.id}`);
+    expect(removed.json().data).toEqual({ id: endpoint.id, event: null, removed: true });
+    expect((await me.call('GET', `${base}/${endpoint.id}`)).statusCode).toBe(404);
   });
 
   test("responds with 404 to another publisher's endpoint", async () => {
@@ -157,8 +162,8 @@ describe('an event', () => {
       { endpoint_id: through.id, event: 'usp.selection', status: 'pending' },
       { endpoint_id: disabled.id, event: 'usp.selection', status: 'held' },
     ]);
-    const found = await me.call('GET', '/deliveries?event=usp.selection&limit=3');
-    expect(found.json().data.deliveries).toHaveLength(3);
+    const response = await me.call('GET', '/deliveries?event=usp.selection&limit=3');
+    expect(response.json().data.deliveries).toHaveLength(3);
     expect((await me.call('GET', '/deliveries?event=conversion')).json().data.deliveries).toEqual([]);
     expect((await me.call('GET', '/deliveries/balance')).json().data).toMatchObject({ created: 4, balanced: true });
   });

@@ -20,9 +20,9 @@ test('a postback URL with a misspelt macro is saved with a warning in the API an
     { path: '/url', message: '{session} is not a macro and will be removed. Did you mean {session_id}?' },
     { path: '/url', message: '%%payout%% is not spelled like a macro. Did you mean {payout}?' },
   ];
-  const made = await me.call('POST', base, { url, events: ['conversion'] });
-  expect(made.json()).toMatchObject({ data: { url }, warnings });
-  const { id } = made.json().data;
+  const response = await me.call('POST', base, { url, events: ['conversion'] });
+  expect(response.json()).toMatchObject({ data: { url }, warnings });
+  const { id } = response.json().data;
   expect((await me.call('GET', `${base}/${id}`)).json().warnings).toEqual(warnings);
   const admin = await signInAs(t, 'admin', me.id);
   const page = await admin.get(`/dashboard/p/${me.id}/settings/webhooks/${id}`);

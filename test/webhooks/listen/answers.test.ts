@@ -12,8 +12,8 @@ beforeAll(async () => {
 afterAll(() => t.close());
 
 test('an answer is recorded as an attempt, with unstorable characters of a truncated header replaced', async () => {
-  const made = await me.call('POST', '/webhook-listeners', { forward_url: 'http://127.0.0.1:9/' });
-  const listener = made.json().data.id as number;
+  const response = await me.call('POST', '/webhook-listeners', { forward_url: 'http://127.0.0.1:9/' });
+  const listener = response.json().data.id as number;
   const sent = await me.call('POST', '/webhook-triggers', { event: 'usp.selection', endpoint: listener });
   const [{ id }] = sent.json().data.deliveries as [{ id: string }];
   expect(await handOut(t.pool, me.id, listener)).toHaveLength(1);

@@ -44,10 +44,10 @@ const end = (ids: readonly string[], status: string) =>
     [ids, status],
   );
 
-async function promiseMany(count: number, status: string, given: object = {}): Promise<string[]> {
+async function promiseMany(count: number, status: string, fields: object = {}): Promise<string[]> {
   const ids: string[] = [];
   for (let index = 0; index < count; index++)
-    ids.push(await manager.enqueueDelivery({ nowMs: Date.now() - 60_000 + index, ...given }));
+    ids.push(await manager.enqueueDelivery({ nowMs: Date.now() - 60_000 + index, ...fields }));
   await end(ids, status);
   return ids;
 }
@@ -189,14 +189,14 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     await foreign.endpoint(hook.url);
     const [id = ''] = await promiseMany(1, 'failed');
     const errors = [];
-    for (const wanted of [
+    for (const requestedId of [
       id,
       newUuid7(Date.now()),
       newUuid7(1_600_000_000_000),
       'x',
       'ffffffff-ffff-7fff-bfff-ffffffffffff',
     ]) {
-      const answer = await replay(wanted, foreign);
+      const answer = await replay(requestedId, foreign);
       expect(answer.statusCode).toBe(404);
       errors.push(JSON.stringify(answer.json().error));
     }
@@ -251,8 +251,8 @@ describe('POST /manage/v1/deliveries/replay', () => {
       where due_at <= now() and (open_until is null or open_until <= now()) order by 1`,
     );
     expect(rows).toEqual(
-      [{ id: failed, lane: 'redelivery' }, ...pending.map((one) => ({ id: one, lane: 'live' }))].sort((a, b) =>
-        a.id < b.id ? -1 : 1,
+      [{ id: failed, lane: 'redelivery' }, ...pending.map((deliveryId) => ({ id: deliveryId, lane: 'live' }))].sort(
+        (a, b) => (a.id < b.id ? -1 : 1),
       ),
     );
     expect((await queued()).map(({ delivery_id }) => delivery_id)).toContain(later);
@@ -269,9 +269,9 @@ describe('POST /manage/v1/deliveries/replay', () => {
     const job = answer.json().data;
     expect(job).toMatchObject({ status: 'running', total: 3, queued: 0, finished_at: null });
     const [dispatcher, redeliveries] = [await startTestDispatcher(t), await startTestJobs(t, 'redelivery')];
-    const shown = async () => (await manager.call('GET', `/replays/${job.id}`)).json().data;
-    await until(async () => (await shown()).status, 'done');
-    expect(await shown()).toMatchObject({ total: 3, queued: 3, finished_at: expect.any(String) });
+    const loadJob = async () => (await manager.call('GET', `/replays/${job.id}`)).json().data;
+    await until(async () => (await loadJob()).status, 'done');
+    expect(await loadJob()).toMatchObject({ total: 3, queued: 3, finished_at: expect.any(String) });
     await until(() => hook.taken.length, 3);
     expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id']))).toEqual(
       new Set(ids.map((id) => `msg_${id.replaceAll('-', '')}`)),
@@ -384,10 +384,10 @@ describe('POST /manage/v1/deliveries/replay', () => {
 
   test("404: another publisher's redelivery cannot be seen or cancelled", async () => {
     const { id } = (await ask({ status: ['failed'] })).json().data;
-    for (const wanted of [id, newUuid7(Date.now()), 'x', '%00']) {
+    for (const requestedId of [id, newUuid7(Date.now()), 'x', '%00']) {
       const answers = [
-        await foreign.call('GET', `/replays/${wanted}`),
-        await foreign.call('POST', `/replays/${wanted}/cancel`),
+        await foreign.call('GET', `/replays/${requestedId}`),
+        await foreign.call('POST', `/replays/${requestedId}/cancel`),
       ];
       expect(answers.map((answer) => [answer.statusCode, answer.json().error.code])).toEqual(
         Array(2).fill([404, 'replay_not_found']),

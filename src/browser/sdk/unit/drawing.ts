@@ -59,9 +59,9 @@ function watch(unit: Unit, offers: Map<Element, Offer>): void {
 }
 
 function markShown(unit: Unit, offer: Offer): void {
-  const { multi, shown, beacons, emit } = unit;
+  const { multi, shown: shownOffers, beacons, emit } = unit;
   beacons.impression(offer);
-  if (multi && shown.has(offer)) return;
-  shown.add(offer);
+  if (multi && shownOffers.has(offer)) return;
+  shownOffers.add(offer);
   emit('ad_shown', positionOf(unit, offer));
 }

@@ -32,7 +32,7 @@ export type Space = {
  * The height is that of the last unit with this name in an element of this width. It overrides a `min-height` in the
  * element's `style` attribute, but not one in a style sheet.
  */
-export function keepSpace(wanted: unknown, name: string): Space {
+export function keepSpace(requestedTarget: unknown, name: string): Space {
   let element: HTMLElement | null = null;
   const placeholder = h('div', { 'data-perkwire-space': '' });
   placeholder.style.cssText = placeholderStyle;
@@ -40,7 +40,7 @@ export function keepSpace(wanted: unknown, name: string): Space {
   const setMinHeight = (value: string): void => void element?.style.setProperty('min-height', value);
 
   function place(): void {
-    const target = findElement(wanted);
+    const target = findElement(requestedTarget);
     if (!(target instanceof HTMLElement)) return;
     observer.disconnect();
     const isGiven = target.style.minHeight !== '';
@@ -56,7 +56,7 @@ export function keepSpace(wanted: unknown, name: string): Space {
   place();
 
   return {
-    wanted,
+    wanted: requestedTarget,
     remember: () => {
       placeholder.remove();
       if (element === null) return;

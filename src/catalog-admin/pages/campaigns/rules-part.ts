@@ -32,8 +32,8 @@ export function fieldPart(
   return {
     path,
     toForm: (value) => {
-      const shown = show(value);
-      return shown === null ? null : { [name]: shown };
+      const formValue = show(value);
+      return formValue === null ? null : { [name]: formValue };
     },
     read: (fields) => read(fields.text(name)),
   };
@@ -55,9 +55,9 @@ export function readParts(parts: readonly RulesPart[], fields: Fields): Nested {
   const stored = parseStored(fields.text(storedField));
   let rules = stored;
   for (const { path, toForm, read } of parts) {
-    const shown = toForm(valueAt(stored, path)) ?? toForm(undefined) ?? {};
+    const formValues = toForm(valueAt(stored, path)) ?? toForm(undefined) ?? {};
     const typed = read(fields);
-    if (isDeepStrictEqual(typed, read(fieldsOf(shown)))) continue;
+    if (isDeepStrictEqual(typed, read(fieldsOf(formValues)))) continue;
     rules = typed === undefined ? withoutValue(rules, path) : withValue(rules, path, typed);
   }
   return rules;

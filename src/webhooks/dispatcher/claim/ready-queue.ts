@@ -30,7 +30,7 @@ export type ReadyQueue = {
   update: (
     endpointIds: readonly number[],
     candidates: readonly Candidate[],
-    found: ReadonlyMap<number, number>,
+    claimedCounts: ReadonlyMap<number, number>,
     limits: Limits,
   ) => void;
 };

@@ -50,5 +50,5 @@ export async function scanQueue(
     values: [lane, after, page],
   });
   const next = rows.length < page ? null : (rows.at(-1)?.endpointId ?? null);
-  return { endpoints: rows.filter(({ due }) => due), next };
+  return { endpoints: rows.filter(({ due: isDue }) => isDue), next };
 }

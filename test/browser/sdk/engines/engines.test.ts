@@ -22,7 +22,7 @@ afterAll(() => stage.close());
 
 /** Returns unguarded uses of features that the oldest web views lack. */
 function newerUses(text: string): string[] {
-  const found = new Set<string>();
+  const uses = new Set<string>();
   full(parse(text, { ecmaVersion }), (node: Node) => {
     const { type, computed, property, name } = node as Node & {
       computed?: boolean;
@@ -30,10 +30,10 @@ function newerUses(text: string): string[] {
       name?: string;
     };
     if (type === 'MemberExpression' && computed !== true && newerMembers.includes(property?.name ?? ''))
-      found.add(property?.name ?? '');
-    if (type === 'Identifier' && newerGlobals.includes(name ?? '')) found.add(name ?? '');
+      uses.add(property?.name ?? '');
+    if (type === 'Identifier' && newerGlobals.includes(name ?? '')) uses.add(name ?? '');
   });
-  return [...found].filter((use) => !guarded.includes(use));
+  return [...uses].filter((use) => !guarded.includes(use));
 }
 
 test('every script parses as ES2017 and uses no newer feature without a check', () => {

@@ -56,7 +56,7 @@ describe('one endpoint among others', () => {
     for (let count = 0; count < 20; count++) {
       const endpoint = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
       await t.pool.query('update endpoint_health set last_failure_at = now() where endpoint_id = $1', [endpoint.id]);
-      for (let each = 0; each < 5; each++) await enqueueDelivery(t, endpoint);
+      for (let index = 0; index < 5; index++) await enqueueDelivery(t, endpoint);
     }
     await dispatcher({ concurrency: 60, drainLimitMs: 0, pollMs: 50 });
     await until(() => hanging.taken.length, 18);
@@ -69,7 +69,7 @@ describe('one endpoint among others', () => {
     for (let count = 0; count < 20; count++) {
       const endpoint = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
       await t.pool.query('update endpoint_health set last_failure_at = now() where endpoint_id = $1', [endpoint.id]);
-      for (let each = 0; each < 5; each++) await enqueueDelivery(t, endpoint);
+      for (let index = 0; index < 5; index++) await enqueueDelivery(t, endpoint);
     }
     await dispatcher({ concurrency: 8, drainLimitMs: 0, pollMs: 50 });
     await until(() => hanging.taken.length, 2);
@@ -100,7 +100,7 @@ describe('one endpoint among others', () => {
     const hanging = await hook(() => {});
     for (let count = 0; count < 12; count++) {
       const endpoint = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
-      for (let each = 0; each < 5; each++) await enqueueDelivery(t, endpoint);
+      for (let index = 0; index < 5; index++) await enqueueDelivery(t, endpoint);
     }
     await dispatcher({ concurrency: 10, drainLimitMs: 0 });
     await until(() => hanging.taken.length, 4);
@@ -116,14 +116,18 @@ describe('concurrency shares', () => {
 
   test('60 % of the slots are reserved for trusted endpoints under any load from others', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 3, max: 200 }), fc.array(fc.nat({ max: 9 }), { maxLength: 50 }), (total, asked) => {
-        const slots = createConcurrency(total, () => 0);
-        asked.forEach((count, index) => {
-          fill(slots, index, index % 2 === 0 ? 'tried' : 'untried', Math.min(count, slots.allowance().untrusted));
-        });
-        expect(slots.count()).toBeLessThanOrEqual(total * 0.4);
-        expect(slots.allowance().trusted).toBeGreaterThanOrEqual(total * 0.6);
-      }),
+      fc.property(
+        fc.integer({ min: 3, max: 200 }),
+        fc.array(fc.nat({ max: 9 }), { maxLength: 50 }),
+        (total, requestedCounts) => {
+          const slots = createConcurrency(total, () => 0);
+          requestedCounts.forEach((count, index) => {
+            fill(slots, index, index % 2 === 0 ? 'tried' : 'untried', Math.min(count, slots.allowance().untrusted));
+          });
+          expect(slots.count()).toBeLessThanOrEqual(total * 0.4);
+          expect(slots.allowance().trusted).toBeGreaterThanOrEqual(total * 0.6);
+        },
+      ),
     );
   });
 

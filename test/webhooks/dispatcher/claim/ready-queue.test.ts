@@ -14,12 +14,17 @@ const untrusted = (endpointId: number, room = 4): Candidate => ({ endpointId, st
 function claim(
   queue: ReadyQueue,
   candidates: readonly Candidate[],
-  found: Record<number, number> = {},
+  deliveryCounts: Record<number, number> = {},
   limits = ample,
 ): number[] {
   const ids = queue.peek(limits);
-  const seen = candidates.filter(({ endpointId }) => ids.includes(endpointId));
-  queue.update(ids, seen, new Map(Object.entries(found).map(([id, count]) => [Number(id), count])), limits);
+  const peekedCandidates = candidates.filter(({ endpointId }) => ids.includes(endpointId));
+  queue.update(
+    ids,
+    peekedCandidates,
+    new Map(Object.entries(deliveryCounts).map(([id, count]) => [Number(id), count])),
+    limits,
+  );
   return ids;
 }
 
@@ -136,20 +141,24 @@ describe('the ready queue', () => {
         queue.arrived(backlogs.keys());
         for (let round = 0; round <= 2000; round++) {
           const limits = { trusted: slots, untrusted: slots, tried: Math.ceil(slots / 2) };
-          const left = { ...limits };
+          const remaining = { ...limits };
           const ids = queue.peek(limits);
           if (ids.length === 0) break;
           expect(round).toBeLessThan(2000);
-          const found = new Map<number, number>();
+          const deliveryCounts = new Map<number, number>();
           const candidates = ids.map((endpointId) => {
             const { standing, room } = all[endpointId] as (typeof all)[number];
-            const count = Math.min(room, backlogs[endpointId] as number, ...sides(standing).map((side) => left[side]));
-            for (const side of sides(standing)) left[side] -= count;
+            const count = Math.min(
+              room,
+              backlogs[endpointId] as number,
+              ...sides(standing).map((side) => remaining[side]),
+            );
+            for (const side of sides(standing)) remaining[side] -= count;
             backlogs[endpointId] = (backlogs[endpointId] as number) - count;
-            found.set(endpointId, count);
+            deliveryCounts.set(endpointId, count);
             return { endpointId, standing, room };
           });
-          queue.update(ids, candidates, found, limits);
+          queue.update(ids, candidates, deliveryCounts, limits);
           for (const endpointId of ids) queue.freed(endpointId);
         }
         expect(backlogs.filter((backlog) => backlog > 0)).toEqual([]);

@@ -12,10 +12,10 @@ beforeEach(() => {
 afterEach(() => vi.useRealTimers());
 
 test('a retry wakes the worker within a quarter of a second after it is due, and never earlier', () => {
-  const wanted = [0, 1, 249, 250, 1000, 5123, 59_999];
-  for (const inMs of wanted) alarms.set(inMs, inMs);
+  const delaysMs = [0, 1, 249, 250, 1000, 5123, 59_999];
+  for (const inMs of delaysMs) alarms.set(inMs, inMs);
   vi.advanceTimersByTime(61_000);
-  for (const inMs of wanted) {
+  for (const inMs of delaysMs) {
     const rings = rung.filter(({ endpointIds }) => endpointIds.includes(inMs));
     expect(rings).toHaveLength(1);
     expect(rings[0]?.atMs).toBeGreaterThan(inMs);

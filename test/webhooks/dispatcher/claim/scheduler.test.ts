@@ -35,15 +35,15 @@ test('skips an endpoint at its concurrency limit, even if its rate limit would a
       const round = await scheduler.claim(1, { takeOver: false });
       if (!round.more || candidates === 20) return { candidates, claimed };
       claimed += round.claimed.length;
-      for (const one of round.claimed) held.push(one);
+      for (const delivery of round.claimed) claimedDeliveries.push(delivery);
     }
   }
-  const held: Awaited<ReturnType<typeof scheduler.claim>>['claimed'] = [];
+  const claimedDeliveries: Awaited<ReturnType<typeof scheduler.claim>>['claimed'] = [];
 
   expect(await untilDone()).toEqual({ candidates: 2, claimed: 2 });
-  for (const one of held.splice(0)) scheduler.release(one);
+  for (const delivery of claimedDeliveries.splice(0)) scheduler.release(delivery);
   expect(await untilDone()).toEqual({ candidates: 1, claimed: 2 });
-  for (const one of held.splice(0)) scheduler.release(one);
+  for (const delivery of claimedDeliveries.splice(0)) scheduler.release(delivery);
 });
 
 test('resumes a rate-limited endpoint as soon as its rate allows', async () => {
@@ -140,14 +140,14 @@ test('finds each of a thousand endpoints once in a scan, in any physical row ord
   const { rows } = await t.pool.query<{ id: number }>(
     'select distinct endpoint_id as id from delivery_queue order by 1',
   );
-  const seen: number[] = [];
+  const endpointIds: number[] = [];
   for (let after: number | null = 0; after !== null; ) {
-    const found: Awaited<ReturnType<typeof scanQueue>> = await scanQueue(t.pool, 'live', after);
-    expect(found.endpoints.length).toBeLessThanOrEqual(100);
-    seen.push(...found.endpoints.map(({ endpointId }) => endpointId));
-    after = found.next;
+    const page: Awaited<ReturnType<typeof scanQueue>> = await scanQueue(t.pool, 'live', after);
+    expect(page.endpoints.length).toBeLessThanOrEqual(100);
+    endpointIds.push(...page.endpoints.map(({ endpointId }) => endpointId));
+    after = page.next;
   }
-  expect(seen).toEqual(rows.map(({ id }) => id));
+  expect(endpointIds).toEqual(rows.map(({ id }) => id));
 });
 
 test('sends a new delivery immediately to an endpoint with a later retry', async () => {

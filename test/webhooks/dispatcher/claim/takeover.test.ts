@@ -112,8 +112,8 @@ describe('leases', () => {
     const ids = [await enqueueDelivery(t, endpoint), await enqueueDelivery(t, endpoint)];
     const claimed = await claimAll(1);
     await t.pool.query('update delivery_queue set generation = 9 where delivery_id = $1', [ids[0]]);
-    const settlements: Settlement[] = claimed.map((one) => ({ ...delivered, claimed: one }));
-    expect((await settle(t.pool, settlements)).map((one) => one.claimed.deliveryId)).toEqual([ids[1]]);
+    const settlements: Settlement[] = claimed.map((delivery) => ({ ...delivered, claimed: delivery }));
+    expect((await settle(t.pool, settlements)).map((settlement) => settlement.claimed.deliveryId)).toEqual([ids[1]]);
     expect(await Promise.all(ids.map(async (id) => (await deliveryOf(t, id)).status))).toEqual([
       'pending',
       'delivered',
@@ -206,12 +206,12 @@ describe('a worker that has lost its lock', () => {
     // Pool whose first claim is committed but then fails, as when the connection breaks in between.
     let broken = false;
     const pool = Object.create(t.pool) as pg.Pool;
-    pool.query = (async (...given: [pg.QueryConfig]) => {
-      const result = await t.pool.query(...given);
+    pool.query = (async (...parameters: [pg.QueryConfig]) => {
+      const result = await t.pool.query(...parameters);
       if (
         broken ||
-        !given[0].text.includes('delivery_attempts') ||
-        given[0].text.includes('settled') ||
+        !parameters[0].text.includes('delivery_attempts') ||
+        parameters[0].text.includes('settled') ||
         result.rows.length === 0
       )
         return result;

@@ -9,13 +9,13 @@ import { httpReceiver, type Receiver } from './receivers.ts';
 
 /** Receiver on loopback that would receive any call that gets past the guard. */
 let canary: Receiver;
-let asked: string[] = [];
+let hostnames: string[] = [];
 beforeAll(async () => {
   canary = await httpReceiver((_request, response) => response.end());
 });
 afterAll(() => canary.close());
 beforeEach(() => {
-  asked = [];
+  hostnames = [];
 });
 
 const request = (url: string): SendRequest => ({
@@ -29,7 +29,7 @@ const request = (url: string): SendRequest => ({
 /** Sends to a URL with a sender that allows no exceptions. Names resolve to `addresses`. */
 async function send(url: string, addresses: string[] = [], { allowHttp = true } = {}) {
   const lookup: Lookup = async (name) => {
-    asked.push(name);
+    hostnames.push(name);
     return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
   };
   const sender = createSender({
@@ -79,7 +79,7 @@ describe('a blocked call sends no packet', () => {
   ])('to the literal address %s', async (url) => {
     const before = canary.connections();
     expect(await send(url)).toEqual({ kind: 'blocked', reason: 'blocked_address' });
-    expect(asked).toEqual([]);
+    expect(hostnames).toEqual([]);
     expect(canary.connections()).toBe(before);
   });
 
@@ -96,7 +96,7 @@ describe('a blocked call sends no packet', () => {
   ])('to a name that resolves to $what', async ({ addresses }) => {
     const before = canary.connections();
     expect(await send('http://shop.test:PORT/', addresses)).toEqual({ kind: 'blocked', reason: 'blocked_address' });
-    expect(asked).toEqual(['shop.test']);
+    expect(hostnames).toEqual(['shop.test']);
     expect(canary.connections()).toBe(before);
   });
 
@@ -112,7 +112,7 @@ describe('a blocked call sends no packet', () => {
   ])('to %s (%s), and makes no DNS lookup', async (url, reason) => {
     const before = canary.connections();
     expect(await send(url, ['127.0.0.1'])).toEqual({ kind: 'blocked', reason });
-    expect(asked).toEqual([]);
+    expect(hostnames).toEqual([]);
     expect(canary.connections()).toBe(before);
   });
 
@@ -121,7 +121,7 @@ describe('a blocked call sends no packet', () => {
       kind: 'blocked',
       reason: 'https_required',
     });
-    expect(asked).toEqual([]);
+    expect(hostnames).toEqual([]);
   });
 });
 
@@ -152,8 +152,8 @@ describe('IPv6 addresses compared with the registry', () => {
   const inside = ([net, bits]: ReturnType<typeof parseNets>[number], noise: readonly number[]): number[] => {
     const fixed = 'parts' in net ? net.parts : [];
     return fixed.map((part, index) => {
-      const kept = Math.min(Math.max(bits - 16 * index, 0), 16);
-      const mask = (0xffff << (16 - kept)) & 0xffff;
+      const prefixBits = Math.min(Math.max(bits - 16 * index, 0), 16);
+      const mask = (0xffff << (16 - prefixBits)) & 0xffff;
       return (part & mask) | ((noise[index] as number) & ~mask & 0xffff);
     });
   };

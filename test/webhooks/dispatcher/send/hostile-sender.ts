@@ -50,8 +50,8 @@ function receive(): void {
     socket.on('error', () => {});
     socket.on('close', () => clearInterval(timer));
     const write: Write = (text) => socket.writable && !socket.writableNeedDrain && socket.write(text);
-    socket.once('data', (asked: Buffer) => {
-      if (asked.includes('/good')) return void socket.end(`${head}connection: close\r\ncontent-length: 0\r\n\r\n`);
+    socket.once('data', (request: Buffer) => {
+      if (request.includes('/good')) return void socket.end(`${head}connection: close\r\ncontent-length: 0\r\n\r\n`);
       ways[turn++ % ways.length]?.(write, (step, everyMs) => {
         timer = setInterval(step, everyMs);
       });
@@ -84,16 +84,16 @@ async function send(port: number): Promise<void> {
   }, sampleMs);
   const results = await all('bad');
   clearInterval(timer);
-  const kept = results.map((one) => (one.kind === 'response' ? one.body.length : 0));
+  const bodyLengths = results.map((result) => (result.kind === 'response' ? result.body.length : 0));
   process.send?.({
     grownMb: (most - before) / 2 ** 20,
-    mostKept: Math.max(...kept),
+    mostKept: Math.max(...bodyLengths),
     kinds: countBy(results.map(kindOf)),
   });
   await sender.close();
 }
 
-const kindOf = (one: { kind: string; class?: string }): string => one.class ?? one.kind;
+const kindOf = (result: { kind: string; class?: string }): string => result.class ?? result.kind;
 
 function countBy(names: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};

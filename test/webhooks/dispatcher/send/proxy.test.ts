@@ -17,10 +17,10 @@ type Asked = { target: string; authorization: string | undefined };
 
 /** Starts a proxy that only accepts CONNECT and records the requests. With `status`, it rejects them. */
 async function startProxy(status = 200) {
-  const asked: Asked[] = [];
+  const requests: Asked[] = [];
   const server = createServer((_request, response) => response.writeHead(405).end());
   server.on('connect', (request, client, head) => {
-    asked.push({ target: request.url ?? '', authorization: request.headers['proxy-authorization'] });
+    requests.push({ target: request.url ?? '', authorization: request.headers['proxy-authorization'] });
     client.on('error', () => {});
     if (status !== 200) return void client.end(`HTTP/1.1 ${status} No\r\n\r\n`);
     const [, host = '', port = ''] = /^\[?(.*?)\]?:(\d+)$/.exec(request.url ?? '') ?? [];
@@ -34,7 +34,7 @@ async function startProxy(status = 200) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   ends.push(() => server.close());
-  return { asked, port: (server.address() as AddressInfo).port };
+  return { asked: requests, port: (server.address() as AddressInfo).port };
 }
 
 function sender(options: Partial<SenderOptions>) {
@@ -61,9 +61,13 @@ const call = (url: string) => ({
 describe('a proxy', () => {
   test('gets the checked address, while the receiver gets its own host name and the exact bytes', async () => {
     const proxy = await startProxy();
-    let seen: { host: string | undefined; body: string; headers: object } | null = null;
+    let receivedRequest: { host: string | undefined; body: string; headers: object } | null = null;
     const receiver = await httpReceiver(async (request, response) => {
-      seen = { host: request.headers.host, body: (await bodyOf(request)).toString(), headers: request.headers };
+      receivedRequest = {
+        host: request.headers.host,
+        body: (await bodyOf(request)).toString(),
+        headers: request.headers,
+      };
       response.end('ok');
     });
     ends.push(receiver.close);
@@ -76,8 +80,10 @@ describe('a proxy', () => {
     expect(proxy.asked).toEqual([
       { target: `127.0.0.1:${receiver.port}`, authorization: `Basic ${Buffer.from('us er:pa:ss').toString('base64')}` },
     ]);
-    expect(seen).toMatchObject({ host: `shop.test:${receiver.port}`, body: '{"a":1}' });
-    expect(Object.keys((seen as unknown as { headers: object }).headers)).not.toContain('proxy-authorization');
+    expect(receivedRequest).toMatchObject({ host: `shop.test:${receiver.port}`, body: '{"a":1}' });
+    expect(Object.keys((receivedRequest as unknown as { headers: object }).headers)).not.toContain(
+      'proxy-authorization',
+    );
   });
 
   test('does not terminate TLS, so that the certificate is checked for the host of the URL', async () => {

@@ -15,14 +15,14 @@ const conversion = {
 };
 const bytesOf = (value: object): Buffer => Buffer.from(JSON.stringify(value));
 
-const urlOf = (url: string, given: Partial<Target> = {}): string =>
+const urlOf = (url: string, overrides: Partial<Target> = {}): string =>
   targetUrl({
     event: 'conversion',
     method: 'GET',
     payload: bytesOf(conversion),
     payloadUrl: () => 'https://perks.example/p',
     url,
-    ...given,
+    ...overrides,
   });
 
 describe('macros in an endpoint URL', () => {

@@ -53,9 +53,9 @@ describe('the retry schedule', () => {
     fc.assert(
       fc.property(anySteps, fc.nat(25), anyRandom, fc.nat(10 * dayMs), (steps, attempts, random, retryAfterMs) => {
         const plain = nextAttempt({ attempts, steps, random: () => random, retryAfterMs: null });
-        const asked = nextAttempt({ attempts, steps, random: () => random, retryAfterMs });
-        if (plain === null) expect(asked).toBeNull();
-        else expect(asked?.delayMs).toBe(Math.max(plain.delayMs, Math.min(retryAfterMs, dayMs)));
+        const delayedAttempt = nextAttempt({ attempts, steps, random: () => random, retryAfterMs });
+        if (plain === null) expect(delayedAttempt).toBeNull();
+        else expect(delayedAttempt?.delayMs).toBe(Math.max(plain.delayMs, Math.min(retryAfterMs, dayMs)));
       }),
     );
   });
