@@ -209,7 +209,7 @@ describe('OIDC_ISSUER', () => {
     expect(oidc?.grants).toEqual([
       { value: 'CN=ops,OU=perks', grant: { role: 'operator', publisherId: null } },
       { value: 'shop', grant: { role: 'manager', publisherId: 12 } },
-      { value: 'help', grant: { role: { named: 'First line: day' }, publisherId: 12 } },
+      { value: 'help', grant: { role: { customRole: 'First line: day' }, publisherId: 12 } },
     ]);
     expect(namesOf(problemsOf({ OIDC_ISSUER: needed.OIDC_ISSUER }))).toEqual([
       'OIDC_ALLOWED_DOMAINS',

@@ -9,7 +9,7 @@ export type BudgetVerdict = {
   limit: number;
   booked: number;
   unbilled: number;
-  shown: number;
+  impressions: number;
   /** Number of impressions in the first 30 seconds. */
   shownFirst: number;
   /** Longest time without an impression although the budget had room and users came, in seconds. */
@@ -141,7 +141,7 @@ export async function playBudget(
     limit,
     booked: 0,
     unbilled: 0,
-    shown: 0,
+    impressions: 0,
     shownFirst: 0,
     silenceS: 0,
     bookedAtS: null,
@@ -161,7 +161,7 @@ export async function playBudget(
       Array.from({ length: asking }, (_, at) => users.ask(stage.apps[at % world.processes] as App, second)),
     );
     const count = answers.filter(Boolean).length;
-    verdict.shown += count;
+    verdict.impressions += count;
     if (second < 30) verdict.shownFirst += count;
     const use = await readUse(stage, campaignId, metric);
     const isOpen = use.booked < 0.99 * limit;

@@ -36,7 +36,7 @@ function rowOf(world: BudgetWorld, runs: readonly BudgetVerdict[]): string {
     spreadOf(({ booked }) => booked / limit, percent, false),
     isMoney ? spreadOf(({ booked, unbilled }) => unbilled / (booked + unbilled || 1), percent) : '–',
     spreadOf(({ bookedAtS }) => bookedAtS ?? Number.POSITIVE_INFINITY, seconds),
-    spreadOf(({ shown: impressions }) => impressions),
+    spreadOf(({ impressions }) => impressions),
     spreadOf(({ shownFirst }) => shownFirst),
     spreadOf(({ silenceS }) => silenceS, seconds),
     isMoney ? '–' : spreadOf(({ offPlan }) => offPlan ?? 0, percent),

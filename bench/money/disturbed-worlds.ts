@@ -124,7 +124,7 @@ export function measure(world: DisturbedWorld, create: (world: World, seed: numb
   const half = { earned: 0, possible: 0 };
   const after = { earned: 0, possible: 0 };
   let [impressions, first, counted, lastMs, longestMs] = [0, 0, 0, 500 * (world.answers / world.perSecond), 0];
-  const note: Parameters<typeof play>[3] = ({ atMs, chosen: choices, best, earned, possible }) => {
+  const note: Parameters<typeof play>[3] = ({ atMs, choices, best, earned, possible }) => {
     for (const sums of atMs >= (world.endsMs ?? 0) + recoveryMs ? [half, after] : [half]) {
       sums.earned += earned;
       sums.possible += possible;

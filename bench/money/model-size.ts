@@ -101,7 +101,7 @@ const mb = (await memoryMb()) - before;
  * Applies versions one after another.
  * @returns durations, CPU times and longest event loop turns per version, in milliseconds
  */
-async function follow(bodies: readonly Buffer[]): Promise<{ taken: number[]; used: number[]; turns: number[] }> {
+async function follow(bodies: readonly Buffer[]): Promise<{ durationsMs: number[]; used: number[]; turns: number[] }> {
   const [durationsMs, used, turns]: [number[], number[], number[]] = [[], [], []];
   for (const body of bodies) {
     const [startMs, usage] = [performance.now(), process.cpuUsage()];
@@ -113,7 +113,7 @@ async function follow(bodies: readonly Buffer[]): Promise<{ taken: number[]; use
     const { user, system } = process.cpuUsage(usage);
     used.push((user + system) / 1000);
   }
-  return { taken: durationsMs, used, turns };
+  return { durationsMs, used, turns };
 }
 
 const row = (name: string, times: readonly number[], goal = ''): string[] => [
@@ -122,10 +122,10 @@ const row = (name: string, times: readonly number[], goal = ''): string[] => [
 const [usual, withVariances] = [await follow(changes), await follow(ofVariances)];
 const rows = [
   ['memory', `${mb.toFixed(1)} MB`, '', '60 MB'],
-  row('next version taken over', usual.taken, '20 ms'),
+  row('next version taken over', usual.durationsMs, '20 ms'),
   row('of that, processor time', usual.used),
   row('longest turn of the event loop', usual.turns, '5 ms'),
-  row('version with other variances taken over', withVariances.taken),
+  row('version with other variances taken over', withVariances.durationsMs),
   row('of that, processor time', withVariances.used),
   row('longest turn of the event loop', withVariances.turns, '20 ms'),
   row('longest turn of the thread that makes it', turnsMs, '20 ms'),

@@ -12,7 +12,7 @@ export type PlayedAnswer = {
   at: number;
   /** Time of the response, in milliseconds since the start of the run. */
   atMs: number;
-  chosen: readonly number[];
+  choices: readonly number[];
   best: readonly number[];
   earned: number;
   possible: number;
@@ -45,7 +45,7 @@ export function play(world: World, policy: Policy, seed: number, note: (answer: 
       const worth = (offers: readonly number[]): number =>
         offers.reduce((sum, offer, k) => sum + (values[offer] as number) * (world.examination[k] as number), 0);
       const best = topOf(values, isPresent, world.positions);
-      note({ at, atMs, chosen: ranked, best, earned: worth(ranked), possible: worth(best) });
+      note({ at, atMs, choices: ranked, best, earned: worth(ranked), possible: worth(best) });
     }
     for (const [k, offer] of ranked.entries()) {
       const view: View = { offer, position: k + 1, asker, atMs: noonMs + atMs };

@@ -44,7 +44,7 @@ function runOf(world: World, policy: Policy, seed: number): Run {
     firstShare: Array(parts).fill(0),
     windows: Array.from({ length: Math.ceil(world.answers / window) }, () => ({ earned: 0, possible: 0 })),
   };
-  play(world, policy, seed, ({ at, chosen: choices, best, earned, possible }) => {
+  play(world, policy, seed, ({ at, choices, best, earned, possible }) => {
     const part = Math.floor((at * parts) / world.answers);
     run.earned[part] = (run.earned[part] as number) + earned;
     run.possible[part] = (run.possible[part] as number) + possible;

@@ -97,7 +97,7 @@ function rightOf(world: World, policy: Policy, seed: number): number {
     world,
     policy,
     seed,
-    ({ chosen: choices, best }) => {
+    ({ choices, best }) => {
       if (choices[0] === best[0]) right += 1;
     },
     rounds / 2,

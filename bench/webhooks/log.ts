@@ -5,7 +5,7 @@ import type { Stage } from './endpoints.ts';
 import { percentiles } from './percentiles.ts';
 import { tableOf } from './report.ts';
 
-export type LogResult = { filter: string; found: number; p50Ms: number; p95Ms: number };
+export type LogResult = { filter: string; matches: number; p50Ms: number; p95Ms: number };
 
 const key = 'bench-log';
 const days = 30;
@@ -25,7 +25,7 @@ export async function benchLog(stage: Stage, rows: number): Promise<LogResult[]>
 export function logTable(results: readonly LogResult[]): string {
   const slowest = results.toSorted((a, b) => b.p95Ms - a.p95Ms).slice(0, 12);
   const slow = results.filter(({ p95Ms }) => p95Ms > limitMs).length;
-  const rows = slowest.map(({ filter, found: matches, p50Ms, p95Ms }) => [
+  const rows = slowest.map(({ filter, matches, p50Ms, p95Ms }) => [
     filter === '' ? 'none' : `\`${filter}\``,
     String(matches),
     p50Ms.toFixed(1),
@@ -160,7 +160,7 @@ async function measure(origin: string, filter: string): Promise<LogResult> {
     rowCount = data.deliveries.length;
   }
   const { p50Ms, p95Ms } = percentiles(times);
-  return { filter, found: rowCount, p50Ms, p95Ms };
+  return { filter, matches: rowCount, p50Ms, p95Ms };
 }
 
 /** Returns single filters, pairs of filters, and filters with values that nothing matches. */

@@ -16,7 +16,7 @@ import { deleteOldUsage } from './usage/usage.ts';
 
 export type Budgets = ReturnType<typeof createBudgets>;
 
-type Needs = {
+type BudgetsOptions = {
   platform: Platform;
   catalog: Catalog;
   learning: Learning;
@@ -28,7 +28,7 @@ type Needs = {
 const noRates: HighRates = { click: 1, conversion: 1 };
 
 /** Creates the budget module: caps, reservations and pacing, and the users' exposure histories. */
-export function createBudgets({ platform, catalog: { store: catalog }, learning, eventsStoredUntil }: Needs) {
+export function createBudgets({ platform, catalog: { store: catalog }, learning, eventsStoredUntil }: BudgetsOptions) {
   const { pool, flushPool, logger, now, metrics } = platform.deps;
   const usage = createLiveUsage({ pool, catalog, now });
   const slices = createSlices({ pool, catalog, logger, now, usage });

@@ -47,7 +47,7 @@ export type CampaignStanding = { limits: Standing[]; delivery: Delivery | null }
 
 type StandingRules = PacedRules & { goal: CompiledGoal | null };
 
-type Asked = {
+type StandingsQuery = {
   totals: readonly LimitedTotal[];
   nowMs: number;
   /** Model for computing plans. */
@@ -57,7 +57,7 @@ type Asked = {
 };
 
 /** Loads the cap and goal states of campaigns, by campaign id. Campaigns without caps and goals are left out. */
-export async function findStandings(executor: Executor, query: Asked): Promise<Map<number, CampaignStanding>> {
+export async function findStandings(executor: Executor, query: StandingsQuery): Promise<Map<number, CampaignStanding>> {
   const { totals: limited, nowMs, model } = query;
   const standings = new Map<number, CampaignStanding>();
   const periods = periodsOf(limited, nowMs);
@@ -79,9 +79,9 @@ export async function findStandings(executor: Executor, query: Asked): Promise<M
   return standings;
 }
 
-type Known = { total: LimitedTotal; table: UsageTable; rules: PacedRules | null; input: PlanInput };
+type StandingContext = { total: LimitedTotal; table: UsageTable; rules: PacedRules | null; input: PlanInput };
 
-function standingOf(cap: TotalCap, { total, table, rules, input }: Known): Standing {
+function standingOf(cap: TotalCap, { total, table, rules, input }: StandingContext): Standing {
   const { metric, per, limit } = cap;
   const { campaignId, publisherId, timeZone } = total;
   const unit = metric === 'budget' ? 1_000_000 : 1;

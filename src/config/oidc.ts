@@ -1,7 +1,7 @@
 /** Access granted to a user who signs in through the OpenID provider: a role and its publisher. */
 export type Grant =
   | { role: 'operator'; publisherId: null }
-  | { role: 'admin' | 'manager' | 'analyst' | { named: string }; publisherId: number };
+  | { role: 'admin' | 'manager' | 'analyst' | { customRole: string }; publisherId: number };
 
 /** Settings of the OpenID provider for dashboard users, and of the access it grants. */
 export type OidcSetting = {
@@ -97,7 +97,7 @@ function parseGrant(text: string): Grant | null {
   const publisherId = Number(id);
   return customRole === undefined
     ? { role: role as 'admin' | 'manager' | 'analyst', publisherId }
-    : { role: { named: customRole.trim() }, publisherId };
+    : { role: { customRole: customRole.trim() }, publisherId };
 }
 
 /** Parses the mapping from claim values to grants. Values may contain `=` and `,`, as directory group names do. */

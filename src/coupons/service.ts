@@ -41,7 +41,7 @@ const minChoice = 10;
 type LoadedView = StockView & {
   added: number;
   duplicate_count: number;
-  duplicates: Loaded['named'];
+  duplicates: Loaded['duplicateCodes'];
   /** Number of rejected rows in the file. */
   bad: number;
   errors: DryRunView['errors'];
@@ -117,7 +117,7 @@ export function createCouponService(deps: LoadDeps & { management: Management })
       const loaded = await load(actor, publisherId, id, {
         lines: makeCodes(pattern),
         total: count,
-        wanted: count,
+        codeLimit: count,
         path: () => '/pattern',
       });
       return { ...loaded, warnings: weakPattern(pattern, loaded.total) };
@@ -211,7 +211,7 @@ async function addCodes(
     const loaded = await loadCodes(deps, { ...source, offerId });
     return await management.write(actor, publisherId, async (work) => {
       await auditCodes(work, offerId, { added: loaded.added });
-      const { added, duplicates, named: duplicateCodes } = loaded;
+      const { added, duplicates, duplicateCodes } = loaded;
       return {
         ...(await stockOf(work, offerId)),
         added,

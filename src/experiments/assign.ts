@@ -97,7 +97,7 @@ type AssignmentRequest = Subject & {
   theme: Theme | null;
   placement: string;
   /** Arms selected for testing, keyed by experiment, or null if there are none. */
-  named: ReadonlyMap<string, string> | null;
+  testArms: ReadonlyMap<string, string> | null;
 };
 
 /** Returns the slot of a user: the first 48 bits of SHA-256 of salt, NUL and identifier, modulo the number of slots. */
@@ -127,7 +127,7 @@ export function assign(experiments: readonly Experiment[], request: AssignmentRe
   for (const experiment of experiments) {
     const { key, salt, startMs, endMs, placements, arms, control, ramp } = experiment;
     if (placements !== null && !placements.has(request.placement)) continue;
-    const testArm = arms.get(request.named?.get(key) ?? '');
+    const testArm = arms.get(request.testArms?.get(key) ?? '');
     if (testArm !== undefined) memberships.push({ experiment, arm: testArm });
     else if (request.nowMs >= startMs && request.nowMs < endMs) {
       if (ramp !== null && turnOf(salt, request.subject) >= admittedShare(ramp, request.nowMs)) continue;

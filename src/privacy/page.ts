@@ -93,7 +93,7 @@ function standardText(page: PrivacyPage): Html {
 <h2>${t('endUser.privacy.stored')}</h2>
 <table>
 <tr><th scope="col">${data}</th><th scope="col">${purpose}</th><th scope="col">${retention}</th></tr>
-${rows.map((row) => rowOf(row, { purpose, kept: retention }))}
+${rows.map((row) => rowOf(row, { purpose, retention }))}
 </table>
 <h2>${t('endUser.privacy.notStored')}</h2>
 <p>${t('endUser.privacy.notStoredAddress')}</p>
@@ -116,7 +116,7 @@ const emailRow = (count: number): TableRow => [
   t('endUser.privacy.emailKept', { count }),
 ];
 
-const rowOf = ([what, purpose, retention]: TableRow, names: { purpose: string; kept: string }): Html =>
+const rowOf = ([what, purpose, retention]: TableRow, names: { purpose: string; retention: string }): Html =>
   html`<tr><td>${what}</td><td data-name="${names.purpose}">${purpose}</td>
-<td data-name="${names.kept}">${retention}</td></tr>
+<td data-name="${names.retention}">${retention}</td></tr>
 `;

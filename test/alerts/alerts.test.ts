@@ -65,7 +65,7 @@ test('alerts the right person once when an endpoint fails', async () => {
   await channels.getByRole('button', { name: 'Add and send test message' }).click();
   await page.getByText('#checkout added.').waitFor();
   expect(await page.content()).not.toContain('/T0/secret');
-  await until(() => channel.taken.length, 1);
+  await until(() => channel.requests.length, 1);
 
   const { id: endpointId } = await (async () => {
     const settings = { url: shop.url, method: 'POST', events: ['usp.selection'], description: '<!channel> Shop' };
@@ -81,14 +81,14 @@ test('alerts the right person once when an endpoint fails', async () => {
   };
   await fails();
   await until(() => server.mails.length, 1);
-  await until(() => channel.taken.length, 2);
+  await until(() => channel.requests.length, 2);
   await jobs.stop();
   const [mail] = server.mails;
   expect(mail?.to).toEqual([await emailOf(admin)]);
   expect(mail?.to).not.toContain(await emailOf(other));
   expect(mail?.text).toMatch(/Webhook endpoint failing: <!channel> Shop\n\n\d calls in a row have failed since /);
   expect(mail?.text).toContain(`${t.deps.config.publicUrl}${pages}/settings/webhooks/${endpointId}`);
-  const { text } = JSON.parse(channel.taken[1]?.body.toString() ?? '{}');
+  const { text } = JSON.parse(channel.requests[1]?.body.toString() ?? '{}');
   expect(text).toContain('&lt;!channel&gt; Shop');
   expect(text).not.toContain('<!channel>');
 
@@ -97,7 +97,7 @@ test('alerts the right person once when an endpoint fails', async () => {
   const laterMs = Date.now() + 2 * hourMs;
   await sendOperationalEvents(t.pool, laterMs, recordOperationalEvents(laterMs));
   expect(await sendAlertMessages({ ...t.deps, now: () => laterMs })).toBe(0);
-  expect([server.mails.length, channel.taken.length]).toEqual([1, 2]);
+  expect([server.mails.length, channel.requests.length]).toEqual([1, 2]);
 
   await page.goto(`${base}${pages}/overview`);
   expect(await inbox.innerText()).toMatch(/^Alerts\s*1\s*unread$/);

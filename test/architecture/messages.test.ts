@@ -91,8 +91,8 @@ test('modules report problems by message key, not by a sentence', () => {
 type Node = { type: string; [key: string]: unknown };
 
 /** Returns the calls of `t` and `tHtml` that have a literal key and literal arguments. */
-function callsIn(path: string, text: string): { key: string; given: string[] }[] {
-  const calls: { key: string; given: string[] }[] = [];
+function callsIn(path: string, text: string): { key: string; argumentNames: string[] }[] {
+  const calls: { key: string; argumentNames: string[] }[] = [];
   const visit = (node: Node): void => {
     const { callee, arguments: [first, second] = [] } = node as unknown as { callee?: Node; arguments?: Node[] };
     if (node.type === 'CallExpression' && (callee?.name === 't' || callee?.name === 'tHtml')) {
@@ -102,7 +102,7 @@ function callsIn(path: string, text: string): { key: string; given: string[] }[]
       if (isWritten && properties.every(({ type }) => type === 'Property'))
         for (const { type, value } of keys)
           if (type === 'Literal')
-            calls.push({ key: String(value), given: properties.map(({ key }) => String(key?.name)).sort() });
+            calls.push({ key: String(value), argumentNames: properties.map(({ key }) => String(key?.name)).sort() });
     }
     for (const child of Object.values(node).flat())
       if (typeof child === 'object' && child !== null && typeof (child as Node).type === 'string') visit(child as Node);
@@ -116,11 +116,10 @@ test('every message gets exactly the arguments that it declares', () => {
     .filter(({ text }) => text.includes('i18n/messages.ts'))
     .flatMap(({ path, text }) => callsIn(path, text).map((call) => ({ path, ...call })));
   expect(calls.length).toBeGreaterThan(80);
-  const wrong = calls.filter(({ key, given: argumentNames }) => String(argumentNames) !== String(english.get(key)));
+  const wrong = calls.filter(({ key, argumentNames }) => String(argumentNames) !== String(english.get(key)));
   expect(
     wrong.map(
-      ({ path, key, given: argumentNames }) =>
-        `${path}: ${key} is given ${argumentNames} and takes ${english.get(key)}`,
+      ({ path, key, argumentNames }) => `${path}: ${key} is given ${argumentNames} and takes ${english.get(key)}`,
     ),
   ).toEqual([]);
 });

@@ -18,7 +18,7 @@ beforeEach(async () => {
   ]);
 });
 
-type Shown = ShownOffer & { events: { video: string; quiz: string } };
+type OwnEventOffer = ShownOffer & { events: { video: string; quiz: string } };
 
 const manage = (method: 'GET' | 'PATCH' | 'POST', path: string, payload?: object) =>
   t.app.inject({ method, url: `/manage/v1/${path}?api_key=demo-key`, ...(payload && { payload }) });
@@ -29,9 +29,9 @@ async function withRules(rules: object): Promise<void> {
 }
 
 /** Returns the campaign's offer that a user is shown, or undefined if there is none. */
-async function shownTo(pub_user_id: string): Promise<Shown | undefined> {
+async function shownTo(pub_user_id: string): Promise<OwnEventOffer | undefined> {
   const { offers } = await fetchOffers(t, { pub_user_id });
-  return offers.find((offer) => offer.campaign_id === campaignId) as Shown | undefined;
+  return offers.find((offer) => offer.campaign_id === campaignId) as OwnEventOffer | undefined;
 }
 
 test('an own event is capped per user by name, and the explanation states the cap', async () => {

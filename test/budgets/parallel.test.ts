@@ -34,14 +34,14 @@ async function setRules(
     'update campaigns set rules = $2, payout_kind = $3, payout_amount = $4, priority = 0, active = true where id = $1',
     [campaignId, rules, payout.kind, payout.amount],
   );
-  await known();
+  await waitForReload();
 }
 
 /**
  * Waits until both processes have loaded all changes. It makes one more change, which is visible in responses: a
  * process that shows it has also loaded the earlier ones.
  */
-async function known(): Promise<void> {
+async function waitForReload(): Promise<void> {
   const mark = `mark ${Math.random()}`;
   await t.pool.query('update publishers set name = $1', [mark]);
   for (const server of servers) {
@@ -166,7 +166,7 @@ test('a paused campaign is shown by no process until it is resumed', async () =>
   for (let round = 0; round < 4; round += 1) {
     for (const active of [false, true]) {
       await t.pool.query('update campaigns set active = $2 where id = $1', [campaignId, active]);
-      await known();
+      await waitForReload();
       const responses = showing(await fetchMany(4, () => ({ pub_user_id: `pause ${round}` })));
       expect(responses).toHaveLength(active ? 4 : 0);
     }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { afterStep, type Known, stepAgesMs } from '../../src/budgets/reservations/release.ts';
+import { afterStep, type ReleaseInputs, stepAgesMs } from '../../src/budgets/reservations/release.ts';
 import { type PayingEvent, payingEventOf } from '../../src/catalog/rules.ts';
 import { createDelays, noteDelay } from '../../src/learning/delays.ts';
 import type { DelayCounts } from '../../src/learning/progress.ts';
@@ -23,7 +23,7 @@ function reserved({ paidBy, rates = unproven }: Case) {
 /** Returns the remaining reservation at an age in seconds. */
 function leftAt(ageS: number, testCase: Case): { impressions: number; micros: number } {
   const { rates = unproven, delays = null, isClicked = false } = testCase;
-  const inputs: Known = { delays, ratesOf: () => rates };
+  const inputs: ReleaseInputs = { delays, ratesOf: () => rates };
   let remainder: ReturnType<typeof reserved> | null = reserved(testCase);
   for (const [step, ageMs] of stepAgesMs.entries())
     if (remainder !== null && ageMs <= ageS * 1000) remainder = afterStep(step, remainder, inputs, isClicked);
@@ -71,7 +71,7 @@ describe('reserved budget is released', () => {
   });
 
   test('sooner or later, depending on the learned delays', () => {
-    const [quick, slow] = [known(3, 60), known(30, 30_000)];
+    const [quick, slow] = [delayCountsOf(3, 60), delayCountsOf(30, 30_000)];
     const click = (ageS: number, delays: DelayCounts) =>
       leftAt(ageS, { paidBy: 'click', rates: proven, delays }).micros;
     expect(click(10, quick)).toBe(0);
@@ -84,12 +84,12 @@ describe('reserved budget is released', () => {
     expect(conversion(hours(12), slow)).toBeGreaterThan(400);
     expect(conversion(hours(72), slow)).toBe(0);
     // A few successes change the estimate little.
-    expect(conversion(minutes(10), known(3, 60, 1))).toBeGreaterThan(650);
+    expect(conversion(minutes(10), delayCountsOf(3, 60, 1))).toBeGreaterThan(650);
   });
 });
 
 /** Returns delay counts after a number of successes with the given delays, in seconds. */
-function known(click: number, conversion: number, successes = 500): DelayCounts {
+function delayCountsOf(click: number, conversion: number, successes = 500): DelayCounts {
   const delays = { click: createDelays('click'), conversion: createDelays('conversion') };
   for (let at = 0; at < successes; at++) {
     noteDelay(delays.click, click * 1000);
@@ -106,7 +106,7 @@ test('an impression that does not arrive within a minute is released, whatever t
 
 test('a reservation without an amount ends with its impression', () => {
   const reservation = { ...reserved({ paidBy: 'conversion' }), micros: 0 };
-  const facts: Known = { delays: null, ratesOf: () => unproven };
+  const facts: ReleaseInputs = { delays: null, ratesOf: () => unproven };
   expect(afterStep(0, reservation, facts, false)).toBe(reservation);
   expect(afterStep(2, reservation, facts, false)).toBeNull();
 });

@@ -134,7 +134,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
 
   /** Shows the campaign as a fetch would: from a slice, otherwise row by row if allowed, otherwise not at all. */
   async function show(process: Process, mayRowByRow: boolean): Promise<void> {
-    const usage = process.slices.without(await process.usage.known(caps()));
+    const usage = process.slices.without(await process.usage.load(caps()));
     const periods = periodNames('UTC', nowMs);
     const isReached = total().caps.some(({ per, limit }) => {
       const period = periods.find((name) => name.startsWith(per)) as string;

@@ -71,7 +71,7 @@ test('a batch decided with two catalogues enforces a cap that only the newer one
   );
   // Usage in memory that is always outdated, as if other processes were always faster.
   const usage: LiveUsage = {
-    known: async () => createUsageTable(),
+    load: async () => createUsageTable(),
     knownNow: () => null,
     learn: () => {},
     refresh: async () => {},

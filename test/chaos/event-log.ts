@@ -4,7 +4,7 @@ import { hasNats, startNats } from '../support/nats.ts';
 import { startChaosPostgres } from './postgres.ts';
 import { openStageOn, type Stage } from './stage.ts';
 
-type Shown = { sessionId: string; offerId: number; pixel: string; click: string };
+type StockedOffer = { sessionId: string; offerId: number; pixel: string; click: string };
 type Fetched = { data: { session_id: string; offers: { id: number; pixel: string; click_url: string }[] } };
 
 export type EventLogVerdict = {
@@ -58,7 +58,7 @@ export async function eventLogRun(seed: number, { downMs }: { downMs: number }):
   }
 }
 
-type LoadResult = { acknowledged: Shown[]; refused: number; slowestMs: number };
+type LoadResult = { acknowledged: StockedOffer[]; refused: number; slowestMs: number };
 
 async function untilReplicated({ apiUrl }: Stage): Promise<void> {
   for (;;) {
@@ -69,7 +69,7 @@ async function untilReplicated({ apiUrl }: Stage): Promise<void> {
 }
 
 /** Fetches a session and returns its offers, or an empty list if the service is unavailable. */
-async function fetchShown({ apiUrl, keys }: Stage): Promise<Shown[]> {
+async function fetchShown({ apiUrl, keys }: Stage): Promise<StockedOffer[]> {
   const answer = await fetch(`${apiUrl()}/native/v4/offers.json?api_key=${keys[0]}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -91,7 +91,7 @@ type UserLoad = {
  * advance
  */
 function startUsers(stage: Stage, enough: number): UserLoad {
-  const stock: Shown[] = [];
+  const stock: StockedOffer[] = [];
   const result: LoadResult = { acknowledged: [], refused: 0, slowestMs: 0 };
   let running = true;
 

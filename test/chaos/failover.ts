@@ -78,7 +78,7 @@ export async function failoverRun(seed: number, { endpoints }: { endpoints: numb
     if (losses.wraps.length + losses.beacons.length > 0) await report(cluster, events, losses);
     const beaconsLost = losses.beacons.length;
     const ok = verdict.ok && beaconsLost === 0 && failures.every(isOnTime);
-    return { ...verdict, failures, beacons: load.seen.length, beaconsLost, ok };
+    return { ...verdict, failures, beacons: load.impressionSessionIds.length, beaconsLost, ok };
   } catch (err) {
     await load.stop();
     const unknown = { wraps: [], beacons: [] };
@@ -97,7 +97,7 @@ async function eventOf(cluster: PatroniCluster, what: string): Promise<ClusterEv
 
 async function lossesOf(
   clusterUrl: string,
-  { wrapped, seen: impressionSessionIds }: Pick<Load, 'wrapped' | 'seen'>,
+  { wrapped, impressionSessionIds }: Pick<Load, 'wrapped' | 'impressionSessionIds'>,
 ): Promise<Losses> {
   const pool = new pg.Pool({ connectionString: await findWritableUrl(clusterUrl), max: 1 });
   const committed = await wrappedSessions(pool);

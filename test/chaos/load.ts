@@ -7,7 +7,7 @@ export type Load = {
   /** Ids of sessions whose wrap was answered with 200. */
   wrapped: string[];
   /** Ids of sessions in which the impression beacon of the first offer was answered with 200. */
-  seen: string[];
+  impressionSessionIds: string[];
   /** All calls with their status and duration, in milliseconds. */
   calls: Call[];
   /** Resolves when this many sessions are wrapped. */
@@ -80,7 +80,7 @@ export function startLoad(stage: Pick<Stage, 'apiUrl' | 'keys'>, total: number):
   const done = Promise.all(Array.from({ length: users }, user));
   return {
     wrapped,
-    seen: impressionSessionIds,
+    impressionSessionIds,
     calls,
     reach: (count) =>
       new Promise((resolve) => {

@@ -103,7 +103,7 @@ export async function perkRun(
       await killed;
       servers[victim] = await start(victim);
     }
-    const rest = await takeTheRest(pool, call, { held: holderSessions, total: codes.length });
+    const rest = await takeTheRest(pool, call, { holderSessions, total: codes.length });
     for (const [session, coupon] of rest.told) couponBySession.set(session, coupon);
     const codeBySession = await readGiven(pool, offerId);
     const issuedCodes = new Set(codeBySession.values());
@@ -190,7 +190,7 @@ async function wrap(call: CallAt, at: number, { id, user, campaignId }: Session,
 async function takeTheRest(
   pool: pg.Pool,
   call: CallAt,
-  { held: holderSessions, total }: { held: Session[]; total: number },
+  { holderSessions, total }: { holderSessions: Session[]; total: number },
 ) {
   const { rows } = await pool.query<{ given: number }>(
     'select count(*)::int as given from coupons where held_until is null',

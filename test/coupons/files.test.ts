@@ -14,9 +14,9 @@ beforeAll(async () => {
 afterAll(() => t.close());
 afterEach(() => coupons.removePool(offer));
 
-type Answer = { status: number; code: string | undefined; data: Record<string, unknown> };
+type CodesResponse = { status: number; code: string | undefined; data: Record<string, unknown> };
 
-async function send(text: string | Buffer, query = ''): Promise<Answer> {
+async function send(text: string | Buffer, query = ''): Promise<CodesResponse> {
   const answer = await t.app.inject({
     method: 'POST',
     url: `/manage/v1/offers/${offer}/coupon-codes${query}`,

@@ -41,7 +41,7 @@ async function load(codes: string[]): Promise<void> {
 }
 
 /** Shows the offer to one user in a new session. */
-async function shown(body: object = { pub_user_id: nextUser() }) {
+async function showOffer(body: object = { pub_user_id: nextUser() }) {
   const { sessionId, offers } = await fetchOffers(first, { ...body });
   return { ...(offers.find(({ id }) => id === offer.id) as ShownOffer), sessionId };
 }
@@ -57,19 +57,19 @@ describe('a click', () => {
   test('assigns the user a code, passes it to the landing page, and repeats it in all their sessions', async () => {
     await load(['A & 1', 'B-2']);
     const user = nextUser();
-    const shownOffer = await shown({ pub_user_id: user });
+    const shownOffer = await showOffer({ pub_user_id: user });
     expect(await click(shownOffer)).toBe('A & 1');
     expect(await click(shownOffer)).toBe('A & 1');
-    expect(await click(await shown({ pub_user_id: user }), second)).toBe('A & 1');
-    expect(await click(await shown())).toBe('B-2');
+    expect(await click(await showOffer({ pub_user_id: user }), second)).toBe('A & 1');
+    expect(await click(await showOffer())).toBe('B-2');
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 2, left: 0 });
   });
 
   test('assigns each code once for 64 users who each click three times concurrently in two processes', async () => {
     const codes = Array.from({ length: 64 }, (_, index) => `CODE-${index}`);
     await load(codes);
-    const late = await shown();
-    const all = await Promise.all(codes.map(() => shown()));
+    const late = await showOffer();
+    const all = await Promise.all(codes.map(() => showOffer()));
     const receivedCodes = await Promise.all(
       all.map((shownOffer) => Promise.all([click(shownOffer), click(shownOffer, second), click(shownOffer)])),
     );
@@ -89,9 +89,9 @@ describe('a click', () => {
       const { data } = await usp.call('POST', `session/${id}.json`, { body });
       return (data as unknown as { campaigns: unknown }).campaigns;
     };
-    const before = await shown({ pub_user_id: user });
+    const before = await showOffer({ pub_user_id: user });
     expect(await wrapOf(before.sessionId)).toEqual([{ campaign_id: offer.campaign_id, coupon: null }]);
-    const shownOffer = await shown({ pub_user_id: user });
+    const shownOffer = await showOffer({ pub_user_id: user });
     await click(shownOffer);
     const coupon = { code: 'CLICKED', expires_at: null, terms: '' };
     expect(await wrapOf(shownOffer.sessionId)).toEqual([{ campaign_id: offer.campaign_id, coupon }]);
@@ -102,17 +102,17 @@ describe('a click', () => {
 
   test('assigns no code to bots, prefetches or sessions without a user, and a test code to developers', async () => {
     await load(['KEPT']);
-    expect(await click(await shown(), first, { 'user-agent': googlebot })).toBe('');
-    expect((await call(first, (await shown()).click_url, { 'sec-purpose': 'prefetch' })).statusCode).toBe(204);
-    expect(await click(await shown({}))).toBe('');
-    expect(await click(await shown({ pub_user_id: nextUser(), dev: true }))).toBe('TEST-CODE');
+    expect(await click(await showOffer(), first, { 'user-agent': googlebot })).toBe('');
+    expect((await call(first, (await showOffer()).click_url, { 'sec-purpose': 'prefetch' })).statusCode).toBe(204);
+    expect(await click(await showOffer({}))).toBe('');
+    expect(await click(await showOffer({ pub_user_id: nextUser(), dev: true }))).toBe('TEST-CODE');
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 0, left: 1 });
-    expect(await click(await shown())).toBe('KEPT');
+    expect(await click(await showOffer())).toBe('KEPT');
   });
 
   test('is rejected if the code cannot be stored, and assigns it when it is retried', async () => {
     await load(['LATER']);
-    const shownOffer = await shown();
+    const shownOffer = await showOffer();
     await first.pool.query('alter table coupons add constraint refuse check (false) not valid');
     expect((await call(first, shownOffer.click_url)).statusCode).toBeGreaterThanOrEqual(500);
     await first.pool.query('alter table coupons drop constraint refuse');
@@ -123,7 +123,7 @@ describe('a click', () => {
   test('assigns the code even if the landing page URL does not include it', async () => {
     await load(['SILENT']);
     await setLanding('https://shop.example/');
-    const shownOffer = await shown();
+    const shownOffer = await showOffer();
     expect(await click(shownOffer)).toBeNull();
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1 });
     await setLanding('https://shop.example/?code={coupon_code}');
@@ -152,7 +152,7 @@ describe('a click', () => {
     await coupons.change(offer.id, { give_at: 'wrap' });
     await refresh();
     const user = nextUser();
-    const shownOffer = await shown({ pub_user_id: user });
+    const shownOffer = await showOffer({ pub_user_id: user });
     expect(await click(shownOffer)).toBe('');
     const body = { action: 'wrap', selected: [offer.campaign_id], pub_user_id: user };
     await uspCalls(first).call('POST', `session/${shownOffer.sessionId}.json`, { body });
@@ -162,11 +162,11 @@ describe('a click', () => {
   test('passes on a code shared by all users to everyone', async () => {
     await coupons.add(offer.id, { shared: 'FOR-ALL' });
     await refresh();
-    expect(await click(await shown({}))).toBe('FOR-ALL');
+    expect(await click(await showOffer({}))).toBe('FOR-ALL');
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 0 });
     await coupons.change(offer.id, { give_at: 'click' });
     await refresh();
-    expect(await click(await shown())).toBe('FOR-ALL');
+    expect(await click(await showOffer())).toBe('FOR-ALL');
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1 });
   });
 });

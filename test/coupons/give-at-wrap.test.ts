@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => twins.close());
 
-type Given = { campaign_id: number; coupon: { code: string } | null };
+type WrappedCampaign = { campaign_id: number; coupon: { code: string } | null };
 
 let offer: { id: number; campaign_id: number };
 let session: Awaited<ReturnType<UspCalls['fetch']>>;
@@ -45,7 +45,7 @@ async function wrapSession(id: string, user: string, calls: UspCalls = usp) {
   const body = { action: 'wrap', selected: [offer.campaign_id], pub_user_id: user };
   const answer = await calls.call('POST', `session/${id}.json`, { body });
   expect(answer.status).toBe(200);
-  const { campaigns } = answer.data as unknown as { campaigns?: Given[] };
+  const { campaigns } = answer.data as unknown as { campaigns?: WrappedCampaign[] };
   return { id, campaigns, code: campaigns?.[0]?.coupon?.code };
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createTestModules, type TestBase } from '../support/test-modules.ts';
-import { type Answer, couponCalls } from './support.ts';
+import { type CouponResponse, couponCalls } from './support.ts';
 
 let t: TestBase;
 let coupons: ReturnType<typeof couponCalls>;
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => t.close());
 afterEach(() => coupons.removePool(offer));
 
-const refusedAt = (answer: Answer): string[] => {
+const refusedAt = (answer: CouponResponse): string[] => {
   expect(answer.status, JSON.stringify(answer.body)).toBe(400);
   return (answer.body.error?.details ?? []).map(({ path }) => path);
 };

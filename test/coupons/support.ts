@@ -1,11 +1,15 @@
 import type { TestBase } from '../support/test-modules.ts';
 
 type Body = { data: Record<string, unknown>; error?: { details?: { path: string }[] } };
-export type Answer = { status: number; body: Body; data: Body['data'] };
+export type CouponResponse = { status: number; body: Body; data: Body['data'] };
 
 /** Returns the coupon calls for a publisher's key. */
 export function couponCalls({ app }: Pick<TestBase, 'app'>, key = 'demo-key') {
-  async function call(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Answer> {
+  async function call(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: unknown,
+  ): Promise<CouponResponse> {
     const isFile = typeof body === 'string' || Buffer.isBuffer(body);
     const answer = await app.inject({
       method,

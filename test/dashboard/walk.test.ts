@@ -159,10 +159,10 @@ describe('setup from an empty database, in the browser only', () => {
     await page.getByLabel('URL').fill(hook.url);
     await press('Test endpoint');
     await page.getByText('Test delivered.').waitFor();
-    expect(hook.taken.at(-1)?.headers['perkwire-test']).toBe('1');
+    expect(hook.requests.at(-1)?.headers['perkwire-test']).toBe('1');
     await press('Save');
     await page.getByText('Signing secret created.').waitFor();
-    hook.taken.length = 0;
+    hook.requests.length = 0;
   });
 
   test('shows every call live, including rejected ones with a remedy, and can be filtered and paused', async () => {
@@ -239,14 +239,14 @@ describe('setup from an empty database, in the browser only', () => {
     await expect.poll(() => page.locator('.timeline li').count()).toBe(2);
     await page.locator('.timeline summary').first().click();
     await screenshot('dashboard-delivery');
-    await expect.poll(() => hook.taken.length).toBe(2);
-    expect(hook.taken[0]?.body).toEqual(hook.taken[1]?.body);
-    expect(hook.taken[0]?.headers['webhook-id']).toBe(hook.taken[1]?.headers['webhook-id']);
+    await expect.poll(() => hook.requests.length).toBe(2);
+    expect(hook.requests[0]?.body).toEqual(hook.requests[1]?.body);
+    expect(hook.requests[0]?.headers['webhook-id']).toBe(hook.requests[1]?.headers['webhook-id']);
   });
 
   test('delivers all waiting webhooks by one button after the receiver was down for 8 hours', async () => {
     hookStatus = 503;
-    hook.taken.length = 0;
+    hook.requests.length = 0;
     const publisherId = Number(base.split('/').at(-1));
     const { pool } = demo.t;
     const delivery = {
@@ -264,7 +264,7 @@ describe('setup from an empty database, in the browser only', () => {
         Array.from({ length: 40 }, () => delivery),
       ),
     );
-    await expect.poll(() => hook.taken.length).toBeGreaterThan(0);
+    await expect.poll(() => hook.requests.length).toBeGreaterThan(0);
     // Postpone the next attempts and the next probe, as the retry schedule and the circuit breaker would.
     const waitS = "now() + interval '2 h'";
     await expect
@@ -282,16 +282,16 @@ describe('setup from an empty database, in the browser only', () => {
       [publisherId],
     );
     hookStatus = 200;
-    hook.taken.length = 0;
+    hook.requests.length = 0;
     await menu('Webhooks');
     await page.getByText('sending paused after failures').waitFor();
     await page.getByText('40 deliveries').first().waitFor();
     await press('Retry now');
     await page.getByRole('dialog').getByRole('button', { name: 'Retry now' }).click();
     await page.getByText('40 of 40').waitFor();
-    const received = () => new Set(hook.taken.map(({ headers }) => headers['webhook-id']));
+    const received = () => new Set(hook.requests.map(({ headers }) => headers['webhook-id']));
     await expect.poll(() => received().size).toBe(40);
-    expect(hook.taken.length).toBe(40);
+    expect(hook.requests.length).toBe(40);
     await menu('Webhooks');
     await expect
       .poll(async () => {

@@ -62,9 +62,12 @@ function problemsOf(value: unknown, ...place: string[]): string {
 type Operation = Parameters<typeof exampleRequestOf>[1];
 
 const json = 'application/json';
-type Answer = ApiDocument['components']['responses'][string];
+type ResponseObject = ApiDocument['components']['responses'][string];
 /** Returns the response of an operation, resolving component references, with the path of its schema. */
-function answerOf({ path, method, operation }: Operation, status: string): { answer?: Answer; schemaAt: string[] } {
+function answerOf(
+  { path, method, operation }: Operation,
+  status: string,
+): { answer?: ResponseObject; schemaAt: string[] } {
   const response = operation.responses[status];
   const name = response?.$ref?.split('/').at(-1);
   const answer = name === undefined ? response : document.components.responses[name];
@@ -173,7 +176,7 @@ test('every operation responds as documented to its example with existing ids', 
   if (isRecording) writeFileSync(recordedFile, `${JSON.stringify({ ...examples, ...recorded }, null, 1)}\n`);
 });
 
-type Media = NonNullable<Answer['content']>[string];
+type Media = NonNullable<ResponseObject['content']>[string];
 /** Returns the example of a response, resolving component references. */
 function exampleOf({ example, examples }: Media): unknown {
   const name = examples?.demo.$ref.split('/').at(-1);

@@ -3,7 +3,7 @@ import { getAt } from '../../src/reference/live-examples.ts';
 import { type ApiDocument, exampleRequestOf, operationsById } from '../../src/reference/openapi/example-request.ts';
 
 type Values = Record<string, string>;
-type Answer = { headers: Headers; body: string };
+type CallResponse = { headers: Headers; body: string };
 
 /**
  * Calls that create the values of an example, which only exist after certain operations. Maps each value to its calls,
@@ -29,7 +29,7 @@ type Maker = {
 /** Creates the values that operation examples refer to, by calling other operations. */
 export async function makeValues({ url, document, keys, filters }: Maker): Promise<Map<string, Values>> {
   const operations = operationsById(document);
-  const call = async (operationId: string, values: Values, body: unknown): Promise<Answer> => {
+  const call = async (operationId: string, values: Values, body: unknown): Promise<CallResponse> => {
     const operation = operations.get(operationId);
     if (operation === undefined) throw new Error(`no operation ${operationId}`);
     const { url: path, payload, ...init } = exampleRequestOf(document, operation, keys, values, body);
@@ -46,11 +46,11 @@ export async function makeValues({ url, document, keys, filters }: Maker): Promi
 /** Makes each call once per operation, so that its values belong together. */
 async function valuesFrom(
   from: Recipe['from'],
-  call: (operationId: string, values: Values) => Promise<Answer>,
+  call: (operationId: string, values: Values) => Promise<CallResponse>,
   filters: Maker['filters'],
 ): Promise<Values> {
   const values: Values = {};
-  const answers = new Map<string, Answer>();
+  const answers = new Map<string, CallResponse>();
   for (const [name, steps] of Object.entries(from)) {
     for (const step of steps) {
       const [operationId = '', place, filter = ''] = step.split(' ');

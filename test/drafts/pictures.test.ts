@@ -29,10 +29,10 @@ beforeEach(async () => {
   await t.pool.query('delete from drafts');
 });
 
-type Given = { key?: string; bytes?: Buffer; type?: string; headers?: Record<string, string> };
+type UploadOptions = { key?: string; bytes?: Buffer; type?: string; headers?: Record<string, string> };
 
 /** Proposes a change with an image, like `curl -F`. */
-async function hand(fields: Readonly<Record<string, unknown>>, options: Given = {}) {
+async function hand(fields: Readonly<Record<string, unknown>>, options: UploadOptions = {}) {
   const { key = managerKey, bytes = png, type = 'image/png', headers = {} } = options;
   const form = new FormData();
   for (const [name, value] of Object.entries(fields))

@@ -2,7 +2,7 @@ import { jobsOf } from '../../src/runtime/run-jobs.ts';
 import type { TestBase } from '../support/test-modules.ts';
 
 type Detail = { path: string; message: string };
-export type Answer = {
+export type ApiResponse = {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: answers of many calls
   body: any;
@@ -13,7 +13,7 @@ export type Answer = {
 /** Returns management API calls that use a key. */
 export const callsOf =
   ({ app }: TestBase, key = 'demo-key') =>
-  async (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, payload?: object): Promise<Answer> => {
+  async (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, payload?: object): Promise<ApiResponse> => {
     const answer = await app.inject({
       method,
       url: `/manage/v1/${path}`,

@@ -101,7 +101,7 @@ const trigger = async (): Promise<string> => {
   return deliveries[0]?.webhook_id as string;
 };
 
-const received = () => hook.taken.map(({ headers }) => headers['webhook-id']);
+const received = () => hook.requests.map(({ headers }) => headers['webhook-id']);
 
 // Long timeout: the test builds and installs packages.
 test('two installed tarballs listen, verify, alert about a broken server, and retry after the repair', {
@@ -112,7 +112,7 @@ test('two installed tarballs listen, verify, alert about a broken server, and re
   const alerts = await listen(`${hook.url}/alerts`, '--events', 'endpoint.failing');
   const first = await trigger();
   await expect.poll(received).toEqual([first]);
-  const [webhook] = hook.taken;
+  const [webhook] = hook.requests;
   const { headers = {}, body = '' } = webhook ?? {};
   expect(await verifyWebhook({ headers, body, secret: listening.secret })).toMatchObject({
     type: 'usp.selection',
@@ -125,7 +125,7 @@ test('two installed tarballs listen, verify, alert about a broken server, and re
 
   hookStatus = 503;
   const broken = [await trigger(), await trigger(), await trigger()];
-  hook.taken.length = 0;
+  hook.requests.length = 0;
   await expect.poll(() => alerts.lines.map(({ event }) => event)).toContain('endpoint.failing');
   hookStatus = 200;
   const retried = await run(['deliveries', 'retry', '--endpoint', String(listening.id)]);

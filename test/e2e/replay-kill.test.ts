@@ -69,6 +69,6 @@ test('a replay survives a kill -9 of its worker, and each delivery is queued onc
     (await pool.query("select count(*)::int as n from deliveries where status = 'delivered'")).rows[0].n;
   await until(delivered, total);
   await last.stop();
-  expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(total);
+  expect(new Set(hook.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(total);
   await close();
 });

@@ -56,7 +56,7 @@ async function check({ urls }: Pick<Running, 'urls'>, pool: pg.Pool, hook: Hook)
   const wrapped = await journey.wrap();
 
   const decided = [total[0], total.at(-1), budget.at(-1)].map((offer) => offer?.sessionId as string);
-  expect(await journey.redecide([...decided, wrapped.chosen])).toEqual([true, true, true, true]);
+  expect(await journey.redecide([...decided, wrapped.selected])).toEqual([true, true, true, true]);
   await checkWebhooks(client, hook, wrapped);
   const byHand = {
     leased: { impressions: leased },
@@ -78,16 +78,16 @@ async function check({ urls }: Pick<Running, 'urls'>, pool: pg.Pool, hook: Hook)
 }
 
 /** Checks that each expected webhook arrived once, and no others. */
-async function checkWebhooks(client: Client, hook: Hook, wrapped: { chosen: string; none: string }): Promise<void> {
+async function checkWebhooks(client: Client, hook: Hook, wrapped: { selected: string; none: string }): Promise<void> {
   // One postback per booking: a paid click, two sales, the void of one sale, and the conversion of a suspicious click.
   const postbacks = ['click', 'conversion', 'sale', 'sale', 'sale'];
-  const selections = [`${wrapped.chosen} selected 1`, `${wrapped.none} selected 0`];
+  const selections = [`${wrapped.selected} selected 1`, `${wrapped.none} selected 0`];
   await expect.poll(() => contentsOf(hook)).toEqual([...selections, ...postbacks].sort());
   await expect.poll(() => balanceOf(client)).toEqual({ created: 7, delivered: 7, balanced: true });
-  expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(7);
+  expect(new Set(hook.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(7);
 }
 
-const contentsOf = ({ taken: requests }: Hook): string[] =>
+const contentsOf = ({ requests }: Hook): string[] =>
   requests
     .map(({ body }) => {
       const { body: selection, event } = JSON.parse(body.toString());

@@ -41,13 +41,13 @@ test('a worker stopped past its lease changes no row that another worker has set
   const endpoint = await addEndpoint(t, hook.url);
   const first = await startWorker();
   const id = await enqueueDelivery(t, endpoint);
-  await until(() => hook.taken.length, 1);
+  await until(() => hook.requests.length, 1);
   first.child.kill('SIGSTOP');
   // The lease expires, while the process, its connections and their locks still exist.
   await t.pool.query("update delivery_queue set lease_until = now() - interval '1 ms'");
   await startWorker();
   await until(async () => (await deliveryOf(t, id)).status, 'delivered');
-  expect(hook.taken).toHaveLength(2);
+  expect(hook.requests).toHaveLength(2);
   // The endpoint's health is stored after the outcome.
   await until(
     async () => (await t.pool.query('select from endpoint_health where last_success_at is not null')).rowCount,

@@ -93,7 +93,7 @@ test('no table or log line contains the address or fingerprint, nor the user aft
   await send('GET', '/sdk/offer-click?t=bad');
 
   const dispatcher = await startTestDispatcher(t, { now: Date.now });
-  await until(() => hook.taken.length > 1, true);
+  await until(() => hook.requests.length > 1, true);
   await until(
     async () =>
       Number((await t.pool.query('select count(*) from delivery_attempts where outcome is null')).rows[0].count),

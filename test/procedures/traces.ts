@@ -63,16 +63,16 @@ export async function traces(): Promise<string> {
   }
 }
 
-type Answer = { data: { session_id?: string } };
+type CallResponse = { data: { session_id?: string } };
 
-async function call(origin: string, method: string, path: string, body: object, headers = {}): Promise<Answer> {
+async function call(origin: string, method: string, path: string, body: object, headers = {}): Promise<CallResponse> {
   const answer = await fetch(`${origin}${path}?api_key=${key}`, {
     method,
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   });
   if (!answer.ok) throw new Error(`${method} ${path} was answered ${answer.status}`);
-  return (await answer.json()) as Answer;
+  return (await answer.json()) as CallResponse;
 }
 
 /** Sends the shop's own span, which is the parent of both calls. Times are in nanoseconds. */

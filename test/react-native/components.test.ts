@@ -14,7 +14,7 @@ import { openedUrls } from './peers/react-native.ts';
 import { injected } from './peers/react-native-webview.ts';
 
 type Sent = { nativeEvent: { data: string } };
-type Shown = {
+type WebViewProps = {
   source: { html: string; baseUrl: string } | { uri: string };
   onMessage: (event: Sent) => void;
   onLoadEnd: () => void;
@@ -41,9 +41,9 @@ afterEach(async () => {
 });
 
 const render = (element: ReactElement) => act(async () => root.render(element));
-const webView = (): Shown => {
+const webView = (): WebViewProps => {
   const [node] = root.container.queryAll(({ type }) => type === 'web-view');
-  return node?.props as Shown;
+  return node?.props as WebViewProps;
 };
 const send = (name: string, payload: object = {}) =>
   act(async () => webView().onMessage({ nativeEvent: { data: JSON.stringify({ name, ...payload }) } }));

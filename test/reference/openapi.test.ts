@@ -3,7 +3,7 @@ import { findReference } from '../support/api-description.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 type Reference = { $ref?: string };
-type Answer = Reference & { description?: string; content?: Record<string, { schema: Reference }> };
+type ResponseObject = Reference & { description?: string; content?: Record<string, { schema: Reference }> };
 type Parameter = Reference & { name: string; in: string; required?: boolean; schema: unknown };
 type Operation = {
   operationId?: string;
@@ -11,7 +11,7 @@ type Operation = {
   tags?: string[];
   parameters?: Parameter[];
   requestBody?: { content: Record<string, { schema: unknown }> };
-  responses: Record<string, Answer>;
+  responses: Record<string, ResponseObject>;
 };
 type Description = {
   openapi: string;

@@ -39,7 +39,7 @@ const report = async (query: string) => {
   return t.app.inject({ url });
 };
 type MoneyRow = { currency: string; revenue: number };
-type Row = { currency: string | null; revenue: number | null; revenue_by_currency: MoneyRow[] };
+type RevenueRow = { currency: string | null; revenue: number | null; revenue_by_currency: MoneyRow[] };
 
 const expected = () =>
   [...booked]
@@ -47,7 +47,7 @@ const expected = () =>
     .map(([currency, micros]) => ({ currency, revenue: micros / 1e6, unbilled: 0 }));
 
 /** Adds up the amounts of rows by currency. */
-function sumRows(rows: readonly Row[]): Record<string, number> {
+function sumRows(rows: readonly RevenueRow[]): Record<string, number> {
   const sums: Record<string, number> = {};
   for (const { currency, revenue } of rows.flatMap((row) => row.revenue_by_currency))
     sums[currency] = Math.round(((sums[currency] ?? 0) + revenue) * 1e6) / 1e6;
@@ -67,7 +67,7 @@ test.each(['placement', 'campaign', 'offer', 'country', 'device', 'os', 'country
   async (groupBy) => {
     for (const by of ['day', 'hour']) {
       const { data } = (await report(`&group_by=${groupBy}&aggregated_by=${by}`)).json();
-      const rows = data.rows as Row[];
+      const rows = data.rows as RevenueRow[];
       expect(sumRows(rows)).toEqual(Object.fromEntries(expected().map((sum) => [sum.currency, sum.revenue])));
       for (const { currency, revenue, revenue_by_currency: sums } of rows)
         expect([currency, revenue]).toEqual(sums.length === 1 ? [sums[0]?.currency, sums[0]?.revenue] : [null, null]);

@@ -5,21 +5,21 @@ import type { TestProject } from 'vitest/node';
 import { type Resources, resourcesVariable } from './resources.ts';
 
 /** A created resource: its value, a log message about it, and how to close it. */
-type Made<Value> = { value: Value; said: string; close?: () => Promise<void> };
+type CreatedResource<Value> = { value: Value; message: string; close?: () => Promise<void> };
 
-const makers: { [Name in keyof Resources]: () => Promise<Made<Resources[Name]>> } = {
+const makers: { [Name in keyof Resources]: () => Promise<CreatedResource<Resources[Name]>> } = {
   postgres: async () => (await import('./run-postgres.ts')).startRunPostgres(),
   sdk: async () => {
     const built = await (await import('./builds.ts')).buildSdk();
-    return { value: null, said: built ? 'scripts for browsers: built' : 'scripts for browsers: up to date' };
+    return { value: null, message: built ? 'scripts for browsers: built' : 'scripts for browsers: up to date' };
   },
   build: async () => {
     const built = await (await import('./builds.ts')).buildAll();
-    return { value: null, said: built ? 'server and packages: built' : 'server and packages: up to date' };
+    return { value: null, message: built ? 'server and packages: built' : 'server and packages: up to date' };
   },
   chromium: async () => {
     const { default: chromium } = await import('@sparticuz/chromium');
-    return { value: await chromium.executablePath(), said: 'Chromium: unpacked' };
+    return { value: await chromium.executablePath(), message: 'Chromium: unpacked' };
   },
 };
 
@@ -28,13 +28,13 @@ const makers: { [Name in keyof Resources]: () => Promise<Made<Resources[Name]>> 
  * requests it. In watch mode, it is created again when its files change.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const resources = new Map<string, Promise<Made<unknown>>>();
+  const resources = new Map<string, Promise<CreatedResource<unknown>>>();
   const say = (text: string): void => project.vitest.logger.log(`set-up: ${text}`);
   say(`TEST_SEED=${project.config.env.TEST_SEED} repeats the generated inputs of this run`);
-  const make = async (name: keyof Resources): Promise<Made<unknown>> => {
+  const make = async (name: keyof Resources): Promise<CreatedResource<unknown>> => {
     const startMs = performance.now();
     const resource = await makers[name]();
-    say(`${resource.said} (${((performance.now() - startMs) / 1000).toFixed(1)} s)`);
+    say(`${resource.message} (${((performance.now() - startMs) / 1000).toFixed(1)} s)`);
     return resource;
   };
   const server = createServer(async ({ url = '' }, response) => {

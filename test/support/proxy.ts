@@ -14,7 +14,7 @@ export type DatabaseProxy = {
   /** Returns the number of refused connections. */
   refused: () => number;
   /** Returns the number of connections with held bytes. */
-  held: () => number;
+  heldConnections: () => number;
   close: () => void;
 };
 
@@ -81,7 +81,7 @@ export async function startProxy(
       freezing = false;
     },
     refused: () => refusals,
-    held: () => links.filter(({ held }) => held.length > 0).length,
+    heldConnections: () => links.filter(({ held }) => held.length > 0).length,
     close: () => {
       cut();
       server.close();

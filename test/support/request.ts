@@ -16,7 +16,7 @@ type RequestOptions = {
   remoteAddress?: string;
 };
 
-export type Answer = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'rawPayload' | 'body' | 'json'>;
+export type TestResponse = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'rawPayload' | 'body' | 'json'>;
 
 const agent = new Agent({ keepAlive: true, maxSockets: 128 });
 const listening = new WeakMap<App, Promise<string>>();
@@ -31,7 +31,7 @@ export async function portOf(app: App): Promise<number> {
 export async function requestOver(
   app: App,
   { method = 'GET', url, headers = {}, payload, remoteAddress = '127.0.0.1' }: RequestOptions,
-): Promise<Answer> {
+): Promise<TestResponse> {
   const body = typeof payload === 'object' ? JSON.stringify(payload) : payload;
   const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
     const path = url.replace(/^http:\/\/perks\.test/, '');

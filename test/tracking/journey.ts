@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { TrackedEvent } from '../../src/catalog/types.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import type { TokenClaims } from '../../src/platform/security/tracking-token.ts';
-import { type Answer, requestOver } from '../support/request.ts';
+import { requestOver, type TestResponse } from '../support/request.ts';
 import type { TestBase } from '../support/test-modules.ts';
 
 /** An offer as clients receive it. */
@@ -62,7 +62,7 @@ export function call(
   url: string,
   headers: Record<string, string> = {},
   method: 'GET' | 'HEAD' = 'GET',
-): Promise<Answer> {
+): Promise<TestResponse> {
   return requestOver(app, { method, url, headers: { 'user-agent': browser, ...headers } });
 }
 

@@ -37,7 +37,7 @@ test('each entry is sent once, with its number and hash, to its own publisher on
   await send();
   await send();
   const readEntries = () =>
-    mine.taken.map(({ body }) => JSON.parse(body.toString())).sort((one, another) => one.number - another.number);
+    mine.requests.map(({ body }) => JSON.parse(body.toString())).sort((one, another) => one.number - another.number);
   await until(async () => readEntries().length, 4);
   expect(readEntries().map(({ resource, changes }) => `${resource} ${changes.name?.new ?? ''}`)).toEqual([
     ...['webhook-endpoints ', 'themes One', 'themes Two', 'themes Three'],
@@ -68,8 +68,8 @@ test('a publisher does not see the name of an operator', async () => {
   );
   await send();
   await dispatcher();
-  await until(async () => mine.taken.length, 2);
-  const bodies = mine.taken.map(({ body }) => body.toString());
+  await until(async () => mine.requests.length, 2);
+  const bodies = mine.requests.map(({ body }) => body.toString());
   expect(bodies.join()).not.toContain('boss@');
   expect(bodies.map((body) => JSON.parse(body))).toContainEqual(
     expect.objectContaining({ actor_label: 'Operator', actor_id: null, resource: 'publishers' }),

@@ -38,7 +38,7 @@ async function add(me: Manager, settings: object): Promise<number> {
 }
 
 /** Returns the payloads of operational events that an endpoint received, in order of arrival. */
-const payloads = ({ taken: requests }: Hook) =>
+const payloads = ({ requests }: Hook) =>
   requests.map(({ body }) => JSON.parse(body.toString())).filter(({ event }) => operationalEvents.includes(event));
 const names = (receiver: Hook): string[] => payloads(receiver).map(({ event }) => event);
 

@@ -31,7 +31,7 @@ test('the scan finds a delivery whose process died between the commit and the no
     enqueue({ query: executor.query, onCommit: () => {} }, [eventFor(endpoint.publisherId)]),
   );
   await until(async () => (await deliveryOf(t, id)).status, 'delivered');
-  expect(receiver.taken).toHaveLength(1);
+  expect(receiver.requests).toHaveLength(1);
 });
 
 test('a transaction that is rolled back queues nothing and sends no notification', async () => {

@@ -72,7 +72,7 @@ async function existing(
   publisherId: number | null,
 ): Promise<MemberRole | undefined> {
   if (typeof role === 'string' || publisherId === null) return role as MemberRole;
-  const name = role.named.toLowerCase();
+  const name = role.customRole.toLowerCase();
   return (await listCustomRoles(executor, publisherId)).find((customRole) => customRole.name.toLowerCase() === name);
 }
 

@@ -6,7 +6,7 @@ import { readSetup, type Setup } from './page.ts';
 import { type LoadedOffers, requestBody } from './session/load-offers.ts';
 import { removePrefetched, requesterOf } from './session/prefetch.ts';
 import { createOfferSession, disposeSession, type OfferSession, openSession } from './session/session.ts';
-import type { AdConfig, Answer } from './types.ts';
+import type { AdConfig, OffersResponse } from './types.ts';
 import { isCustom } from './unit/custom-view.ts';
 import { keepSpace, type Space } from './unit/space.ts';
 import { type Embedded, embeddedOf, findElement, targetOf, waitForTarget } from './unit/target.ts';
@@ -30,7 +30,7 @@ export type Loading = {
   /** Key that is equal for equal requests, or for equal responses passed by the page. */
   key: string;
   /** Whether the page supplied the response, instead of the SDK fetching it. */
-  given: boolean;
+  isSupplied: boolean;
   result: Promise<boolean>;
   /** Whether to show the offers as soon as they are loaded. */
   show: boolean;
@@ -117,7 +117,7 @@ export function startSession(
   ad: AdState,
   setup: Setup,
   { raw, stored }: LoadedOffers,
-  looks: Pick<OfferSession, 'key' | 'given' | 'unitFile' | 'words'>,
+  looks: Pick<OfferSession, 'key' | 'isSupplied' | 'unitFile' | 'words'>,
 ): boolean {
   const { emitter } = ad;
   const { config } = setup;
@@ -149,7 +149,7 @@ export function startSession(
   confirmEarly(ad);
   const count = answer.offers.length;
   // Announce offers for another user or placement again.
-  if (before !== null && !looks.given && requesterOf(before.user) !== requesterOf(ad.session.user))
+  if (before !== null && !looks.isSupplied && requesterOf(before.user) !== requesterOf(ad.session.user))
     ad.announced = false;
   announce(ad, count, config.prefetch === true ? { response: raw } : null, answer.experiments);
   if (count === 0) {
@@ -175,7 +175,7 @@ export function announce(
   ad: AdState,
   count: number,
   extra: { response?: unknown } | null,
-  experiments: Answer['experiments'] = null,
+  experiments: OffersResponse['experiments'] = null,
 ): void {
   if (ad.announced || (count === 0 && extra === null)) return;
   ad.announced = true;
@@ -268,7 +268,7 @@ function remount(ad: AdState): void {
 export function reserveSpace(ad: AdState): void {
   const { config } = checkConfig(ad.source.config);
   const target = embeddedOf(config, config.settings?.embedded as Embedded);
-  if (ad.space?.wanted !== target) releaseSpace(ad);
+  if (ad.space?.requestedTarget !== target) releaseSpace(ad);
   if (ad.space === null && target && showsItself(ad, config))
     ad.space = keepSpace(target, `${config.accountId}:${requestBody(config, ad.source.user).placement}`);
 }

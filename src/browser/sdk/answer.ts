@@ -2,7 +2,7 @@ import type { OfferAppearance } from '../../../packages/client/src/appearance.ts
 import { flatMap, objectOf, parseUrl } from './compat.ts';
 import { SdkError } from './errors.ts';
 import { withNewOfferNames } from './legacy-names.ts';
-import type { AdConfig, Answer, Creative, Defaults, Offer } from './types.ts';
+import type { AdConfig, Creative, Defaults, Offer, OffersResponse } from './types.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -18,7 +18,7 @@ export const defaultAnswers = UNIT_OFFER;
  * URL are dropped.
  * @throws SdkError server_error if it is not a fetch-offers response
  */
-export function readAnswer(response: unknown, config: AdConfig, defaults: Defaults): Answer {
+export function readAnswer(response: unknown, config: AdConfig, defaults: Defaults): OffersResponse {
   const raw = typeof response === 'string' ? parse(response) : response;
   const data = fieldsOf(fieldsOf(raw).data ?? raw);
   if (!Array.isArray(data.offers)) throw new SdkError('server_error', 'The response has no offers list.');
@@ -128,8 +128,8 @@ export function urlOf(value: unknown): string {
 }
 
 /**
- * Returns an error message for each member of `given` that is missing in `known` or has a different type. `path` is the
- * path of `given` in the messages.
+ * Returns an error message for each member of `input` that is missing in `reference` or has a different type. `path` is the
+ * path of `input` in the messages.
  */
 export const strangersIn = (reference: object, input: unknown, path: string): string[] =>
   flatMap(Object.entries(fieldsOf(input)), ([name, value]) => {

@@ -32,10 +32,10 @@ export async function load(ad: AdState, fresh = false): Promise<boolean> {
     const query = [accountId, prefetch, loyaltyboost, creative, campaignId, country];
     const key = keyOf([base, query, requestBody(config, user)]);
     const { loading, session } = ad;
-    if (loading !== null && (loading.key === key || loading.given)) return loading;
+    if (loading !== null && (loading.key === key || loading.isSupplied)) return loading;
     if (!fresh && loading === null && isCurrent(session, key)) return null;
     if (fresh) ad.announced = false;
-    return start(ad, setup, { key, given: false, offers: () => loadOffers(setup, ad.mounted) });
+    return start(ad, setup, { key, isSupplied: false, offers: () => loadOffers(setup, ad.mounted) });
   });
 }
 
@@ -60,7 +60,7 @@ export async function takeResponse(ad: AdState, raw: unknown): Promise<boolean> 
     const { loading, session, cancelAutoShow } = ad;
     if (loading?.key === key) return loading;
     if (session?.key === key && (session.unit ?? cancelAutoShow) !== null) return null;
-    return start(ad, setup, { key, given: true, offers: async () => ({ raw, stored: null, saved: true }) });
+    return start(ad, setup, { key, isSupplied: true, offers: async () => ({ raw, stored: null, saved: true }) });
   });
 }
 
@@ -76,12 +76,12 @@ async function begin(ad: AdState, choose: (setup: Setup) => Loading | null): Pro
   }
 }
 
-type Request = { key: string; given: boolean; offers: () => Promise<LoadedOffers> };
+type Request = { key: string; isSupplied: boolean; offers: () => Promise<LoadedOffers> };
 
 function start(ad: AdState, setup: Setup, request: Request): Loading {
-  const { key, given: isSupplied } = request;
+  const { key, isSupplied } = request;
   const show = ad.loading?.show === true;
-  const loading: Loading = { key, given: isSupplied, result: Promise.resolve(false), show, closed: false };
+  const loading: Loading = { key, isSupplied, result: Promise.resolve(false), show, closed: false };
   ad.loading = loading;
   ad.failed = false;
   loading.result = finish(ad, setup, loading, request);
@@ -91,7 +91,7 @@ function start(ad: AdState, setup: Setup, request: Request): Loading {
 /** Starts the session once its offers and the unit file are loaded, unless a later load has replaced this one. */
 async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: Request): Promise<boolean> {
   const { config, base } = setup;
-  const { key, given: isSupplied } = loading;
+  const { key, isSupplied } = loading;
   const calledAtMs = performance.now();
   /** Value that `ad.loading` has until another load replaces this one or the unit is destroyed. */
   let expected: Loading | null = loading;
@@ -103,7 +103,7 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
     expected = ad.loading = null;
     if (loading.closed) throw new SdkError('closed', 'The offers arrived after close().');
     if (!loaded.saved) reportOnce(ad, new SdkError('storage_error', 'The offers cannot be stored.'));
-    const hasOffers = startSession(ad, setup, loaded, { key, given: isSupplied, unitFile, words });
+    const hasOffers = startSession(ad, setup, loaded, { key, isSupplied, unitFile, words });
     if (loading.show) open(ad);
     else if (isSupplied) {
       ad.ignoreReload = showsItself(ad, config);
@@ -132,4 +132,4 @@ function keyOf(value: unknown): string {
 
 /** Returns whether the session's offers can still be used, because they were not shown yet or are on display. */
 const isCurrent = (session: OfferSession | null, key: string): boolean =>
-  session !== null && (session.key === key || session.given) && (!session.opened || session.unit !== null);
+  session !== null && (session.key === key || session.isSupplied) && (!session.opened || session.unit !== null);

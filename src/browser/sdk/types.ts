@@ -25,7 +25,7 @@ export type Defaults = { settings: OfferSettings; styles: OfferStyles; terms: Te
 
 export type Creative = ShownOffer['creatives'][number];
 
-export type Answer = {
+export type OffersResponse = {
   offers: ShownOffer[];
   sessionId: string;
   privacyUrl: string;

@@ -1,6 +1,6 @@
 import { all, on } from './compat.ts';
 import { onExit } from './exit/intent.ts';
-import type { Answer } from './types.ts';
+import type { OffersResponse } from './types.ts';
 
 /**
  * Minimum visible share for an element to be viewable. For elements taller than the window, it is a share of the
@@ -87,7 +87,7 @@ export function whenVisible(work: () => void): () => void {
  * `sinceMs` is the start of the delay, as in `performance.now()`.
  * @returns a function that cancels
  */
-export function autoShow(settings: Answer['settings'], sinceMs: number, show: () => void): () => void {
+export function autoShow(settings: OffersResponse['settings'], sinceMs: number, show: () => void): () => void {
   if (settings.show_ads_on_exit) return onExit(show);
   let stop = (): void => {};
   const timer = setTimeout(

@@ -1,7 +1,7 @@
 import { defaultAnswers } from './answer.ts';
 import { flatMap, timeLimit } from './compat.ts';
 import { tryCall } from './try-call.ts';
-import type { AdConfig, Answer, Defaults, Labels } from './types.ts';
+import type { AdConfig, Defaults, Labels, OffersResponse } from './types.ts';
 
 type Texts = { [key: string]: string | Texts };
 
@@ -61,7 +61,7 @@ export function loadWords(config: AdConfig, base: string): Promise<Words> {
 }
 
 /** Translates the default texts in a response. Texts defined by the theme, the page or an offer are not changed. */
-export const translateAnswer = (answer: Answer, { unit }: Words, defaults: Defaults): Answer => ({
+export const translateAnswer = (answer: OffersResponse, { unit }: Words, defaults: Defaults): OffersResponse => ({
   ...answer,
   settings: translated(answer.settings, defaults.settings, unit.settings),
   styles: translated(answer.styles, defaults.styles, unit.styles),

@@ -97,7 +97,7 @@ async function tryCommit<Fetch extends LimitedFetch, Decision extends LimitedDec
 ): Promise<{ decisions: Decision[]; used: readonly CampaignUsage[] }> {
   const nowMs = now();
   const activeCaps = activeCapsOfBatch(batch);
-  const storedUsage = await usage.known(activeCaps);
+  const storedUsage = await usage.load(activeCaps);
   const assumed = exhausted.size === 0 ? storedUsage.fork() : withExhausted(storedUsage, exhausted, activeCaps, nowMs);
   const ledger: Ledger = { table: assumed.fork(), deltas: [], reservations: [] };
   const table = slices.without(ledger.table);

@@ -41,7 +41,7 @@ export function createUsagePreview(deps: CommitDeps): UsagePreview {
     totals: async (fetch) => {
       if (!planFetch(fetch).totals) return noTotals;
       const activeCaps = activeCapsOf(fetch.snapshot);
-      return totalsAt(slices.without(await usage.known(activeCaps)), activeCaps.total, now());
+      return totalsAt(slices.without(await usage.load(activeCaps)), activeCaps.total, now());
     },
     storedTotals: async (snapshot) => {
       const activeCaps = activeCapsOf(snapshot);

@@ -48,7 +48,7 @@ function laterShare(step: number, paidBy: PayingEvent, delays: DelayCounts | nul
 export const stepAgesMs: readonly number[] = steps.map(({ ageMs }) => ageMs);
 
 /** Data for releasing reservations. */
-export type Known = {
+export type ReleaseInputs = {
   /** Observed event delays, or null if unknown. */
   delays: DelayCounts | null;
   /** Returns upper bounds for the rates of an offer. */
@@ -71,7 +71,7 @@ type Reserved = {
 export function afterStep<One extends Reserved>(
   step: number,
   reservation: One,
-  inputs: Known,
+  inputs: ReleaseInputs,
   isClicked: boolean,
 ): One | null {
   const impressions = (steps[step] as { ageMs: number }).ageMs < reservationMs ? reservation.impressions : 0;
@@ -83,7 +83,12 @@ export function afterStep<One extends Reserved>(
 }
 
 /** Upper estimate of the probability, after a step, that the event will still occur. */
-function chanceAfter(step: number, { offerId, paidBy, chance }: Reserved, inputs: Known, isClicked: boolean): number {
+function chanceAfter(
+  step: number,
+  { offerId, paidBy, chance }: Reserved,
+  inputs: ReleaseInputs,
+  isClicked: boolean,
+): number {
   const { delays, ratesOf } = inputs;
   const [later, laterBefore] = [laterShare(step, paidBy, delays), laterShare(step - 1, paidBy, delays)];
   if (paidBy === 'impression' || laterBefore === 0) return chance * later;
@@ -112,7 +117,11 @@ const maxSessions = 500;
 /**
  * Releases cap reservations step by step as sessions age without an event, and returns the amounts to the campaigns.
  */
-export async function releaseDueReservations(pool: pg.Pool, nowMs: number, ratesOf: Known['ratesOf']): Promise<void> {
+export async function releaseDueReservations(
+  pool: pg.Pool,
+  nowMs: number,
+  ratesOf: ReleaseInputs['ratesOf'],
+): Promise<void> {
   const inputs = { delays: await readDelays(pool), ratesOf };
   for (const [step, ageMs] of stepAgesMs.entries()) {
     const beforeMs = nowMs - ageMs;

@@ -84,7 +84,7 @@ type Stored = [timeZone: string, [number, number, number, number, number, number
 const chanceParts = 100_000;
 const unknownChance = 0.1;
 
-type Row = { session_id: string; reserved: string };
+type ReservationRow = { session_id: string; reserved: string };
 
 /** Serialises the reservations of a session for its row. */
 function writeReserved(reservations: readonly Reservation[]): string {
@@ -104,7 +104,7 @@ function writeReserved(reservations: readonly Reservation[]): string {
   return JSON.stringify([...byZone] satisfies Stored);
 }
 
-function readReserved({ session_id: sessionId, reserved }: Row): Reservation[] {
+function readReserved({ session_id: sessionId, reserved }: ReservationRow): Reservation[] {
   const atMs = timeOfUuid7(sessionId);
   return (JSON.parse(reserved) as Stored).flatMap(([timeZone, ofZone]) => {
     const periods = periodNames(timeZone, atMs);
@@ -157,7 +157,7 @@ type RemainderOf = (reservation: Reservation) => Reservation | null;
 
 type Session = { id: string; reservations: readonly Reservation[] };
 
-const readSession = (row: Row): Session => ({ id: row.session_id, reservations: readReserved(row) });
+const readSession = (row: ReservationRow): Session => ({ id: row.session_id, reservations: readReserved(row) });
 
 /**
  * Splits settled sessions into those without reservations and those with some left, and computes the released usage.
@@ -195,7 +195,7 @@ export async function settleReservations(
   remainderOf: RemainderOf,
 ): Promise<UsageDelta[]> {
   const locked = [uuids(sessionIds, (id) => id)];
-  const { rows } = await executor.query<Row>({ name: 'lock_reservations', text: lockSql, values: locked });
+  const { rows } = await executor.query<ReservationRow>({ name: 'lock_reservations', text: lockSql, values: locked });
   const { released, values } = settleSessions(rows.map(readSession), remainderOf);
   if (released.length > 0) await executor.query({ name: 'settle_reservations', text: settleSql, values });
   return released;
@@ -247,7 +247,7 @@ export async function releaseStep(
   remainderOf: (reservation: Reservation, isClicked: boolean) => Reservation | null,
 ): Promise<{ sessions: number; released: UsageDelta[] }> {
   const values = [step, firstUuid7After(new Date(beforeMs)), limit];
-  const { rows } = await executor.query<Row>({ name: 'due_reservations', text: dueSql, values });
+  const { rows } = await executor.query<ReservationRow>({ name: 'due_reservations', text: dueSql, values });
   if (rows.length === 0) return { sessions: 0, released: [] };
   const sessions = rows.map(readSession);
   const clicks = seesClicks ? await clicksOf(executor, sessions) : new Set<string>();

@@ -221,7 +221,7 @@ export function wantedSlice(id: string, { total, demand }: Holding, nowMs: numbe
     id,
     total,
     periods: periodNames(total.timeZone, nowMs),
-    wanted: { impressions, micros: Math.ceil(impressions * microsPerImpression) },
+    requestedAmounts: { impressions, micros: Math.ceil(impressions * microsPerImpression) },
     least: { impressions: minRatePerS, micros: Math.ceil(minRatePerS * microsPerImpression) },
   };
 }

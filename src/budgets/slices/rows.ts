@@ -40,12 +40,12 @@ export type SliceRow = SliceAmounts & {
   periods: readonly string[];
 };
 
-/** Slice to lease: at most `wanted`, and nothing if less than `least` is available under a limit. */
+/** Slice to lease: at most `requestedAmounts`, and nothing if less than `least` is available under a limit. */
 export type WantedSlice = {
   id: string;
   total: LimitedTotal;
   periods: readonly string[];
-  wanted: SliceAmounts;
+  requestedAmounts: SliceAmounts;
   least: SliceAmounts;
 };
 
@@ -55,13 +55,13 @@ export type TakenSlices = { slices: SliceRow[]; used: CampaignUsage[] };
 /** Leases slices of campaign totals in one transaction. Slices are smaller if little is left. */
 export const takeSlices = (pool: pg.Pool, requests: readonly WantedSlice[]): Promise<TakenSlices> =>
   transaction(pool, async (executor) => {
-    const requestedDeltas = requests.flatMap(({ total, periods, wanted: amounts }) =>
+    const requestedDeltas = requests.flatMap(({ total, periods, requestedAmounts: amounts }) =>
       deltasOf(total, periods, amounts),
     );
     const reached = await addUsage(executor, requestedDeltas);
     const slices = requests.flatMap((request) => fitSlice(request, reached) ?? []);
     const takenIds = new Map(slices.map((slice) => [slice.id, slice]));
-    const surplus = requests.flatMap(({ id, total, periods, wanted: amounts }) => {
+    const surplus = requests.flatMap(({ id, total, periods, requestedAmounts: amounts }) => {
       const slice = takenIds.get(id);
       return deltasOf(total, periods, {
         impressions: (slice?.impressions ?? 0) - amounts.impressions,
@@ -78,7 +78,7 @@ export const takeSlices = (pool: pg.Pool, requests: readonly WantedSlice[]): Pro
  * @param reached usage including all requested slices
  */
 function fitSlice(
-  { id, total, periods, wanted: requestedAmounts, least }: WantedSlice,
+  { id, total, periods, requestedAmounts, least }: WantedSlice,
   reached: readonly CampaignUsage[],
 ): SliceRow | null {
   const { impressions, micros } = requestedAmounts;
@@ -131,7 +131,7 @@ async function insertSlices(executor: Executor, slices: readonly SliceRow[]): Pr
  */
 export const returnSlices = (pool: pg.Pool, ids: readonly string[]): Promise<CampaignUsage[]> =>
   transaction(pool, async (executor) => {
-    const { rows } = await executor.query<Row>({
+    const { rows } = await executor.query<StoredSlice>({
       name: 'return_slices',
       text: `with due as (select id from cap_slices where id = any($1::uuid[]) order by id for update)
         delete from cap_slices slice using due where slice.id = due.id
@@ -150,7 +150,7 @@ const maxExpired = 1000;
 /** Returns the expired slices of processes that ended without returning them. */
 export const releaseExpiredSlices = (pool: pg.Pool): Promise<void> =>
   transaction(pool, async (executor) => {
-    const { rows } = await executor.query<Row>({
+    const { rows } = await executor.query<StoredSlice>({
       name: 'release_expired_slices',
       text: `with due as (
           select id from cap_slices where expires_at <= now() order by id limit ${maxExpired} for update skip locked
@@ -224,7 +224,7 @@ export async function spendSlices(executor: Executor, granted: readonly Reservat
   return rowCount === spent.length;
 }
 
-type Row = {
+type StoredSlice = {
   id: string;
   campaign_id: number;
   publisher_id: number;
@@ -233,7 +233,7 @@ type Row = {
   micros: string;
 };
 
-const toSlice = (row: Row): SliceRow => ({
+const toSlice = (row: StoredSlice): SliceRow => ({
   id: row.id,
   campaignId: row.campaign_id,
   publisherId: row.publisher_id === 0 ? null : row.publisher_id,

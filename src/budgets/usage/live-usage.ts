@@ -10,7 +10,7 @@ import { type CampaignUsage, createUsageTable, loadUsage, periodsOf, type UsageT
  */
 export type LiveUsage = {
   /** Returns the current usage for a catalogue with these caps, loading it if necessary. */
-  known: (caps: ActiveCaps) => Promise<UsageTable>;
+  load: (caps: ActiveCaps) => Promise<UsageTable>;
   /** Returns the current usage, or null if it would have to be loaded first. */
   knownNow: (caps: ActiveCaps) => UsageTable | null;
   learn: (used: readonly CampaignUsage[]) => void;
@@ -46,7 +46,7 @@ export function createLiveUsage({ pool, catalog, now }: LiveUsageOptions): LiveU
   }
 
   return {
-    known: async (activeCaps) => {
+    load: async (activeCaps) => {
       if (!isComplete(activeCaps)) await load(activeCaps);
       return table;
     },

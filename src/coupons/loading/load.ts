@@ -10,8 +10,8 @@ import { maxCodeLength } from '../code-text.ts';
 import { markStock } from '../pools.ts';
 import type { Line } from './lines.ts';
 
-/** Result of a load, as numbers of codes. `named` lists the first codes that the pool already contained. */
-export type Loaded = { added: number; duplicates: number; named: { line: number; code: string }[] };
+/** Result of a load, as numbers of codes. `duplicateCodes` lists the first codes that the pool already contained. */
+export type Loaded = { added: number; duplicates: number; duplicateCodes: { line: number; code: string }[] };
 
 /** Maximum number of codes per pool, including issued ones. Duplicate detection uses 16 bytes of memory per code. */
 const maxPoolCodes = 20_000_000;
@@ -31,7 +31,7 @@ export type LoadDeps = { pool: pg.Pool; secretBox: SecretBox; now: () => number 
  * Source of the codes to load:
  * - `lines`: the codes; null marks a point where the load may pause.
  * - `total`: approximate number of lines.
- * - `wanted`: number of codes after which to stop.
+ * - `codeLimit`: number of codes after which to stop.
  * - `path`: returns the path of a line in error details, such as `/lines/4`.
  */
 export type CodeSource = {
@@ -40,7 +40,7 @@ export type CodeSource = {
   /** Called after all lines were read. Throws if the codes must not be added. */
   check?: () => void;
   total: number;
-  wanted?: number;
+  codeLimit?: number;
   path: (line: number) => string;
 };
 
@@ -92,11 +92,11 @@ async function beginLoad(executor: Executor, offerId: number): Promise<number> {
 }
 
 async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource, first: number) {
-  const { offerId, lines, path, wanted: codeLimit = maxPoolCodes, check } = source;
+  const { offerId, lines, path, codeLimit = maxPoolCodes, check } = source;
   const pace = createPacer();
   const stayActive = createHeartbeat(executor);
   const knownSet = await knownCodes(deps, executor, offerId, pace);
-  const result: Loaded = { added: 0, duplicates: 0, named: [] };
+  const result: Loaded = { added: 0, duplicates: 0, duplicateCodes: [] };
   const refused: ErrorDetail[] = [];
   const blocks = createBlockWriter(deps, executor, { offerId, first });
   let lineCount = 0;
@@ -116,7 +116,8 @@ async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource,
         throw new AppError('invalid_request', {
           details: [{ path: path(line), message: problem('patternUsed') }],
         });
-      if (result.named.length < maxNamed) result.named.push({ line, code: bytes.toString('utf8', start, end) });
+      if (result.duplicateCodes.length < maxNamed)
+        result.duplicateCodes.push({ line, code: bytes.toString('utf8', start, end) });
     } else {
       if (knownSet.size() > maxPoolCodes)
         throw new AppError('conflict', { message: problem('poolFull', { max: maxPoolCodes }) });

@@ -8,7 +8,7 @@ type Wanted = {
   /** Arm that receives the users of removed arms. If null, they leave the experiment. */
   control: string | null;
   /** Slots that are used by other experiments in the layer. */
-  taken: readonly Slots[];
+  blockedSlots: readonly Slots[];
 };
 
 /**
@@ -17,7 +17,7 @@ type Wanted = {
  * the control only if no free slots are left.
  * @returns null if the layer has too few free slots
  */
-export function allocate(before: readonly Slots[], { arms, control, taken: blockedSlots }: Wanted): Slots[] | null {
+export function allocate(before: readonly Slots[], { arms, control, blockedSlots }: Wanted): Slots[] | null {
   const owners: (string | null)[] = Array(experimentSlots).fill(null);
   const blocked = new Set(blockedSlots.flatMap(slotsIn));
   const armKeys = new Set(arms.map(({ key }) => key));

@@ -226,7 +226,11 @@ export async function arrange(
   const takenSlots = others
     .filter((other) => layer !== null && other.layer === layer)
     .flatMap(({ allocation }) => allocation);
-  const allocation = allocate(current?.allocation ?? [], { arms: shares, control: controlOf(arms), taken: takenSlots });
+  const allocation = allocate(current?.allocation ?? [], {
+    arms: shares,
+    control: controlOf(arms),
+    blockedSlots: takenSlots,
+  });
   if (allocation === null) throw layerFull(values, others);
   const before = current?.versions ?? [];
   const version = before.length + 1;

@@ -68,7 +68,7 @@ type AnswerState = {
 type CallPlace = {
   index: number;
   /** Ids of the campaigns shown by the latest decision of each fetch in the call. */
-  shown: (readonly number[])[];
+  campaignIdsByFetch: (readonly number[])[];
 };
 
 /** User data stored by the publisher. */
@@ -153,7 +153,13 @@ function assignedTo(
   }: { publisher: Publisher; request: FetchOffersRequest; theme: Theme | null; dev: boolean },
 ): Assigned | null {
   const { placement, arms } = request;
-  return assign(publisher.experiments ?? none, { ...subject, publisher, theme, placement, named: dev ? arms : null });
+  return assign(publisher.experiments ?? none, {
+    ...subject,
+    publisher,
+    theme,
+    placement,
+    testArms: dev ? arms : null,
+  });
 }
 
 const withCustom = (request: FetchOffersRequest, custom: ReadonlyMap<string, string>): FetchOffersRequest => ({
@@ -174,7 +180,7 @@ export function openCall(first: PendingFetch, requests: readonly { request: Fetc
       theme: assigned === null ? theme : assigned.theme,
       placement: request.placement,
       assigned,
-      call: { index, shown: campaignIdsByFetch },
+      call: { index, campaignIdsByFetch },
       answer: { sessionId: null, expired: false },
     };
   });
@@ -182,7 +188,7 @@ export function openCall(first: PendingFetch, requests: readonly { request: Fetc
 
 /** Records the campaigns shown by a decision. Other fetches of the same call must not show them. */
 export function noteShown({ call }: PendingFetch, offers: readonly { offer: Offer }[]): void {
-  if (call !== null) call.shown[call.index] = offers.map(({ offer }) => offer.campaign.id);
+  if (call !== null) call.campaignIdsByFetch[call.index] = offers.map(({ offer }) => offer.campaign.id);
 }
 
 /**
@@ -190,7 +196,7 @@ export function noteShown({ call }: PendingFetch, offers: readonly { offer: Offe
  * the campaigns of fetches that keep their decision.
  */
 export function forgetShown(batch: Iterable<PendingFetch>): void {
-  for (const { call } of batch) if (call !== null) call.shown[call.index] = none;
+  for (const { call } of batch) if (call !== null) call.campaignIdsByFetch[call.index] = none;
 }
 
 /**
@@ -250,7 +256,7 @@ export function contextOf(
   };
 }
 
-const shownElsewhere = ({ index, shown: campaignIdsByFetch }: CallPlace): number[] =>
+const shownElsewhere = ({ index, campaignIdsByFetch }: CallPlace): number[] =>
   campaignIdsByFetch.flatMap((campaignIds, other) => (other === index ? none : campaignIds));
 
 /** Returns the id of the offer whose link opened the offerwall, or null. */

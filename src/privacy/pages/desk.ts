@@ -72,7 +72,7 @@ export function deskPages(app: App, services: Services): void {
     'admin',
     act(async (context, subject) => {
       const summary = await management.readMoment(context, async (work) => lookAt(await desk.read(work, subject)));
-      return show(services, context, { found: { subject, ...summary } });
+      return show(services, context, { summary: { subject, ...summary } });
     }),
   );
   pages.post(
@@ -129,7 +129,7 @@ function problemOf({ length }: string): string | null {
 async function show(
   { management }: Services,
   context: PublisherContext,
-  { found: summary, typed, problem }: { found?: UserSummary; typed?: Typed; problem?: string },
+  { summary, typed, problem }: { summary?: UserSummary; typed?: Typed; problem?: string },
 ): Promise<Page> {
   const cursor = queryText(context, 'cursor');
   const { erasures, next } = await management.read(context, ({ executor, publisherId }) =>

@@ -80,7 +80,7 @@ function adaptTransactions(state: JobState, tookMs: number, complete: boolean): 
  */
 async function rebucketStep(pool: pg.Pool, state: JobState, nowMs: number): Promise<boolean> {
   const startMs = performance.now();
-  const { found: hasWork } = await rebucketNext(pool, nowMs, state.stepMs);
+  const { hasWork } = await rebucketNext(pool, nowMs, state.stepMs);
   const tookMs = performance.now() - startMs;
   if (tookMs > slowMs) state.stepMs = Math.max(steps.minMs, state.stepMs / 2);
   else if (hasWork && tookMs < quickMs) state.stepMs = Math.min(steps.maxMs, state.stepMs * 4);

@@ -46,10 +46,10 @@ order by kept.publisher_id limit 1`;
  * @param spanMs maximum time span of the sessions, in milliseconds
  * @returns whether there was such a publisher
  */
-export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number): Promise<{ found: boolean }> {
+export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number): Promise<{ hasWork: boolean }> {
   const { rows } = await pool.query<Pending>({ name: 'find_rebucketing', text: pendingSql });
   const [publisher] = rows;
-  if (publisher === undefined) return { found: false };
+  if (publisher === undefined) return { hasWork: false };
   await pool.query('select create_report_partitions($1::date - 2, $1::date)', [
     stepOf(publisher, nowMs, spanMs).fromDay,
   ]);
@@ -59,13 +59,13 @@ export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number)
       'select from rollup_publishers where publisher_id = $1 for update skip locked',
       [publisher.publisher_id],
     );
-    if (locked === 0 || !(await tryLockRollups(executor))) return { found: false };
+    if (locked === 0 || !(await tryLockRollups(executor))) return { hasWork: false };
     const [pending] = (await executor.query<Pending>(pendingSql)).rows;
     const isCurrent =
       pending?.publisher_id === publisher.publisher_id &&
       pending.rebucketed_from_session === publisher.rebucketed_from_session;
     if (pending !== undefined && isCurrent) await rebucket(executor, pending, stepOf(pending, nowMs, spanMs));
-    return { found: true }; // if another process has done the step meanwhile, the next one remains to be done
+    return { hasWork: true }; // if another process has done the step meanwhile, the next one remains to be done
   });
 }
 

@@ -65,7 +65,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     now,
   });
   const retryTimers = createRetryTimers((endpointIds) => {
-    scheduler.due(endpointIds);
+    scheduler.retriesDue(endpointIds);
     loop.wake();
   }, clock);
   const proof: { liveness: Liveness | null } = { liveness: null };

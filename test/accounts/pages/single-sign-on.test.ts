@@ -32,7 +32,7 @@ beforeAll(async () => {
     grants: [
       { value: 'perks-ops', grant: { role: 'operator', publisherId: null } },
       { value: 'shop', grant: { role: 'manager', publisherId: 1 } },
-      { value: 'support', grant: { role: { named: 'Support' }, publisherId: 1 } },
+      { value: 'support', grant: { role: { customRole: 'Support' }, publisherId: 1 } },
       { value: 'nowhere', grant: { role: 'manager', publisherId: 987_654 } },
     ],
     defaultGrant: null,

@@ -31,9 +31,9 @@ const newUser = (): { placement: string; pub_user_id: string } => ({
   pub_user_id: `perks-${++users}`,
 });
 
-type Row = { session_id: string; campaign_ids: number[]; selected: number[]; wrapped: boolean };
+type SelectionRow = { session_id: string; campaign_ids: number[]; selected: number[]; wrapped: boolean };
 
-async function rowOf(user: { pub_user_id: string }): Promise<Row> {
+async function rowOf(user: { pub_user_id: string }): Promise<SelectionRow> {
   const { rows } = await stage.t.pool.query<{ id: string; campaign_ids: number[] }>(
     'select id, campaign_ids from sessions where pub_user_id = $1 order by created_at desc limit 1',
     [user.pub_user_id],
@@ -62,7 +62,7 @@ const box = ({ page }: OpenPage, index: number) => page.getByRole('checkbox').nt
 const fire = ({ page }: OpenPage, target = 'document', name = 'ad:confirm') =>
   page.evaluate(`${target}.dispatchEvent(new CustomEvent('${name}', { bubbles: true }))`);
 const storedSessions = ({ page }: OpenPage) => page.evaluate('Object.values(sessionStorage)');
-const webhooksOf = (session: string) => hook.taken.filter(({ body }) => body.includes(session));
+const webhooksOf = (session: string) => hook.requests.filter(({ body }) => body.includes(session));
 
 describe('User Selected Perks, from selection to webhook', () => {
   test('the selection arrives once and signed when the page confirms it', async () => {
@@ -202,7 +202,7 @@ describe('User Selected Perks, from selection to webhook', () => {
     for (const byEvent of [false, true]) {
       const user = newUser();
       const opened = await stage.open({ user });
-      const rows: Row[] = [];
+      const rows: SelectionRow[] = [];
       for (const placement of ['cart', 'checkout', 'thanks']) {
         await opened.page.goto(stage.urlOf({ user: { ...user, placement } }));
         await opened.until('ads_found');

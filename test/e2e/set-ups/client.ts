@@ -9,13 +9,13 @@ export type Offer = {
   beacons: { close: string; no_thanks_click: string };
 };
 export type Session = { id: string; offers: Offer[] };
-export type Answer = { status: number; headers: Headers; json: unknown };
+export type ClientResponse = { status: number; headers: Headers; json: unknown };
 
 /** Client that calls the servers of one installation in rotation, and counts the sessions and offers it receives. */
 export type Client = {
   /** Number of sessions, filled sessions and offers received. */
   served: { sessions: number; filled: number; offers: number };
-  call: (method: string, path: string, body?: object) => Promise<Answer>;
+  call: (method: string, path: string, body?: object) => Promise<ClientResponse>;
   /**
    * Calls the management API with the publisher's key.
    * @throws if the status is not 2xx
@@ -27,7 +27,7 @@ export type Client = {
    * Sends a GET request for a URL from a response to the next server.
    * @returns status and headers
    */
-  follow: (url: string, userAgent?: string) => Promise<Answer>;
+  follow: (url: string, userAgent?: string) => Promise<ClientResponse>;
   /** Sends all further calls to this server, or to all servers in rotation if null. */
   stayAt: (index: number | null) => void;
 };
@@ -38,7 +38,7 @@ export function createClient(urls: readonly string[]): Client {
   let only: number | null = null;
   const nextUrl = (): string => urls[only ?? calls++ % urls.length] as string;
 
-  async function call(method: string, path: string, body?: object, userAgent = browser): Promise<Answer> {
+  async function call(method: string, path: string, body?: object, userAgent = browser): Promise<ClientResponse> {
     const type = body === undefined ? {} : { 'content-type': 'application/json' };
     const answer = await fetch(`${nextUrl()}${path}`, {
       method,

@@ -3,16 +3,16 @@ import { expect } from 'vitest';
 import { clickIdIn } from '../../tracking/conversions/support.ts';
 import { googlebot } from '../../tracking/journey.ts';
 import { type Catalogue, limits, type Part } from './catalogue.ts';
-import type { Answer, Client, Offer, Session } from './client.ts';
+import type { Client, ClientResponse, Offer, Session } from './client.ts';
 
 /** Clicks within this time after their impression are suspicious, in milliseconds. Clicks after `slowMs` are not. */
 const tooFastMs = 100;
 const slowMs = 150;
 
-type Shown = Offer & { sessionId: string };
+type SessionOffer = Offer & { sessionId: string };
 
 /** Returns the session's offer of a campaign, or undefined if it was not shown. */
-const offerOf = ({ id, offers }: Session, campaignId: number): Shown | undefined => {
+const offerOf = ({ id, offers }: Session, campaignId: number): SessionOffer | undefined => {
   const offer = offers.find(({ campaign_id }) => campaign_id === campaignId);
   return offer === undefined ? undefined : { ...offer, sessionId: id };
 };
@@ -21,7 +21,7 @@ const offerOf = ({ id, offers }: Session, campaignId: number): Shown | undefined
 const atOnce = <Result>(count: number, work: (index: number) => Promise<Result>): Promise<Result[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => work(index)));
 
-const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status);
+const statuses = (answers: readonly ClientResponse[]): number[] => answers.map(({ status }) => status);
 
 /** Creates the actions of users, advertisers and publishers. Each step states its expected effect by hand. */
 export function createJourney(client: Client, catalogue: Catalogue) {
@@ -77,18 +77,18 @@ export function createJourney(client: Client, catalogue: Catalogue) {
   }
 
   /** Opens a new session that shows the part. Retries, because a process may not have loaded the campaign yet. */
-  async function show(part: Part, body: object = {}): Promise<Shown> {
-    let offer: Shown | undefined;
+  async function show(part: Part, body: object = {}): Promise<SessionOffer> {
+    let offer: SessionOffer | undefined;
     await expect
       .poll(async () => {
         offer = offerOf(await client.fetchOffers({ placement: part, ...body }), catalogue[part]);
         return offer;
       })
       .toBeDefined();
-    return offer as Shown;
+    return offer as SessionOffer;
   }
 
-  async function click({ click_url }: Pick<Offer, 'click_url'>): Promise<Answer> {
+  async function click({ click_url }: Pick<Offer, 'click_url'>): Promise<ClientResponse> {
     const answer = await client.follow(click_url);
     expect(answer.status).toBe(302);
     return answer;
@@ -98,8 +98,8 @@ export function createJourney(client: Client, catalogue: Catalogue) {
    * Fetches until `limit` impressions were shown, and then some more.
    * @returns the offers that were shown
    */
-  async function exhaust(part: Part, limit: number): Promise<Shown[]> {
-    const offers: Shown[] = [];
+  async function exhaust(part: Part, limit: number): Promise<SessionOffer[]> {
+    const offers: SessionOffer[] = [];
     await expect
       .poll(async () => {
         offers.push(...(await fetchAndView(part, 32)));
@@ -190,8 +190,8 @@ export function createJourney(client: Client, catalogue: Catalogue) {
    * Confirms one session with a selection and one without, several times concurrently.
    * @returns the session ids
    */
-  async function wrap(): Promise<{ chosen: string; none: string }> {
-    const confirm = async ({ sessionId }: Shown): Promise<void> => {
+  async function wrap(): Promise<{ selected: string; none: string }> {
+    const confirm = async ({ sessionId }: SessionOffer): Promise<void> => {
       const path = `/sdk/v4/usp/session/${sessionId}.json`;
       const answers = await atOnce(4, () => client.manage<{ status: string }>('POST', path, { action: 'wrap' }));
       expect(answers.map(({ status }) => status)).toEqual(Array(4).fill('wrapped'));
@@ -201,7 +201,7 @@ export function createJourney(client: Client, catalogue: Catalogue) {
     await confirm(selectedOffer);
     const none = await show('perk', { pub_user_id: 'chooses-none' });
     await confirm(none);
-    return { chosen: selectedOffer.sessionId, none: none.sessionId };
+    return { selected: selectedOffer.sessionId, none: none.sessionId };
   }
 
   /** Returns whether stored decisions give the same result when they are replayed. */
@@ -230,4 +230,4 @@ export function createJourney(client: Client, catalogue: Catalogue) {
   };
 }
 
-const toLocation = ({ headers }: Answer) => ({ headers: { location: headers.get('location') ?? '' } });
+const toLocation = ({ headers }: ClientResponse) => ({ headers: { location: headers.get('location') ?? '' } });

@@ -55,14 +55,14 @@ test("sends saves and removals to the publisher's server with the offer as the u
   const offer = await showOneTo(first, 'user-1');
   const before = Date.now();
   await save(first, offer);
-  await until(() => hook.taken.length, 1);
+  await until(() => hook.requests.length, 1);
   await remove(first, offer.id, 'user-1');
-  await until(() => hook.taken.length, 2);
-  const received = hook.taken.map(({ body }) => JSON.parse(body.toString()));
+  await until(() => hook.requests.length, 2);
+  const received = hook.requests.map(({ body }) => JSON.parse(body.toString()));
   const shownOffer = offer as unknown as Record<string, unknown>;
   for (const [index, event] of ['offer_saved', 'offer_removed'].entries()) {
-    expect(hook.taken[index]?.headers).toMatchObject({ 'perkwire-event': event });
-    expect(hook.taken[index]?.headers['perkwire-dev']).toBeUndefined();
+    expect(hook.requests[index]?.headers).toMatchObject({ 'perkwire-event': event });
+    expect(hook.requests[index]?.headers['perkwire-dev']).toBeUndefined();
     expect(received[index]).toEqual({
       event,
       pub_user_id: 'user-1',

@@ -78,7 +78,7 @@ describe('the health of the database', () => {
     const { dbHealth, changes } = await followUp();
     proxy.freeze();
     const others = setInterval(dbHealth.sawAnswer, 5);
-    await expect.poll(proxy.held, often).toBeGreaterThan(0);
+    await expect.poll(proxy.heldConnections, often).toBeGreaterThan(0);
     const heldMs = performance.now();
     await expect.poll(() => performance.now() - heldMs, often).toBeGreaterThan(600);
     expect(changes).toEqual([true]);
@@ -128,14 +128,14 @@ describe('the health of the database', () => {
     const { dbHealth } = await followUp();
     proxy.freeze();
     await expect.poll(dbHealth.isUp, often).toBe(false);
-    await expect.poll(proxy.held, often).toBeGreaterThan(1); // its last probe, and the start-up of its next connection
+    await expect.poll(proxy.heldConnections, often).toBeGreaterThan(1); // its last probe, and the start-up of its next connection
     await dbHealth.stop();
   });
 
   test('reports no change after a stop, even if its last probe is never answered', async () => {
     const { dbHealth, changes } = await followUp();
     proxy.freeze();
-    await expect.poll(proxy.held, often).toBeGreaterThan(0);
+    await expect.poll(proxy.heldConnections, often).toBeGreaterThan(0);
     await dbHealth.stop();
     proxy.cut();
     proxy.heal();
@@ -247,7 +247,7 @@ describe('while the database is unavailable', () => {
     expect(t.pool.totalCount).toBe(size);
     proxy.freeze();
     const first = calls();
-    await expect.poll(proxy.held, often).toBeGreaterThan(2);
+    await expect.poll(proxy.heldConnections, often).toBeGreaterThan(2);
     // The second round of calls uses the batchers that are still free.
     await expectRefusedOnceDown(Promise.all([first, calls()]).then((rounds) => rounds.flat()));
     proxy.strand();

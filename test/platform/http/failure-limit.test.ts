@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createRateLimit } from '../../../src/platform/http/failure-limit.ts';
 import { takeToken } from '../../../src/platform/lib/token-bucket.ts';
-import { type Answer, requestOver } from '../../support/request.ts';
+import { requestOver, type TestResponse } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 const startMs = Date.now();
@@ -34,7 +34,7 @@ const call = ({
   forwardedFor,
   app = t,
   placement = 'checkout',
-}: Call): Promise<Answer> => {
+}: Call): Promise<TestResponse> => {
   const headers = forwardedFor === undefined ? {} : { 'x-forwarded-for': forwardedFor };
   if (url !== undefined) return requestOver(app.app, { url, remoteAddress: from, headers });
   const fetching = { method: 'POST', url: `/native/v4/offers.json?api_key=${key}`, payload: { placement } } as const;

@@ -40,11 +40,11 @@ test('a trace leads from the caller through the fetch or wrap to the last webhoo
   await setEndpoint(t, hook);
   await t.app.inject('/health/live');
   const sessionId = await fetchAndWrap(t, 'user-1', `00-${callersTrace}-${callersSpan}-01`);
-  await expect.poll(() => hook.taken.length).toBe(2);
+  await expect.poll(() => hook.requests.length).toBe(2);
   const unsampled = `00-${callersTrace.replaceAll('0', '1')}-${callersSpan}-00`;
   await fetchAndWrap(t, 'user-2', unsampled);
   await fetchAndWrap(t, 'user-3', `00-${'0'.repeat(32)}-${callersSpan}-01`);
-  await expect.poll(() => hook.taken.length).toBe(4);
+  await expect.poll(() => hook.requests.length).toBe(4);
   await dispatcher.stop();
   await t.close();
   await Promise.all([hook.close(), collector.close()]);
@@ -71,7 +71,7 @@ test('a trace leads from the caller through the fetch or wrap to the last webhoo
   expect(spans).toHaveLength(6);
   expect(spans.every(({ startNs, endNs }) => startNs > 0n && endNs >= startNs)).toBe(true);
   // The receiver gets the trace context of the attempt. A caller's decision not to sample is respected and passed on.
-  const sent = hook.taken.map(({ headers }) => headers.traceparent);
+  const sent = hook.requests.map(({ headers }) => headers.traceparent);
   expect(sent.slice(0, 2)).toEqual(attempts.map(({ id }) => `00-${callersTrace}-${id}-01`));
   expect(sent).toContain(unsampled);
   expect(collector.spans.filter(({ traceId }) => unsampled.includes(traceId))).toEqual([]);
@@ -145,7 +145,7 @@ test('wallet, conversion and trigger webhooks belong to the trace of their call'
   await call('offer_removed', 'DELETE', `/wallet/v1/offers/${offer.id}.json?${key}&pub_user_id=saver`);
   await call('conversion', 'POST', '/track', { click_id: clickId, payout: '2' });
   await call('usp.selection', 'POST', `/manage/v1/webhook-triggers?${key}`, { event: 'usp.selection', endpoint: id });
-  await expect.poll(() => hook.taken.length).toBe(events.length);
+  await expect.poll(() => hook.requests.length).toBe(events.length);
   await dispatcher.stop();
   await t.close();
   await Promise.all([hook.close(), collector.close()]);
@@ -154,7 +154,7 @@ test('wallet, conversion and trigger webhooks belong to the trace of their call'
     const request = spans.find(({ parentId }) => parentId === callersSpan);
     const [attempt] = withName(spans, `webhook ${event}`);
     expect([event, attempt?.parentId]).toEqual([event, request?.id]);
-    const received = hook.taken.find(({ headers }) => headers['perkwire-event'] === event);
+    const received = hook.requests.find(({ headers }) => headers['perkwire-event'] === event);
     expect(received?.headers.traceparent).toBe(`00-${traceId}-${attempt?.id}-01`);
   }
   const booked = collector.spans.filter((span) => span.traceId === callers.get('conversion'));
@@ -171,11 +171,11 @@ test('requests and webhooks continue without a collector, and without tracing no
   const dispatcher = await startTestDispatcher(t, { tracing: t.deps.tracing });
   await setEndpoint(t, hook);
   await fetchAndWrap(t, 'user-1', `00-${callersTrace}-${callersSpan}-01`);
-  await expect.poll(() => hook.taken.length).toBe(1);
-  expect(hook.taken[0]?.headers.traceparent).toContain(callersTrace);
+  await expect.poll(() => hook.requests.length).toBe(1);
+  expect(hook.requests[0]?.headers.traceparent).toContain(callersTrace);
   await fetchAndWrap(off, 'user-2', `00-${callersTrace}-${callersSpan}-01`);
-  await expect.poll(() => hook.taken.length).toBe(2);
-  expect(hook.taken[1]?.headers).not.toHaveProperty('traceparent');
+  await expect.poll(() => hook.requests.length).toBe(2);
+  expect(hook.requests[1]?.headers).not.toHaveProperty('traceparent');
   await dispatcher.stop();
   await off.close();
   await t.close();

@@ -26,7 +26,7 @@ test('sessions, impressions, refusals and closes are counted by each dimension',
 
   const impressions = offers.length;
   expect(impressions).toBeGreaterThan(1);
-  const sessionMetrics = { sessions: 1, filled_sessions: 1, impressions: impressions, no_thanks: 1, closes: 1 };
+  const sessionMetrics = { sessions: 1, filled_sessions: 1, impressions, no_thanks: 1, closes: 1 };
   expect(byGroup(await activity(testApp, { groupBy: ['placement'] }))).toEqual({
     checkout: sessionMetrics,
     cart: sessionMetrics,

@@ -34,7 +34,7 @@ const choices = Array.from({ length: 2 ** names.length }, (_, bits) =>
   names.filter((_name, at) => bits & (1 << at)),
 ).filter((choice) => choice.length <= 4);
 
-type Row = Record<string, number>;
+type MetricRow = Record<string, number>;
 
 test.each(['day', 'hour'])('rows by %s add up to the activity in any grouping', async (unit) => {
   const [from, to] = [-86_400_000, 86_400_000].map((offsetMs) => dayOf(testApp.deps.now() + offsetMs)) as [
@@ -46,7 +46,7 @@ test.each(['day', 'hour'])('rows by %s add up to the activity in any grouping', 
     const parameters = { api_key: 'reports', from, to, aggregated_by: unit, group_by: groupBy };
     const answer = await testApp.app.inject({ url: `/native/activity.json?${new URLSearchParams(parameters)}` });
     expect(answer.statusCode, `${groupBy} ${answer.body}`).toBe(200);
-    const { rows, totals } = answer.json().data as { rows: Row[]; totals: Row };
+    const { rows, totals } = answer.json().data as { rows: MetricRow[]; totals: MetricRow };
     const sum = (name: string): number => rows.reduce((total, row) => total + (row[name] as number), 0);
     const counts = { impressions: 24, no_thanks: 8, closes: 8, clicks: 0 };
     expect(totals, groupBy).toMatchObject({ sessions: 8, filled_sessions: 8, fill_rate: 1, ...counts });

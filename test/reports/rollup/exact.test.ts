@@ -223,7 +223,7 @@ test('extreme amounts of any number of conversions do not affect counts, re-buck
     );
   expect((await activity(first, { groupBy: ['custom'], customKey: 'plan' }))[0]?.metrics.conversions).toBe(25);
   await first.pool.query("update publishers set time_zone = 'Asia/Kathmandu'");
-  while ((await rebucketNext(first.pool, first.deps.now(), 86_400_000)).found);
+  while ((await rebucketNext(first.pool, first.deps.now(), 86_400_000)).hasWork);
   const days = await activity(first, {
     timeZone: 'Asia/Kathmandu',
     from: dayOf(startMs - 86_400_000),

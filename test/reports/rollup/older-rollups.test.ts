@@ -64,7 +64,7 @@ test('a rollup that began before sums were re-bucketed counts in the new time zo
   await call(t, offers[0]?.pixel as string);
   await rollUpAround(async () => {
     await t.pool.query("update publishers set time_zone = 'Asia/Kathmandu'");
-    while ((await rebucketNext(t.pool, t.deps.now(), dayMs)).found);
+    while ((await rebucketNext(t.pool, t.deps.now(), dayMs)).hasWork);
   });
   await rollUpAll(t);
   expect(await differences(t)).toEqual([]);

@@ -39,7 +39,7 @@ const rolledUpMs = Date.parse('2026-04-01T00:00:00Z');
 /** Changes the publisher's time zone like the settings page, and re-buckets its sums. */
 async function changeZone(timeZone: string): Promise<void> {
   await testApp.pool.query('update publishers set time_zone = $2 where id = $1', [publisherId, timeZone]);
-  for (let steps = 0; (await rebucketNext(testApp.pool, rolledUpMs, 30 * 3_600_000)).found; steps += 1) {
+  for (let steps = 0; (await rebucketNext(testApp.pool, rolledUpMs, 30 * 3_600_000)).hasWork; steps += 1) {
     if (steps === 2) expect(await differences()).toEqual([]);
   }
 }
@@ -332,7 +332,7 @@ test('sums that are being compacted are not re-bucketed, and neither job waits f
   const compacting = await testApp.pool.connect();
   await compacting.query('begin');
   await compacting.query('select from rollup_publishers where publisher_id = $1 for update', [publisherId]);
-  expect(await rebucketNext(testApp.pool, rolledUpMs, 30 * 86_400_000)).toEqual({ found: false });
+  expect(await rebucketNext(testApp.pool, rolledUpMs, 30 * 86_400_000)).toEqual({ hasWork: false });
   await compacting.query('rollback');
   compacting.release();
   await changeZone('Asia/Kathmandu');
@@ -391,7 +391,7 @@ test('hours of an old time zone without raw rows are added to the hours in which
   await rollUpAll(testApp, rolledUpMs);
   await testApp.pool.query('delete from sessions where publisher_id = $1', [publisherId]);
   await testApp.pool.query("update publishers set time_zone = 'UTC' where id = $1", [publisherId]);
-  while ((await rebucketNext(testApp.pool, rolledUpMs, 30 * 86_400_000)).found);
+  while ((await rebucketNext(testApp.pool, rolledUpMs, 30 * 86_400_000)).hasWork);
   await insertSessions([at('2026-03-20T10:05:00Z'), { ...at('2026-03-20T11:05:00Z'), country: 'AT' }]);
   await rollUpAll(testApp, rolledUpMs);
   const rows = await ask({ timeZone: 'UTC', aggregatedBy: 'hour', groupBy: ['country'] });

@@ -226,9 +226,9 @@ test('a manager sends a report to a chat channel, and its name cannot inject mar
   expect(await rowsOf(id)).toEqual([]);
   await manager.post(own(`/reports/saved/${id}/schedules`), fields);
   nowMs = (await rowsOf(id))[0].due_at.getTime();
-  channel.taken.length = 0;
+  channel.requests.length = 0;
   await send();
-  const posted = channel.taken.map(({ body }) => String(body));
+  const posted = channel.requests.map(({ body }) => String(body));
   expect(posted).toHaveLength(1);
   expect(posted[0]).toContain('&lt;!channel&gt; &amp; co');
   const later = await signInAs(t, 'manager');

@@ -89,7 +89,7 @@ test("macros in the endpoint's URL are filled with the conversion and custom key
   );
   const click = await clickOffer(t, { pub_user_id: 'user 9/&', 'order.ref': 'a=b&c d' });
   await track(t, { click_id: click.clickId, event: 'sale', payout: '0.000001', currency: 'USD' });
-  const sales = (): string[] => hook.taken.map(({ url }) => url).filter((url) => url.startsWith('/hook/sale'));
+  const sales = (): string[] => hook.requests.map(({ url }) => url).filter((url) => url.startsWith('/hook/sale'));
   await until(() => sales().length, 1);
   expect(sales()[0]).toBe('/hook/sale?u=user%209%2F%26&pay=0.000001&cur=USD&ref=a%3Db%26c%20d&s=recorded&no=');
   await dispatcher.stop();

@@ -33,7 +33,7 @@ test('calls complete without repeats during a database outage, and deliveries re
   const dispatcher = await startTestDispatcher(t, { databaseUrl: relay.url, pool, logger });
 
   const inFlight = await enqueueDelivery(t, endpoint);
-  await until(() => hook.taken.length, 1);
+  await until(() => hook.requests.length, 1);
   relay.cut();
   release();
   const waiting = await enqueueDelivery(t, endpoint);
@@ -41,12 +41,12 @@ test('calls complete without repeats during a database outage, and deliveries re
   await expect.poll(() => timesLogged('writing settlements failed; will retry')).toBeGreaterThan(1);
   await expect.poll(() => timesLogged('dispatcher connection failed')).toBeGreaterThan(3);
   expect(await deliveryOf(t, inFlight)).toMatchObject({ status: 'pending', leased: true });
-  expect(hook.taken).toHaveLength(1);
+  expect(hook.requests).toHaveLength(1);
 
   relay.restore();
   await until(async () => (await deliveryOf(t, waiting)).status, 'delivered');
   await until(async () => (await deliveryOf(t, inFlight)).status, 'delivered');
-  expect(hook.taken).toHaveLength(2);
+  expect(hook.requests).toHaveLength(2);
   expect(await attemptsOf(t, inFlight)).toHaveLength(1);
   expect(logs.filter(({ level }) => level >= 40).map(({ msg }) => msg)).toEqual([
     'dispatcher lost its database connection',

@@ -41,8 +41,8 @@ describe('POST', () => {
     const id = await enqueueDelivery(t, endpoint, { payload });
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
 
-    expect(hook.taken).toHaveLength(1);
-    const [{ method, url, headers, body }] = hook.taken as [(typeof hook.taken)[number]];
+    expect(hook.requests).toHaveLength(1);
+    const [{ method, url, headers, body }] = hook.requests as [(typeof hook.requests)[number]];
     expect([method, url]).toEqual(['POST', '/hook?shop=1']);
     expect(body.equals(payload)).toBe(true);
     expect(headers).toMatchObject({
@@ -83,7 +83,7 @@ describe('POST', () => {
 
   test('marks a delivery of a dev session', async () => {
     await enqueueDelivery(t, await addEndpoint(t, hook.url), { dev: true });
-    await until(() => hook.taken[0]?.headers['perkwire-dev'], '1');
+    await until(() => hook.requests[0]?.headers['perkwire-dev'], '1');
   });
 
   test('signs with both secrets during a rotation, and with only the new one afterwards', async () => {
@@ -96,12 +96,12 @@ describe('POST', () => {
       [endpoint.id, next.sealed],
     );
     await enqueueDelivery(t, endpoint);
-    await until(() => hook.taken.length, 1);
+    await until(() => hook.requests.length, 1);
     await t.pool.query('update webhook_endpoints set previous_secret_until = now() where id = $1', [endpoint.id]);
     await enqueueDelivery(t, endpoint);
-    await until(() => hook.taken.length, 2);
+    await until(() => hook.requests.length, 2);
 
-    const [during, after] = hook.taken as [(typeof hook.taken)[number], (typeof hook.taken)[number]];
+    const [during, after] = hook.requests as [(typeof hook.requests)[number], (typeof hook.requests)[number]];
     for (const secret of [endpoint.secret, next.secret]) new Webhook(secret).verify(during.body, during.headers);
     new Webhook(next.secret).verify(after.body, after.headers);
     expect(() => new Webhook(endpoint.secret).verify(after.body, after.headers)).toThrow();
@@ -120,8 +120,8 @@ describe('POST', () => {
         ])
       ).rows[0].n;
     await until(count, 500);
-    expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(500);
-    expect(hook.taken).toHaveLength(500);
+    expect(new Set(hook.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(500);
+    expect(hook.requests).toHaveLength(500);
     await second.stop();
   });
 });
@@ -131,8 +131,8 @@ describe('GET', () => {
     const endpoint = await addEndpoint(t, `${hook.url}?a=b%20c&a=2`, { method: 'GET' });
     const payload = payloadOf([7, 3]);
     await enqueueDelivery(t, endpoint, { payload });
-    await until(() => hook.taken.length, 1);
-    const [{ method, url, headers, body }] = hook.taken as [(typeof hook.taken)[number]];
+    await until(() => hook.requests.length, 1);
+    const [{ method, url, headers, body }] = hook.requests as [(typeof hook.requests)[number]];
     expect(method).toBe('GET');
     expect(url.startsWith('/hook?a=b%20c&a=2&pub_user_id=')).toBe(true);
     expect(body).toHaveLength(0);
@@ -150,8 +150,8 @@ describe('GET', () => {
     const endpoint = await addEndpoint(t, hook.url, { method: 'GET' });
     const payload = payloadOf([1, 2], 'x'.repeat(5000));
     const id = await enqueueDelivery(t, endpoint, { payload });
-    await until(() => hook.taken.length, 1);
-    const [{ url, headers }] = hook.taken as [(typeof hook.taken)[number]];
+    await until(() => hook.requests.length, 1);
+    const [{ url, headers }] = hook.requests as [(typeof hook.requests)[number]];
     const query = new URL(url, hook.url).searchParams;
     expect(query.has('payload')).toBe(false);
     const link = new URL(query.get('payload_url') as string);

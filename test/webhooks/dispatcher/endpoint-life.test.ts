@@ -46,11 +46,11 @@ describe('the circuit breaker', () => {
         async () => (await t.pool.query('select 1 from delivery_queue where lease_until is not null')).rows.length,
         0,
       );
-      const sent = receiver.taken.length;
+      const sent = receiver.requests.length;
       expect(sent).toBeLessThanOrEqual(13);
       const waiting = await Promise.all(Array.from({ length: 5 }, () => enqueueDelivery(t, endpoint)));
       await untilScanned(t, 12);
-      expect(receiver.taken).toHaveLength(sent);
+      expect(receiver.requests).toHaveLength(sent);
       for (const id of waiting)
         expect(await deliveryOf(t, id)).toEqual({
           status: 'pending',
@@ -83,7 +83,7 @@ describe('the circuit breaker', () => {
       [50, 900],
     ] as const) {
       await t.pool.query('update delivery_queue set due_at = now() where endpoint_id = $1', [endpoint.id]);
-      const before = receiver.taken.length;
+      const before = receiver.requests.length;
       const startMs = Date.now();
       await t.pool.query(set, [endpoint.id, 'open', opened]);
       await wake();
@@ -91,7 +91,7 @@ describe('the circuit breaker', () => {
       const { open_until } = await healthOf(endpoint);
       expect(open_until.getTime() - startMs).toBeGreaterThanOrEqual(waitS * 1000);
       expect(open_until.getTime() - Date.now()).toBeLessThanOrEqual(waitS * 1000);
-      expect(receiver.taken.length - before).toBeLessThanOrEqual(before === 0 ? 4 : 1);
+      expect(receiver.requests.length - before).toBeLessThanOrEqual(before === 0 ? 4 : 1);
     }
   });
 
@@ -100,11 +100,11 @@ describe('the circuit breaker', () => {
     const endpoint = await addEndpoint(t, receiver.url, { deadline_ms: 1000, max_in_flight: 2 });
     for (let count = 0; count < 8; count++) await enqueueDelivery(t, endpoint);
     await work();
-    await until(() => receiver.taken.length, 2);
+    await until(() => receiver.requests.length, 2);
     await until(async () => (await healthOf(endpoint)).in_flight_limit, 1);
     await until(async () => (await healthOf(endpoint)).breaker_state, 'open');
-    expect(receiver.taken).toHaveLength(5);
-    const times = receiver.taken.map(({ atMs }) => atMs);
+    expect(receiver.requests).toHaveLength(5);
+    const times = receiver.requests.map(({ atMs }) => atMs);
     for (const index of [3, 4]) expect((times[index] as number) - (times[index - 1] as number)).toBeGreaterThan(900);
   });
 
@@ -144,8 +144,8 @@ describe('endpoint settings of a publisher', () => {
     const endpoint = await addEndpoint(t, receiver.url, { rate_limit_per_s: 20 });
     for (let count = 0; count < 30; count++) await enqueueDelivery(t, endpoint);
     await work();
-    await until(() => receiver.taken.length, 30);
-    const times = receiver.taken.map(({ atMs }) => atMs);
+    await until(() => receiver.requests.length, 30);
+    const times = receiver.requests.map(({ atMs }) => atMs);
     // Up to two calls may be saved up, to compensate for late timers.
     for (let first = 0; first + 23 < times.length; first++)
       expect((times[first + 23] as number) - (times[first] as number)).toBeGreaterThan(950);
@@ -163,12 +163,12 @@ describe('endpoint settings of a publisher', () => {
     await work();
     await untilAttempted(t, ids[2] as string, 1);
     await untilScanned(t, 24); // by two workers
-    expect(receiver.taken).toHaveLength(3);
+    expect(receiver.requests).toHaveLength(3);
     failing = false;
     await t.pool.query('update endpoint_health set not_before = now() where endpoint_id = $1', [endpoint.id]);
     await wake();
-    await until(() => receiver.taken.length, 13);
-    const order = receiver.taken.map(({ headers }) => headers['webhook-id']);
+    await until(() => receiver.requests.length, 13);
+    const order = receiver.requests.map(({ headers }) => headers['webhook-id']);
     order.splice(2, 1);
     expect(order).toEqual(ids.map((id) => `msg_${id.replaceAll('-', '')}`));
   });
@@ -186,8 +186,8 @@ describe('endpoint settings of a publisher', () => {
     const endpoint = await addEndpoint(t, receiver.url, { headers });
     const id = await enqueueDelivery(t, endpoint);
     await work();
-    await until(() => receiver.taken.length, 1);
-    const sent = receiver.taken[0]?.headers ?? {};
+    await until(() => receiver.requests.length, 1);
+    const sent = receiver.requests[0]?.headers ?? {};
     expect(sent).toMatchObject({
       'x-api-key': 's3cret',
       'webhook-id': `msg_${id.replaceAll('-', '')}`,
@@ -202,8 +202,8 @@ describe('endpoint settings of a publisher', () => {
     const { publicKey, sealed } = createV1aKey(t.deps.secretBox);
     await enqueueDelivery(t, await addEndpoint(t, receiver.url, { v1a_key_sealed: sealed, signature_v1a: true }));
     await work();
-    await until(() => receiver.taken.length, 1);
-    const { headers, body } = receiver.taken[0] as (typeof receiver.taken)[number];
+    await until(() => receiver.requests.length, 1);
+    const { headers, body } = receiver.requests[0] as (typeof receiver.requests)[number];
     const [first, second] = (headers['webhook-signature'] ?? '').split(' ');
     expect(first).toMatch(/^v1,/);
     expect(second).toMatch(/^v1a,/);
@@ -224,12 +224,12 @@ describe('pause', () => {
     const ids = await Promise.all(Array.from({ length: 12 }, () => enqueueDelivery(t, endpoint)));
     await work();
     await untilScanned(t, 12);
-    expect(receiver.taken).toEqual([]);
+    expect(receiver.requests).toEqual([]);
     expect(await deliveryOf(t, ids[0] as string)).toMatchObject({ status: 'pending', queued: true, attempts: 0 });
     await change(endpoint, 'paused_at = null, resume_rate_per_s = 10');
     await wake();
-    await until(() => receiver.taken.length, 12);
-    expect((receiver.taken.at(-1)?.atMs ?? 0) - (receiver.taken[0]?.atMs ?? 0)).toBeGreaterThan(900);
+    await until(() => receiver.requests.length, 12);
+    expect((receiver.requests.at(-1)?.atMs ?? 0) - (receiver.requests[0]?.atMs ?? 0)).toBeGreaterThan(900);
     await until(
       async () =>
         (await t.pool.query('select 1 from delivery_queue where endpoint_id = $1', [endpoint.id])).rows.length,

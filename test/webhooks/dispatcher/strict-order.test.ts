@@ -41,7 +41,7 @@ test('later deliveries are sent once the user of the first delivery is erased', 
   await eraseNext(t);
   await wake();
   await until(async () => (await deliveryOf(t, third)).status, 'delivered');
-  expect(receiver.taken).toHaveLength(2);
+  expect(receiver.requests).toHaveLength(2);
 });
 
 test('an endpoint whose strict order was turned off or on again waits for no earlier delivery', async () => {

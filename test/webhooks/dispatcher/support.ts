@@ -13,15 +13,15 @@ import { bodyOf, httpReceiver } from './send/receivers.ts';
 /** A received request. `atMs` is from `performance.now()`. */
 type Taken = { method: string; url: string; headers: Record<string, string>; body: Buffer; atMs: number };
 
-export type Hook = { url: string; taken: Taken[]; close: () => Promise<void> };
+export type Hook = { url: string; requests: Taken[]; close: () => Promise<void> };
 
-type Answer = (response: ServerResponse, request: Taken, count: number) => void;
+type Responder = (response: ServerResponse, request: Taken, count: number) => void;
 
 /**
  * Starts a publisher's server on this machine, which records the requests it receives. Without `answer`, it responds
  * with 200.
  */
-export async function startHook(answer: Answer = (response) => void response.end()): Promise<Hook> {
+export async function startHook(answer: Responder = (response) => void response.end()): Promise<Hook> {
   const requests: Taken[] = [];
   const receiver = await httpReceiver(async (request: IncomingMessage, response: ServerResponse) => {
     const body = await bodyOf(request);
@@ -36,14 +36,14 @@ export async function startHook(answer: Answer = (response) => void response.end
     requests.push(receivedRequest);
     answer(response, receivedRequest, requests.length);
   });
-  return { url: `http://127.0.0.1:${receiver.port}/hook`, taken: requests, close: receiver.close };
+  return { url: `http://127.0.0.1:${receiver.port}/hook`, requests, close: receiver.close };
 }
 
 type Ending = { stop?: () => Promise<unknown>; close?: () => Promise<unknown> };
 
 /** Resources that a test starts. `end` stops all of them, most recent first. */
 export type Parts = {
-  hook: (answer?: Answer) => Promise<Hook>;
+  hook: (answer?: Responder) => Promise<Hook>;
   dispatcher: (options?: Partial<DispatcherOptions>) => Promise<Dispatcher>;
   end: () => Promise<void>;
 };
@@ -209,7 +209,7 @@ export async function untilAttempted(t: TestBase, id: string, attempts: number):
   await until(async () => (await attemptsOf(t, id)).filter((row) => row.outcome !== null).length, attempts);
 }
 
-/** Waits until `read` returns `wanted`. */
+/** Waits until `read` returns `expected`. */
 export const until = <Value>(read: () => Promise<Value> | Value, expected: Value): Promise<void> =>
   expect.poll(read, { interval: 10 }).toEqual(expected);
 

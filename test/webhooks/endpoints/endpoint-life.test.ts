@@ -112,7 +112,7 @@ describe('endpoint settings', () => {
     expect(rows[0].headers).toContain('authorization');
     expect(rows[0].headers).not.toContain('s3cr3t');
     await act('test');
-    expect(hook.taken[0]?.headers.authorization).toBe('Bearer s3cr3t');
+    expect(hook.requests[0]?.headers.authorization).toBe('Bearer s3cr3t');
   });
 
   test.each([
@@ -218,7 +218,7 @@ describe('enable and disable', () => {
 describe('rotate-secret', () => {
   const signedWith = async (): Promise<(secret: string) => boolean> => {
     await call('POST', `${path}/test`);
-    const { body, headers } = hook.taken.at(-1) as Hook['taken'][number];
+    const { body, headers } = hook.requests.at(-1) as Hook['requests'][number];
     return (secret) => {
       try {
         new Webhook(secret).verify(body, headers);
@@ -281,7 +281,7 @@ describe('DELETE', () => {
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 200, 200, 201]);
     expect(secrets).toHaveLength(1);
     await act('test');
-    const { body, headers } = hook.taken.at(-1) as Hook['taken'][number];
+    const { body, headers } = hook.requests.at(-1) as Hook['requests'][number];
     new Webhook(secrets[0]).verify(body, headers);
   });
 
@@ -304,13 +304,13 @@ describe('Test Endpoint', () => {
         delivered: true,
         status: 200,
       });
-      const posted = JSON.parse((hook.taken.at(-1) as Hook['taken'][number]).body.toString());
-      expect(hook.taken.at(-1)?.headers).toMatchObject({ 'perkwire-event': event, 'perkwire-test': '1' });
+      const posted = JSON.parse((hook.requests.at(-1) as Hook['requests'][number]).body.toString());
+      expect(hook.requests.at(-1)?.headers).toMatchObject({ 'perkwire-event': event, 'perkwire-test': '1' });
       const expected = event === 'usp.selection' ? posted.body : posted;
       expect(expected.pub_user_id).toBe('test-user');
       if (event.startsWith('offer_')) expect(posted.event).toBe(event);
       await call('POST', `${base}/${event}/test`, { ...settings, method: 'GET' });
-      const query = new URL(hook.taken.at(-1)?.url ?? '', hook.url).searchParams;
+      const query = new URL(hook.requests.at(-1)?.url ?? '', hook.url).searchParams;
       expect([query.get('shop'), query.get('pub_user_id')]).toEqual(['1', 'test-user']);
       expect(Object.keys(JSON.parse(query.get('payload') as string))).toEqual(Object.keys(posted));
     }
@@ -321,13 +321,13 @@ describe('Test Endpoint', () => {
       url: `${hook.url}/{offer_id}?p={payout}&s={subid}&u={unknown}`,
       method: 'GET',
     });
-    expect(hook.taken.at(-1)?.url).toBe('/hook/1?p=1.5&s=test&u=');
+    expect(hook.requests.at(-1)?.url).toBe('/hook/1?p=1.5&s=test&u=');
   });
 
   test('is signed like a delivery, including ed25519 if enabled', async () => {
     const { v1a_public_key: publicKey } = (await put({ signature_v1a: true })).json().data;
     await act('test');
-    const { headers, body } = hook.taken.at(-1) as Hook['taken'][number];
+    const { headers, body } = hook.requests.at(-1) as Hook['requests'][number];
     const signature = /v1a,(\S+)/.exec(headers['webhook-signature'] ?? '')?.[1] ?? '';
     const x = Buffer.from(publicKey.slice('whpk_'.length), 'base64').toString('base64url');
     const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
@@ -339,13 +339,13 @@ describe('Test Endpoint', () => {
     await put({ headers: { authorization: 'Bearer secret' } });
     const other = await startHook();
     await act('test');
-    expect(hook.taken.at(-1)?.headers.authorization).toBe('Bearer secret');
+    expect(hook.requests.at(-1)?.headers.authorization).toBe('Bearer secret');
     await act('test', { url: `${hook.url}/other` });
-    expect(hook.taken.at(-1)?.headers.authorization).toBe('Bearer secret');
+    expect(hook.requests.at(-1)?.headers.authorization).toBe('Bearer secret');
     await act('test', { url: other.url });
-    expect(other.taken.at(-1)?.headers.authorization).toBeUndefined();
+    expect(other.requests.at(-1)?.headers.authorization).toBeUndefined();
     await act('test', { url: other.url, headers: { 'x-a': 'b' } });
-    expect(other.taken.at(-1)?.headers['x-a']).toBe('b');
+    expect(other.requests.at(-1)?.headers['x-a']).toBe('b');
     await other.close();
   });
 });

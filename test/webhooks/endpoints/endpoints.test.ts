@@ -111,7 +111,7 @@ describe('PUT', () => {
     expect(answer.json().data).toMatchObject({ url: `${hook.url}/2`, updated_at: new Date(nowMs).toISOString() });
     expect(answer.json().data.secret).toBeUndefined();
     await call('POST', `${path}/test`);
-    const [{ body, headers }] = hook.taken as [(typeof hook.taken)[number]];
+    const [{ body, headers }] = hook.requests as [(typeof hook.requests)[number]];
     new Webhook(secret).verify(body, headers);
   });
 
@@ -267,8 +267,8 @@ describe('Test Endpoint', () => {
       headers: expect.objectContaining({ 'x-answer': 'yes' }),
       body: 'x'.repeat(4096),
     });
-    expect(hook.taken).toHaveLength(1);
-    const [{ body, headers }] = hook.taken as [(typeof hook.taken)[number]];
+    expect(hook.requests).toHaveLength(1);
+    const [{ body, headers }] = hook.requests as [(typeof hook.requests)[number]];
     expect(headers).toMatchObject({
       'perkwire-test': '1',
       'perkwire-event': 'usp.selection',
@@ -296,7 +296,7 @@ describe('Test Endpoint', () => {
   test('tests settings before they are saved', async () => {
     const answer = await call('POST', `${path}/test`, { url: `${hook.url}?a=1`, method: 'GET' });
     expect(answer.json().data).toMatchObject({ delivered: true, status: 200 });
-    const [{ method, url }] = hook.taken as [(typeof hook.taken)[number]];
+    const [{ method, url }] = hook.requests as [(typeof hook.requests)[number]];
     expect(method).toBe('GET');
     const query = new URL(url, hook.url).searchParams;
     expect([query.get('a'), query.get('pub_user_id'), query.get('campaign_ids')]).toEqual(['1', 'test-user', '1']);
@@ -307,7 +307,7 @@ describe('Test Endpoint', () => {
   test('fits the sample payload into the URL of a GET endpoint of maximum length', async () => {
     const url = `${hook.url}?x=${'y'.repeat(2000 - hook.url.length - 3)}`;
     await call('POST', `${path}/test`, { url, method: 'GET' });
-    expect(hook.taken[0]?.url.length).toBeLessThan(8000);
+    expect(hook.requests[0]?.url.length).toBeLessThan(8000);
   });
 
   test('does not disable the endpoint after a 410', async () => {
@@ -353,7 +353,7 @@ describe('Test Endpoint', () => {
     const refused = await call('POST', `${path}/test`, { url: hook.url });
     expect(refused.statusCode).toBe(429);
     expect(refused.headers['retry-after']).toBe('6');
-    expect(hook.taken).toHaveLength(10);
+    expect(hook.requests).toHaveLength(10);
     const elsewhere = await createWebhooksApp({ databaseUrl: t.databaseUrl, now: () => nowMs });
     const there = {
       method: 'POST',

@@ -24,10 +24,10 @@ export type Manager = {
    * Enqueues a delivery, like a feature of the product.
    * @returns the delivery id
    */
-  enqueueDelivery: (fields?: Partial<Given>) => Promise<string>;
+  enqueueDelivery: (fields?: Partial<DeliveryFields>) => Promise<string>;
 };
 
-type Given = {
+type DeliveryFields = {
   event: string;
   sessionId: string | null;
   pubUserId: string | null;

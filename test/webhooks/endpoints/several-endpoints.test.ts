@@ -222,7 +222,7 @@ describe('an event', () => {
     await add({ url: healthy.url });
     for (let count = 0; count < 10; count++) await me.enqueueDelivery();
     await dispatcher({ concurrency: t.deps.config.workerConcurrency, drainLimitMs: 0 });
-    await until(() => healthy.taken.length, 10);
-    expect(new Set(healthy.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(10);
+    await until(() => healthy.requests.length, 10);
+    expect(new Set(healthy.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(10);
   });
 });

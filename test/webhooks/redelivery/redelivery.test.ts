@@ -118,7 +118,7 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     const again = await startTestDispatcher(t);
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
     await again.stop();
-    const [first, second] = hook.taken as [Hook['taken'][number], Hook['taken'][number]];
+    const [first, second] = hook.requests as [Hook['requests'][number], Hook['requests'][number]];
     expect(second.headers['webhook-id']).toBe(first.headers['webhook-id']);
     expect(second.body).toEqual(payload);
     new Webhook(secret).verify(second.body, second.headers);
@@ -272,8 +272,8 @@ describe('POST /manage/v1/deliveries/replay', () => {
     const loadJob = async () => (await manager.call('GET', `/replays/${job.id}`)).json().data;
     await until(async () => (await loadJob()).status, 'done');
     expect(await loadJob()).toMatchObject({ total: 3, queued: 3, finished_at: expect.any(String) });
-    await until(() => hook.taken.length, 3);
-    expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id']))).toEqual(
+    await until(() => hook.requests.length, 3);
+    expect(new Set(hook.requests.map(({ headers }) => headers['webhook-id']))).toEqual(
       new Set(ids.map((id) => `msg_${id.replaceAll('-', '')}`)),
     );
     await redeliveries.stop();

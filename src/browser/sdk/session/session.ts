@@ -1,7 +1,7 @@
 import { type Beacons, createBeacons } from '../beacons.ts';
 import { describeError } from '../errors.ts';
 import type { Setup } from '../page.ts';
-import type { Answer, Emit } from '../types.ts';
+import type { Emit, OffersResponse } from '../types.ts';
 import type { Unit } from '../unit/types.ts';
 import { openUnit, removeUnit } from '../unit/unit.ts';
 import type { UnitFile } from '../unit/unit-file.ts';
@@ -15,10 +15,10 @@ export type OfferSessionOptions = Setup & {
   /** Key that is equal for equal requests, or for equal responses passed by the page. */
   key: string;
   /** Whether the page supplied the response, instead of the SDK fetching it. */
-  given: boolean;
+  isSupplied: boolean;
   unitFile: UnitFile;
   words: Words;
-  answer: Answer;
+  answer: OffersResponse;
   stored: StoredSession | null;
   emit: Emit;
   /** Called when the unit has ended. */

@@ -46,9 +46,9 @@ export function createActions(unit: UnitState, { redraw, end, announce }: Action
     take: (offer = currentOffer(unit)) => {
       if (unit.ended) return;
       const position = positionOf(unit, offer);
-      unit.taken.add(offer);
+      unit.takenOffers.add(offer);
       emit('ad_taken', { ...position, campaign_id: offer.campaign_id });
-      if (unit.multi ? unit.taken.size === position.total : isLast(unit)) emit('last_ad_taken', position);
+      if (unit.multi ? unit.takenOffers.size === position.total : isLast(unit)) emit('last_ad_taken', position);
       if (!unit.multi) next();
     },
     reject: (offer = currentOffer(unit)) => {
@@ -65,7 +65,7 @@ export function createActions(unit: UnitState, { redraw, end, announce }: Action
     },
     close: () => {
       if (unit.ended) return;
-      end(unit.multi ? [...unit.remaining].filter((offer) => unit.shown.has(offer)) : [currentOffer(unit)]);
+      end(unit.multi ? [...unit.remaining].filter((offer) => unit.shownOffers.has(offer)) : [currentOffer(unit)]);
     },
     save: async (offer = currentOffer(unit)) => {
       try {

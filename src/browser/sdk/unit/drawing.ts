@@ -59,7 +59,7 @@ function watch(unit: Unit, offers: Map<Element, Offer>): void {
 }
 
 function markShown(unit: Unit, offer: Offer): void {
-  const { multi, shown: shownOffers, beacons, emit } = unit;
+  const { multi, shownOffers, beacons, emit } = unit;
   beacons.impression(offer);
   if (multi && shownOffers.has(offer)) return;
   shownOffers.add(offer);

@@ -1,7 +1,7 @@
 import { adoptStyle, all, canConstructStyles, on, openDialog, type Style, setChildren } from '../compat.ts';
 import { describeError } from '../errors.ts';
 import { watchPolicy } from '../policy.ts';
-import type { AdConfig, Answer, Emit, Labels } from '../types.ts';
+import type { AdConfig, Emit, Labels, OffersResponse } from '../types.ts';
 import { footer, header } from '../views/components.ts';
 import { adoptFonts, button, h, newId } from '../views/dom.ts';
 import { wantsRightToLeft } from '../words.ts';
@@ -20,7 +20,7 @@ export type Frame = {
 };
 
 export type FrameOptions = {
-  answer: Answer;
+  answer: OffersResponse;
   config: AdConfig;
   labels: Labels;
   language: string;
@@ -127,9 +127,10 @@ function classesOf({ answer: { settings, styles, appearance }, target, multi }: 
   return `frame${shape}${wide}${dark} ${position} ${animation}`;
 }
 
-const isCentred = ({ ad_position }: Answer['settings']): boolean => /^(center|centre|middle)?$/i.test(ad_position);
+const isCentred = ({ ad_position }: OffersResponse['settings']): boolean =>
+  /^(center|centre|middle)?$/i.test(ad_position);
 
-const isDark = (settings: Answer['settings']): boolean =>
+const isDark = (settings: OffersResponse['settings']): boolean =>
   isCentred(settings) ? settings.darken_bg : settings.darken_bg_non_centered;
 
 /** Host elements of the units on this page. */
@@ -192,7 +193,7 @@ function isOutside(event: MouseEvent, dialog: HTMLElement): boolean {
  * the prefix `--s-`. Plain numbers are pixels. All properties are `!important`, because page rules for any element
  * (`*`) also match the host.
  */
-function applyTheme(host: HTMLElement, root: ShadowRoot, { styles, settings, dark, appearance }: Answer): void {
+function applyTheme(host: HTMLElement, root: ShadowRoot, { styles, settings, dark, appearance }: OffersResponse): void {
   const sheet = canConstructStyles ? new CSSStyleSheet() : null;
   const { color_scheme: scheme, width } = appearance;
   const ruleOf = (condition: string): CSSStyleDeclaration => {

@@ -21,7 +21,7 @@ const placeholderStyle =
 /** Space reserved in the page for an embedded unit, so that the layout does not shift when its offers arrive. */
 export type Space = {
   /** Target element, or its name. */
-  wanted: unknown;
+  requestedTarget: unknown;
   /** Stores the rendered height of the unit for the next page. */
   remember: () => void;
   release: () => void;
@@ -56,7 +56,7 @@ export function keepSpace(requestedTarget: unknown, name: string): Space {
   place();
 
   return {
-    wanted: requestedTarget,
+    requestedTarget,
     remember: () => {
       placeholder.remove();
       if (element === null) return;

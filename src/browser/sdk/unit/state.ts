@@ -1,10 +1,10 @@
 import type { Beacons } from '../beacons.ts';
 import type { Style } from '../compat.ts';
-import type { AdConfig, Answer, Emit, Labels, Offer } from '../types.ts';
+import type { AdConfig, Emit, Labels, Offer, OffersResponse } from '../types.ts';
 import type { UspState } from '../usp/state.ts';
 
 export type UnitOptions = {
-  answer: Answer;
+  answer: OffersResponse;
   config: AdConfig;
   labels: Labels;
   /** Language of the unit's labels. */
@@ -32,9 +32,9 @@ export type UnitState = UnitOptions & {
   index: number;
   /** Offers in a multi unit that the user has not declined. */
   remaining: Set<Offer>;
-  taken: Set<Offer>;
+  takenOffers: Set<Offer>;
   /** Offers for which `ad_shown` was emitted. */
-  shown: Set<Offer>;
+  shownOffers: Set<Offer>;
   ended: boolean;
   /** Whether the page failed to render the unit itself. */
   customFailed: boolean;
@@ -48,8 +48,8 @@ export function createState(options: UnitOptions): UnitState {
     multi: settings.multi_offer_unit && options.config.render === undefined,
     index: 0,
     remaining: new Set(offers),
-    taken: new Set(),
-    shown: new Set(),
+    takenOffers: new Set(),
+    shownOffers: new Set(),
     ended: false,
     customFailed: false,
   };

@@ -1,6 +1,6 @@
 import { SdkError } from '../errors.ts';
 import { tryCall } from '../try-call.ts';
-import type { AdConfig, Answer } from '../types.ts';
+import type { AdConfig, OffersResponse } from '../types.ts';
 
 /** Finds a page element. The target is an element, its id, or a selector. */
 export const findElement = (target: unknown): Element | null | undefined =>
@@ -50,7 +50,7 @@ export function waitForTarget(target: unknown, onFound: () => void, missing: () 
  * Returns the page element to embed the unit in, or null to show the unit as an overlay.
  * @throws SdkError render_error
  */
-export function targetOf(config: AdConfig, { settings: { embedded } }: Answer): Element | null {
+export function targetOf(config: AdConfig, { settings: { embedded } }: OffersResponse): Element | null {
   const target = embeddedOf(config, embedded);
   if (!target) return null;
   const element = findElement(target);

@@ -1,11 +1,11 @@
 import { urlOf } from '../answer.ts';
 import { sanitise } from '../sanitise.ts';
-import type { Actions, Answer, Labels, Offer } from '../types.ts';
+import type { Actions, Labels, Offer, OffersResponse } from '../types.ts';
 import { anchor, button, type Child, h, newId } from './dom.ts';
 
 /** Context passed to every view. */
 export type ViewContext = {
-  answer: Answer;
+  answer: OffersResponse;
   labels: Labels;
   actions: Actions;
   /** Base URL of the service and its images. */
@@ -104,7 +104,7 @@ export const title = (text: string): { element: HTMLElement; id: string } => {
   return { element: h('h3', { id, class: 'title', tabindex: -1 }, text), id };
 };
 
-export function header({ styles }: Answer, headingId: string): HTMLElement {
+export function header({ styles }: OffersResponse, headingId: string): HTMLElement {
   const { text, lead_in_text: lead } = styles.header;
   return h('header', 'header', h('h2', { id: headingId, class: 'heading' }, text), lead && h('p', 'lead', lead));
 }
@@ -113,7 +113,7 @@ export function header({ styles }: Answer, headingId: string): HTMLElement {
  * Renders the footer with the disclaimer and the links: to all offers, and to the privacy pages of the service and the
  * publisher.
  */
-export function footer(answer: Answer, onLink: (url: string, event: Event) => void): HTMLElement {
+export function footer(answer: OffersResponse, onLink: (url: string, event: Event) => void): HTMLElement {
   const { styles, settings, privacyUrl, offers } = answer;
   const { disclaimer, text, privacy, publisher_name: name, publisher_privacy_policy: publisherUrl } = styles.footer;
   const link = (url: string, label: string): Child =>

@@ -1,5 +1,5 @@
 import { setChildren } from '../compat.ts';
-import type { Answer } from '../types.ts';
+import type { OffersResponse } from '../types.ts';
 import { anchor, h } from '../views/dom.ts';
 import type { WallWords } from './words.ts';
 
@@ -33,7 +33,7 @@ export function createLayout(root: HTMLElement, { offerwall: words }: WallWords,
 /** Applies the publisher's logo and privacy page link from the first response. The page already has the colors. */
 export function applyBranding(
   { standalone, header, footer }: Layout,
-  { styles, privacyUrl }: Answer,
+  { styles, privacyUrl }: OffersResponse,
   onLink: (url: string, event: Event) => void,
 ): void {
   const { offerwall_logo_url: logo } = styles.offerwall;

@@ -1,6 +1,6 @@
 import { setChildren } from '../compat.ts';
 import { describeError, SdkError } from '../errors.ts';
-import type { Answer } from '../types.ts';
+import type { OffersResponse } from '../types.ts';
 import { button, h } from '../views/dom.ts';
 import { watchVisibility, whenVisible } from '../visibility.ts';
 import { translateAnswer } from '../words.ts';
@@ -79,7 +79,7 @@ function appendPage(wall: WallState, page: WallPage): void {
   if (isFirst && opensFirstOffer(wall) && first !== undefined) context.openDetails(first);
 }
 
-function start(wall: WallState, answer: Answer, { categories, total }: WallPage): void {
+function start(wall: WallState, answer: OffersResponse, { categories, total }: WallPage): void {
   wall.started = true;
   wall.emit('ads_found', { offerCount: total, total });
   if (total === 0) wall.emit('no_ads_found', { offerCount: 0, total: 0 });

@@ -2,14 +2,14 @@ import { readAnswer } from '../answer.ts';
 import { callJson } from '../api.ts';
 import { objectOf, queryText } from '../compat.ts';
 import { withRetries } from '../retry.ts';
-import type { Answer } from '../types.ts';
+import type { OffersResponse } from '../types.ts';
 import { defaults } from './words.ts';
 
 /** Search text and category. An empty text and a null category do not filter. */
 export type Filter = { text: string; category: string | null };
 
 export type WallPage = {
-  answer: Answer;
+  answer: OffersResponse;
   total: number;
   /** Cursor of the next page, or null on the last page. */
   nextCursor: string | null;

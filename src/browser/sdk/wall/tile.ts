@@ -1,10 +1,10 @@
-import type { Answer, Offer } from '../types.ts';
+import type { Offer, OffersResponse } from '../types.ts';
 import { anchor, button, h } from '../views/dom.ts';
 import { media } from '../views/image.ts';
 import type { WallWords } from './words.ts';
 
 export type TileContext = {
-  answer: Answer;
+  answer: OffersResponse;
   /** Origin of the service and its images. */
   base: string;
   words: WallWords;

@@ -31,7 +31,7 @@ export type Scheduler = {
   /** Records that live deliveries arrived for these endpoints. */
   arrived: (endpointIds: readonly number[]) => void;
   /** Records that retries to these endpoints are due. */
-  due: (endpointIds: readonly number[]) => void;
+  retriesDue: (endpointIds: readonly number[]) => void;
   /**
    * Claims deliveries that may be sent now, with live deliveries before redeliveries. Call `release` for each delivery
    * when its call has ended.
@@ -108,7 +108,7 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
       return next === null && lane === 'redelivery';
     },
     arrived: (endpointIds) => readyQueues.live.arrived(endpointIds),
-    due: (endpointIds) => {
+    retriesDue: (endpointIds) => {
       for (const endpointId of endpointIds) freed(endpointId);
       readyQueues.live.arrived(endpointIds);
     },

@@ -24,13 +24,13 @@ describe('one endpoint among others', () => {
     const stuck = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
     for (let count = 0; count < 40; count++) await enqueueDelivery(t, stuck);
     await dispatcher({ concurrency: 16, drainLimitMs: 0, pollMs: neverMs });
-    await until(() => hanging.taken.length, 4);
+    await until(() => hanging.requests.length, 4);
     const endpoint = await addEndpoint(t, healthy.url);
     for (let count = 1; count <= 20; count++) {
       await enqueueDelivery(t, endpoint);
-      await until(() => healthy.taken.length, count);
+      await until(() => healthy.requests.length, count);
     }
-    expect(hanging.taken).toHaveLength(4); // none has reached its deadline
+    expect(hanging.requests).toHaveLength(4); // none has reached its deadline
   });
 
   test('a higher concurrency limit is used and never exceeded, even by two workers', async () => {
@@ -38,9 +38,9 @@ describe('one endpoint among others', () => {
     const endpoint = await addEndpoint(t, hanging.url, { max_in_flight: 7 });
     for (let count = 0; count < 30; count++) await enqueueDelivery(t, endpoint);
     for (let count = 0; count < 2; count++) await dispatcher({ concurrency: 40, drainLimitMs: 0, pollMs: 50 });
-    await until(() => hanging.taken.length, 7);
+    await until(() => hanging.requests.length, 7);
     await untilScanned(t, 24); // by both
-    expect(hanging.taken).toHaveLength(7);
+    expect(hanging.requests).toHaveLength(7);
   });
 
   test('a backlog is delivered as calls end, without waiting for a poll', async () => {
@@ -48,7 +48,7 @@ describe('one endpoint among others', () => {
     const endpoint = await addEndpoint(t, receiver.url);
     for (let count = 0; count < 60; count++) await enqueueDelivery(t, endpoint);
     await dispatcher({ concurrency: 3, pollMs: neverMs });
-    await until(() => receiver.taken.length, 60);
+    await until(() => receiver.requests.length, 60);
   });
 
   test('hanging endpoints that never succeeded use at most 30 % of the concurrency', async () => {
@@ -59,9 +59,9 @@ describe('one endpoint among others', () => {
       for (let index = 0; index < 5; index++) await enqueueDelivery(t, endpoint);
     }
     await dispatcher({ concurrency: 60, drainLimitMs: 0, pollMs: 50 });
-    await until(() => hanging.taken.length, 18);
+    await until(() => hanging.requests.length, 18);
     await untilScanned(t, 12);
-    expect(hanging.taken).toHaveLength(18);
+    expect(hanging.requests).toHaveLength(18);
   });
 
   test('an untried endpoint gets its first call immediately while twenty failed ones hang', async () => {
@@ -72,12 +72,12 @@ describe('one endpoint among others', () => {
       for (let index = 0; index < 5; index++) await enqueueDelivery(t, endpoint);
     }
     await dispatcher({ concurrency: 8, drainLimitMs: 0, pollMs: 50 });
-    await until(() => hanging.taken.length, 2);
+    await until(() => hanging.requests.length, 2);
     await untilScanned(t, 12);
     const receiver = await hook();
     await enqueueDelivery(t, await addEndpoint(t, receiver.url));
-    await until(() => receiver.taken.length, 1);
-    expect(hanging.taken).toHaveLength(2); // none has reached its deadline
+    await until(() => receiver.requests.length, 1);
+    expect(hanging.requests).toHaveLength(2); // none has reached its deadline
   });
 
   test('a new endpoint gets its first call before twenty new ones that hang time out', async () => {
@@ -85,11 +85,11 @@ describe('one endpoint among others', () => {
     for (let count = 0; count < 20; count++)
       await enqueueDelivery(t, await addEndpoint(t, hanging.url, { deadline_ms: 30_000 }));
     await dispatcher({ concurrency: 4, drainLimitMs: 0, pollMs: neverMs });
-    await until(() => hanging.taken.length, 1);
+    await until(() => hanging.requests.length, 1);
     const receiver = await hook();
     await enqueueDelivery(t, await addEndpoint(t, receiver.url));
-    await until(() => receiver.taken.length, 1);
-    expect(hanging.taken.length).toBeLessThanOrEqual(20); // none has reached its deadline
+    await until(() => receiver.requests.length, 1);
+    expect(hanging.requests.length).toBeLessThanOrEqual(20); // none has reached its deadline
   });
 
   test('trusted endpoints are served while hanging new ones use their whole share', async () => {
@@ -103,10 +103,10 @@ describe('one endpoint among others', () => {
       for (let index = 0; index < 5; index++) await enqueueDelivery(t, endpoint);
     }
     await dispatcher({ concurrency: 10, drainLimitMs: 0 });
-    await until(() => hanging.taken.length, 4);
+    await until(() => hanging.requests.length, 4);
     for (let count = 0; count < 10; count++) await enqueueDelivery(t, good);
-    await until(() => receiver.taken.length, 10);
-    expect(hanging.taken.length).toBeLessThanOrEqual(12); // the first call of each
+    await until(() => receiver.requests.length, 10);
+    expect(hanging.requests.length).toBeLessThanOrEqual(12); // the first call of each
   });
 });
 

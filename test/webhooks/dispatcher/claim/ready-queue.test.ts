@@ -8,7 +8,7 @@ const trusted = (endpointId: number, room = 4): Candidate => ({ endpointId, stan
 const untrusted = (endpointId: number, room = 4): Candidate => ({ endpointId, standing: 'tried', room });
 
 /**
- * Simulates one claim, which finds the number of deliveries per endpoint given in `found`.
+ * Simulates one claim, which finds the number of deliveries per endpoint given in `deliveryCounts`.
  * @returns the endpoints that it claims for
  */
 function claim(

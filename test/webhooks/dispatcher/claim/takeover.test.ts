@@ -137,8 +137,8 @@ describe('a dead worker', () => {
     await t.pool.query("update delivery_queue set lease_until = now() + interval '1 hour'");
     const startMs = performance.now();
     await dispatcher();
-    await until(() => receiver.taken.length, 1);
-    expect((receiver.taken[0]?.atMs ?? 0) - startMs).toBeGreaterThan(900);
+    await until(() => receiver.requests.length, 1);
+    expect((receiver.requests[0]?.atMs ?? 0) - startMs).toBeGreaterThan(900);
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
     expect((await attemptsOf(t, id)).map(({ generation, outcome }) => [generation, outcome])).toEqual([
       [1, null],
@@ -157,7 +157,7 @@ describe('a dead worker', () => {
     await dispatcher();
     await dispatcher();
     await untilSwept(t, 3);
-    expect(receiver.taken).toEqual([]);
+    expect(receiver.requests).toEqual([]);
     await worker.end();
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
   });
@@ -181,7 +181,7 @@ describe('a worker that has lost its lock', () => {
     const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     await dispatcher();
     await dispatcher();
-    await until(() => receiver.taken.length, 1);
+    await until(() => receiver.requests.length, 1);
     const holder = async () =>
       (await t.pool.query<{ worker_id: number }>('select worker_id from delivery_queue')).rows[0]?.worker_id;
     const before = await holder();
@@ -195,7 +195,7 @@ describe('a worker that has lost its lock', () => {
     expect(await holder()).toBeGreaterThan(0);
     release();
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
-    expect(receiver.taken).toHaveLength(1);
+    expect(receiver.requests).toHaveLength(1);
     expect(await attemptsOf(t, id)).toHaveLength(1);
   });
 
@@ -234,7 +234,7 @@ describe('a stop', () => {
     const endpoint = await addEndpoint(t, receiver.url);
     const id = await enqueueDelivery(t, endpoint);
     const worker = await dispatcher();
-    await until(() => receiver.taken.length, 1);
+    await until(() => receiver.requests.length, 1);
     const stopped = worker.stop();
     const late = await enqueueDelivery(t, endpoint);
     release();
@@ -247,7 +247,7 @@ describe('a stop', () => {
       leased: false,
       finished: false,
     });
-    expect(receiver.taken).toHaveLength(1);
+    expect(receiver.requests).toHaveLength(1);
     expect((await t.pool.query('select 1 from dispatcher_workers')).rows).toEqual([]);
   });
 
@@ -257,7 +257,7 @@ describe('a stop', () => {
     });
     const id = await enqueueDelivery(t, await addEndpoint(t, receiver.url));
     const worker = await dispatcher({ drainLimitMs: 100 });
-    await until(() => receiver.taken.length, 1);
+    await until(() => receiver.requests.length, 1);
     await worker.stop();
     expect(await deliveryOf(t, id)).toEqual({
       status: 'pending',

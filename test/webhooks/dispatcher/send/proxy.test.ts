@@ -13,11 +13,11 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-type Asked = { target: string; authorization: string | undefined };
+type ConnectRequest = { target: string; authorization: string | undefined };
 
 /** Starts a proxy that only accepts CONNECT and records the requests. With `status`, it rejects them. */
 async function startProxy(status = 200) {
-  const requests: Asked[] = [];
+  const requests: ConnectRequest[] = [];
   const server = createServer((_request, response) => response.writeHead(405).end());
   server.on('connect', (request, client, head) => {
     requests.push({ target: request.url ?? '', authorization: request.headers['proxy-authorization'] });

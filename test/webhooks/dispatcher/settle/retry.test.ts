@@ -64,7 +64,7 @@ test('the attempts follow the schedule, and the delivery fails after the last on
     }
   }
   expect(waits).toEqual([...defaultSteps.slice(1), null]);
-  expect(hook.taken).toHaveLength(defaultSteps.length);
+  expect(hook.requests).toHaveLength(defaultSteps.length);
   expect(await deliveryOf(t, id)).toEqual({
     status: 'failed',
     attempts: 10,
@@ -88,11 +88,11 @@ test('every attempt has the same id and bytes but a new signature', async () => 
     await makeDue(t, id);
   }
   expect(await deliveryOf(t, id)).toMatchObject({ status: 'delivered', attempts: 3 });
-  expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id']))).toEqual(
+  expect(new Set(hook.requests.map(({ headers }) => headers['webhook-id']))).toEqual(
     new Set([`msg_${id.replaceAll('-', '')}`]),
   );
-  expect(new Set(hook.taken.map(({ body }) => body.toString('hex'))).size).toBe(1);
-  for (const { body, headers } of hook.taken) new Webhook(endpoint.secret).verify(body, headers);
+  expect(new Set(hook.requests.map(({ body }) => body.toString('hex'))).size).toBe(1);
+  for (const { body, headers } of hook.requests) new Webhook(endpoint.secret).verify(body, headers);
 });
 
 test("an endpoint's own schedule is used", async () => {
@@ -126,7 +126,7 @@ describe('failed attempts', () => {
     const id = await enqueueDelivery(t, await addEndpoint(t, hook.url));
     await untilAttempted(t, id, 1);
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', status_code: 302, error_class: 'redirect' });
-    expect(elsewhere.taken).toEqual([]);
+    expect(elsewhere.requests).toEqual([]);
   });
 
   test('a refused connection', async () => {
@@ -163,7 +163,7 @@ describe('failed attempts', () => {
     await untilAttempted(t, id, 1);
     expect((await attemptsOf(t, id))[0]).toMatchObject({ outcome: 'retry', error_class: 'local', wait_s: 1 });
     expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', attempts: 0 });
-    expect(hook.taken).toEqual([]);
+    expect(hook.requests).toEqual([]);
   });
 });
 
@@ -204,7 +204,7 @@ describe('410', () => {
     });
     const endpoint = await addEndpoint(t, hook.url);
     const id = await enqueueDelivery(t, endpoint);
-    await until(() => hook.taken.length, 1);
+    await until(() => hook.requests.length, 1);
     await t.pool.query("update webhook_endpoints set url = url || '-new' where id = $1", [endpoint.id]);
     release();
     await untilAttempted(t, id, 1);
