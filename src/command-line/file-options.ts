@@ -1,5 +1,6 @@
 import type { DryRunView } from '../platform/files/counter.ts';
 import { type Call, exitCodes, flag, type Option, text, textOption } from './command.ts';
+import { counted } from './counted.ts';
 import type { Output } from './output.ts';
 
 /**
@@ -38,7 +39,9 @@ export function sayDryRun({ out }: { out: Output }, view: DryRunView): number {
   out.line(`Separator: ${separator}. Header: ${view.header ? 'yes' : 'no'}.`);
   for (const [at, { name, used_as: role }] of view.columns.entries())
     out.line(`Column ${at + 1}${name === null ? '' : ` "${name}"`}: ${role ?? 'not used'}`);
-  out.line(`${view.rows} rows, ${view.bad} invalid, ${view.duplicates} duplicates. Nothing was written.`);
+  out.line(
+    `${counted(view.rows, 'row')}, ${view.bad} invalid, ${counted(view.duplicates, 'duplicate')}. Nothing was written.`,
+  );
   for (const { line, values } of view.sample)
     out.line(
       `  line ${line}: ${Object.entries(values)

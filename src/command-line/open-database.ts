@@ -4,6 +4,7 @@ import { missingMigrations } from '../platform/db/migrate.ts';
 import { Connection, type Executor } from '../platform/db/pool.ts';
 import { createServers, placeOf } from '../platform/db/servers.ts';
 import { type Call, usageError } from './command.ts';
+import { counted } from './counted.ts';
 
 type Environment = Call['env'];
 
@@ -41,7 +42,7 @@ export async function requireSchema(executor: Executor, databaseUrl: string): Pr
   const isEmpty = missing.some((name) => name.startsWith('baseline/01-'));
   throw usageError(
     `The database ${new URL(databaseUrl).pathname.slice(1)} at ${place} ` +
-      (isEmpty ? 'contains no Perkwire tables. ' : `lacks ${missing.length} migrations of this version. `) +
+      (isEmpty ? 'contains no Perkwire tables. ' : `lacks ${counted(missing.length, 'migration')} of this version. `) +
       'Set another database (DATABASE_URL, DATA_DIR), or start the service once with this one.',
   );
 }

@@ -30,7 +30,7 @@ test('creates audiences, fills them from a file and by ids, and lists them', asy
   expect(checked.out).toContain('Separator: none (one column). Header: yes.');
   expect((await runCommand(['audiences', 'import', 'list', file], env)).code).toBe(3);
   const imported = await runCommand(['audiences', 'import', 'list', file, '--partial'], env);
-  expect([imported.code, imported.out]).toEqual([0, '3 rows, 2 users added, 1 rows not read.\n']);
+  expect([imported.code, imported.out]).toEqual([0, '3 rows, 2 users added, 1 row skipped.\n']);
   expect(imported.err).toContain('line 4: The ID is invalid. The value must not be an e-mail address');
   expect((await runCommand(['audiences', 'add', 'list', 'u2', 'u3'], env)).out).toBe('Members added.\n');
   expect((await runCommand(['audiences', 'remove', 'list', 'u1'], env)).out).toBe('Members removed.\n');
@@ -51,7 +51,7 @@ test('prints the block rules that are set, and validates them first on request',
   expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(0);
   const cost = await runCommand(['controls', 'cost', publisher], env);
   expect([cost.code, cost.out]).toEqual([0, '0.0 % changed  brand Farm\n']);
-  expect(cost.err).toContain('0 of 0 sessions of the last 7 days were decided again without each rule.');
+  expect(cost.err).toContain('0 of 0 sessions of the last 7 days were evaluated again without each rule.');
   expect((await runCommand(['controls', 'cost', 'all'], env)).code).toBe(2);
   await writeFile(file, '{');
   expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(3);

@@ -1,5 +1,6 @@
 import { createApi, openFile, say } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+import { counted } from '../../command-line/counted.ts';
 import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
 import type { DryRunView } from '../../platform/files/counter.ts';
 
@@ -41,7 +42,9 @@ export const importFile: Run = async (call) => {
   };
   if (call.options['dry-run'] === true) return sayDryRun(call, data);
   call.out.data(data);
-  call.out.line(`${data.rows} rows, ${data.added} users added, ${data.bad} rows skipped.`);
+  call.out.line(
+    `${counted(data.rows, 'row')}, ${counted(data.added, 'user')} added, ${counted(data.bad, 'row')} skipped.`,
+  );
   for (const { message } of data.warnings) call.out.note(message);
   sayErrors(call, data.errors);
   return exitCodes.ok;

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readJsonFile } from '../../command-line/api.ts';
 import { type Call, CommandError, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { counted } from '../../command-line/counted.ts';
 import { readCatalogue } from './catalogue.ts';
 
 type CatalogueRow = Readonly<Record<string, unknown>>;
@@ -29,9 +30,7 @@ export const diff: Run = async (call) => {
   const differences = compareCatalogues(from, to);
   for (const difference of differences) show(call, difference);
   call.out.line(
-    differences.length === 0
-      ? 'No differences.'
-      : `${differences.length} ${differences.length === 1 ? 'row differs' : 'rows differ'}.`,
+    differences.length === 0 ? 'No differences.' : `${counted(differences.length, 'row differs', 'rows differ')}.`,
   );
   return differences.length === 0 ? exitCodes.ok : exitCodes.problem;
 };

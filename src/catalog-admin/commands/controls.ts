@@ -1,5 +1,6 @@
 import { createApi, readJsonFile, say } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { counted } from '../../command-line/counted.ts';
 import { jsonText } from '../../command-line/output.ts';
 
 type ControlsResponse = { message: string; data: object; warnings: { path: string; message: string }[] };
@@ -65,7 +66,7 @@ export const costOfControls: Run = async (call) => {
   }
   const { sampled, sessions, days, rest: others } = data;
   call.out.note(`${sampled} of ${sessions} sessions of the last ${days} days were evaluated again without each rule.`);
-  if (others > 0) call.out.note(`${others} more rules were not evaluated.`);
+  if (others > 0) call.out.note(`${counted(others, 'more rule was', 'more rules were')} not evaluated.`);
   return exitCodes.ok;
 };
 

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createApi, openFile } from '../../command-line/api.ts';
 import { exitCodes, idOption, type Run, textOption } from '../../command-line/command.ts';
+import { counted } from '../../command-line/counted.ts';
 import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
 import type { DryRunView } from '../../platform/files/counter.ts';
 import { fileOf } from './catalogue.ts';
@@ -30,7 +31,7 @@ export const importTranslations: Run = async (call) => {
   const isDryRun = call.options['dry-run'] === true;
   const request = { query: fileQueryOf(call), file };
   const { data } = (await createApi(call).call('POST', path, request)) as Imported;
-  const summary = `${data.texts} texts of ${data.offers} offers`;
+  const summary = `${counted(data.texts, 'text')} of ${counted(data.offers, 'offer')}`;
   if (isDryRun) {
     call.out.line(`${summary} would change.`);
     return sayDryRun(call, data);

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { createApi } from '../../command-line/api.ts';
 import { type Call, CommandError, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+import { counted } from '../../command-line/counted.ts';
 import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
 import type { DryRunView, FileCounter } from '../../platform/files/counter.ts';
 import type { LayoutOptions } from '../../platform/files/layout.ts';
@@ -73,7 +74,8 @@ export const addCoupons: Run = async (call) => {
   }
   call.out.data(total);
   call.out.line(
-    `Added ${total.added} codes; ${total.duplicates} duplicates and ${total.bad} invalid rows were skipped.`,
+    `Added ${counted(total.added, 'code')}. Skipped ${counted(total.duplicates, 'duplicate')} and ` +
+      `${counted(total.bad, 'invalid row')}.`,
   );
   return exitCodes.ok;
 };
@@ -118,6 +120,6 @@ export const removeCoupons: Run = async (call) => {
   const path = isPool ? `/manage/v1/offers/${offer}/coupon-pool` : codesPath(offer);
   const { data } = (await createApi(call).call('DELETE', path)) as { data: { removed?: number } };
   call.out.data(data);
-  call.out.line(isPool ? 'Removed the coupon pool of the offer.' : `Removed ${data.removed} codes.`);
+  call.out.line(isPool ? 'Removed the coupon pool of the offer.' : `Removed ${counted(data.removed ?? 0, 'code')}.`);
   return exitCodes.ok;
 };

@@ -1,5 +1,6 @@
 import { createApi, readJsonFile, say } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+import { counted } from '../../command-line/counted.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import type { ExperimentPlan } from '../report/plan.ts';
 import type { ExperimentReport } from '../report/report.ts';
@@ -76,12 +77,12 @@ export const report: Run = async (call) => {
   );
   if (data.currency !== null) call.out.line(`Revenue is in ${data.currency}.`);
   if (!data.is_enough && data.days_left !== null)
-    call.out.line(`About ${data.days_left} more days at the current pace.`);
+    call.out.line(`About ${counted(data.days_left, 'more day')} at the current pace.`);
   if (data.users_needed !== null && !data.is_enough)
-    call.out.line(`${data.users_counted} of about ${data.users_needed} users.`);
+    call.out.line(`${data.users_counted} of about ${counted(data.users_needed, 'user')}.`);
   for (const warning of warningsOf(data)) call.out.line(warning);
   for (const arm of data.arms) {
-    call.out.line(`  ${arm.arm}: ${arm.users} users, ${arm.sessions} sessions`);
+    call.out.line(`  ${arm.arm}: ${counted(arm.users, 'user')}, ${counted(arm.sessions, 'session')}`);
     for (const { currency, revenue, not_converted: part } of arm.revenue_by_currency)
       call.out.line(
         `    booked  ${revenue.toFixed(2)} ${currency}${part === 0 ? '' : `, ${part.toFixed(2)} not converted`}`,
@@ -101,7 +102,9 @@ function sayBySegment({ out }: Call, { by, comparisons, values }: NonNullable<Ex
   out.line(`all ${comparisons} intervals hold at the same time with a probability of 95 %.`);
   for (const { value, arms } of values)
     for (const { arm, users, value: revenue, lift } of arms)
-      out.line(`  ${by} ${value || 'unknown'}, ${arm}: ${users} users  ${revenue.toFixed(2)}${liftText(lift)}`);
+      out.line(
+        `  ${by} ${value || 'unknown'}, ${arm}: ${counted(users, 'user')}  ${revenue.toFixed(2)}${liftText(lift)}`,
+      );
 }
 
 const warningsOf = ({
@@ -123,7 +126,8 @@ export const plan: Run = async (call) => {
   call.out.line(
     days === null || needed === null
       ? 'There is no revenue yet to plan with.'
-      : `Detecting ${percent(lift)} takes ${needed} users: about ${days} days at ${perDay} users per day.`,
+      : `Detecting ${percent(lift)} takes ${counted(needed, 'user')}: about ${counted(days, 'day')} at ` +
+          `${counted(perDay, 'user')} per day.`,
   );
   return exitCodes.ok;
 };

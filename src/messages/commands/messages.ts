@@ -1,5 +1,6 @@
 import { createApi } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+import { counted } from '../../command-line/counted.ts';
 
 const path = '/manage/v1/perk-messages';
 
@@ -79,7 +80,7 @@ async function retryFailed(call: Call): Promise<number> {
   refuseArguments(call);
   const { data } = (await createApi(call).call('POST', `${path}/retry`)) as { data: { count: number } };
   call.out.data(data);
-  call.out.line(`Resent ${data.count} messages.`);
+  call.out.line(`Resent ${counted(data.count, 'message')}.`);
   return exitCodes.ok;
 }
 
@@ -92,7 +93,7 @@ export const suppress: Run = async (call) => {
       data: { added: number };
     };
     call.out.data(data);
-    call.out.line(`Suppressed ${data.added} more addresses.`);
+    call.out.line(`Suppressed ${counted(data.added, 'more address', 'more addresses')}.`);
     return exitCodes.ok;
   }
   const action = options.lift === true ? 'remove' : 'check';

@@ -1,4 +1,5 @@
 import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { counted } from '../../command-line/counted.ts';
 import { inDatabase } from '../../command-line/open-database.ts';
 import { isDay } from '../../platform/http/day-range.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
@@ -20,6 +21,6 @@ export const verifyReports: Run = async (call) => {
   out.data({ from, to, compared, differences });
   for (const { rollup, differences: columns } of differences) out.line(`${rollup}\n  ${columns.join('\n  ')}`);
   const verdict = differences.length === 0 ? 'no differences' : 'differences found';
-  out.line(`${from} to ${to}: ${compared} rollups compared, ${verdict}`);
+  out.line(`${from} to ${to}: ${counted(compared, 'rollup')} compared, ${verdict}`);
   return differences.length === 0 ? exitCodes.ok : exitCodes.problem;
 };

@@ -1,4 +1,5 @@
 import { type Call, exitCodes, type Run, untilStopped } from '../../command-line/command.ts';
+import { counted } from '../../command-line/counted.ts';
 import { hasDatabase, noDatabaseText, openDatabase } from '../../command-line/open-database.ts';
 import { type Config, ConfigError, loadConfig } from '../../config.ts';
 import { createPool } from '../../platform/db/pool.ts';
@@ -28,7 +29,7 @@ export const doctor: Run = async (call) => {
     await inspectDatabase(config, add, call);
   }
   const bad = findings.filter(({ state }) => state === 'bad').length;
-  out.line(bad === 0 ? 'No problems found.' : `${bad} ${bad === 1 ? 'problem' : 'problems'} found.`);
+  out.line(bad === 0 ? 'No problems found.' : `${counted(bad, 'problem')} found.`);
   return bad === 0 ? exitCodes.ok : exitCodes.problem;
 };
 

@@ -9,6 +9,7 @@ import {
   textOption,
   usageError,
 } from '../../command-line/command.ts';
+import { counted } from '../../command-line/counted.ts';
 import { createLooks, type Delivery, type DeliveryPage } from './look-down.ts';
 
 const path = '/manage/v1/deliveries';
@@ -110,7 +111,7 @@ async function retryMatching(api: Api, { options, out, signal }: Call, body: obj
   };
   if (isDry) {
     out.data(data);
-    out.line(`${data.count} deliveries match. Nothing was sent.`);
+    out.line(`${counted(data.count, 'delivery matches', 'deliveries match')}. Nothing was sent.`);
     return exitCodes.ok;
   }
   let job: Job = data;
@@ -121,6 +122,6 @@ async function retryMatching(api: Api, { options, out, signal }: Call, body: obj
   }
   out.progress('');
   out.data(job);
-  out.line(`Queued ${job.queued} attempts.`);
+  out.line(`Queued ${counted(job.queued, 'attempt')}.`);
   return exitCodes.ok;
 }

@@ -1,0 +1,6 @@
+/**
+ * Formats a count with its noun in English, for the output of commands.
+ * @param plural defaults to the singular with an `s`
+ */
+export const counted = (count: number, singular: string, plural = `${singular}s`): string =>
+  `${count} ${count === 1 ? singular : plural}`;
