@@ -283,13 +283,13 @@ describe('a web font of a theme', () => {
     await page.getByLabel('Name', { exact: true }).fill('Branded');
     const url = page.getByLabel('Web font (URL)');
     await url.fill(`${base}/gone.woff2`);
-    await press(page, 'Load font');
+    await press(page, 'Add font');
     await page.getByText('The server of the URL responded with status 404.').waitFor();
     await press(page, 'Save');
     await page.getByText('not measured').first().waitFor();
     await url.fill(`${base}/brand.woff2`);
     await page.keyboard.press('Enter');
-    await page.getByText('The font has been read').waitFor();
+    await page.getByText('The font was added').waitFor();
     expect(await page.getByLabel('Font name').inputValue()).toBe('Brand Sans');
     const frame = page.frameLocator('.preview iframe');
     await frame.locator('[data-perkwire] .tile').first().waitFor();

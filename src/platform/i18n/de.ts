@@ -1243,7 +1243,7 @@ export const de: Messages = {
     paletteMade: 'Alle hellen und dunklen Farben unten wurden gesetzt, aber noch nicht gespeichert.',
     noColour: 'Geben Sie eine Farbe ein, zum Beispiel #1f5f4a.',
     readingFont: 'Schrift wird gelesen …',
-    fontRead: 'Die Schrift wurde gelesen, aber noch nicht gespeichert.',
+    fontRead: 'Die Schrift wurde hinzugefügt. Speichern Sie das Design, um sie zu verwenden.',
     fontNotRead: 'Die Schrift konnte nicht gelesen werden. Prüfen Sie die URL und versuchen Sie es noch einmal.',
   },
   campaigns: {
@@ -3671,7 +3671,7 @@ export const de: Messages = {
     webFontBold: 'Webschrift, fett (URL)',
     webFontBoldHint: 'Nur nötig, wenn die Webschrift nicht variabel ist. Muss auf demselben Host liegen.',
     webFontFamily: 'Name der Schrift',
-    readFont: 'Schrift laden',
+    readFont: 'Schrift hinzufügen',
   },
   webhooks: {
     add: 'Endpunkt hinzufügen',

@@ -1151,7 +1151,7 @@ export const en = {
     paletteMade: 'All light and dark colours below have been set, but not saved yet.',
     noColour: 'Enter a colour, for example #1f5f4a.',
     readingFont: 'Reading the font…',
-    fontRead: 'The font has been read, but not saved yet.',
+    fontRead: 'The font was added. Save the theme to apply it.',
     fontNotRead: 'The font could not be read. Check the URL and try again.',
   },
   campaigns: {
@@ -3455,7 +3455,7 @@ export const en = {
     webFontBold: 'Web font, bold (URL)',
     webFontBoldHint: 'Only needed if the web font is not variable. Must be on the same host.',
     webFontFamily: 'Font name',
-    readFont: 'Load font',
+    readFont: 'Add font',
   },
   webhooks: {
     add: 'Add endpoint',
