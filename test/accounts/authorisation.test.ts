@@ -114,7 +114,7 @@ describe('an API operation', () => {
           const { status, text: body } = await call(key, operation);
           expect(status, `${operation.operationId} by ${permission}`).not.toBe(401);
           expect(status, `${operation.operationId} by ${permission}: ${body}`).not.toBe(500);
-          const isRefused = status === 403 && /lacks the permission|operator/.test(body);
+          const isRefused = status === 403 && /does not have the permission|operator/.test(body);
           if (!isRefused) admitted.get(operation.operationId)?.push(permission);
         }
       }

@@ -248,7 +248,7 @@ test('rejects a channel at a private address, and does not add one that does not
     expect(answer.body, url).toContain('f-url-error');
   }
   expect(textOf((await add(refused.url)).body)).toContain(
-    'The channel did not accept the test message. The response had the status 404.',
+    'The channel did not accept the test message. The server responded with status 404.',
   );
   expect(textOf((await add(refused.url, { kinds: 'nothing' })).body)).toContain('Select at least one alert.');
   expect((await t.pool.query("select from alert_rules where name = 'x'")).rowCount).toBe(0);

@@ -66,7 +66,7 @@ test('imports hashes with expiry dates as members, and matches users by hash', a
 test('adds nobody from an unreadable or truncated file, which can be sent again', async () => {
   const refused = await send(lines(5000, (index) => `x${index}@mail.example`));
   expect([refused.statusCode, refused.json().error.message, refused.json().error.details.length]).toEqual([
-    ...[400, 'None of the 5,000 rows can be read.', 100],
+    ...[400, 'The file has no valid rows (5,000 rows were checked).', 100],
   ]);
   const url = await t.app.listen({ port: 0, host: '127.0.0.1' });
   const headers = { authorization: `Bearer ${me.key}`, 'content-type': 'text/csv', 'transfer-encoding': 'chunked' };

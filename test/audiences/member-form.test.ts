@@ -14,14 +14,14 @@ test.each([
     ...(['en', 'Enter user IDs or choose a file first.'] as const),
     ...([
       'No members were added because no row could be read. Line 1: The ID is invalid. The value must not be an',
-      'The first value has no digits',
+      'The first value contains no digits',
     ] as const),
   ],
   [
     'de',
     'Geben Sie zuerst Nutzer-IDs ein',
     'keine Zeile lesbar ist. Zeile 1: Die ID ist ungültig. Der Wert darf',
-    'Der erste Wert hat anders als die übrigen keine Ziffern',
+    'Der erste Wert enthält anders als die übrigen keine Ziffern',
   ],
 ] as const)('reports ids that cannot be added by line number (locale %s)', async (language, none, bad, unsure) => {
   const me = await signInAs(t, 'admin');

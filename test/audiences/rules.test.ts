@@ -95,7 +95,7 @@ test('manual members, lists turned into rules, and unknown events are rejected f
     },
   ]);
   expect(await refused({ event: 'outcome', category: 'Food' })).toEqual([
-    { path: '/rule/category', message: 'Outcomes do not have this field. Remove it.' },
+    { path: '/rule/category', message: 'A rule for outcomes cannot use this field. Remove it.' },
   ]);
 });
 
@@ -106,17 +106,17 @@ test('an audience that includes itself, even indirectly, is rejected with an exp
   const detailOf = ({ body }: { body: object }) => (body as { error: { details: object[] } }).error.details;
   const path = '/rule/audience';
   expect(detailOf(await createAudience('a', 'a'))).toEqual([
-    { path, message: 'The rule must not use its own audience.' },
+    { path, message: 'The rule must not refer to its own audience.' },
   ]);
-  expect(detailOf(await createAudience('a', 'b'))).toEqual([{ path, message: 'There is no audience b.' }]);
+  expect(detailOf(await createAudience('a', 'b'))).toEqual([{ path, message: 'There is no audience with the key b.' }]);
   for (const [key, audience] of [['a'], ['b', 'a'], ['c', 'b']] as const)
     expect((await createAudience(key, audience)).status).toBe(201);
   expect(detailOf(await me.call('PATCH', '/audiences/a', { rule: ruleOf('c') }))).toEqual([
-    { path, message: 'The rule would use its own audience through c, b.' },
+    { path, message: 'The rule would refer to its own audience through c, b.' },
   ]);
   const refusal = await me.call('DELETE', '/audiences/a');
   expect(refusal.status).toBe(409);
-  expect(detailOf(refusal)).toEqual([{ path: '/key', message: 'The rule of the audience b uses this audience.' }]);
+  expect(detailOf(refusal)).toEqual([{ path: '/key', message: 'The rule of the audience b refers to this audience.' }]);
 });
 
 const sizes = async () => {

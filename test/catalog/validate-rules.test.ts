@@ -109,12 +109,12 @@ describe('invalid rules are rejected with a message', () => {
     [
       'a time without offset',
       { schedule: { end_at: '2026-01-01T00:00:00' } },
-      '/schedule/end_at The value must be a time with its offset, such as 2026-11-27T00:00:00+01:00.',
+      '/schedule/end_at The value must be a time with a UTC offset, such as 2026-11-27T00:00:00+01:00.',
     ],
     [
       'a day that is not',
       { schedule: { end_at: '2026-02-30T00:00:00Z' } },
-      '/schedule/end_at The value must be a time with its offset, such as 2026-11-27T00:00:00+01:00.',
+      '/schedule/end_at The value must be a time with a UTC offset, such as 2026-11-27T00:00:00+01:00.',
     ],
     [
       'an unknown time zone',
@@ -129,7 +129,7 @@ describe('invalid rules are rejected with a message', () => {
     [
       'hours that end before they start',
       { schedule: { hours: [{ days: [1], from: '22:00', to: '02:00' }] } },
-      '/schedule/hours/0/to The end must be after the start. Split hours that cross midnight into two entries.',
+      '/schedule/hours/0/to The end must be after the start. Split a period that crosses midnight into two entries.',
     ],
     [
       'a time of day that is none',
@@ -149,17 +149,17 @@ describe('invalid rules are rejected with a message', () => {
     [
       'a window without length',
       { frequency_caps: [{ ...cap, window_minutes: 0 }] },
-      '/frequency_caps/0/window_minutes The value must be 1 or more. Null is also allowed.',
+      '/frequency_caps/0/window_minutes The value must be 1 or more. It can also be null.',
     ],
     [
       'a window beyond 180 days',
       { frequency_caps: [{ ...cap, window_minutes: 259_201 }] },
-      '/frequency_caps/0/window_minutes The value must be 259,200 or less. Null is also allowed.',
+      '/frequency_caps/0/window_minutes The value must be 259,200 or less. It can also be null.',
     ],
     [
       'the same cap twice',
       { frequency_caps: [cap, { ...cap, limit: 5 }] },
-      '/frequency_caps/1 An earlier cap has the same limit. Remove one of them.',
+      '/frequency_caps/1 This cap duplicates an earlier one. Remove one of them.',
     ],
     [
       'a negative budget',
@@ -174,12 +174,12 @@ describe('invalid rules are rejected with a message', () => {
     [
       'text that cannot be stored',
       { exclusion_groups: ['a\0b'] },
-      '/exclusion_groups/0 The text contains characters that cannot be stored.',
+      '/exclusion_groups/0 The text contains characters that cannot be stored: NUL or unpaired surrogates.',
     ],
     [
       'half a character',
       { targeting: { cities: { include: ['\ud800'] } } },
-      '/targeting/cities/include/0 The text contains characters that cannot be stored.',
+      '/targeting/cities/include/0 The text contains characters that cannot be stored: NUL or unpaired surrogates.',
     ],
   ])('%s', (_, rules, line) => {
     expect(lines(rules)).toContain(line);
@@ -188,7 +188,7 @@ describe('invalid rules are rejected with a message', () => {
   test('in provisioning overrides too', () => {
     expect(checkCapOverrides({ frequency_caps: null, total_caps: [] })).toEqual([]);
     expect(checkCapOverrides({ frequency_caps: [cap, cap], total_caps: null })).toEqual([
-      { path: '/frequency_caps/1', message: 'An earlier cap has the same limit. Remove one of them.' },
+      { path: '/frequency_caps/1', message: 'This cap duplicates an earlier one. Remove one of them.' },
     ]);
   });
 
@@ -214,7 +214,7 @@ describe('invalid rules are rejected with a message', () => {
     ]);
     expect(messages({ match: { tags: [] } })).toEqual(['/match/tags The list is empty. Remove it, or add an entry.']);
     expect(messages({ placement: 'Check Out' })).toEqual([
-      '/placement The value must be the name of a placement, in lower case and with hyphens instead of spaces.',
+      '/placement The value must be a placement name, in lower case and with hyphens instead of spaces.',
     ]);
   });
 

@@ -284,7 +284,7 @@ describe('a web font of a theme', () => {
     const url = page.getByLabel('Web font (URL)');
     await url.fill(`${base}/gone.woff2`);
     await press(page, 'Add font');
-    await page.getByText('The server of the URL responded with status 404.').waitFor();
+    await page.getByText('The server responded with status 404 instead of 200.').waitFor();
     await press(page, 'Save');
     await page.getByText('not measured').first().waitFor();
     await url.fill(`${base}/brand.woff2`);

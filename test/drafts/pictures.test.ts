@@ -135,7 +135,7 @@ test('perkwire drafts propose uploads the file in --image', async () => {
   const refused = await runCommand(['drafts', 'propose', 'offers', String(offer), changes, '--image', image], env);
   expect([refused.code === 0, refused.err]).toEqual([
     false,
-    expect.stringContaining('/image: An image can be submitted'),
+    expect.stringContaining('/image: You can submit an image'),
   ]);
   await rm(folder, { recursive: true });
 });

@@ -54,15 +54,15 @@ test('errors in the detectable difference and the ramp steps are in percent', as
 });
 
 test('the error for shares above the total states their sum in percent', async () => {
-  const message = 'The shares and the holdout add up to 120.5 %. The maximum is 100 %.';
+  const message = 'The shares and the holdout add up to 120.5%. The maximum is 100%.';
   expect(await refused({ holdout: '20.5' })).toEqual([message]);
-  const german = 'Die Anteile und die Vergleichsgruppe ergeben zusammen 120,5 %. Erlaubt sind höchstens 100 %.';
+  const german = 'Die Anteile und die Kontrollgruppe ergeben zusammen 120,5 %. Erlaubt sind höchstens 100 %.';
   expect(await refused({ holdout: '20.5' }, 'de')).toEqual([german]);
 });
 
 test('errors mention that a field can be empty, or that settings must be a JSON object', async () => {
   expect(await refused({ layer: 'a b' })).toEqual([
-    'The name must have 1 to 64 characters (A–Z a–z 0–9 _ . -). You can also leave it empty.',
+    'The name must consist of 1 to 64 characters (A–Z a–z 0–9 _ . -). You can also leave this field empty.',
   ]);
   expect(await refused({ 'arm1.texts': 'delay 5' })).toEqual(['The value must be a JSON object.']);
 });

@@ -254,7 +254,7 @@ test("scheduled start and end times use the publisher's time zone, and keep thei
   await field('start_at').fill('2100-05-01T09:00');
   await field('end_at').fill('2100-04-01T09:00');
   await save(page);
-  await page.getByText('The time must be after the start.').first().waitFor();
+  await page.getByText('The end must be after the start.').first().waitFor();
   await field('end_at').fill('2100-06-01T09:00');
   await save(page);
   await page.getByText('Version 1 scheduled').first().waitFor();

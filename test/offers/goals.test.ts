@@ -83,7 +83,7 @@ test('a goal that is unreachable or over causes a warning with what is possible'
   expect(impossible).toMatchObject({
     path: '/goal/count',
     message: expect.stringMatching(
-      /^The goal cannot be reached in time\. Based on recent requests, about \d+ are possible\.$/,
+      /^The goal cannot be reached in time\. Recent requests suggest that about \d+ can be reached\.$/,
     ),
   });
   const over = await warnings({ ...goal, by: inHours(-1) });

@@ -9,7 +9,7 @@ const tooLong = problem('tooLong', { max: 2048, length: 3000 });
 const unused = problem('restoreFirst', { problem: problem('notFound', { noun: noun('sequence rule') }) });
 
 test("JSON and text contain a problem in English, whatever the reader's language", () => {
-  const english = 'The text can have at most 2,048 characters; it has 3,000.';
+  const english = 'The text can be at most 2,048 characters long, but it has 3,000.';
   inLanguage('de', () => {
     expect(JSON.parse(JSON.stringify({ message: tooLong }))).toEqual({ message: english });
     expect(String(tooLong)).toBe(english);
@@ -31,8 +31,8 @@ test('a problem also translates the problems and nouns among its values', () => 
 
 test('forms say "empty" where the API says "null"', () => {
   const nullable = problem('orNull', { problem: problem('isInteger') });
-  expect(String(nullable)).toContain('Null');
-  expect(wordProblem(nullable)).not.toContain('Null');
+  expect(String(nullable)).toContain('It can also be null');
+  expect(wordProblem(nullable)).not.toContain('It can also be null');
 });
 
 test('a stored problem is worded when it is read, and text of an earlier release is kept', () => {

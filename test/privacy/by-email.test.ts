@@ -109,7 +109,7 @@ test('invalid and multiple identifiers are rejected without being quoted', async
   expect(await details({ email: 'dora' })).toEqual(oneAddress);
   expect(await details({ email: 'dora@b.example, c@d.example' })).toEqual(oneAddress);
   expect(await details({ email_sha256: 'dora' })).toEqual([
-    { path: '/email_sha256', message: 'The hash must have 64 hexadecimal digits.' },
+    { path: '/email_sha256', message: 'The value must be a SHA-256 hash of 64 hexadecimal digits.' },
   ]);
   const oneIdentifier = [
     { path: '/', message: 'Identify the user by exactly one of: pub_user_id, ad_fp, email, email_sha256.' },

@@ -49,7 +49,7 @@ test('an invalid value is reported at its field, with the input kept and nothing
   const typed = { traits: 'plan = no name', group_traits: '', audiences: '', events: '', secret: 'short' };
   const answer = await admin.post(page, typed);
   expect(answer.statusCode).toBe(422);
-  for (const text of ['plan = no name', 'plan: The name must have 1 to 64 characters'])
+  for (const text of ['plan = no name', 'plan: The name must consist of 1 to 64 characters'])
     expect(answer.body).toContain(text);
   expect((await me.call('GET', '/sources/segment')).body.data).toMatchObject({ traits: { plan: 'plan' } });
 });

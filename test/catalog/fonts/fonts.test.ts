@@ -76,11 +76,11 @@ describe('a web font of a theme', () => {
   });
 
   test.each([
-    ['/closed.woff2', 'The font must be available to all sites'],
-    ['/moved.woff2', 'The URL redirects to another one (status 302). Enter that URL.'],
-    ['/large.woff2', 'The file can have at most 512 kB.'],
+    ['/closed.woff2', 'Other sites cannot load the font'],
+    ['/moved.woff2', 'The URL redirects to another URL (status 302). Enter the final URL.'],
+    ['/large.woff2', 'The file can be at most 512 kB.'],
     ['/page.woff2', 'The file must be a woff2 file with a single font'],
-    ['/gone.woff2', 'The server of the URL responded with status 404.'],
+    ['/gone.woff2', 'The server responded with status 404 instead of 200.'],
   ])('400: %s is rejected with the reason: %s', async (path, message) => {
     const { status, body } = await measure(base + path);
     expect([status, errorOf(body).code]).toEqual([400, 'invalid_font']);
@@ -125,10 +125,10 @@ describe('a web font of a theme', () => {
     const local = createSender({ allowHttp: true, userAgent: 'test', allowNets: parseNets('127.0.0.0/8') });
     const request = { headers: {}, deadlineMs: 50 };
     expect(await createFetchFile(local, 100)(`${base}/never.woff2`, request)).toEqual({
-      problem: 'The server of the URL responds too slowly.',
+      problem: 'The server takes too long to respond.',
     });
     expect(await createFetchFile(sender, 100)(`${base}/brand.woff2`, request)).toEqual({
-      problem: 'The URL must lead to a public IP address.',
+      problem: 'The host of the URL must have a public IP address.',
     });
     await Promise.all([sender.close(), local.close()]);
   });

@@ -103,7 +103,7 @@ test('the page shows the progress of languages of all offers, and exports and im
   await page.getByText('2 texts changed in 1 offer.').waitFor();
   expect((await stored()).translations).toEqual({ de: { title: 'Neu', cta_yes: 'Ja' } });
   await upload('offer_id,text,de\n1,title,Neuer\n0,cta_yes,Ja');
-  await page.getByText('Line 3: offer_id: The value must be the ID of an offer.').waitFor();
+  await page.getByText('Line 3: offer_id: The value must be an offer ID.').waitFor();
   expect(await page.getByRole('button', { name: 'Import' }).count()).toBe(0);
   expect((await stored()).translations.de?.title).toBe('Neu');
   expect(await violations(page)).toEqual([]);

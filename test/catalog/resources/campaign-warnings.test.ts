@@ -17,7 +17,7 @@ test('a campaign with a payout in another currency is saved with a warning on it
   const warnings = [
     {
       path: '/payout_currency',
-      message: 'There is no exchange rate to USD of other active campaigns, so this campaign ranks after them.',
+      message: 'There is no exchange rate to USD of other active campaigns, so this campaign is ranked below them.',
     },
   ];
   expect([created.status, created.body.warnings]).toEqual([201, warnings]);
@@ -50,16 +50,16 @@ test('targeting a placement that no request has used is saved with a warning', a
   expect(saved.body.warnings).toEqual([
     {
       path: '/rules/targeting/placements/include/1',
-      message: 'No request has named the placement chekout so far. Check its spelling.',
+      message: 'No request has used the placement chekout so far. Check its spelling.',
     },
     {
       path: '/rules/targeting/placements/exclude/0',
-      message: 'No request has named the placement Cart so far. Check its spelling.',
+      message: 'No request has used the placement Cart so far. Check its spelling.',
     },
   ]);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const { body } = await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${campaign}`);
-  expect(body).toContain('No request has named the placement chekout');
+  expect(body).toContain('No request has used the placement chekout');
 });
 
 test('a rejected campaign reports every invalid field, including those in its rules', async () => {
@@ -146,7 +146,7 @@ test('an unsupported macro in an action URL or pixel URL is saved with a warning
   });
   expect(saved.body.warnings).toEqual([
     { path: '/useraction_url', message: '{click_id} is sent unchanged because this URL does not support macros.' },
-    { path: '/adv_pixel_url', message: '[CACHEBUSTER] is not spelled like a macro. Did you mean {cbuster}?' },
+    { path: '/adv_pixel_url', message: '[CACHEBUSTER] does not have the syntax of a macro. Did you mean {cbuster}?' },
   ]);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const { body } = await admin.get(`/dashboard/p/${me.publisherId}/offers/${offer}`);

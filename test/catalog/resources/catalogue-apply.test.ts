@@ -172,7 +172,7 @@ describe('applying a catalogue file', () => {
     expect(reply.status).toBe(400);
     expect(details(reply)).toEqual([
       { path: '/campaigns/0/colour', message: 'This field is unknown. Check its spelling, or remove it.' },
-      { path: '/offers/0/title', message: 'The text can have at most 90 characters; it has 91.' },
+      { path: '/offers/0/title', message: 'The text can be at most 90 characters long, but it has 91.' },
     ]);
     expect((await exported(me)).campaigns).toMatchObject([{ name: 'Boxes' }]);
   });

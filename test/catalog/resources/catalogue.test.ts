@@ -213,7 +213,7 @@ describe('a catalogue file', () => {
     Object.assign(file.themes[1] as FileRow, { key: file.themes[0]?.key });
     const reply = await me.call('POST', '/catalogue/import', file);
     expect((reply.body as unknown as { error: { details: unknown } }).error.details).toEqual([
-      { path: '/themes/1/key', message: 'An earlier theme of the file has this key.' },
+      { path: '/themes/1/key', message: 'An earlier theme in the file already has this key.' },
     ]);
   });
 
@@ -227,10 +227,10 @@ describe('a catalogue file', () => {
     const reply = await me.call('POST', '/catalogue/import', file);
     expect(reply.status).toBe(400);
     expect((reply.body as unknown as { error: { details: unknown } }).error.details).toEqual([
-      { path: '/themes/1/id', message: 'An earlier row of the file has this ID or key.' },
+      { path: '/themes/1/id', message: 'An earlier row in the file already has this ID or key.' },
       { path: expect.stringMatching(/^.placements.\d.theme_id$/), message: 'The file does not contain this theme.' },
       { path: '/campaigns/0/colour', message: 'This field is unknown. Check its spelling, or remove it.' },
-      { path: '/offers/1/title', message: 'The text can have at most 90 characters; it has 91.' },
+      { path: '/offers/1/title', message: 'The text can be at most 90 characters long, but it has 91.' },
       { path: '/offers/2/campaign_id', message: 'The file does not contain this campaign.' },
     ]);
     expect((await exported(me)).offers).toEqual([]);

@@ -47,7 +47,7 @@ test('rules apply as soon as the call has returned, are returned in full, and en
       floors: { 'check-out': 1.5 },
       offers: { total: 1, blocked: 1 },
     },
-    [{ path: '/', message: 'The rules block every offer (1), so nothing is shown.' }],
+    [{ path: '/', message: 'The rules block all offers (1), so nothing is shown.' }],
   ]);
   expect(await shownIds()).toEqual([]);
   const explained = await t.app.inject({
@@ -176,11 +176,11 @@ test('placement rules apply only there, are explained with the placement, and ch
   expect(dry.body.warnings).toEqual([
     {
       path: '/placements/check-out',
-      message: 'The rules block every offer at this placement, so nothing is shown there.',
+      message: 'The rules block all offers at this placement, so nothing is shown there.',
     },
     {
       path: '/placements/thanks',
-      message: 'The rules block every offer at this placement, so nothing is shown there.',
+      message: 'The rules block all offers at this placement, so nothing is shown there.',
     },
   ]);
   const put = await me.call('PUT', path, { placements });

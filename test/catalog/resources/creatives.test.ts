@@ -103,7 +103,7 @@ describe('an upload', () => {
   test('with a wrong content type is rejected with a reason', async () => {
     const lie = await upload(png, 'image/jpeg');
     expect(lie.status).toBe(400);
-    expect(reasonOf(lie)).toBe('The image is declared as image/jpeg but contains image/png.');
+    expect(reasonOf(lie)).toBe('The file was sent as image/jpeg but contains image/png.');
     expect(reasonOf(await upload(Buffer.from('<html><script>alert(1)</script></html>'), 'image/png'))).toContain(
       'is no picture',
     );
@@ -129,7 +129,7 @@ describe('an upload', () => {
     const laughs =
       '<!DOCTYPE svg [<!ENTITY a "aaaa">]>' +
       '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text>&a;</text></svg>';
-    expect(reasonOf(await upload(Buffer.from(laughs), 'image/svg+xml'))).toContain('entities');
+    expect(reasonOf(await upload(Buffer.from(laughs), 'image/svg+xml'))).toContain('entity declarations');
   });
 
   test('of a slow drawing is rejected after ten seconds, without delaying others', async () => {

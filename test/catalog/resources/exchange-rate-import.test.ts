@@ -89,7 +89,10 @@ test('decimal commas are accepted only if the call specifies them, and thousands
   const refused = await send(file, '?base=EUR');
   expect(refused.status).toBe(400);
   expect(errorOf(refused).details).toEqual([
-    { path: '/lines/2/rate', message: 'The rate has a comma. Set the decimal sign to comma, or write a point.' },
+    {
+      path: '/lines/2/rate',
+      message: 'The rate contains a comma. Set the decimal separator to comma, or write a point.',
+    },
   ]);
   expect((await send(file, '?base=EUR&decimal=comma')).status).toBe(200);
   expect(await stored()).toEqual(['USD 2026-11-20 1.085']);
@@ -126,14 +129,14 @@ test.each([
 test('two rates for the same currency and day are rejected unless they are equal', async () => {
   const twice = (rate: string) => `currency,rate,valid_from\nUSD,1.08,2026-11-20\nUSD,${rate},2026-11-20\n`;
   expect(errorOf(await send(twice('1.09'), '?base=EUR')).details).toEqual([
-    { path: '/lines/3/rate', message: 'The rate differs from that of the same day in line 2.' },
+    { path: '/lines/3/rate', message: 'The rate differs from the one for the same day in line 2.' },
   ]);
   expect((await send(twice('1.080'), '?base=EUR')).body.data).toMatchObject({ changed: 1, duplicates: 1, bad: 0 });
 });
 
 test('the base currency is never guessed, and a new base replaces all rates or none', async () => {
   expect(errorOf(await send(list)).details).toEqual([
-    { path: '/querystring/base', message: 'Enter the base: the currency whose one unit the rates convert.' },
+    { path: '/querystring/base', message: 'Enter the base currency. Each rate converts one unit of it.' },
   ]);
   await put([{ currency: 'EUR', rate: 0.92, valid_from: '2026-11-20' }], 'USD');
   expect(errorOf(await send(list, '?base=CHF')).details?.[0]?.path).toBe('/querystring/base');

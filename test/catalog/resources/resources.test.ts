@@ -43,14 +43,14 @@ describe('an offer', () => {
     expect(reply.status).toBe(400);
     expect(details(reply)).toEqual([
       { path: '/weight', message: 'The value must be a whole number.' },
-      { path: '/title', message: 'The text can have at most 90 characters; it has 91.' },
-      { path: '/cta_yes', message: 'The text can have at most 25 characters; it has 26.' },
+      { path: '/title', message: 'The text can be at most 90 characters long, but it has 91.' },
+      { path: '/cta_yes', message: 'The text can be at most 25 characters long, but it has 26.' },
     ]);
     const saved = await me.call('POST', '/offers', { campaign_id: ids.campaign, title: '🎁'.repeat(90) });
     expect(saved.status).toBe(201);
     expect(saved.body.data.title).toBe('🎁'.repeat(90));
     expect(saved.body.warnings).toEqual([
-      { path: '/title', message: 'The text has 90 characters. At most 40 are recommended.' },
+      { path: '/title', message: 'The text is 90 characters long. At most 40 are recommended.' },
     ]);
   });
 
@@ -69,7 +69,7 @@ describe('an offer', () => {
     const reply = await me.call('POST', '/offers', { campaign_id: ids.campaign, title });
     expect(reply.status).toBe(400);
     expect(details(reply)).toEqual([
-      { path: '/title', message: 'The text contains characters that cannot be stored.' },
+      { path: '/title', message: 'The text contains characters that cannot be stored: NUL or unpaired surrogates.' },
     ]);
   });
 

@@ -76,8 +76,8 @@ test('a file can be imported only after its own dry run was shown', async () => 
 });
 
 test.each([
-  ['en', 'Line 2: The code has 201 characters. The maximum is 200.'],
-  ['de', 'Zeile 2: Der Code hat 201 Zeichen. Erlaubt sind höchstens 200.'],
+  ['en', 'Line 2: The code can be at most 200 characters long, but it has 201.'],
+  ['de', 'Zeile 2: Der Code darf höchstens 200 Zeichen lang sein, hat aber 201.'],
 ])('an invalid line in a file is reported, and nothing can be imported (locale %s)', async (language, text) => {
   const { body } = await send(language, {}, `A-1\n${'x'.repeat(201)}\n`);
   expect(body).toContain(text);

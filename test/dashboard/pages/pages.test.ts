@@ -653,9 +653,9 @@ describe('settings', () => {
     expect(pageText).not.toContain('s3cret');
     expect(pageText).toContain('Sample payload: ');
     for (const [field, value, text] of [
-      ['headers', 'host: evil', 'host: This header cannot be set'],
+      ['headers', 'host: evil', 'host: This header name is invalid or reserved'],
       ['headers', 'nonsense', 'must be in the format'],
-      ['retry_steps_s', '5 60', 'The first wait must be 0'],
+      ['retry_steps_s', '5 60', 'The first delay must be 0'],
       ['retry_steps_s', '0 soon', 'whole numbers'],
     ] as const) {
       const refused = await admin.post(page, { ...fields, ...more, [field]: value });
@@ -718,7 +718,7 @@ test('the dashboard is in the language that the user has set, or else in that of
   expect(refused.body).toContain('Verwenden Sie mindestens 10 Zeichen.');
   const advertiser = await reader.post(`/dashboard/p/${t.publisher.id}/advertisers`, { name: 'x'.repeat(2000) });
   expect(advertiser.statusCode).toBe(422);
-  expect(advertiser.body).toMatch(/Der Text darf höchstens [\d.]+ Zeichen haben; er hat 2\.000\./);
+  expect(advertiser.body).toMatch(/Der Text darf höchstens [\d.]+ Zeichen lang sein, hat aber 2\.000\./);
   await reader.post('/dashboard/account/language', { language: '' });
   expect((await account('en-US')).body).toContain('<html lang="en" data-locale="en-US"');
 });

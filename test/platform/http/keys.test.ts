@@ -133,7 +133,7 @@ describe('a permission', () => {
     expect((await call({ query: 'api_key=reports-only' })).code).toBe('permission_denied');
     expect(await manage('reports-only')).toMatchObject({
       status: 403,
-      message: 'The key lacks the permission configurations.',
+      message: 'This API key does not have the permission configurations.',
     });
   });
 

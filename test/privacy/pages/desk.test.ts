@@ -145,8 +145,12 @@ test('the command line finds, exports, erases and lists as the privacy desk does
 test.each([
   ['en', { identifier: ' ' }, 'Identifier</a>: Enter an identifier.'],
   ['de', { identifier: ' ' }, 'Kennung</a>: Geben Sie eine Kennung ein.'],
-  ['en', { identifier: 'x'.repeat(257) }, 'Identifier</a>: The text can have at most 256 characters; it has 257.'],
-  ['de', { identifier: 'x'.repeat(257) }, 'Kennung</a>: Der Text darf höchstens 256 Zeichen haben; er hat 257.'],
+  [
+    'en',
+    { identifier: 'x'.repeat(257) },
+    'Identifier</a>: The text can be at most 256 characters long, but it has 257.',
+  ],
+  ['de', { identifier: 'x'.repeat(257) }, 'Kennung</a>: Der Text darf höchstens 256 Zeichen lang sein, hat aber 257.'],
 ])('in %s, an error message names the field by its label, and the input is kept', async (language, typed, message) => {
   const { cookie } = await signInAs(demo.t, 'admin');
   const token = csrfTokenOf(cookie.split('=')[1] ?? '');

@@ -357,7 +357,9 @@ describe('a void', () => {
     const fields = { click_id: clickId, event: 'purchase', txn_id: 'v', void: text.slice(0, 5) };
     for (const response of [await track(t, fields), await post(t, fields)]) {
       expect(response.statusCode).toBe(400);
-      expect(response.json().error.details).toEqual([{ path: '/void', message: 'The value must be 1 or 0.' }]);
+      expect(response.json().error.details).toEqual([
+        { path: '/void', message: 'The value must be 1, 0, true or false.' },
+      ]);
     }
     expect(await bookings(t, sessionId)).toEqual([]);
   });

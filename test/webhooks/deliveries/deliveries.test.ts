@@ -276,7 +276,7 @@ describe('GET /manage/v1/deliveries/{id}', () => {
     expect(first).toMatchObject({
       number: 1,
       outcome: 'retry',
-      error: { class: 'status', message: 'The response had the status 500.' },
+      error: { class: 'status', message: 'The server responded with status 500.' },
       request: { method: 'POST', url: `${hook.url}?shop=1`, body_bytes: payload.length },
       response: { status: 500, body: 'no', body_encoding: 'utf-8', body_bytes: 2, truncated: false },
       remote_address: '127.0.0.1',
