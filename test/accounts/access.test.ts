@@ -105,7 +105,7 @@ describe('roles', () => {
     for (const id of [otherId, 999_999, '2147483648', '99999999999999999999', '0', '-1', 'x', '1e3']) {
       const answer = await admin.get(users(id));
       expect(answer.statusCode, String(id)).toBe(404);
-      bodies.push(answer.body.replace(/Request \w+-\w+/, ''));
+      bodies.push(answer.body.replace(/Request ID: \w+-\w+/, ''));
     }
     expect(new Set(bodies).size).toBe(1);
     for (const path of ['/dashboard/operator/users', '/dashboard/operator/publishers'])

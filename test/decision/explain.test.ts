@@ -249,8 +249,8 @@ test('every rule that an offer fails is listed once, in the order of evaluation'
     ...['targeting', 'ended', 'targeting', 'conditions', 'opted_out'],
     ...['frequency_cap', 'frequency_cap', 'total_cap', 'total_cap'],
   ]);
-  expect(failingRules(input, 1).map(({ reason }) => apiReason(reason))).toContain(
-    'Daily cap reached: 10 of 10 impressions of the campaign since 00:00 in UTC.',
+  expect(failingRules(input, 1).map(({ reason }) => apiReason(reason))).toContainEqual(
+    'Daily cap reached: 10 of 10 impressions of the campaign since 00:00 (UTC).',
   );
 });
 

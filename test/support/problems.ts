@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 
 const isProblem = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && value.constructor.name === 'Problem';
+  typeof value === 'object' && value !== null && value.constructor?.name === 'Problem';
 
 /** Compares a problem with its English text, as in a response. */
 const equalsText = (a: unknown, b: unknown): boolean | undefined => {

@@ -191,6 +191,13 @@ function requireOperator(values: Values, { actor }: Work, current: View | null):
   throw new AppError('permission_denied', { message: problem('operatorMay'), details });
 }
 
+/** Returns the settings with the defaults of those that the caller must not change. */
+export function withoutOperatorSettings(values: Values, { actor }: Work): Values {
+  if (isOperator(actor)) return values;
+  const defaults = defaultsOf(publishers);
+  return { ...values, ...Object.fromEntries(operatorSettings.map((name) => [name, defaults[name]])) };
+}
+
 function checkZone(zone: string): ErrorDetail[] {
   const instead = namesInstead(zone);
   if (instead === null) return [];

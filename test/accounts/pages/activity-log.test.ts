@@ -42,7 +42,7 @@ describe('the activity log', () => {
     const [changed, added] = await rows();
     expect(changed).toBe(
       `Changed Theme ${theme} by API key Test key 2 Mar 2026, 02:15:15 ` +
-        'Name Before &lt;b&gt; → changed to After &lt;i&gt; Number of offers none → changed to 5',
+        'Name Before &lt;b&gt; → changed to After &lt;i&gt; Number of offers empty → changed to 5',
     );
     expect(added).toMatch(`Created Theme ${theme}`);
     expect((await admin.get(page)).body).toContain(`href="/dashboard/p/${me.publisherId}/settings/themes/${theme}"`);
@@ -64,7 +64,7 @@ describe('the activity log', () => {
     expect(await nameOf()).toBe('First');
     expect((await rows())[0]).toBe(
       `Restored Theme ${theme} by ${await emailOf(admin)} 2 Mar 2026, 02:15:15 ` +
-        'deleted at 2 Mar 2026, 02:15:15 → changed to none',
+        'deleted at 2 Mar 2026, 02:15:15 → changed to empty',
     );
     await me.call('POST', '/placements', { name: 'gone', display_name: 'Gone' });
     await me.call('DELETE', '/placements/gone');
@@ -78,7 +78,7 @@ describe('the activity log', () => {
     await me.call('POST', '/webhook-endpoints/usp.selection/pause');
     expect((await rows())[0]).toMatch(
       'Changed Webhook usp.selection by API key Test key 2 Mar 2026, 02:15:15 ' +
-        'paused at none → changed to 2 Mar 2026, 02:15:15',
+        'paused at empty → changed to 2 Mar 2026, 02:15:15',
     );
   });
 

@@ -296,7 +296,7 @@ describe('rejected sign-ins', () => {
     await signIn(person('frank'));
     await t.pool.query("update users set disabled = true where email = 'frank@example.com'");
     const { answer } = await signIn(person('frank'));
-    expect([answer.statusCode, refusal(answer)]).toEqual([403, 'Your account is disabled.']);
+    expect([answer.statusCode, refusal(answer)]).toEqual([403, 'Your account is disabled. Ask an admin to enable it.']);
   });
 
   test.each<[string, (claims: Record<string, unknown>) => Record<string, unknown>]>([

@@ -148,7 +148,7 @@ test('the page sets rules, asks before all offers are blocked, and is read-only 
   const admin = await signInAs(t, 'admin', me.publisherId);
   const analyst = await signInAs(t, 'analyst', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
-  expect((await analyst.get(page)).body).toContain('Of 1 active offer, 0 are blocked.');
+  expect((await analyst.get(page)).body).toContain('0 of 1 active offer are blocked.');
   expect((await analyst.post(page)).statusCode).toBe(403);
   const wrong = await admin.post(page, { 'blocked.domains': 'a/b', floors: 'checkout' });
   expect([wrong.statusCode, wrong.body]).toEqual([422, expect.stringContaining('a/b</textarea>')]);

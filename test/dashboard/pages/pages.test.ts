@@ -51,8 +51,8 @@ describe('isolation between publishers', () => {
       const foreign = await call(admin, { method, path: at(otherId) });
       const missing = await call(admin, { method, path: at(987_654) });
       expect(foreign.statusCode, `${method} ${path}`).toBe(404);
-      expect(foreign.body.replace(/Request \w+-\w+/, ''), `${method} ${path}`).toBe(
-        missing.body.replace(/Request \w+-\w+/, ''),
+      expect(foreign.body.replace(/Request ID: \w+-\w+/, ''), `${method} ${path}`).toBe(
+        missing.body.replace(/Request ID: \w+-\w+/, ''),
       );
     }
   });
@@ -676,7 +676,7 @@ describe('settings', () => {
     expect((await admin.get(delivery)).body).toContain(`href="${page}"`);
     expect((await admin.post(`${delivery}/replay`)).statusCode).toBe(303);
     expect((await admin.post(`${page}/pause`)).headers['set-cookie']).toBeDefined();
-    expect((await admin.get(page)).body).toMatch(/Paused since .*resumed: 1 delivery\./s);
+    expect((await admin.get(page)).body).toMatch(/Paused since .*resume the endpoint: 1 delivery\./s);
     await admin.post(`${page}/remove`);
     expect((await admin.get(page)).statusCode).toBe(404);
     const { body } = await admin.get(delivery);

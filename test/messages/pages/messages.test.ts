@@ -113,5 +113,5 @@ test('shows an invalid address again as entered, with an error message', async (
   const { statusCode, body } = await postForm(t, path, fields, headers);
   expect(statusCode, body).toBe(422);
   expect(body).toMatch(/name="email"[^>]*value="rude@"/);
-  expect(body).toContain('Must be one e-mail address.');
+  expect(body).toContain('The value must be a single e-mail address.');
 });

@@ -37,6 +37,6 @@ test('reports an unknown event with a list of the existing ones', async () => {
   const { code, err } = await runCommand(['trigger', 'no.event'], env);
   expect([code, err]).toEqual([
     3,
-    expect.stringMatching(/^Unknown event type\. The event types are .*usp\.selection.*conversion/),
+    expect.stringMatching(/^Unknown event type\. Use one of: .*usp\.selection.*conversion/),
   ]);
 });

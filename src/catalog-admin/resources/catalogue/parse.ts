@@ -8,7 +8,7 @@ import type { ErrorDetail } from '../../../platform/errors.ts';
 import { createPacer } from '../../../platform/lib/slices.ts';
 import { noun, type Problem, problem } from '../../../platform/problem.ts';
 import { creatives } from '../creatives.ts';
-import { publishers } from '../publishers.ts';
+import { publishers, withoutOperatorSettings } from '../publishers.ts';
 import { sequenceRules } from '../sequence-rules.ts';
 import { themes } from '../themes.ts';
 import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
@@ -130,7 +130,9 @@ function readRow(kind: Resource, { id, image, ...fileFields }: Values, path: str
 
 async function problemsOf(kind: Resource, values: Values, work: Work): Promise<readonly ErrorDetail[]> {
   const shape = checkValue(kind.input, values);
-  return shape.length > 0 ? shape : ((await kind.check?.(values, work, null)) ?? []);
+  if (shape.length > 0) return shape;
+  const input = kind === publishers ? withoutOperatorSettings(values, work) : values;
+  return (await kind.check?.(input, work, null)) ?? [];
 }
 
 /** Returns errors for references to rows that do not precede the row in the file. */

@@ -17,7 +17,7 @@ let allowedDirective = 'connect-src';
 beforeAll(async () => {
   const port = await freePort();
   serviceUrl = `http://127.0.0.1:${port}`;
-  t = await createTimedApp({ config: { publicUrl: 'http://perks.test' } });
+  t = await createTimedApp({ scripts: true, config: { publicUrl: 'http://perks.test' } });
   await t.app.listen({ port, host: '127.0.0.1' });
   shop = createServer((request, response) => {
     const attributes =
