@@ -131,7 +131,7 @@ describe('an API operation', () => {
       const table: string[] = [];
       for (const operation of operations) {
         const { status, text: body } = await call(key, operation);
-        const isOpen = !(status === 403 && body.includes('The key is read-only'));
+        const isOpen = !(status === 403 && body.includes('This API key is read-only'));
         // List only operations that do not follow from the HTTP method.
         if (isOpen !== (operation.method === 'GET'))
           table.push(`${operation.operationId}: ${isOpen ? 'reads' : 'writes'}`);

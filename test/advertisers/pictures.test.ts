@@ -268,7 +268,7 @@ describe('the first image of a new offer', () => {
     expect((await admin.get(`/dashboard/p/${t.publisher.id}/drafts/${id}/picture`)).statusCode).toBe(404);
   });
 
-  test("422 and 404: stores nothing for malicious bytes, an existing offer or another advertiser's campaign", async () => {
+  test("422, 404: rejects malicious bytes, an existing offer and another advertiser's campaign", async () => {
     const before = await countOffers();
     const hostile = await newOffer(own.campaign, Buffer.from('<script>alert(1)</script>'));
     expect([hostile.statusCode, hostile.body.includes(fields.title)]).toEqual([422, true]);

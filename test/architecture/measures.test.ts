@@ -110,7 +110,7 @@ test('the code stays within its complexity limits', () => {
     { what: 'spreads that only keep lines apart', now: spreads.length, limit: 0, matches: spreads },
     { what: 'pairs of modules that import', now: arrowList.length, limit: 246, matches: arrowList },
     { what: 'modules in the longest chain of imports', now: longestChain.length, limit: 14, matches: longestChain },
-    { what: 'lines of src without languages', now: sourceLines, limit: 116_800, matches: [] },
+    { what: 'lines of src without languages', now: sourceLines, limit: 119_200, matches: [] },
   ];
   show(measures);
   if (process.env.MEASURE_LISTS !== undefined)

@@ -143,7 +143,7 @@ test("publishers cannot see or change each other's attributes, and keys need the
     expect((await weak.call(method, path, method === 'GET' || method === 'DELETE' ? undefined : {})).status).toBe(403);
 });
 
-test('64 concurrent changes lose nothing, an export includes them, and an erasure removes them and the id', async () => {
+test('64 concurrent changes lose nothing; an export includes and an erasure removes them with the id', async () => {
   const user = 'known-as-zanzibar';
   const names = Array.from({ length: 40 }, (_, index) => `n${index}`);
   await Promise.all(

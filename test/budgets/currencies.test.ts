@@ -116,7 +116,7 @@ test('an amount in a currency without a rate is recorded as unbilled, and change
   expect(await dataOf(huge)).toMatchObject({ payout: 0, unbilled: 999_999_999, unbilled_reason: 'currency' });
 });
 
-test('a budget is never exceeded, for any currencies, amounts, payout kinds, periods and concurrent calls', async () => {
+test('a budget is never exceeded, for any currency, amount, payout kind, period and concurrency', async () => {
   await setRates({ USD: 1.1, JPY: 160, KWD: 0.33 });
   const clicks: Clicked[] = [];
   for (let at = 0; at < 3; at++) clicks.push(await clicked());

@@ -94,7 +94,7 @@ const bare = (code: string): string =>
 
 let t: TestApp;
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestApp({ scripts: true });
 });
 afterAll(() => t.close());
 

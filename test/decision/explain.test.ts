@@ -103,7 +103,8 @@ describe('an offer that is not shown is explained by the first rule that exclude
       ),
     ],
     [
-      'Daily budget used up: 99.90 of 100.00 USD since 00:00 (UTC); the remaining 0.10 does not cover the next click (0.25 USD).',
+      'Daily budget used up: 99.90 of 100.00 USD since 00:00 (UTC); the remaining 0.10 does not cover the next click ' +
+        '(0.25 USD).',
       reason(
         { total_caps: [{ metric: 'budget', per: 'day', limit: 100 }] },
         { totals: new Map([['1', useOf({ budget: { day: 99_900_000 } })]]) },
@@ -120,7 +121,8 @@ describe('an offer that is not shown is explained by the first rule that exclude
       ),
     ],
     [
-      'Lifetime cap: 8 of 10 impressions of the campaign, and 2 reserved for offers that were served and may still count.',
+      'Lifetime cap: 8 of 10 impressions of the campaign, and 2 reserved for offers that were served and may still ' +
+        'count.',
       reason(
         { total_caps: [{ metric: 'impressions', per: 'lifetime', limit: 10 }] },
         { totals: new Map([['1', heldOf({ impressions: { lifetime: 10 } }, { impressions: { lifetime: 2 } })]]) },

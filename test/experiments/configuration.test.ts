@@ -80,7 +80,7 @@ test('a theme that was removed is rejected', async () => {
   expect(status).toBe(400);
 });
 
-test('two experiments that change the same setting at one placement conflict, and the second cannot start', async () => {
+test('the second of two experiments that change the same setting at one placement cannot start', async () => {
   await api.start({ key: 'first', placements: ['checkout'], arms: [arm('a', 0.5, more)] });
   const fields = { key: 'second', arms: [arm('a', 0.2, { offers_per_response: 2 })] };
   await api.manage('POST', '', fields);

@@ -22,7 +22,7 @@ test('the default page states which data is stored, for how long, and how to mak
   const answer = await page();
   expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
   expect(answer.headers['content-security-policy']).toContain("default-src 'none'");
-  for (const text of ['Tom &amp; &lt;Jerry&gt;', '90 days', '30 days', 'Global Privacy Control', 'erased'])
+  for (const text of ['Tom &amp; &lt;Jerry&gt;', '90 days', '30 days', 'Global Privacy Control', 'deleted'])
     expect(answer.body).toContain(text);
   expect(answer.body).not.toContain('<Jerry>');
 });

@@ -128,8 +128,8 @@ export function urlOf(value: unknown): string {
 }
 
 /**
- * Returns an error message for each member of `input` that is missing in `reference` or has a different type. `path` is the
- * path of `input` in the messages.
+ * Returns an error message for each member of `input` that is missing in `reference` or has a different type. `path`
+ * is the path of `input` in the messages.
  */
 export const strangersIn = (reference: object, input: unknown, path: string): string[] =>
   flatMap(Object.entries(fieldsOf(input)), ([name, value]) => {

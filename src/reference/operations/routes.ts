@@ -12,7 +12,7 @@ import { referencePath, tagPath } from './paths.ts';
 
 type ReferenceDeps = { assets: DocsAssets; publicUrl: string; examples: LiveExamples | null };
 
-/** Placeholder keys outside of the demo, which readers replace with their own keys. */
+/** Placeholder keys outside of the demo, which readers replace with real keys. */
 const exampleKeys = { bearer: 'demo-key', operator: 'demo-operator-key' };
 
 /**

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../platform/http/html.ts';
 
-/** Demo keys in the documents, with the placeholders shown until readers enter their own keys in the browser. */
+/** Demo keys in the documents, with the placeholders shown until readers enter real keys in the browser. */
 const exampleKeys: Record<string, { own: string; placeholder: string }> = {
   'demo-operator-key': { own: 'operator', placeholder: 'YOUR_OPERATOR_KEY' },
   'demo-key': { own: 'key', placeholder: 'YOUR_API_KEY' },

@@ -118,7 +118,7 @@ describe('a catalogue file', () => {
     await t.pool.query('delete from sequence_rules where match = $1', [{ tags: ['later'] }]);
   });
 
-  test('is the same except for ids when it is exported, imported into an empty publisher and exported again', async () => {
+  test('is the same except for ids when exported, imported into an empty publisher and exported again', async () => {
     const file = await exported(demo);
     expect(file.offers.length).toBeGreaterThan(5);
     expect(file.creatives.some(({ image }) => typeof image === 'string')).toBe(true);

@@ -33,7 +33,7 @@ describe('an offer', () => {
     expect(await fetchOffers()).toEqual([]);
   });
 
-  test('over a limit is rejected with each field reported, and over the ideal length saved with a warning', async () => {
+  test('is rejected over a limit with each field, and saved with a warning over the ideal length', async () => {
     const reply = await me.call('POST', '/offers', {
       campaign_id: ids.campaign,
       title: 'x'.repeat(91),

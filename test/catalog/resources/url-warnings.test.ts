@@ -109,7 +109,7 @@ test('a draft with misspelt macros warns its author and approvers, in the API an
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/drafts/${id}`;
   expect((await admin.get(page)).body).toContain('Landing page: {clickid} is not a macro and will be removed');
-  expect((await admin.get(page, { 'accept-language': 'de' })).body).toContain('meinten Sie {click_id}?');
+  expect((await admin.get(page, { 'accept-language': 'de' })).body).toContain('Meinten Sie {click_id}?');
   const path = join(folder, 'draft.json');
   await writeFile(path, JSON.stringify(proposal.changes));
   const again = await runCommand(['drafts', 'propose', 'campaigns', String(campaign[0].id), path], env);

@@ -128,7 +128,8 @@ describe('the health of the database', () => {
     const { dbHealth } = await followUp();
     proxy.freeze();
     await expect.poll(dbHealth.isUp, often).toBe(false);
-    await expect.poll(proxy.heldConnections, often).toBeGreaterThan(1); // its last probe, and the start-up of its next connection
+    // The last probe and the startup of the next connection are held.
+    await expect.poll(proxy.heldConnections, often).toBeGreaterThan(1);
     await dbHealth.stop();
   });
 
