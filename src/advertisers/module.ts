@@ -30,10 +30,7 @@ type AdvertisersDeps = {
   tracking: Tracking;
 };
 
-/**
- * Creates the advertisers module, in which advertiser accounts view their campaigns at all publishers and propose
- * changes.
- */
+/** Creates the advertisers module: advertiser accounts, their campaigns at all publishers, and proposals of changes. */
 export function createAdvertisers({ platform, catalog, catalogAdmin, drafts, reports, tracking }: AdvertisersDeps) {
   const { kinds } = catalogAdmin;
   const { store } = catalog;

@@ -35,7 +35,7 @@ type AlertsDeps = {
   offers: Offers;
 };
 
-/** Creates the alerts module, which notifies people in the inbox, by email and in chat. */
+/** Creates the alerts module: notifications in the inbox, by e-mail and in chat. */
 export function createAlerts({ platform, catalog, webhooks }: AlertsDeps) {
   const { config, pool, dbHealth, mailer, secretBox, now } = platform.deps;
   const { sender } = webhooks;

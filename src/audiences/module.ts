@@ -27,7 +27,7 @@ export type Audiences = ReturnType<typeof createAudiences>;
 
 type AudiencesDeps = { platform: Platform; catalog: Catalog };
 
-/** Creates the audiences module: the attributes and audiences that publishers store for their users. */
+/** Creates the audiences module: attributes and audiences that publishers store for their users. */
 export function createAudiences({ platform }: AudiencesDeps) {
   const { config, pool, now } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);

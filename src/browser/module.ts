@@ -4,7 +4,7 @@ import { sdkRoutes, templateRoutes } from './serve/routes.ts';
 
 export type Browser = ReturnType<typeof createBrowser>;
 
-/** Creates the browser module, which serves the web SDK and the files that host pages embed. */
+/** Creates the browser module: the web SDK and the files that host pages embed. */
 export const createBrowser = ({
   platform: {
     deps: { config, logger },

@@ -27,7 +27,7 @@ type BudgetsOptions = {
 /** Rates for offers that no longer exist. Their reservations are not released early. */
 const noRates: HighRates = { click: 1, conversion: 1 };
 
-/** Creates the budget module: caps, reservations and pacing, and the users' exposure histories. */
+/** Creates the budgets module: caps, reservations, pacing and users' exposure histories. */
 export function createBudgets({ platform, catalog: { store: catalog }, learning, eventsStoredUntil }: BudgetsOptions) {
   const { pool, flushPool, logger, now, metrics } = platform.deps;
   const usage = createLiveUsage({ pool, catalog, now });

@@ -38,7 +38,7 @@ type PageContributions = { http: ManagementHttp; extensions: PageExtensions; man
 
 export type CatalogAdmin = ReturnType<typeof createCatalogAdmin>;
 
-/** Creates the configuration management module: REST API, dashboard pages, imports and exports, images and fonts. */
+/** Creates the catalog-admin module: REST API, dashboard pages, imports and exports, images and fonts. */
 export function createCatalogAdmin({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
   const { pool, dbHealth, logger, config } = platform.deps;
   const { store } = catalog;

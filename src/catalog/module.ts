@@ -11,10 +11,7 @@ import type { BuildIndex, EventLog } from './types.ts';
 
 export type Catalog = Awaited<ReturnType<typeof createCatalog>>;
 
-/**
- * Creates the catalogue module: the configuration snapshot that requests use, and the units of work that change the
- * configuration.
- */
+/** Creates the catalog module: the configuration snapshot that requests use, and units of work that change it. */
 export async function createCatalog({ platform, buildIndex }: { platform: Platform; buildIndex: BuildIndex }) {
   const { pool, dbHealth, logger, now, config, metrics } = platform.deps;
   const store = await retryStart(() =>

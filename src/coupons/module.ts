@@ -23,7 +23,7 @@ export type Coupons = ReturnType<typeof createCoupons>;
 
 type CouponsDeps = { platform: Platform; catalog: Catalog };
 
-/** Coupon codes: pools of codes per offer, codes issued to users, and their redemption. */
+/** Creates the coupons module: pools of coupon codes per offer, codes issued to users, and their redemption. */
 export function createCoupons({ platform, catalog }: CouponsDeps) {
   const { pool, secretBox, now } = platform.deps;
   const digestsOf = createCodeDigests(platform.deps.config);

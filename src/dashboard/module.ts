@@ -44,7 +44,7 @@ type DashboardDeps = {
   pid: number;
 };
 
-/** Dashboard: the pages of all modules behind a common sign-in, and pages that combine several modules. */
+/** Creates the dashboard module: pages of all modules behind one sign-in, and pages that combine modules. */
 export function createDashboard({ platform, catalog, reports, alerts, demo, pid }: DashboardDeps) {
   const { config, pool, dbHealth, now } = platform.deps;
   const deps = { config, pool, dbHealth, catalog: catalog.store, now };

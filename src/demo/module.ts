@@ -25,7 +25,7 @@ type DemoDeps = {
   perks: Perks;
 };
 
-/** The demo shop at /demo, and the webhook receiver at /demo/receiver. Available only with the embedded database. */
+/** Creates the demo module: the demo shop and the webhook receiver, available only with the embedded database. */
 export function createDemo({ platform, catalog }: DemoDeps) {
   const { config, pool, secretBox, tokens, now } = platform.deps;
   return {

@@ -22,7 +22,7 @@ export type Drafts = ReturnType<typeof createDrafts>;
 
 type DraftsDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogAdmin; webhooks: Webhooks };
 
-/** Drafts: proposed changes to offers and campaigns, which go live once they are approved. */
+/** Creates the drafts module: proposed changes to offers and campaigns, which go live once they are approved. */
 export function createDrafts({ platform, catalog, catalogAdmin }: DraftsDeps) {
   const { pool, dbHealth, now } = platform.deps;
   const { kinds } = catalogAdmin;

@@ -8,7 +8,7 @@ import { registerEventLogMetrics } from './metrics.ts';
 
 type EventLogDeps = { platform: Platform; catalog: Catalog };
 
-/** Event log, which accepts events before PostgreSQL stores them. Used only if EVENT_LOG_URL is set. */
+/** Creates the event-log module: the log that accepts events before PostgreSQL stores them, if EVENT_LOG_URL is set. */
 export async function createEventLog({ platform, catalog: { store: catalog } }: EventLogDeps) {
   const { config, pool, logger, metrics, dbHealth, now } = platform.deps;
   const log = config.eventLog === null ? null : await openEventLog(config.eventLog, logger);

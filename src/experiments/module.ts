@@ -26,7 +26,7 @@ export type Experiments = ReturnType<typeof createExperiments>;
 
 type ExperimentsDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogAdmin };
 
-/** Experiments: show different variants to different users of a publisher, and measure the effect. */
+/** Creates the experiments module: variants for different users of a publisher, and the measurement of their effect. */
 export function createExperiments({ platform }: ExperimentsDeps) {
   const { pool, dbHealth, config, now } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);

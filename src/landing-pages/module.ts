@@ -14,10 +14,7 @@ import { lookAtDuePages, maxBatch, type WatchDeps } from './watch.ts';
 
 type LandingPagesDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogAdmin; webhooks: Webhooks };
 
-/**
- * Landing pages of campaigns and secondary actions, which are checked daily. Campaigns and offers with a lost page are
- * paused.
- */
+/** Creates the landing-pages module: daily checks of landing pages, which pause offers whose page is lost. */
 export function createLandingPages({ platform, catalog, catalogAdmin, webhooks }: LandingPagesDeps) {
   const { config, pool, logger, metrics, now, dbHealth } = platform.deps;
   // Redirects may pass through http URLs, but IP addresses are still checked.

@@ -39,7 +39,7 @@ type MessagesDeps = {
   perks: Perks;
 };
 
-/** Creates the module for e-mails that users request about perks they confirmed or saved. */
+/** Creates the messages module: e-mails that users request about perks they confirmed or saved. */
 export function createMessages({ platform, catalog, perks }: MessagesDeps) {
   const { deps } = platform;
   const tokensOf = (purpose: string) => createReaderTokens(createSigner(deps.config.tokenKeys, purpose));

@@ -72,7 +72,7 @@ type OfferDependencies = {
   browser: Browser;
 };
 
-/** Creates the offers module, which decides which offers a user is shown and explains those decisions. */
+/** Creates the offers module: decisions which offers a user is shown, and their explanation. */
 export function createOffers({ platform, catalog, accounts, learning, budgets }: OfferDependencies) {
   const { pool, flushPool, dbHealth, config, logger, tokens, geo, batchMeters, metrics, now } = platform.deps;
   const { store } = catalog;

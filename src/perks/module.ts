@@ -37,7 +37,7 @@ type PerkDependencies = {
 
 type WithMessages = { perkMessages: PerkMessages | null };
 
-/** Creates the module for perks that users select and confirm, and for offers that they save. */
+/** Creates the perks module: perks that users select and confirm, and offers that they save. */
 export function createPerks({ platform, catalog, accounts, coupons, tracking }: PerkDependencies) {
   const { pool, dbHealth, tokens, config, batchMeters, now } = platform.deps;
   const { auth } = accounts;

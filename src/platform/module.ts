@@ -61,10 +61,7 @@ type PlatformServices = {
 
 export type Platform = Awaited<ReturnType<typeof createPlatform>>;
 
-/**
- * Creates the services that every module uses: database, HTTP, security, metrics, languages. Migrations must already be
- * applied.
- */
+/** Creates the platform module: database, HTTP, security, metrics and languages, with all migrations applied. */
 export async function createPlatform({
   config,
   databaseUrl,

@@ -19,7 +19,7 @@ import { privacyUserRoutes } from './user-routes.ts';
 type PrivacyDeps = { platform: Platform; catalog: Catalog; accounts: Accounts; audiences: Audiences };
 type Parts = { userData: UserDataSteps };
 
-/** Creates the module that erases and exports the personal data that all modules store. */
+/** Creates the privacy module: export and erasure of the personal data that all modules store. */
 export function createPrivacy({ platform, catalog, accounts }: PrivacyDeps) {
   const alone = createAlone('userExportJob');
   const { config, pool, dbHealth, secretBox, logger, now } = platform.deps;

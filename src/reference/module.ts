@@ -16,10 +16,7 @@ type Described = { events: EventTypes; examples: LiveExamples | null };
 
 type ReferenceDeps = { platform: Platform; catalog: Catalog; webhooks: Webhooks };
 
-/**
- * Creates the developer documentation module: the API reference, the event catalogue, the guides, and a search across
- * all of them.
- */
+/** Creates the reference module: API reference, event catalogue, guides and documentation search. */
 export function createReference({ platform: { deps } }: ReferenceDeps) {
   const { publicUrl } = deps.config;
   return {

@@ -28,7 +28,7 @@ type ReportContributions = { perkStages: CountPerkStages | null; chatChannels: C
 
 type ReportsDeps = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
-/** Creates the reports module, which maintains the rollups and answers queries over them. */
+/** Creates the reports module: rollups and queries over them. */
 export function createReports({ platform, catalog, accounts }: ReportsDeps) {
   const { config, pool, dbHealth, mailer, metrics, logger, now } = platform.deps;
   registerRollupMetrics(metrics.registry, pool, now);

@@ -18,7 +18,7 @@ import { sourceRoutes } from './routes.ts';
 
 type SourcesDeps = { platform: Platform; catalog: Catalog; audiences: Audiences; experiments: Experiments };
 
-/** Creates the module for event sources, which imports user data from Segment and RudderStack. */
+/** Creates the sources module: user data imported from event sources such as Segment and RudderStack. */
 export function createSources({ platform }: SourcesDeps) {
   const { config, secretBox } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);

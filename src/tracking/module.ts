@@ -53,7 +53,7 @@ type TrackingDependencies = {
 
 type WithLog = { eventLog: EventLog | null };
 
-/** Creates the module for beacons, clicks and conversions. */
+/** Creates the tracking module: beacons, clicks and conversions. */
 export function createTracking({
   platform,
   catalog,

@@ -33,10 +33,7 @@ export type Webhooks = ReturnType<typeof createWebhooks>;
 
 type WebhooksDeps = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
-/**
- * Creates the webhooks module. Webhooks are stored in the transaction of the change that causes them, and sent until
- * they are delivered.
- */
+/** Creates the webhooks module: webhooks are stored in the transaction that causes them, and sent until delivered. */
 export function createWebhooks({ platform, catalog, accounts }: WebhooksDeps) {
   const { config, metrics, pool, dbHealth, logger, tracing, secretBox, now } = platform.deps;
   const outgoing = {

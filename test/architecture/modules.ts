@@ -3,15 +3,12 @@ import { creators } from '../support/module-list.ts';
 /**
  * Modules that contain only functions and types and have no create function. Each follows another module in the order.
  */
-export const functionsAlone: Record<string, { after: string; holds: string }> = {
-  shell: { after: 'platform', holds: 'layout, forms, components, roles and navigation of the dashboard' },
-  management: { after: 'shell', holds: 'machinery of managed rows: REST, pages, versions, idempotency, audit' },
-  decision: { after: 'budgets', holds: 'the pure decision: index, rules, ranking, explanation; no I/O, no clock' },
-  'command-line': {
-    after: 'platform',
-    holds: 'what reads the arguments of `perkwire` and prints; commands are handed in',
-  },
-  embedded: { after: 'command-line', holds: 'the embedded PostgreSQL' },
+export const functionsAlone: Record<string, { after: string }> = {
+  'command-line': { after: 'platform' },
+  embedded: { after: 'command-line' },
+  shell: { after: 'platform' },
+  management: { after: 'shell' },
+  decision: { after: 'budgets' },
 };
 
 /** Modules that every module may import, at any depth. */

@@ -169,7 +169,10 @@ test('a publisher has at most 20,000 rates', async () => {
   const day = (at: number): string => new Date(Date.UTC(1990, 0, 1 + at)).toISOString().slice(0, 10);
   const rows = Array.from({ length: 10_001 }, (_, at) => `${day(at)},1.08,161`);
   const answer = await send(`date,USD,JPY\n${rows.join('\n')}\n`, '?base=EUR');
-  expect([answer.status, errorOf(answer).message]).toEqual([400, expect.stringContaining('20000 rates')]);
+  expect([answer.status, errorOf(answer).message]).toEqual([
+    400,
+    expect.stringContaining('at most 20,000 exchange rates'),
+  ]);
 });
 
 test('rates of another publisher are neither changed nor visible', async () => {

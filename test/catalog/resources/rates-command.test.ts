@@ -45,7 +45,7 @@ test('validates a CSV file in a dry run, imports it, and replaces other rates on
   expect(check.out).toContain('line 2: valid_from=2026-11-20  USD=1.09  JPY=161.5');
   expect((await currentRates()).rates).toHaveLength(1);
   expect((await run('import', publisher(), path, '--decimal-comma')).out).toBe(
-    'Stored 2 rates for one EUR; 0 removed.\n',
+    'Stored 2 rates with base EUR, 0 removed.\n',
   );
   expect((await currentRates()).rates).toHaveLength(3);
   const replaced = await run('import', publisher(), path, '--decimal-comma', '--replace');

@@ -75,7 +75,7 @@ describe('one separator applies to the whole file', () => {
   });
 
   test('unsupported separators are reported rather than guessed', async () => {
-    expect(await refusal('customer_id|amount\nu1|5')).toContain('separated by \\"|\\"'.replaceAll('\\', ''));
+    expect(await refusal('customer_id|amount\nu1|5')).toContain('Unsupported separator "|"');
     expect(await refusal('sep=|\nid|amount')).toContain('comma, semicolon or tab');
   });
 });

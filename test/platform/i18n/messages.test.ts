@@ -34,7 +34,7 @@ test('addresses German readers formally and uses one German word for theme', () 
 test('uses one German word for each term', () => {
   const { endUser: _, ...pages } = languages.de.texts;
   const others =
-    /Impressionen|Einblendung|Ziel-?seite|Trichter|\bVerkehrs?\b|Kopfzeile|Befehlszeile|Buttons?\b|\bAdmins?\b/;
+    /Impressionen|Einblendung|Ziel-?seite|Trichter|\bVerkehrs?\b|Kopfzeile|Befehlszeile|Schaltfläche|\bAdmins?\b/;
   expect(textsIn(languages.de.texts).filter((text) => others.test(text))).toEqual([]);
   expect(textsIn(pages).filter((text) => /Vorteil|Merkliste/.test(text))).toEqual([]);
 });
