@@ -471,7 +471,7 @@ export const de: Messages = {
       '{isKnown, select, true {Das Ranking hat Impressions und Klicks seit {since} nicht verarbeitet.} other {Das ' +
       'Ranking hat noch keine Impressions und Klicks verarbeitet.}} Angebote werden weiterhin nach den bisherigen ' +
       'Daten gereiht. Bitten Sie Ihren Betreiber, die Ursache im Log des Workers zu suchen.',
-    goalBehind: 'Ziel bei {percent} des Plans: {name}',
+    goalBehind: 'Ziel liegt bei {percent} des Planwerts: {name}',
     goalBehindReason:
       '{delivered} von {expected} bis jetzt geplanten {metric, select, impressions {Impressions} clicks {Klicks} ' +
       'other {Conversions}} sind erreicht. Das Ziel ist {goal} bis {time}. {isHeldBack, select, true {Regeln, die ' +
@@ -1631,8 +1631,8 @@ export const de: Messages = {
       'In den letzten Tagen gab es keine Antworten, an denen sich die Regeln testen lassen. Versuchen Sie es erneut, ' +
       'sobald es Traffic gibt.',
     effect:
-      'Nach einer Zufallsstichprobe der Antworten der letzten {days, number} Tage ({sampled} von rund {sessions}) ' +
-      'hätten {changed} andere Angebote gezeigt, und {emptied} wären leer geblieben.',
+      'Zufallsstichprobe aus den letzten {days, number} Tagen ({sampled} von rund {sessions} Antworten): Mit dieser ' +
+      'Änderung hätten {changed} andere Angebote gezeigt, {emptied} wären leer geblieben.',
     effectRevenue: 'Geschätzte Änderung des Umsatzes in diesem Zeitraum: {amount}.',
     tooLittleData: 'Die Daten reichen nicht aus, um die Auswirkung auf den Umsatz zu schätzen.',
     tooLittle: 'zu wenig Daten',
@@ -1644,7 +1644,7 @@ export const de: Messages = {
     emptied: 'Leere Antworten',
     costs: 'Umsatz ohne die Regel',
     sample:
-      'Zufallsstichprobe der Antworten der letzten {days, number} Tage ({sampled} von rund {sessions}). Regeln, die ' +
+      'Zufallsstichprobe aus den letzten {days, number} Tagen ({sampled} von rund {sessions} Antworten). Regeln, die ' +
       'damals nicht galten, haben hier keine Auswirkung.',
     rest: '{rest, plural, one {# weitere Regel wurde} other {# weitere Regeln wurden}} nicht geprüft.',
     ruleName:
@@ -2046,7 +2046,7 @@ export const de: Messages = {
       emailKept:
         'Bis die E-Mail gesendet ist. Wenn das nicht gelingt oder Sie die Adresse nicht bestätigen, höchstens ' +
         '{count} Tage länger',
-      messages: 'Nachrichten an {publisher} über Ihre Auswahl',
+      messages: 'Übermittlung Ihrer Auswahl an {publisher}',
       messagesPurpose: 'Zustellung',
       notStored: 'Nicht gespeicherte Daten',
       notStoredAddress:
@@ -2924,8 +2924,8 @@ export const de: Messages = {
     uploadFailed: 'Hochladen fehlgeschlagen. {reason}',
     walletEnabled: 'Nutzer können es in ihrem Wallet speichern',
     weightHint:
-      'Bringt kein Angebot gleicher Priorität in der Kampagne Umsatz, werden Angebote mit höherem Gewicht zuerst ' +
-      'gezeigt. Sonst entscheidet der erwartete Umsatz.',
+      'Wenn keines der Angebote mit gleicher Priorität in der Kampagne Umsatz bringt, werden Angebote mit höherem ' +
+      'Gewicht zuerst gezeigt. Andernfalls entscheidet der erwartete Umsatz.',
     why: 'Warum?',
     yesButton: 'Ja-Button',
     imageRestored: 'Bild wiederhergestellt.',
@@ -3369,7 +3369,7 @@ export const de: Messages = {
     somePlacements: '{count, plural, one {Anzeigenplatz} other {Anzeigenplätze}} {names}',
     allowedAddresses: 'Erlaubte IP-Adressen',
     allowedAddressesHint:
-      'IP-Adressen oder Netze, je Zeile eines, etwa 203.0.113.7 oder 2001:db8::/32. Leer lassen, um alle zuzulassen.',
+      'IP-Adressen oder Netze, ein Eintrag pro Zeile, etwa 203.0.113.7 oder 2001:db8::/32. Leer lassen, um alle zuzulassen.',
     someAddresses: '{count, plural, one {1 IP-Adresse oder Netz} other {# IP-Adressen oder Netze}}',
     expiresWithin:
       'Zeitzone: {zone}. Wählen Sie eine Zeit {days, plural, one {innerhalb eines Tages} other {innerhalb von # ' +
@@ -3642,8 +3642,8 @@ export const de: Messages = {
     textsHint: 'Texte, die Sie nicht ändern, erscheinen in der Sprache der Seite.',
     widthHint: '0 für die Standardbreite.',
     darkModeHint:
-      'Farben für den dunklen Modus. Wenn Ihre App streng typisierte Clients verwendet, lesen Sie zuerst die ' +
-      'Schnittstellendokumentation.',
+      'Farben für den Dunkelmodus. Sie fügen der API-Antwort neue Felder hinzu. Prüfen Sie vorher, ob streng ' +
+      'typisierte Clients damit umgehen können (siehe Schnittstellendokumentation).',
     delayHint: 'Die Angebote werden während der Verzögerung geladen.',
     confirmationEventHint: 'Name des DOM-Ereignisses, das ausgewählte Perks bestätigt.',
     asDevice: 'Wie das Gerät des Nutzers',

@@ -339,7 +339,7 @@ export const en = {
     transaction: 'Transaction',
     unbilled: 'Not billed',
     until: 'To',
-    untilHint: '{zone} time. Leave empty for no end.',
+    untilHint: '{zone} time. Leave empty for no end date.',
     voided: 'Reversed',
     who: 'By',
     width: 'Width in pixels',
@@ -402,7 +402,7 @@ export const en = {
     muteIt: 'Mute',
     kindEndpointFailing: 'A webhook endpoint is failing',
     kindEndpointDisabled: 'A webhook endpoint has been disabled',
-    kindEndpointRecovered: 'A webhook endpoint works again',
+    kindEndpointRecovered: 'Webhook endpoint recovered',
     kindBudget80: '80% of a budget has been used',
     kindBudget100: 'A budget has been used up',
     kindGoalBehind: 'A goal is behind plan',
@@ -711,7 +711,7 @@ export const en = {
     percentOfSale: 'The payout of a cps campaign is a percentage of the sale and can be at most 100.',
     payoutsAbove: 'The payout kind cannot be cps while these publishers have payouts above 100: {ids}.',
     currencyBooked:
-      'The currency cannot be changed because {currency} amounts are booked. Duplicate the campaign instead.',
+      'The currency cannot be changed because amounts in {currency} have already been booked. Duplicate the campaign instead.',
     otherCurrency:
       'There is no exchange rate to {others} of other active campaigns, so this campaign is ranked below them.',
     neverSeen: 'No request has used the placement {name} so far. Check its spelling.',
@@ -1045,7 +1045,7 @@ export const en = {
     codeFileSize: 'The file can be at most 64 MB per call. Split a larger file.',
     noLanguageTag: '{value} is not a language tag (BCP 47), such as de or pt-BR.',
     armsNoObject: 'Ignored: the value must be an object.',
-    armsOfTests: 'Ignored: only test requests (dev) can select the arms of experiments.',
+    armsOfTests: 'Ignored: only test requests (with dev) can select an experiment arm.',
   } as const,
   attemptOutcome: {
     delivered: 'delivered',
@@ -1389,7 +1389,7 @@ export const en = {
     start: 'Start',
     startHint: '{zone} time. Leave empty to start immediately.',
     end: 'End',
-    endHint: 'Leave empty for no end.',
+    endHint: 'Leave empty for no end date.',
     hourGrid: 'Hours',
     timeWindow: 'Time window',
     addTimeWindow: 'Add exact time window',
@@ -1991,7 +1991,7 @@ export const en = {
     draft_decided: 'Draft approved or rejected',
     draft_decided_lead: 'Sent when a draft is approved or rejected.',
     audit_recorded: 'Activity log entry',
-    audit_recorded_lead: 'Sent for each entry in the activity log. Contains who changed what.',
+    audit_recorded_lead: 'Sent for each entry in the activity log. Shows who changed what.',
   },
   exchangeRates: {
     base: 'All rates are per 1 {base}.',
