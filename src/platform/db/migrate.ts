@@ -105,10 +105,10 @@ export async function checkAppliedMigrations(
     );
 }
 
-/** Hint on how to continue without losing data (docs/operations.md#a-database-of-another-build). */
+/** Hint on how to continue without losing data (docs/operations.md#a-database-from-another-build). */
 const wayOut =
   'Nothing was changed. Run the build that created the database, or a release of Perkwire instead of a checkout with ' +
-  'edited migrations. To move the data to this build, see the section "A database of another build" in ' +
+  'edited migrations. To move the data to this build, see the section "A database from another build" in ' +
   'docs/operations.md.';
 
 /**
