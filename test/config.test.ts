@@ -345,12 +345,12 @@ describe('token keys', () => {
   });
 
   test.each([
-    ['an id over 255', `256:${key('a')}`],
-    ['an id that is no number', `x:${key('a')}`],
+    ['an id above 255', `256:${key('a')}`],
+    ['an id that is not a number', `x:${key('a')}`],
     ['a secret of 31 characters', `1:${'a'.repeat(31)}`],
     ['no id', key('a')],
     ['a trailing comma', `1:${key('a')},`],
-    ['the same id twice', `1:${key('a')},1:${key('b')}`],
+    ['a duplicate id', `1:${key('a')},1:${key('b')}`],
   ])('with %s are rejected', (_, text) => {
     expect(namesOf(problemsOf({ TOKEN_KEYS: text }))).toEqual(['TOKEN_KEYS']);
   });

@@ -23,8 +23,8 @@ test('generates a password if the input is empty', async () => {
 });
 
 test.each([
-  ['two that differ', 'correct horse\rcorrect contributions\r'],
-  ['an end of the input', 'correct horse'],
+  ['a password mismatch', 'correct horse\rcorrect contributions\r'],
+  ['the end of input', 'correct horse'],
   ['Ctrl-C', 'correct\u0003'],
 ])('%s changes nothing', async (_what, keys) => {
   expect((await typed(keys)).answer).toMatchObject({ message: expect.stringContaining('No changes made.') });

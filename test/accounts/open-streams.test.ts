@@ -81,7 +81,7 @@ describe('the event stream of a listener', () => {
       403,
       (keyId) => t.pool.query("update api_keys set permissions = '{reports}' where id = $1", [keyId]),
     ],
-  ])('ends when its key %s, and gets no delivery after it', async (_what, refusal, change) => {
+  ])('ends when its key %s, and receives no later deliveries', async (_what, refusal, change) => {
     const { me, keyId, streams, status } = await listen();
     await me.enqueueDelivery();
     await expect.poll(() => streams.some(({ text }) => text().includes('event: delivery'))).toBe(true);
@@ -108,7 +108,7 @@ describe('the event stream of the live page', () => {
         await t.pool.query('update users set publisher_id = $2 where id = $1', [id, publisherId]);
       },
     ],
-  ])('ends when its %s, and not that of another user', async (_what, change) => {
+  ])("ends when its %s, while other users' streams stay open", async (_what, change) => {
     const [user, other] = [await signInAs(t, 'analyst'), await signInAs(t, 'analyst')];
     const path = `/dashboard/p/${t.publisher.id}/live/stream`;
     const openAll = ({ cookie }: { cookie: string }) =>

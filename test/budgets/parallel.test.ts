@@ -82,8 +82,8 @@ const showing = (answers: Data[]): Data[] =>
 
 describe('with 64 concurrent requests to two processes', () => {
   test.each([
-    ['without a history', 'new-user'],
-    ['with a history', 'known-user'],
+    ['without history', 'new-user'],
+    ['with history', 'known-user'],
   ])('a user %s sees an offer with a cap of one impression in exactly one session', async (_name, user) => {
     await setRules({ frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 60 }] });
     if (user === 'known-user')

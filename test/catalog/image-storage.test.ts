@@ -156,8 +156,8 @@ describe('images stored outside the database', () => {
 
   test.each<[string, () => ImageStore]>([
     ['missing', () => createImageStore({ kind: 'folder', path: join(folder, 'empty') }) as ImageStore],
-    ['refused', () => createImageStore(s3('wrong')) as ImageStore],
-  ])('answer 503 while they are %s', async (_state, store) => {
+    ['inaccessible', () => createImageStore(s3('wrong')) as ImageStore],
+  ])('respond with 503 while they are %s', async (_state, store) => {
     const path = await storePicture(testApp, Buffer.from('x'), 'png');
     const id = Number(/\d+/.exec(path)?.[0]);
     await testApp.pool.query('update creative_images set bytes = null where creative_id = $1', [id]);

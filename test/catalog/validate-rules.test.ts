@@ -54,15 +54,15 @@ describe('valid rules are accepted', () => {
 
 describe('invalid rules are rejected with a message', () => {
   test.each<[string, unknown, string]>([
-    ['no object', 'x', ' The value must be an object.'],
-    ['an unknown member', { targetting: {} }, '/targetting This field is unknown. Check its spelling, or remove it.'],
+    ['a string instead of an object', 'x', ' The value must be an object.'],
+    ['an unknown field', { targetting: {} }, '/targetting This field is unknown. Check its spelling, or remove it.'],
     [
       'an empty list',
       { targeting: { countries: { include: [] } } },
       '/targeting/countries/include The list is empty. Remove it, or add an entry.',
     ],
     [
-      'neither side of a list',
+      'a list without include or exclude',
       { targeting: { cities: {} } },
       '/targeting/cities Enter the values to include or exclude.',
     ],
@@ -72,27 +72,27 @@ describe('invalid rules are rejected with a message', () => {
       '/targeting/countries/include/0 XX is not a country code (ISO 3166-1 alpha-2, such as US).',
     ],
     [
-      'a code people mistake',
+      'UK instead of GB',
       { targeting: { countries: { exclude: ['UK'] } } },
       '/targeting/countries/exclude/0 UK is not a country code. Use GB for the United Kingdom.',
     ],
     [
-      'a value twice',
+      'a duplicate value',
       { targeting: { os: { include: ['ios', 'iOS'] } } },
       '/targeting/os/include/1 iOS occurs more than once. Remove the duplicate.',
     ],
     [
-      'a value in and out',
+      'a value that is both included and excluded',
       { targeting: { os: { include: ['ios'], exclude: ['ios'] } } },
       '/targeting/os/exclude/0 ios cannot be both included and excluded.',
     ],
     [
-      'a region that is none',
+      'an invalid region code',
       { targeting: { regions: { include: ['California'] } } },
       '/targeting/regions/include/0 California is not a region code (ISO 3166-2, such as US-CA).',
     ],
     [
-      'a region outside of the countries',
+      'a region outside the included countries',
       { targeting: { countries: { include: ['DE'] }, regions: { include: ['US-CA'] } } },
       '/targeting/regions/include/0 The region US-CA has no effect because its country is not included.',
     ],
@@ -102,17 +102,17 @@ describe('invalid rules are rejected with a message', () => {
       '/schedule/end_at The end must be after the start.',
     ],
     [
-      'an end at the start',
+      'an end equal to the start',
       { schedule: { start_at: '2026-01-01T01:00:00+01:00', end_at: '2026-01-01T00:00:00Z' } },
       '/schedule/end_at The end must be after the start.',
     ],
     [
-      'a time without offset',
+      'a time without a UTC offset',
       { schedule: { end_at: '2026-01-01T00:00:00' } },
       '/schedule/end_at The value must be a time with a UTC offset, such as 2026-11-27T00:00:00+01:00.',
     ],
     [
-      'a day that is not',
+      'a date that does not exist',
       { schedule: { end_at: '2026-02-30T00:00:00Z' } },
       '/schedule/end_at The value must be a time with a UTC offset, such as 2026-11-27T00:00:00+01:00.',
     ],
@@ -122,7 +122,7 @@ describe('invalid rules are rejected with a message', () => {
       '/schedule/time_zone The time zone Mars/Base is unknown. Use an IANA name, such as Europe/Berlin.',
     ],
     [
-      'an offset for a zone',
+      'an offset instead of a time zone',
       { schedule: { time_zone: '+02:00' } },
       '/schedule/time_zone The time zone +02:00 is unknown. Use an IANA name, such as Europe/Berlin.',
     ],
@@ -132,7 +132,7 @@ describe('invalid rules are rejected with a message', () => {
       '/schedule/hours/0/to The end must be after the start. Split a period that crosses midnight into two entries.',
     ],
     [
-      'a time of day that is none',
+      'an invalid time of day',
       { schedule: { hours: [{ days: [1], from: '9:00', to: '25:00' }] } },
       '/schedule/hours/0/from The value must be a time of day, such as 09:00.',
     ],
@@ -147,17 +147,17 @@ describe('invalid rules are rejected with a message', () => {
       '/frequency_caps/0/limit The value must be 1 or more.',
     ],
     [
-      'a window without length',
+      'a window of zero minutes',
       { frequency_caps: [{ ...cap, window_minutes: 0 }] },
       '/frequency_caps/0/window_minutes The value must be 1 or more. It can also be null.',
     ],
     [
-      'a window beyond 180 days',
+      'a window longer than 180 days',
       { frequency_caps: [{ ...cap, window_minutes: 259_201 }] },
       '/frequency_caps/0/window_minutes The value must be 259,200 or less. It can also be null.',
     ],
     [
-      'the same cap twice',
+      'a duplicate cap',
       { frequency_caps: [cap, { ...cap, limit: 5 }] },
       '/frequency_caps/1 This cap duplicates an earlier one. Remove one of them.',
     ],
@@ -167,17 +167,17 @@ describe('invalid rules are rejected with a message', () => {
       '/total_caps/0/limit The value must be greater than 0.',
     ],
     [
-      'half an impression',
+      'a fraction of an impression',
       { total_caps: [{ metric: 'impressions', per: 'day', limit: 0.5 }] },
       '/total_caps/0/limit The value must be a whole number.',
     ],
     [
-      'text that cannot be stored',
+      'a NUL character',
       { exclusion_groups: ['a\0b'] },
       '/exclusion_groups/0 The text contains characters that cannot be stored: NUL or unpaired surrogates.',
     ],
     [
-      'half a character',
+      'an unpaired surrogate',
       { targeting: { cities: { include: ['\ud800'] } } },
       '/targeting/cities/include/0 The text contains characters that cannot be stored: NUL or unpaired surrogates.',
     ],
@@ -272,7 +272,7 @@ describe('conditions on custom keys', () => {
       },
       true,
     ],
-  ])('%j is %s', (condition, expected) => {
+  ])('%j evaluates to %s', (condition, expected) => {
     expect(checkCondition(condition, '')).toEqual([]);
     expect(matchesCondition(condition, custom)).toBe(expected);
   });
@@ -281,19 +281,19 @@ describe('conditions on custom keys', () => {
     ['an unknown comparison', { key: 'a', op: 'matches', value: '.*' }],
     ['an empty list', { key: 'a', op: 'in', value: [] }],
     ['an empty group', { all: [] }],
-    ['two groups in one', { all: [{ key: 'a', op: 'exists' }], any: [{ key: 'a', op: 'exists' }] }],
-    ['a text as a number', { key: 'a', op: 'lt', value: '5' }],
-    ['a value that is not used', { key: 'a', op: 'exists', value: 1 }],
+    ['both all and any in one group', { all: [{ key: 'a', op: 'exists' }], any: [{ key: 'a', op: 'exists' }] }],
+    ['a string in a numeric comparison', { key: 'a', op: 'lt', value: '5' }],
+    ['an unused value', { key: 'a', op: 'exists', value: 1 }],
     ['an empty prefix', { key: 'a', op: 'prefix', value: '' }],
-    ['a key nobody can send', { key: 'a b', op: 'exists' }],
-    ['no value', { key: 'a', op: 'equals' }],
+    ['an invalid key', { key: 'a b', op: 'exists' }],
+    ['a missing value', { key: 'a', op: 'equals' }],
     [
       'too many comparisons',
       {
         all: Array.from({ length: 3 }, () => ({ any: Array.from({ length: 50 }, () => ({ key: 'a', op: 'exists' })) })),
       },
     ],
-  ])('with %s are refused', (_, condition) => {
+  ])('with %s are rejected', (_, condition) => {
     expect(checkCondition(condition, '')).not.toEqual([]);
   });
 });

@@ -176,8 +176,11 @@ describe('a connection error', () => {
   });
 
   test.each([
-    ['before its head', () => {}],
-    ['within its body', (response: import('node:http').ServerResponse) => void response.writeHead(200).write('{')],
+    ['before its headers', () => {}],
+    [
+      'in the middle of its body',
+      (response: import('node:http').ServerResponse) => void response.writeHead(200).write('{'),
+    ],
   ])('is thrown if the response stalls %s', async (_, begin) => {
     const silent = await startServer(begin);
     const err = await failure({ baseUrl: silent.url, timeoutMs: 80 }).finally(silent.close);

@@ -148,7 +148,7 @@ test('JSON output keeps text from users and escapes terminal control characters'
   await rm(folder, { recursive: true });
 });
 
-test.skipIf(!existsSync('/dev/full'))('output that cannot be written is no success', () => {
+test.skipIf(!existsSync('/dev/full'))('a command fails if its output cannot be written', () => {
   const { status, stderr } = spawnSync(process.execPath, ['--import', 'tsx', 'src/perkwire.ts', '--help'], {
     stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
     encoding: 'utf8',

@@ -64,27 +64,27 @@ describe('a column heading in a shop file is not loaded as a code', () => {
 });
 
 test.each([
-  ['CR only', 'code\rE1\rE2\r'],
-  ['a sep= line', 'sep=;\r\ncode;x\r\nE1;1\r\nE2;2'],
-  ['tabs in UTF-16', Buffer.from('\uFEFFcode\tx\r\nE1\t1\r\nE2\t2\r\n', 'utf16le')],
-  ['apostrophes', "code\n'E1\n'E2"],
-  ['formulas', 'code\n="E1"\n"=""E2"""'],
+  ['CR line endings', 'code\rE1\rE2\r'],
+  ['a sep= line and a second column', 'sep=;\r\ncode;x\r\nE1;1\r\nE2;2'],
+  ['tabs and UTF-16 encoding', Buffer.from('\uFEFFcode\tx\r\nE1\t1\r\nE2\t2\r\n', 'utf16le')],
+  ['apostrophe prefixes', "code\n'E1\n'E2"],
+  ['text formulas', 'code\n="E1"\n"=""E2"""'],
 ])('codes are read from a file with %s', async (_kind, text) => {
   expect(await codesOf(text)).toEqual(['E1', 'E2']);
   expect((await send(text)).data).toMatchObject({ added: 2, total: 2, bad: 0 });
 });
 
 test.each([
-  ['the separator outside of quotes', 'E1,2'],
-  ['a zero-width blank', 'E\u200B1'],
-  ['a byte order mark inside', '\uFEFFE1'],
+  ['an unquoted separator', 'E1,2'],
+  ['a zero-width space', 'E\u200B1'],
+  ['a byte order mark', '\uFEFFE1'],
   ['a replacement character', 'E\uFFFD1'],
-  ['another encoding', Buffer.from('code\nE1\nMüller\n', 'latin1')],
-  ['a special blank at the end', 'E1\u00A0'],
+  ['a character in another encoding', Buffer.from('code\nE1\nMüller\n', 'latin1')],
+  ['a trailing non-breaking space', 'E1\u00A0'],
   ['a control character', 'E\u00071'],
   ['a line break', '"E1\nE2"'],
-  ['an error of a spreadsheet', '#N/A'],
-  ['a rounded number', '1,23457E+12'],
+  ['a spreadsheet error', '#N/A'],
+  ['a number in scientific notation', '1,23457E+12'],
   ['a stray quote', 'E1"'],
 ])('a code with %s is rejected with its line', async (_kind, code) => {
   const text = Buffer.isBuffer(code) ? code : `code\nE0\n${code}\nE9`;

@@ -34,8 +34,8 @@ const toast = (page: Page, text: string) => page.locator('.toast').filter({ hasT
 
 describe('a combobox', () => {
   test.each([
-    ['at once', async () => {}],
-    ['after the choices are shown', (page: Page) => page.getByRole('option', { name: /Germany/ }).waitFor()],
+    ['immediately', async () => {}],
+    ['after the options are shown', (page: Page) => page.getByRole('option', { name: /Germany/ }).waitFor()],
   ])('selects the first match when Enter is pressed %s, and keeps the focus', async (_when, wait) => {
     const page = await open('manager', '/campaigns/new');
     const countries = page.getByRole('combobox', { name: 'Countries', exact: true });

@@ -113,8 +113,8 @@ describe('accessible pages that fit the window', () => {
   });
 
   describe.each<[name: string, options: BrowserContextOptions, paths: string[]]>([
-    ['light', desktop, ['/docs', '/docs/events', ...tagPaths]],
-    ['dark', { ...desktop, colorScheme: 'dark' }, ['/docs', '/docs/events', '/docs/api/offers']],
+    ['in light mode', desktop, ['/docs', '/docs/events', ...tagPaths]],
+    ['in dark mode', { ...desktop, colorScheme: 'dark' }, ['/docs', '/docs/events', '/docs/api/offers']],
     ['on a phone', phone, ['/docs', '/docs/events', '/docs/api/campaigns']],
   ])('%s', (_name, options, paths) => {
     let page: Page;

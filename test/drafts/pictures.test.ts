@@ -84,14 +84,18 @@ describe('POST /manage/v1/drafts with an image', () => {
   });
 
   test.each([
-    ['an existing offer', () => ({ resource: 'offers', row_id: offer, changes: { title: 'X' } }), '/image'],
-    ['a campaign', () => ({ resource: 'campaigns', row_id: campaign_id, changes: {} }), '/image'],
-    ['what the picture says', () => newCreative({ width: 9 }), '/changes/width'],
-    ['a URL beside it', () => newCreative({ url: 'https://x.example/a.png' }), '/changes/url'],
-    ['changes that are no JSON', () => ({ resource: 'offers', changes: '{"title"' }), '/changes'],
+    [
+      'an image for an existing offer',
+      () => ({ resource: 'offers', row_id: offer, changes: { title: 'X' } }),
+      '/image',
+    ],
+    ['an image for a campaign', () => ({ resource: 'campaigns', row_id: campaign_id, changes: {} }), '/image'],
+    ['a size, which is read from the image', () => newCreative({ width: 9 }), '/changes/width'],
+    ['a URL in addition to the image', () => newCreative({ url: 'https://x.example/a.png' }), '/changes/url'],
+    ['changes that are not JSON', () => ({ resource: 'offers', changes: '{"title"' }), '/changes'],
     ['unknown fields', () => ({ ...newOffer(), colour: 'red' }), '/colour'],
-    ['a row that is none', () => ({ ...newOffer(), row_id: 'x' }), '/row_id'],
-    ['an offer that is wrong', () => newOffer({ title: 'x'.repeat(91) }), '/title'],
+    ['an invalid row id', () => ({ ...newOffer(), row_id: 'x' }), '/row_id'],
+    ['an invalid offer', () => newOffer({ title: 'x'.repeat(91) }), '/title'],
   ])('400: rejects %s', async (_name, fields, path) => {
     const { status, details } = await hand(fields());
     expect([status, details[0]]).toMatchObject([400, { path }]);

@@ -17,12 +17,15 @@ test('a decoded message contains the events that were encoded', () => {
 });
 
 test.each([
-  ['no JSON', Buffer.from('{')],
-  ['no object', Buffer.from('7')],
-  ['no version', textOf({ version: undefined })],
-  ['an unknown kind', textOf({ events: [{ ...event, kind: 'conversion' }] })],
-  ['a session that is none', textOf({ events: [{ ...event, sessionId: "'; drop table events" }] })],
-  ['a number that no column takes', textOf({ events: [{ ...event, claims: { ...event.claims, offerId: 2 ** 40 } }] })],
+  ['malformed JSON', Buffer.from('{')],
+  ['a number instead of an object', Buffer.from('7')],
+  ['a message without a version', textOf({ version: undefined })],
+  ['an unknown event kind', textOf({ events: [{ ...event, kind: 'conversion' }] })],
+  ['an invalid session id', textOf({ events: [{ ...event, sessionId: "'; drop table events" }] })],
+  [
+    'a number that is too large for its column',
+    textOf({ events: [{ ...event, claims: { ...event.claims, offerId: 2 ** 40 } }] }),
+  ],
 ])('%s is rejected', (_, data) => {
   expect(() => decodeMessage(data)).toThrow(UnreadableMessageError);
 });

@@ -108,8 +108,8 @@ test('an adoption cannot be undone after the experiment is started again', async
 });
 
 test.each([
-  ['an arm that is none', halves({}), 'nobody', 400],
-  ['a hold-out that there is not', halves({}), 'holdout', 400],
+  ['an unknown arm', halves({}), 'nobody', 400],
+  ['a hold-out that does not exist', halves({}), 'holdout', 400],
   ['a ranking, which placements do not have', halves({ ranking: 'fixed' }), 'b', 409],
   ['labels, which placements do not have', halves({ labels: { close: 'No' } }), 'b', 409],
 ])('%s cannot be adopted, and nothing is changed', async (_what, arms, name, expected) => {

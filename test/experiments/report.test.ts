@@ -146,14 +146,14 @@ test('outcomes before the assignment are not counted', async () => {
 });
 
 test.each([
-  ['10^12', { value: 1e12 }, '/value'],
-  ['a value that is none', { value: 'x' }, '/value'],
+  ['a value of 10^12', { value: 1e12 }, '/value'],
+  ['a value that is not a number', { value: 'x' }, '/value'],
   ['an unknown currency', { currency: 'euro' }, '/currency'],
-  ['a time of last year', { at: '2020-01-01T00:00:00Z' }, '/at'],
+  ['a time in an earlier year', { at: '2020-01-01T00:00:00Z' }, '/at'],
   ['a time in the future', { at: new Date(Date.now() + 1e9).toISOString() }, '/at'],
-  ['no time', { at: 'soon' }, '/at'],
-  ['no name', { name: '' }, '/name'],
-  ['no id', { id: '' }, '/id'],
+  ['an invalid time', { at: 'soon' }, '/at'],
+  ['an empty name', { name: '' }, '/name'],
+  ['an empty id', { id: '' }, '/id'],
   ['an unknown field', { colour: 'red' }, '/colour'],
 ])('an outcome with %s is rejected with an error at the field', async (_what, fields, path) => {
   const { status, body } = await outcome({ pub_user_id: 'u', name: 'order', id: 'bad', ...fields });

@@ -145,9 +145,9 @@ test('a rejected HEAD is retried with GET', async () => {
 });
 
 test.each([
-  ['is answered 404', 'shop.com', status(404), 404],
-  ['is answered 410', 'shop.com', status(410), 410],
-  ['has a host that nobody knows', 'gone.shop.com', ok, null],
+  ['responds with 404', 'shop.com', status(404), 404],
+  ['responds with 410', 'shop.com', status(410), 410],
+  ['has an unknown host', 'gone.shop.com', ok, null],
 ] as const)('a page that %s pauses its offers with an alert after three checks', async (_, host, answer, code) => {
   await answeringElsewhere();
   await lead(host);
@@ -176,10 +176,10 @@ test.each([
 });
 
 test.each([
-  ['one that is gone once', status(404)],
-  ['one that fails', status(503)],
-  ['one that breaks the connection', (({ socket }) => void socket.destroy()) satisfies Handler],
-])('no offer is paused for a page: %s', async (_, broken) => {
+  ['responds with 404 now and then', status(404)],
+  ['responds with 503 now and then', status(503)],
+  ['closes the connection now and then', (({ socket }) => void socket.destroy()) satisfies Handler],
+])('no offer is paused if its page %s', async (_, broken) => {
   await lead('shop.com');
   await look();
   for (const answer of [broken, ok, broken, ok, broken]) {

@@ -47,16 +47,22 @@ const sealedOf = async (session: string): Promise<Buffer | null> => {
 
 test.each([
   ['full mailbox', 'RCPT TO', 552, '5.2.2 Mailbox full', 'mailbox'],
-  ['relay', 'RCPT TO', 550, 'relay not permitted', 'sender'],
+  ['relay policy', 'RCPT TO', 550, 'relay not permitted', 'sender'],
   ['sender verification', 'RCPT TO', 550, 'Sender verify failed', 'sender'],
   ['sender domain', 'RCPT TO', 553, '5.1.8 Domain of sender address does not exist', 'sender'],
   ['sending limit', 'RCPT TO', 550, '5.4.5 Daily sending quota exceeded', 'sender'],
   ['block list', 'RCPT TO', 550, 'Client host blocked using zen.spamhaus.org (RBL)', 'sender'],
-  ['HELO', 'RCPT TO', 550, 'Access denied - Invalid HELO name', 'sender'],
-  ['authentication', 'RCPT TO', 550, 'Please turn on SMTP Authentication in your mail client', 'sender'],
-  ['rate', 'RCPT TO', 550, '5.2.1 The user you are trying to contact is receiving mail too quickly', 'mailbox'],
+  ['HELO name', 'RCPT TO', 550, 'Access denied - Invalid HELO name', 'sender'],
+  ['missing authentication', 'RCPT TO', 550, 'Please turn on SMTP Authentication in your mail client', 'sender'],
+  [
+    "recipient's rate limit",
+    'RCPT TO',
+    550,
+    '5.2.1 The user you are trying to contact is receiving mail too quickly',
+    'mailbox',
+  ],
   ['unknown sender', 'MAIL FROM', 550, '5.1.1 User unknown', 'sender'],
-  ['authentication of the domain', 'DATA', 550, '5.7.26 Unauthenticated email is not accepted', 'sender'],
+  ['domain authentication', 'DATA', 550, '5.7.26 Unauthenticated email is not accepted', 'sender'],
 ] as const)(
   'a refusal because of the %s keeps the message and suppresses no address',
   async (_kind, at, code, text, refusal) => {

@@ -9,7 +9,7 @@ describe('mail server replies', () => {
     expect(readReply({ ...mail, text }).refusal).toBe('recipient');
   });
 
-  test.each(otherRefusals)('a refusal by %s (%s) is not attributed to the recipient: %s', (refusal, _kind, text) => {
+  test.each(otherRefusals)('attributes the refusal to %s (%s) instead of the recipient: %s', (refusal, _kind, text) => {
     expect(readReply({ ...mail, text }).refusal).toBe(refusal);
   });
 
@@ -27,7 +27,7 @@ describe('mail server replies', () => {
   });
 
   test.each([
-    ['blanks', ' '.repeat(100_000)],
+    ['spaces', ' '.repeat(100_000)],
     ['words', 'user '.repeat(20_000)],
     ['dots', '5.1.'.repeat(20_000)],
     ['addresses', 'a@'.repeat(20_000)],

@@ -19,7 +19,7 @@ test.each(cases)("the author's space %j before %s is kept if nothing next to it 
 });
 
 test.each([blank, narrow, noBreak].flatMap((space) => ['!', '?', ';', ':'].map((mark) => [space, mark] as const)))(
-  'a missing value before the blank %j and %s takes the blank before it, not the author’s own',
+  "a missing value loses the space before it, not the author's space %j before %s",
   (space, mark) => {
     expect(fillText(`Bonjour {{name}}${space}${mark}`, {})).toBe(`Bonjour${space}${mark}`);
     expect(fillText(`Bonjour {{name}}${space}${mark} Un cadeau.`, {})).toBe(`Bonjour${space}${mark} Un cadeau.`);

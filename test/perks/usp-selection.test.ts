@@ -180,9 +180,9 @@ function isOf(type: string, value: unknown): boolean {
 
 describe('the webhook payload', () => {
   test.each([
-    ['a full offer', offerOf(1)],
+    ['an offer with all fields', offerOf(1)],
     [
-      'an offer without anything optional',
+      'an offer without optional fields',
       offerOf(1, {
         creatives: [],
         useractionCta: null,

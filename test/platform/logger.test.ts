@@ -160,13 +160,13 @@ describe('log lines at trace level contain no key, token, user, address or paylo
   });
 
   test.each([
-    ['a key without its name', `/nowhere?${secrets.key}`],
-    ['an equals sign that was encoded', `/nowhere?api_key%3D${secrets.key}`],
+    ['a key without a parameter name', `/nowhere?${secrets.key}`],
+    ['an encoded equals sign', `/nowhere?api_key%3D${secrets.key}`],
     ['a second question mark', `/nowhere?loyaltyboost=1?api_key=${secrets.key}`],
     ['a semicolon', `/nowhere?country=US;api_key=${secrets.key}`],
-    ['an ampersand for the question mark', `/nowhere&api_key=${secrets.key}`],
-    ['a question mark that was encoded', `/nowhere%3Fapi_key=${secrets.key}`],
-    ['an absolute address with a user in it', `http://${secrets.key}@host/nowhere`],
+    ['an ampersand instead of the question mark', `/nowhere&api_key=${secrets.key}`],
+    ['an encoded question mark', `/nowhere%3Fapi_key=${secrets.key}`],
+    ['an absolute URL with a user', `http://${secrets.key}@host/nowhere`],
   ])('for malformed URLs: %s', async (_name, url) => {
     const { port } = app.server.address() as { port: number };
     await new Promise<void>((resolve, reject) => {
@@ -212,10 +212,10 @@ describe('a client that disconnects before its response does not count as a fail
   const key = `Authorization: Bearer ${secrets.key}`;
   const half = `Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"placement":`;
   test.each([
-    ['while work for it is under way', 'GET /test/waits HTTP/1.1\r\nhost: x\r\n\r\n'],
-    ['while a picture loads', 'GET /images/1.png?width=30 HTTP/1.1\r\nhost: x\r\n\r\n'],
-    ['within the body of a fetch', `POST /native/v4/offers.json HTTP/1.1\r\nhost: x\r\n${key}\r\n${half}`],
-    ['within the body of a change', `POST /manage/v1/advertisers HTTP/1.1\r\nhost: x\r\n${key}\r\n${half}`],
+    ['while its request is processed', 'GET /test/waits HTTP/1.1\r\nhost: x\r\n\r\n'],
+    ['while an image loads', 'GET /images/1.png?width=30 HTTP/1.1\r\nhost: x\r\n\r\n'],
+    ['in the middle of a fetch body', `POST /native/v4/offers.json HTTP/1.1\r\nhost: x\r\n${key}\r\n${half}`],
+    ['in the middle of an update body', `POST /manage/v1/advertisers HTTP/1.1\r\nhost: x\r\n${key}\r\n${half}`],
   ])('%s', async (_when, request) => {
     const { port } = app.server.address() as { port: number };
     await requestLog.write();

@@ -36,28 +36,32 @@ test('a suitable database is accepted', async () => {
 
 test.each([
   [
-    "a newer program's",
+    'of a newer release',
     'The database schema is newer than this release (it has 9999-future.sql)',
     ["insert into schema_migrations (name, checksum) values ('9999-future.sql', '')"],
   ],
   [
-    "another build's",
+    'of another build',
     'created by another build of Perkwire: its migration baseline/09-webhooks.sql has the checksum edited',
     ["update schema_migrations set checksum = 'edited', sql_checksum = null where name = 'baseline/09-webhooks.sql'"],
   ],
   [
-    "an earlier build's, whose migrations were others,",
+    'with a migration that this build lacks',
     'created by another build of Perkwire: it has the migration 0072-old-name.sql, which this build does not have',
     ["update schema_migrations set name = '0072-old-name.sql' where name like '0072-%'"],
   ],
   [
-    "an early build's, without checksums,",
+    'without migration checksums',
     'created by another build of Perkwire: its migration baseline/01-platform.sql has the checksum (none)',
     ['alter table schema_migrations drop column checksum, drop column sql_checksum'],
   ],
-  ["another program's", 'the database contains tables of another program', ['drop table schema_migrations']],
-  ['a read-only', 'the database is read-only', ['alter database DATABASE set default_transaction_read_only = on']],
-])('%s database prevents the start with an error message', async (_name, sentence, statements) => {
+  ['of another program', 'the database contains tables of another program', ['drop table schema_migrations']],
+  [
+    'in read-only mode',
+    'the database is read-only',
+    ['alter database DATABASE set default_transaction_read_only = on'],
+  ],
+])('a database %s prevents the start with an error message', async (_name, sentence, statements) => {
   const clone = await prepare(...statements);
   await expect(openCheckedDatabase(clone.url, 0)).rejects.toThrow(sentence);
   await expect(openCheckedDatabase(clone.url, 0)).rejects.toHaveProperty('name', 'StartupError');

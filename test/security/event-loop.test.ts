@@ -70,17 +70,17 @@ const fileOf = (kind: string, row: (index: number) => string, bytes = 30 * mb): 
 /** Valid and invalid files of 30 MB. They are created on demand, because all of them together would fill the memory. */
 const files: readonly [string, () => Buffer][] = [
   ['small rows', () => fileOf('advertisers', (id) => `{"id":${id},"name":"A ${id}"}`)],
-  ['wrong rows', () => fileOf('offers', (id) => `{"id":${id},"title":7,"colour":"red"}`)],
+  ['invalid rows', () => fileOf('offers', (id) => `{"id":${id},"title":7,"colour":"red"}`)],
   ['empty objects', () => fileOf('offers', () => '{}')],
-  ['numbers for rows', () => fileOf('offers', () => '1')],
-  ['lists for rows', () => fileOf('offers', () => '[]')],
-  ['one long text', () => Buffer.from(`{"perkwire_catalogue":1,"publisher":{"name":"${'x'.repeat(30 * mb)}"}}`)],
-  ['a text of escaped quotes', () => Buffer.from(`{"perkwire_catalogue":1,"offers":["${'\\"'.repeat(15 * mb)}"]}`)],
-  ['a row with a long list', () => repeat('{"perkwire_catalogue":1,"offers":[{"id":[', () => '1', ']}]}', 30 * mb)],
-  ['many members', () => repeat('{"perkwire_catalogue":1,', (id) => `"m${id}":1`, '}', 30 * mb)],
-  ['a long list at the top', () => repeat('[', () => '{}', ']', 30 * mb)],
+  ['numbers instead of rows', () => fileOf('offers', () => '1')],
+  ['arrays instead of rows', () => fileOf('offers', () => '[]')],
+  ['one long string', () => Buffer.from(`{"perkwire_catalogue":1,"publisher":{"name":"${'x'.repeat(30 * mb)}"}}`)],
+  ['a string of escaped quotes', () => Buffer.from(`{"perkwire_catalogue":1,"offers":["${'\\"'.repeat(15 * mb)}"]}`)],
+  ['a row with a long array', () => repeat('{"perkwire_catalogue":1,"offers":[{"id":[', () => '1', ']}]}', 30 * mb)],
+  ['many top-level fields', () => repeat('{"perkwire_catalogue":1,', (id) => `"m${id}":1`, '}', 30 * mb)],
+  ['a long top-level array', () => repeat('[', () => '{}', ']', 30 * mb)],
   ['spaces', () => Buffer.from(`{"perkwire_catalogue":1${' '.repeat(30 * mb)}}`)],
-  ['no JSON', () => Buffer.alloc(30 * mb, '{"a":')],
+  ['malformed JSON', () => Buffer.alloc(30 * mb, '{"a":')],
 ];
 
 /** Imports a file, and returns the response with the longest turn of the call. */
@@ -145,12 +145,12 @@ describe('other requests are served while', () => {
 
   /** Body contents, generated up to the size limit of 1 MB or less. */
   const bodies: readonly [string, (bytes: number) => Buffer][] = [
-    ['unknown members', (bytes) => repeat('{', (id) => `"m${id}":1`, '}', bytes)],
-    ['lists of lists', (bytes) => repeat('{"name":[', () => '[[[]]]', ']}', bytes)],
-    ['a long text', (bytes) => Buffer.from(`{"name":"${'x'.repeat(bytes - 20)}"}`)],
-    ['a long list', (bytes) => repeat('{"tags":[', (id) => `"t${id}"`, ']}', bytes)],
-    ['a rule with long lists', (bytes) => ruleBody(bytes)],
-    ['a list', (bytes) => repeat('[', () => '{"a":{}}', ']', bytes)],
+    ['unknown fields', (bytes) => repeat('{', (id) => `"m${id}":1`, '}', bytes)],
+    ['nested arrays', (bytes) => repeat('{"name":[', () => '[[[]]]', ']}', bytes)],
+    ['a long string', (bytes) => Buffer.from(`{"name":"${'x'.repeat(bytes - 20)}"}`)],
+    ['a long array', (bytes) => repeat('{"tags":[', (id) => `"t${id}"`, ']}', bytes)],
+    ['a rule with a long list', (bytes) => ruleBody(bytes)],
+    ['a top-level array', (bytes) => repeat('[', () => '{"a":{}}', ']', bytes)],
   ];
 
   const ruleBody = (bytes: number): Buffer =>
@@ -162,7 +162,7 @@ describe('other requests are served while', () => {
       bytes,
     );
 
-  test.each(bodies)('any management call receives %s', async (_what, make) => {
+  test.each(bodies)('any management call receives a body of %s', async (_what, make) => {
     const routes = routesOf(t.app).filter(
       ({ method, path }) =>
         ['POST', 'PUT', 'PATCH'].includes(method) && path.startsWith('/manage/v1/') && !path.includes('import'),
@@ -199,7 +199,7 @@ describe('other requests are served while', () => {
       () => '/users',
       () => rows(1000, (id) => ({ pub_user_id: pub_user_id(id), attributes: attributes((at) => `a${id}_${at}`) })),
     ],
-    ['10,000 members', 'PUT', () => '/audiences/vip/members', () => ({ ids: rows(10_000, pub_user_id) })],
+    ['10,000 audience members', 'PUT', () => '/audiences/vip/members', () => ({ ids: rows(10_000, pub_user_id) })],
     [
       '700,000 coupon codes',
       'POST',
@@ -235,22 +235,28 @@ describe('other requests are served while', () => {
       'text/csv',
     ],
     [
-      'codes in three million fields',
+      'a file of coupon codes in three million fields',
       'POST',
       (offer) => `/offers/${offer}/coupon-codes`,
       () => `code\n${'x,'.repeat(1.5 * mb)}`,
       'text/csv',
     ],
-    ['three million blank lines', 'POST', () => '/audiences/vip/import', () => '\n'.repeat(3 * mb), 'text/csv'],
     [
-      'a million members',
+      'a file of three million blank lines',
+      'POST',
+      () => '/audiences/vip/import',
+      () => '\n'.repeat(3 * mb),
+      'text/csv',
+    ],
+    [
+      'a file of a million audience members',
       'POST',
       () => '/audiences/vip/import',
       () => rows(1_000_000, (id) => `${id}`).join('\n'),
       'text/csv',
     ],
     [
-      '49,000 addresses of a key',
+      'a key with 49,000 allowed addresses',
       'POST',
       () => '/keys',
       () => ({
@@ -260,7 +266,7 @@ describe('other requests are served while', () => {
       }),
     ],
     [
-      '9,000 languages of an offer',
+      'an offer with 9,000 languages',
       'PATCH',
       (offer) => `/offers/${offer}`,
       () => ({
@@ -272,7 +278,7 @@ describe('other requests are served while', () => {
 
   // Long timeout: a million rows are stored.
   test.each(largest)(
-    '%s are read',
+    'a call receives %s',
     { timeout: timeLimit(240_000) },
     async (_what, method, pathOf, make, type = 'application/json') => {
       await full.call('POST', '/audiences', { key: 'vip', name: 'VIP' });

@@ -13,8 +13,8 @@ test('a list is parsed to the items that were written, whatever they contain', (
 });
 
 test.each([
-  ['line ends', '\n'],
-  ['blanks', ' '],
+  ['line breaks', '\n'],
+  ['spaces', ' '],
   ['blank lines', ' \n'],
   ['commas', ','],
   ['quotes', '"'],

@@ -22,16 +22,16 @@ const without = (headers: Record<string, string>, name: string): Record<string, 
 
 /** Headers, body bytes, and whether the webhook is authentic. */
 const cases: [string, Record<string, string>, Buffer, boolean][] = [
-  ['ours', headersFor([secret]), body, true],
-  ['ours during a rotation', headersFor([other, secret]), body, true],
-  ['signed with another secret', headersFor([other]), body, false],
-  ['altered', headersFor([secret]), Buffer.concat([body, Buffer.from(' ')]), false],
-  ['of another id', { ...headersFor([secret]), 'webhook-id': 'msg_1' }, body, false],
-  ['ten minutes old', headersFor([secret], nowS - 600), body, false],
-  ['without a signature', { ...headersFor([secret]), 'webhook-signature': '' }, body, false],
-  ['with half a signature', { ...headersFor([secret]), 'webhook-signature': 'v1,AAAA' }, body, false],
+  ['a valid webhook', headersFor([secret]), body, true],
+  ['a valid webhook during a secret rotation', headersFor([other, secret]), body, true],
+  ['a signature with another secret', headersFor([other]), body, false],
+  ['an altered body', headersFor([secret]), Buffer.concat([body, Buffer.from(' ')]), false],
+  ['another id', { ...headersFor([secret]), 'webhook-id': 'msg_1' }, body, false],
+  ['a webhook that is ten minutes old', headersFor([secret], nowS - 600), body, false],
+  ['no signature', { ...headersFor([secret]), 'webhook-signature': '' }, body, false],
+  ['a truncated signature', { ...headersFor([secret]), 'webhook-signature': 'v1,AAAA' }, body, false],
   [
-    'of another version',
+    'another signature version',
     {
       ...headersFor([secret]),
       'webhook-signature': headersFor([secret])['webhook-signature']?.replace('v1', 'v2') ?? '',
@@ -39,10 +39,10 @@ const cases: [string, Record<string, string>, Buffer, boolean][] = [
     body,
     false,
   ],
-  ['without an id', without(headersFor([secret]), 'webhook-id'), body, false],
-  ['with a signature of strange letters', { ...headersFor([secret]), 'webhook-signature': 'v1,ü²' }, body, false],
-  ['with a time of strange digits', { ...headersFor([secret]), 'webhook-timestamp': '²' }, body, false],
-  ['with a time that is none', { ...headersFor([secret]), 'webhook-timestamp': 'x' }, body, false],
+  ['no id', without(headersFor([secret]), 'webhook-id'), body, false],
+  ['a signature with non-ASCII characters', { ...headersFor([secret]), 'webhook-signature': 'v1,ü²' }, body, false],
+  ['a timestamp of superscript digits', { ...headersFor([secret]), 'webhook-timestamp': '²' }, body, false],
+  ['a timestamp that is not a number', { ...headersFor([secret]), 'webhook-timestamp': 'x' }, body, false],
 ];
 
 describe('the code of the guide accepts valid webhooks and no others', () => {

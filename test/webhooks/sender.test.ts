@@ -226,11 +226,11 @@ describe('the response', () => {
   const hints = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
 
   test.each([
-    ['100 Continue, which was not asked for', [notAskedFor, final]],
+    ['an unsolicited 100 Continue', [notAskedFor, final]],
     ['100 Continue and the final response in one packet', [notAskedFor + final]],
     ['100 Continue byte by byte', [...notAskedFor, final]],
-    ['100 Continue with fields', ['HTTP/1.1 100 Continue\r\ndate: now\r\n\r\n', final]],
-    ['100 without a phrase', ['HTTP/1.1 100\r\n\r\n', final]],
+    ['100 Continue with headers', ['HTTP/1.1 100 Continue\r\ndate: now\r\n\r\n', final]],
+    ['100 without a reason phrase', ['HTTP/1.1 100\r\n\r\n', final]],
     ['102 Processing', ['HTTP/1.1 102 Processing\r\n\r\n', final]],
     ['103 Early Hints', [hints, final]],
     ['several kinds', [hints, notAskedFor, hints, notAskedFor + hints, final]],
@@ -397,10 +397,13 @@ describe('without a response, the reported reason is', () => {
   });
 
   test.each([
-    ['it is not HTTP', 'SSH-2.0-OpenSSH_9.6\r\n'],
+    ['the response is not HTTP', 'SSH-2.0-OpenSSH_9.6\r\n'],
     ['the head is over 16 KiB', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(17_000)}\r\n\r\n`],
     ['chunks are malformed', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'],
-    ['it switches protocols unasked', 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'],
+    [
+      'the server switches protocols without a request',
+      'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n',
+    ],
   ])('protocol: %s', async (_what, answer) => {
     expect(await sender().send(post(at(await raw(answer))))).toMatchObject({ kind: 'error', class: 'protocol' });
   });
@@ -446,7 +449,7 @@ describe('https', () => {
   test.each([
     ['an untrusted certificate', undefined, 'hooks.test'],
     ['a certificate for another name', certificate.cert, 'other.test'],
-    ['a certificate for a name, at its address', certificate.cert, '127.0.0.1'],
+    ['a host name certificate when called by IP address', certificate.cert, '127.0.0.1'],
   ])('tls: %s', async (_what, ca, host) => {
     const trust = ca === undefined ? {} : { ca };
     const result = await sender({ ...trust, lookup }).send(post(at(await target(), host, 'https')));

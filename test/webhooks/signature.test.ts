@@ -148,7 +148,7 @@ describe('endpoint secrets', () => {
     ['empty', ''],
     ['only the prefix', 'whsec_'],
     ['another prefix', `whpk_${good}`],
-    ['a blank inside', `whsec_${good.slice(0, 8)} ${good.slice(8)}`],
+    ['a space inside', `whsec_${good.slice(0, 8)} ${good.slice(8)}`],
     ['no padding', `whsec_${good.replace('=', '')}`],
     ['base64url', `whsec_${Buffer.alloc(32, 0xff).toString('base64url')}`],
     ['not base64', 'whsec_!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!'],

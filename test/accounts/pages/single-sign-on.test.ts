@@ -274,17 +274,17 @@ test('a sensitive action sends the user back to the provider, unless they confir
 
 describe('rejected sign-ins', () => {
   test.each<[string, Partial<ProviderUser>, string]>([
-    ['an address that is not verified', { email_verified: false }, 'not verified'],
-    ['an address of which nothing is said', { email_verified: undefined }, 'not verified'],
-    ['a provider that verifies with a word', { email_verified: 'no' }, 'not verified'],
-    ['no address', { email: undefined }, 'not verified'],
-    ['another domain', { email: 'x@evil.example' }, 'of your domain'],
-    ['a domain that ends like ours', { email: 'x@notexample.com' }, 'of your domain'],
-    ['a domain that begins like ours', { email: 'x@example.com.evil.example' }, 'of your domain'],
-    ['two addresses', { email: 'x@evil.example@example.com' }, 'not verified'],
+    ['an unverified e-mail address', { email_verified: false }, 'not verified'],
+    ['an e-mail address without an email_verified claim', { email_verified: undefined }, 'not verified'],
+    ['an email_verified claim that is not a boolean', { email_verified: 'no' }, 'not verified'],
+    ['no e-mail address', { email: undefined }, 'not verified'],
+    ['an e-mail domain that is not allowed', { email: 'x@evil.example' }, 'of your domain'],
+    ['a domain that ends like an allowed one', { email: 'x@notexample.com' }, 'of your domain'],
+    ['a domain that begins like an allowed one', { email: 'x@example.com.evil.example' }, 'of your domain'],
+    ['an e-mail address with two @ signs', { email: 'x@evil.example@example.com' }, 'not verified'],
     ['a user without a role', { groups: ['shopper'] }, 'You do not have an account here'],
     ['a role of a publisher that does not exist', { groups: ['nowhere'] }, 'You do not have an account here'],
-    ['a claim that is no list of texts', { groups: { shop: true } }, 'You do not have an account here'],
+    ['a role claim that is not a list of strings', { groups: { shop: true } }, 'You do not have an account here'],
   ])('%s', async (name, more, message) => {
     const { answer, cookie } = await signIn(person(`r-${name.replaceAll(/\W/g, '-')}`, more) as ProviderUser);
     expect(answer.statusCode).toBe(403);
@@ -302,8 +302,8 @@ describe('rejected sign-ins', () => {
   test.each<[string, (claims: Record<string, unknown>) => Record<string, unknown>]>([
     ['a token for another client', (claims) => ({ ...claims, aud: 'somewhere-else' })],
     ['an expired token', (claims) => ({ ...claims, iat: 1_700_000_000, exp: 1_700_000_600 })],
-    ['a token of another provider', (claims) => ({ ...claims, iss: 'https://evil.example' })],
-    ['a token of another sign-in', (claims) => ({ ...claims, nonce: 'another' })],
+    ['a token from another provider', (claims) => ({ ...claims, iss: 'https://evil.example' })],
+    ['a token from another sign-in', (claims) => ({ ...claims, nonce: 'another' })],
   ])('%s', async (_name, tamper) => {
     provider.tamper = tamper;
     const { answer, cookie } = await signIn(person('grace'));

@@ -217,7 +217,7 @@ describe('the ad unit', () => {
     await page.context().close();
   });
 
-  test.skipIf(lacks('dark mode'))('draws the tick of a perk in the colour of its text, light and dark', async () => {
+  test.skipIf(lacks('dark mode'))("draws a perk's check mark in its text colour, in light and dark mode", async () => {
     const page = await openUnit('checkout', { embedded: true, language: 'en' });
     const box = page.getByRole('checkbox').first();
     await box.check();

@@ -223,9 +223,9 @@ describe.each(['prefetch.html', 'checkout.html'])('%s', (name) => {
 
 describe('a prefetched API response', () => {
   test.each([
-    ['', 'shows by itself'],
-    ['.then(() => Ad.reload())', 'is not changed by a reload afterwards'],
-    ['; Ad.reload(); Ad.show()', 'is shown once however many calls come at once'],
+    ['', 'is shown without further calls'],
+    ['.then(() => Ad.reload())', 'is unchanged after a reload'],
+    ['; Ad.reload(); Ad.show()', 'is shown once, even if several calls follow immediately'],
   ])('with setApiResponse(json)%s %s', async (calls) => {
     const user = newUser();
     const answer = await fetchAnswer(user);

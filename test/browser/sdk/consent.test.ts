@@ -27,16 +27,16 @@ const stored = `JSON.stringify([{ ...localStorage }, { ...sessionStorage }])`;
 const tellTale = /secret|198\.51/;
 
 test.each<[string, PageSetup]>([
-  ['consent: false of AdUser', { before: 'AdUser.consent = false;' }],
-  ['consent: "0" of AdUser', { before: 'AdUser.consent = "0";' }],
-  ['consent: "False" of AdUser', { before: 'AdUser.consent = "False";' }],
-  ['consent: "no" of AdUser', { before: 'AdUser.consent = "no";' }],
-  ['consent: "denied" of AdUser', { before: 'AdUser.consent = "denied";' }],
-  ['consent: { ad_storage: "denied" } of AdUser', { before: 'AdUser.consent = { ad_storage: "denied" };' }],
-  ['consent: ["granted"] of AdUser', { before: 'AdUser.consent = ["granted"];' }],
-  ['consent: false of AdConfig', { config: { consent: false } }],
+  ['AdUser.consent = false', { before: 'AdUser.consent = false;' }],
+  ['AdUser.consent = "0"', { before: 'AdUser.consent = "0";' }],
+  ['AdUser.consent = "False"', { before: 'AdUser.consent = "False";' }],
+  ['AdUser.consent = "no"', { before: 'AdUser.consent = "no";' }],
+  ['AdUser.consent = "denied"', { before: 'AdUser.consent = "denied";' }],
+  ['AdUser.consent = { ad_storage: "denied" }', { before: 'AdUser.consent = { ad_storage: "denied" };' }],
+  ['AdUser.consent = ["granted"]', { before: 'AdUser.consent = ["granted"];' }],
+  ['AdConfig.consent = false', { config: { consent: false } }],
   ['Global Privacy Control', { before: gpc }],
-])('with %s no identifier leaves the page or stays in storage', async (_name, setup) => {
+])('sends and stores no identifier with %s', async (_name, setup) => {
   const context = await stage.newContext();
   const user = { placement: 'checkout', country: 'US', ...identifiers() };
   const first = await stage.open({ context, user, config: { prefetch: true, autoShow: false } });

@@ -10,22 +10,22 @@ afterAll(() => stage.close());
 
 /** Objects that each kind of app injects into its web view. They record the name of every event they receive. */
 const apps = {
-  'Android, which attaches its listener when the page has loaded': `
+  'Android with a listener attached after page load': `
     window.Android = { receiveMessage: (text) => void told.push(JSON.parse(text).name) };
     window.addEventListener('load', () => setTimeout(() =>
       window.parent.addEventListener('message', (event) => Android.receiveMessage(event.data)), 500));`,
-  'Flutter with a channel': `
+  'Flutter with a JavaScript channel': `
     window.Flutter = { postMessage: (text) => void told.push(JSON.parse(text).name) };`,
-  'Flutter with a handler': `
+  'Flutter with a JavaScript handler': `
     window.flutter_inappwebview = { callHandler: async (_name, event) => void told.push(event) };`,
-  'iOS with the handler of its SDK': `
+  'iOS with the adspostx handler': `
     const postMessage = (text) => void told.push(JSON.parse(text).name);
     window.webkit = { messageHandlers: { adspostx: { postMessage } } };`,
-  'iOS with the handler adCallback': `
+  'iOS with the adCallback handler': `
     window.webkit = { messageHandlers: { adCallback: { postMessage: ({ name }) => void told.push(name) } } };`,
   'React Native': `
     window.ReactNativeWebView = { postMessage: (text) => void told.push(JSON.parse(text).name) };`,
-  'a page that listens to messages': `
+  'a page that listens for messages': `
     window.addEventListener('message', ({ data }) => void told.push(JSON.parse(data).name));`,
 };
 
@@ -69,7 +69,7 @@ test.each(['embed.html', 'checkout.html', 'prefetch.html'])(
     await context.route('**/launcher.min.js', (route) =>
       route.fulfill({ contentType: 'text/javascript', body: 'a b' }),
     );
-    await context.addInitScript(`window.told = []; ${apps['iOS with the handler adCallback']}`);
+    await context.addInitScript(`window.told = []; ${apps['iOS with the adCallback handler']}`);
     const page = await context.newPage();
     await context.route('**/sdk/html/**', async (route) => {
       const response = await route.fetch();

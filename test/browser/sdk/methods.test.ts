@@ -14,7 +14,7 @@ const fetchPath = '/native/v4/offers.json';
 describe('init() while a unit is shown', () => {
   test.each([
     ['placement', `AdUser.placement = 'checkout'; Ad.init()`],
-    ['placement of the configuration', `delete AdUser.placement; Ad.init({ placement: 'checkout' })`],
+    ['configured placement', `delete AdUser.placement; Ad.init({ placement: 'checkout' })`],
     ['user', `Ad.init({}); AdUser = { ...AdUser, pub_user_id: 'methods-other' }; Ad.init()`],
     ['fingerprint', `AdUser.ad_fp = 'f1'; Ad.init()`],
   ])('with another %s reports and shows the new offers', async (_name, change) => {
@@ -73,7 +73,7 @@ describe('init() with another targetElement', () => {
 
 describe('show() before offers are loaded', () => {
   test.each([
-    ['alone', 'Ad.show()'],
+    ['on its own', 'Ad.show()'],
     ['before load()', 'Ad.show(), Ad.load()'],
     ['after load()', 'Ad.load(), Ad.show()'],
     ['before init()', 'Ad.show(), Ad.init()'],

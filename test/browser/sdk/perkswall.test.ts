@@ -83,7 +83,7 @@ describe('launcher.perkswall.js', () => {
     expect(problems).toEqual([]);
   });
 
-  test.skipIf(lacks('dark mode'))('has the colours of the theme, light and dark as the device', async () => {
+  test.skipIf(lacks('dark mode'))("uses the theme's colours for the device's light or dark mode", async () => {
     const { page, until } = await open({ config: { containerId: 'perks' } });
     await until('ads_found');
     const link = page.locator('#perks .tile a.main').first();

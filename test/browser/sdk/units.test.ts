@@ -171,37 +171,40 @@ describe('the single offer unit', () => {
     expect((await events()).filter(({ event }) => event === 'error')).toHaveLength(1);
   });
 
-  test.skipIf(lacks('clock'))('is shown after the delay of the theme, which passes while the offers load', async () => {
-    const delay = 3_600_000;
-    for (const passesEarly of [true, false]) {
-      const context = await stage.newContext();
-      await context.clock.install();
-      let release = (): void => {};
-      const released = new Promise<void>((resolve) => {
-        release = resolve;
-      });
-      await context.route('**/native/v4/offers.json*', async (route) => {
-        await released;
-        await route.continue();
-      });
-      // Disables call timeouts.
-      const before = 'AbortSignal.timeout = () => new AbortController().signal;';
-      const config = { settings: { delay } };
-      const { page, until, names, calledTimes } = await stage.open({ context, user: single(), before, config });
-      await expect.poll(() => calledTimes('/offers.json')).toBe(1);
-      if (passesEarly) await page.clock.fastForward(delay);
-      release();
-      await until('ads_found');
-      if (!passesEarly) {
-        expect(await names()).toEqual(['ads_found']);
-        await page.clock.fastForward(delay);
+  test.skipIf(lacks('clock'))(
+    "is shown after the theme's delay, which also elapses while the offers load",
+    async () => {
+      const delay = 3_600_000;
+      for (const passesEarly of [true, false]) {
+        const context = await stage.newContext();
+        await context.clock.install();
+        let release = (): void => {};
+        const released = new Promise<void>((resolve) => {
+          release = resolve;
+        });
+        await context.route('**/native/v4/offers.json*', async (route) => {
+          await released;
+          await route.continue();
+        });
+        // Disables call timeouts.
+        const before = 'AbortSignal.timeout = () => new AbortController().signal;';
+        const config = { settings: { delay } };
+        const { page, until, names, calledTimes } = await stage.open({ context, user: single(), before, config });
+        await expect.poll(() => calledTimes('/offers.json')).toBe(1);
+        if (passesEarly) await page.clock.fastForward(delay);
+        release();
+        await until('ads_found');
+        if (!passesEarly) {
+          expect(await names()).toEqual(['ads_found']);
+          await page.clock.fastForward(delay);
+        }
+        await until('ad_shown');
+        await context.close();
       }
-      await until('ad_shown');
-      await context.close();
-    }
-  });
+    },
+  );
 
-  test.skipIf(lacks('clock'))('shows the close button after the delay of the theme', async () => {
+  test.skipIf(lacks('clock'))("shows the close button after the theme's delay", async () => {
     const context = await stage.newContext();
     await context.clock.install();
     const { page, until, names } = await stage.open({

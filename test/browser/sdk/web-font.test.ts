@@ -94,7 +94,7 @@ const boxesOf = (page: Page): Promise<Box[]> =>
 const loaded = (page: Page) =>
   page.waitForFunction(() => [...document.fonts].filter(({ status }) => status === 'loaded').length >= 4);
 
-describe.skipIf(lacks('fonts'))('a font of the theme', () => {
+describe.skipIf(lacks('fonts'))('a theme font', () => {
   test.each([
     [
       'the unit',

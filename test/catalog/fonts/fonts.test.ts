@@ -98,7 +98,7 @@ describe('a web font of a theme', () => {
     'https://169.254.169.254/latest/meta-data',
     'https://fonts.example:22/a.woff2',
     'brand.woff2',
-  ])('400: %s is neither read nor taken by a theme', async (url) => {
+  ])('400: %s is rejected and never fetched', async (url) => {
     origins.length = 0;
     const { status, body } = await measure(url);
     expect([status, errorOf(body).code]).toEqual([400, 'invalid_font']);

@@ -35,7 +35,7 @@ describe('a still image', () => {
     ['image/png,*/*;q=0.1', 'webp', 'webp'],
     ['text/html', 'webp', 'webp'],
     [`${'x,'.repeat(100_000)}image/avif`, 'png', 'png'],
-  ])('with Accept %s, a %s is answered as %s', (accept, original, expected) => {
+  ])('with Accept %s, a %s image is served as %s', (accept, original, expected) => {
     expect(chooseType(accept, original, false)).toBe(expected);
   });
 });

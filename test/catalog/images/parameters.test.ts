@@ -17,18 +17,28 @@ const isClose = (size: { width: number; height: number }, ratio: { width: number
 describe('the response size', () => {
   const picture = { width: 1200, height: 628 };
   test.each<[string, Partial<RequestedImage>, number, number]>([
-    ['nothing asked', {}, 1200, 628],
-    ['a width keeps the ratio', { width: 600 }, 600, 314],
-    ['a height keeps the ratio', { height: 314 }, 600, 314],
-    ['a width beyond the original enlarges nothing', { width: 4000 }, 1200, 628],
-    ['a height beyond the original enlarges nothing', { height: 4000 }, 1200, 628],
-    ['both sides are taken literally', { width: 4000, height: 10 }, 4000, 10],
-    ['a ratio crops', { aspectRatio: { width: 1, height: 1 } }, 628, 628],
-    ['a wide ratio crops', { aspectRatio: { width: 4, height: 1 } }, 1200, 300],
-    ['a ratio with a width', { width: 320, aspectRatio: { width: 16, height: 9 } }, 320, 180],
-    ['a ratio with a height', { height: 90, aspectRatio: { width: 16, height: 9 } }, 160, 90],
-    ['a ratio with too much width', { width: 2000, aspectRatio: { width: 1, height: 1 } }, 628, 628],
-    ['both sides win over a ratio', { width: 100, height: 50, aspectRatio: { width: 1, height: 1 } }, 100, 50],
+    ['is the original size by default', {}, 1200, 628],
+    ['keeps the aspect ratio if only the width is requested', { width: 600 }, 600, 314],
+    ['keeps the aspect ratio if only the height is requested', { height: 314 }, 600, 314],
+    ['never exceeds the original size for a larger width', { width: 4000 }, 1200, 628],
+    ['never exceeds the original size for a larger height', { height: 4000 }, 1200, 628],
+    ['is exactly the requested width and height if both are present', { width: 4000, height: 10 }, 4000, 10],
+    ['is cropped to the requested aspect ratio', { aspectRatio: { width: 1, height: 1 } }, 628, 628],
+    ['is cropped to a wide aspect ratio', { aspectRatio: { width: 4, height: 1 } }, 1200, 300],
+    ['combines an aspect ratio with a width', { width: 320, aspectRatio: { width: 16, height: 9 } }, 320, 180],
+    ['combines an aspect ratio with a height', { height: 90, aspectRatio: { width: 16, height: 9 } }, 160, 90],
+    [
+      'never exceeds the original size for a larger width with an aspect ratio',
+      { width: 2000, aspectRatio: { width: 1, height: 1 } },
+      628,
+      628,
+    ],
+    [
+      'ignores the aspect ratio if width and height are present',
+      { width: 100, height: 50, aspectRatio: { width: 1, height: 1 } },
+      100,
+      50,
+    ],
   ])('%s', (_name, wish, width, height) => {
     expect(planSize(picture, { ...none, ...wish })).toEqual({ width, height });
   });

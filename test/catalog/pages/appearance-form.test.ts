@@ -39,7 +39,7 @@ describe('the theme appearance form', () => {
       ...none,
       styles: { offerText: { buttonYes: { background: '#b3411c', color: '#ffffff' } } },
     },
-  ])('%j is what users saw after it was saved untouched', (stored) => {
+  ])('keeps %j when it is saved without changes', (stored) => {
     const values = appearanceToForm(stored);
     expect(appearanceToForm(submit(values) as Nested)).toEqual(values);
   });

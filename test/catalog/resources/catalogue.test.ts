@@ -237,9 +237,9 @@ describe('a catalogue file', () => {
   });
 
   test.each([
-    ['a list that is none', 'sequence_rules', { effect: 'allow', match: { offers: 7 } }, '/match/offers'],
-    ['nothing for a list', 'sequence_rules', { effect: 'allow', match: { tags: null } }, '/match/tags'],
-    ['an object for a name', 'themes', { unit: 'mou', name: { toString: 1 } }, '/name'],
+    ['a number instead of a list', 'sequence_rules', { effect: 'allow', match: { offers: 7 } }, '/match/offers'],
+    ['null instead of a list', 'sequence_rules', { effect: 'allow', match: { tags: null } }, '/match/tags'],
+    ['an object instead of a name', 'themes', { unit: 'mou', name: { toString: 1 } }, '/name'],
   ])('with %s is rejected at its path', async (_what, kind, row, path) => {
     const me = await t.caller(await t.addPublisher());
     const file = { perkwire_catalogue: 1, publisher: { name: 'X' }, [kind]: [{ id: 1, ...row }] };

@@ -67,15 +67,15 @@ test('rates in a file are added to the stored ones, and unchanged ones are count
 });
 
 test.each([
-  ['a day in words and a column for each currency', 'Date, USD, JPY, \n20 November 2026, 1.08, 161.5, \n'],
-  ['a trailing comma and days without a rate', 'Date,USD,JPY,CYP,\n2026-11-20,1.08,161.5,N/A,\n'],
+  ['a month in words and one column per currency', 'Date, USD, JPY, \n20 November 2026, 1.08, 161.5, \n'],
+  ['a trailing comma and missing rates', 'Date,USD,JPY,CYP,\n2026-11-20,1.08,161.5,N/A,\n'],
   ['semicolons', 'Datum;Währung;Kurs\n2026-11-20;USD;1.08\n2026-11-20;JPY;161.5\n'],
   [
-    'tabs, a BOM and lines that end with CR',
+    'tabs, a byte order mark and CR line endings',
     '\uFEFFdate\tcurrency\trate\r2026-11-20\tUSD\t1.08\r2026-11-20\tJPY\t161.5\r',
   ],
   [
-    'the names of SDMX, and the base in a column',
+    'SDMX column names and a base currency column',
     'CURRENCY,CURRENCY_DENOM,TIME_PERIOD,OBS_VALUE\nUSD,EUR,2026-11-20,1.08\nJPY,EUR,2026-11-20,161.5\n',
   ],
 ])('a file with %s is read', async (_, file) => {
@@ -106,15 +106,15 @@ test('decimal commas are accepted only if the call specifies them, and thousands
 
 test.each([
   ['an unknown currency', 'XXX,1.1,2026-11-20', 'currency'],
-  ['the base itself', 'EUR,1,2026-11-20', 'currency'],
-  ['zero', 'USD,0,2026-11-20', 'rate'],
+  ['the base currency', 'EUR,1,2026-11-20', 'currency'],
+  ['a rate of zero', 'USD,0,2026-11-20', 'rate'],
   ['a negative rate', 'USD,-1.08,2026-11-20', 'rate'],
-  ['an exponent', 'USD,1.08E+00,2026-11-20', 'rate'],
-  ['more than 12 digits', 'USD,1.0812345678912,2026-11-20', 'rate'],
+  ['a rate with an exponent', 'USD,1.08E+00,2026-11-20', 'rate'],
+  ['a rate with more than 12 digits', 'USD,1.0812345678912,2026-11-20', 'rate'],
   ['no rate', 'USD,,2026-11-20', 'rate'],
-  ['a sign of a currency', 'USD,$1.08,2026-11-20', 'rate'],
-  ['a day that can be read in two ways', 'USD,1.08,01/02/2026', 'valid_from'],
-  ['a day that does not exist', 'USD,1.08,2026-02-30', 'valid_from'],
+  ['a currency symbol', 'USD,$1.08,2026-11-20', 'rate'],
+  ['an ambiguous date', 'USD,1.08,01/02/2026', 'valid_from'],
+  ['a date that does not exist', 'USD,1.08,2026-02-30', 'valid_from'],
   ['a two-digit year', 'USD,1.08,20-11-26', 'valid_from'],
 ])('a row with %s is rejected with its line, and nothing is stored', async (_, row, column) => {
   const answer = await send(`currency,rate,valid_from\nGBP,0.85,2026-11-20\n${row}\n`, '?base=EUR');
@@ -145,9 +145,9 @@ test('the base currency is never guessed, and a new base replaces all rates or n
 });
 
 test.each([
-  ['without a day', 'currency,rate\nUSD,1.08\n'],
-  ['without rates', 'date,comment\n2026-11-20,none\n'],
-  ['with a list and columns of currencies at once', 'date,currency,rate,USD\n2026-11-20,JPY,161,1.08\n'],
+  ['without a date column', 'currency,rate\nUSD,1.08\n'],
+  ['without a rate column', 'date,comment\n2026-11-20,none\n'],
+  ['with a currency column and a column per currency', 'date,currency,rate,USD\n2026-11-20,JPY,161,1.08\n'],
 ])('a file %s is rejected by its header', async (_, file) => {
   const answer = await send(file, '?base=EUR');
   expect([answer.status, errorOf(answer).code]).toEqual([400, 'unknown_header']);

@@ -63,8 +63,8 @@ describe('an offer', () => {
   });
 
   test.each([
-    ['NUL', 'a\0b'],
-    ['half a character', 'a\ud800b'],
+    ['a NUL character', 'a\0b'],
+    ['an unpaired surrogate', 'a\ud800b'],
   ])('with %s in a text is rejected instead of causing a failure', async (_name, title) => {
     const reply = await me.call('POST', '/offers', { campaign_id: ids.campaign, title });
     expect(reply.status).toBe(400);

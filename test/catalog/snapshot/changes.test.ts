@@ -131,7 +131,7 @@ describe('an offer disappears from responses', () => {
       'update campaigns set deleted_at = null where id = $1',
     ],
     [
-      'when all its copy is paused',
+      'when all offers of its campaign are paused',
       'update offers set active = false where campaign_id = $1',
       'update offers set active = true where campaign_id = $1',
     ],

@@ -75,7 +75,7 @@ describe('the database rejects values that clients cannot use', () => {
     ['themes', 'unit', 'mou', 'wall'],
     ['api_keys', 'permissions', ['reports', 'wallet'], ['everything']],
     ['api_keys', 'rate_limit_per_s', 1, 0],
-  ])('%s.%s takes %j, not %j', async (table, column, good, bad) => {
+  ])('%s.%s accepts %j, but not %j', async (table, column, good, bad) => {
     expect(await tryToSet(table, column, good)).toBeNull();
     expect(await tryToSet(table, column, bad)).toMatch(new RegExp(`^${table}_`));
   });

@@ -281,7 +281,7 @@ describe('the catalogue', () => {
 
   test.each([
     ['without a boundary', 'multipart/form-data', 'x'],
-    ['that breaks off', 'multipart/form-data; boundary=b', '--b\r\ncontent-disposition: form-data; name="title"'],
+    ['that is truncated', 'multipart/form-data; boundary=b', '--b\r\ncontent-disposition: form-data; name="title"'],
   ])('400: rejects a multipart form %s', async (_what, type, payload) => {
     const headers = { cookie: admin.cookie, origin, 'content-type': type };
     const answer = await t.app.inject({ method: 'POST', url: own('/offers/1/pictures'), headers, payload });

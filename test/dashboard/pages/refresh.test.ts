@@ -18,8 +18,8 @@ afterAll(async () => {
 });
 
 test.each([
-  ['the first steps', 'analyst', (): string => `/dashboard/p/${t.publisher.id}/overview`, '.checklist', 'a'],
-  ['the state of the installation', 'operator', (): string => '/dashboard/operator/system', '#system', '.table'],
+  ['the setup steps', 'analyst', (): string => `/dashboard/p/${t.publisher.id}/overview`, '.checklist', 'a'],
+  ['the system tables', 'operator', (): string => '/dashboard/operator/system', '#system', '.table'],
 ] as const)('%s are refreshed without losing keyboard focus', async (_what, role, path, refreshed, focused) => {
   const page = await openAs(browser, await signInAs(t, role), base, path());
   const control = page.locator(`${refreshed} ${focused}`).nth(1);

@@ -82,10 +82,10 @@ function countsOf(size: number, seed: number): Map<number, Counts> {
 
 const payouts: Record<string, (at: number) => Payout> = {
   equal: () => pays('cpc', 1),
-  'equal, for impressions': () => pays('cpm', 2),
+  'equal per impression': () => pays('cpm', 2),
   different: (at) => pays('cpc', 0.1 + uniform(5, at)),
-  'few that pay far more': (at) => pays('cpc', at % 97 === 0 ? 20 : 0.1),
-  'of all kinds': (at) => [pays('cpc', 0.5), pays('cpa', 8), pays('cpm', 10), pays('cpc', 0)][at % 4] as Payout,
+  'a few far higher than the rest': (at) => pays('cpc', at % 97 === 0 ? 20 : 0.1),
+  'of mixed kinds': (at) => [pays('cpc', 0.5), pays('cpa', 8), pays('cpm', 10), pays('cpc', 0)][at % 4] as Payout,
 };
 
 describe('the best draws of a class match drawing for all candidates and sorting', () => {

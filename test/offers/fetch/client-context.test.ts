@@ -90,12 +90,12 @@ describe('without consent', () => {
     ['consent "False"', { consent: 'False' }, {}],
     ['consent "no"', { consent: 'no' }, {}],
     ['consent "denied"', { consent: 'denied' }, {}],
-    ['consent of Google Consent Mode', { consent: { ad_storage: 'denied' } }, {}],
-    ['consent nobody knows', { consent: { ad_storage: 'granted' } }, {}],
-    ['consent as a list', { consent: [true] }, {}],
+    ['denied Google Consent Mode', { consent: { ad_storage: 'denied' } }, {}],
+    ['an unsupported consent object', { consent: { ad_storage: 'granted' } }, {}],
+    ['consent [true]', { consent: [true] }, {}],
     ['consent 2', { consent: 2 }, {}],
     ['consent " "', { consent: ' ' }, {}],
-    ['a TCF string', { consent: 'CPXxRfAPXxRfAAfKABENB-CgAAAAAAAAAAYgAAAAAAAA' }, {}],
+    ['a TCF consent string', { consent: 'CPXxRfAPXxRfAAfKABENB-CgAAAAAAAAAAYgAAAAAAAA' }, {}],
   ];
 
   test.each(refusals)(

@@ -180,14 +180,14 @@ describe('a fetch succeeds and gets a notice for unexpected values of', () => {
 describe('a fetch is rejected only for the values listed in the contract', () => {
   test.each([
     ['loyaltyboost=3', '&loyaltyboost=3', {}],
-    ['loyaltyboost twice', '&loyaltyboost=1&loyaltyboost=1', {}],
+    ['a repeated loyaltyboost', '&loyaltyboost=1&loyaltyboost=1', {}],
     ['creative=true', '&creative=true', {}],
     ['creative in the body', '', { creative: 'yes' }],
-    ['campaignId twice', '&campaignId=1&campaignId=1', {}],
-    ['campaignId as list', '&campaignId=1,2', {}],
-    ['campaignId as JSON list', '&campaignId=[1]', {}],
-    ['the key constructor', '', { constructor: 1 }],
-    ['an e-mail address as user', '', { pub_user_id: 'ann@example.com' }],
+    ['a repeated campaignId', '&campaignId=1&campaignId=1', {}],
+    ['campaignId as a list', '&campaignId=1,2', {}],
+    ['campaignId as a JSON array', '&campaignId=[1]', {}],
+    ['a constructor key', '', { constructor: 1 }],
+    ['an e-mail address as pub_user_id', '', { pub_user_id: 'ann@example.com' }],
   ])('%s', async (_name, query, body) => {
     expect((await post({ placement: 'checkout', ...body }, { query })).status).toBe(400);
     await noted();

@@ -23,17 +23,17 @@ function refusal(body: Record<string, unknown>, query: FetchOffersQuery = {}): A
 
 describe("the end user's IP address", () => {
   test.each([
-    ['is the one of the body', '203.0.113.9', '203.0.113.9'],
-    ['may be of version 6', '2001:db8::1', '2001:db8::1'],
-    ['is the caller’s when absent', undefined, client.ip],
-    ['is the caller’s when empty', '', client.ip],
-    ['is the caller’s when blank', '  ', client.ip],
-    ['is the caller’s when auto', 'auto', client.ip],
-    ['is the caller’s when AUTO', 'AUTO', client.ip],
-    ['may have a port', '203.0.113.9:51234', '203.0.113.9'],
-    ['may have a port in version 6', '[2001:db8::1]:443', '2001:db8::1'],
-    ['is the caller’s when it is no address', 'unknown', client.ip],
-    ['is the caller’s when it is a list', '203.0.113.9, 10.0.0.1', client.ip],
+    ['is read from the body', '203.0.113.9', '203.0.113.9'],
+    ['can be an IPv6 address', '2001:db8::1', '2001:db8::1'],
+    ['is the client address if ip is missing', undefined, client.ip],
+    ['is the client address if ip is empty', '', client.ip],
+    ['is the client address if ip is blank', '  ', client.ip],
+    ['is the client address if ip is auto', 'auto', client.ip],
+    ['is the client address if ip is AUTO', 'AUTO', client.ip],
+    ['can have a port', '203.0.113.9:51234', '203.0.113.9'],
+    ['can have a port after an IPv6 address', '[2001:db8::1]:443', '2001:db8::1'],
+    ['is the client address if ip is not an address', 'unknown', client.ip],
+    ['is the client address if ip is a list', '203.0.113.9, 10.0.0.1', client.ip],
   ])('%s', (_name, ip, expected) => {
     expect(read({ ip }).ip).toBe(expected);
   });

@@ -56,11 +56,11 @@ const body = { placement: 'Check out', ad_fp: 'f-1', pub_user_id: 'u-1', first_n
 
 describe('a fetch succeeds with 200 for', () => {
   const cases: Record<string, () => Sent> = {
-    'a body in chunks': () => ({ headers: { 'transfer-encoding': 'chunked' }, body }),
-    'a body of bytes that are no UTF-8': () => ({
+    'a chunked body': () => ({ headers: { 'transfer-encoding': 'chunked' }, body }),
+    'a body that is not valid UTF-8': () => ({
       body: Buffer.from([...Buffer.from('{"placement":"a'), 0xff, 0xc3, ...Buffer.from('"}')]),
     }),
-    'another spelling of the content type': () => ({
+    'a content type with a charset': () => ({
       headers: { 'content-type': 'application/json; charset=UTF-8' },
       body,
     }),
@@ -70,7 +70,7 @@ describe('a fetch succeeds with 200 for', () => {
     'a key in the header': () => ({ query: '', headers: { authorization: `Bearer ${t.publisher.key}` }, body }),
     'the SDK id': () => ({ query: `api_key=${t.publisher.sdkId}`, body }),
     'an unknown theme': () => ({ body: { ...body, themeId: 99 } }),
-    'a fingerprint of 256 characters of two code units each': () => ({ body: { ...body, ad_fp: '🎁'.repeat(256) } }),
+    'a fingerprint of 256 emoji': () => ({ body: { ...body, ad_fp: '🎁'.repeat(256) } }),
   };
   test.each(Object.keys(cases))('%s', async (name) => {
     expect(await fetchOver((cases[name] as () => Sent)())).toMatchObject({ status: 200 });
@@ -81,10 +81,10 @@ describe('a fetch succeeds with 200 for', () => {
 describe('a fetch is rejected without a session for', () => {
   const cases: [string, number, () => Sent][] = [
     ['two keys', 401, () => ({ query: `${defaultQuery()}&api_key=unknown`, body })],
-    ['a key that is a number', 401, () => ({ query: '', body: { ...body, key: 7 } })],
-    ['an escaped name that is refused', 400, () => ({ body: '{"placement":"p","\\u005f_proto__":{"x":1}}' })],
-    ['a number as body', 400, () => ({ body: '7' })],
-    ['another method', 405, () => ({ method: 'PUT', body })],
+    ['a numeric key', 401, () => ({ query: '', body: { ...body, key: 7 } })],
+    ['an escaped __proto__ key', 400, () => ({ body: '{"placement":"p","\\u005f_proto__":{"x":1}}' })],
+    ['a numeric body', 400, () => ({ body: '7' })],
+    ['the PUT method', 405, () => ({ method: 'PUT', body })],
   ];
   test.each(cases)('%s', async (_name, status, sent) => {
     expect(await fetchOver(sent())).toMatchObject({ status });

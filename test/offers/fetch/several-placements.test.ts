@@ -232,21 +232,31 @@ describe('a call with several placements', () => {
 });
 
 test.each([
-  ['no placement', [], null, '/placements'],
-  ['a text', 'one', null, '/placements'],
+  ['an empty list', [], null, '/placements'],
+  ['a string', 'one', null, '/placements'],
   ['an object', { name: 'one' }, null, '/placements'],
   ['only entries without a name', [{}, null, 7, 'one'], null, '/placements/0/name'],
-  ['more than ten', placementsNamed(...'abcdefghijk'), [...'abcdefghij'], '/placements'],
+  ['more than ten entries', placementsNamed(...'abcdefghijk'), [...'abcdefghij'], '/placements'],
   ['an entry without a name', [{ name: 'one' }, {}], ['one'], '/placements/1/name'],
   ['a blank name', [{ name: ' ' }, { name: 'one' }], ['one'], '/placements/0/name'],
   ['a NUL character', [{ name: 'a\0b' }, { name: 'one' }], ['one'], '/placements/0/name'],
   ['a long name', [{ name: 'x'.repeat(129) }, { name: 'one' }], ['one'], '/placements/0/name'],
-  ['a name that becomes too long', [{ name: 'İ'.repeat(128) }, { name: 'one' }], ['one'], '/placements/0/name'],
-  ['a name twice, spelled otherwise', placementsNamed('check out', 'Check_Out'), ['check out'], '/placements/1/name'],
-  ['a number as name', [{ name: 5 }], ['5'], null],
+  [
+    'a name that is too long in lower case',
+    [{ name: 'İ'.repeat(128) }, { name: 'one' }],
+    ['one'],
+    '/placements/0/name',
+  ],
+  [
+    'a duplicate name in another spelling',
+    placementsNamed('check out', 'Check_Out'),
+    ['check out'],
+    '/placements/1/name',
+  ],
+  ['a numeric name', [{ name: 5 }], ['5'], null],
   ['a count of 0', [{ name: 'one', count: 0 }], ['one'], '/placements/0/count'],
   ['a count of 11', [{ name: 'one', count: 11 }], ['one'], '/placements/0/count'],
-  ['a count as text', [{ name: 'one', count: '3' }], ['one'], null],
+  ['a count as a string', [{ name: 'one', count: '3' }], ['one'], null],
   ['an empty count', [{ name: 'one', count: '' }], ['one'], '/placements/0/count'],
   ['an unknown field', [{ name: 'one', themeid: 3 }], ['one'], '/placements/0'],
 ])('%s in `placements` does not fail the fetch, and the field is noted', async (_what, placements, names, path) => {

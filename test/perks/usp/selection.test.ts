@@ -165,10 +165,10 @@ describe('PUT of the selection', () => {
 
   test.each([
     ['a campaign in both lists', (a: number, b: number) => ({ selected: [a, b], unselected: [b] })],
-    ['ids that are no integers', (a: number) => ({ selected: [String(a)] })],
-    ['a list that is no array', (a: number) => ({ selected: a })],
+    ['ids that are not integers', (a: number) => ({ selected: [String(a)] })],
+    ['a list that is not an array', (a: number) => ({ selected: a })],
     ['more than 100 ids', (a: number) => ({ selected: Array(101).fill(a) })],
-    ['a body that is no object', (a: number) => [a]],
+    ['a body that is not an object', (a: number) => [a]],
   ])('responds with 400 to %s', async (_what, bodyOf) => {
     const { id, ids } = await usp.fetch();
     expect(await usp.put(id, bodyOf(ids[0], ids[1]))).toMatchObject({ status: 400, code: 'invalid_request' });

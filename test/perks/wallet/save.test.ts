@@ -61,7 +61,7 @@ describe('POST save_for_later_url', () => {
   test.each([
     ['no body', {}, undefined],
     ['JSON', { 'content-type': 'application/json' }, '{"a":1}'],
-    ['broken JSON', { 'content-type': 'application/json' }, '{'],
+    ['malformed JSON', { 'content-type': 'application/json' }, '{'],
     ['an empty JSON body', { 'content-type': 'application/json' }, ''],
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 'a=b'],
     ['a multipart form', { 'content-type': 'multipart/form-data; boundary=x' }, '--x--'],

@@ -57,7 +57,7 @@ describe('the health of the database', () => {
   });
 
   test.each(['cut', 'freeze'] as const)(
-    'is down after a %s, which is reported once, and recovers each time',
+    'is down after a connection %s, reports it once, and recovers each time',
     async (kind) => {
       const { dbHealth, changes } = await followUp();
       let reports = 0;
@@ -210,7 +210,7 @@ describe('while the database is unavailable', () => {
 
   const settled = async (): Promise<number[]> => (await calls()).map(({ status }) => status);
 
-  describe.each(['cut', 'freeze'] as const)('after a %s', (kind) => {
+  describe.each(['cut', 'freeze'] as const)('after a connection %s', (kind) => {
     test('offers and beacons respond with 503 and retry-after, and work again after the recovery', async () => {
       proxy[kind]();
       // Calls fail both before the outage is known and afterwards.

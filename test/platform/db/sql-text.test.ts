@@ -3,7 +3,7 @@ import { sqlTokens } from '../../../src/platform/db/sql-text.ts';
 
 test.each([
   ['line comments', 'select 1 -- one; two\n, 2', 'select 1, 2'],
-  ['a comment at the end without a line break', 'select 1 -- one', 'select 1'],
+  ['a final comment without a line break', 'select 1 -- one', 'select 1'],
   ['nested block comments', 'select /* a /* b; */ c -- */ 1', 'select 1'],
   ['a quote inside a comment', "select 1 -- don't\n; select 2", 'select 1; select 2'],
   ['a dollar tag inside a comment', 'select 1 -- $$\n; select 2', 'select 1; select 2'],
@@ -11,28 +11,28 @@ test.each([
   ['a comment that separates words', 'select/**/1', 'select 1'],
   ['descriptions of tables and columns', "select 1; COMMENT ON TABLE a IS 'It''s; old';", 'select 1'],
   ['empty statements', 'select 1;;', 'select 1;'],
-  ['a comment between the parts of a literal', "select 'a' -- b\n'c'", "select 'a'\n'c'"],
+  ['a comment between two parts of a literal', "select 'a' -- b\n'c'", "select 'a'\n'c'"],
   ['a comment right after an operator', 'select 1 +-- plus\n2', 'select 1 + 2'],
   ['a comment after a literal that ends with a backslash', "select 'a\\' -- b'", "select 'a\\'"],
-])('%s make no difference', (_name, first, other) => {
+])('ignores %s', (_name, first, other) => {
   expect(sqlTokens(first)).toEqual(sqlTokens(other));
 });
 
 test.each([
-  ['blanks in a literal', "select 'a  b'", "select 'a b'"],
-  ['what looks like a comment in a literal', "select 'a -- b'", "select 'a '"],
+  ['spaces in a literal', "select 'a  b'", "select 'a b'"],
+  ['comment syntax in a literal', "select 'a -- b'", "select 'a '"],
   ['an escaped quote in an E string', "select E'a\\' -- b'", "select E'a\\' -- c'"],
-  ['an E string that goes on in the next line', "select E'a'\n'\\' -- b'", "select E'a'\n'\\' -- c'"],
+  ['an E string that continues on the next line', "select E'a'\n'\\' -- b'", "select E'a'\n'\\' -- c'"],
   ['a doubled quote', "select 'a''b'", "select 'a' 'b'"],
   ['a quoted identifier', 'select "a -- b"', 'select "a "'],
   ['a comment inside a dollar-quoted body', 'do $$ begin -- a\n end $$', 'do $$ begin -- b\n end $$'],
   ['a body with an inner tag', 'do $a$ select $$ -- x $$ $a$', 'do $a$ select $$ -- y $$ $a$'],
-  ['a prefix that stands apart', "select E 'a'", "select E'a'"],
-  ['a dollar within a name', 'select a$b$ -- c$b$', 'select a$b$c$b$'],
-  ['two operators', 'select 1 - - 1', 'select 1 -- 1'],
+  ['a space after a string prefix', "select E 'a'", "select E'a'"],
+  ['a dollar sign in a name', 'select a$b$ -- c$b$', 'select a$b$c$b$'],
+  ['a space between two minus signs', 'select 1 - - 1', 'select 1 -- 1'],
   ['the value of a default', 'alter table a add x integer default 1', 'alter table a add x integer default 2'],
   ['the order of statements', 'select 1; select 2', 'select 2; select 1'],
-])('%s makes a difference', (_name, first, other) => {
+])('does not ignore %s', (_name, first, other) => {
   expect(sqlTokens(first)).not.toEqual(sqlTokens(other));
 });
 

@@ -154,28 +154,38 @@ test.each(['sslmode=prefer', 'sslmode=allow', 'sslmode=disable'])(
 
 test.each([
   [
-    'the server has no TLS',
+    'a server without TLS',
     'sslmode=require',
     { to: 'plain' },
     /the server does not support TLS, which sslmode requires/,
   ],
   [
-    'another authority',
+    'a different certificate authority',
     'sslmode=verify-ca&sslrootcert={folder}/other-ca.crt',
     {},
     /is not trusted: .*Set sslrootcert to the authority that signed it\.$/,
   ],
-  ['another authority', 'sslmode=require&sslrootcert={folder}/other-ca.crt', {}, /is not trusted: /],
-  ['an authority that nobody knows', 'sslmode=verify-full&sslrootcert=system', {}, /is not trusted: /],
-  ['another name', 'sslmode=verify-full&sslrootcert={folder}/ca.crt', { host: '127.0.0.1' }, /is not trusted: .*IP/],
-  ['no authority', 'sslmode=verify-full', {}, /sslmode=verify-full requires the certificate of the authority/],
+  ['a different certificate authority', 'sslmode=require&sslrootcert={folder}/other-ca.crt', {}, /is not trusted: /],
+  ['a certificate authority unknown to the system', 'sslmode=verify-full&sslrootcert=system', {}, /is not trusted: /],
   [
-    'a missing file',
+    'a host name mismatch',
+    'sslmode=verify-full&sslrootcert={folder}/ca.crt',
+    { host: '127.0.0.1' },
+    /is not trusted: .*IP/,
+  ],
+  [
+    'no certificate authority',
+    'sslmode=verify-full',
+    {},
+    /sslmode=verify-full requires the certificate of the authority/,
+  ],
+  [
+    'a missing certificate file',
     'sslmode=verify-ca&sslrootcert=/no/ca.crt',
     {},
     /the file of sslrootcert, \/no\/ca\.crt, cannot be read/,
   ],
-  ['an unknown mode', 'sslmode=strict', {}, /must have one of these values of sslmode: disable, allow, prefer/],
+  ['an unknown sslmode', 'sslmode=strict', {}, /must have one of these values of sslmode: disable, allow, prefer/],
 ] as [string, string, { host?: string; to?: 'plain' }, RegExp][])(
   'a start fails immediately with an explanation: %s, %s',
   async (_name, query, { to, ...change }, sentence) => {

@@ -85,10 +85,10 @@ describe('lines and quotes follow RFC 4180', () => {
     ['CRLF', 'id,n\r\n1,a\r\n2,b\r\n'],
     ['LF', 'id,n\n1,a\n2,b'],
     ['CR', 'id,n\r1,a\r2,b\r'],
-    ['mixed ends', 'id,n\r\n1,a\n2,b\r'],
+    ['mixed line endings', 'id,n\r\n1,a\n2,b\r'],
     ['a byte order mark', '\uFEFFid,n\n1,a\n2,b'],
     ['blank lines', '\n\nid,n\n\n1,a\n  \n2,b\n\n'],
-    ['quotes', '"id","n"\n"1","a"\n"2","b"'],
+    ['quoted fields', '"id","n"\n"1","a"\n"2","b"'],
   ])('%s', async (_kind, text) => {
     expect((await read(text)).cells).toEqual([
       ['1', 'a'],
@@ -203,10 +203,10 @@ describe('the header', () => {
 
 test.each([
   ['columns', ','.repeat(3_000_000)],
-  ['fields of a row', `id,n\n1${',2'.repeat(1_500_000)}`],
+  ['fields in a row', `id,n\n1${',2'.repeat(1_500_000)}`],
   ['quotes', '"'.repeat(3_000_000)],
-  ['characters without an end', 'x'.repeat(3_000_000)],
-  ['characters in a quote', `id\n"${'x'.repeat(3_000_000)}`],
+  ['characters in one line', 'x'.repeat(3_000_000)],
+  ['characters in a quoted field', `id\n"${'x'.repeat(3_000_000)}`],
   ['line feeds', '\n'.repeat(3_000_000)],
 ])('three million %s are rejected or read as empty', async (_kind, text) => {
   const result = await read(text).then(

@@ -149,13 +149,13 @@ describe('a wrong method gets 405 with the allowed methods', () => {
 
 describe('data that is not HTTP gets 400 in the error format, and the connection is closed', () => {
   test.each<[string, string | Buffer]>([
-    ['a method of nonsense', 'HELLO\r\n\r\n'],
+    ['an invalid method', 'HELLO\r\n\r\n'],
     ['a header without a colon', 'GET / HTTP/1.1\r\nhost: x\r\nnonsense\r\n\r\n'],
-    ['a header with a NUL', 'GET / HTTP/1.1\r\nhost: x\r\na: \0\r\n\r\n'],
-    ['the first bytes of TLS', Buffer.from('1603010200010001fc0303', 'hex')],
-    ['two lengths', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx'],
+    ['a header with a NUL character', 'GET / HTTP/1.1\r\nhost: x\r\na: \0\r\n\r\n'],
+    ['a TLS handshake', Buffer.from('1603010200010001fc0303', 'hex')],
+    ['two content lengths', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx'],
     [
-      'a length and chunks',
+      'both a content length and chunked encoding',
       'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
     ],
   ])('%s', async (_name, bytes) => {

@@ -115,9 +115,9 @@ describe('failures of one client address', () => {
   });
 
   test.each([
-    ['by its number of hops', 1],
-    ['by its address', ['127.51.0.1']],
-    ['as all are', true],
+    ['by hop count', 1],
+    ['by address', ['127.51.0.1']],
+    ['unconditionally', true],
   ])('of beacons count for the client if a proxy is trusted %s', async (_, trustProxy) => {
     const app = await createTestApp({ databaseUrl: t.databaseUrl, now: () => nowMs, config: { trustProxy } });
     const url = '/event/record/close?t=nonsense';

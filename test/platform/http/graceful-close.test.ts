@@ -29,7 +29,7 @@ const fetching = {
 
 test.each([
   ['a beacon', 'events', (pixel: string): TestRequest => ({ path: pixel })],
-  ['an odd beacon', 'events', (pixel: string): TestRequest => ({ path: `${pixel}&x=1` })],
+  ['a beacon with an unknown parameter', 'events', (pixel: string): TestRequest => ({ path: `${pixel}&x=1` })],
   ['a fetch', 'sessions', (): TestRequest => fetching],
 ])('%s in progress at shutdown gets its response and does not delay the shutdown', async (_name, table, askedOf) => {
   const t = await createTestApp();

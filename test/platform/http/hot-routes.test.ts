@@ -97,7 +97,7 @@ async function sendRaw(bytes: string): Promise<string> {
 }
 
 test.each([
-  ['plain', `${path}?t=a`, { t: 'a' }],
+  ['with a query', `${path}?t=a`, { t: 'a' }],
   ['without a query', path, {}],
   ['with a percent-encoded path', '/direct/%70ath?t=a', { t: 'a' }],
   ['with percent-encoded parameters', `${path}?%74=%61%2Fb+c`, { t: 'a/b c' }],

@@ -44,19 +44,22 @@ async function addKey(
 describe('a key', () => {
   test.each<[string, Call]>([
     ['in the query', { query: 'api_key=demo-key' }],
-    ['as bearer', { authorization: 'Bearer demo-key' }],
-    ['as bearer in another case, with blanks', { authorization: 'bEARER   demo-key' }],
-    ['as key of the body', { body: { key: 'demo-key' } }],
-    ['as api_key of the body', { body: { api_key: 'demo-key' } }],
+    ['as a bearer token', { authorization: 'Bearer demo-key' }],
+    ['as a bearer token in another case, with extra spaces', { authorization: 'bEARER   demo-key' }],
+    ['as key in the body', { body: { key: 'demo-key' } }],
+    ['as api_key in the body', { body: { api_key: 'demo-key' } }],
     [
-      'in the query, whatever the other places hold',
+      'in the query, regardless of all other keys',
       { query: 'api_key=demo-key', authorization: 'Bearer x', body: { key: 'x', api_key: 'x' } },
     ],
-    ['as bearer, whatever the body holds', { authorization: 'Bearer demo-key', body: { key: 'x', api_key: 'x' } }],
-    ['as key, whatever api_key holds', { body: { key: 'demo-key', api_key: 'x' } }],
-    ['in the body, where the query has an empty one', { query: 'api_key=', body: { key: 'demo-key' } }],
     [
-      'in the body, beside an authorization of another kind',
+      'as a bearer token, regardless of keys in the body',
+      { authorization: 'Bearer demo-key', body: { key: 'x', api_key: 'x' } },
+    ],
+    ['as key, regardless of api_key', { body: { key: 'demo-key', api_key: 'x' } }],
+    ['in the body if the key in the query is empty', { query: 'api_key=', body: { key: 'demo-key' } }],
+    [
+      'in the body if the authorization header has another scheme',
       { authorization: 'Basic eDp5', body: { key: 'demo-key' } },
     ],
   ])('is accepted %s', async (_place, where) => {
@@ -64,20 +67,20 @@ describe('a key', () => {
   });
 
   test.each<[string, Call, string]>([
-    ['nowhere', {}, 'missing_key'],
+    ['missing', {}, 'missing_key'],
     ['empty everywhere', { query: 'api_key=', body: { key: '', api_key: '' } }, 'missing_key'],
     [
-      'unknown in the first place, known in the next',
+      'unknown in the query but known in the header',
       { query: 'api_key=x', authorization: 'Bearer demo-key' },
       'unknown_key',
     ],
-    ['given twice', { query: 'api_key=demo-key&api_key=demo-key' }, 'unknown_key'],
+    ['repeated', { query: 'api_key=demo-key&api_key=demo-key' }, 'unknown_key'],
     ['in another case', { query: 'api_key=DEMO-KEY' }, 'unknown_key'],
-    ['with a blank at its end', { query: 'api_key=demo-key%20' }, 'unknown_key'],
-    ['cut short', { query: 'api_key=demo-ke' }, 'unknown_key'],
-    ['named like a member of every object', { query: 'api_key=__proto__' }, 'unknown_key'],
+    ['followed by a space', { query: 'api_key=demo-key%20' }, 'unknown_key'],
+    ['truncated', { query: 'api_key=demo-ke' }, 'unknown_key'],
+    ['the name of a built-in object property', { query: 'api_key=__proto__' }, 'unknown_key'],
     ['an SDK id in upper case', { query: 'api_key=0123456789ABCDEF' }, 'unknown_key'],
-  ])('is refused with 401 when %s', async (_how, where, code) => {
+  ])('is rejected with 401 if it is %s', async (_how, where, code) => {
     expect(await call(where)).toEqual({ status: 401, code, session: undefined });
   });
 

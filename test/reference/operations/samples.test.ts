@@ -50,7 +50,7 @@ test.for([
   ['curl', 'bash', ['-c'], await isInstalled('curl')],
   ['TypeScript', process.execPath, ['--input-type=module', '-e'], true],
   ['Python', 'python3', ['-c'], hasRequests],
-] as const)('the sample in %s makes the call as it stands', async ([name, program, options, isThere], { skip }) => {
+] as const)('the %s sample makes its call without any changes', async ([name, program, options, isThere], { skip }) => {
   if (!isThere) skip();
   for (const exampleRequest of [request, { method: 'GET', url: '/things', headers: {} }]) {
     received.length = 0;
@@ -68,7 +68,7 @@ test.for([
   ['curl', 'bash', ['-c'], await isInstalled('curl')],
   ['TypeScript', process.execPath, ['--input-type=module', '-e'], true],
   ['Python', 'python3', ['-c'], hasRequests],
-] as const)('the sample in %s sends text as it is', async ([name, program, options, isThere], { skip }) => {
+] as const)('the %s sample sends a text body unchanged', async ([name, program, options, isThere], { skip }) => {
   if (!isThere) skip();
   received.length = 0;
   const lines = { ...request, headers: { 'content-type': 'text/csv' }, payload: 'id\n"O\'Neill"\n' };

@@ -213,13 +213,16 @@ describe('an invalid token', () => {
         `t=${tokenOf(pixel).slice(0, 30)}${tokenOf(pixel)[30] === 'A' ? 'B' : 'A'}${tokenOf(pixel).slice(31)}`,
     ],
     ['of another publisher', (offer) => `t=${mintLike(first, offer, { publisherId: first.publisher.id + 1 })}`],
-    ['of an offer that is no more', (offer) => `t=${mintLike(first, offer, { offerId: 2_000_000_000 })}`],
+    ['of a removed offer', (offer) => `t=${mintLike(first, offer, { offerId: 2_000_000_000 })}`],
     [
       'older than 24 hours',
       (offer) => `t=${mintLike(first, offer, { sessionId: newUuid7(nowMs - 24 * 3_600_000 - 1) })}`,
     ],
-    ['more than 5 minutes early', (offer) => `t=${mintLike(first, offer, { sessionId: newUuid7(nowMs + 301_000) })}`],
-    ['of a QR code, which showed nothing', (offer) => `t=${mintLike(first, offer, { sessionId: null })}`],
+    [
+      'more than 5 minutes in the future',
+      (offer) => `t=${mintLike(first, offer, { sessionId: newUuid7(nowMs + 301_000) })}`,
+    ],
+    ['of a QR code, which has no session', (offer) => `t=${mintLike(first, offer, { sessionId: null })}`],
   ];
 
   test.each(bad)('that is %s gets 400 with the same image and headers, and records nothing', async (_, queryOf) => {

@@ -60,8 +60,16 @@ describe('a landing page', () => {
     ['no value', 'https://shop.example/?b=%20x&click_id', 'https://shop.example/?b=%20x&click_id=CLICK'],
     ['a misspelt macro', 'https://shop.example/?click_id={clickid}#f', 'https://shop.example/?click_id=CLICK#f'],
     ['another macro', 'https://shop.example/?click_id={placement}', 'https://shop.example/?click_id=CLICK'],
-    ['it twice', 'https://shop.example/?click_id=1&click_id=2', 'https://shop.example/?click_id=CLICK&click_id=CLICK'],
-    ['the macro elsewhere', 'https://shop.example/{click_id}?click_id=1', 'https://shop.example/CLICK?click_id=CLICK'],
+    [
+      'a repeated parameter',
+      'https://shop.example/?click_id=1&click_id=2',
+      'https://shop.example/?click_id=CLICK&click_id=CLICK',
+    ],
+    [
+      'the macro elsewhere in the URL',
+      'https://shop.example/{click_id}?click_id=1',
+      'https://shop.example/CLICK?click_id=CLICK',
+    ],
   ])('gets the click id in an existing parameter of its URL, with %s', (_name, landingUrl, expected) => {
     expect(fill(landingUrl)).toBe(expected);
   });

@@ -153,16 +153,16 @@ describe('PUT', () => {
   });
 
   test.each([
-    ['no URL', 'shop.example/hook'],
-    ['another scheme', 'ftp://shop.example/hook'],
-    ['a name and password', 'https://user:secret@shop.example/hook'],
+    ['a URL without a scheme', 'shop.example/hook'],
+    ['an unsupported scheme', 'ftp://shop.example/hook'],
+    ['a user name and password in the URL', 'https://user:secret@shop.example/hook'],
     ['a private address', 'https://10.1.2.3/hook'],
-    ['a private address in another spelling', 'https://0x0a010203/hook'],
+    ['a private address in hexadecimal notation', 'https://0x0a010203/hook'],
     ['a link-local address', 'https://[fe80::1]/hook'],
-    ['the metadata address', 'https://169.254.169.254/latest/meta-data'],
+    ['the cloud metadata address', 'https://169.254.169.254/latest/meta-data'],
     ['a mail port', 'https://shop.example:25/hook'],
-    ['blanks', ' https://shop.example/hook'],
-    ['more than 2,000 characters', `https://shop.example/${'x'.repeat(2000)}`],
+    ['a leading space', ' https://shop.example/hook'],
+    ['a URL over 2,000 characters', `https://shop.example/${'x'.repeat(2000)}`],
   ])('400: %s', async (_name, url) => {
     const answer = await call('PUT', path, { ...settings(), url });
     expect(answer.statusCode).toBe(400);
@@ -199,9 +199,9 @@ describe('PUT', () => {
   });
 
   test.each([
-    ['no method', { url: 'https://shop.example/' }],
+    ['a missing method', { url: 'https://shop.example/' }],
     ['an unknown method', { url: 'https://shop.example/', method: 'DELETE' }],
-    ['no url', { method: 'POST' }],
+    ['a missing URL', { method: 'POST' }],
   ])('400: %s', async (_name, payload) => {
     expect((await call('PUT', path, payload)).json().error.code).toBe('invalid_request');
   });

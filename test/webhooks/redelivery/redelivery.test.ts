@@ -368,16 +368,16 @@ describe('POST /manage/v1/deliveries/replay', () => {
 
   test.each([
     ['no status', {}],
-    ['an empty list', { status: [] }],
+    ['an empty status list', { status: [] }],
     ['an unknown status', { status: ['sent'] }],
-    ['a text', { status: 'failed' }],
-    ['the same twice', { status: ['failed', 'failed'] }],
+    ['a status that is not a list', { status: 'failed' }],
+    ['a duplicate status', { status: ['failed', 'failed'] }],
     ['an unknown event', { status: ['failed'], event: 'x' }],
-    ['an endpoint beyond integers', { status: ['failed'], endpoint: 2 ** 31 }],
-    ['a user with U+0000', { status: ['failed'], pub_user_id: 'a\0' }],
-    ['a session that is none', { status: ['failed'], session_id: 'x' }],
-    ['a time that is none', { status: ['failed'], from: 'now' }],
-    ['a dry run of text', { status: ['failed'], dry_run: 'true' }],
+    ['an endpoint id above the integer range', { status: ['failed'], endpoint: 2 ** 31 }],
+    ['a user id with a NUL character', { status: ['failed'], pub_user_id: 'a\0' }],
+    ['an invalid session id', { status: ['failed'], session_id: 'x' }],
+    ['an invalid time', { status: ['failed'], from: 'now' }],
+    ['a dry run flag that is not a boolean', { status: ['failed'], dry_run: 'true' }],
   ])('400: %s', async (_name, body) => {
     expect((await ask(body)).statusCode).toBe(400);
   });

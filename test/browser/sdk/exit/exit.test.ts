@@ -32,7 +32,7 @@ const leaveByMouse = ({ page }: OpenPage, clientY = -1) =>
 
 const signals: [string, (opened: OpenPage) => Promise<unknown>][] = [
   [
-    'back',
+    'going back',
     async ({ page }) => {
       await page.locator('#buy').click();
       await page.evaluate('history.back()');
@@ -50,7 +50,7 @@ const signals: [string, (opened: OpenPage) => Promise<unknown>][] = [
     },
   ],
   [
-    'coming back from another tab',
+    'returning from another tab',
     ({ page }) =>
       page.evaluate(`for (const hidden of [true, false]) {
         Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
@@ -86,7 +86,7 @@ describe('exit.js', () => {
   test.each(signals)('does not show the offers on %s if there is a mouse', async (_name, leave) => {
     const opened = await stage.open({ document: withExit('after') });
     await opened.until('ads_found');
-    if (_name === 'back') expect(await opened.page.evaluate('history.length')).toBeLessThan(3);
+    if (_name === 'going back') expect(await opened.page.evaluate('history.length')).toBeLessThan(3);
     else await leave(opened);
     await leaveByMouse(opened);
     await opened.until('ad_shown');

@@ -85,14 +85,14 @@ describe('a blocked call sends no packet', () => {
 
   test.each([
     { what: 'a private address', addresses: ['127.0.0.1'] },
-    { what: 'a private address behind a public one', addresses: ['93.184.215.14', '127.0.0.1'] },
+    { what: 'a private address after a public one', addresses: ['93.184.215.14', '127.0.0.1'] },
     { what: 'a private address before a public one', addresses: ['::1', '93.184.215.14'] },
-    { what: 'IPv4-mapped loopback', addresses: ['::ffff:127.0.0.1'] },
-    { what: 'IPv4-compatible loopback', addresses: ['::127.0.0.1'] },
-    { what: 'ISATAP of loopback', addresses: ['2a00::5efe:7f00:1'] },
+    { what: 'an IPv4-mapped loopback address', addresses: ['::ffff:127.0.0.1'] },
+    { what: 'an IPv4-compatible loopback address', addresses: ['::127.0.0.1'] },
+    { what: 'an ISATAP loopback address', addresses: ['2a00::5efe:7f00:1'] },
     { what: 'an address with a zone', addresses: ['fe80::1%eth0'] },
-    { what: 'the platform address of a cloud', addresses: ['168.63.129.16'] },
-    { what: 'no address at all, but text', addresses: ['localhost'] },
+    { what: "a cloud provider's platform address", addresses: ['168.63.129.16'] },
+    { what: 'text instead of an address', addresses: ['localhost'] },
   ])('to a name that resolves to $what', async ({ addresses }) => {
     const before = canary.connections();
     expect(await send('http://shop.test:PORT/', addresses)).toEqual({ kind: 'blocked', reason: 'blocked_address' });

@@ -118,9 +118,9 @@ describe('a proxy', () => {
   });
 
   test.each([
-    { name: 'that cannot be reached is our own fault', status: 0, errorClass: 'local' },
-    { name: 'that wants another password is our own fault', status: 407, errorClass: 'local' },
-    { name: 'that cannot reach the receiver tells so', status: 502, errorClass: 'connect' },
+    { name: 'that is unreachable causes a local failure', status: 0, errorClass: 'local' },
+    { name: 'that requires another password causes a local failure', status: 407, errorClass: 'local' },
+    { name: 'that cannot reach the receiver causes a connection failure', status: 502, errorClass: 'connect' },
   ])('$name', async ({ status, errorClass }) => {
     const port = status === 0 ? await closedPort() : (await startProxy(status)).port;
     const calls = sender({ allowNets: loopback, proxy: parseHttpProxy(`http://127.0.0.1:${port}`, []) });

@@ -131,7 +131,7 @@ describe('the outcome of a response', () => {
   });
 
   test.each<ErrorClass>(['timeout', 'dns', 'connect', 'tls', 'reset', 'protocol', 'other'])(
-    'no answer (%s) uses up an attempt',
+    'a missing response (%s) uses up an attempt',
     (failure) => {
       const verdict = { outcome: 'retry', countsAsAttempt: true, status: null, failure, retryAfterMs: null };
       expect(classify(failed(failure), nowMs)).toEqual(verdict);
@@ -168,7 +168,7 @@ describe('retry-after', () => {
     ['soon', null],
     ['2026-11-21T12:02:00Z', null],
     ['Sat, 99 Nov 2026 12:02:00 GMT', null],
-  ])('%s is read as %s ms', (value, waitMs) => {
+  ])('%s is parsed as %s ms', (value, waitMs) => {
     expect(parseRetryAfter(value, nowMs)).toBe(waitMs);
   });
 

@@ -107,10 +107,10 @@ test("an endpoint's own schedule is used", async () => {
 
 describe('retry-after', () => {
   test.each([
-    { name: '503 with seconds', code: 503, value: '600', waitS: 600 },
-    { name: '429 with less than the step', code: 429, value: '1', waitS: 5 },
-    { name: '502 with more than a day', code: 502, value: '9999999', waitS: 86_400 },
-    { name: '500, which may not ask for a wait', code: 500, value: '600', waitS: 5 },
+    { name: 'delays the retry of a 503 response by its seconds', code: 503, value: '600', waitS: 600 },
+    { name: 'below the next retry step has no effect', code: 429, value: '1', waitS: 5 },
+    { name: 'is limited to one day', code: 502, value: '9999999', waitS: 86_400 },
+    { name: 'is ignored in a 500 response', code: 500, value: '600', waitS: 5 },
   ])('$name', async ({ code, value, waitS }) => {
     const hook = await answering(status(code, { 'retry-after': value }));
     const id = await enqueueDelivery(t, await addEndpoint(t, hook.url));
