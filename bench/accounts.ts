@@ -100,29 +100,29 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   const pageCalls: PageCall[] = [
     { name: 'Sign-in page', path: () => '/dashboard/sign-in' },
     {
-      name: 'Sign-in by password, less the hash',
+      name: 'Sign-in by password, without hashing',
       path: () => '/dashboard/sign-in',
       form: (call) => ({ email: `person-${call + 1}@example.com`, password, next: '' }),
     },
-    { name: 'Account, member of all publishers', cookie: member, path: () => '/dashboard/account' },
+    { name: 'Account page of a member of all publishers', cookie: member, path: () => '/dashboard/account' },
     {
       name: 'Switch to another publisher',
       cookie: member,
       path: (call) => page(ids[call % ids.length] ?? first, '/settings/users'),
     },
-    { name: 'Switcher, all', cookie: member, path: () => page(first, '/find?only=publishers&q=') },
+    { name: 'Publisher switcher, all', cookie: member, path: () => page(first, '/find?only=publishers&q=') },
     {
-      name: 'Switcher, by name',
+      name: 'Publisher switcher, by name',
       cookie: member,
       path: (call) => page(first, `/find?only=publishers&q=Publisher%20${call}`),
     },
-    { name: 'Users of a publisher with 1,000', cookie: member, path: () => page(first, '/settings/users') },
-    { name: 'Switcher of an operator', cookie: all, path: () => page(first, '/find?only=publishers&q=9') },
-    { name: 'Publishers of an operator', cookie: all, path: () => '/dashboard/operator/publishers' },
+    { name: 'Users of a publisher with 1,000 users', cookie: member, path: () => page(first, '/settings/users') },
+    { name: 'Publisher switcher of an operator', cookie: all, path: () => page(first, '/find?only=publishers&q=9') },
+    { name: 'Publisher list of an operator', cookie: all, path: () => '/dashboard/operator/publishers' },
     { name: 'Operators', cookie: all, path: () => '/dashboard/operator/users' },
-    { name: 'Drafts that wait', cookie: member, path: () => page(first, '/drafts') },
+    { name: 'Pending drafts', cookie: member, path: () => page(first, '/drafts') },
     {
-      name: 'One draft, before and after',
+      name: 'Draft comparison',
       cookie: member,
       path: (call) => page(first, `/drafts/${waiting[call % waiting.length]}`),
     },
@@ -144,10 +144,10 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
     await server.stop();
   }
   const [load = 0] = loadavg();
-  const size = `${people} people, ${publishers} publishers, ${drafts} drafts that wait at one of them`;
+  const size = `${people} people, ${publishers} publishers, ${drafts} pending drafts of one publisher`;
   await writeTable(
     requestedCalls === undefined ? 'accounts' : null,
-    ['Page', 'p50 ms', 'p95 ms', 'processor: server ms', 'database ms', 'limit', 'kept'],
+    ['Page', 'p50 ms', 'p95 ms', 'CPU: server ms', 'database ms', 'limit', 'kept'],
     rows,
     `\n${size}; ${calls} calls each, load average ${load.toFixed(1)} at the end.`,
   );

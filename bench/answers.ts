@@ -153,7 +153,7 @@ for (const at of different.slice(0, 5)) {
   let from = 0;
   while (from < current.length && current[from] === other[from]) from += 1;
   const around = (text: string): string => JSON.stringify(text.slice(Math.max(0, from - 80), from + 80));
-  process.stdout.write(`${current.split('\n', 1)[0]}\n  now:  ${around(current)}\n  then: ${around(other)}\n`);
+  process.stdout.write(`${current.split('\n', 1)[0]}\n  current:  ${around(current)}\n  previous: ${around(other)}\n`);
 }
-process.stdout.write(`${now.length} answers, ${different.length} of them other than those of ${before.name}\n`);
+process.stdout.write(`${now.length} responses, ${different.length} different from ${before.name}\n`);
 process.exit(different.length === 0 && now.length === then.length ? 0 : 1);

@@ -167,14 +167,14 @@ async function importRowsOf(
   alone.push((await load(port, keys.without)).perS);
   const rowOf = (what: string, { added, seconds, readSeconds }: Imported): [string, string, string] => [
     `import of ${added} members, ${what}`,
-    `${seconds.toFixed(1)} s, ${readSeconds.toFixed(1)} of them to read the file`,
+    `${seconds.toFixed(1)} s, of which ${readSeconds.toFixed(1)} s for reading the file`,
     `${(added / seconds / 1000).toFixed(0)} k/s`,
   ];
   return [
-    rowOf('alone', quiet),
-    rowOf('beside fetches', beside),
-    ['fetches beside it', `${mean(fetches).toFixed(0)} /s`, ratio(mean(fetches), mean(alone))],
-    ['memory of the process', `${memoryBefore.toFixed(0)} MB`, `${(await memory()).toFixed(0)} MB after`],
+    rowOf('on its own', quiet),
+    rowOf('during fetches', beside),
+    ['fetches during the import', `${mean(fetches).toFixed(0)} /s`, ratio(mean(fetches), mean(alone))],
+    ['process memory', `${memoryBefore.toFixed(0)} MB`, `${(await memory()).toFixed(0)} MB after`],
   ];
 }
 
@@ -200,7 +200,7 @@ async function ask(stage: Stage): Promise<void> {
     const sizes =
       `\n${users} users with ${conditions} attributes and ${memberships} memberships each; ` +
       `medians of ${rounds} rounds.`;
-    await writeTable('audiences', ['What', 'Measured', 'Beside'], rows, sizes);
+    await writeTable('audiences', ['What', 'Measured', 'Comparison'], rows, sizes);
   } finally {
     await server.stop();
   }

@@ -41,9 +41,9 @@ export async function benchBeacons(stage: Stage, bench: Bench, port: number, bar
 export async function benchRollupCost(stage: Stage, bench: Bench): Promise<ReportRow[]> {
   const rows: ReportRow[] = [];
   const cases = [
-    { with: 'reports folded', roles: 'api,worker' },
-    { with: 'reports not folded', roles: 'api' },
-    { with: 'reports not folded, no index to fold by', roles: 'api', sql: 'drop index events_written_by' },
+    { with: 'with rollups', roles: 'api,worker' },
+    { with: 'without rollups', roles: 'api' },
+    { with: 'without rollups, without their index', roles: 'api', sql: 'drop index events_written_by' },
   ];
   for (const costCase of cases) {
     if (costCase.sql !== undefined) await stage.pool.query(costCase.sql);
@@ -80,7 +80,7 @@ export async function measureBeacons(
   const endMs = performance.now() + settleLimitMs;
   let stored = (await count()) - before;
   while (stored < sent && performance.now() < endMs) stored = (await count()) - before;
-  return { what, measured, bare: null, note: `${stored} rows for ${sent} answers`, sent };
+  return { what, measured, bare: null, note: `${stored} rows for ${sent} responses`, sent };
 }
 
 /**
@@ -108,7 +108,7 @@ export async function signAhead(pool: Stage['pool'], requests: number): Promise<
   const all = Buffer.alloc(requests * length);
   for (let index = 0; index < requests; index++) all.write(make(), index * length, 'latin1');
   return (index) => {
-    if (index >= requests) throw new Error('more beacons were sent than were made ready');
+    if (index >= requests) throw new Error('more beacons were sent than prepared');
     return all.subarray(index * length, (index + 1) * length);
   };
 }

@@ -39,7 +39,7 @@ export async function benchConversions(
     const bareNext = getRequest('/beacon?t=x');
     const bare = await measure('  bare', connections, barePort, () => bareNext);
     const what = `conversion, ${connections} connection${connections === 1 ? '' : 's'}`;
-    result.push({ what, measured, bare, note: `${(await count()) - before} rows for ${sent} answers` });
+    result.push({ what, measured, bare, note: `${(await count()) - before} rows for ${sent} responses` });
   }
   return result;
 }

@@ -89,8 +89,14 @@ export const paths: readonly Path[] = [
     bare: bareBeacon,
     next: async ({ stage }, requests) => eachOf(await makeClicks(stage.pool, requests)),
   },
-  { name: 'wrap, its webhook sent', goals: both('400 µs with PostgreSQL'), bare: null, next: nextWrap, delivers: true },
-  { name: 'wrap, its webhook not sent yet', bare: null, next: nextWrap },
+  {
+    name: 'wrap, webhook delivered',
+    goals: both('400 µs with PostgreSQL'),
+    bare: null,
+    next: nextWrap,
+    delivers: true,
+  },
+  { name: 'wrap, webhook not delivered', bare: null, next: nextWrap },
 ];
 
 async function nextWrap({ stage, port }: Side, requests: number): Promise<() => string> {

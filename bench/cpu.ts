@@ -38,7 +38,7 @@ const warmUpRequests = Math.max(10_000, 4 * requests);
 
 /** Note that explains the columns and points to other measurements with their commands. */
 const elsewhere = `
-"reads, writes": system calls of the server that moved bytes. "heap B": what it allocates in its heap.
+"reads, writes": server system calls that transferred bytes. "heap B": bytes that the server allocates in its heap.
 
 First start in a clean folder: \`npm run bench -- 3 start\`. Memory with 10,000 offers, all rewritten four times:
 the last row of \`npm run bench:refresh -- 10000 4\`.`;

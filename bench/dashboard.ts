@@ -118,7 +118,7 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   const seeds = `${offers} offers, ${seeded.deliveries} deliveries, ${seeded.sums} sums of ${days} days`;
   await writeTable(
     only === '' && times === undefined ? 'dashboard' : null,
-    ['Page', 'p50 ms', 'p95 ms', 'processor: server ms', 'database ms', 'limit', 'kept'],
+    ['Page', 'p50 ms', 'p95 ms', 'CPU: server ms', 'database ms', 'limit', 'kept'],
     rows,
     `\n${seeds}; ${calls} calls each, load average ${load.toFixed(1)} at the end.`,
   );

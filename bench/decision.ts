@@ -17,9 +17,9 @@ type Case = { what: string; campaigns: number; eligible: number; paid: boolean; 
 const cases: Case[] = [100, 1000].flatMap((eligible) =>
   [1000, 10_000].flatMap((campaigns) => [
     { what: 'plain', campaigns, eligible, paid: false, capped: false },
-    { what: 'all pay by click', campaigns, eligible, paid: true, capped: false },
-    { what: 'all pay by click, empty model', campaigns, eligible, paid: true, capped: false, model: false },
-    { what: 'all pay by click, user near the frequency caps', campaigns, eligible, paid: true, capped: true },
+    { what: 'all offers pay per click', campaigns, eligible, paid: true, capped: false },
+    { what: 'all offers pay per click, empty model', campaigns, eligible, paid: true, capped: false, model: false },
+    { what: 'all offers pay per click, user near the frequency caps', campaigns, eligible, paid: true, capped: true },
   ]),
 );
 
@@ -71,6 +71,6 @@ for (const scenario of cases) {
   run(500); // warm-up
   const micros = run(seconds * 1000).toFixed(1);
   process.stdout.write(
-    `${scenario.eligible} of ${scenario.campaigns} eligible, ${scenario.what}: ${micros} µs of processor time\n`,
+    `${scenario.eligible} of ${scenario.campaigns} eligible, ${scenario.what}: ${micros} µs of CPU time\n`,
   );
 }

@@ -15,7 +15,9 @@ const logServers = 3;
  */
 export async function benchEventLog(stage: Stage, bench: Bench, rounds: number): Promise<ReportRow[]> {
   if (!hasNats) {
-    process.stderr.write('beacons by an event log are left out: apt-get install nats-server\n');
+    process.stderr.write(
+      'Skipping beacons with an event log: nats-server is not installed (apt-get install nats-server).\n',
+    );
     return [];
   }
   const nats = await startNats(logServers);
@@ -39,7 +41,7 @@ export async function benchEventLog(stage: Stage, bench: Bench, rounds: number):
         const byLog = await measureBeacons(stage, bench, { what: `${what}, event log`, connections, port: logged });
         const logUs = ((await sumOf(nats.pids())) - beforeUs) / byLog.sent;
         const ratio = byLog.measured.perS / without.measured.perS;
-        const note = `${byLog.note}; ${ratio.toFixed(2)} × without; servers of the log ${logUs.toFixed(0)} µs`;
+        const note = `${byLog.note}; ${ratio.toFixed(2)} × without; event log servers ${logUs.toFixed(0)} µs`;
         rows.push(without, { ...byLog, note });
       }
     }

@@ -23,14 +23,14 @@ export const cases: readonly Case[] = [
   { key: 'bench-10000', what: '1,000 eligible of 10,000 campaigns', user: newUser },
   {
     key: 'bench-capped',
-    what: '100 eligible with frequency caps, every other user has a history',
+    what: '100 eligible with frequency caps, every second user has a history',
     user: (index) => (index % 2 === 0 ? `user-${index}` : knownUser((index * 7919) % knownUsers)),
   },
 ];
 
 /** Cases with caps. They are compared with the first case, which has no caps. */
 export const cappedCases: readonly Case[] = [
-  { key: 'bench-total', what: 'one campaign with a total cap and a budget in each answer', user: newUser },
+  { key: 'bench-total', what: 'one campaign with a total cap and a budget in each response', user: newUser },
   { key: 'bench-totals', what: 'all 100 campaigns with a total cap and a budget', user: newUser },
   cases[3] as Case,
 ];
@@ -73,7 +73,7 @@ async function prepareUserCaps(pool: pg.Pool, histories: number): Promise<void> 
   const startMs = performance.now();
   await createHistories(pool, { publisherId, users: histories, pepper: processSecrets.USER_PEPPER });
   await pool.query('vacuum analyze user_history');
-  process.stderr.write(`${histories} histories made in ${((performance.now() - startMs) / 1000).toFixed(1)} s\n`);
+  process.stderr.write(`${histories} histories created in ${((performance.now() - startMs) / 1000).toFixed(1)} s\n`);
 }
 
 export function fetchBody(user: string): string {
@@ -117,7 +117,7 @@ export async function benchFetch(
       what: `fetch-offers, ${fetchCase.what}, 5 returned, 16 connections`,
       measured,
       bare,
-      note: `${stored} sessions for ${sent} answers`,
+      note: `${stored} sessions for ${sent} responses`,
     });
   }
   return rows;

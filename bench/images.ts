@@ -29,7 +29,7 @@ export async function benchImages(pool: pg.Pool, measure: Measure, port: number)
       note: '',
     },
     {
-      what: 'image, about 500 px WebP made anew, 2 connections',
+      what: 'image, about 500 px WebP, newly rendered, 2 connections',
       measured: await measure('image, cache miss', 2, port, miss),
       bare: null,
       note: `${size} sizes`,

@@ -90,11 +90,11 @@ async function visit(port: number, at: number, latencies: number[]): Promise<voi
   const body = fetchBody(`user-${users++}`);
   const beganMs = performance.now();
   const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-  if (!answer.ok) throw new Error(`a fetch was answered ${answer.status}: ${await answer.text()}`);
+  if (!answer.ok) throw new Error(`a fetch failed with ${answer.status}: ${await answer.text()}`);
   const { data } = (await answer.json()) as { data: { offers: Offer[] } };
   latencies.push(performance.now() - beganMs);
   const [first] = data.offers;
-  if (first === undefined) throw new Error('a fetch without an offer');
+  if (first === undefined) throw new Error('a fetch returned no offer');
   const local = (address: string): string => address.replace(/^https?:\/\/[^/]+/, `http://127.0.0.1:${port}`);
   await fetch(local(first.pixel)).then((image) => image.arrayBuffer());
   if (at % (1 / clickPart) !== 0) return;
@@ -135,8 +135,8 @@ async function report(parts: Record<'with' | 'without', Part[]>): Promise<void> 
   });
   await writeTable(
     'learner',
-    ['Learning', 'fetch p50 ms', 'fetch p99 ms', '% of a core, server', 'longest time without a version, s'],
+    ['Learning', 'fetch p50 ms', 'fetch p99 ms', '% of a core, server', 'longest time without a new version, s'],
     rows,
-    `\n${rate} fetches a second for ${seconds} s, ${rounds} rounds in turns; one other core is kept busy.`,
+    `\n${rate} fetches per second for ${seconds} s, ${rounds} alternating rounds; one other core is kept busy.`,
   );
 }

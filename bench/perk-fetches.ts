@@ -63,8 +63,8 @@ export async function fetchRows({ pool }: Stage, { port, costs, requests, rounds
   const times = (a: Kind, b: Kind): string => `${(of(a) / of(b)).toFixed(2)} ×`;
   return [
     row(`fetch, ${campaigns} campaigns, median of ${rounds} × ${requests}`, 'one'),
-    row('as fast with offers in three languages', 'languages', times('one', 'languages'), '≥ 0.97 ×'),
+    row('speed with offers in three languages', 'languages', times('one', 'languages'), '≥ 0.97 ×'),
     row('three placements in one call', 'placements', times('placements', 'one'), '≤ 1.6 ×'),
-    row('`any`, as fast as a fetch', 'any', times('one', 'any'), '≥ 2 ×'),
+    row('speed of `any` compared with a fetch', 'any', times('one', 'any'), '≥ 2 ×'),
   ];
 }

@@ -28,7 +28,7 @@ async function command(url: string, ...args: string[]): Promise<void> {
   const outputOf = (isJson: boolean) => createOutput(isJson, { stdout, stderr });
   const signal = new AbortController().signal;
   const code = await runCommandLine(args, { commands, env, stdin, stderr, outputOf, signal });
-  if (code !== 0) throw new Error(`the command ended with ${code}`);
+  if (code !== 0) throw new Error(`the command exited with code ${code}`);
 }
 
 async function loadCodes(url: string, offer: number): Promise<number> {
@@ -118,7 +118,7 @@ try {
         '60 s',
       ],
       [`wrap, 64 connections, median of ${rounds} × ${wraps}`, ...cells('without'), '', ''],
-      ['with a code given', ...cells('with'), `${(sum('with') / sum('without')).toFixed(2)} ×`, '1.15 ×'],
+      ['with a code assigned', ...cells('with'), `${(sum('with') / sum('without')).toFixed(2)} ×`, '1.15 ×'],
       ...fetches,
     ],
   );

@@ -48,7 +48,7 @@ export function profileTable(title: string, json: string, requests: number): str
   const line = ([name, us]: [string, number]): string => `| ${name} | ${(us / requests).toFixed(1)} |`;
   const total = [...byGroup.values()].reduce((a, b) => a + b, 0);
   return [
-    `\n## ${title}: processor time of the server for one request (with its start)\n`,
+    `\n## ${title}: server CPU time per request (including startup)\n`,
     '| What | µs |',
     '| --- | --- |',
     ...sorted(byGroup).map(line),

@@ -18,15 +18,15 @@ type Change = { what: string; sql: (no: number) => string };
 
 const changes: readonly Change[] = [
   {
-    what: 'the copy of an offer',
+    what: 'copy of an offer',
     sql: (no) => `update offers set title = 'Title ${no}' where id = (select min(id) + ${no} from offers)`,
   },
   {
-    what: 'a campaign, paused or not',
+    what: 'campaign paused or resumed',
     sql: (no) => `update campaigns set active = not active where id = (select min(id) + ${no} from campaigns)`,
   },
   {
-    what: 'a placement',
+    what: 'new placement',
     sql: (no) => `insert into placements (publisher_id, name) select id, 'place-${no}' from publishers`,
   },
   { what: '1,000 offers at once', sql: (no) => `update offers set weight = ${no} where id % 10 = 0` },
@@ -78,16 +78,16 @@ export async function benchRefresh(
       'Change',
       'served after, p50 ms',
       'max ms',
-      'first answer then, p50 ms',
+      'first response afterwards, p50 ms',
       'max ms',
-      'longest block ms',
+      'longest event loop block ms',
       'memory MB',
     ];
     await writeTable(
       isKept ? 'refresh' : null,
       head,
       rows,
-      `\n${campaigns} campaigns of one offer and three pictures; ${times} times each.`,
+      `\n${campaigns} campaigns with one offer and three images each; ${times} runs per change.`,
     );
   } finally {
     await server.stop();
@@ -111,7 +111,7 @@ async function firstAnswer(url: string): Promise<number> {
     body: fetchBody('refresh'),
   });
   await answer.text();
-  if (answer.status !== 200) throw new Error(`fetch-offers answered ${answer.status}`);
+  if (answer.status !== 200) throw new Error(`fetch-offers responded with ${answer.status}`);
   return performance.now() - startMs;
 }
 

@@ -37,7 +37,7 @@ const fetchOne = (): string =>
 async function costOf(server: ServerProcess): Promise<number> {
   const before = await processorUs(server.child.pid as number);
   const { ok, requests } = await runLoad({ port: server.port, connections, durationMs: roundMs, next: fetchOne });
-  if (ok < requests) throw new Error(`${requests - ok} of ${requests} requests were refused`);
+  if (ok < requests) throw new Error(`${requests - ok} of ${requests} requests failed`);
   return ((await processorUs(server.child.pid as number)) - before) / ok;
 }
 

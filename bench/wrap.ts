@@ -100,7 +100,7 @@ export async function benchWraps(
     let sent = 0;
     const what = `wrap, 64 connections${delayMs === 0 ? '' : `, commits ${delayMs} ms slower`}`;
     const measured = await measure(what, 64, port, () => wrapRequest(ids[sent++] as string));
-    rows.push({ what, measured, bare: null, note: `${(await count()) - before} deliveries for ${sent} answers` });
+    rows.push({ what, measured, bare: null, note: `${(await count()) - before} deliveries for ${sent} responses` });
   }
   await stage.pool.query('alter system reset commit_delay');
   await stage.pool.query('select pg_reload_conf()');
@@ -157,6 +157,7 @@ async function call(port: number, method: string, path: string, body: object): P
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
-  if (!answer.ok) throw new Error(`${method} ${path.split('?')[0]} answered ${answer.status}: ${await answer.text()}`);
+  if (!answer.ok)
+    throw new Error(`${method} ${path.split('?')[0]} responded with ${answer.status}: ${await answer.text()}`);
   return answer.json();
 }

@@ -127,10 +127,10 @@ try {
       ['fetches of a publisher without experiments', `${fetches.without.toFixed(0)} /s`, ''],
       [`with ${changes.length} experiments`, `${fetches.with.toFixed(0)} /s`, `${fetches.ratio.toFixed(2)} ×`],
       [`report of ${users} users, ${users * 2.5} sessions`, ...ms(whole)],
-      ['the same by country', ...ms(byCountry)],
-      ['adding these users to the sums', `${seconds.toFixed(0)} s`, `${(users / seconds / 1000).toFixed(0)} k/s`],
+      ['the same report by country', ...ms(byCountry)],
+      ['adding these users to the totals', `${seconds.toFixed(0)} s`, `${(users / seconds / 1000).toFixed(0)} k/s`],
     ];
-    await writeTable('experiment-load', ['What', 'Measured', 'Beside'], rows, `\nMedians of ${rounds} rounds.`);
+    await writeTable('experiment-load', ['What', 'Measured', 'Comparison'], rows, `\nMedians of ${rounds} rounds.`);
   } finally {
     await server.stop();
   }

@@ -48,16 +48,16 @@ const explained = withHistory.reduce((sum, run) => sum + run.explained, 0) / run
 
 const rows: [string, string, string][] = [
   [
-    `A/A, ${runs} experiments, looked at on each of ${days} days: false winners`,
+    `A/A, ${runs} experiments, analysed on each of ${days} days: false winners`,
     '≤ 5 %',
     percent(share(same, (run) => run.wasSignificant)),
   ],
   [
-    'always-valid intervals of difference and lift hold the truth on every day, without an effect',
+    'always-valid intervals of difference and lift contain the true value on every day, without an effect',
     '≥ 95 %',
     percent(share(same, (run) => run.alwaysCovered)),
   ],
-  ['false winners where 3 % of the users buy anything', '≤ 5 %', percent(share(sparse, (run) => run.wasSignificant))],
+  ['false winners if only 3 % of the users buy', '≤ 5 %', percent(share(sparse, (run) => run.wasSignificant))],
   [
     'false winners among four arms against one control',
     '≤ 5 %',
@@ -69,40 +69,40 @@ const rows: [string, string, string][] = [
     percent(share(real, (run) => run.alwaysCovered)),
   ],
   [
-    `interval of the last day alone (normal, 1.96 standard errors) holds the truth, ${manyRuns} experiments`,
+    `last-day interval (normal, 1.96 standard errors) contains the true value, ${manyRuns} experiments`,
     '93–97 %',
     percent(lastDay),
   ],
   [
-    `lowest and highest of each ${runs} of them`,
+    `lowest and highest share per ${runs} of these experiments`,
     '',
     [Math.min(...thousands), Math.max(...thousands)].map((part) => percent(part)).join(', '),
   ],
   [
-    `the same where 3 % of the users buy anything, ${runs} experiments`,
+    `the same if only 3 % of the users buy, ${runs} experiments`,
     '',
     percent(share(sparse, (run) => run.coveredAtTheEnd)),
   ],
   [
-    `power for ${percent(lift, 0)} with the ${needed} users that the plan asks for 80 %`,
+    `power for ${percent(lift, 0)} with the ${needed} users that the plan requires for 80 %`,
     '75–85 %',
     percent(share(real, (run) => run.wasSignificant)),
   ],
   [
-    'users saved by what users did before (CUPED), where that is half of what a session earns',
+    'users saved by prior activity (CUPED), if it explains half of the revenue per session',
     '≥ 20 %',
     percent(explained),
   ],
-  [`power with the same users and their history`, '', percent(share(withHistory, (run) => run.wasSignificant))],
-  ['1 % of one arm lost, 75,000 users a day: alarm within the length', '≥ 95 %', percent(check(0.01, 4_000_000))],
-  ['none lost: false alarms over the length', '≤ 0.1 %', percent(check(0, 5_000_000), 2)],
+  ['power with the same users and their prior activity', '', percent(share(withHistory, (run) => run.wasSignificant))],
+  ['1 % of one arm lost, 75,000 users per day: alarm during the experiment', '≥ 95 %', percent(check(0.01, 4_000_000))],
+  ['no users lost: false alarms during the experiment', '≤ 0.1 %', percent(check(0, 5_000_000), 2)],
   [
-    'users of one arm had 20 % more before exposure, 840 users each: alarm',
+    'users of one arm had 20 % more prior activity, 840 users per arm: alarm',
     '',
     percent(often(runs, (seed) => isCalledDifferent({ ...small, more: 0.2 }, seed), 8_000_000)),
   ],
   [
-    'users alike before exposure: false alarms',
+    'equal prior activity: false alarms',
     '≤ 0.1 %',
     percent(
       often(4 * runs, (seed) => isCalledDifferent({ ...small, more: 0 }, seed), 9_000_000),
@@ -110,7 +110,7 @@ const rows: [string, string, string][] = [
     ),
   ],
 ];
-const table = ['| What | Wanted | Found |', '| --- | --- | --- |', ...rows.map((row) => `| ${row.join(' | ')} |`)].join(
+const table = ['| What | Goal | Result |', '| --- | --- | --- |', ...rows.map((row) => `| ${row.join(' | ')} |`)].join(
   '\n',
 );
 process.stdout.write(`${table}\n`);
@@ -118,16 +118,16 @@ writeFileSync(
   'bench/results/experiments.md',
   `# Statistics of experiments
 
-\`npm run bench:experiments\`: simulated experiments with skewed revenue and several sessions of a user. The same in
-every run.
+\`npm run bench:experiments\`: simulated experiments with skewed revenue and several sessions per user. Every
+run gives the same figures.
 
 ${table}
 
-The interval of reports is an asymptotic confidence sequence: it promises the truth at all times together, which is why
-it covers more than 95 % at any one time. What it costs is width: about 3.0 standard errors instead of 1.96.
+The interval in reports is an asymptotic confidence sequence: it covers the true value at all times simultaneously, so
+it covers more than 95 % at any single time. The price is its width: about 3.0 standard errors instead of 1.96.
 
-The interval of the last day alone is to cover 95 %. Among ${runs} experiments what is found has a standard error of
-0.7 %, so that one thousand may well be at an edge, as the first one is (${percent(thousands[0] ?? 0)}). All ${manyRuns}
-cover ${percent(lastDay)}, ${distance.toFixed(1)} standard errors from 95 %: skewed revenue costs little, if anything.
+The last-day interval should cover 95 %. With ${runs} experiments, the measured coverage has a standard error of
+0.7 %, so a single thousand can be near an edge, like the first one (${percent(thousands[0] ?? 0)}). All ${manyRuns}
+cover ${percent(lastDay)}, ${distance.toFixed(1)} standard errors from 95 %: skewed revenue has little effect, if any.
 `,
 );

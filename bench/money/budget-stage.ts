@@ -67,7 +67,7 @@ export async function openBudgetStage(
     for (const jobName of names)
       for (const ofProcess of jobs) {
         const job = ofProcess.get(jobName);
-        if (job === undefined || 'start' in job) throw new Error(`there is no job ${jobName}`);
+        if (job === undefined || 'start' in job) throw new Error(`unknown job ${jobName}`);
         await job.run(() => false);
       }
   };

@@ -88,61 +88,65 @@ const busy = {
 
 export const budgetWorlds: readonly BudgetWorld[] = [
   worldOf({
-    name: 'cpc, 64 at once',
-    what: 'budget 20.00 at 0.50; 64 ask at once, then one a second; all click',
+    name: 'cpc, 64 users at once',
+    what: 'budget 20.00 at 0.50; 64 users at once, then one per second; all click',
     rules: budget(20),
     asks: burst(64),
   }),
-  worldOf({ name: 'cpc, 200 at once', what: 'the same with 200', rules: budget(20), asks: burst(200) }),
+  worldOf({ name: 'cpc, 200 users at once', what: 'the same with 200 users', rules: budget(20), asks: burst(200) }),
   worldOf({
-    name: 'cpa, 200 at once',
-    what: 'budget 20.00 at 0.50 a conversion; 200 ask at once, then one a second; all click and convert',
+    name: 'cpa, 200 users at once',
+    what: 'budget 20.00 at 0.50 per conversion; 200 users at once, then one per second; all click and convert',
     payout: { kind: 'cpa', amount: 0.5 },
     rules: budget(20),
     asks: burst(200),
     conversionRate: 1,
   }),
-  worldOf({ name: 'one after the other', what: 'budget 5.00 at 0.50; one a second, all click', rules: budget(5) }),
+  worldOf({
+    name: 'one user after another',
+    what: 'budget 5.00 at 0.50; one user per second, all click',
+    rules: budget(5),
+  }),
   worldOf({
     name: '10 % click',
-    what: 'budget 20.00 at 0.50; 25 a second, 10 % click, after 20 s on average',
+    what: 'budget 20.00 at 0.50; 25 users per second, 10 % click, after 20 s on average',
     ...busy,
     rules: budget(20),
   }),
   worldOf({
-    name: 'no click at all',
-    what: 'budget 5.00 at 0.50; 10 a second, nobody clicks',
+    name: 'no clicks',
+    what: 'budget 5.00 at 0.50; 10 users per second, no clicks',
     rules: budget(5),
     asks: () => 10,
     clickRate: 0,
     seconds: 300,
   }),
   worldOf({
-    name: 'budget of a day, 100.00',
-    what: '100.00 a day at 0.50; 25 a second, 10 % click, after 20 s on average',
+    name: 'daily budget of 100.00',
+    what: '100.00 per day at 0.50; 25 users per second, 10 % click, after 20 s on average',
     ...busy,
     rules: budget(100, 'day'),
   }),
   worldOf({
-    name: 'budget of a life, 400.00',
-    what: 'budget 400.00 at 0.50; 40 a second, 10 % click, after 20 s on average',
+    name: 'lifetime budget of 400.00',
+    what: 'budget 400.00 at 0.50; 40 users per second, 10 % click, after 20 s on average',
     ...busy,
     asks: () => 40,
     rules: budget(400),
   }),
   worldOf({
     name: 'two processes',
-    what: 'as “10 % click”, answered by two processes in turns',
+    what: 'as “10 % click”, served by two processes alternately',
     ...busy,
     rules: budget(20),
     processes: 2,
   }),
-  worldOf({ name: 'four processes', what: 'the same with four', ...busy, rules: budget(20), processes: 4 }),
+  worldOf({ name: 'four processes', what: 'the same with four processes', ...busy, rules: budget(20), processes: 4 }),
   worldOf({
     name: 'conversions after an hour',
     what:
-      'budget 50.00 at 2.00 a conversion; one each 4 s for 6 hours, 20 % click, 20 % of them convert after an hour ' +
-      'on average',
+      'budget 50.00 at 2.00 per conversion; a user every 4 s for 6 hours, 20 % click, 20 % of them convert after ' +
+      'an hour on average',
     payout: { kind: 'cpa', amount: 2 },
     rules: budget(50),
     stepS: 20,
@@ -153,8 +157,10 @@ export const budgetWorlds: readonly BudgetWorld[] = [
     conversionDelayS: exponential(hourS),
   }),
   worldOf({
-    name: 'even, made at 11:41',
-    what: '600 impressions a day, even; the campaign is made at 11:41 without a start; one each 10 s until midnight',
+    name: 'even, created at 11:41',
+    what:
+      '600 impressions per day, even; the campaign is created at 11:41 without a start; a user every 10 s until ' +
+      'midnight',
     rules: () => ({ pacing: 'even', total_caps: [{ metric: 'impressions', per: 'day', limit: 600 }] }),
     startHour: 11 + 41 / 60,
     seconds: 12 * hourS + 19 * 60,
@@ -164,8 +170,8 @@ export const budgetWorlds: readonly BudgetWorld[] = [
     plan: (second) => second / (12 * hourS + 19 * 60),
   }),
   worldOf({
-    name: 'even, a life with an end',
-    what: '600 impressions in all, even, without a start, until 24 hours after it is made; one each 20 s',
+    name: 'even, lifetime cap with an end',
+    what: '600 impressions in total, even, without a start, until 24 hours after creation; a user every 20 s',
     rules: (startMs) => ({
       pacing: 'even',
       schedule: { end_at: new Date(startMs + dayS * 1000).toISOString() },
@@ -179,8 +185,8 @@ export const budgetWorlds: readonly BudgetWorld[] = [
     plan: (second) => second / dayS,
   }),
   worldOf({
-    name: 'even, two humps and a dead hour',
-    what: '400 impressions a day, even; traffic of two humps, none from 3 to 4; the third day is compared',
+    name: 'even, two peaks and an idle hour',
+    what: '400 impressions per day, even; traffic with two peaks, none from 3 to 4; the third day is compared',
     rules: () => ({ pacing: 'even', total_caps: [{ metric: 'impressions', per: 'day', limit: 400 }] }),
     startHour: 0,
     seconds: 3 * dayS,
@@ -191,8 +197,10 @@ export const budgetWorlds: readonly BudgetWorld[] = [
     plan: humpsUntil,
   }),
   worldOf({
-    name: 'goal beside a better paid campaign',
-    what: 'goal of 500 clicks in 2 hours, paid 0.01 a click beside one of 10.00 a thousand; one a second, 10 % click',
+    name: 'goal next to a better paid campaign',
+    what:
+      'goal of 500 clicks in 2 hours at 0.01 per click, next to a campaign at 10.00 per thousand; one user per ' +
+      'second, 10 % click',
     payout: { kind: 'cpc', amount: 0.01 },
     rules: () => ({}),
     goal: (startMs) => ({ metric: 'clicks', count: 500, by: new Date(startMs + 2 * hourS * 1000).toISOString() }),

@@ -33,13 +33,13 @@ export function disturbedWorlds(seed: number, answers = 60_000): DisturbedWorld[
     goal,
     ...over,
   });
-  const plain = rankingWorlds(seed).filter(({ name }) => /^nothing matters$|noise/.test(name));
+  const plain = rankingWorlds(seed).filter(({ name }) => /^no attributes$|irrelevant/.test(name));
   return [
     ten('clicks after 0.15 s', 0.15, 0.985),
     ten('clicks after 1 s', 1, 0.985),
-    ten('ten seconds lost', 5, 0.975, { isLost, endsMs: fromMs + 10_000 }),
-    ten('ten seconds lost, clicks after 0.15 s', 0.15, 0.975, { isLost, endsMs: fromMs + 10_000 }),
-    ten('ten seconds known late', 5, 0.975, {
+    ten('events lost for 10 s', 5, 0.975, { isLost, endsMs: fromMs + 10_000 }),
+    ten('events lost for 10 s, clicks after 0.15 s', 0.15, 0.975, { isLost, endsMs: fromMs + 10_000 }),
+    ten('events delayed for 10 s', 5, 0.975, {
       knownAtMs: (atMs) => (isIn(10_000, atMs) ? fromMs + 10_000 : atMs),
       endsMs: fromMs + 10_000,
     }),
@@ -62,7 +62,7 @@ function shuffled(seed: number, salt: number, count: number): number[] {
 const tenOffers = (seed: number, over: Pick<World, 'name'> & Partial<World>): World => {
   const order = shuffled(seed, 1, 10);
   return worldOf({
-    what: '10 offers that 1 to 10 % click, 100 answers a second',
+    what: '10 offers clicked by 1 to 10 %, 100 responses per second',
     offers: cpcOffers(10),
     clickRate: (offer) => 0.01 * (1 + (order[offer] as number)),
     ...over,
@@ -76,8 +76,8 @@ function newcomer(seed: number): DisturbedWorld {
   const rates = Array.from({ length: count }, (_, offer) => best * (offer === 0 ? 1 : 0.4 + 0.6 * u(3, offer)));
   return {
     ...worldOf({
-      name: 'a newcomer, 25 % better',
-      what: '3 to 10 offers, the best clicked by 4 to 12 %; after 20,000 answers one joins that is 25 % better',
+      name: 'a new offer, 25 % better',
+      what: '3 to 10 offers, the best clicked by 4 to 12 %; a 25 % better offer is added after 20,000 responses',
       answers: 40_000,
       offers: cpcOffers(count + 1),
       positions: 2,
@@ -94,8 +94,8 @@ function conversions(seed: number, answers: number): DisturbedWorld {
   const [clicks, converted] = [shuffled(seed, 1, 10), shuffled(seed, 2, 10)];
   return {
     ...worldOf({
-      name: 'CPA offers, read 10 s late',
-      what: '10 offers clicked by 4 to 13 %, of which 10 to 28 % convert, after a minute; events are known 10 s later',
+      name: 'CPA offers, events 10 s late',
+      what: '10 offers clicked by 4 to 13 %, of which 10 to 28 % convert, after a minute; events arrive 10 s late',
       answers,
       offers: paidOffers(Array.from({ length: 10 }, () => pays('cpa', 10))),
       clickRate: (offer) => 0.01 * (4 + (clicks[offer] as number)),

@@ -48,17 +48,22 @@ for (const [at, { name, goal, countsAfter }] of disturbedWorlds(1).entries()) {
 }
 const namesOf = new Map<string, string[]>();
 for (const { name, what, answers } of disturbedWorlds(1))
-  getOrInsert(namesOf, `${what}; ${answers} answers`, (): string[] => []).push(name);
+  getOrInsert(namesOf, `${what}; ${answers} responses`, (): string[] => []).push(name);
 writeFileSync(
   'bench/results/disturbed.md',
   `# disturbed
 
-${seeds} worlds of each kind from seed ${firstSeed} on (bench/money/disturbed-worlds.ts), played with the engine's own
-code for deciding and learning on a simulated clock. The disturbance comes at half-time. Value: true expected revenue of
-the last half in percent of the best possible; mean of all seeds, and the worst in brackets. Plain Thompson sampling
-counts by offer. Best offer first: percent of answers; for a newcomer from its 2,000th impression on, where the goal is
-90 in each world. Longest time without the best offer first, in the worst run. Recovered: value from a minute after the
-disturbance on in percent of the same run without it; the goal is 97.
+${seeds} worlds of each kind, starting with seed ${firstSeed} (bench/money/disturbed-worlds.ts), simulated with the
+engine's own decision and learning code on a simulated clock. The disturbance begins halfway.
+
+- Value: true expected revenue of the second half, in percent of the best possible; mean of all seeds, worst in
+  brackets. Plain Thompson sampling counts per offer.
+- Best offer first: percent of responses. For a new offer, counted from its 2,000th impression; the goal is 90 in each
+  world.
+- Longest without: longest time without the best offer first, in the worst run.
+- Recovered: value from one minute after the disturbance, in percent of the same run without it; the goal is 97.
+
+The worlds:
 
 ${[...namesOf].map(([what, names]) => `- **${names.join('; ')}**: ${what}`).join('\n')}
 

@@ -122,13 +122,13 @@ const row = (name: string, times: readonly number[], goal = ''): string[] => [
 const [usual, withVariances] = [await follow(changes), await follow(ofVariances)];
 const rows = [
   ['memory', `${mb.toFixed(1)} MB`, '', '60 MB'],
-  row('next version taken over', usual.durationsMs, '20 ms'),
-  row('of that, processor time', usual.used),
-  row('longest turn of the event loop', usual.turns, '5 ms'),
-  row('version with other variances taken over', withVariances.durationsMs),
-  row('of that, processor time', withVariances.used),
-  row('longest turn of the event loop', withVariances.turns, '20 ms'),
-  row('longest turn of the thread that makes it', turnsMs, '20 ms'),
+  row('next version applied', usual.durationsMs, '20 ms'),
+  row('of which CPU time', usual.used),
+  row('longest event loop turn', usual.turns, '5 ms'),
+  row('version with new variances applied', withVariances.durationsMs),
+  row('of which CPU time', withVariances.used),
+  row('longest event loop turn', withVariances.turns, '20 ms'),
+  row('longest turn of the thread that creates it', turnsMs, '20 ms'),
 ];
 const table = rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 process.stdout.write(`${table}\n`);
@@ -138,9 +138,9 @@ writeFileSync(
 
 The model of ${count} offers with an effect of each of 50 values (device, operating system, country, hour and weekday)
 on clicks and on conversions: ${pairs} pairs of numbers. The next version changes ${changedPairs} of them,
-${(changes[0]?.length ?? 0) / 1000} kB; ${versions} times. One with other variances changes a fifth:
+${(changes[0]?.length ?? 0) / 1000} kB; ${versions} times. A version with new variances changes a fifth:
 ${ofVariances.map(({ length }) => Math.round(length / 1000)).join(', ')} kB.
-A turn is measured in processor time.
+Turns are measured in CPU time.
 
 | | median | max | goal |
 | --- | --- | --- | --- |

@@ -7,7 +7,7 @@ export const rankingWorlds = (seed: number): World[] => [
   twoDevices(seed),
   attributes(seed, {
     name: 'two of eight attributes matter',
-    what: '5 offers, 8 attributes of 3 values; of two of them, effects on the log-odds N(0, 1); base rate 5 %',
+    what: '5 offers, 8 attributes with 3 values; two of them have effects on the log-odds N(0, 1); base rate 5 %',
     offers: 5,
     keys: 8,
     values: 3,
@@ -15,7 +15,7 @@ export const rankingWorlds = (seed: number): World[] => [
   }),
   attributes(seed, {
     name: '36 attributes matter a little',
-    what: '6 offers, 36 attributes of 2 values, effects on the log-odds N(0, 0.2²); base rate 5 %',
+    what: '6 offers, 36 attributes with 2 values, effects on the log-odds N(0, 0.2²); base rate 5 %',
     offers: 6,
     keys: 36,
     values: 2,
@@ -24,7 +24,7 @@ export const rankingWorlds = (seed: number): World[] => [
   }),
   attributes(seed, {
     name: '16 attributes, 26 offers',
-    what: '26 offers, 16 attributes of 2 values, effects on the log-odds N(0, 0.3²); base rate 5 %',
+    what: '26 offers, 16 attributes with 2 values, effects on the log-odds N(0, 0.3²); base rate 5 %',
     offers: 26,
     keys: 16,
     values: 2,
@@ -33,8 +33,8 @@ export const rankingWorlds = (seed: number): World[] => [
   }),
   pairs(seed),
   attributes(seed, {
-    name: '40 attributes of noise',
-    what: '5 offers of different rates (log-odds N(-3, 0.4²)), 40 attributes of 3 values of which none matters',
+    name: '40 irrelevant attributes',
+    what: '5 offers with different rates (log-odds N(-3, 0.4²)), 40 attributes with 3 values and no effect',
     offers: 5,
     keys: 40,
     values: 3,
@@ -42,8 +42,8 @@ export const rankingWorlds = (seed: number): World[] => [
     spread: 0.4,
   }),
   attributes(seed, {
-    name: 'nothing matters',
-    what: '5 offers of different rates (log-odds N(-3, 0.4²)), no attribute',
+    name: 'no attributes',
+    what: '5 offers with different rates (log-odds N(-3, 0.4²)), no attributes',
     offers: 5,
     keys: 0,
     values: 2,
@@ -62,7 +62,7 @@ const twoDevices = (seed: number): World => {
   const u = uniforms(seed);
   return worldOf({
     name: 'two devices',
-    what: '2 offers; phones click A 12 %, B 2 %, desktops the other way round; half of the users have phones',
+    what: '2 offers; on phones, 12 % click A and 2 % click B, on desktops vice versa; half of the users have phones',
     answers: 10_000,
     offers: cpcOffers(2),
     asker: (at) =>
@@ -119,8 +119,8 @@ function pairs(seed: number): World {
   const u = uniforms(seed);
   const bit = (asker: Asker, key: string): boolean => asker.custom.get(key) === '1';
   return worldOf({
-    name: 'pairs that matter only together',
-    what: '2 offers; A 8 % where two attributes are equal, else 4 %; B the other way round',
+    name: 'attributes that matter only in pairs',
+    what: '2 offers; A is clicked by 8 % if two attributes are equal, otherwise by 4 %; B vice versa',
     offers: cpcOffers(2),
     asker: (at) => ({ custom: new Map(['x', 'y'].map((key, k) => [key, u(1 + k, at) < 0.5 ? '1' : '0'])) }),
     clickRate: (offer, asker) => ((bit(asker, 'x') === bit(asker, 'y')) === (offer === 0) ? 0.08 : 0.04),
@@ -135,9 +135,9 @@ const newcomer = (seed: number): World => {
   const rates = [0.06, 0.05, 0.04, 0.075];
   void seed;
   return worldOf({
-    name: 'a newcomer, 25 % better',
+    name: 'a new offer, 25 % better',
     what:
-      '4 offers of 6, 5, 4 and 7.5 %, of which the last joins after 20,000 answers; 2 places, the second looked at ' +
+      '4 offers with 6, 5, 4 and 7.5 %; the last is added after 20,000 responses; 2 positions, the second is seen ' +
       'by half',
     answers: 30_000,
     offers: cpcOffers(4),
@@ -153,8 +153,8 @@ const swap = (seed: number): World => {
   const changesAt = 15_000;
   void seed;
   return worldOf({
-    name: 'rates swap at half-time',
-    what: '4 offers of 8, 5, 3 and 2 %; after 15,000 answers in the opposite order',
+    name: 'rates swap halfway',
+    what: '4 offers with 8, 5, 3 and 2 %; in the opposite order after 15,000 responses',
     answers: 30_000,
     changesAt,
     offers: cpcOffers(4),
@@ -165,8 +165,8 @@ const swap = (seed: number): World => {
 function manyOffers(seed: number): World {
   const u = uniforms(seed);
   return worldOf({
-    name: '1,000 offers, few answers',
-    what: '1,000 offers of 1,000 campaigns in 5 categories, log-odds N(-3.5, 0.5²) by offer; 30 answers for each',
+    name: '1,000 offers, few responses',
+    what: '1,000 offers of 1,000 campaigns in 5 categories, log-odds N(-3.5, 0.5²) per offer; 30 responses per offer',
     answers: 30_000,
     offers: cpcOffers(1000),
     clickRate: (offer) =>
@@ -180,10 +180,10 @@ function payouts(seed: number): World {
     ...[pays('cpc', 0.4), pays('cpc', 0.6), pays('cpa', 6), pays('cpa', 9), pays('cpm', 20), pays('cpm', 26)],
   ];
   return worldOf({
-    name: 'cpc beside cpa beside cpm',
+    name: 'cpc, cpa and cpm together',
     what:
-      '6 offers: 0.40 and 0.60 a click, 6.00 and 9.00 a conversion, 20.00 and 26.00 a thousand; clicks 3 to 8 % by ' +
-      'device, conversions 6 and 8 %, after a minute on average',
+      '6 offers at 0.40 and 0.60 per click, 6.00 and 9.00 per conversion, 20.00 and 26.00 per thousand; clicks ' +
+      '3 to 8 % by device, conversions 6 and 8 %, after a minute on average',
     offers: paidOffers(kinds),
     asker: (at) => ({ device: u(1, at) < 0.5 ? 'mobile' : 'desktop', custom: new Map() }),
     clickRate: (offer, { device }) => 0.03 + 0.05 * u(device === 'mobile' ? 2 : 3, offer),
@@ -198,7 +198,7 @@ function lateConversions(seed: number): World {
     name: 'conversions after hours',
     what:
       '6 offers paid by conversion (2 to 10 % of clicks, clicks 3 to 8 %), 2 hours after the click on average; ' +
-      '2 answers a second, 6 hours',
+      '2 responses per second, 6 hours',
     answers: 43_200,
     perSecond: 2,
     offers: paidOffers(Array.from({ length: 6 }, () => pays('cpa', 10))),

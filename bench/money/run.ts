@@ -75,7 +75,7 @@ function answersUntilReached(runs: readonly Run[], from: number): number | null 
 }
 
 const lines = [
-  '| World | Ranking | of the best, all | by tenths | best offer first, last tenth | answers until 90 % |',
+  '| World | Ranking | share of the best | by tenth | best offer first, last tenth | responses until 90 % |',
   '| --- | --- | --- | --- | --- | --- |',
 ];
 const started = performance.now();
@@ -110,13 +110,13 @@ for (const [index, { name }] of worlds.entries()) {
 process.stdout.write(`${((performance.now() - started) / 1000).toFixed(0)} s\n`);
 const text = `# money
 
-${seeds} seeded worlds of each kind, whose truth is known (bench/money/ranking-worlds.ts), played with the engine's own
-code for deciding and learning on a simulated clock; all rankings are told of events each two seconds. True expected
-revenue as a share of what a ranking that knows the truth would earn: over the whole run, and in each tenth of it; and
-how many answers it takes until the next ${window} earn ${100 * reached} % of that, in the mean of all seeds. The
-logistic sampler keeps the whole covariance of each offer, and is told at once when no click will come.
+${seeds} seeded worlds of each kind with known true rates (bench/money/ranking-worlds.ts), simulated with the engine's
+own decision and learning code on a simulated clock. All rankings receive events every two seconds. The table shows the
+true expected revenue as a share of the revenue of a ranking that knows the true rates, over the whole run and in each
+tenth of it. It also shows after how many responses the next ${window} earn ${100 * reached} % of that, on average over
+all seeds. The logistic sampler stores the full covariance of each offer, and learns immediately if no click will come.
 
-${worlds.map(({ name, what, answers }) => `- **${name}**: ${what}; ${answers} answers`).join('\n')}
+${worlds.map(({ name, what, answers }) => `- **${name}**: ${what}; ${answers} responses`).join('\n')}
 
 ${lines.join('\n')}
 `;

@@ -132,13 +132,13 @@ for (const file of readdirSync(folder)
 const name = rounds === 20_000 ? 'tables' : `tables-${rounds}`;
 const text = `# ${name}
 
-Public classification tables (bench/money/tables.ts says where they are from): a class is an offer, columns are custom
-attributes, with numbers cut into at most ${maxBins} groups. A click comes with the first of the rates where the offer
-is the row's class, else with the second, 5 s after the impression on average; 100 answers a second, ${rounds} answers,
-of which tables with fewer rows are played several times, each time in another order; means of ${seeds} runs. Percent of
-the last half of the answers that show the right offer. The logistic sampler keeps the whole covariance of each offer,
-and is told at once when no click will come. DNA is left out: it has 180 columns, and ranking learns from 50 attributes
-of a publisher at most.
+Public classification tables (bench/money/tables.ts lists their sources). Each class is an offer and each column a
+custom attribute; numbers are divided into at most ${maxBins} groups. If the offer is the row's class, it is clicked at
+the first of the two rates, otherwise at the second, 5 s after the impression on average. Each run has 100 responses per
+second and ${rounds} responses in total. Smaller tables are repeated in a different order each time. Figures are means
+of ${seeds} runs: the percentage of responses in the second half that show the right offer. The logistic sampler stores
+the full covariance of each offer, and learns immediately if no click will come. DNA is excluded: it has 180 columns,
+but ranking learns from at most 50 attributes of a publisher.
 
 | Table | rows | classes | columns | rates | best fixed offer | ${Object.keys(policies).join(' | ')} |
 | --- | --- | --- | --- | --- | --- | ${Object.keys(policies)

@@ -46,7 +46,7 @@ export async function benchBurst(
     await startDelays(stage, { endpoints: 100, hanging: 0, burst: 0, seconds }),
   );
   const beside = await startDelays(stage, { endpoints: 100, hanging: 0, burst, seconds });
-  return [alone, judge(alone, `99 endpoints beside one with ${burst.toLocaleString('en')} at once`, beside)];
+  return [alone, judge(alone, `99 endpoints during a burst of ${burst.toLocaleString('en')} for another`, beside)];
 }
 
 /**

@@ -36,7 +36,10 @@ export async function startBenchReceiver(): Promise<BenchReceiver> {
     reach: (target, limitMs) =>
       new Promise((resolve, reject) => {
         if (count >= target) return resolve();
-        const timer = setTimeout(() => reject(new Error(`${count} of ${target} arrived in time`)), limitMs);
+        const timer = setTimeout(
+          () => reject(new Error(`only ${count} of ${target} webhooks arrived in time`)),
+          limitMs,
+        );
         waiting = {
           count: target,
           resolve: () => {

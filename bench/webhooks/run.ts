@@ -22,7 +22,7 @@ const seconds = Math.max(3, 30 * scale);
 
 const parts: Record<string, { title: string; run: (stage: Stage) => Promise<string> }> = {
   throughput: {
-    title: 'Throughput and idle latency, same sender, signature, log row and database',
+    title: 'Throughput and idle latency with the same sender, signature, log row and database',
     run: async (stage) => {
       execFileSync(
         'npm',
@@ -48,12 +48,12 @@ const parts: Record<string, { title: string; run: (stage: Stage) => Promise<stri
     run: async (stage) => isolationTable(await benchHanging(stage, seconds)),
   },
   burst: {
-    title: 'Start delay of endpoints beside one that gets much at once, from the first second of the worker',
+    title: 'Start delay of endpoints during a burst for another endpoint, from the first second of the worker',
     run: async (stage) => isolationTable(await benchBurst(stage, { burst: Math.round(50_000 * scale), seconds })),
   },
   claims: {
     title:
-      'Claim of a worker with 512 free slots; half of the queue belongs to endpoints with an open breaker, ' +
+      'Claims by a worker with 512 free slots; half of the queue belongs to endpoints with an open breaker, ' +
       'the rest to 200 others',
     run: async (stage) => {
       const results = [];
@@ -68,8 +68,8 @@ const parts: Record<string, { title: string; run: (stage: Stage) => Promise<stri
           'p50 ms',
           'p99 ms',
           'max ms',
-          'step of a look p99 ms',
-          'commit of one row p99 ms',
+          'scan step p99 ms',
+          'single-row commit p99 ms',
         ],
         results.map(({ rows, blocked, claims, claimed, claim, look, commit }) => [
           rows.toLocaleString('en'),
@@ -87,20 +87,20 @@ const parts: Record<string, { title: string; run: (stage: Stage) => Promise<stri
 
 const isolationTable = (results: readonly IsolationResult[]): string =>
   tableOf(
-    ['Load', 'calls', 'p50 ms', 'p99 ms', 'may be', ''],
+    ['Load', 'calls', 'p50 ms', 'p99 ms', 'limit ms', ''],
     results.map((result) => [
       result.what,
       String(result.calls),
       ms(result.p50Ms),
       ms(result.p99Ms),
       ms(result.boundMs),
-      result.ok ? 'ok' : 'too late',
+      result.ok ? 'ok' : 'too slow',
     ]),
   );
 
 for (const name of (process.argv[2] ?? Object.keys(parts).join()).split(',')) {
   const part = parts[name];
-  if (part === undefined) throw new Error(`there is no part "${name}": ${Object.keys(parts).join(', ')}`);
+  if (part === undefined) throw new Error(`unknown part "${name}"; available parts: ${Object.keys(parts).join(', ')}`);
   const stage = await openStage();
   try {
     await ensurePartitions(stage.pool, Date.now());

@@ -14,7 +14,7 @@ import type { Job } from './systems/types.ts';
  */
 const [name = '', databaseUrl = '', concurrency = '64'] = process.argv.slice(2);
 const system = [pgBoss, graphileWorker, bullmq].find((candidate) => candidate.name === name);
-if (system === undefined) throw new Error(`there is no "${name}"`);
+if (system === undefined) throw new Error(`unknown system "${name}"`);
 
 const sender = createSender({
   allowNets: parseNets('127.0.0.0/8'),

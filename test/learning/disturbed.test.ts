@@ -28,7 +28,7 @@ test.each(['clicks after 0.15 s', 'clicks after 1 s'])('fast clicks do not hide 
   expect(meanOf(valuesOf(name))).toBeGreaterThan(0.95);
 });
 
-test.each(['ten seconds lost', 'ten seconds lost, clicks after 0.15 s', 'ten seconds known late'])(
+test.each(['events lost for 10 s', 'events lost for 10 s, clicks after 0.15 s', 'events delayed for 10 s'])(
   'lost or late clicks do no lasting harm: %s',
   (name) => {
     const undisturbed = (seed: number): number => {
@@ -45,15 +45,15 @@ test('a learner that pauses for a minute continues where it stopped', () => {
 });
 
 test('a 25 % better new offer is first in most responses after 2,000 of its own impressions', () => {
-  const name = 'a newcomer, 25 % better';
+  const name = 'a new offer, 25 % better';
   expect(Math.min(...[1, 2].map((seed) => played(name, seed).bestFirst))).toBeGreaterThan(0.9);
 });
 
 test('offers paid by conversion with late feedback earn more than half of the possible revenue', () => {
-  expect(Math.min(...valuesOf('CPA offers, read 10 s late'))).toBeGreaterThan(0.85);
+  expect(Math.min(...valuesOf('CPA offers, events 10 s late'))).toBeGreaterThan(0.85);
 });
 
-test.each(['nothing matters', '40 attributes of noise'])(
+test.each(['no attributes', '40 irrelevant attributes'])(
   'attributes without an effect cost at most a few points compared with plain Thompson sampling: %s',
   (name) => {
     const own = [1, 2].map((seed) => played(name, seed).value);
