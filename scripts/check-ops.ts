@@ -47,7 +47,7 @@ const checks: { program: string; from: string; calls: () => string[][] }[] = [
 let failed = false;
 for (const { program, from, calls } of checks) {
   if (spawnSync('which', [program]).status !== 0) {
-    console.log(`${program}: not run; it is not installed (${from})`);
+    console.log(`${program}: skipped, because it is not installed (${from})`);
     continue;
   }
   for (const call of calls()) failed = spawnSync(program, call, { stdio: 'inherit' }).status !== 0 || failed;

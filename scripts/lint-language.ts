@@ -118,7 +118,7 @@ const measures: Measure[] = [
   { name: 'vague type names', value: vague.length, limit: 0, matches: vague.map(place) },
   { name: 'mean length of declared names', value: meanLength, limit: 6.3, isMinimum: true, matches: [] },
   { name: 'mean length of distinct names', value: meanDistinct, limit: 9.5, isMinimum: true, matches: [] },
-  { name: 'words of the README', value: wordsOf(readFileSync('README.md', 'utf8')), limit: 700, matches: [] },
+  { name: 'words in the README', value: wordsOf(readFileSync('README.md', 'utf8')), limit: 700, matches: [] },
   { name: 'paragraphs over 80 words', value: longParagraphs.length, limit: 0, matches: longParagraphs },
   { name: 'lines over 200 characters in documents', value: longLines.length, limit: 1, matches: longLines },
   {

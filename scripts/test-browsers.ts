@@ -33,7 +33,7 @@ function summary(reportPath: string): string | null {
     tests.filter((test) => test.status === status).map((test) => test.fullName);
   if (namesOf('failed').length > 0 || testResults.some(({ message }) => message !== '')) return null;
   const skipped = namesOf('skipped');
-  const rest = skipped.length > 0 ? `, ${skipped.length} skipped, which the driver cannot run:` : '';
+  const rest = skipped.length > 0 ? `, ${skipped.length} skipped because the driver does not support them:` : '';
   return [`${namesOf('passed').length} passed${rest}`, ...skipped].join('\n  - ');
 }
 
