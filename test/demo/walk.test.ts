@@ -111,7 +111,7 @@ test('the shop fits a 360 pixel screen, and its options work by keyboard', async
   const { page } = await open('/demo', { viewport: { width: 360, height: 740 } });
   await page.getByRole('checkbox').first().waitFor();
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
-  await page.getByRole('radio', { name: 'Multiple' }).focus();
+  await page.getByRole('radio', { name: 'Multi' }).focus();
   await page.keyboard.press('ArrowRight');
   await page.keyboard.press('Enter');
   await page.waitForURL(/unit=single/);
