@@ -18,7 +18,7 @@ import { doctorCommands, secretsCommands } from './runtime/commands.ts';
 import { sourceCommands } from './sources/commands.ts';
 import { webhookCommands } from './webhooks/commands.ts';
 
-/** Starts the server. The imported module runs until it receives a signal, and then ends the process. */
+/** Starts the server. The imported module runs until the process receives a signal, and then exits. */
 const serve: Run = async () => {
   await import('./server.ts');
   return exitCodes.ok;
@@ -41,14 +41,14 @@ const completion: Command = {
   load: async () => (await import('./command-line/completion.ts')).printCompletion,
 };
 
-/** Optional services for commands. */
+/** Optional services that commands can use. */
 export const services: { embedded?: EmbeddedDatabases } = {
   embedded: embeddedDatabases,
 };
 
 /**
- * Columns that are sealed with SECRETS_KEY. The canary comes last: once it is sealed with the new key, all other
- * columns are too.
+ * Columns that are encrypted with SECRETS_KEY. The canary must come last, so that once it is encrypted with the new
+ * key, all other columns are too.
  */
 export const sealedColumns: readonly LoadSealed[] = [
   async () => (await import('./webhooks/endpoint-store.ts')).sealedEndpointColumns,
@@ -65,8 +65,8 @@ export const sealedColumns: readonly LoadSealed[] = [
 ];
 
 /**
- * All commands of `perkwire`, in the order of the help. They are imported from the modules' command files without
- * creating the modules, because a module needs a database and takes too long to load for the help.
+ * All `perkwire` commands, in the order in which the help lists them. They are imported directly from the modules'
+ * command files, because creating a module requires a database and takes too long just to show the help.
  */
 export const commands: readonly Command[] = [
   start,

@@ -34,7 +34,7 @@ export type { EventLogSetting, HttpProxy, ImageStoreSetting, Role, TokenKey, Tra
 
 export type Config = {
   roles: readonly Role[];
-  /** Number of processes of the role api on this port. */
+  /** Number of processes with the role `api` that share this port. */
   processes: number;
   host: string;
   port: number;
@@ -45,21 +45,24 @@ export type Config = {
   databaseUrl: string | null;
   databasePoolSize: number;
   commitTimeoutMs: number;
-  /** Whether to start on the schema of the next release. */
+  /** Whether the process may start on the database schema of the next release. */
   allowNewerSchema: boolean;
   dataDir: string;
   tokenKeys: readonly TokenKey[];
   userPepper: string;
-  /** Earlier peppers. Users are still found under them and are then moved to the current pepper (rotation). */
+  /**
+   * Earlier peppers. Users stored under an earlier pepper are still found and are then moved to the current one
+   * (rotation).
+   */
   earlierPeppers: readonly string[];
-  /** Current key for sealing secrets, 32 bytes. */
+  /** Current key for encrypting secrets, 32 bytes. */
   secretsKey: Buffer;
-  /** Earlier keys, used only to open secrets that were sealed with them (rotation). */
+  /** Earlier encryption keys, used only to decrypt secrets that were encrypted with them (rotation). */
   earlierSecretsKeys: readonly Buffer[];
   requireTwoFactor: 'none' | 'operators' | 'all';
   /** Mail server settings, or null to send no e-mails. */
   mail: MailSetting | null;
-  /** Credentials of the mail providers that may report bounces, by provider. */
+  /** Credentials with which mail providers report bounces, by provider. */
   mailFeedback: MailFeedback;
   /** Syslog server that receives audit log entries as they are written, or null to send none. */
   auditSyslog: SyslogSetting | null;
@@ -94,7 +97,7 @@ export type Config = {
 /** Secrets that every process requires, by environment variable. */
 export type SecretVariables = { TOKEN_KEYS: string; USER_PEPPER: string; SECRETS_KEY: string };
 
-/** Thrown when the environment is invalid. The message lists every problem, one per line. */
+/** Error for an invalid environment. The message lists all problems, one per line. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
@@ -111,7 +114,7 @@ export class ConfigError extends Error {
  * Reads and validates the environment variables.
  * @param env environment variables; empty strings count as unset
  * @param embeddedSecrets called only without DATABASE_URL, to supply the secrets that are not set in the environment
- * @throws ConfigError with all problems at once
+ * @throws ConfigError that lists all problems
  */
 export function loadConfig(
   env: Record<string, string | undefined>,
@@ -122,7 +125,7 @@ export function loadConfig(
   if (raw.DATABASE_URL === '' && !raw.ROLES.includes('migrate')) {
     const generatedSecrets = embeddedSecrets(raw.DATA_DIR);
     for (const name of ['TOKEN_KEYS', 'USER_PEPPER', 'SECRETS_KEY'] as const) raw[name] ||= generatedSecrets[name];
-    // Allows loopback addresses, because the webhook receivers of the demo and of local trials run on this machine.
+    // Allow loopback addresses, because the webhook receivers of the demo and of local trials run on this machine.
     raw.WEBHOOK_ALLOW_NETS = [raw.WEBHOOK_ALLOW_NETS, '127.0.0.0/8', '::1/128'].filter((nets) => nets !== '').join(',');
     raw.WEBHOOK_ALLOW_HTTP = true;
   }

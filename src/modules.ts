@@ -34,14 +34,14 @@ export type Modules = Awaited<ReturnType<typeof createModules>>;
 type ModuleOptions = PlatformOptions & {
   /** Whether to include the demo shop and its webhook receiver. */
   demo: boolean;
-  /** Process id shown on the operator's page. */
+  /** ID of this process, shown on the operator's page. */
   pid: number;
 };
 
 /**
- * Creates the modules. Each module gets the earlier modules that it uses, and imports from no others
- * (docs/architecture.md#modules). A new module adds all of its routes, pages, jobs and documentation with a single line
- * here. `close` stops the modules in reverse order.
+ * Creates all modules. Each module gets the earlier modules that it uses, and imports from no others
+ * (docs/architecture.md#modules). A single line here is enough to add a module with all of its routes, pages, jobs and
+ * documentation. `close` stops the modules in reverse order.
  */
 export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const modules: Module[] = [];
@@ -54,8 +54,8 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   const catalogAdmin = add(createCatalogAdmin({ platform, catalog }));
   const accounts = add(createAccounts({ platform, catalog, catalogAdmin }));
   const audiences = add(createAudiences({ platform, catalog }));
-  // Without an event log, events are already stored in the database when they are acknowledged. The event log replaces
-  // this value.
+  // Without an event log, events are stored in the database before they are acknowledged, so the current time is
+  // correct. An event log replaces this value.
   let eventsStoredUntil = options.now;
   ({ eventsStoredUntil } = add(await createEventLog({ platform, catalog })));
   const learning = add(createLearning({ platform, catalog }));

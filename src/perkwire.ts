@@ -6,8 +6,8 @@ import { runCommandLine } from './command-line/run-command-line.ts';
 import { commands, services } from './commands.ts';
 
 /**
- * Minimum interval between two interrupts for the second one to force an exit, in milliseconds. The terminal sends
- * Ctrl-C to all processes and npm forwards it again, so an earlier repeat is ignored.
+ * Minimum time after the first interrupt before a second one forces an exit, in milliseconds. A single Ctrl-C can
+ * arrive twice, because the terminal sends it to all processes and npm forwards it again.
  */
 const repeatedSignalMs = 250;
 
@@ -21,7 +21,7 @@ const onSignal = (): void => {
 };
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
 process.stdout.on('error', (err: NodeJS.ErrnoException) => {
-  // A reader that closes the pipe early, such as `head`, is not an error.
+  // It is not an error if the reader closes the pipe early, as `head` does.
   if (err.code === 'EPIPE') process.exit(exitCodes.ok);
   process.stderr.write(`${err.message}\n`);
   process.exit(exitCodes.refused);
@@ -38,7 +38,7 @@ const exitCode = await runCommandLine(process.argv.slice(2), {
   signal: stop.signal,
   outputOf: (isJson) => createOutput(isJson, { stdout, stderr }),
 });
-// Abandoned operations may still be running, so exit explicitly.
+// Abandoned operations may still be running and keep the process alive, so exit explicitly.
 if (exitCode === exitCodes.stopped) process.exit(exitCode);
 process.exitCode = exitCode;
 // From here on, the server of `start` has its own signal handlers.

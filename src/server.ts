@@ -51,14 +51,14 @@ type Demo = {
   printWelcome: (config: Config, dashboardLink: string | null, write: (text: string) => void) => void;
 };
 
-/** Optional features, which can be left out of the program. */
+/** Optional parts of the program, which a build can leave out. */
 const optional: { embedded?: EmbeddedDatabases; demo?: Demo } = {
   embedded: embeddedDatabases,
   demo: embeddedDemo,
 };
 
 /**
- * Runs the service until a stop signal arrives.
+ * Runs the service until it receives a stop signal.
  * @throws ConfigError, GeoError, StartupError with a message for the operator
  */
 async function main(): Promise<void> {
@@ -86,7 +86,8 @@ async function main(): Promise<void> {
   if (link === null)
     onStopSignal(process, (signal) => {
       logger.info({ signal }, 'stopping');
-      // Exit with an error code, so that commands waiting for the migrations do not continue without them.
+      // Exit with an error code, so that commands waiting for the migrations do not continue before the migrations are
+      // complete.
       if (config.roles.includes('migrate')) process.exit(exitCodes.stopped);
       grace.close();
     });
@@ -101,7 +102,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Starts all parts in order. The caller stops the started parts if one fails. */
+/** Starts all parts in order. If one fails, the caller stops those that were already started. */
 async function start(config: Config, logger: Logger, parts: Parts, link: PrimaryLink | null): Promise<void> {
   const { roles, first, embeddedUrl } = link?.assignment ?? { roles: config.roles, first: true, embeddedUrl: null };
   config.roles = roles;
@@ -144,7 +145,8 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   logger.info({ roles, port: config.port, embedded, firstStart }, 'ready');
   link?.ready();
   if (demo !== undefined && embedded && serveApi && first) {
-    // Runs after the service is ready, so that it does not delay the first start. A shutdown waits for it.
+    // Runs after the service is ready, so that generating the demo history does not delay the first start. A shutdown
+    // waits for it to finish.
     const welcomed = welcome(demo, demoDeps);
     parts.add('welcome', () => welcomed);
     await welcomed;
@@ -172,7 +174,10 @@ async function prepareDatabase(databaseUrl: string, config: Config, logger: Logg
   if (await continueRestoredRollups(url, collectRestored)) logger.info({}, 'rollups resumed after restore');
 }
 
-/** Starts the HTTP server. Runs before any background work, so that a process whose port is taken claims no work. */
+/**
+ * Starts the HTTP server. Runs before any background work, so that a process whose port is taken exits without claiming
+ * work.
+ */
 async function serve({ platform: { deps }, contributions }: Modules, parts: Parts, serveApi: boolean): Promise<void> {
   const app = await buildApp({ contributions, deps, serveApi });
   parts.add('http', () => app.close());

@@ -118,11 +118,11 @@ export function beforeSensitive(
   });
 }
 
-/** Parses an id. Returns 0 if the text is not an id. */
+/** Parses an ID. Returns 0 if the text is not an ID. */
 const idIn = (text: string): number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0);
 
 /**
- * Checks that the user may open an advertiser's page. Only the advertiser's accounts and operators may.
+ * Checks that the user may open an advertiser's page. Only the advertiser's own users and operators may.
  * @throws AppError `not_found`, as if the page did not exist, so that other advertisers' pages are not revealed
  */
 async function openAdvertiser(pool: pg.Pool, request: FastifyRequest, id: number): Promise<void> {
@@ -138,8 +138,8 @@ async function openAdvertiser(pool: pg.Pool, request: FastifyRequest, id: number
 }
 
 /**
- * Returns whether the user must set up a mandatory second factor first. Until then, only the set-up pages are
- * accessible. Users of the OpenID provider are exempt, because it has its own second factor.
+ * Returns whether the user must first set up a mandatory second factor. Until then, only the set-up pages are
+ * accessible. Users who signed in at the OpenID provider are exempt, because the provider has its own second factor.
  */
 const mustSetUpTwoFactor = (config: Config, { url }: FastifyRequest, { user, byProvider }: Viewer): boolean =>
   !byProvider &&
@@ -159,7 +159,7 @@ const csrfError = (): AppError =>
     message: new Problem('errors.expiredForm'),
   });
 
-/** Redirects to the sign-in page, which then returns to the requested page. */
+/** Redirects to the sign-in page. After signing in, the user returns to the requested page. */
 function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const next = isRead(request) && !isFragmentRequest(request) && request.url !== '/dashboard' ? request.url : null;
   reply.header('cache-control', 'no-store');
@@ -167,7 +167,7 @@ function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
 }
 
 /**
- * Returns the dashboard path to open after sign-in. Returns `/dashboard` for any other URL, to prevent open redirects.
+ * Returns the dashboard path to open after sign-in. To prevent open redirects, returns `/dashboard` for any other URL.
  */
 export function nextPath(next: string): string {
   const base = 'http://dashboard';
@@ -188,7 +188,8 @@ function isCsrfToken(expected: string, token: string): boolean {
 
 /**
  * Returns whether a state-changing request comes from our own pages. It checks `sec-fetch-site`, and that the origin is
- * the public URL or the request's host. Clients that send no origin are not browsers, so they have no user cookies.
+ * the public URL or the request's host. Requests without an origin are allowed: they do not come from a browser, so
+ * they carry no user's cookies.
  */
 function isSameOrigin(headers: IncomingHttpHeaders, publicUrl: string): boolean {
   const { origin, host } = headers;

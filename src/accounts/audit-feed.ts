@@ -19,7 +19,7 @@ export type AuditEntry = {
   hash: string;
 };
 
-/** Creates a feed if it does not exist. A new feed skips the existing entries. */
+/** Creates a feed if it does not exist. A new feed starts after the existing entries. */
 const openFeed = (executor: Executor, feed: AuditFeed): Promise<unknown> =>
   executor.query(
     `with opened as (insert into audit_feeds (name) values ($1) on conflict do nothing returning name)
@@ -39,8 +39,8 @@ export async function lockFeed(executor: Transaction, feed: AuditFeed): Promise<
 }
 
 /**
- * Leases a feed. Like {@link lockFeed}, but without a transaction: the lease ends after `leaseMs` milliseconds or with
- * `releaseFeed`.
+ * Leases a feed. This is like {@link lockFeed}, but needs no open transaction. The lease ends after `leaseMs`
+ * milliseconds or when `releaseFeed` is called.
  */
 export async function leaseFeed(executor: Executor, feed: AuditFeed, leaseMs: number): Promise<boolean> {
   await openFeed(executor, feed);
@@ -93,7 +93,10 @@ export async function readFeed(
   return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
 }
 
-/** Lists the publishers that have an audit log. It skips from publisher to publisher in the log's index. */
+/**
+ * Lists the publishers that have an audit log. The query jumps from one publisher to the next in the log's index,
+ * instead of reading every entry.
+ */
 const logsSql = `with recursive logs as (
       (select publisher_id from audit_log order by publisher_id limit 1)
       union all
@@ -114,8 +117,8 @@ export async function advanceFeed(executor: Executor, feed: AuditFeed, entries: 
 }
 
 /**
- * Feed state. `waiting` is the number of unsent entries, up to a limit. `failedAt` is the time since which sending has
- * been failing, or null.
+ * Feed state. `waiting` is the number of unsent entries, up to a limit. `failedAt` is the time when sending started to
+ * fail, or null.
  */
 export type FeedState = { waiting: number; sentAt: Date | null; failedAt: Date | null; error: string | null };
 

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { orNull, type Resource, timestamp } from '../management/resource.ts';
 import { isOperator } from '../management/unit-of-work.ts';
 
-/** Returns the SQL columns of the actor. Only operators can see which operator made a change. */
+/** Returns the SQL columns that identify the actor. Only operators can see which operator made a change. */
 export const actorColumns = (reader: 'publisher' | 'operator') =>
   reader === 'operator'
     ? { actor_id: 'actor_id', actor_label: 'actor_label' }

@@ -15,15 +15,18 @@ import type { Job } from '../platform/jobs.ts';
 import { minuteMs } from '../platform/lib/time.ts';
 
 /**
- * Owner of the API key in a request. The same `snapshot` is used for the whole request. `key` is null for an SDK id.
+ * Publisher that owns the API key or SDK ID in a request. The whole request uses the same `snapshot`. `key` is null for
+ * an SDK ID.
  */
 export type Caller = { publisher: Publisher; snapshot: Snapshot; key: ApiKey | null };
 
-/** Permissions of an SDK id. SDK ids are public, because pages contain them, so they may only fetch offers. */
+/**
+ * Permissions of an SDK ID. SDK IDs are public, because web pages contain them. They may therefore only fetch offers.
+ */
 const sdkPermissions: ReadonlySet<Permission> = new Set(['ads/offers']);
 
 /**
- * Finds the caller by the hash of an API key, or by an SDK id if no key matches.
+ * Finds the caller by the hash of an API key, or by an SDK ID if no key matches.
  * @returns null if the secret is unknown or expired
  */
 function findCaller(snapshot: Snapshot, secret: string, nowMs: number): KeyGrant<Caller> | null {
@@ -46,8 +49,8 @@ export function callerOf(request: FastifyRequest): Caller {
 }
 
 /**
- * Creates a check that a request's key still has the rights that `requireKey` found. Streams need it, because they stay
- * open after the request was authenticated.
+ * Creates a check that a request's key still has the permissions that `requireKey` found. Streams need this check,
+ * because they stay open long after their request was authenticated.
  */
 export function createKeyCheck(
   catalog: { current: () => Snapshot },
@@ -101,12 +104,12 @@ export const createKeyAuthenticator = (
   });
 
 /**
- * Collects the last-used time of keys in memory and stores it once a minute, so that no request has to write to the
+ * Collects the last-used times of keys in memory and stores them once a minute, so that no request has to write to the
  * database.
  */
 export type KeyUses = {
   note: (keyId: number) => void;
-  /** Stores the collected times. They are lost if this fails. */
+  /** Stores the collected times. If this fails, they are lost. */
   write: () => Promise<void>;
   job: Job;
 };

@@ -37,9 +37,9 @@ import { requireAtMost } from './roles.ts';
 
 /**
  * Resource for API keys (docs/reference/access-and-errors.md#api-keys):
- * - An actor cannot create, change or revoke a key with more permissions than its own.
+ * - An actor cannot create, change or revoke a key that has more permissions than the actor.
  * - A key cannot give itself or another key a later expiry or a higher rate limit than its own.
- * - Keys that were created by a rate-limited key share its limit.
+ * - Keys created by a rate-limited key share its limit.
  * @param permissions permissions of all modules
  */
 export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
@@ -98,7 +98,7 @@ export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
   beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
 });
 
-/** Creates a key. `secret` is the key itself. It is only available here, because only its digest is stored. */
+/** Creates a key. `secret` is the key itself, which is not available later, because only its digest is stored. */
 export async function createKey(keys: Resource, work: Work, input: unknown): Promise<{ view: View; secret: string }> {
   const secret = `pk_${randomBytes(24).toString('base64url')}`;
   const stored = {
@@ -109,7 +109,7 @@ export async function createKey(keys: Resource, work: Work, input: unknown): Pro
   return { view: await createRow({ ...keys, initial: () => stored }, work, input), secret };
 }
 
-/** Returns the ids of the keys whose rate limits a new key shares. */
+/** Returns the IDs of the keys whose rate limits a new key shares. */
 async function limitsOfMaker({ executor, actor }: Work): Promise<number[]> {
   if (actor.kind !== 'key') return [];
   const { rows } = await executor.query<{ ids: number[] }>(
@@ -141,7 +141,7 @@ async function checkExpiry({ expires_at }: Values, work: Work): Promise<ErrorDet
   return refused(problem('keyOutlives', { latest: new Date(latestMs).toISOString() }));
 }
 
-/** Returns the maximum lifetime of a publisher's new keys, in days. Returns null if there is no limit. */
+/** Returns the maximum lifetime of a publisher's new keys, in days, or null if there is no limit. */
 export async function mostDaysOf({ executor, publisherId }: Work): Promise<number | null> {
   const { rows } = await executor.query<{ days: number | null }>(
     'select key_max_days as days from publishers where id = $1',
@@ -151,8 +151,8 @@ export async function mostDaysOf({ executor, publisherId }: Work): Promise<numbe
 }
 
 /**
- * Returns the time when a publisher's first key was created, in epoch milliseconds. Revoked keys count. Returns null if
- * the publisher never had a key.
+ * Returns the time when a publisher's first key was created, in epoch milliseconds, even if the key was revoked.
+ * Returns null if the publisher never had a key.
  */
 export async function firstKeyAt(executor: Executor, publisherId: number): Promise<number | null> {
   const { rows } = await executor.query<{ at: Date | null }>(
@@ -213,7 +213,9 @@ export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void 
   );
 }
 
-/** Key fields in responses that are not stored in the key's row, so that using a key does not change its ETag. */
+/**
+ * Key fields in responses that are not stored in the key's database row, so that using a key does not change its ETag.
+ */
 export const keyAdditions: Additions = {
   fields: {
     last_used_at: orNull(timestamp(), {
@@ -240,7 +242,7 @@ export type ExpiringKey = {
   name: string;
   expiresAt: Date;
   lastUsedAt: Date | null;
-  /** Smallest of the notice periods within which the key expires, in days. */
+  /** Shortest notice period that covers the time until the key expires, in days. */
   days: number;
 };
 

@@ -30,7 +30,7 @@ export async function listMembers(
   return rows.map(userOf);
 }
 
-/** Lists the memberships and invitations of a user, in the order in which the user joined. */
+/** Lists a user's memberships and invitations. Memberships are in the order in which the user joined. */
 export async function listMemberships(executor: Executor, userId: number): Promise<User[]> {
   const { rows } = await executor.query<UserRow>(
     `select ${userColumns} from memberships m join users u on u.id = m.user_id where u.id = $1
@@ -41,7 +41,7 @@ export async function listMemberships(executor: Executor, userId: number): Promi
 }
 
 /**
- * Stores the membership whose pages the session opens by default.
+ * Stores which membership's pages the session opens by default.
  * @returns the user with this membership, or null if the user is not a member or is disabled there
  */
 export async function chooseMembership(
@@ -74,7 +74,10 @@ export async function join(executor: Executor, membershipId: number, nowMs: numb
   return rowCount === 1;
 }
 
-/** Changes the role and state of a member. If the user has no access left, their sessions and password links end. */
+/**
+ * Changes the role and state of a member. If the user has no access left, also ends their sessions and deletes their
+ * password links.
+ */
 export async function changeMember(
   executor: Executor,
   { membershipId, id: userId }: { membershipId: number; id: number },
@@ -92,8 +95,8 @@ export async function changeMember(
 }
 
 /**
- * Removes a member or an invitation. A user without memberships can no longer sign in. The user is deleted if no
- * invitations are left either.
+ * Removes a member or an invitation. A user without memberships can no longer sign in. If they have no invitations left
+ * either, the user is deleted.
  */
 export async function removeMember(
   executor: Executor,
@@ -115,7 +118,7 @@ export async function removeMember(
   );
 }
 
-/** Ends the sessions and password links of a user who has no access left. */
+/** Ends the sessions and deletes the password links of a user who has no access left. */
 async function endAccess(executor: Executor, userId: number): Promise<void> {
   const opensNothing = `not exists (
     select from memberships where user_id = $1 and joined_at is not null and not disabled)`;
@@ -126,8 +129,8 @@ async function endAccess(executor: Executor, userId: number): Promise<void> {
 }
 
 /**
- * Returns whether a user is the last admin of a publisher, or of the operators if null. Locks the admins, so that two
- * admins who remove each other at the same time cannot both succeed.
+ * Returns whether a user is the last admin of a publisher, or the last operator if the publisher is null. Locks the
+ * admins, so that two admins who remove each other at the same time cannot both succeed.
  */
 export async function isLastAdmin(
   executor: Executor,
@@ -142,8 +145,8 @@ export async function isLastAdmin(
 }
 
 /**
- * Returns whether a user has access to another publisher. If so, the admins of this publisher must not be able to
- * change the user's sign-in.
+ * Returns whether a user has access to another publisher. If so, this publisher's admins must not be able to change the
+ * user's sign-in.
  */
 export async function belongsElsewhere(
   executor: Executor,

@@ -37,7 +37,7 @@ export async function saveOperator(url: string, saved: Saved, signal: AbortSigna
 
 /**
  * Sets a new password, enables the account and ends its sessions.
- * @throws Error if the address belongs to a user of a publisher
+ * @throws Error if the e-mail address belongs to a publisher's user
  */
 async function resetOperator(
   executor: Executor,

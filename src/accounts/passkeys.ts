@@ -8,18 +8,18 @@ import { minuteMs } from '../platform/lib/time.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { User } from '../shell/context.ts';
 
-/** Loaded on first use, because loading takes about 0.5 s of CPU time. */
+/** Loads the library on first use, because loading it takes about 0.5 s of CPU time. */
 const webauthn = () => import('@simplewebauthn/server');
 
-/** Maximum age of a challenge when the device's response arrives, in milliseconds. */
+/** Maximum age of a challenge at the time when the device's response arrives, in milliseconds. */
 const challengeLifetimeMs = 15 * minuteMs;
 
 /** Maximum number of passkeys per user. */
 export const maxPasskeys = 20;
 
 /**
- * Purpose of a challenge. A response is valid only for the purpose of its challenge. `sign-in` challenges work for any
- * user.
+ * Purpose of a challenge. A response is only accepted for the purpose that its challenge was created for. `sign-in`
+ * challenges work for any user.
  */
 type Purpose = 'sign-in' | `code:${number}` | `add:${number}`;
 
@@ -45,7 +45,9 @@ function seal({ secretBox, now }: Deps, purpose: Purpose, options: { challenge: 
 
 type Challenge = { challenge: string; madeMs: number };
 
-/** Opens a sealed challenge. Returns null if it was altered, is for another purpose or is too old. */
+/**
+ * Opens a sealed challenge. Returns null if the challenge was altered, was created for another purpose or is too old.
+ */
 function open({ secretBox, now }: Deps, purpose: Purpose, sealed: string): Challenge | null {
   try {
     const challenge = JSON.parse(secretBox.open(Buffer.from(sealed, 'base64url'), contextOf(purpose))) as Challenge;
@@ -57,7 +59,7 @@ function open({ secretBox, now }: Deps, purpose: Purpose, sealed: string): Chall
 
 export type Passkey = { id: number; name: string; createdAt: Date; lastUsedAt: Date | null };
 
-/** Lists the passkeys of a user, oldest first. */
+/** Lists a user's passkeys, oldest first. */
 export async function listPasskeys(executor: Executor, userId: number): Promise<Passkey[]> {
   const { rows } = await executor.query<Passkey>(
     `select id, name, created_at as "createdAt", last_used_at as "lastUsedAt" from user_passkeys
@@ -135,8 +137,8 @@ export async function addPasskey(
 }
 
 /**
- * Removes a passkey of a user.
- * @returns its name, or null if the user has no passkey with this id
+ * Removes one of a user's passkeys.
+ * @returns its name, or null if the user has no passkey with this ID
  */
 export async function removePasskey(executor: Executor, userId: number, id: number): Promise<string | null> {
   const { rows } = await executor.query<{ name: string }>(
@@ -178,9 +180,9 @@ type Stored = {
 
 /**
  * Verifies a device's response to a challenge. Each challenge can be used once.
- * @param userId user in the second sign-in step, or null for a sign-in with a passkey only
- * @returns the user of the passkey; null if the passkey is unknown, the origin is wrong or the challenge was used
- * before
+ * @param userId user in the second sign-in step, or null for a sign-in with only a passkey
+ * @returns the user of the passkey; null if the passkey is unknown, the origin is wrong or the challenge was already
+ * used
  */
 export async function acceptPasskey(
   deps: Deps,

@@ -6,7 +6,7 @@ import { problem } from '../platform/problem.ts';
 
 type Cost = { logN: number; r: number; p: number };
 
-/** scrypt cost parameters. Each check takes 32 MiB and about 250 ms. OWASP lists them as equivalent to 2^17, 8, 1. */
+/** scrypt cost parameters. OWASP lists them as equivalent to 2^17, 8, 1. Each check takes 32 MiB and about 250 ms. */
 const defaultCost: Cost = { logN: 15, r: 8, p: 3 };
 const hashLength = 32;
 export const minPasswordLength = 10;
@@ -14,7 +14,9 @@ export const maxPasswordLength = 200;
 
 const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-/** Limits concurrent checks. A flood of sign-ins uses at most two cores and delays other clients by one check. */
+/**
+ * Limits concurrent checks, so that a flood of sign-ins uses at most two cores and delays other clients by one check.
+ */
 const limited = createLimiter({
   maxConcurrent: 2,
   maxWaitingPerClient: 40,
@@ -38,12 +40,12 @@ export async function hashPassword(password: string, { cost = defaultCost }: { c
   return encode(cost, salt, await hash(password, salt, cost));
 }
 
-/** Dummy hash to check for accounts without a password, so that the check takes equally long. */
+/** Dummy hash that is checked for accounts without a password, so that the response takes equally long. */
 const dummyHash = encode(defaultCost, Buffer.alloc(16), Buffer.alloc(hashLength));
 
 /**
  * Checks a password. The check takes equally long if the account does not exist or has no password (`stored` is null).
- * @param client client network; check capacity is shared fairly between clients
+ * @param client client network; the check capacity is shared fairly between clients
  */
 export async function checkPassword(password: string, stored: string | null, client: string): Promise<boolean> {
   const [, logN = '', r = '', p = '', salt = '', expected = ''] = (stored ?? dummyHash).split('$');

@@ -8,8 +8,8 @@ import { auditLog } from './audit-log.ts';
 /** Undoes audit log entries. */
 export type Revert = {
   /**
-   * Returns whether an entry can be undone. It must be a change or a removal, and the log must contain the previous
-   * values.
+   * Returns whether an entry can be undone. The entry must be a change or a removal, and the log must contain the
+   * previous values.
    */
   isPossible: (entry: View) => boolean;
   /**

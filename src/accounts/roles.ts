@@ -15,9 +15,9 @@ import { problem } from '../platform/problem.ts';
 import { type CustomRole, isRole, type MemberRole, type Role } from '../shell/context.ts';
 
 /**
- * Resource for a publisher's custom roles (docs/reference/access-and-errors.md#roles). `hasRole` checks their
- * permissions (shell/context.ts). Users cannot create, change or remove a role with more permissions than their own. A
- * role that is in use cannot be removed.
+ * Resource for a publisher's custom roles (docs/reference/access-and-errors.md#roles). The permissions in a role are
+ * checked by `hasRole` (shell/context.ts). Users cannot create, change or remove a role with more permissions than
+ * their own. A role that is in use cannot be removed.
  * @param permissions permissions of all modules
  */
 export const rolesOf = (permissions: readonly PermissionEntry[]): Resource => ({
@@ -51,7 +51,7 @@ export const rolesOf = (permissions: readonly PermissionEntry[]): Resource => ({
   beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
 });
 
-/** Returns the permissions that a custom role can have. These are all except the operators' permissions. */
+/** Returns the permissions that a custom role can have: all except those reserved for operators. */
 export const grantable = (permissions: readonly PermissionEntry[]): readonly PermissionEntry[] =>
   permissions.filter(({ name }) => name !== operatorPermission);
 
@@ -71,7 +71,10 @@ export function requireAtMost(actor: Work['actor'], requested: readonly Permissi
   });
 }
 
-/** Returns whether a role includes all permissions of another role. If so, its users can grant and manage that role. */
+/**
+ * Returns whether a role includes all permissions of another role. If so, users with the first role can grant and
+ * manage the other one.
+ */
 export function covers(role: MemberRole, other: MemberRole, permissions: readonly PermissionEntry[]): boolean {
   const ownPermissions = permissionsOf(role, permissions);
   return [...permissionsOf(other, permissions)].every((permission) => ownPermissions.has(permission));

@@ -12,7 +12,7 @@ import { joinMembership, type UserRow, userColumns, userOf } from './users.ts';
 export const sessionLifetimeMs = 7 * dayMs;
 /** Idle timeout of a session, in milliseconds. */
 export const sessionIdleTimeoutMs = dayMs;
-/** Period for which a confirmation is valid for sensitive actions, in minutes. */
+/** How long sensitive actions are allowed after the user confirmed their identity, in minutes. */
 export const confirmedMinutes = 15;
 /** Timeout for entering the second-factor code, in milliseconds. */
 const codeTimeoutMs = 10 * minuteMs;
@@ -32,10 +32,10 @@ export const sealedIdTokens = sealedColumn({
 export type NewSession = {
   userId: number;
   client: SessionClient;
-  /** Cookie of the browser's previous session, which is ended. Null if there is none. */
+  /** Cookie of the browser's previous session, which ends when the new one starts. Null if there is none. */
   previous: string | null;
   /**
-   * Whether the session is waiting for the second factor. Such a session gives no access. It is replaced by a new
+   * Whether the session is waiting for the second factor. Such a session gives no access, and is replaced by a new
    * session once the code is entered.
    */
   awaitsCode?: boolean;
@@ -89,7 +89,7 @@ const isLive = 'not s.awaits_code and s.expires_at > $1 and s.last_seen_at > $2'
 const liveAt = (nowMs: number): Date[] => [new Date(nowMs), new Date(nowMs - sessionIdleTimeoutMs)];
 
 /**
- * Session with its user. `byProvider` is true if the user signed in at the OpenID provider instead of with a password.
+ * Session with its user. `byProvider` is true if the user signed in at the OpenID provider rather than with a password.
  */
 type Session = {
   id: string;
@@ -143,15 +143,15 @@ export async function findSession(executor: Executor, token: string, nowMs: numb
   };
 }
 
-/** Time window within which session checks share one query, in milliseconds. */
+/** Time window in which session checks are combined into one query, in milliseconds. */
 const checkTogetherMs = 100;
 
 /** Checks that a session is still active and that its user still has the membership with which the page was opened. */
 export type SessionCheck = (viewer: SessionViewer) => Promise<boolean>;
 
 /**
- * Creates a session check for streams, which stay open after the request was authenticated. All streams in a process
- * share one query.
+ * Creates a session check for streams, which stay open long after their request was authenticated. All streams in a
+ * process share one query.
  */
 export function createSessionCheck(executor: Executor, now: () => number): SessionCheck {
   let next: { viewers: Map<string, SessionViewer>; openKeys: Promise<Set<string>> } | null = null;
@@ -206,8 +206,8 @@ async function findOpen(
 }
 
 /**
- * Returns a session that is waiting for a code. Returns null if it is not waiting or has ended, or if the user has no
- * access.
+ * Returns a session that is waiting for a second-factor code. Returns null if it is not waiting or has ended, or if the
+ * user has no access.
  */
 export async function findAwaitingSession(
   executor: Executor,
@@ -224,7 +224,7 @@ export async function findAwaitingSession(
 
 export type ListedSession = SessionClient & { id: string; createdAt: Date; lastSeenAt: Date };
 
-/** Lists the active sessions of a user, most recently used first. */
+/** Lists a user's active sessions, most recently used first. */
 export async function listSessions(executor: Executor, userId: number, nowMs: number): Promise<ListedSession[]> {
   const { rows } = await executor.query<ListedSession>(
     `select id, device, network, country, created_at as "createdAt", last_seen_at as "lastSeenAt"
@@ -234,7 +234,7 @@ export async function listSessions(executor: Executor, userId: number, nowMs: nu
   return rows;
 }
 
-/** Ends a session of a user. Returns null if the user has no session with this id. */
+/** Ends one of a user's sessions. Returns null if the user has no session with this ID. */
 export async function endSessionOf(executor: Executor, userId: number, id: string): Promise<SessionClient | null> {
   const { rows } = await executor.query<SessionClient>(
     'delete from user_sessions where user_id = $1 and id = $2 returning device, network, country',
@@ -265,7 +265,9 @@ export async function confirmSession(executor: Executor, id: string, nowMs: numb
   await executor.query('update user_sessions set confirmed_at = $2 where id = $1', [id, new Date(nowMs)]);
 }
 
-/** Lists the sessions that were started at the OpenID provider by a subject, or by any subject if it is null. */
+/**
+ * Lists the sessions that a subject started at the OpenID provider, or those of all subjects if the subject is null.
+ */
 export async function listProviderSessions(
   executor: Executor,
   { issuer, subject }: { issuer: string; subject: string | null },

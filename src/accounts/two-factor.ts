@@ -57,8 +57,8 @@ export const sealedTwoFactor = sealedColumn({
 });
 
 /**
- * Enables the second factor. `step` is the time step of the code that confirmed the secret. This code is not accepted
- * again.
+ * Enables the second factor. `step` is the time step of the code with which the user confirmed the secret. That code is
+ * not accepted again.
  */
 export async function saveTwoFactor(
   executor: Executor,
@@ -72,13 +72,13 @@ export async function saveTwoFactor(
   ]);
 }
 
-/** Removes the authenticator app, passkeys and recovery codes of a user. */
+/** Removes a user's authenticator app, passkeys and recovery codes. */
 export async function removeTwoFactor(executor: Executor, userId: number): Promise<void> {
   await executor.query('delete from user_passkeys where user_id = $1', [userId]);
   await removeAuthenticatorApp(executor, userId);
 }
 
-/** Removes the authenticator app. The recovery codes are retained if the user still has a passkey. */
+/** Removes the authenticator app. If the user still has a passkey, the recovery codes are retained. */
 export async function removeAuthenticatorApp(executor: Executor, userId: number): Promise<void> {
   await executor.query('update users set totp_sealed = null, totp_last_step = null where id = $1', [userId]);
   await dropUnusedCodes(executor, userId);

@@ -35,7 +35,7 @@ export const userColumns = `u.id, u.email, m.id as membership_id, m.role, ${cust
   m.created_at`;
 
 /**
- * Returns the SQL join of `users u` with the membership `m` to use if the URL names no publisher. The order of
+ * Returns the SQL join of `users u` with the membership `m` that applies if the URL names no publisher. The order of
  * precedence is: the operator membership, the chosen one, the first one with access, any other.
  */
 export const joinMembership = (chosenId = 'null', condition = 'true'): string => `join lateral (
@@ -61,12 +61,14 @@ export const userOf = (row: UserRow): User => ({
 });
 
 /**
- * Matches a single address without characters that have a meaning in mail headers: no brackets, quotes, lists or
- * comments.
+ * Matches a single e-mail address that contains no characters with a special meaning in mail headers, such as brackets,
+ * quotes and list separators.
  */
 const emailPattern = /^[^\s@\p{C}<>()[\]\\,;:"]+@[^\s@\p{C}<>()[\]\\,;:"/?#%&=]+$/u;
 
-/** Returns whether a dot is at the start or end of a part, or next to another dot. */
+/**
+ * Returns whether an e-mail address has a dot at the start or end of its local part or domain, or two dots in a row.
+ */
 const hasEmptyWord = (email: string): boolean => /(?:^|[.@])\.|\.(?:@|$)/.test(email);
 
 /** Normalises an e-mail address, including its case. Returns null if the text is not an e-mail address. */
@@ -86,7 +88,7 @@ export async function findByEmail(executor: Executor, email: string): Promise<Cr
   return rows[0] === undefined ? null : { user: userOf(rows[0]), passwordHash: rows[0].password_hash };
 }
 
-/** Finds a user by id, with the membership to use if the URL names no publisher. */
+/** Finds a user by ID, with the membership that applies if the URL names no publisher. */
 export async function findById(executor: Executor, userId: number): Promise<User | null> {
   const { rows } = await executor.query<UserRow>(
     `select ${userColumns} from users u ${joinMembership()} where u.id = $1`,
@@ -106,8 +108,8 @@ type NewUser = {
 };
 
 /**
- * Invites an e-mail address, whether or not it already has a user. If a password is given, creates a user who has
- * joined.
+ * Invites an e-mail address, whether or not it already belongs to a user. If a password is given, creates a user who
+ * has already joined.
  * @returns null if the address is already invited or a member there, or if a password is given and the address is taken
  */
 export async function createUser(
@@ -130,7 +132,7 @@ export async function createUser(
 }
 
 /**
- * Finds a member of a publisher or an advertiser by user id, or an operator if both are null. Returns null if there is
+ * Finds a member of a publisher or an advertiser by user ID, or an operator if both are null. Returns null if there is
  * no such member.
  */
 export async function findMember(
@@ -151,7 +153,7 @@ export async function setPassword(executor: Executor, userId: number, passwordHa
   await executor.query('update users set password_hash = $2 where id = $1', [userId, passwordHash]);
 }
 
-/** Sets the language of a user. Null uses the browser language. */
+/** Sets a user's language. Null uses the browser language. */
 export async function setLanguage(executor: Executor, userId: number, language: ReaderLanguage | null): Promise<void> {
   await executor.query('update users set language = $2 where id = $1', [userId, language]);
 }

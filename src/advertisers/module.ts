@@ -30,7 +30,7 @@ type AdvertisersDeps = {
   tracking: Tracking;
 };
 
-/** Creates the advertisers module: advertiser accounts, their campaigns at all publishers, and proposals of changes. */
+/** Creates the advertisers module: advertiser accounts, their campaigns at all publishers, and proposed changes. */
 export function createAdvertisers({ platform, catalog, catalogAdmin, drafts, reports, tracking }: AdvertisersDeps) {
   const { kinds } = catalogAdmin;
   const { store } = catalog;
@@ -73,7 +73,7 @@ const navigation: readonly NavEntry[] = [
   entry(60, 'activity', 'nav.activity', 'activity'),
 ];
 
-/** Registers the pages for advertiser accounts. Their users can propose changes but not publish them. */
+/** Registers the pages for advertiser accounts, whose users can propose changes but not publish them. */
 function advertiserPages(app: App, services: PageServices): void {
   const { get, post } = pagesOfAdvertiser(app, services);
   const role = 'advertiser';

@@ -6,26 +6,26 @@ import { readCampaigns, readCarriers } from './scope.ts';
 export const reportGroups = ['campaign', 'date', 'publisher'] as const;
 export type ReportGroup = (typeof reportGroups)[number];
 
-/** Metrics that an advertiser can see. Metrics that include other offers are excluded. */
+/** Metrics that an advertiser can see. Metrics that also count other offers are excluded. */
 export const counts = ['impressions', 'clicks', 'conversions'] as const;
 export const money = ['revenue_micros', 'unbilled_micros'] as const;
 type Sums = Record<(typeof counts)[number] | (typeof money)[number], number>;
 
 /**
- * Report row. `id` is the campaign or publisher id, or null for a day. Amounts in different currencies are in separate
+ * Report row. `id` is the campaign or publisher ID, or null for a day. Amounts in different currencies are in separate
  * rows.
  */
 export type ReportLine = { id: number | null; name: string; currency: string; sums: Sums };
 
 type Sources = { reports: { activity: ReportService['activity'] }; catalog: { current: () => Snapshot } };
 
-/** Campaigns of an advertiser that the actor may see, and the publishers that serve them. */
+/** An advertiser's campaigns that the actor may see, and the publishers that serve them. */
 export type ReportScope = {
   campaigns: ReadonlyMap<number, { name: string; currency: string }>;
   publishers: ReadonlyMap<number, string>;
 };
 
-/** Reads the scope of a report. It includes removed campaigns, because their results stay in reports. */
+/** Reads the scope of a report. The scope includes removed campaigns, because their results remain in reports. */
 export async function readReportScope(work: Work, advertiserId: number): Promise<ReportScope> {
   const campaigns = await readCampaigns(work, advertiserId);
   const carriers = await readCarriers(work, [...campaigns.keys()]);
@@ -33,8 +33,8 @@ export async function readReportScope(work: Work, advertiserId: number): Promise
 }
 
 /**
- * Sums the results of an advertiser's campaigns at all publishers that serve them. Days are in each publisher's time
- * zone.
+ * Sums the results of an advertiser's campaigns at all publishers that serve them. Days begin and end in each
+ * publisher's time zone.
  * @throws AppError invalid_request, report_too_large, unavailable
  */
 export async function readReport(
@@ -63,7 +63,7 @@ export async function readReport(
         const line = lines.get(key) ?? { ...labels, currency: of, sums: noSums() };
         lines.set(key, { ...line, sums: added(line.sums, part) });
       };
-      // Counts are added to the row of the campaign's currency. Amounts booked in another currency have a separate row.
+      // Counts are added to the row of the campaign's currency. Amounts booked in another currency get a separate row.
       add(currency, { impressions: metrics.impressions, clicks: metrics.clicks, conversions: metrics.conversions });
       for (const { currency: booked, revenueMicros, unbilledMicros } of metrics.money)
         add(booked, { revenue_micros: revenueMicros, unbilled_micros: unbilledMicros });

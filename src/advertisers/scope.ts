@@ -4,10 +4,10 @@ import type { Resource } from '../management/resource.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import type { ViewedAdvertiser } from '../shell/context.ts';
 
-/** Resources limited to the rows of one advertiser. Advertiser accounts only read through them. */
+/** Resources limited to the rows of one advertiser. Advertiser accounts can only read data through these resources. */
 type OwnRows = { campaigns: Resource; offers: Resource; creatives: Resource; drafts: Resource };
 
-/** Returns the resources limited to an advertiser. Rows of other advertisers are treated as unknown. */
+/** Returns the resources limited to an advertiser. Other advertisers' rows are treated as unknown. */
 export function ownRows(kinds: ReviewedKinds, { id }: ViewedAdvertiser): OwnRows {
   const own = `select id from campaigns where publisher_id = $1 and advertiser_id = ${Number(id)}`;
   const offers = `select id from offers where deleted_at is null and campaign_id in (${own})`;
@@ -36,7 +36,10 @@ export async function readCarriers(
   return carriers;
 }
 
-/** Returns all campaigns, including removed ones. A restricted key only gets the campaigns that it may see. */
+/**
+ * Returns all of the advertiser's campaigns, including removed ones. For a restricted key, returns only the campaigns
+ * that it may see.
+ */
 export async function readCampaigns(
   { executor, publisherId, actor }: Work,
   advertiserId: number,

@@ -12,7 +12,7 @@ import { recordAlerts, recordLasting } from './record.ts';
 
 type CheckDeps = { pool: pg.Pool; catalog: { current: () => Snapshot }; now: () => number };
 
-/** Allows only one process at a time to check for lasting problems. */
+/** Lock that allows only one process at a time to check for lasting problems. */
 const lockSql = "select pg_advisory_xact_lock(hashtext('perkwire_alerts'))";
 
 const nearlyUsed = 0.8;
@@ -37,12 +37,12 @@ export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<v
   await recordAlerts(pool, facts, nowMs);
 }
 
-/** Number of days before a key's expiry at which its publisher is notified. */
+/** Days before a key's expiry on which its publisher is notified. */
 const noticeDays = [30, 7, 1] as const;
 
 /**
- * Records alerts for keys that expire soon, once per notice period. Periods longer than a key's initial lifetime are
- * skipped.
+ * Records alerts for keys that expire soon, once per notice period. Notice periods longer than a key's initial lifetime
+ * are skipped.
  */
 export async function checkKeys({ pool, now }: { pool: pg.Pool; now: () => number }): Promise<void> {
   const expiring = await findExpiringKeys(pool, noticeDays, now());
@@ -55,9 +55,10 @@ export async function checkKeys({ pool, now }: { pool: pg.Pool; now: () => numbe
 }
 
 /**
- * Records alerts for low coupon stock and for offers that are paused because they have no codes. Stock is low by its
- * share or at today's rate. Each alert is recorded once, until codes are added and the stock is sufficient. An alert
- * does not end at the start of a new day just because the day's rate is still unknown.
+ * Records alerts for low coupon stock and for offers that are paused because they have no codes. Stock is low if its
+ * remaining share is small, or if it would soon run out at today's rate. Each alert is recorded once, and ends when
+ * codes have been added and the stock is sufficient. It does not end at the start of a new day just because that day's
+ * rate is still unknown.
  */
 export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<void> {
   const [{ offers }, nowMs] = [catalog.current(), now()];
@@ -95,7 +96,10 @@ export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<v
   });
 }
 
-/** Records the facts that a check finds. Each fact is recorded once, until the check no longer finds it. */
+/**
+ * Records alerts for the facts that a check finds. Each fact is recorded once. It is recorded again only if the check
+ * has stopped finding it in the meantime.
+ */
 export async function checkLasting(
   { pool, now }: { pool: pg.Pool; now: () => number },
   check: AlertCheck,
@@ -108,8 +112,8 @@ export async function checkLasting(
 }
 
 /**
- * Records an alert if ranking has stopped learning, for each publisher with unprocessed events. The alert is recorded
- * once, until learning resumes.
+ * Records an alert for each publisher with unprocessed events if ranking has stopped learning. The alert is not
+ * repeated until learning has resumed.
  */
 export async function checkLearning({ pool, now }: { pool: pg.Pool; now: () => number }): Promise<void> {
   const nowMs = now();
@@ -125,12 +129,12 @@ export async function checkLearning({ pool, now }: { pool: pg.Pool; now: () => n
   });
 }
 
-/** Number of hours to compare with the same hours of the previous week. */
+/** Number of hours that are compared with the same hours of the previous week. */
 const comparedHours = 6;
 
 /**
  * Records alerts for placements whose fill rate or revenue fell by half compared with the same hours of the previous
- * week. Each alert is recorded once, until the drop ends.
+ * week. An alert is not repeated until the drop has ended.
  */
 export async function checkPlacements({ pool, catalog, now }: CheckDeps): Promise<void> {
   const nowMs = now();

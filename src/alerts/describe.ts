@@ -24,7 +24,7 @@ function timeIn(timeZone: string, at: unknown): string {
   return `${format.format(new Date(text(at)))} (${timeZone})`;
 }
 
-/** Formats an amount, with its currency if known. */
+/** Formats an amount, with its currency if the currency is known. */
 function amount(value: unknown, currency: unknown): string {
   const options =
     typeof currency === 'string' ? { style: 'currency' as const, currency } : { maximumFractionDigits: 2 };

@@ -22,7 +22,7 @@ type Reader = { publisherId: number; userId: number };
 /** Maximum number of alerts per page. */
 const shownAlerts = 100;
 
-/** Lists the newest alerts of a publisher, with their unread state for a user. */
+/** Lists a publisher's newest alerts, with their unread state for a user. */
 export async function listAlerts(executor: Executor, reader: Reader, nowMs: number): Promise<InboxAlert[]> {
   const { rows } = await executor.query<AlertRow>({
     name: 'list_alerts',
@@ -59,7 +59,7 @@ export async function countNewAlerts(executor: Executor, { publisherId, userId }
   return rows[0]?.count ?? 0;
 }
 
-/** Marks the alerts as read, up to the newest one that the user has seen. */
+/** Marks alerts as read, up to the newest one that the user has seen. */
 export async function readAlerts(executor: Executor, { publisherId, userId }: Reader, untilId: number): Promise<void> {
   await executor.query(
     `insert into alert_readers as r (publisher_id, user_id, read_until)

@@ -40,7 +40,10 @@ export const kindOfEvent: Partial<Record<OperationalEvent, AlertKind>> = {
   'draft.waiting': 'draft.waiting',
 };
 
-/** Fact that triggers an alert. `subject` is the affected object, and `cause` distinguishes its occurrences. */
+/**
+ * Fact that triggers an alert. `subject` is the affected object, and `cause` distinguishes repeated occurrences of the
+ * fact.
+ */
 export type AlertFact = {
   publisherId: number;
   kind: AlertKind;
@@ -51,7 +54,7 @@ export type AlertFact = {
 
 export type Alert = Omit<AlertFact, 'cause'> & { id: number; raisedAt: Date; endedAt: Date | null };
 
-/** Check by another module for lasting problems. */
+/** Check that another module contributes to detect lasting problems. */
 export type AlertCheck = {
   /** Name of the job that runs the check. */
   name: string;

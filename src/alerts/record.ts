@@ -3,7 +3,8 @@ import type { SentEvent } from '../webhooks/send-operational.ts';
 import { type AlertFact, type AlertKind, kindOfEvent } from './kinds.ts';
 
 /**
- * Records an alert for each new cause, and a message for each rule that selects its kind. Muted alerts get no messages.
+ * Records an alert for each new cause, and a message for each notification rule that includes the alert's kind. Muted
+ * alerts get no messages.
  */
 export async function recordAlerts(executor: Executor, facts: readonly AlertFact[], nowMs: number): Promise<void> {
   if (facts.length === 0) return;
@@ -40,8 +41,8 @@ type Lasting = { publisherId: number; kind: AlertKind; subject: string; cause: s
 const keyOf = ({ publisherId, kind, subject }: Lasting): string => `${publisherId} ${kind} ${subject}`;
 
 /**
- * Records an alert once for as long as its fact holds. Alerts of these kinds end when their fact no longer holds,
- * unless `stays` returns true.
+ * Records an alert for each new fact, and none while its alert is still open. Open alerts of the given kinds end when
+ * their fact no longer holds, unless `stays` returns true.
  */
 export async function recordLasting(
   executor: Executor,
@@ -73,8 +74,9 @@ export const recordOperationalEvents =
     );
 
 /**
- * Returns the alert facts for an event. Failures of an endpoint share one cause from the first failed call until the
- * next success. For budgets and schedules, the event's subject contains the period or end, so each has its own cause.
+ * Returns the alert facts for an event. All failures of an endpoint between the first failed call and the next success
+ * share one cause. For budgets and schedules, the event's subject contains the period or end, so that each period or
+ * end has its own cause.
  */
 function factOf({ publisherId, event, subject, data }: SentEvent, nowMs: number): AlertFact[] {
   const kind = kindOfEvent[event];

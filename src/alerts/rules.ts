@@ -11,13 +11,13 @@ export const sealedAlertUrls: SealedColumn = sealedColumn({
   context: () => urlContext,
 });
 
-/** Slack-compatible webhook that receives alerts of some kinds. */
+/** Slack-compatible webhook that receives alerts of the selected kinds. */
 export type Channel = { id: number; name: string; kinds: readonly AlertKind[]; error: string | null };
 
 /** Maximum number of channels per publisher. */
 export const maxChannels = 20;
 
-/** Sets the alert kinds that a user receives by email. An empty list disables the emails. */
+/** Sets the alert kinds that a user receives by e-mail. An empty list disables the e-mails. */
 export async function setMailRule(
   executor: Executor,
   { publisherId, userId, kinds }: { publisherId: number; userId: number; kinds: readonly AlertKind[] },
@@ -41,7 +41,7 @@ export async function findMailKinds(
   return rows[0]?.kinds ?? [];
 }
 
-/** Lists the channels of a publisher, each with the error of its last message. */
+/** Lists a publisher's channels, each with the error of its last message. */
 export async function listChannels(executor: Executor, publisherId: number): Promise<Channel[]> {
   const { rows } = await executor.query<Channel>(
     `select r.id, r.name, r.kinds, (

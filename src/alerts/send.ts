@@ -24,7 +24,7 @@ type SendDeps = {
 
 /** Maximum number of messages per run. */
 const maxBatch = 20;
-/** Maximum number of attempts per message. After that, the alert is only in the inbox. */
+/** Maximum number of attempts per message. After that, the alert is only available in the inbox. */
 const maxAttempts = 6;
 /** Timeout of a webhook call, in milliseconds. */
 const deadlineMs = 10_000;
@@ -39,15 +39,15 @@ type Due = {
   publisher: string;
   time_zone: string;
   url_sealed: Buffer | null;
-  /** Recipient address. Null if the message is not an email, or the user no longer has access. */
+  /** Recipient address. Null if the message is not an e-mail, or the user no longer has access. */
   email: string | null;
-  /** Language of an email. Null means the default language, which is also used for channels. */
+  /** Language of an e-mail. Null means the default language, which is also used for channels. */
   language: string | null;
 };
 
 /**
- * Claims the due messages and schedules their next attempts, after 2, 4, 8 … minutes. If a process dies while sending a
- * message, another process sends it after two minutes.
+ * Claims the due messages and schedules their next attempts, after 2, 4, 8 … minutes. If a process dies while it sends
+ * a message, another process sends the message after two minutes.
  */
 const takeSql = `
 with due as (
@@ -65,7 +65,7 @@ join publishers p on p.id = a.publisher_id
 left join users u on u.id = r.user_id and ${mayOpen('u.id', 'a.publisher_id')}`;
 
 /**
- * Sends alert messages by email and to Slack-compatible webhooks.
+ * Sends alert messages by e-mail and to Slack-compatible webhooks.
  * @returns number of due messages
  */
 export async function sendAlertMessages(deps: SendDeps): Promise<number> {
@@ -94,7 +94,7 @@ const settle = async (
 
 /**
  * Sends a message.
- * @returns the reason for a failure, without addresses; null if it was sent or no longer has a recipient
+ * @returns the reason for a failure, without addresses; null if the message was sent or no longer has a recipient
  */
 async function sendOne({ mailer, secretBox, sender, config }: SendDeps, message: Due): Promise<Problem | null> {
   const pages = `${config.publicUrl}/dashboard/p/${message.publisher_id}`;
@@ -154,7 +154,7 @@ export const chatChannelsOf = ({
 });
 
 /**
- * Posts a text to a Slack-compatible webhook. The address guard for webhooks applies.
+ * Posts a text to a Slack-compatible webhook. The address guard for webhooks applies to the URL.
  * @returns the reason for a failure, or null on success
  */
 export async function post(sender: Sender, url: string, text: string): Promise<Problem | null> {

@@ -73,7 +73,7 @@ export const audiences: Resource = {
 };
 
 /**
- * Validates the audience that a rule is limited to. Returns errors if it is unknown or refers back to the rule's own
+ * Validates the audience to which a rule is limited. Returns errors if it is unknown or refers back to the rule's own
  * audience.
  */
 async function checkIncluded({ audience }: Rule, key: string, work: Work): Promise<ErrorDetail[]> {
@@ -124,11 +124,11 @@ async function refuseIfUsed({ executor, publisherId }: Work, key: string): Promi
     });
 }
 
-/** SQL lock mode. Member changes lock the audience, so that it cannot be removed until they are complete. */
+/** SQL lock mode. Member changes lock the audience, so that it cannot be removed until they are committed. */
 type Lock = '' | 'for key share';
 
 /**
- * Returns the id of an audience that has no rule.
+ * Returns the ID of an audience that has no rule.
  * @throws AppError resource_not_found; conflict if a rule determines the members of the audience
  */
 export async function listId(work: Work, key: string, lock: Lock = ''): Promise<number> {

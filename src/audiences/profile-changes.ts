@@ -19,7 +19,7 @@ export type AttributeProblem = 'invalid' | 'type_changed' | 'too_many';
 
 /**
  * Changes the attributes of users.
- * @returns for each user, the attributes that were not stored, with the reason by attribute name
+ * @returns for each user, the reasons why attributes were not stored, by attribute name
  */
 export async function tellAttributes(
   { executor, publisherId, nowMs }: Work,
@@ -50,8 +50,8 @@ export async function tellAttributes(
 export type ListProblem = 'unknown' | 'has_rule' | 'refused';
 
 /**
- * Returns the id of an audience that has no rule, and creates the audience if it is missing. In a transaction, call it
- * before statements that reference the publisher.
+ * Returns the ID of an audience that has no rule. Creates the audience if it does not exist. In a transaction, call it
+ * before any statement that references the publisher.
  * @param name name of the audience to create, or null to create none
  */
 export async function findList(work: Work, key: string, name: string | null): Promise<number | ListProblem> {
@@ -78,6 +78,6 @@ async function idOrProblem(work: Work, key: string): Promise<number | 'unknown' 
   }
 }
 
-/** Changes the members of audiences, keyed by audience id. */
+/** Changes the members of audiences, keyed by audience ID. */
 export const tellMembers = ({ executor }: Work, changes: ReadonlyMap<number, MemberChange>): Promise<void> =>
   changeMembers(executor, changes);

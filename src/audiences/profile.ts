@@ -5,20 +5,23 @@ import type { Executor } from '../platform/db/pool.ts';
 export type Profile = {
   /** Attribute values as text, like the custom attributes of a request. */
   attributes: ReadonlyMap<string, string>;
-  /** Ids of the queried audiences that the user belongs to. */
+  /** IDs of the queried audiences that the user belongs to. */
   audiences: ReadonlySet<number>;
 };
 
 /** Stored attributes by name. `until` is the expiry time in epoch milliseconds. */
 export type StoredAttributes = Record<string, { value: string | number | boolean; until?: number }>;
 
-/** Profile row for one key of a user. Contains either attributes or audience ids. */
+/** Profile row for one key of a user. Contains either attributes or audience IDs. */
 export type ProfileRow = { user_key: string; profile: StoredAttributes | readonly number[] };
 
 /** Profile query. `audienceIds` are the audiences to check. */
 export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly number[]; nowMs: number };
 
-/** Combines profile rows by user key. If two keys of a user have the same attribute, the first key takes precedence. */
+/**
+ * Combines profile rows by user key. If an attribute is stored under two keys of a user, the first key takes
+ * precedence.
+ */
 export function profilesOf(rows: readonly ProfileRow[]): (userKeys: readonly string[], nowMs: number) => Profile {
   const attributesOf = new Map<string, StoredAttributes>();
   const audiencesOf = new Map<string, readonly number[]>();
@@ -68,7 +71,10 @@ const isOpen = ({ until }: StoredAttributes[string], nowMs: number): boolean => 
 export const withoutEnded = (stored: StoredAttributes, nowMs: number): StoredAttributes =>
   Object.fromEntries(Object.entries(stored).filter(([, attribute]) => isOpen(attribute, nowMs)));
 
-/** Returns the number of users per key prefix. The prefix identifies the pepper (platform/security/user-key.ts). */
+/**
+ * Returns the number of users with attributes by key prefix, which identifies the pepper
+ * (platform/security/user-key.ts).
+ */
 export async function countAttributesByMark(executor: Executor): Promise<Map<string, number>> {
   const { rows } = await executor.query<{ mark: string; count: number }>(
     'select left(user_key::text, 4) as mark, count(*)::int as count from user_attributes group by 1',

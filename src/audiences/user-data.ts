@@ -4,7 +4,7 @@ import { type EraseBeforeSessions, type EraseOfUser, type ExportRows, sessionsOf
 import { removeFollowed, removeMembers } from './members/members.ts';
 
 /**
- * Deletes the attributes and memberships of users. Rows are locked in key order, as everywhere.
+ * Deletes the attributes and memberships of users. Rows are locked in key order, as everywhere, to avoid deadlocks.
  * @returns number of memberships
  */
 const deleteProfiles = (pool: pg.Pool, userKeys: readonly string[]): Promise<number> =>
@@ -19,8 +19,8 @@ const deleteProfiles = (pool: pg.Pool, userKeys: readonly string[]): Promise<num
   });
 
 /**
- * Deletes rows that a concurrent rule update read before the first sweep and inserted after it. These are facts from
- * before the erasure request, and the memberships that depend on them.
+ * Deletes rows that a concurrent rule update read before the first sweep but inserted after it. These are facts from
+ * before the erasure request, and the memberships that depend on these facts.
  */
 const deleteFollowed = (pool: pg.Pool, userKeys: readonly string[], until: Date): Promise<void> =>
   transaction(pool, async (executor) => {
@@ -28,13 +28,13 @@ const deleteFollowed = (pool: pg.Pool, userKeys: readonly string[], until: Date)
     await removeFollowed(executor, userKeys, until);
   });
 
-/** Erases a user's profile. Data that the publisher sends after the first sweep is treated as that of a new user. */
+/** Erases a user's profile. Data that the publisher sends after the first sweep is treated as data of a new user. */
 export const eraseProfileOfUser: EraseOfUser = async (pool, { subject, isSecond, until }, onErased) => {
   if (isSecond) await deleteFollowed(pool, subject.userKeys, until);
   else await onErased({ memberships: await deleteProfiles(pool, subject.userKeys) });
 };
 
-/** Erases the profiles of the users in the given sessions, including users identified by an email address hash. */
+/** Erases the profiles of the users in the given sessions, including users identified by an e-mail address hash. */
 export const eraseProfilesOfSessions: EraseBeforeSessions = async (pool, sessions, { isSecond, until }, onErased) => {
   const keys = sessions.flatMap(({ pubUserKeys, userKey }) => [...pubUserKeys, ...(userKey === null ? [] : [userKey])]);
   if (isSecond) return deleteFollowed(pool, [...new Set(keys)], until);

@@ -11,7 +11,7 @@ export type BrowserFile = StaticText & { path: string };
  */
 export type ScriptName = 'launcher' | 'exit' | 'impl' | 'perkswall' | 'offerwall' | 'conversion' | 'omnisdk';
 
-/** Works both from `src` and from `dist`. */
+/** The relative path is the same from `src` and from `dist`. */
 const fileUrl = (file: string): URL => new URL(`../../dist/sdk/${file}`, import.meta.url);
 
 /** Escapes a URL for use in a JavaScript string. */

@@ -5,7 +5,7 @@ import { type CapUsage, type CompiledTotalCap, type Exposure, isHeld, type Total
 import { exposureEvent } from './history/records.ts';
 
 /**
- * Returns the first frequency cap that the user has reached for this offer's campaign, or null. Windows are rolling: an
+ * Returns the first frequency cap that the user has reached for this offer's campaign, or null. Windows are rolling. An
  * event exactly as old as the window is outside it.
  */
 export function reachedFrequencyCap(
@@ -43,8 +43,8 @@ function isInScope(scope: FrequencyCap['scope'], { id, campaign }: Offer, exposu
 }
 
 /**
- * Total cap without room for another impression. `used` is the cap usage including reservations. `reserved` is the part
- * of it that is only held for served offers whose events are still awaited.
+ * Total cap that has no room for another impression. `used` is the cap usage including reservations. `reserved` is the
+ * part of it that is held for served offers whose events have not arrived yet.
  */
 export type ReachedTotalCap = {
   cap: CompiledTotalCap;

@@ -12,10 +12,10 @@ import type {
 } from '../catalog/rules.ts';
 import type { Campaign, Payout, Provision, Publisher, Snapshot } from '../catalog/types.ts';
 
-/** Event in a user history. An own event is identified by a hash of its name (`exposureEvent`). */
+/** Event in a user history. An own event is identified by a hash of its name (see `exposureEvent`). */
 export type ExposureEvent = Exclude<CapEvent, OwnKind> | `own#${string}`;
 
-/** Event of the user, or an impression that is reserved for an offer of another recent session. */
+/** Recorded event of the user, or an impression that is reserved for an offer in another recent session. */
 export type Exposure = {
   event: ExposureEvent;
   offerId: number;
@@ -28,9 +28,9 @@ export type Exposure = {
 };
 
 export type UserHistory = {
-  /** End of each opt-out in epoch seconds, by campaign id. Null means the opt-out never ends. */
+  /** End of each opt-out in epoch seconds, by campaign ID. Null means the opt-out never ends. */
   optOuts: OptOuts;
-  /** Exposures of the user, in any order. */
+  /** User's exposures, in any order. */
   exposures: readonly Exposure[];
 };
 
@@ -44,10 +44,13 @@ export const noHistory: UserHistory = { optOuts: {}, exposures: [] };
  */
 export type PeriodUse = { [Per in CapPeriod]?: number };
 
-/** Cap usage of a campaign by metric, including reservations. `budget` is in millionths of the campaign's currency. */
+/**
+ * Cap usage of a campaign by metric, including reservations. Values for `budget` are in millionths of the campaign's
+ * currency.
+ */
 export type CapUsage = { [Metric in CapMetric]?: PeriodUse } & {
   /**
-   * Part of the usage that is only held by leased slices and by reservations for served offers. Absent if nothing is
+   * Part of the usage that is only held by leased slices and by reservations for served offers. Absent if no usage is
    * held. Clicks are never held.
    */
   reserved?: { impressions?: PeriodUse; budget?: PeriodUse };
@@ -68,21 +71,21 @@ export type Totals = ReadonlyMap<string, CapUsage>;
 export const noTotals: Totals = new Map();
 
 /**
- * Builds the key of a campaign's usage over all publishers (`publisherId` null), or at one publisher whose provisioning
- * sets its own total caps.
+ * Builds the key for a campaign's usage across all publishers (`publisherId` is null), or at one publisher whose
+ * provisioning sets its own total caps.
  */
 export const totalsKey = (campaignId: number, publisherId: number | null): string =>
   publisherId === null ? String(campaignId) : `${campaignId} ${publisherId}`;
 
-/** Total cap prepared for comparison. `limit` has the unit of the usage: millionths for a budget. */
+/** Total cap prepared for comparison. `limit` has the same unit as the usage: millionths for a budget. */
 export type CompiledTotalCap = { cap: TotalCap; limit: number; key: string; zone: string };
 
-/** Hours of a campaign, as windows in minutes since Monday 00:00. A null `zone` means the user's time zone. */
+/** Campaign hours, as windows in minutes since Monday 00:00. A null `zone` means the user's time zone. */
 export type Hours = { zone: string | null; windows: readonly { start: number; end: number }[]; wholeHours: boolean };
 
 /**
- * Campaign total: usage that is counted over all publishers (`publisherId` null) or at one publisher, and the caps that
- * limit it.
+ * Campaign total: usage that is counted across all publishers (`publisherId` is null) or at one publisher, and the caps
+ * that limit it.
  */
 export type LimitedTotal = {
   campaignId: number;
@@ -100,24 +103,25 @@ export type LimitedTotal = {
   goal: GoalTotal | null;
 };
 
-/** Counter for a campaign's goal. `period` is the key of the goal's period in the campaign's usage. */
+/**
+ * Counter for a campaign's goal. `period` is the key under which the campaign's usage counters track the goal period.
+ */
 export type GoalTotal = { metric: GoalMetric; sinceMs: number; byMs: number; period: string };
 
 /**
- * Active caps of a catalogue. They determine which events are counted, and for which users. Nothing is counted without
- * a cap.
+ * Active caps of a catalogue. They determine which events are counted, and for which users. Without a cap, nothing is
+ * counted.
  */
 export type ActiveCaps = {
-  /** Whether `countEvents` must count this event of the campaign at the publisher. */
+  /** Whether `countEvents` must count this event for the campaign at the publisher. */
   counts: (campaign: Campaign, publisherId: number, event: CapEvent) => boolean;
   /** Whether the offers of a publisher depend on user histories. */
   hasFrequencyCaps: (publisherId: number) => boolean;
-  /** Whether this event of the campaign at the publisher is stored in the user's history. */
+  /** Whether this event for the campaign at the publisher is stored in the user's history. */
   countsForUser: (campaign: Campaign, publisherId: number, event: CapEvent) => boolean;
   hasTotalCaps: (publisherId: number) => boolean;
   /**
-   * Returns the total caps of a campaign at a publisher: the campaign's own caps, and those of the publisher's
-   * provisioning.
+   * Returns a campaign's total caps at a publisher: the campaign's own caps, and those of the publisher's provisioning.
    */
   totalsOf: (campaign: Campaign, publisherId: number) => readonly LimitedTotal[];
   /** Returns the campaign total with the given `totalsKey`, if any. */
@@ -134,7 +138,7 @@ type PublisherCaps = {
 
 const activeCapsBySnapshot = new WeakMap<Snapshot, ActiveCaps>();
 
-/** Returns the active caps of a catalogue. They are computed once per snapshot. Pure function. */
+/** Returns the active caps of a catalogue, which are computed once per snapshot. Pure function. */
 export function activeCapsOf(snapshot: Snapshot): ActiveCaps {
   let activeCaps = activeCapsBySnapshot.get(snapshot);
   if (activeCaps === undefined) {
@@ -157,7 +161,7 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
     }
   };
   for (const campaign of new Set([...offers.values()].map((offer) => offer.campaign))) {
-    // Include campaigns that are no longer served to any publisher, because their last events may still arrive.
+    // Include campaigns that are no longer served to any publisher, because events for them may still arrive.
     addTotals(ownTotals(campaign, publishers.get(campaign.publisherId)));
     for (const publisherId of campaign.provisions.keys()) {
       const caps = frequencyCapsOf(campaign, publisherId);
@@ -206,7 +210,7 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
   return active;
 }
 
-/** Properties of a fetch that budgets depend on. No caps apply to test fetches (`dev`). */
+/** Properties of a fetch that determine its caps and budgets. No caps apply to test fetches (`dev`). */
 export type LimitedFetch = {
   readonly snapshot: Snapshot;
   readonly publisher: { readonly id: number };
@@ -214,9 +218,7 @@ export type LimitedFetch = {
   readonly dev: boolean;
 };
 
-/**
- * Budget data that the decision of a fetch needs: the user's history for frequency caps, and the usage for total caps.
- */
+/** Budget data needed to decide a fetch: the user's history for frequency caps, and the usage for total caps. */
 export type FetchNeeds = { readonly history: boolean; readonly totals: boolean };
 
 const nothing: FetchNeeds = { history: false, totals: false };
@@ -239,7 +241,7 @@ export const countsFor = ({ caps }: LimitedTotal, event: CapEvent): boolean =>
     ? caps.some(({ metric }) => metric === event)
     : event === 'conversion' || rulesOf(event).totalCap === true;
 
-/** Stored rules may have been edited by hand, so a list can be missing or invalid. */
+/** Treat a missing or invalid list as empty, because stored rules may have been edited by hand. */
 const listOf = <Entry>(list: readonly Entry[] | null | undefined): readonly Entry[] =>
   Array.isArray(list) ? list : [];
 
@@ -251,7 +253,7 @@ function findTotals(campaign: Campaign, publisherId: number, owner: Publisher | 
   return [...ownTotals(campaign, owner), ...totalOf(campaign, owner, publisherId, caps, null)];
 }
 
-/** Campaign, or a draft of one, with the properties that its capped totals depend on. */
+/** Campaign or campaign draft, with the properties that determine its capped totals. */
 type Limited = {
   id: number;
   overspendPercent: number;
@@ -261,7 +263,7 @@ type Limited = {
   provisions: ReadonlyMap<number, Provision>;
 };
 
-/** Returns the campaign totals that are counted over all publishers. */
+/** Returns the campaign totals that are counted across all publishers. */
 export const ownTotals = (campaign: Limited, owner: Publisher | undefined): LimitedTotal[] =>
   totalOf(campaign, owner, null, listOf(campaign.rules.total_caps), goalTotalOf(campaign.goal));
 
@@ -287,7 +289,7 @@ function totalOf(
   return [{ campaignId, publisherId, timeZone, overspendPercent, nextCostMicros, caps, goal }];
 }
 
-/** Amount that the next event takes from a cap. Budget amounts are in millionths. */
+/** Amount by which the next event increases the usage of a cap. Budget amounts are in millionths. */
 export const nextCostOf = (metric: CapMetric, { nextCostMicros }: LimitedTotal): number =>
   metric === 'budget' ? nextCostMicros : 1;
 

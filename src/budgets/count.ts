@@ -22,18 +22,18 @@ import {
 export type CountedEvent = PaidEvent & { kind: CapEvent; sessionId: string; offerId: number };
 
 /**
- * Voided conversion. `atMs` is the time at which the conversion was counted. Its amounts are negative, in the
+ * Voided conversion. `atMs` is the time at which the original conversion was counted. The amounts are negative, in the
  * campaign's currency.
  */
 export type VoidedConversion = CountedEvent & {
   unbilledMicros: number;
-  /** Whether the given campaign total had counted the conversion. */
+  /** Whether the given campaign total has counted the conversion. */
   isCountedIn: (total: LimitedTotal) => boolean;
 };
 
 /**
  * Adds events to their users' histories and their campaigns' usage, and settles their reservations. Voided conversions
- * are removed from both. It must run after the inserts, in the same transaction.
+ * are removed from both. Call it after the events were inserted, in the same transaction.
  * @returns events that no longer fit into a budget; they are counted but must not be booked
  */
 export async function countEvents(
@@ -56,7 +56,7 @@ export async function countEvents(
   return book(executor, activeCaps, forTotals, [...reversals, ...released]);
 }
 
-/** Returns the usage to subtract from the campaign totals that had counted a voided conversion. */
+/** Returns the usage to subtract from the campaign totals that counted a voided conversion. */
 function reversalsOf(activeCaps: ActiveCaps, event: VoidedConversion): UsageDelta[] {
   const { campaign, publisherId, atMs, revenueMicros: micros, unbilledMicros, isCountedIn } = event;
   const amounts = { conversions: -1, micros, spentMicros: micros, unbilledMicros };
@@ -111,8 +111,8 @@ where s.day = $1 and s.id = $2 and known.user_key = s.user_key
   and position($3::bytea in known.exposures) % ${recordBytes} = 1`;
 
 /**
- * Removes voided conversions from their users' histories. A conversion that was since merged into an aggregate cannot
- * be removed. All histories that the transaction writes are locked first, including those of `others`.
+ * Removes voided conversions from their users' histories. A conversion that has since been merged into an aggregate
+ * cannot be removed. All histories that the transaction writes are locked first, including those of `others`.
  */
 async function takeBackExposures(
   executor: Executor,
@@ -135,10 +135,10 @@ function isPaid({ kind, campaign: { payout } }: CountedEvent): boolean {
 }
 
 /**
- * Releases the reservations of these events. A budget reservation stays in place while a later event may still be paid.
+ * Releases the reservations for these events. A budget reservation is retained while a later event may still be paid.
  */
 async function releaseFor(executor: Executor, events: readonly CountedEvent[]): Promise<UsageDelta[]> {
-  /** Whether an offer of a session is paid for, by `<session> <offer>`. */
+  /** Whether an offer in a session has been paid for, by `<session> <offer>`. */
   const settling = new Map<string, boolean>();
   const sessionIds = new Set<string>();
   for (const event of events) {
@@ -158,8 +158,9 @@ async function releaseFor(executor: Executor, events: readonly CountedEvent[]): 
 
 /**
  * Adds events to their campaigns' usage. The first statement locks the usage rows, so that concurrent processes cannot
- * overspend a budget. It assumes that every event fits that would fit into an empty budget. This is usually true, so no
+ * overspend a budget. It assumes that an event fits if it would fit into an empty budget. This is usually true, so no
  * correcting statement is needed.
+ * @returns the events that do not fit
  */
 async function book(
   executor: Executor,
@@ -197,6 +198,6 @@ const countsOf = ({ kind }: CountedEvent): Partial<Amounts> => {
 const moneyOf = ({ revenueMicros }: CountedEvent, isBooked: boolean): Partial<Amounts> =>
   isBooked ? { micros: revenueMicros, spentMicros: revenueMicros } : { unbilledMicros: revenueMicros };
 
-/** Difference between the amounts that were assumed for an event and the actual ones. */
+/** Difference between the amounts assumed for an event and the actual amounts. */
 const correctionOf = (event: CountedEvent, isBooked: boolean): Partial<Amounts> =>
   addAmounts({ ...noAmounts, ...moneyOf(event, isBooked) }, { ...noAmounts, ...moneyOf(event, !isBooked) }, -1);

@@ -18,17 +18,17 @@ type Decide<Fetch, Decision> = (fetch: Fetch, usage: StoredUsage, nowMs: number)
 /** Uncommitted decision with its reservations. */
 export type Draft<Decision> = {
   decision: Decision;
-  /** Reservations of campaign totals, granted from slices that this process has leased. */
+  /** Campaign total reservations, granted from slices that this process has leased. */
   reservations: readonly Reservation[];
   /** History that the decision was based on, including its reservations. Null if no history was read. */
   history: OpenHistory | null;
 };
 
-/** Fetches of a batch that were not committed because their data changed after the decision. */
+/** Fetches of a batch that were not committed because the data they are based on has changed since the decision. */
 export type Refusals = {
   has: (fetch: LimitedFetch) => boolean;
   /**
-   * Returns the user's opt-outs if the fetch needs nothing else to be decided again. Null means that it must be decided
+   * Returns the user's opt-outs if nothing else is needed to decide the fetch again. Null means that it must be decided
    * with locks.
    */
   optOutsOf: (fetch: LimitedFetch) => OptOuts | null;

@@ -15,14 +15,16 @@ export type CompiledGoal = {
   zone: string;
 };
 
-/** Goal of a campaign, and the rules that its plan depends on. */
+/** Campaign goal, and the rules on which its plan depends. */
 type GoalRules = RunningTime & { goal: CompiledGoal | null };
 
 type Now = { model: Model; nowMs: number };
 
-/** Goal progress compared with its plan. */
+/** Goal progress compared with the plan. */
 export type Delivery = {
-  /** Delivered events as a percentage of the events planned up to now. 100 while the plan expects no events. */
+  /**
+   * Delivered events as a percentage of the events planned up to now. It is 100 as long as the plan expects no events.
+   */
   percent: number;
   expected: number;
   delivered: number;
@@ -35,7 +37,7 @@ const onTrackFrom = 90;
 export const compileGoal = (campaignId: number, goal: Goal | null, zone: string): CompiledGoal | null =>
   goal === null ? null : { ...goal, key: totalsKey(campaignId, null), zone };
 
-/** Elapsed share of the goal's time, counting only the time in which the campaign runs. */
+/** Elapsed share of the goal period, counting only the time in which the campaign runs. */
 const elapsedShare = ({ sinceMs, byMs, zone }: CompiledGoal, rules: GoalRules, now: Now): number =>
   elapsedOf({ startMs: sinceMs, endMs: byMs }, rules, zone, now);
 
@@ -48,21 +50,21 @@ export function deliveryOf(rules: GoalRules, delivered: number, now: Now): Deliv
 }
 
 /**
- * Whether a goal is behind its plan by more than random variation explains: more than three standard deviations of the
- * expected count.
+ * Whether a goal is behind its plan by more than random variation explains. The threshold is three standard deviations
+ * of the expected count.
  */
 export const isBehind = ({ onTrack, expected, delivered }: Delivery): boolean =>
   !onTrack && expected - delivered > 3 * Math.sqrt(expected);
 
 /**
- * Relative shortfall from the plan at which a campaign is always shown first, at the start and at the end of the goal's
- * time.
+ * Relative shortfall from the plan at which a campaign is always shown first, at the start and at the end of the goal
+ * period.
  */
 const alwaysBehind = { atStart: 0.05, atEnd: 0.002 };
 
 /**
- * Returns the probability that a campaign precedes campaigns that compete by revenue. It is 0 while the goal is on or
- * ahead of its plan, and rises to 1 at a shortfall of 5 %. The required shortfall decreases towards the end
+ * Returns the probability that a campaign is ranked before campaigns that compete by revenue. It is 0 while the goal is
+ * on or ahead of its plan, and rises to 1 at a shortfall of 5 %. The required shortfall decreases towards the end
  * (docs/guides/how-a-decision-is-made.md#goals). Pure function.
  */
 export function goalProbability(rules: GoalRules, input: PlanInput): number {
@@ -77,9 +79,9 @@ export function goalProbability(rules: GoalRules, input: PlanInput): number {
 }
 
 /**
- * Returns the urgency of a goal: the impressions needed for the missing events, per millisecond of remaining open time.
- * A higher value means that the goal is less likely to be met. Values are comparable between campaigns of one
- * publisher. Pure function.
+ * Returns the urgency of a goal: the impressions needed to deliver the missing events, per millisecond of remaining
+ * open time. The higher the value, the less likely the goal is to be met. Values are comparable between campaigns of
+ * one publisher. Pure function.
  * @param perImpression expected number of goal events per impression
  */
 export function goalNeed(rules: GoalRules, input: PlanInput, perImpression: number): number {

@@ -24,7 +24,7 @@ type BudgetsOptions = {
   eventsStoredUntil: () => number;
 };
 
-/** Rates for offers that no longer exist. Their reservations are not released early. */
+/** Rates for offers that no longer exist. With these rates, their reservations are not released early. */
 const noRates: HighRates = { click: 1, conversion: 1 };
 
 /** Creates the budgets module: caps, reservations, pacing and users' exposure histories. */

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import { lockHistories } from './history/history.ts';
 
-/** User of a publisher whose user key has changed (docs/operations.md#rotating-the-user-pepper). */
+/** Publisher's user whose user key has changed (docs/operations.md#rotating-the-user-pepper). */
 export type MovedUser = { publisherId: number; userKey: string; earlierKeys: readonly string[] };
 
 /* Of what both rows say of a campaign, the present row is newer. */
@@ -16,7 +16,7 @@ from unnest($1::uuid[], $2::uuid[]) as moved (from_key, to_key)
 join user_history earlier on earlier.user_key = moved.from_key
 where present.user_key = moved.to_key`;
 
-/** Moves histories that are still stored under earlier user keys to the current keys. */
+/** Moves histories that are still stored under earlier user keys, so that they are stored under the current keys. */
 export async function moveHistories(pool: pg.Pool, users: readonly MovedUser[], nowMs: number): Promise<void> {
   const froms = users.flatMap(({ earlierKeys }) => earlierKeys);
   const { rows } = await pool.query<{ user_key: string }>({
@@ -57,7 +57,7 @@ export async function findMovedKey(executor: Executor, earlierKey: string): Prom
   return rows[0]?.user_key ?? null;
 }
 
-/** Counts histories by the pepper that their user keys were derived with (`pepperMark`). */
+/** Counts histories by the pepper from which their user keys were derived (`pepperMark`). */
 export async function countHistoriesByMark(executor: Executor): Promise<Map<string, number>> {
   const { rows } = await executor.query<{ mark: string; count: number }>(
     'select left(user_key::text, 4) as mark, count(*)::int as count from user_history group by 1',

@@ -73,7 +73,7 @@ select from user_history where user_key = any(array(
   select user_key from sessions where day = any($1::date[]) and id = any($2::uuid[])
 )) order by user_key for update`;
 
-/** Locks the histories of the sessions' users, for a transaction that writes histories in several statements. */
+/** Locks the histories of the sessions' users. For transactions that write histories in several statements. */
 export async function lockUsersOf(executor: Executor, sessionIds: readonly string[]): Promise<void> {
   const values = [[...new Set(sessionIds.map(dayOfUuid7))], uuids(sessionIds, (id) => id)];
   await executor.query({ name: 'lock_users_of_sessions', text: lockUsersSql, values });

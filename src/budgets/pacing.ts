@@ -18,20 +18,23 @@ export type PacedRules = RunningTime & { pacing: Pacing; totalCaps: readonly Com
 /** Current data that a plan is compared with. */
 export type PlanInput = { totals: Totals; model: Model; nowMs: number };
 
-/** Minimum share of decisions that a campaign ahead of its plan takes part in, so that its rates stay up to date. */
+/**
+ * Minimum share of decisions in which a campaign takes part when it is ahead of its plan, so that its rates stay up to
+ * date.
+ */
 const minProbability = 0.005;
 
-/** Deviation from the plan, as a share of the limit, over which the probability falls from 1 to its minimum. */
+/** Deviation from the plan over which the probability falls from 1 to its minimum, as a share of the limit. */
 const controlWidth = 0.01;
 
 /** Share of the time at which the plan reaches the limit, so that late events still fit. */
 export const planEnd = 0.99;
 
 /**
- * Returns the probability that a campaign takes part in a decision. It is 1 behind the plan and the minimum ahead of
- * it. With several paced caps (daily, monthly, lifetime), the lowest probability applies
- * (docs/guides/how-a-decision-is-made.md#pacing). The deviation from the plan is a difference, not a ratio, because
- * both the usage and the plan are 0 at the start of a day.
+ * Returns the probability that a campaign takes part in a decision. It is 1 when the campaign is behind the plan and
+ * falls to a minimum when it is ahead. With several paced caps (daily, monthly, lifetime), the lowest probability
+ * applies (docs/guides/how-a-decision-is-made.md#pacing). The deviation from the plan is a difference, not a ratio,
+ * because both the usage and the plan are 0 at the start of a day.
  */
 export function pacingProbability(rules: PacedRules, input: PlanInput): number {
   let probability = 1;
@@ -45,7 +48,7 @@ export function pacingProbability(rules: PacedRules, input: PlanInput): number {
   return Math.max(minProbability, probability);
 }
 
-/** Cap usage that the pacing plan expects by now in the current period, or null if there is no plan. */
+/** Cap usage that the pacing plan expects by now in the current period. Null if there is no plan. */
 export function plannedUse(cap: CompiledTotalCap, rules: PacedRules, input: PlanInput): number | null {
   const plan = rules.pacing === 'asap' ? null : planOf(cap, rules, input);
   if (plan === null) return null;
@@ -53,13 +56,13 @@ export function plannedUse(cap: CompiledTotalCap, rules: PacedRules, input: Plan
   return before + plan.limit * plannedShare(rules.pacing, plan.elapsed);
 }
 
-/** Share of the limit that the plan expects to be used after a share of the time. */
+/** Share of the limit that the plan expects to be used once a given share of the time has elapsed. */
 function plannedShare(pacing: Pacing, elapsed: number): number {
   const at = Math.min(1, elapsed / planEnd);
   return pacing === 'front_loaded' ? at * (2 - at) : at;
 }
 
-/** Plan of a cap for the current period. `elapsed` is the elapsed share of the time. */
+/** Plan for a cap in the current period. `elapsed` is the elapsed share of the period. */
 type Plan = { limit: number; used: number; elapsed: number };
 
 /** Returns the plan for the current period of a cap, or null if the cap is not paced. */
@@ -72,8 +75,8 @@ function planOf(cap: CompiledTotalCap, rules: PacedRules, input: PlanInput): Pla
     const period = periodOf(per, cap.zone, nowMs);
     return { limit: cap.limit, used: usedOf(cap, use), elapsed: elapsedOf(period, rules, cap.zone, input) };
   }
-  // The remainder of a lifetime cap is divided among the remaining days in proportion to the expected traffic. Each day
-  // has its own plan.
+  // The remainder of a lifetime cap is divided among the remaining days in proportion to their expected traffic. Each
+  // day has its own plan.
   const day = periodOf('day', cap.zone, nowMs);
   const endMs = endOfPlan(rules, cap.zone);
   if (endMs <= nowMs) return null;
@@ -88,7 +91,7 @@ function planOf(cap: CompiledTotalCap, rules: PacedRules, input: PlanInput): Pla
 }
 
 /**
- * Returns the end of the plan. If the schedule has no end, the plan of a lifetime cap ends with its first day. Minus
+ * Returns the end of the plan. If the schedule has no end, the plan for a lifetime cap ends after its first day. Minus
  * infinity means that there is no plan.
  */
 function endOfPlan({ planStartMs, endMs }: PacedRules, zone: string): number {

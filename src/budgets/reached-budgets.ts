@@ -6,7 +6,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { activeCapsOf, type LimitedTotal, nextCostOf } from './caps.ts';
 import { capPeriod, limitOf } from './usage/usage.ts';
 
-/** Budget or total cap that is reached, or whose remainder does not cover the next event. */
+/** Budget or total cap that is used up, or whose remainder does not cover the next event. */
 export type ReachedBudget = {
   campaign: Campaign;
   /** Publisher that the cap applies to, or null if it applies to all publishers together. */
@@ -15,7 +15,7 @@ export type ReachedBudget = {
   per: CapPeriod;
   /** Period key, such as `day 2026-11-22T00:00:00.000Z`. */
   period: string;
-  /** Cap limit: an amount in the payout currency, or a count. The other amounts have the same unit. */
+  /** Cap limit, either as an amount in the payout currency or as a count. The other amounts have the same unit. */
   limit: number;
   spent: number;
   remaining: number;
@@ -24,7 +24,9 @@ export type ReachedBudget = {
   nextEvent: PayingEvent | OwnKind;
 };
 
-/** Builds a key that distinguishes the budgets and caps of a campaign, including those of single publishers. */
+/**
+ * Builds a key that distinguishes the budgets and caps of a campaign, including those that apply to a single publisher.
+ */
 export const budgetKey = ({ campaign, publisherId, metric, period }: ReachedBudget): string =>
   [campaign.id, ...(publisherId === null ? [] : [publisherId]), ...(metric === 'budget' ? [] : [metric]), period].join(
     ' ',
@@ -32,7 +34,7 @@ export const budgetKey = ({ campaign, publisherId, metric, period }: ReachedBudg
 
 /**
  * Finds the budgets and total caps that are reached in the periods containing `atMs`. For running campaigns, it also
- * finds those whose remainder does not cover the next event. Reserved amounts are ignored.
+ * finds budgets and caps whose remainder does not cover the next event. Reserved amounts are ignored.
  */
 export const findReachedBudgets = (executor: Executor, snapshot: Snapshot, atMs: number): Promise<ReachedBudget[]> =>
   findUsed(executor, snapshot, atMs, (cap, total, campaign) => {
@@ -41,7 +43,9 @@ export const findReachedBudgets = (executor: Executor, snapshot: Snapshot, atMs:
     return Math.min(limit, Math.floor(limit - nextCostOf(cap.metric, total)) + 1);
   });
 
-/** Finds the budgets and total caps of which at least a share (0 to 1) is used. Reserved amounts are ignored. */
+/**
+ * Finds the budgets and total caps whose used share is at least the given share (0 to 1). Reserved amounts are ignored.
+ */
 export const findUsedBudgets = (
   executor: Executor,
   snapshot: Snapshot,

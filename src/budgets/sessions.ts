@@ -46,7 +46,8 @@ export type SessionRow = {
   createdAtMs: number;
 };
 
-// The offers of all sessions are passed as one array. `first_offer` and `last_offer` are the range of a session.
+// The offers of all sessions are passed as one array. `first_offer` and `last_offer` are a session's range in this
+// array.
 const insertSql = `
 insert into sessions (day, id, publisher_id, placement, theme_id, language, user_key, pub_user_id, country, device, os,
   empty_reason, decision, dev, usp, usp_check_all, created_at, custom, macros, offer_ids, campaign_ids)
@@ -122,7 +123,7 @@ select user_key from missed`;
 
 /**
  * Inserts the sessions and reservations of users whose histories have not changed since they were read.
- * @param histories histories that receive reservations
+ * @param histories histories to which the reservations are added
  * @returns the keys of all other users, for whom nothing is inserted
  */
 export async function insertUnlessChanged(
@@ -146,7 +147,7 @@ export async function insertUnlessChanged(
   return new Set(rows.map((row) => row.user_key));
 }
 
-/** SQL that selects the users among $24 who have opted out of a campaign. */
+/** SQL that selects the users in $24 who have opted out of a campaign. */
 const optedOutSql = `
 opted_out as (select user_key, opt_outs from user_history where user_key = any($24::uuid[]) and opt_outs <> '{}')`;
 
@@ -199,8 +200,8 @@ const optOutsOf = (rows: readonly (OptOutRow | NoOptOutRow)[]): ReadonlyMap<stri
 
 /**
  * Inserts the sessions of users without opt-outs, with their reservations from leased slices.
- * @returns the opt-outs of all other users, whose sessions are not inserted; `written` is false if another process has
- * returned one of the slices, in which case nothing is inserted
+ * @returns the opt-outs of all other users, whose sessions are not inserted; if another process has returned one of the
+ * slices, nothing is inserted and `written` is false
  */
 export async function insertUnlessOptedOut(
   executor: Executor,

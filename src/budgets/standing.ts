@@ -19,30 +19,33 @@ import {
   type UsageTable,
 } from './usage/usage.ts';
 
-/** State of a total cap or budget in its current period. Figures are counts, or amounts in the payout currency. */
+/**
+ * State of a total cap or budget in its current period. The figures are event counts or, for budgets, amounts in the
+ * payout currency.
+ */
 export type Standing = {
   /** Publisher that the cap applies to, or null if it applies to all publishers together. */
   publisherId: number | null;
   metric: CapMetric;
   per: CapPeriod;
   limit: number;
-  /** Booked amount, or the counted events. */
+  /** Amount booked, or number of events counted. */
   spent: number;
-  /** Amount or count that served offers may still use. */
+  /** Amount or number of events that is reserved for offers already served. */
   reserved: number;
-  /** Amount that events would have paid if it had fitted into the budget. 0 for counts. */
+  /** Revenue from events that did not fit into the budget and were not booked. 0 for event counts. */
   unbilled: number;
-  /** Remaining amount or count, or 0 if the limit is exceeded. */
+  /** Remaining amount or number of events. 0 if the limit is exceeded. */
   remaining: number;
-  /** Price of the next paid event; the lowest if there are several publishers. 1 for counts. */
+  /** Price of the next paid event, or the lowest price if there are several publishers. 1 for event counts. */
   nextCost: number;
-  /** Whether the next event does not fit into the remainder. */
+  /** Whether the remainder is too small for the next event. */
   exhausted: boolean;
-  /** Usage that the pacing plan expects by now, or null if there is no plan. */
+  /** Usage planned by now according to the pacing plan, or null if there is no plan. */
   planned: number | null;
 };
 
-/** State of a campaign: its total caps and budgets in their current periods, and the progress of its goal. */
+/** State of a campaign's total caps and budgets in their current periods, and progress towards its goal. */
 export type CampaignStanding = { limits: Standing[]; delivery: Delivery | null };
 
 type StandingRules = PacedRules & { goal: CompiledGoal | null };
@@ -50,13 +53,13 @@ type StandingRules = PacedRules & { goal: CompiledGoal | null };
 type StandingsQuery = {
   totals: readonly LimitedTotal[];
   nowMs: number;
-  /** Model for computing plans. */
+  /** Model used to compute pacing plans. */
   model: Model;
-  /** Returns the pacing rules and goal of a campaign, or null to leave out plans and goals. */
+  /** Returns a campaign's pacing rules and goal. Null leaves out the plan and goal. */
   rulesOf: (campaignId: number) => StandingRules | null;
 };
 
-/** Loads the cap and goal states of campaigns, by campaign id. Campaigns without caps and goals are left out. */
+/** Loads the state of caps and goals, keyed by campaign ID. Campaigns that have neither caps nor goals are left out. */
 export async function findStandings(executor: Executor, query: StandingsQuery): Promise<Map<number, CampaignStanding>> {
   const { totals: limited, nowMs, model } = query;
   const standings = new Map<number, CampaignStanding>();
@@ -142,12 +145,14 @@ export type CampaignStatus = {
   publisherIds: readonly number[];
 };
 
-/** Share of the limit by which a campaign may be ahead of its pacing plan before it counts as limited. */
+/**
+ * Tolerance for being ahead of the pacing plan, as a share of the limit. A campaign further ahead counts as limited.
+ */
 const planTolerance = 0.02;
 
 /**
  * Returns the delivery state of a campaign.
- * @param limits its budgets and total caps in their current periods
+ * @param limits the campaign's budgets and total caps in their current periods
  */
 export function deliveryStateOf(status: CampaignStatus, limits: readonly Standing[], nowMs: number): DeliveryState {
   const { start_at: startAt, end_at: endAt } = status.schedule;

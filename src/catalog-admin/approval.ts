@@ -10,8 +10,8 @@ import { problem } from '../platform/problem.ts';
 export const approvalPermission: Permission = 'offers/approval';
 
 /**
- * Fields whose change is material: texts that users see, and URLs that an offer leads to. Creating an offer or a
- * creative is also a material change.
+ * Fields whose changes are material: texts that users see, and URLs that an offer leads to. Creating an offer or a
+ * creative also counts as a material change.
  */
 export const materialFields = {
   offers: [...Object.keys(offerLimits), 'useraction_url', 'adv_pixel_url', 'language', 'translations'],
@@ -26,15 +26,15 @@ export const isReviewedKind = (name: unknown): name is ReviewedKind =>
 
 export const mayApprove = (actor: Actor): boolean => isOperator(actor) || actor.permissions.has(approvalPermission);
 
-/** Validates a change to an advertiser: only users who may approve drafts can change `trusted`. */
+/** Validates a change to an advertiser: only users who may approve drafts can change the `trusted` field. */
 export const checkTrust: NonNullable<Resource['check']> = ({ trusted }, { actor }, current) =>
   trusted === (current?.trusted ?? false) || mayApprove(actor)
     ? []
     : [{ path: '/trusted', message: problem('needsApproval') }];
 
 /**
- * Whether the actor may publish changes to a campaign. If the campaign is also served to other publishers, only
- * operators may.
+ * Whether the actor may publish changes to a campaign without approval. If the campaign is also served to other
+ * publishers, only operators may publish changes.
  */
 export async function mayPublish({ actor, executor }: Work, campaignId: number): Promise<boolean> {
   if (isOperator(actor)) return true;
@@ -77,7 +77,7 @@ export async function requireApproval(kind: ReviewedKind, work: Work, values: Va
   throw new ApprovalRequired({ resource: kind, rowId: current === null ? null : (current.id as number), changes });
 }
 
-/** Returns the id of the campaign that a row belongs to. */
+/** Returns the ID of the campaign that an offer or another row belongs to. */
 export async function campaignOf(kind: ReviewedKind, { executor }: Work, values: Values, current: View | null) {
   if (kind === 'campaigns') return Number(current?.id);
   if (kind === 'offers') return Number(values.campaign_id);

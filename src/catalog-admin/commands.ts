@@ -5,7 +5,7 @@ const catalogueOptions = {
   database: flag('uses DATABASE_URL directly, without a size limit (default without an API key)'),
 };
 
-/** Commands for catalogue and translation files, block rules and the kill switch. */
+/** CLI commands for catalogue and translation files, block rules and the kill switch. */
 export const catalogueCommands: readonly Command[] = [
   {
     name: 'catalogue export',

@@ -20,13 +20,13 @@ import type { ImageStore } from './images/image-store.ts';
 import { stripMetadata } from './images/metadata.ts';
 import type { Size } from './images/parameters.ts';
 
-/** Content types of image uploads, for the `accept` attribute. */
+/** Content types accepted for image uploads, for the `accept` attribute. */
 export const pictureTypes = 'image/png,image/jpeg,image/webp,image/svg+xml';
 
-/** Form field name of the image file. */
+/** Name of the form field for the image file. */
 export const imageField = 'image';
 
-/** Renders the upload field for the first image of a new offer. */
+/** Renders the field for uploading a new offer's first image. */
 export const firstImageField = (form: FormBuilder): Html =>
   form.custom(
     imageField,
@@ -45,14 +45,14 @@ export const creativeTypes = (): Choice[] => [
   { value: 'icon_image', text: t('offers.iconImage') },
 ];
 
-/** Validated image upload, as it will be stored. */
+/** Validated image upload, in the form in which it will be stored. */
 export type Upload = { bytes: Buffer; type: ImageType; size: Size };
 
 /** Maximum file size of an image, in bytes. */
 export const maxUploadBytes = 5 * 1024 * 1024;
 /** Maximum image width or height, in pixels. */
 const maxSide = 20_000;
-/** Maximum number of pixels per frame. Larger images could not be resized later. */
+/** Maximum number of pixels per frame. Larger images are rejected because they could not be resized later. */
 const maxPixels = 50_000_000;
 /** Maximum processing time per image, in seconds. */
 const timeoutS = 10;
@@ -74,8 +74,8 @@ const refused = (message: Problem, cause?: unknown): AppError =>
   });
 
 /**
- * Validates an image by its content and measures its displayed size, after EXIF rotation. SVGs are converted to PNG,
- * without external resources or scripts. Camera metadata, such as the location, is removed.
+ * Validates an image by its content and measures its displayed size, after EXIF rotation. SVGs are converted to PNG
+ * without loading external resources or running scripts. Camera metadata, such as the location, is removed.
  * @param declared content type sent by the client; empty or application/octet-stream if the client does not know the
  * type
  * @throws AppError invalid_picture with the reason; body_too_large; unavailable if too many uploads are queued
@@ -118,7 +118,7 @@ async function readDrawing(bytes: Buffer): Promise<Upload> {
 }
 
 async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upload> {
-  // Strip the metadata first: this step limits the number of parts, which the later steps do not.
+  // Strip metadata first: only this step limits the number of chunks in the file.
   const upright = stripMetadata(bytes, kind, 1);
   if (upright === null) throw refused(problem('imageNotBuilt'));
   const { width, height, orientation } = await measure(bytes);
@@ -126,7 +126,7 @@ async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upl
   const stored = orientation > 1 ? (stripMetadata(bytes, kind, orientation) ?? upright) : upright;
   requireBytes(stored); // the new EXIF orientation adds bytes
   try {
-    // Decode every row once, because a valid header may be followed by corrupt data.
+    // Decode the whole image once, because a valid header may be followed by corrupt data.
     const picture = sharp(stored, { limitInputPixels: maxPixels, failOn: 'error' }).timeout({ seconds: timeoutS });
     await picture.resize(32, 32, { fit: 'inside' }).raw().toBuffer();
   } catch (err) {
@@ -161,7 +161,7 @@ async function measure(bytes: Buffer): Promise<Size & { orientation: number }> {
   }
 }
 
-/** Maximum size of the multipart headers, in bytes. It is added to the image size limit. */
+/** Maximum size of the multipart headers, in bytes. Added to the image size limit to get the body limit. */
 const overheadBytes = 64 * 1024;
 
 /** Maximum number of form fields. All supported forms have fewer. */
@@ -191,13 +191,16 @@ export async function takeImageForms(app: App, maxFieldBytes: number): Promise<{
   return { bodyLimit: maxUploadBytes + overheadBytes + maxFields * maxFieldBytes };
 }
 
-/** Parsed image form. `same` is equal for identical forms and is used for `Idempotency-Key`. */
+/**
+ * Parsed image form. Identical forms have the same value of `same`, which is used to compare requests with the same
+ * `Idempotency-Key`.
+ */
 export type ImageForm = { fields: Values; picture: Upload; same: string };
 
 /**
  * Reads a form with an image.
  * @param readField parses the text of a field; values of the wrong type are left for validation to reject
- * @throws AppError body_too_large; malformed_request; invalid_request if there is no image; invalid_picture
+ * @throws AppError body_too_large; malformed_request; invalid_request if the image is missing; invalid_picture
  */
 export async function readImageForm(
   request: FastifyRequest,
@@ -245,7 +248,7 @@ export function createImageStore(setting: ImageStoreSetting): ImageStore | null 
   }
 }
 
-/** Stores originals as files in a directory, which several processes may share. */
+/** Stores original images as files in a directory, which several processes may share. */
 const createFolderStore = (folder: string): ImageStore => ({
   put: async (sha256, bytes) => {
     const path = pathOf(folder, sha256);
@@ -258,7 +261,7 @@ const createFolderStore = (folder: string): ImageStore => ({
 /** Timeout of a bucket request, in milliseconds. */
 const bucketTimeoutMs = 10_000;
 
-/** Stores originals as objects in an S3-compatible bucket, using path-style URLs. */
+/** Stores original images as objects in an S3-compatible bucket, using path-style URLs. */
 function createS3Store(setting: Extract<ImageStoreSetting, { kind: 's3' }>): ImageStore {
   const { endpoint, region, bucket, prefix, accessKeyId, secretAccessKey } = setting;
   const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0 });
@@ -286,8 +289,8 @@ function createS3Store(setting: Extract<ImageStoreSetting, { kind: 's3' }>): Ima
 }
 
 /**
- * Stores the image of a creative. The bytes are written to the image store before the database row refers to them. A
- * rollback may therefore leave unused bytes in the image store.
+ * Stores the image of a creative. The bytes are written to the image store before the database row that refers to them.
+ * If the transaction is rolled back, unused bytes may therefore remain in the image store.
  * @throws AppError unavailable if the image store fails
  */
 export async function saveOriginal(

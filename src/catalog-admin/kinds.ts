@@ -11,7 +11,8 @@ import { placements } from './resources/placements.ts';
 import { themes } from './resources/themes.ts';
 
 /**
- * Resource that the dashboard search finds by name. `path` is the path of its pages, relative to the publisher's pages.
+ * Resource that can be found by name in the dashboard search. `path` is the path of its pages, relative to the
+ * publisher's pages.
  */
 export type SearchedKind = { title: MessageKey; resource: Resource; path: string; nameOf: (row: View) => unknown };
 
@@ -37,7 +38,8 @@ export const searchedKinds: readonly SearchedKind[] = [
 export type FirstRow = 'advertiser' | 'campaign' | 'offer';
 
 /**
- * Returns which of these resources a publisher already has. Offers of other publishers count if they are served to it.
+ * Returns which of these resources a publisher already has. Offers of other publishers count if they are served to this
+ * publisher.
  */
 export async function firstRows(executor: Executor, { offers }: Snapshot, publisherId: number): Promise<FirstRow[]> {
   const { rows } = await executor.query<{ advertiser: boolean; campaign: boolean }>({
@@ -56,5 +58,5 @@ export async function firstRows(executor: Executor, { offers }: Snapshot, publis
 
 const kinds = { campaigns, creatives, offers };
 
-/** Returns warnings about macros in the URLs of a row, or of changes to a row. */
+/** Returns warnings about macros in URLs. `values` is a complete row or only its changes. */
 export const urlWarningsOf = (kind: ReviewedKind, values: Values): Warning[] => kinds[kind].warnOfUrls?.(values) ?? [];

@@ -48,7 +48,7 @@ export function createCatalogAdmin({ platform, catalog }: { platform: Platform; 
     name: 'catalog-admin',
     rank: 21,
     commands: catalogueCommands,
-    /** Resources whose material changes may need approval. */
+    /** Resources whose material changes may require approval. */
     kinds: {
       offers,
       creatives,

@@ -5,12 +5,12 @@ import type { Executor } from '../platform/db/pool.ts';
 import { sanitiseTerms } from '../platform/lib/sanitise-terms.ts';
 import { saveOriginal } from './images.ts';
 
-/** Reads the bytes of an image in a seed catalogue. */
+/** Reads the bytes of an image that a seed catalogue refers to. */
 export type ReadPicture = (file: string) => Promise<Buffer>;
 
 /**
- * Creates a publisher from a seed catalogue, for demos and tests. It must run in a transaction.
- * @returns the publisher's id
+ * Creates a publisher from a seed catalogue, for demos and tests. Must run in a transaction.
+ * @returns the publisher's ID
  */
 export async function seedCatalogue(
   executor: Executor,
@@ -45,7 +45,7 @@ export async function setDefaultPlacement(executor: Executor, publisherId: numbe
 
 /**
  * Inserts a row.
- * @returns the id of the row
+ * @returns the ID of the row
  */
 async function insert(executor: Executor, table: string, row: Record<string, unknown>): Promise<number> {
   const columns = Object.keys(row);
@@ -89,8 +89,7 @@ async function insertCreative(
 
 /**
  * Removes duplicate advertisers that a program created in bursts. An advertiser is removed if it was created within 10
- * seconds of another one with the same name, was never changed, and has no campaigns. Removed advertisers can be
- * restored.
+ * seconds of another with the same name, was never changed and has no campaigns. Removed advertisers can be restored.
  */
 export async function removeAdvertiserBursts(executor: Executor, name: string, nowMs: number): Promise<void> {
   await executor.query(
@@ -149,7 +148,7 @@ type SeedCampaign = {
 
 /**
  * Seed catalogue in the format of demo/catalogue.json, with database column names. `key` identifies an entry within the
- * file; for a theme, it is also the key used in requests. The database enforces the limits.
+ * file. A theme's `key` is also the key by which requests refer to it. Limits are enforced only by the database.
  */
 export type SeedCatalogue = {
   publisher: {

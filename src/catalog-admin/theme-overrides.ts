@@ -17,7 +17,7 @@ import { type Problem, problem } from '../platform/problem.ts';
 const maxTextLength = 2000;
 const maxNumber = 86_400_000;
 
-/** Schema names in the API reference, for parts that occur several times. */
+/** Names that the API reference gives to schemas that occur several times. */
 const partNames: Record<string, string> = {
   buttonYes: 'ThemeButton',
   buttonNo: 'ThemeButton',
@@ -142,8 +142,8 @@ export function checkOverrides(theme: Overrides): ErrorDetail[] {
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /**
- * Returns the problem with a font URL, or null if the URL is valid. Browsers load `http:` URLs only from their own
- * machine.
+ * Returns the problem with a font URL, or null if the URL is valid. `http:` URLs are valid only for loopback addresses,
+ * because browsers load fonts over `http:` only from their own machine.
  */
 export function fontUrlProblem(text: string): Problem | null {
   const url = parseUrl(text);
@@ -183,10 +183,13 @@ export const warnOfTheme = (theme: Overrides): ErrorDetail[] => [
   })),
 ];
 
-/** Minimum contrast ratio of text (WCAG 2.2, level AA). */
+/** Minimum contrast ratio between text and background (WCAG 2.2, level AA). */
 export const minContrast = 4.5;
 
-/** Text colour with insufficient contrast. `path` is a dotted path within styles or appearance; `ratio` is 1 to 21. */
+/**
+ * Text colour with insufficient contrast. `path` is a dotted path within styles or appearance; `ratio` is the contrast
+ * ratio, from 1 to 21.
+ */
 export type LowContrast = { path: string; on: string; ratio: number };
 
 /** Text colours with their backgrounds, as paths in {@link OfferStyles}. */
@@ -206,8 +209,8 @@ const pairs: readonly (readonly [text: string, background: string])[] = [
 ];
 
 /**
- * Returns the text colours of a theme whose contrast is below 4.5:1, in light mode and, if the theme supports it, in
- * dark mode.
+ * Returns the theme's text colours whose contrast is below 4.5:1 in light mode or, if the theme supports it, in dark
+ * mode.
  */
 export function lowContrasts(styles: OfferStyles, appearance: OfferAppearance | null): LowContrast[] {
   const scheme = appearance?.color_scheme ?? 'light';
@@ -230,8 +233,8 @@ const colourAt = (styles: OfferStyles, path: string): string =>
   String(path.split('.').reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], styles));
 
 /**
- * Computes the contrast ratio of two colours.
- * @returns 1 to 21, or null unless both are opaque colours in hexadecimal or `rgb()` notation
+ * Computes the contrast ratio between two colours.
+ * @returns 1 to 21, or null unless both colours are opaque and in hexadecimal or `rgb()` notation
  */
 export function contrastOf(first: string, second: string): number | null {
   const [a, b] = [luminanceOf(first), luminanceOf(second)];

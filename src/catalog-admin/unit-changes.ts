@@ -11,10 +11,10 @@ import { getControls, setControls, storedOf } from './resources/controls.ts';
 import { placements } from './resources/placements.ts';
 import { themes } from './resources/themes.ts';
 
-/** Changes to an offer unit. `unit_enabled` false turns the unit off. */
+/** Changes to an offer unit. `unit_enabled: false` turns the unit off. */
 export type UnitChanges = Omit<ArmChanges, 'labels' | 'ranking'> & { unit_enabled?: boolean };
 
-/** Updated row, with its old and new values by field. `made` marks a newly created theme. */
+/** Updated row, with the old and new values of each changed field. `made` marks a newly created theme. */
 export type WrittenRow = {
   resource: 'placements' | 'themes' | 'controls';
   key: string;
@@ -26,8 +26,8 @@ const resources: Record<'placements' | 'themes', Resource> = { placements, theme
 const partly = { ifMatch: null, replace: false };
 
 /**
- * Applies changes of an offer unit to placements, their themes and the publisher's floors, and records them in the
- * audit log. If a theme is also used elsewhere, it stays unchanged and the placements get a copy.
+ * Applies changes to an offer unit by updating placements, their themes and the publisher's revenue floors, and records
+ * them in the audit log. A theme that is also used elsewhere stays unchanged; the placements get a copy of it instead.
  * @param requestedNames normalised placement names, or null for all existing placements
  * @param suffix suffix for the names of copied themes
  * @returns the updated rows, in order
@@ -58,7 +58,7 @@ export async function writeUnitChanges(
 
 /**
  * Restores the previous values of the updated rows.
- * @throws AppError conflict with the fields that have changed since
+ * @throws AppError conflict with the fields that have changed in the meantime
  */
 export async function undoUnitChanges(work: Work, written: readonly WrittenRow[]): Promise<void> {
   for (const row of written.toReversed()) {
@@ -85,7 +85,7 @@ async function currentOf(work: Work, { resource, key }: WrittenRow): Promise<Fie
 
 /**
  * Updates fields of a row.
- * @returns an empty list if the row already has these values
+ * @returns the updated row, or an empty list if the row already has these values
  */
 async function write(
   work: Work,
@@ -105,7 +105,7 @@ async function write(
 
 type Settings = { settings: Fields; suffix: string };
 
-/** Applies settings to the themes of placements. */
+/** Applies settings to the themes that the placements use. */
 async function writeSettings(work: Work, names: readonly string[], { settings, suffix }: Settings) {
   const { rows } = await work.executor.query<{ id: number | null; used: string[]; elsewhere: boolean }>(
     `select t.id, array_agg(p.name order by p.name) filter (where p.name = any($2)) as used,
@@ -147,7 +147,7 @@ const nobody = () => undefined;
 const floorsOf = async (work: Work): Promise<Readonly<Record<string, number>>> =>
   (await getControls(work, String(work.publisherId), nobody)).view.floors;
 
-/** Sets floors by placement. Null and undefined remove a floor. */
+/** Sets the revenue floors of placements. Null and undefined remove a floor. */
 async function writeFloors(work: Work, newFloors: Readonly<Record<string, unknown>>): Promise<WrittenRow[]> {
   const key = String(work.publisherId);
   const { view } = await getControls(work, key, nobody);

@@ -2,8 +2,8 @@ import type { ErrorDetail } from '../platform/errors.ts';
 import { type Problem, problem } from '../platform/problem.ts';
 
 /**
- * Comparison with a custom attribute of the request. Attributes are strings; numbers and booleans are compared as
- * strings.
+ * Comparison of a custom attribute of the request with one or more values. Attributes are strings; numbers and booleans
+ * are compared as strings.
  */
 export type Comparison =
   | { key: string; op: 'equals' | 'not_equals' | 'prefix'; value: string | number | boolean }
@@ -102,7 +102,7 @@ const isOutOfRange = (value: unknown): boolean =>
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Whether an attribute value satisfies a comparison. A missing value (undefined) is never in a list or range. */
+/** Whether an attribute value satisfies a comparison. A missing value (undefined) is in no list and in no range. */
 export function compare(comparison: Comparison, actual: string | undefined): boolean {
   switch (comparison.op) {
     case 'exists':
@@ -130,6 +130,6 @@ function compareNumbers(op: 'lt' | 'lte' | 'gt' | 'gte', value: number, limit: n
   return op === 'gt' ? value > limit : value >= limit;
 }
 
-/** Parses a plain decimal number such as `-12.50`. Any other text becomes NaN, which makes every comparison false. */
+/** Parses a plain decimal number such as `-12.50`. Any other text returns NaN, which makes every comparison false. */
 const numberOf = (text: string | undefined): number =>
   text !== undefined && /^\s*[+-]?(\d+\.?\d*|\.\d+)\s*$/.test(text) ? Number(text) : Number.NaN;

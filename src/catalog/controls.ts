@@ -63,7 +63,7 @@ export function controlsOf(input: Partial<StoredControls> | null, earlier: Contr
   };
 }
 
-/** Caches the result per offer. */
+/** Wraps a function so that its result is cached per offer. */
 function remembered(find: FindBlock): FindBlock {
   const blocks = new WeakMap<Offer, Block | false>();
   return (offer) => {
@@ -79,7 +79,7 @@ function remembered(find: FindBlock): FindBlock {
 type Lists = OfferLists & { competitors: readonly (string | number)[] };
 
 /**
- * Returns the domain that a competitor's name represents, or null for a single word. A word such as Shop is treated as
+ * Returns the domain in a competitor's name, or null if the name is a single word. A word such as "Shop" is treated as
  * a brand, not as a top-level domain.
  */
 export function competitorDomain(name: string): string | null {
@@ -134,7 +134,7 @@ function allowedFinder({ categories, brands, advertisers, domains }: OfferLists[
     if (isOff(listed.brands, plainText(advertiserName))) return { by: 'not_brand', value: advertiserName };
     if (isOff(listed.advertisers, advertiserId)) return { by: 'not_advertiser', value: advertiserName };
     if (listed.domains.size === 0) return null;
-    // The landing page and the secondary action URL must both be on the list.
+    // Both the landing page and the secondary action URL must be on the list of allowed domains.
     const other = landingUrls(offer).find((url) => !domainsOf(url).some((host) => listed.domains.has(host)));
     return other === undefined ? null : { by: 'not_domain', value: domainsOf(other)[0] ?? other };
   };
@@ -155,19 +155,19 @@ function domainsOf(url: string): string[] {
 
 const inlineTags: ReadonlySet<string> = new Set('b strong i em u a span small sub sup'.split(' '));
 
-/** Separator between texts, so that a phrase cannot match across two texts. */
+/** Separator inserted between texts, so that a blocked phrase cannot match across two texts. */
 const apart = ' \u00b7 ';
 
 /**
- * Terms and conditions without markup, in two versions: text around inline tags is joined in one and separated in the
- * other.
+ * Returns the terms and conditions without markup, in two versions: one joins the text around inline tags, and the
+ * other separates it.
  */
 const termsTexts = (terms: string): string[] =>
   ['', apart].map((gap) =>
     unescaped(terms.replace(/<\/?(\w+)[^>]*>/g, (_tag, name: string) => (inlineTags.has(name) ? gap : apart))),
   );
 
-/** All offer texts that users can read, in all languages. */
+/** Returns all offer texts that users can read, in all languages. */
 function textOf(offer: Offer): string {
   const { campaign, copy } = offer;
   const own = [...Object.values(copy), ...termsTexts(offer.termsAndConditions), offer.loyaltyRequirements];
@@ -185,18 +185,18 @@ export type ControlsRule = {
     | ('category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor' | 'separation' | 'floor')
     | ('allowed_categories' | 'allowed_brands' | 'allowed_advertisers' | 'allowed_domains');
   /**
-   * List entry of the rule. A list in `allowed_` is a single rule, with all its entries. For a floor, the value is the
-   * placement; for the separation of categories, it is `categories`.
+   * List entry that makes up the rule. A list in `allowed_` is a single rule with all its entries. For a floor, the
+   * value is the placement; for the separation of categories, it is `categories`.
    */
   value: string;
-  /** Placement of the rule, or null if the rule applies to all placements. */
+  /** Placement to which the rule applies, or null for all placements. */
   placement: string | null;
 };
 
 /**
- * Estimated effect that different rules would have had on recent decisions, from repeating a random sample of
- * decisions. Figures are shares of the sample. `revenue` is the change in the booked revenue of all `sessions`, by
- * currency, in millionths. A loss never exceeds the booked revenue.
+ * Estimated effect that different block rules would have had on recent decisions. It is computed by repeating a random
+ * sample of decisions, and the figures are shares of that sample. `revenue` is the change in the booked revenue of all
+ * `sessions`, by currency, in millionths. A loss never exceeds the booked revenue.
  */
 export type ControlsEffect = {
   days: number;
@@ -206,12 +206,12 @@ export type ControlsEffect = {
   changed: number;
   emptied: number;
   revenue: { currency: string; micros: number }[];
-  /** Whether there is enough data to estimate the revenue. If not, some currencies are missing in `revenue`. */
+  /** Whether there is enough data to estimate the revenue. If not, `revenue` lacks some currencies. */
   isEnough: boolean;
 };
 
 /**
- * Cost of each block rule: the change in decisions without the rule. `rest` is the number of rules that were not
+ * Cost of each block rule: how decisions would change without the rule. `rest` is the number of rules that were not
  * evaluated.
  */
 export type ControlsCost = {
@@ -262,7 +262,7 @@ function listsWithout({ blocked, allowed }: OfferLists, { by, value }: ListRule)
   return { allowed, blocked: { ...blocked, [list]: others } };
 }
 
-/** Returns the rules without a given rule. */
+/** Returns the block rules with one rule left out. */
 export function withoutRule(stored: StoredControls, { by, value, placement }: ControlsRule): StoredControls {
   const { separate, floors, placements } = stored;
   const others = <Item>(items: readonly Item[]): Item[] => items.filter((item) => String(item) !== value);
@@ -281,10 +281,7 @@ export function withoutRule(stored: StoredControls, { by, value, placement }: Co
   }
 }
 
-/**
- * Category of the IAB taxonomy. `parent` is the name of its tier 1 category. Null means that it is a tier 1 category
- * itself.
- */
+/** Category of the IAB taxonomy. `parent` is the name of its tier 1 category, or null for a tier 1 category itself. */
 export type ContentCategory = { code: string; name: string; parent: string | null };
 
 /**

@@ -12,8 +12,8 @@ export const sealedConversionSecrets = sealedColumn({
 });
 
 /**
- * Creates a conversion secret for an advertiser. Returns the plain text, which is shown once, and the sealed form for
- * storage.
+ * Creates a conversion secret for an advertiser. Returns the plain text, which is shown once, and the encrypted form
+ * for storage.
  */
 export function createConversionSecret(box: SecretBox): { secret: string; sealed: Buffer } {
   const secret = `cs_${randomBytes(32).toString('base64url')}`;
@@ -21,7 +21,7 @@ export function createConversionSecret(box: SecretBox): { secret: string; sealed
 }
 
 /**
- * Decrypts a sealed conversion secret.
- * @throws if it was sealed with a different SECRETS_KEY
+ * Decrypts a stored conversion secret.
+ * @throws Error if it was encrypted with a different SECRETS_KEY
  */
 export const openConversionSecret = (box: SecretBox, sealed: Buffer): string => box.open(sealed, context);

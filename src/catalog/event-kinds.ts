@@ -9,24 +9,24 @@ type EventKindRules = {
   /** Report metric that counts these events. */
   metric: string;
   /**
-   * Image beacon that records the event. `name` is its key in an offer's `beacons`; if absent, the beacon is the
+   * Image beacon that records the event. `name` is its key in an offer's `beacons`; without a name, the beacon is the
    * offer's `pixel`. `operationId` and `summary` are for the API reference.
    */
   beacon?: { path: string; name?: string; operationId: string; summary: string };
   /**
-   * Requirements for the tracking token that records the event. Absent if the event is recorded by calls that have no
-   * tracking token.
+   * Requirements for the tracking token with which the event is recorded. Absent if the event is recorded by calls
+   * without a tracking token.
    */
   token?: TokenUse;
-  /** Whether frequency caps can count the event. */
+  /** Whether frequency caps can count events of this kind. */
   frequencyCap?: true;
-  /** Whether total caps and budgets count the event. */
+  /** Whether total caps and budgets count events of this kind. */
   totalCap?: true;
   /** Payout kind that pays for the event, and the number of events per payout. */
   paidBy?: { payout: 'cpc' | 'cpm'; per: number };
   /** Whether the event opts the user out of the campaign. */
   optOut?: true;
-  /** Whether lower counts are shown as better in reports. */
+  /** Whether reports show a lower count as an improvement. */
   fewerIsBetter?: true;
 };
 
@@ -35,7 +35,7 @@ const clickToken: TokenUse = { maxAgeMs: 30 * dayMs, acceptsQrCode: true };
 
 /**
  * Event kinds that are stored with a session and an offer (docs/reference/tracking-and-conversions.md#tracking-urls).
- * CONTRIBUTING.md#add-a-feature lists the other steps for adding a kind.
+ * For the other steps needed to add a kind, see CONTRIBUTING.md#add-a-feature.
  */
 export const eventKinds = {
   impression: {
@@ -75,8 +75,8 @@ export const eventKinds = {
   save: { metric: 'saves' },
   selection: { metric: 'selections' },
   /**
-   * Event defined by a publisher or an advertiser. It is stored as `own:` followed by its name. Each name is counted
-   * separately.
+   * Event defined by a publisher or an advertiser. It is stored as `own:` followed by its name, and each name is
+   * counted separately.
    */
   own: { metric: 'own_events', token: beaconToken },
 } as const satisfies Record<string, EventKindRules>;
@@ -88,7 +88,7 @@ export type EventMetric = (typeof eventKinds)[EventKind]['metric'];
 /** Report metrics that count events, in the order of the event kinds. */
 export const eventMetrics: readonly EventMetric[] = Object.values(eventKinds).map(({ metric }) => metric);
 
-/** Event kinds for which a rule is set. */
+/** Event kinds for which the given rule is set. */
 type KindsWith<Rule extends keyof EventKindRules> = {
   [Kind in EventKind]: (typeof eventKinds)[Kind] extends Required<Pick<EventKindRules, Rule>> ? Kind : never;
 }[EventKind];
@@ -96,7 +96,7 @@ type KindsWith<Rule extends keyof EventKindRules> = {
 /** Event kinds that are recorded with a signed tracking token: image beacons and the click. */
 export type TrackedKind = KindsWith<'token'>;
 
-/** Returns the event kinds for which a rule is set, in the order of their definition. */
+/** Returns the event kinds for which the given rule is set, in the order of their definition. */
 export const kindsWith = <Rule extends keyof EventKindRules>(rule: Rule): KindsWith<Rule>[] =>
   (Object.keys(eventKinds) as EventKind[]).filter((kind): kind is KindsWith<Rule> => rulesOf(kind)[rule] !== undefined);
 
@@ -105,7 +105,7 @@ export const rulesOf = (kind: EventKind): EventKindRules => eventKinds[kind];
 
 type Beacon = NonNullable<EventKindRules['beacon']>;
 
-/** Key in an offer's `beacons`. */
+/** Key in an offer's `beacons` object. */
 type BeaconName = Extract<(typeof eventKinds)[KindsWith<'beacon'>]['beacon'], { name: string }>['name'];
 
 const namedBeacons = kindsWith('beacon')
@@ -116,21 +116,24 @@ const namedBeacons = kindsWith('beacon')
   .sort((a, b) => (a.name < b.name ? -1 : 1));
 
 /**
- * Builds an object with a value for each key of an offer's `beacons`.
- * @param make creates the value from the path of the beacon
+ * Builds an object that has a value for each key of an offer's `beacons`.
+ * @param make creates the value from the beacon's path
  */
 export const eachBeacon = <Value>(make: (path: string) => Value): Record<BeaconName, Value> =>
   Object.fromEntries(namedBeacons.map(({ name, path }) => [name, make(path)])) as Record<BeaconName, Value>;
 
-/** Maximum number of own events per offer. The publisher's own events take precedence over the advertiser's. */
+/**
+ * Maximum number of own events per offer. If there are more, the publisher's own events take precedence over the
+ * advertiser's.
+ */
 const maxOwnEvents = 20;
 
-/** Beacon path for own events. The parameter `name` is the name of the event. */
+/** Beacon path for own events. The query parameter `name` contains the event name. */
 export const ownEventPath = '/event/record/own';
 
 const ownName = '[a-z0-9][a-z0-9_-]{0,39}';
 
-/** Own event, as used in rules and stored events. */
+/** Identifier for an own event in rules and stored events. */
 export type OwnKind = `own:${string}`;
 
 export const ownKind = (name: string): OwnKind => `own:${name}`;
@@ -141,7 +144,7 @@ export const isOwnKind = (kind: string): kind is OwnKind => kind.startsWith('own
 export const splitKind = (kind: string): { kind: string; name: string } =>
   isOwnKind(kind) ? { kind: 'own', name: kind.slice(ownKind('').length) } : { kind, name: '' };
 
-/** Builds a schema for one of the given values, or an own event as `own:` followed by its name. */
+/** Builds a schema that accepts one of the given values or an own event, written as `own:` followed by its name. */
 export const orOwnKind = <const Values extends readonly string[]>(values: Values, description: string) =>
   Type.Unsafe<Values[number] | OwnKind>(
     Type.Union(
@@ -165,7 +168,7 @@ export const ownEventsField = (description: string) =>
     { maxItems: maxOwnEvents, uniqueItems: true, default: [], description },
   );
 
-/** Returns the own events of a campaign's offers at a publisher. */
+/** Returns the own events that a campaign's offers can record at a publisher. */
 export function ownEventsOf(
   { ownEvents }: { ownEvents: readonly string[] },
   { advertiserEvents }: { advertiserEvents: readonly string[] },

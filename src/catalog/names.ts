@@ -6,7 +6,7 @@ export const maxAttributes = 50;
 export const maxAttributeLength = 512;
 
 /**
- * Whether a user id is an e-mail address or a formatted phone number (with `+`, spaces, hyphens or brackets). Ids that
+ * Whether a user ID is an e-mail address or a formatted phone number (with `+`, spaces, hyphens or brackets). IDs that
  * consist only of digits are allowed.
  */
 export function isPii(id: string): boolean {
@@ -15,14 +15,17 @@ export function isPii(id: string): boolean {
   return /^[+\d\s()[\]-]+$/.test(id) && /\D/.test(id) && digits >= 7 && digits <= 15;
 }
 
-/** Maximum number of placements per publisher. Requests for further placements are counted under `other`. */
+/**
+ * Maximum number of placements per publisher. Once the limit is reached, requests with new placement names are counted
+ * under `other`.
+ */
 export const maxPlacements = 200;
 /** Maximum lengths of placement names and theme keys, in characters. */
 export const maxPlacementLength = 128;
 export const maxThemeKeyLength = 64;
 
 /**
- * Normalises a placement or theme name: converts it to lower case, and whitespace and underscores to hyphens
+ * Normalises a placement or theme name: converts it to lower case, and replaces whitespace and underscores with hyphens
  * (docs/reference/fetch-offers.md#placements, docs/reference/themes-and-rendering.md#themes). PostgreSQL also treats
  * U+0085 and, in some locales, U+001C to U+001F as whitespace; JavaScript does not.
  */
@@ -62,16 +65,18 @@ export const countryCodes: readonly string[] = pairs.map(([alpha2]) => alpha2);
 /** Whether a text is an alpha-2 country code, in upper or lower case. */
 export const isCountry = (code: string): boolean => /^[A-Za-z]{2}$/.test(code) && alpha2By.has(code.toUpperCase());
 
-/** Commonly used codes that are not in ISO 3166-1. The European Union uses EL and UK. */
+/**
+ * Commonly used codes that are not in ISO 3166-1. The European Union uses EL for Greece and UK for the United Kingdom.
+ */
 const otherCodes: ReadonlyMap<string, string> = new Map([
   ['UK', 'GB'],
   ['EL', 'GR'],
 ]);
 
 /**
- * Returns the upper-case alpha-2 code for a two- or three-letter country code in any case, or null if it is not a
- * country code. `UK` is converted to GB, and `EL` to GR. Only ASCII letters are accepted, because the upper case of `ß`
- * would be `SS`, the code of South Sudan.
+ * Returns the upper-case alpha-2 code for a two- or three-letter country code in any case, or null if the text is not a
+ * country code. `UK` is converted to GB, and `EL` to GR. Only ASCII letters are accepted: otherwise `ß`, whose upper
+ * case is `SS`, would become the code of South Sudan.
  */
 export function countryOf(code: string): string | null {
   const text = code.trim();
@@ -84,7 +89,7 @@ export function countryOf(code: string): string | null {
 type TextLimit = {
   /** Maximum length that can be stored and served. */
   maxLength: number;
-  /** Maximum length that looks good in every format. Defaults to `maxLength`. */
+  /** Maximum length that looks good in every format. If absent, `maxLength` applies. */
   idealLength?: number;
 };
 
@@ -119,7 +124,7 @@ export function idealLengthOf(name: LimitedText): number | null {
   return limit.idealLength ?? null;
 }
 
-/** Macros for landing URLs (docs/reference/tracking-and-conversions.md#tracking-urls). */
+/** Macros that can be used in landing URLs (docs/reference/tracking-and-conversions.md#tracking-urls). */
 export const landingMacros = [
   'click_id',
   'session_id',
@@ -132,7 +137,7 @@ export const landingMacros = [
 
 export type LandingMacro = (typeof landingMacros)[number];
 
-/** Macros for an advertiser's impression URL, which the web SDK replaces. */
+/** Macros that can be used in an advertiser's impression URL. The web SDK replaces them. */
 export const pixelMacros = ['cbuster'] as const;
 
 /** Matches a word: a run of letters, marks, digits and underscores. */
@@ -140,12 +145,12 @@ const wordPattern = /[\p{L}\p{N}\p{M}_]+/gu;
 const lastOfWord = /[\p{L}\p{N}\p{M}_]$/u;
 const firstOfWord = /^[\p{L}\p{N}\p{M}_]/u;
 
-/** Matches scripts that do not separate words with spaces. Blocked words in these scripts match anywhere in a text. */
+/** Matches scripts that do not separate words with spaces. In these scripts, blocked words match anywhere in a text. */
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u;
 
 /**
- * Normalises a name or text for comparison: case and Unicode variants are ignored, whitespace is collapsed, and
- * invisible characters such as soft hyphens are removed.
+ * Normalises a name or text for comparison: unifies case and Unicode variants, collapses whitespace, and removes
+ * invisible characters such as soft hyphens.
  */
 export const plainText = (text: string): string =>
   text
@@ -159,9 +164,9 @@ export const plainText = (text: string): string =>
 type Entry = { word: string; plain: string /** Offset of the first word in `plain`. */; at: number };
 
 /**
- * Returns a function that finds whole words and phrases in a text, ignoring case. Its running time depends on the text
- * length but not on the number of words, because entries are indexed by their first word. The function returns the
- * first match, spelt as in `words`, or null.
+ * Returns a function that searches a text for whole words and phrases, ignoring case. It returns the first match, spelt
+ * as in `words`, or null. Its running time depends on the length of the text but not on the number of words, because
+ * entries are indexed by their first word.
  */
 export function wordFinder(words: readonly string[]): (text: string) => string | null {
   const byFirst = new Map<string, Entry[]>();

@@ -9,20 +9,20 @@ import { type Pages, pagesOfPublisher } from '../shell/pages.ts';
 import type { ControlsCost, ControlsEffect } from './controls.ts';
 import type { Publisher, StoredControls } from './types.ts';
 
-/** Page context for a single publisher, with the publisher's configuration. */
+/** Page context for the pages of a single publisher, with that publisher's configuration. */
 export type PublisherContext = PageContext & { publisher: Publisher };
 
 /**
- * Returns the page registry for a single publisher, below `/dashboard/p/{publisherId}`. Its guard reads the publisher
- * from the snapshot.
+ * Returns the registry for pages of a single publisher, below `/dashboard/p/{publisherId}`. Its guard reads the
+ * publisher from the snapshot.
  */
 export const publisherPages = (app: App, shell: Shell): Pages<PublisherContext> =>
   pagesOfPublisher(app, shell) as unknown as Pages<PublisherContext>;
 
-/** Kinds of values without a predefined list. Forms suggest values from recent requests. */
+/** Kinds of targeting values that have no predefined list. Forms suggest values from recent requests. */
 export type SeenKind = 'regions' | 'cities' | 'postal_codes' | 'os' | 'browsers' | 'attributes';
 
-/** Renders a card for the row with the given id. */
+/** Renders a card for the row with the given ID. */
 export type Card = (context: PublisherContext, id: number) => Promise<Html>;
 
 /** Renders the cards for a row, in order. */
@@ -32,19 +32,25 @@ export async function cardsOf(cards: readonly Card[], context: PublisherContext,
   return rendered;
 }
 
-/** Maximum size of a font file, in bytes. Users download it before the offers are shown as designed. */
+/**
+ * Maximum size of a font file, in bytes. The size is limited because users must download the font before they see the
+ * offers as designed.
+ */
 export const maxFontBytes = 512 * 1024;
 
 /**
- * Fetches a file with the same restrictions as webhooks: public hosts only, and no redirects. It never rejects;
- * `problem` describes what is wrong with the URL or its response.
+ * Fetches a file with the same restrictions as webhooks: only from public hosts, and without following redirects. Never
+ * rejects: `problem` describes what is wrong with the URL or the response.
  */
 export type FetchFile = (
   url: string,
   request: { headers: Record<string, string>; deadlineMs: number },
 ) => Promise<{ headers: Readonly<Record<string, string>>; body: Buffer } | { problem: Problem }>;
 
-/** Extension points of the catalogue pages, which other modules provide. Missing extensions are not shown. */
+/**
+ * Extension points of the catalogue pages, which other modules can implement. Parts without an implementation are not
+ * shown.
+ */
 export type PageExtensions = {
   /** Fetches fonts. If absent, fonts are not measured. */
   fetchFont?: FetchFile;
@@ -59,7 +65,7 @@ export type PageExtensions = {
   campaignCards: readonly Card[];
   /** Cards for the offer page. */
   offerCards: readonly Card[];
-  /** Estimates the reach of a campaign: the number of recent requests that it could have been shown to. */
+  /** Estimates the reach of a campaign: the number of recent requests for which it could have been shown. */
   reach?: {
     /** Renders the reach panel next to the form. `readOnly` contains the stored values if the form cannot be edited. */
     panel: (context: PublisherContext, readOnly: Values | null) => Promise<Html>;
@@ -71,9 +77,9 @@ export type PageExtensions = {
    * @throws AppError too_many_requests if a calculation is already running
    */
   controlsEffects?: {
-    /** Computes the cost of each current rule. */
+    /** Computes the cost of each current block rule. */
     cost: (publisher: Publisher) => Promise<ControlsCost>;
-    /** Computes the effect of replacing the current rules. */
+    /** Computes the effect of replacing the current block rules with others. */
     of: (publisher: Publisher, other: StoredControls) => Promise<ControlsEffect>;
   };
   /** Returns the distinct values in recent requests, in any order. */

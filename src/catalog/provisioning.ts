@@ -13,19 +13,25 @@ import type {
   Translations as TranslationsOf,
 } from './types.ts';
 
-/** Whether an offer belongs to a publisher or is provisioned to it, whether active or not. */
+/** Whether an offer belongs to a publisher or is provisioned to it. Inactive provisions count too. */
 export const isKnownTo = (offer: Offer, publisherId: number): boolean =>
   offer.publisherId === publisherId || offer.campaign.provisions.has(publisherId);
 
-/** Whether an offer, its campaign and its provision for the publisher are active. */
+/** Whether an offer is active, along with its campaign and its provision for the publisher. */
 export const isProvisionedTo = (offer: Offer, publisherId: number): boolean =>
   offer.active && offer.campaign.active && offer.campaign.provisions.get(publisherId)?.active === true;
 
-/** Whether a publisher may show an offer: the offer is provisioned to the publisher and not blocked by its rules. */
+/**
+ * Whether a publisher may show an offer: the offer must be provisioned to the publisher and not blocked by the
+ * publisher's rules.
+ */
 export const isServedTo = (offer: Offer, { id, controls }: { id: number; controls: Controls | null }): boolean =>
   isProvisionedTo(offer, id) && (controls === null || controls.blockOf(offer) === null);
 
-/** Returns the phase of a campaign, based on its start and end but not on its hours. */
+/**
+ * Returns whether a campaign is yet to start, running or over. Only its start and end dates matter, not its schedule
+ * hours.
+ */
 export function phaseOf({ rules: { schedule = {} } }: Campaign, nowMs: number): 'ahead' | 'running' | 'over' {
   if ((timeOf(schedule.end_at) ?? Number.POSITIVE_INFINITY) <= nowMs) return 'over';
   return (timeOf(schedule.start_at) ?? Number.NEGATIVE_INFINITY) > nowMs ? 'ahead' : 'running';
@@ -34,7 +40,7 @@ export function phaseOf({ rules: { schedule = {} } }: Campaign, nowMs: number): 
 /** Returns the end of a campaign in epoch milliseconds, or null if it has no end. */
 export const endMsOf = ({ rules: { schedule = {} } }: Campaign): number | null => timeOf(schedule.end_at) ?? null;
 
-/** Returns the priority of a campaign at a publisher. Lower numbers are shown first. */
+/** Returns the priority of a campaign at a publisher. Campaigns with lower numbers are shown first. */
 export const priorityOf = (campaign: Campaign, publisherId: number): number =>
   campaign.provisions.get(publisherId)?.priority ?? campaign.priority;
 
@@ -48,8 +54,8 @@ export function payoutOf(
 }
 
 /**
- * Returns the maximum cost of a paid event, in millionths. For a share of a sale, the amount is not known in advance,
- * so the result is 1.
+ * Returns the maximum cost of a paid event, in millionths. The result is 1 for a share of a sale, because the amount is
+ * not known in advance.
  */
 export function maxCostMicros({ kind, amountMicros }: Payout): number {
   if (kind === 'cpm') return Math.max(1, amountMicros / 1000);
@@ -57,9 +63,9 @@ export function maxCostMicros({ kind, amountMicros }: Payout): number {
 }
 
 /**
- * Returns the revenue of an event, in millionths of the campaign's currency. Clicks have revenue in CPC campaigns, and
- * impressions in CPM campaigns. The revenue is stored with the event, so that later payout changes do not affect past
- * events.
+ * Returns the revenue from an event, in millionths of the campaign's currency. Clicks earn revenue in CPC campaigns,
+ * and impressions in CPM campaigns. The revenue is stored with the event, so that later payout changes do not affect
+ * past events.
  */
 export function eventRevenueMicros(kind: EventKind, campaign: Campaign, publisherId: number): number {
   const { paidBy } = rulesOf(kind);
@@ -82,12 +88,12 @@ export function translationsOf(
   return { texts, pictures, localised: new Map() };
 }
 
-/** Language key of original texts, and of creatives without a language. */
+/** Key for the original texts, and for creatives that have no language. */
 const own = '';
 
 /**
- * Returns the offer in a reader's language. Each text uses the first of the reader's languages in which it exists
- * (`pt-BR` before `pt`), or else the original. `language` is the most preferred of the languages used.
+ * Returns an offer in the reader's language. Each text is taken from the first of the reader's languages in which it
+ * exists (`pt-BR` before `pt`), or else from the original. `language` is the most preferred of the languages used.
  */
 export function localise(offer: Offer, preferred: Wanted, publisher: { language: Wanted }): Offer {
   const { translations } = offer;
@@ -107,7 +113,10 @@ export function localise(offer: Offer, preferred: Wanted, publisher: { language:
   return localised;
 }
 
-/** Returns the first preferred language that the offer has. All offers of a response share the same few tag chains. */
+/**
+ * Returns the first of the reader's preferred languages in which the offer has texts. All offers in a response share
+ * the same few tag chains.
+ */
 function textLanguage(
   { language }: Offer,
   { texts }: Translations,
@@ -153,7 +162,8 @@ function translate(offer: Offer, { texts }: Translations, textsIn: string, pictu
 }
 
 /**
- * Returns the creatives in the given language. For types without one, the creatives without a language are returned.
+ * Returns the creatives in the given language. For creative types that have none in this language, returns the
+ * creatives without a language.
  */
 function inLanguage(creatives: readonly Creative[], tag: string): readonly Creative[] {
   const isIn = ({ language }: Creative): boolean => language?.toLowerCase() === tag;
@@ -163,7 +173,7 @@ function inLanguage(creatives: readonly Creative[], tag: string): readonly Creat
   );
 }
 
-/** Returns the translated texts of an offer, for rules that search in texts. */
+/** Returns an offer's translated texts in all languages, for rules that search texts. */
 export const allTextsOf = ({ translations }: { translations: Offer['translations'] }): Translation[] =>
   translations === null ? [] : [...translations.texts.values()].map(({ texts }) => texts);
 

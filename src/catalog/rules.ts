@@ -228,7 +228,7 @@ export const campaignGoal = Type.Object(
 export type CampaignGoal = Static<typeof campaignGoal>;
 export type GoalMetric = CampaignGoal['metric'];
 
-/** Campaign goal. Events count from the time at which the goal was set. Times are in epoch milliseconds. */
+/** Campaign goal. Only events after the goal was set count towards it. Times are in epoch milliseconds. */
 export type Goal = { metric: GoalMetric; count: number; sinceMs: number; byMs: number };
 
 export type CampaignRules = Static<typeof campaignRules>;
@@ -248,18 +248,21 @@ export type SequenceMatch = Static<typeof sequenceMatch>;
 export const payoutKinds = ['cpc', 'cpa', 'cpm', 'cps'] as const;
 export type PayoutKind = (typeof payoutKinds)[number];
 
-/** Events that campaigns pay for. Stored reservations contain the index in this list, so the order must not change. */
+/**
+ * Events that campaigns can pay for. The order must not change, because stored reservations contain an index into this
+ * list.
+ */
 export const payingEvents = ['impression', 'click', 'conversion'] as const;
 
 export type PayingEvent = (typeof payingEvents)[number];
 
-/** Returns the event that a payout pays for. */
+/** Returns the event that is paid for under a payout kind. */
 export const payingEventOf = (payout: PayoutKind): PayingEvent => {
   if (payout === 'cpm') return 'impression';
   return payout === 'cpc' ? 'click' : 'conversion';
 };
 
-/** Parses a stored goal, which may have been edited by hand. Returns null if the goal is missing or invalid. */
+/** Parses a stored goal. Returns null if it is missing or invalid, because it may have been edited by hand. */
 export function toGoal(goal: CampaignGoal | null | undefined, since: Date | string | null | undefined): Goal | null {
   const byMs = timeOf(goal?.by) ?? Number.NaN;
   if (goal == null || since == null || !(goal.count > 0) || Number.isNaN(byMs)) return null;
@@ -270,8 +273,8 @@ const maxDetails = 20;
 
 /**
  * Validates campaign rules.
- * @param isZone whether a time zone may be used in a schedule; earlier releases stored names that are now rejected
- * @returns one problem per invalid field, or an empty list if all are valid
+ * @param isZone whether a schedule may use a time zone; time zones stored by earlier releases may now be rejected
+ * @returns one problem per invalid field, or an empty list if all fields are valid
  */
 export function checkRules(rules: unknown, isZone: (name: string) => boolean = isKnownZone): ErrorDetail[] {
   const checkKnown = (validRules: CampaignRules): ErrorDetail[] => checkKnownRules(validRules, isZone);
@@ -308,7 +311,7 @@ function withoutInvalid(rules: unknown, details: readonly ErrorDetail[]): unknow
   return rest;
 }
 
-/** Validates the caps of a provision like `checkRules`. Null means that the campaign's caps apply. */
+/** Validates the caps of a provision in the same way as `checkRules`. Null means that the campaign's caps apply. */
 export function checkCapOverrides(caps: { frequency_caps: unknown; total_caps: unknown }): ErrorDetail[] {
   const of = <T>(
     schema: TSchema,
@@ -328,7 +331,7 @@ export function checkCapOverrides(caps: { frequency_caps: unknown; total_caps: u
   ];
 }
 
-/** Validates a sequence rule like `checkRules`. */
+/** Validates a sequence rule in the same way as `checkRules`. */
 export function checkSequenceRule(rule: unknown): ErrorDetail[] {
   return checked(sequenceRule, rule, ({ positions, match, placement }: SequenceRuleBody) => [
     ...(placement === null || placement === normaliseName(placement)
@@ -343,7 +346,7 @@ export function checkSequenceRule(rule: unknown): ErrorDetail[] {
 
 const empty = (path: string): ErrorDetail => ({ path, message: problem('emptyList') });
 
-/** Validates a value against the schema. `check` runs only on values that match the schema. */
+/** Validates a value against the schema. `check` is called only if the value matches the schema. */
 function checked<T>(schema: TSchema, value: unknown, check: (value: T) => ErrorDetail[]): ErrorDetail[] {
   const errors = schemaErrors(schema, value, maxDetails);
   if (errors.length > 0) return errors;

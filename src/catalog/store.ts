@@ -13,17 +13,19 @@ import { loadRows, loadVersion, type Stored } from './snapshot/load.ts';
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './snapshot/rows.ts';
 import type { BuildIndex, Offer, Publisher, Snapshot } from './types.ts';
 
-/** Provides the current snapshot. A request calls `current()` once and uses the same snapshot until it ends. */
+/** Provides the current snapshot. A request calls `current()` once and then uses the same snapshot throughout. */
 export type CatalogStore = {
   current: () => Snapshot;
-  /** Time at which the snapshot was last confirmed to be the latest, in epoch milliseconds. */
+  /** Time at which the snapshot was last known to be up to date, in epoch milliseconds. */
   confirmedAtMs: () => number;
-  /** Reloads the configuration if it has changed. Used by callers that have just changed it. */
+  /** Reloads the configuration if it has changed. Callers use it after changing the configuration themselves. */
   refresh: () => Promise<void>;
   stop: () => Promise<void>;
 };
 
-/** Version polling interval, in milliseconds. Polling detects changes whose notification was lost. */
+/**
+ * Interval for polling the configuration version, in milliseconds. Polling detects changes whose notification was lost.
+ */
 const pollMs = 500;
 
 type CatalogStoreOptions = {
@@ -34,7 +36,7 @@ type CatalogStoreOptions = {
   now: () => number;
 };
 
-/** Loads the catalogue and keeps it up to date through NOTIFY and by polling its version every 500 ms. */
+/** Loads the catalogue and keeps it up to date, by listening for NOTIFY and by polling the version every 500 ms. */
 export async function startCatalogStore(options: CatalogStoreOptions): Promise<CatalogStore> {
   const { pool, databaseUrl, logger, buildIndex, now } = options;
   let confirmedAtMs = now();
@@ -88,7 +90,8 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
 
 /**
  * Loads a consistent snapshot of the configuration.
- * @param base earlier snapshot; campaigns that have not changed since are shared with it instead of loaded again
+ * @param base earlier snapshot; campaigns that have not changed since then are shared with it instead of being loaded
+ * again
  */
 export async function loadSnapshot(
   pool: pg.Pool,
@@ -119,18 +122,18 @@ function storedOf(snapshot: Snapshot): Loaded {
 }
 
 /**
- * Returns a permanent id of the configuration state that a snapshot was loaded from. The version alone is not unique:
- * after a failover or restore, the same number may be used for different changes. The id therefore includes a digest of
+ * Returns a permanent ID for the configuration state from which a snapshot was loaded. The version alone is not unique:
+ * after a failover or restore, the same number may be used for different changes. The ID therefore includes a digest of
  * the database source.
  */
 export const stateIdOf = (snapshot: Snapshot): string => storedOf(snapshot).stateId;
 
-/** Returns the rows that a loaded snapshot was built from. */
+/** Returns the rows from which a loaded snapshot was built. */
 export const rowsOf = (snapshot: Snapshot): CatalogRows => storedOf(snapshot).rows;
 
 /**
- * Registers the gauges of this process's snapshot. If several processes share a port, the most outdated snapshot is
- * reported.
+ * Registers the gauges for this process's snapshot. If several processes share a port, the gauges describe the most
+ * outdated snapshot.
  */
 export function registerCatalogMetrics(
   registry: Registry,
@@ -168,8 +171,8 @@ export function registerCatalogMetrics(
 }
 
 /**
- * Marks that a publisher stores user attributes.
- * @returns whether the publisher was not marked before
+ * Marks a publisher as storing user attributes.
+ * @returns whether the publisher was not yet marked
  */
 export async function keepAttributes(executor: Executor, publisherId: number): Promise<boolean> {
   const { rowCount } = await executor.query(
@@ -179,10 +182,10 @@ export async function keepAttributes(executor: Executor, publisherId: number): P
   return rowCount === 1;
 }
 
-/** Waits until every process has loaded a change. This is needed once per publisher. */
+/** Waits until every process has loaded the change. This is needed only once per publisher. */
 export const readEverywhere = (): Promise<void> => sleep(2 * pollMs);
 
-/** Loads all exchange rates of a publisher, including past ones. Requests use the rates in the snapshot. */
+/** Loads all exchange rates of a publisher, including past ones, which the snapshot does not contain. */
 export async function loadExchangeRates(executor: Executor, publisherId: number): Promise<ExchangeRates> {
   const { rows } = await executor.query<RateRow & { base: string | null }>({
     name: 'load_exchange_rates',
@@ -199,14 +202,14 @@ type Base = { snapshot: Snapshot; changed: ReadonlySet<number> };
 export type BuildOptions = {
   rows: CatalogRows;
   buildIndex: BuildIndex;
-  /** Earlier snapshot whose unchanged campaigns, offers and indexes are reused. */
+  /** Earlier snapshot from which unchanged campaigns, offers and indexes are reused. */
   base?: Base | null;
   pause?: Pause;
 };
 
 /**
- * Builds an immutable snapshot from rows. The work is split into slices of a few milliseconds, so that requests are not
- * blocked: 10,000 offers take most of a second.
+ * Builds an immutable snapshot from rows. Building 10,000 offers takes most of a second, so the work is split into
+ * slices of a few milliseconds to avoid blocking requests.
  */
 export async function buildSnapshot({ rows, buildIndex, base = null, pause }: BuildOptions): Promise<Snapshot> {
   const { offers, provisioned } = await runInSlices(buildOffers(rows, base), pause);
@@ -225,7 +228,7 @@ const sliceSize = 200;
 
 type Offers = {
   offers: Map<number, Offer>;
-  /** Offers by the publishers that they are provisioned to, excluding removed offers. */
+  /** Offers by the publisher to which they are provisioned. Removed offers are left out. */
   provisioned: Map<number, Offer[]>;
 };
 
@@ -318,8 +321,8 @@ function* buildPublishers(
 }
 
 /**
- * Whether the time zones of all publishers are unchanged. Indexes depend on them, because campaign caps use the time
- * zone of the campaign's owner.
+ * Whether the time zones of all publishers are unchanged. If not, indexes cannot be reused, because campaign caps use
+ * the time zone of the campaign's owner.
  */
 const hasTimeZones = (publishers: ReadonlyMap<number, Publisher>, timeZones: ReadonlyMap<number, string>): boolean =>
   publishers.size === timeZones.size &&

@@ -17,11 +17,11 @@ import type { Publisher, Theme } from './types.ts';
 
 type Corner = keyof OfferStyles['popup']['borderRadius'];
 
-/** Matches a radius. Clients parse it as a number without a unit. */
+/** Pattern for a border radius: a number without a unit, because that is what clients can parse. */
 const plainNumber = /^\d+(\.\d+)?$/;
 
 /**
- * Builds the settings of a theme: the defaults with the theme's overrides and the publisher's settings. Overrides whose
+ * Builds the settings of a theme from the defaults, the theme's overrides and the publisher's settings. Overrides whose
  * type differs from the default are ignored.
  */
 export function buildSettings(
@@ -119,8 +119,8 @@ export function overlay<Base extends object>(base: Base, over: Readonly<Record<s
 }
 
 /**
- * Whether an override has the type of the default. Numbers must be safe integers: beyond 2^53, JSON writes some of them
- * as `1e+21`, which clients cannot parse as an integer.
+ * Whether an override has the same type as the default. Numbers must be safe integers: beyond 2^53, JSON writes some of
+ * them as `1e+21`, which clients cannot parse as an integer.
  */
 const isSameType = (value: unknown, override: unknown): boolean =>
   typeof override === typeof value && (typeof value !== 'number' || Number.isSafeInteger(override));
@@ -136,7 +136,7 @@ const keyPattern = /^[\p{L}\p{M}\p{N}.-]+$/u;
 
 /**
  * Returns the problem with a normalised theme key, or null if it is valid. A key that consists only of digits is
- * rejected because it would be interpreted as an id (docs/reference/themes-and-rendering.md#themes).
+ * rejected because it would be interpreted as an ID (docs/reference/themes-and-rendering.md#themes).
  */
 export function themeKeyProblem(key: string): Problem | null {
   if (!keyPattern.test(key)) return problem('themeKey');
@@ -159,7 +159,7 @@ export function themeKeyFrom(name: string, usedKeys: ReadonlySet<unknown>): stri
   }
 }
 
-/** Returns the theme with the given id or key, or null if the publisher has no such theme. */
+/** Returns the theme with the given ID or key, or null if the publisher has no such theme. */
 export function findTheme({ themes, themesByKey }: Publisher, name: string): Theme | null {
   if (name.length > 2 * maxThemeKeyLength) return null;
   const theme = /^\d+$/.test(name) ? themes.get(Number(name)) : themesByKey.get(normaliseName(name));
@@ -168,8 +168,8 @@ export function findTheme({ themes, themesByKey }: Publisher, name: string): The
 
 /**
  * Builds the style sheet of a hosted page (offerwall, wallet, privacy page) in the publisher's theme, for light and
- * dark mode. It contains the palette, common rules, and the page's own `rules`. Because theme values are inserted into
- * the style sheet, invalid colours, numbers and font names are replaced with the defaults.
+ * dark mode. It contains the palette, common rules, and the page's own `rules`. Theme values are inserted into the
+ * style sheet, so invalid colours, numbers and font names are replaced with the defaults.
  */
 export function hostedStyle(publisher: Publisher, theme: Theme | null, rules: string): string {
   const styles = buildStyles(publisher, theme, '');
@@ -208,7 +208,7 @@ function darkRule(styles: OfferStyles, appearance: ReturnType<typeof buildAppear
   const scheme = appearance?.color_scheme;
   if (appearance === null || (scheme !== 'dark' && scheme !== 'system')) return '';
   const dark = overlay(styles, appearance.dark);
-  // In dark mode, cards are lighter than the page background.
+  // Use the surface colour for the page, so that cards are lighter than the page background in dark mode.
   const colours = { page: 'var(--surface)', ...palette(dark, overlay(defaultStyles, defaultAppearance.dark)) };
   const rule = `:root{color-scheme:dark;${declarations(colours)}}`;
   return scheme === 'dark' ? rule : `@media(prefers-color-scheme:dark){${rule}}`;
@@ -330,17 +330,17 @@ export const noWebFont: WebFont = {
   families: '',
 };
 
-/** Pattern for font URLs. It is strict because URLs, like family names, are inserted into style sheets. */
+/** Pattern for font URLs. It is strict because font URLs are inserted into style sheets. */
 export const fontUrlPattern = '^https?://[\\w.\\[\\]:-]+/[\\w./~%@+=&?,;!$*-]*$';
 export const fontFamilyPattern = '^[^\\s"\'\\\\<>{}();,][^"\'\\\\<>{}();,\\x00-\\x1f]{0,59}$';
 export const fontWeightsPattern = '^[1-9]\\d{0,3}( [1-9]\\d{0,3})?$';
 
-/** Letters in approximately their frequency in English text. */
+/** Sample text whose letters occur about as often as in English. */
 export const averageText = 'aaabcdeeeefghiijklmnnoopqrrssttuvwxyz      ';
 
 /**
- * Average character widths of Arial (regular and bold), in thousandths of the font size. The stand-in fonts have the
- * same widths.
+ * Average character width of Arial and its bold variant, in thousandths of the font size. The stand-in fonts have the
+ * same width.
  */
 const arialWidth = 456.26;
 const arialBoldWidth = 493.7;
@@ -352,8 +352,9 @@ const arialBoldWidth = 493.7;
 const standIns = ['Arial', 'Liberation Sans', 'Arimo', 'Roboto'];
 
 /**
- * Builds the `@font-face` rules for a web font and its stand-in, and the `font-family` value that uses both. Both are
- * empty if a value is invalid. The rules must be part of the document, because browsers ignore them in a shadow root.
+ * Builds the `@font-face` rules for a web font and its stand-in, and the `font-family` value that uses both. All are
+ * empty if a value is invalid. The rules must be placed in the document, because browsers ignore `@font-face` in a
+ * shadow root.
  */
 function webFontFaces(font: WebFont): { faces: string; families: string } {
   const { family, url, weights, width, bold_url: boldUrl, bold_width: boldWidth } = font;
@@ -382,7 +383,7 @@ function webFontFaces(font: WebFont): { faces: string; families: string } {
   return { faces, families: `${name},${standIn}` };
 }
 
-/** Builds the line height overrides, relative to the adjusted font size. */
+/** Builds the CSS descriptors that override the line height, relative to the adjusted font size. */
 const heights = ({ ascent, descent, line_gap: lineGap }: WebFont, share: number): string =>
   `ascent-override:${percent(ascent / 1000 / share)};descent-override:${percent(descent / 1000 / share)};` +
   `line-gap-override:${percent(lineGap / 1000 / share)}`;

@@ -17,7 +17,10 @@ export type Theme = {
   unit: Unit;
   uspEnabled: boolean;
   uspCheckAll: boolean;
-  /** Maximum number of offers per response. Null uses the publisher's value, as for the other fields below. */
+  /**
+   * Maximum number of offers per response. If null, the publisher's value is used; the same applies to the other
+   * nullable fields below.
+   */
   offersPerResponse: number | null;
   deliveryPercentage: number | null;
   unitEnabled: boolean | null;
@@ -27,7 +30,7 @@ export type Theme = {
   appearance: Readonly<Record<string, unknown>>;
 };
 
-/** Placement. Null values use the theme's value, or else the publisher's. */
+/** Placement. Where a value is null, the theme's value is used, or else the publisher's. */
 export type Placement = {
   name: string;
   themeId: number | null;
@@ -63,7 +66,7 @@ export type OfferLists = {
 
 /** Block rules of a publisher as stored (docs/reference/management.md#block-rules). */
 export type StoredControls = OfferLists & {
-  /** Additional rules, by normalised placement name. */
+  /** Additional block rules, by normalised placement name. */
   placements: Record<string, OfferLists>;
   separate: { categories: boolean; competitors: (string | number)[] };
   /** Minimum revenue per 1,000 impressions, by placement. */
@@ -74,10 +77,10 @@ export type StoredControls = OfferLists & {
 export type Block = {
   by:
     | ('category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor')
-    /** Allow list that the offer does not match. `value` is the offer's value. */
+    /** Allow list that the offer does not match. In this case, `value` is the offer's own value. */
     | ('not_category' | 'not_brand' | 'not_advertiser' | 'not_domain');
   value: string;
-  /** Placement of the rule. Absent if the rule applies to all placements. */
+  /** Placement to which the rule applies. Absent if the rule applies to all placements. */
   placement?: string;
 };
 
@@ -86,9 +89,9 @@ export type FindBlock = (offer: Offer) => Block | null;
 /** Compiled block rules of a publisher. */
 export type Controls = {
   stored: StoredControls;
-  /** Returns the first rule that blocks an offer. Cached per offer. */
+  /** Returns the first rule that blocks an offer. Results are cached per offer. */
   blockOf: FindBlock;
-  /** Functions that return the first rule blocking an offer at a placement, by placement. */
+  /** Functions by placement, each of which returns the first rule that blocks an offer there. */
   placements: ReadonlyMap<string, FindBlock>;
   separateCategories: boolean;
   /** Minimum expected revenue per impression, in millionths, by placement. */
@@ -98,7 +101,7 @@ export type Controls = {
 export type Publisher = {
   id: number;
   name: string;
-  /** Public id, 16 hex digits. When used as a key, it has only the permission `ads/offers`. */
+  /** Public ID of the publisher, 16 hex digits. When used as a key, it has only the permission `ads/offers`. */
   sdkId: string;
   unitEnabled: boolean;
   offersPerResponse: number;
@@ -107,36 +110,41 @@ export type Publisher = {
   /** Whether all requests are treated as dev requests. */
   testMode: boolean;
   timeZone: string;
-  /** Default language for fetches that do not request one, and for offers without a language. */
+  /** Default language for fetches that do not request one, and for offers that have none. */
   language: Wanted;
   currencyName: string;
   currencyMultiplier: number;
-  /** Currency of converted totals. Null means that no converted totals are shown. */
+  /** Currency into which report totals are converted, or null to show no converted totals. */
   reportingCurrency: string | null;
-  /** Exchange rates of the last days. Only reports read earlier rates. */
+  /**
+   * Recent exchange rates, which cover the last few days. Only reports need earlier rates, and they load them
+   * separately.
+   */
   exchangeRates: ExchangeRates;
   uspEnabled: boolean;
   walletEnabled: boolean;
   offerwallEnabled: boolean;
   ownEvents: readonly string[];
   privacyUrl: string | null;
-  /** Plain text of the privacy page. Empty uses the default text. */
+  /** Plain text of the privacy page. If empty, the default text is used. */
   privacyText: string;
   /** CSP host sources of pages that may embed the offerwall in a frame. */
   frameHosts: readonly string[];
-  /** Normalised name of the placement for fetches that do not specify one. Null rejects such fetches. */
+  /**
+   * Normalised name of the placement to use for fetches that do not specify one. If null, such fetches are rejected.
+   */
   defaultPlacement: string | null;
-  /** Lower-case user agent substrings that are never treated as bots. */
+  /** Lower-case substrings of user agents that are never treated as bots. */
   allowedUserAgents: readonly string[];
-  /** Paid events for which postbacks are sent. */
+  /** Paid events for which the publisher receives postbacks. */
   postbackEvents: readonly PostbackEvent[];
   /** Whether at least one endpoint receives postbacks. */
   hasPostbacks: boolean;
   /** Keys of custom attributes that ranking must not learn from. */
   learningExcludedKeys: ReadonlySet<string>;
-  /** Whether the publisher's users may have stored attributes. */
+  /** Whether attributes may be stored for the publisher's users. */
   keepsAttributes: boolean;
-  /** Audience ids, by key. */
+  /** Audience IDs, by key. */
   audiences: ReadonlyMap<string, number>;
   /** Compiled block rules, or null if there are none. */
   controls: Controls | null;
@@ -150,14 +158,14 @@ export type Publisher = {
   experiments: readonly Experiment[] | null;
 };
 
-/** Index of a publisher's offers, built by the decision engine. This module uses only its `offers`. */
+/** Index of a publisher's offers, built by the decision engine. The catalog module uses only its `offers`. */
 export type OfferIndex = { readonly offers: readonly Offer[] };
 
 export type IndexSource = {
   publisher: Pick<Publisher, 'id' | 'timeZone' | 'language' | 'controls'>;
   /** Offers that are provisioned to the publisher and not removed. */
   offers: readonly Offer[];
-  /** Returns the time zone of a campaign's owner, which its total caps use. */
+  /** Returns the time zone of a publisher. Total caps use the time zone of the campaign's owner. */
   timeZoneOf: (publisherId: number) => string;
 };
 
@@ -171,11 +179,11 @@ export type ApiKey = {
   permissions: ReadonlySet<Permission>;
   /** Maximum calls per second, or null for no limit. */
   rateLimitPerS: number | null;
-  /** Rate limits that apply to calls with the key: its own, and those of the keys that created it. */
+  /** All rate limits that apply to calls with this key: its own, and those of the keys that created it. */
   limits: readonly KeyLimit[];
   /** Expiry in epoch milliseconds, or null if the key does not expire. */
   expiresAtMs: number | null;
-  /** Restrictions in addition to the permissions, or null if there are none. */
+  /** Restrictions on the key in addition to its permissions, or null if there are none. */
   restrictions: KeyRestrictions | null;
 };
 
@@ -192,7 +200,7 @@ export type Creative = {
   height: number;
   /** External image URL, or null if this service serves the image. */
   url: string | null;
-  /** BCP 47 tag of the readers' language, or null for readers of all languages. */
+  /** BCP 47 tag of the language for which the creative is intended, or null for all languages. */
   language: string | null;
   userId: number;
 };
@@ -200,15 +208,17 @@ export type Creative = {
 export type Payout = {
   kind: PayoutKind;
   /**
-   * Payout in millionths of the currency per click, per conversion or per 1,000 impressions. For `cps`, in millionths
-   * of a percent of the sale.
+   * Payout in millionths of the currency: per click, per conversion or per 1,000 impressions. For `cps`, the share of
+   * the sale in millionths of a percent.
    */
   amountMicros: number;
   /** Payout currency (ISO 4217). */
   currency: string;
 };
 
-/** Permission for a publisher to show a campaign, with overrides. A null override uses the campaign's value. */
+/**
+ * Permission for a publisher to show a campaign, with overrides. If an override is null, the campaign's value applies.
+ */
 export type Provision = {
   publisherId: number;
   active: boolean;
@@ -232,14 +242,16 @@ export type Campaign = {
   active: boolean;
   /** Level at which the kill switch stops the campaign, or null if it is not stopped. */
   stopped: 'campaign' | 'advertiser' | null;
-  /** Priority. Lower numbers are shown first. */
+  /** Priority. Campaigns with lower numbers are shown first. */
   priority: number;
   /**
-   * Weight. If no offer of the same priority pays, higher weights come first. Otherwise, the order depends on expected
-   * revenue.
+   * Weight. If no offer of the same priority pays, offers with higher weights come first. Otherwise, offers are ranked
+   * by expected revenue.
    */
   weight: number;
-  /** Ranking method. `fixed` campaigns are ranked by weight only, and precede campaigns ranked by expected revenue. */
+  /**
+   * Ranking method. `fixed` campaigns are ranked only by weight and come before campaigns ranked by expected revenue.
+   */
   ranking: 'learned' | 'fixed';
   isProduct: boolean;
   isLoyalty: boolean;
@@ -247,16 +259,21 @@ export type Campaign = {
   /** Landing URL (https). It may contain macros such as `{click_id}`. */
   landingUrl: string;
   clickIdParam: string;
-  /** Duration of the opt-out after a "no thanks", in days, or null if it does not end. */
+  /** Duration of the opt-out after a user's "no thanks", in days, or null if the opt-out never ends. */
   optOutDays: number | null;
   /** Maximum percentage by which bookings may exceed a budget (0 to 100). */
   overspendPercent: number;
   goal: Goal | null;
-  /** First activation in epoch milliseconds, or null if never activated or unknown. */
+  /**
+   * Time of the first activation, in epoch milliseconds. Null if the campaign was never activated or the time is
+   * unknown.
+   */
   activatedAtMs: number | null;
   payout: Payout;
   rules: CampaignRules;
-  /** Provisions by publisher, including inactive ones. The campaign is not served to any other publisher. */
+  /**
+   * Provisions by publisher, including inactive ones. The campaign is not served to any publisher that is not listed.
+   */
   provisions: ReadonlyMap<number, Provision>;
   /** Creatives of all offers of the campaign. */
   creatives: readonly Creative[];
@@ -269,11 +286,12 @@ export type Offer = {
   /** Whether the offer is active: not paused, stopped or removed. */
   active: boolean;
   /**
-   * Level at which the kill switch stops the offer, `codes` if no coupon code is left, or null if it is not stopped.
+   * Level at which the kill switch stops the offer, `codes` if the offer has run out of coupon codes, or null if it is
+   * not stopped.
    */
   stopped: 'offer' | 'codes' | Campaign['stopped'];
   weight: number;
-  /** BCP 47 tag of the offer's texts, or null for the publisher's language. */
+  /** BCP 47 tag of the language of the offer's texts, or null for the publisher's language. */
   language: string | null;
   translations: Translations<Offer> | null;
   copy: OfferCopy;
@@ -299,7 +317,7 @@ export type Snapshot = {
   offers: ReadonlyMap<number, Offer>;
 };
 
-/** Texts of an offer. Limits: docs/reference/themes-and-rendering.md#text-limits. */
+/** Texts of an offer. For length limits, see docs/reference/themes-and-rendering.md#text-limits. */
 export type OfferCopy = {
   title: string;
   description: string;
@@ -318,7 +336,7 @@ export const translatedTexts = [
 
 export type TranslatedText = (typeof translatedTexts)[number];
 
-/** Translated texts of an offer in one language. For absent and empty texts, the next language is used. */
+/** Translated texts of an offer in one language. If a text is absent or empty, the next language is used. */
 export type Translation = Partial<Record<TranslatedText, string>>;
 
 /** Translated texts and images of an offer. */
@@ -328,26 +346,26 @@ export type Translations<LocalizedOffer> = {
   /** Lower-case language tags of the offer's images. */
   pictures: ReadonlySet<string>;
   /**
-   * Cache of the localised offer, filled on first use. The keys are the language of the texts, then the language of the
-   * images.
+   * Cache of localised offers, filled on first use. The outer key is the language of the texts, and the inner key is
+   * the language of the images.
    */
   localised: Map<string, Map<string, LocalizedOffer>>;
 };
 
 /** Coupon settings of an offer (docs/reference/perks-and-wallet.md#coupons). */
 export type CouponPool = {
-  /** Event on which the user gets a code. */
+  /** Event on which a user is assigned a code. */
   giveAt: 'wrap' | 'save' | 'click';
   /** Code shared by all users, or null if each user gets a unique code. */
   sharedCode: string | null;
   terms: string;
   /**
-   * Expiry date of the codes (ISO 8601). Codes can also expire a number of days after they were assigned; the earlier
-   * date applies. Null means no expiry date.
+   * Expiry date of the codes (ISO 8601), or null if there is none. Codes may also expire a number of days after they
+   * are assigned; the earlier date applies.
    */
   expiresAt: string | null;
   validDays: number | null;
-  /** How long a code is held for a selected offer until the wrap, in minutes. Null means that no code is held. */
+  /** How long a code is held for a selected offer until the wrap, in minutes. If null, no code is held. */
   holdMinutes: number | null;
 };
 
@@ -375,29 +393,31 @@ export type Arm = { key: string; isHoldout: boolean; changes: ArmChanges };
 export type Experiment = {
   id: number;
   key: string;
-  /** Version, incremented whenever the user allocation or the arms' changes are modified. */
+  /** Experiment version, incremented whenever the allocation of users or the changes of the arms are modified. */
   version: number;
   salt: string;
   /** Normalised placement names, or null for all placements. */
   placements: ReadonlySet<string> | null;
-  /** Campaign that is hidden from the hold-out arm. Null hides all offers. */
+  /** Campaign that is hidden from users in the hold-out arm. If null, all offers are hidden. */
   campaignId: number | null;
-  /** Start of the experiment in epoch milliseconds; the end is exclusive. Drafts never run. */
+  /** Start of the experiment, in epoch milliseconds. The end is exclusive. Drafts never run. */
   startMs: number;
   endMs: number;
   arms: ReadonlyMap<string, Arm>;
   /** Slot ranges, each with its arm. Users in other slots do not take part in the experiment. */
   allocation: readonly Slots[];
-  /** Key of the arm without changes. Null if users outside the experiment serve as the control. */
+  /** Key of the arm without changes. If null, users outside the experiment serve as the control group. */
   control: string | null;
-  /** Share of the experiment's users who take part from each time on. Null means all users. */
+  /**
+   * Share of the experiment's users who take part, with the time from which each share applies. Null means all users.
+   */
   ramp: readonly { fromMs: number; share: number }[] | null;
 };
 
-/** Range of slots of an arm, from `from` (inclusive) to `to` (exclusive). */
+/** Range of user slots assigned to an arm, from `from` (inclusive) to `to` (exclusive). */
 export type Slots = { from: number; to: number; arm: string };
 
-/** Number of slots that users are distributed over. */
+/** Number of slots over which users are distributed. */
 export const experimentSlots = 10_000;
 
 /** Key of the hold-out arm. */
@@ -417,8 +437,8 @@ export const admittedShare = (ramp: Experiment['ramp'], nowMs: number): number =
   ramp === null ? 1 : (ramp.findLast(({ fromMs }) => nowMs >= fromMs)?.share ?? 0);
 
 /**
- * Builds the creative object for responses (docs/reference/fetch-offers.md#creative-object), with the additional fields
- * of webhooks.
+ * Builds the creative object for responses (docs/reference/fetch-offers.md#creative-object), including the additional
+ * fields of webhooks.
  */
 export function buildCreativeView(creative: Creative, publicUrl: string) {
   return {
@@ -441,17 +461,20 @@ export const suspicions = ['bot', 'qr', 'no_impression', 'too_fast'] as const;
 export type StoredEvent<Kind extends EventKind> = {
   kind: Kind;
   claims: TokenClaims;
-  /** Session id in the token. For a scanned QR code, which has no session, a new id is used. */
+  /** Session ID from the token. A scanned QR code has no session, so a new ID is used. */
   sessionId: string;
   /** Event time, in epoch milliseconds. */
   atMs: number;
-  /** Reason detected before storing, or null. The database detects `no_impression` and `too_fast`. */
+  /**
+   * Reason why the event is suspicious, if detected before it is stored, or null. The database detects `no_impression`
+   * and `too_fast`.
+   */
   suspicious: Extract<(typeof suspicions)[number], 'bot' | 'qr'> | null;
-  /** Revenue in millionths of the campaign's currency, booked only if the event is not suspicious. */
+  /** Revenue in millionths of the campaign's currency. It is booked only if the event is not suspicious. */
   revenueMicros: number;
   /**
-   * Currency of the campaign when the event occurred. Absent in messages of earlier releases, which supported only one
-   * currency.
+   * Currency of the campaign at the time of the event. Absent in messages from earlier releases, which supported only
+   * one currency.
    */
   currency?: string;
   /** Name of the own event. Absent for other kinds. */
@@ -461,27 +484,30 @@ export type StoredEvent<Kind extends EventKind> = {
 /** Event recorded with a tracking token. */
 export type TrackedEvent = StoredEvent<TrackedKind>;
 
-/** Perk event: an offer was saved to the wallet, or selected in a wrapped session. */
+/** Perk event: an offer was saved to the wallet, or selected in a session that was then wrapped. */
 export type PerkEvent = StoredEvent<'save' | 'selection'>;
 
 /** Tracked event in the format of the event log. */
 export type LoggedEvent = TrackedEvent & {
-  /** Duration of the opt-out after a "no thanks", in days, or null if it does not end. */
+  /** Duration of the opt-out after a user's "no thanks", in days, or null if the opt-out never ends. */
   optOutDays?: number | null;
 };
 
-/** Stores logged events in a transaction. The counts and checks are the same as without an event log. */
+/**
+ * Stores logged events in a transaction, with the same counting and checks as events that are stored without an event
+ * log.
+ */
 export type StoreEvents = (executor: Transaction, snapshot: Snapshot, events: readonly LoggedEvent[]) => Promise<void>;
 
-/** Event log that accepts events before they are stored in PostgreSQL. */
+/** Event log, which accepts events before they are stored in PostgreSQL. */
 export type EventLog = {
   partitions: number;
-  /** Returns the partition for a session's events. */
+  /** Returns the partition to which a session's events belong. */
   partitionOf: (sessionId: string) => number;
   /** Whether the log currently accepts events. */
   isUp: () => boolean;
   /**
-   * Appends events to a partition. Rejects after `limitMs` milliseconds; the events may have been appended
+   * Appends events to a partition. Rejects after `limitMs` milliseconds, but the events may have been appended
    * nevertheless.
    */
   append: (partition: number, events: readonly LoggedEvent[], limitMs: number) => Promise<void>;

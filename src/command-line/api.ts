@@ -11,7 +11,7 @@ type ApiRequest = {
   body?: unknown;
   /** CSV file to send instead of a JSON body, complete or in chunks. */
   file?: Buffer | AsyncIterable<Uint8Array>;
-  /** Form to send instead of a JSON body. */
+  /** Multipart form to send instead of a JSON body. */
   form?: FormData;
   /** Signal that aborts the call. Defaults to the signal that is aborted when the user stops the command. */
   signal?: AbortSignal;
@@ -57,7 +57,7 @@ export function createApi(call: Call): Api {
     { query = {}, body, file, form, signal }: ApiRequest,
   ): Promise<Response> {
     const target = new URL(url + path);
-    // Calls made after the user has stopped the command are for cleanup and must not be aborted.
+    // Do not abort calls that start after the user has stopped the command, because they clean up.
     const until = signal ?? (call.signal.aborted ? undefined : call.signal);
     for (const [name, value] of Object.entries({ publisher_id: publisher ?? undefined, ...query }))
       if (value !== undefined) target.searchParams.set(name, String(value));
@@ -127,7 +127,7 @@ export function say({ out }: { out: Output }, answer: unknown): number {
 }
 
 /**
- * Reads a JSON file. The name - means standard input.
+ * Reads a JSON file. The file name `-` means standard input.
  * @throws CommandError if the content is not valid JSON
  */
 export async function readJsonFile({ stdin }: { stdin: Input }, file: string): Promise<unknown> {
@@ -141,7 +141,7 @@ export async function readJsonFile({ stdin }: { stdin: Input }, file: string): P
 }
 
 /**
- * Opens a file for sending. The name - means standard input.
+ * Opens a file to send. The file name `-` means standard input.
  * @throws Error if the file cannot be read
  */
 export async function openFile({ stdin }: { stdin: Input }, file: string): Promise<AsyncIterable<Uint8Array>> {

@@ -2,13 +2,13 @@ import type { Readable, Writable } from 'node:stream';
 import type { EmbeddedDatabases } from '../platform/db/embedded.ts';
 import type { Output } from './output.ts';
 
-/** Command exit codes (docs/command-line.md#exit-codes). */
+/** Exit codes of commands (docs/command-line.md#exit-codes). */
 export const exitCodes = {
   ok: 0,
-  /** The command completed but found a problem, such as differences or failures, or had nothing to do. */
+  /** The command ran to completion but found a problem, such as differences or failures, or had nothing to do. */
   problem: 1,
   usage: 2,
-  /** The service rejected the call, or a check before a change failed. */
+  /** The service rejected the call, or a check that precedes a change failed. */
   refused: 3,
   unavailable: 4,
   /** The user stopped the command. Shells use the same code for Ctrl-C. */
@@ -30,12 +30,12 @@ export const usageError = (message: string): CommandError => new CommandError(ex
 export type Option = {
   type: 'string' | 'boolean';
   short?: string;
-  /** Placeholder for the option value in the help. */
+  /** Placeholder for the option's value in the help text. */
   value?: string;
   about: string;
 };
 
-/** Defines an option with a value, shown as `value` in the help. */
+/** Defines an option that takes a value. `value` is the placeholder shown in the help text. */
 export const text = (value: string, about: string): Option => ({ type: 'string', value, about });
 export const flag = (about: string): Option => ({ type: 'boolean', about });
 
@@ -69,7 +69,7 @@ export type Run = (call: Call) => Promise<number>;
 export type Command = {
   /** Command name, such as `deliveries retry`. */
   name: string;
-  /** Description of the arguments for the help. */
+  /** Description of the arguments in the help text. */
   args?: string;
   about: string;
   options: Readonly<Record<string, Option>>;

@@ -6,7 +6,7 @@ type Commands = readonly Command[];
 type Candidates = {
   words: string;
   next: readonly string[];
-  /** Whether the words form a complete command, which can be followed by arguments. */
+  /** Whether the words so far form a complete command, so that arguments can follow. */
   isCommand: boolean;
 };
 
@@ -19,8 +19,8 @@ const argumentsOf = (command: Command): string[] => [
 ];
 
 /**
- * Returns the completions for each prefix of command words: the next words, or the arguments and options of a complete
- * command.
+ * Returns the completions for each prefix of command words. They are the next words or, if the command is complete, its
+ * arguments and options.
  */
 function candidates(commands: Commands): Candidates[] {
   const next = new Map<string, Set<string>>();

@@ -1,5 +1,5 @@
 /**
- * Formats a count with its noun in English, for the output of commands.
+ * Formats a count with its English noun, for command output.
  * @param plural defaults to the singular with an `s`
  */
 export const counted = (count: number, singular: string, plural = `${singular}s`): string =>

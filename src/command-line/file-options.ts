@@ -4,8 +4,8 @@ import { counted } from './counted.ts';
 import type { Output } from './output.ts';
 
 /**
- * Returns the options of commands that import a file (docs/reading-input.md#files).
- * @param isList whether the file is a list whose column can be selected
+ * Returns the options for commands that import a file (docs/reading-input.md#files).
+ * @param isList whether the file is a list from which one column can be selected
  */
 export const fileOptions = ({ isList }: { isList: boolean }): Record<string, Option> => ({
   'dry-run': flag('shows how the file is read and writes nothing'),
@@ -16,7 +16,7 @@ export const fileOptions = ({ isList }: { isList: boolean }): Record<string, Opt
   }),
 });
 
-/** Returns the query parameters of an import from the command's options. */
+/** Converts a command's options to the query parameters of an import. */
 export function fileQueryOf(call: Call): Record<string, string> {
   const [header, column] = [textOption(call, 'header'), textOption(call, 'column')];
   return {
@@ -53,7 +53,7 @@ export function sayDryRun({ out }: { out: Output }, view: DryRunView): number {
   return view.bad === 0 ? exitCodes.ok : exitCodes.problem;
 }
 
-/** Rejected row. Member imports do not report a column. */
+/** Rejected row. Imports of audience members report no column. */
 type RefusedRow = Omit<DryRunView['errors'][number], 'column'> & { column?: string | null };
 
 /** Prints the rejected rows. */

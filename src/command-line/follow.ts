@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Api } from './api.ts';
 import { type Call, CommandError, exitCodes } from './command.ts';
 
-/** Delay before the first reconnection, in milliseconds. It doubles with each attempt, up to the maximum. */
+/** Delay before the first reconnection attempt, in milliseconds. It doubles with each attempt, up to the maximum. */
 const firstWaitMs = 500;
 const maxWaitMs = 10_000;
 /**
@@ -15,8 +15,8 @@ const silenceMs = 20_000;
 export type ServerEvent = { name: string; data: string };
 
 /**
- * Passes the events of a stream to `take` until the command is stopped. It reconnects whenever the stream ends.
- * @param pathOf returns the path for the first connection, or for a reconnection
+ * Passes the events of a stream to `take` until the command is stopped. Reconnects whenever the stream ends.
+ * @param pathOf returns the path to connect to; it may differ between the first connection and reconnections
  * @throws CommandError if the service rejects the connection, for example because the key was revoked
  */
 export async function follow(

@@ -10,7 +10,7 @@ type Environment = Call['env'];
 
 const dataDirOf = (env: Environment): string => env.DATA_DIR || '.data';
 
-/** Whether the environment configures a database, or the data directory contains one. */
+/** Whether a database is configured in the environment, or the data directory contains one. */
 export const hasDatabase = ({ env, embedded }: Call): boolean =>
   Boolean(env.DATABASE_URL) || embedded?.isIn(dataDirOf(env)) === true;
 
@@ -20,8 +20,8 @@ export const noDatabaseText = (env: Environment): string =>
   'Set DATABASE_URL or DATA_DIR, or change to the directory of the installation.';
 
 /**
- * Opens the existing database for a command: the one in DATABASE_URL, or the embedded one in DATA_DIR, which runs until
- * `stop`. It never creates a database.
+ * Opens an existing database for a command: the one in DATABASE_URL, or the embedded one in DATA_DIR, which runs until
+ * `stop` is called. Never creates a database.
  * @throws CommandError if there is no database
  */
 export async function openDatabase(call: Call): Promise<{ url: string; stop: () => Promise<unknown> }> {
@@ -32,7 +32,7 @@ export async function openDatabase(call: Call): Promise<{ url: string; stop: () 
 }
 
 /**
- * Checks that the database schema is complete, without changing it.
+ * Checks that all migrations have been applied, without changing the database.
  * @throws CommandError if migrations of this version are missing
  */
 export async function requireSchema(executor: Executor, databaseUrl: string): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 
-/** Output of a command: sentences for people, or JSON with one value per line. */
+/** Output of a command: either text for people, or JSON with one value per line. */
 export type Output = {
   isJson: boolean;
   /** Writes a line of text. Ignored with --json. */
@@ -39,14 +39,14 @@ export function createOutput(isJson: boolean, { stdout, stderr }: Streams): Outp
 
 /**
  * Characters that control a terminal or change the text direction. They are replaced or escaped in the output, because
- * payloads and responses come from third parties.
+ * payloads and responses contain text from third parties.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is about
 const steering = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
 const printable = (text: string): string => text.replace(steering, '�');
 
-/** Serialises a value as JSON, with these control characters escaped. */
+/** Serialises a value as JSON. Characters that control a terminal or change the text direction are escaped. */
 export const jsonText = (value: unknown, indent = 0): string =>
   JSON.stringify(value, null, indent).replace(
     steering,

@@ -37,7 +37,7 @@ export async function runCommandLine(argv: readonly string[], { outputOf, ...con
   }
 }
 
-/** Returns the command with the longest name that matches the start of the arguments. */
+/** Returns the command whose name matches the start of the arguments. If several match, the longest name wins. */
 function findCommand(commands: Commands, argv: readonly string[]): Command | null {
   const matches = commands.filter(({ name }) => name.split(' ').every((word, index) => argv[index] === word));
   return matches.sort((a, b) => b.name.length - a.name.length)[0] ?? null;
@@ -68,7 +68,7 @@ function parse(command: Command, args: string[]): { values: Values; positionals:
     const { values, positionals } = parseArgs({ args, options: Object.fromEntries(options), allowPositionals });
     return { values: values as Values, positionals };
   } catch (err) {
-    // Only the first sentence of the message is useful to users; the rest is advice for developers.
+    // Show only the first sentence of the parser's message, because the rest is advice for developers.
     throw usageError(`${(err as Error).message.split(/\.\s/)[0]}. See: perkwire ${command.name} --help`);
   }
 }
@@ -84,6 +84,6 @@ function report(err: Error, out: Output, signal: AbortSignal): number {
   return err instanceof StartupError || isDatabaseUnavailable(err) ? exitCodes.unavailable : exitCodes.problem;
 }
 
-/** Whether an error means that a file cannot be read or written. */
+/** Whether an error was caused by a file that cannot be read or written. */
 const isOfFile = (err: Error & { path?: unknown; code?: unknown }): boolean =>
   typeof err.path === 'string' || err.code === 'EISDIR';

@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** A network in CIDR notation: its address and prefix length in bits. */
+/** Network in CIDR notation: its address, and its prefix length in bits. */
 export type Net = readonly [Address, number];
 
 /**

@@ -1,25 +1,25 @@
-/** Access granted to a user who signs in through the OpenID provider: a role and its publisher. */
+/** Access granted to a user who signs in through the OpenID provider: a role, and the publisher to which it applies. */
 export type Grant =
   | { role: 'operator'; publisherId: null }
   | { role: 'admin' | 'manager' | 'analyst' | { customRole: string }; publisherId: number };
 
-/** Settings of the OpenID provider for dashboard users, and of the access it grants. */
+/** Settings for the OpenID provider through which dashboard users sign in, and for the access that it grants. */
 export type OidcSetting = {
   issuer: string;
   clientId: string;
-  /** Client secret, or null for a public client. PKCE is always used. */
+  /** Client secret, or null for a public client. PKCE is used in both cases. */
   clientSecret: string | null;
   /** Requested scopes, separated by spaces. */
   scopes: string;
-  /** Allowed email domains, in lower case. Users with other domains are rejected. */
+  /** Allowed e-mail domains, in lower case. Users with other domains are rejected. */
   allowedDomains: readonly string[];
-  /** Name of the claim that states whether the email address is verified. */
+  /** Name of the claim that states whether the e-mail address is verified. */
   emailVerifiedClaim: string;
   /** Name of the claim that determines roles, or null if roles are managed in the dashboard. */
   roleClaim: string | null;
   /**
-   * Values of the role claim and the access they grant. If several grant access to the same publisher, the first
-   * applies.
+   * Values of the role claim, with the access that each grants. If several values grant access to the same publisher,
+   * the first one applies.
    */
   grants: readonly { value: string; grant: Grant }[];
   /** Access for users whose role claim has none of these values, or null to reject them. */
@@ -100,7 +100,9 @@ function parseGrant(text: string): Grant | null {
     : { role: { customRole: customRole.trim() }, publisherId };
 }
 
-/** Parses the mapping from claim values to grants. Values may contain `=` and `,`, as directory group names do. */
+/**
+ * Parses the mapping from claim values to access. Values may contain `=` and `,`, as the names of directory groups do.
+ */
 function parseGrants(text: string, problems: string[]): { value: string; grant: Grant }[] {
   return listOf(text, ';').flatMap((entry) => {
     const at = entry.lastIndexOf('=');

@@ -1,16 +1,16 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 
-/** HTTP proxy for webhook calls, which are tunneled with CONNECT. */
+/** HTTP proxy for webhook calls, which pass through it in a CONNECT tunnel. */
 export type HttpProxy = {
   host: string;
   port: number;
   secure: boolean;
-  /** Value of the `proxy-authorization` header, or null if there are no credentials. */
+  /** Value of the `proxy-authorization` header, or null if the proxy requires no credentials. */
   authorization: string | null;
 };
 
 /**
- * Parses WEBHOOK_PROXY: empty for no proxy, or `http://user:password@host:port`, also with `https:`.
+ * Parses WEBHOOK_PROXY: empty for no proxy, or `http://user:password@host:port` (`https:` also works).
  * @param problems array to which problems are added, without the password
  */
 export function parseHttpProxy(text: string, problems: string[]): HttpProxy | null {
@@ -43,8 +43,8 @@ export type SyslogSetting = { transport: 'tls' | 'tcp' | 'udp'; host: string; po
 const syslogPorts = { tls: 6514, tcp: 601, udp: 514 };
 
 /**
- * Parses AUDIT_SYSLOG_URL: `tls://logs.example:6514`, or `tcp:` or `udp:`. Returns null if no syslog server is
- * configured.
+ * Parses AUDIT_SYSLOG_URL, such as `tls://logs.example:6514`; `tcp:` and `udp:` are also accepted. Returns null if no
+ * syslog server is configured.
  * @param problems array to which problems are added
  */
 export function parseSyslog(text: string, problems: string[]): SyslogSetting | null {
@@ -60,11 +60,11 @@ export function parseSyslog(text: string, problems: string[]): SyslogSetting | n
   return { transport, host: host.replace(/^\[|\]$/g, ''), port: Number(port ?? syslogPorts[transport]) };
 }
 
-/** SMTP settings for outgoing emails. */
+/** SMTP settings for outgoing e-mails. */
 export type MailSetting = {
   host: string;
   port: number;
-  /** Whether to use TLS from the start of the connection. Otherwise, STARTTLS is used if the server supports it. */
+  /** Whether to use TLS from the start of the connection. If false, STARTTLS is used if the server supports it. */
   secure: boolean;
   /** SMTP credentials, or null if the server requires none. */
   credentials: { user: string; password: string } | null;
@@ -73,7 +73,7 @@ export type MailSetting = {
 };
 
 /**
- * Parses SMTP_URL (`smtp://user:password@host:587`, or `smtps:`) and MAIL_FROM. Returns null if no emails are to be
+ * Parses SMTP_URL (`smtp://user:password@host:587`, or `smtps:`) and MAIL_FROM. Returns null if no e-mails are to be
  * sent.
  * @param problems array to which problems are added
  */
@@ -98,7 +98,10 @@ export function parseMail({ url, from }: { url: string; from: string }, problems
   };
 }
 
-/** Returns the percent-decoded user and password of a URL, empty if absent. Returns null if they can't be decoded. */
+/**
+ * Returns the percent-decoded user name and password from a URL, or empty strings if absent. Returns null if they can't
+ * be decoded.
+ */
 function credentialsOf({ username, password }: URL): { user: string; password: string } | null {
   try {
     return { user: decodeURIComponent(username), password: decodeURIComponent(password) };
@@ -110,8 +113,8 @@ function credentialsOf({ username, password }: URL): { user: string; password: s
 const mailProviders = ['sendgrid', 'mailgun', 'postmark', 'ses'] as const;
 
 /**
- * Credentials for bounce reports by email provider: a key, a password, or an SNS topic ARN. Reports from providers that
- * are not listed are rejected.
+ * Credentials for bounce reports, by e-mail provider: a key, a password, or an SNS topic ARN. Reports from providers
+ * that are not listed are rejected.
  */
 export type MailFeedback = { readonly [Provider in (typeof mailProviders)[number]]?: string };
 

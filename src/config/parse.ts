@@ -6,7 +6,7 @@ import { parseServerList } from './server-list.ts';
 const roles = ['api', 'worker', 'migrate'] as const;
 export type Role = (typeof roles)[number];
 
-/** A key for signing tokens. `id` is part of the token, and `secret` signs it. */
+/** Key for signing tokens. `id` identifies the key in the token, and `secret` signs it. */
 export type TokenKey = { id: number; secret: string };
 
 export function parseRoles(text: string, problems: string[]): Role[] {
@@ -25,7 +25,7 @@ const maxProcesses = 64;
 
 /**
  * Parses PROCESSES.
- * @returns number of processes with the role `api`
+ * @returns the number of processes with the role `api`
  */
 export function parseProcesses(text: string, problems: string[]): number {
   if (text === 'auto') return Math.min(availableParallelism(), maxProcesses);
@@ -101,7 +101,8 @@ export function parsePeppers(text: string, problems: string[]): [string, ...stri
 }
 
 /**
- * Parses SECRETS_KEY. Returns the key that encrypts secrets, followed by earlier keys that are only used to decrypt.
+ * Parses SECRETS_KEY. Returns the key with which secrets are encrypted, followed by earlier keys that are used only for
+ * decryption.
  */
 export function parseSecretsKeys(text: string, problems: string[]): [Buffer, ...Buffer[]] {
   const [first = '', ...earlier] = text.split(',').map((part) => part.trim());

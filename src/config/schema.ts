@@ -2,8 +2,8 @@ import { type Static, Type } from '@sinclair/typebox';
 import { envSchema } from 'env-schema';
 
 /**
- * All environment variables that the process reads. Tests compare `docs/configuration.md` and `.env.example` with this
- * schema.
+ * All environment variables that the process reads. Tests check that `docs/configuration.md` and `.env.example` agree
+ * with this schema.
  */
 export const configSchema = Type.Object({
   ROLES: Type.String({

@@ -1,6 +1,6 @@
 const form = /^(?<scheme>postgres(?:ql)?:\/\/)(?<login>[^/?#]*@)?(?<hosts>[^/?#@]*)(?<rest>.*)$/;
 
-/** SSL modes supported by libpq, plus `no-verify` of pg. */
+/** SSL modes that libpq supports, plus `no-verify`, which only pg supports. */
 const sslModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
 
 /**
@@ -16,7 +16,7 @@ export function parseServerList(databaseUrl: string): string[] {
   if (mode !== null && !sslModes.includes(mode))
     throw new Error(`DATABASE_URL must have one of these values of sslmode: ${sslModes.join(', ')}`);
   const urls = hosts.split(',').map((host) => `${scheme}${login}${host}${rest}`);
-  // pg accepts a URL without a host, because a query parameter can specify a socket or another host.
+  // A URL without a host is valid for pg, because a query parameter can specify a socket or another host.
   if (urls.length === 1 && hosts === '') return urls.map(withoutSessionAttrs);
   if (!urls.every((url) => URL.canParse(url)) || hosts.split(',').includes(''))
     throw new Error('DATABASE_URL must look like postgres://user:password@host:5432,host:5432/database');

@@ -5,7 +5,7 @@ export type TracingSetting = {
   headers: Readonly<Record<string, string>>;
   serviceName: string;
   sampler: Sampler;
-  /** Share of traces to sample, from 0 to 1. Used only by samplers with a ratio. */
+  /** Share of traces to sample, from 0 to 1. Used only by ratio-based samplers. */
   ratio: number;
 };
 
@@ -28,7 +28,7 @@ type TracingVariables = {
 };
 
 /**
- * Parses the standard OpenTelemetry variables, which enable tracing.
+ * Parses the standard OpenTelemetry environment variables, which enable and configure tracing.
  * @returns null if tracing is disabled
  */
 export function parseTracing(raw: TracingVariables, problems: string[]): TracingSetting | null {

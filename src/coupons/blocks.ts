@@ -5,11 +5,12 @@ import type { SecretBox } from '../platform/security/secret-box.ts';
 import { blockContext } from './seals.ts';
 
 /**
- * Number of codes that are encrypted together. Decrypting a block of 15 kB takes 10 µs, as long as two single codes.
+ * Number of codes that are encrypted together as one block. Decrypting a block of 15 kB takes 10 µs, as long as
+ * decrypting two single codes.
  */
 export const blockSize = 1000;
 
-/** A decrypted block with the codes from position `first` onward. */
+/** Decrypted block that contains the codes from position `first` onward. */
 type Block = { first: number; codes: readonly string[] };
 
 /** Position of a code within an offer's pool. */
@@ -17,7 +18,7 @@ type Place = { offerId: number; position: number };
 
 type BlockRow = { offer_id: number; first_position: string; sealed: Buffer };
 
-/** A block that is not stored yet, with its codes as lines of text. */
+/** Block that is not stored yet. `text` contains its codes, one per line. */
 export type NewBlock = { first: number; size: number; text: string };
 
 export const openBlock = (box: SecretBox, row: BlockRow): string[] =>
@@ -27,8 +28,8 @@ export const openBlock = (box: SecretBox, row: BlockRow): string[] =>
 export type BlockReader = (executor: Executor, places: readonly Place[]) => Promise<string[]>;
 
 /**
- * Creates a reader that looks up codes by position. The decrypted block from which a pool currently issues codes is
- * cached in memory. The cache never becomes stale, because a position is never assigned to another code.
+ * Creates a reader that looks up codes by position. For each pool, the decrypted block from which codes are currently
+ * issued is cached in memory. The cache never becomes stale, because a position is never reassigned to another code.
  */
 export function createBlockReader(box: SecretBox): BlockReader {
   const cache = new LRUCache<number, Block>({ max: 200 });
@@ -91,7 +92,7 @@ from unnest($2::bigint[], $3::integer[], $4::bytea[]) as block (first_position, 
   });
 }
 
-/** Yields all codes of a pool block by block, including codes that were already issued. */
+/** Yields all codes of a pool, block by block, including codes that have already been issued. */
 export async function* readAllCodes(executor: Executor, box: SecretBox, offerId: number): AsyncGenerator<string[]> {
   for (let after = '0'; ; ) {
     const { rows } = await executor.query<BlockRow>(

@@ -3,10 +3,10 @@ import { type Problem, problem } from '../platform/problem.ts';
 /** Maximum length of a coupon code, in characters. */
 export const maxCodeLength = 200;
 
-/** Control characters, which are not allowed in codes. For example, a line break would split the code in a file. */
+/** Control characters, which codes must not contain. A line break, for example, would split a code in a file. */
 const control = /\p{Cc}/u;
 
-/** Returns the reason why a text is not a valid code, or null if it is valid. The text must be trimmed already. */
+/** Returns the reason why a text is not a valid code, or null if it is valid. The caller must trim the text first. */
 export function refuseCode(code: string): Problem | null {
   if (code === '') return problem('blank');
   if (code.length > maxCodeLength) return problem('codeLong', { length: code.length, max: maxCodeLength });

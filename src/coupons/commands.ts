@@ -1,7 +1,7 @@
 import { type Command, flag, text } from '../command-line/command.ts';
 import { fileOptions } from '../command-line/file-options.ts';
 
-/** CLI commands for the coupon codes of offers. */
+/** CLI commands for managing the coupon codes of offers. */
 export const couponCommands: readonly Command[] = [
   {
     name: 'coupons add',

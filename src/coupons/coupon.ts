@@ -12,27 +12,27 @@ export const codeSchema = Type.Object(
   { title: 'Coupon' },
 );
 
-/** Schema of an issued coupon code, or null if no code was left for the user. */
+/** Schema of an issued coupon code, or null if no code was available for the user. */
 export const couponSchema = Type.Union([codeSchema, Type.Null()], {
   description: 'Coupon of an offer with codes. `null` if no code was left for the user.',
 });
 
-/** A user's coupon in responses and webhooks. Null if the offer has codes, but none was left. */
+/** Coupon of a user in responses and webhooks. Null if the offer uses codes but none was available. */
 export type Coupon = Static<typeof couponSchema>;
 
-/** Request to issue a coupon code of an offer to a user. */
+/** Request to issue one of an offer's coupon codes to a user. */
 export type CouponWant = {
   offer: Offer;
   publisherId: number;
   pubUserId: string;
   sessionId: string;
-  /** Whether the session is a dev session, which gets a test code. */
+  /** Whether the session is a dev session. Dev sessions get a test code. */
   dev: boolean;
 };
 
 /**
- * Returns the expiry of a code that is issued now (ISO 8601), or null if it doesn't expire. After the pool has expired,
- * only its fallback code is issued.
+ * Returns the expiry (ISO 8601) of a code that is issued now, or null if it doesn't expire. The expiry date of an
+ * expired pool is ignored, because such a pool issues only its fallback code.
  */
 export function expiryOf(pool: CouponPool | null, nowMs: number): string | null {
   const { validDays = null } = pool ?? {};

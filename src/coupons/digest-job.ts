@@ -13,9 +13,9 @@ type FoldDeps = { pool: pg.Pool; secretBox: SecretBox; digestsOf: (code: string)
 type UnfoldedCoupon = { user_key: string; offer_id: number; sealed: Buffer; digest: string };
 
 /**
- * Backfills the case-insensitive, Unicode-normalized digests of codes that an earlier version issued. A code that can't
- * be decrypted gets its exact digest instead.
- * @returns number of updated rows
+ * Backfills the digests that ignore case and Unicode form, for codes issued by an earlier version. A code that can't be
+ * decrypted gets its exact digest instead.
+ * @returns the number of updated rows
  */
 export async function foldDigests({ pool, secretBox, digestsOf }: FoldDeps): Promise<number> {
   let changed = 0;

@@ -21,7 +21,7 @@ import {
 } from './rows.ts';
 import { couponContext, fallbackContext } from './seals.ts';
 
-/** A coupon request with the user's keys, the current key first. `id` identifies the combination of user and offer. */
+/** Coupon request with the user's keys, the current key first. `id` identifies the combination of user and offer. */
 export type Keyed = CouponWant & { userKeys: readonly [string, ...string[]]; id: string };
 
 export type IssueTools = {
@@ -29,11 +29,11 @@ export type IssueTools = {
   readCodes: BlockReader;
   /** Returns the digest for exact lookups of a code. */
   digestOf: (code: string) => string;
-  /** Returns the digest for lookups of a code that ignore case and Unicode form. */
+  /** Returns the digest for code lookups that ignore case and Unicode form. */
   foldedDigestOf: (code: string) => string;
 };
 
-/** Loads the existing coupons of users, keyed by request id. */
+/** Loads the existing coupons of users, keyed by request ID. */
 export async function findOf(executor: Executor, wants: readonly Keyed[]): Promise<Map<string, StoredCoupon>> {
   const keys = wants.flatMap(({ userKeys, offer, id }) => userKeys.map((userKey) => ({ userKey, offer, id })));
   const rowsByKey = new Map((await findCoupons(executor, keys)).map((row) => [`${row.user_key} ${row.offer_id}`, row]));
@@ -57,8 +57,8 @@ export const isOver = (expiresAt: Date | null, nowMs: number): boolean =>
 type Issue = { isHold: boolean; nowMs: number };
 
 /**
- * Issues or holds a code for each request: the user's existing code, or a new one.
- * @returns coupons by request id; requests for which no code was available are missing
+ * Issues or holds a code for each request: the user's existing code or, if there is none, a new one.
+ * @returns coupons by request ID; requests for which no code was available are missing
  */
 export async function issueCoupons(
   tools: IssueTools,
@@ -68,7 +68,8 @@ export async function issueCoupons(
 ): Promise<Map<string, Coupon>> {
   const wants = [...new Map(all.map((want) => [want.id, want])).values()];
   const stocks = await lockStock(executor, wants);
-  // Use a separate statement after the lock, so that it sees the writes of the previous transaction.
+  // Read the coupons in a separate statement after locking, so that the statement sees what the previous transaction
+  // wrote.
   const existing = await findOf(executor, wants);
   const coupons = new Map<string, Coupon>();
   const confirmed: Confirmed[] = [];
@@ -145,8 +146,8 @@ function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold, nowMs
 type Taking = { fresh: readonly Keyed[]; stocks: ReadonlyMap<number, Stock>; nowMs: number };
 
 /**
- * Allocates codes to users without one, as far as available: first unused codes, then codes of expired holds, then the
- * fallback code. An expired pool provides only its fallback code.
+ * Allocates codes to users who have none, as far as codes are available: first unused codes, then codes whose hold has
+ * expired, then the fallback code. An expired pool provides only its fallback code.
  */
 async function takeCodes(tools: IssueTools, executor: Executor, { fresh, stocks, nowMs }: Taking) {
   const codes = new Map<string, string>();
@@ -177,7 +178,7 @@ async function takeCodes(tools: IssueTools, executor: Executor, { fresh, stocks,
   return codes;
 }
 
-/** Reads the fallback codes of pools that have one, keyed by request id. */
+/** Reads the fallback codes, keyed by request ID. Pools without a fallback code are left out. */
 async function readFallbackCodes(
   { secretBox }: IssueTools,
   executor: Executor,

@@ -9,17 +9,17 @@ import { releaseHolds } from './rows.ts';
 /** Issues coupon codes (docs/reference/perks-and-wallet.md#coupons). All offers passed to it must have a pool. */
 export type CouponIssuer = {
   /**
-   * Issues a code to each user, in the same transaction as the event that earned the code. A user gets only one code
-   * per offer, however often it is requested. The stock rows of the pools are locked in offer order until the end of
-   * the transaction.
-   * @returns coupons in the order of `wants`; null if no code is left
+   * Issues a code to each user, in the same transaction as the event that earned it. A user gets only one code per
+   * offer, no matter how often it is requested. The pools' stock rows are locked in offer order until the transaction
+   * ends.
+   * @returns coupons in the order of `wants`; null where no code is left
    */
   give: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<Coupon[]>;
-  /** Holds a code for each user for the `holdMinutes` of its pool. */
+  /** Holds a code for each user, for as many minutes as the pool's `holdMinutes`. */
   hold: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<void>;
   /** Releases codes that are held for the users. */
   release: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<void>;
-  /** Finds coupons that were already issued. Returns null for coupons that don't exist or have expired. */
+  /** Finds coupons that have already been issued. Returns null for each coupon that doesn't exist or has expired. */
   find: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<Coupon[]>;
 };
 
@@ -83,15 +83,15 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
   };
 }
 
-/** Normalizes the case and Unicode form of a code, so that `ｓｐｒｉｎｇ` and `Spring` are equal. */
+/** Normalises the case and Unicode form of a code, so that `ｓｐｒｉｎｇ` and `Spring` become equal. */
 export const foldCode = (code: string): string => code.normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
 
 /**
- * Creates a function that returns the keyed hashes of a code, by which its advertiser can look it up. The hash with the
+ * Creates a function that returns the keyed hashes by which an advertiser's code can be looked up. The hash with the
  * current pepper comes first.
  */
 export function createCodeDigests(config: Secrets): (code: string) => readonly string[] {
   const keys = createUserKeys(config.userPepper, config.earlierPeppers);
-  // No publisher has the id 0, so a code digest can never equal a user key.
+  // Use publisher ID 0, which does not exist, so that a code digest can never equal a user key.
   return (code) => keys.allOf(0, code);
 }

@@ -37,7 +37,7 @@ export const poolInput = Type.Object(
 
 type PoolInput = Partial<Static<typeof poolInput>>;
 
-/** Schema of a pool in responses. It excludes the fallback code, which is secret. */
+/** Schema of a pool in responses. The fallback code is left out because it is secret. */
 export const poolView = Type.Object(
   {
     offer_id: Type.Integer(),
@@ -65,7 +65,7 @@ export type PoolView = Static<typeof poolView>;
 const auditedAs: { name: string; key: 'id' | 'name' | 'key' } = { name: 'coupon-pools', key: 'id' };
 
 /**
- * Returns the id of an offer of the publisher.
+ * Checks that an offer belongs to the publisher, and returns its ID.
  * @throws AppError resource_not_found
  */
 export async function requireOffer({ executor, publisherId }: Work, text: string): Promise<number> {
@@ -109,8 +109,8 @@ export async function requirePool(executor: Executor, offerId: number): Promise<
 }
 
 /**
- * Creates an empty pool if the offer has none, which pauses the offer.
- * @returns whether the pool was created
+ * Creates an empty pool if the offer has none. The empty pool pauses the offer.
+ * @returns whether a pool was created
  */
 export async function ensurePool(work: Work, offerId: number): Promise<boolean> {
   const { executor, publisherId, nowMs } = work;
@@ -135,7 +135,8 @@ const isSameTime = (time: string, stored: string | null): boolean =>
   stored !== null && timeOf(time) === Date.parse(stored);
 
 /**
- * Updates the pool settings that the body contains. An expiry in the past is rejected unless it is the current one.
+ * Updates those pool settings that the body contains. An expiry in the past is rejected unless it is already the stored
+ * expiry.
  * @throws AppError invalid_request, resource_not_found
  */
 export async function changePool(work: Work, box: SecretBox, offerId: number, body: unknown): Promise<PoolView> {
@@ -172,7 +173,7 @@ export async function changePool(work: Work, box: SecretBox, offerId: number, bo
 }
 
 /**
- * Sets a pool's shared code for all users.
+ * Sets the code that all users of a pool share.
  * @throws AppError conflict while the pool has individual codes
  */
 export async function shareCode(work: Work, offerId: number, code: string): Promise<void> {
@@ -194,7 +195,7 @@ export async function removePool(work: Work, offerId: number): Promise<void> {
   await auditPool(work, offerId, before, null);
 }
 
-/** Pauses the offer if its pool is empty or expired, and resumes it when codes are available. */
+/** Pauses the offer if its pool is empty or expired, and resumes it once codes are available again. */
 export async function markStock(executor: Executor, offerId: number | null, nowMs: number): Promise<void> {
   await executor.query(
     `with state as (

@@ -41,9 +41,9 @@ export type RedemptionDeps = {
 };
 
 /**
- * Records a reported redemption. The call is idempotent. An exact match of the code is preferred. Otherwise, a unique
+ * Records a redemption report. The call is idempotent. A code that matches exactly is preferred. Otherwise, a unique
  * match that ignores case and Unicode form is used, because some shops store codes in lower case. The signature is
- * verified first, so that codes can't be found by trial and error.
+ * verified first, so that codes can't be guessed by trial and error.
  * @throws AppError invalid_signature; coupon_not_found; conflict for a shared or cancelled code
  */
 export async function recordRedemption(
@@ -75,7 +75,7 @@ export async function recordRedemption(
   return { offer_id: offerId, status, changed: changed > 0 };
 }
 
-/** `$4` is true for a redemption, or false for a cancellation, which reverts a redemption. */
+/** `$4` is true for a redemption and false for a cancellation, which reverts an earlier redemption. */
 const recordSql = `with exact as (
   select c.user_key, c.offer_id, c.redeemed_at, c.cancelled_at
   from coupons c join offers o on o.id = c.offer_id join campaigns p on p.id = o.campaign_id

@@ -76,7 +76,7 @@ const errors = errorAnswers(400, 401, 403, 404);
 function codeRoutes(app: App, { http, service }: RouteDeps): void {
   const hooks = requirePermission(http, 'offers/management');
   app.register(async (uploads: App) => {
-    // Parse the file only after the sender is authenticated.
+    // Do not parse the file here: the sender must be authenticated first.
     uploads.addContentTypeParser(['text/csv', 'text/plain'], (_request, payload, done) => done(null, payload));
     const schema = {
       ...shared,

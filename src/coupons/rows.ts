@@ -3,8 +3,8 @@ import { bigints, byteas, integers, timestamps, uuids } from '../platform/db/bin
 import type { Executor } from '../platform/db/pool.ts';
 
 /**
- * Stock of a pool, as read under its row lock. Numbers are in codes. `isOwn` indicates whether each user gets an
- * individual code.
+ * Stock of a pool, read while its row is locked. All numbers are counts of codes. `isOwn` states whether each user gets
+ * an individual code.
  */
 export type Stock = {
   offerId: number;
@@ -66,7 +66,8 @@ export async function findCoupons(
 ): Promise<StoredCoupon[]> {
   const { rows } = await executor.query<StoredCoupon>({
     name: 'find_coupons',
-    // Force one index lookup per key, because the planner's statistics lag behind a fast-growing table.
+    // Force one index lookup per key: on a fast-growing table, the planner's statistics are out of date, so it might
+    // choose a slower plan.
     text: `select c.* from unnest($1::uuid[], $2::integer[]) as asked (user_key, offer_id)
 cross join lateral (
   select ${storedColumns} from coupons where user_key = asked.user_key and offer_id = asked.offer_id limit 1
@@ -124,7 +125,7 @@ select *, $9::timestamptz from unnest($1::uuid[], $2::integer[], $3::integer[], 
   });
 }
 
-/** A held code that the user has earned. */
+/** Held code that is now issued because the user has earned it. */
 export type Confirmed = { userKey: string; offerId: number; sessionId: string; expiresAt: string | Date | null };
 
 const timeOf = (time: string | Date | null): number | null => (time === null ? null : new Date(time).getTime());
@@ -147,7 +148,7 @@ where c.user_key = h.user_key and c.offer_id = h.offer_id`,
   });
 }
 
-/** A hold that is extended. */
+/** Hold with a new end time. */
 export type RenewedHold = { userKey: string; offerId: number; heldUntilMs: number };
 
 /** Extends holds. The stock must be locked. */
@@ -183,7 +184,7 @@ export async function takeExpiredHold(
   return rows[0] ?? null;
 }
 
-/** Deletes held codes. The stock must be locked, and the caller must adjust its count of held codes. */
+/** Deletes held codes. The stock must be locked, and the caller must adjust the number of held codes in it. */
 export async function deleteHolds(
   executor: Executor,
   holds: readonly { user_key: string; offer_id: number }[],
@@ -196,7 +197,7 @@ where c.user_key = h.user_key and c.offer_id = h.offer_id and c.held_until is no
   });
 }
 
-/** Releases held codes, which are then available to any user. */
+/** Releases held codes, so that they become available to any user. */
 export async function releaseHolds(
   executor: Executor,
   wants: readonly (OfOffer & { userKeys: readonly string[] })[],
@@ -229,7 +230,7 @@ export async function readFallbacks(
   return rows;
 }
 
-/** Pauses the offers of pools whose last code was issued, unless the pool has a fallback code. */
+/** Pauses the offers whose pools have issued their last code, unless the pool has a fallback code. */
 export async function markDrained(executor: Executor, stocks: readonly Stock[], nowMs: number): Promise<void> {
   await executor.query(
     `update coupon_pools set drained_at = $2

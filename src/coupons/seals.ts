@@ -5,7 +5,10 @@ const contextOf =
   (key: readonly unknown[]): string =>
     `${purpose} ${key.join(' ')}`;
 
-/** Encryption contexts of codes. Their parts are `user_key offer_id`, `offer_id first_position`, and `offer_id`. */
+/**
+ * Encryption contexts for the three columns with codes. They are built from `user_key offer_id`, `offer_id
+ * first_position`, and `offer_id`.
+ */
 export const couponContext = contextOf('coupon');
 export const blockContext = contextOf('coupon-block');
 export const fallbackContext = contextOf('coupon-fallback');

@@ -32,8 +32,8 @@ import { noStock, readStock, removeUngiven, type StockView } from './stock.ts';
 export const maxUploadBytes = 64 * 1024 * 1024;
 
 /**
- * Maximum number of codes generated per call. `minChoice` is the minimum number of possible codes per generated code,
- * to prevent guessing.
+ * Maximum number of codes that can be generated per call. `minChoice` is the minimum number of possible codes per
+ * generated code, which makes codes hard to guess.
  */
 const maxMade = 1_000_000;
 const minChoice = 10;
@@ -42,24 +42,24 @@ type LoadedView = StockView & {
   added: number;
   duplicate_count: number;
   duplicates: Loaded['duplicateCodes'];
-  /** Number of rejected rows in the file. */
+  /** Number of file rows that were rejected. */
   bad: number;
   errors: DryRunView['errors'];
   warnings: FileWarning[];
 };
 
 /**
- * Operations on the codes of an offer. `id` is the offer id from the request. All of them can throw resource_not_found.
+ * Operations on an offer's coupon codes. `id` is the offer ID from the request. All operations can throw
+ * resource_not_found.
  */
 export type CouponService = {
   /**
-   * Adds the codes described by the request body.
-   * @param requestBody request body
+   * Adds the codes that the request body describes.
    * @throws AppError invalid_request, conflict
    */
   add: (actor: Actor, publisherId: number, id: string, requestBody: unknown) => Promise<LoadedView>;
   /**
-   * Adds the codes of a file.
+   * Adds the codes in a file.
    * @throws AppError ambiguous_header, unknown_header, invalid_request, conflict
    */
   addFile: (actor: Actor, publisherId: number, id: string, bytes: Buffer, options: FileOptions) => Promise<LoadedView>;
@@ -181,7 +181,7 @@ async function addFile(deps: ServiceDeps, call: Call, bytes: Buffer, options: Fi
 const noFile = { bad: 0, errors: [], warnings: [] };
 
 /**
- * Returns a warning if codes of a pattern are easy to guess.
+ * Returns a warning if the codes that a pattern generates are easy to guess.
  * @param codes number of valid codes in the pool
  */
 function weakPattern(pattern: string, codes: number): FileWarning[] {
@@ -193,7 +193,7 @@ function weakPattern(pattern: string, codes: number): FileWarning[] {
 
 type Call = { actor: Actor; publisherId: number; id: string };
 
-/** Loads codes outside of the call's transaction, which would block catalogue changes for seconds. */
+/** Loads codes outside the call's transaction, which would otherwise block catalogue changes for seconds. */
 async function addCodes(
   deps: LoadDeps & { management: Management },
   { actor, publisherId, id }: Call,
@@ -221,7 +221,7 @@ async function addCodes(
       };
     });
   } catch (err) {
-    // Remove the new pool: an empty pool would pause the offer.
+    // If adding codes fails, remove the pool created above, because an empty pool would pause the offer.
     if (isNew) await management.write(actor, publisherId, (work) => removePool(work, offerId)).catch(() => {});
     throw err;
   }

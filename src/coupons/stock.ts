@@ -41,7 +41,7 @@ export type StockView = {
   loading: { received: number; total: number } | null;
 };
 
-/** Coupon stock of an offer without a pool. */
+/** Stock to report for an offer that has no pool. */
 export const noStock: StockView = {
   total: 0,
   given: 0,
@@ -75,7 +75,7 @@ type StockRow = {
   lines: string | null;
 };
 
-/** A pool with its stock. `supply` changes whenever codes are added, and never has the same value again. */
+/** Pool with its stock. `supply` changes whenever codes are added, and never returns to an earlier value. */
 export type PoolStock = {
   offerId: number;
   publisherId: number;
@@ -85,7 +85,9 @@ export type PoolStock = {
   view: StockView;
 };
 
-/** Age after which a progress record is ignored, because its process has presumably died. In milliseconds. */
+/**
+ * Age, in milliseconds, after which a progress record is ignored because the process that wrote it has presumably died.
+ */
 const loadSeenMs = 60_000;
 
 /** Reads the stock of one pool, or of all pools if `offerId` is null. */
@@ -140,7 +142,7 @@ function viewOf(row: StockRow, nowMs: number): StockView {
   };
 }
 
-/** Starts a new day for counting issued codes, from which the daily rate is estimated. */
+/** Starts counting issued codes for a new day. The daily rate is estimated from this count. */
 export async function beginDay(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
     `update coupon_stock set given_before = given, day = $1::date
@@ -152,9 +154,9 @@ export async function beginDay(executor: Executor, nowMs: number): Promise<void>
 }
 
 /**
- * Removes the codes of a pool that were not issued, and permanently skips their positions. Codes that were already
- * issued remain in the current block.
- * @returns number of removed codes
+ * Removes a pool's unissued codes and permanently skips their positions. Issued codes remain stored in the current
+ * block.
+ * @returns the number of removed codes
  */
 export async function removeUngiven(
   executor: Executor,

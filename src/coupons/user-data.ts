@@ -5,7 +5,7 @@ import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows } from '../platform/user-data.ts';
 import { couponContext } from './seals.ts';
 
-/** Deletes a user's codes. The stock's count of held codes is reduced accordingly. */
+/** Deletes a user's codes, and reduces the number of held codes in the stock accordingly. */
 const eraseSql = (where: string): string => `with gone as (
   delete from coupons where ${where} returning offer_id, held_until is not null as held
 ), counts as (
@@ -37,7 +37,7 @@ export const eraseCouponsOfSessions: EraseWithSessions = async (executor, sessio
 type ExportedRow = { user_key: string; offer_id: number; sealed: Buffer };
 
 /**
- * Exports the user's codes: all codes for a `pub_user_id`, or the codes issued in the device's sessions for an `ad_fp`.
+ * Exports a user's codes: for a `pub_user_id`, all codes; for an `ad_fp`, the codes issued in that device's sessions.
  */
 export const exportCoupons = (box: SecretBox): ExportRows =>
   async function* (executor, { subject, pubUserKeys, sessionIds }) {

@@ -17,8 +17,8 @@ on conflict (id) do update set catalog_version = excluded.catalog_version, seen_
 type HeartbeatDeps = { pool: pg.Pool; catalog: CatalogStore; now: () => number; config: Config; pid: number };
 
 /**
- * Creates the heartbeat, which records this process and the catalogue version that it serves. The operators' system
- * page shows both.
+ * Creates the heartbeat, which records that this process is running and which catalogue version it serves. The
+ * operators' system page shows both.
  */
 export function createHeartbeat({ pool, catalog, now, config, pid }: HeartbeatDeps): {
   beat: () => Promise<void>;

@@ -38,13 +38,16 @@ type DashboardDeps = {
   reports: Reports;
   offers: Offers;
   alerts: Alerts;
-  /** Identifies the embedded demo; absent in programs without the demo. */
+  /** Identifies the embedded demo. Absent in programs without the demo. */
   demo?: DemoMark;
-  /** Process id of this process. */
+  /** Process ID of this process. */
   pid: number;
 };
 
-/** Creates the dashboard module: pages of all modules behind one sign-in, and pages that combine modules. */
+/**
+ * Creates the dashboard module. It puts the pages of all modules behind one sign-in, and adds pages that combine data
+ * from several modules.
+ */
 export function createDashboard({ platform, catalog, reports, alerts, demo, pid }: DashboardDeps) {
   const { config, pool, dbHealth, now } = platform.deps;
   const deps = { config, pool, dbHealth, catalog: catalog.store, now };

@@ -9,10 +9,10 @@ import { registerAssets, type Shell } from '../shell/layout.ts';
 import type { Navigation } from '../shell/navigation.ts';
 import { pageHeaders, registerErrorPages, registerFormParsing } from '../shell/pages.ts';
 
-/** Dashboard pages contributed by other modules. */
+/** Dashboard pages that other modules contribute. */
 type Pages = {
   navigation: Navigation;
-  /** Registers pages that require no sign-in. */
+  /** Registers pages that can be opened without signing in. */
   registerOpen: (app: App, shell: Shell) => Promise<void>;
   registerClosed: (app: App, shell: Shell) => void;
 };
@@ -35,7 +35,7 @@ export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { de
       registerAccessControl(closed, { deps });
       registerStartPage(closed, deps);
       pages.registerClosed(closed, shell);
-      // Unknown URLs also require sign-in before the dashboard's error page is shown.
+      // Require sign-in even for unknown URLs, before showing the dashboard's error page.
       closed.get('/dashboard/*', { schema: { hide: true } }, async () => {
         throw new AppError('not_found');
       });
@@ -44,8 +44,8 @@ export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { de
 }
 
 /**
- * Redirects `/dashboard` to the publisher's overview page. Operators are redirected to the overview of the only
- * publisher, or to the list of publishers.
+ * Redirects `/dashboard` to the publisher's overview page. Operators are redirected to the overview page if there is
+ * only one publisher, or else to the list of publishers.
  */
 function registerStartPage(app: App, { config: { publicUrl }, catalog }: StartDeps): void {
   app.get('/dashboard', { schema: { hide: true } }, async (request, reply) => {

@@ -29,7 +29,7 @@ export type SystemState = {
   learning: LearningState;
 };
 
-/** Maximum number of delivery queue rows to count, so that a long queue does not slow down the page. */
+/** Maximum number of delivery queue rows to count. Limits the time that the page takes if a queue is long. */
 const maxCounted = 100_000;
 const maxProcesses = 200;
 

@@ -16,7 +16,7 @@ import { createDimension } from './index/dimension.ts';
 import { clearBit, emptyBits, fullBits, setBit } from './index/index-filters.ts';
 import { sortInSlices } from './index/sort.ts';
 
-/** Indexed targeting keys, in the order in which their exclusions are reported. */
+/** Targeting keys that are indexed, in the order in which their exclusions are reported. */
 const indexedKeys: readonly IndexedKey[] = [
   'countries',
   'regions',
@@ -41,7 +41,7 @@ const normalisers: Record<IndexedKey, (value: string) => string> = {
   languages: lower,
 };
 
-/** Number of candidates to process between two pauses while compiling offers or building a dimension. */
+/** Number of candidates to process between two pauses, both when compiling offers and when building a dimension. */
 const sliceSize = 100;
 const dimensionSliceSize = 2000;
 
@@ -80,7 +80,10 @@ export function* buildIndex(source: IndexSource): Generator<void, EligibilityInd
 
 type BlockedAt = EligibilityIndex['blockedAt'];
 
-/** Builds the sets of candidates that placement rules block, in addition to candidates that are blocked everywhere. */
+/**
+ * Builds the sets of candidates that are blocked by rules for a single placement, in addition to candidates that are
+ * blocked everywhere.
+ */
 function* buildBlockedAt(
   candidates: readonly Candidate[],
   { controls }: IndexSource['publisher'],
@@ -130,8 +133,8 @@ function withholdingOf(offer: Offer, { id, controls }: IndexSource['publisher'])
 }
 
 /**
- * Compiles an offer, or returns null if its rules are invalid. Only direct database writes can cause that, and it
- * affects only that campaign.
+ * Compiles an offer. Returns null if its rules are invalid, which only direct database writes can cause. Other
+ * campaigns are not affected.
  */
 function compileOrNull(
   offer: Offer,
@@ -208,7 +211,8 @@ function* buildDimensions(
 }
 
 /**
- * Audiences belong to a publisher. Campaigns owned by other publishers can't use them: such an audience has no members.
+ * Builds the audience index. Audiences belong to a publisher: for campaigns of other publishers, an audience has no
+ * members here.
  */
 function buildAudiences(candidates: readonly Candidate[], publisherId: number): AudienceIndex | null {
   const size = candidates.length;

@@ -2,12 +2,12 @@ import { indexOf, run } from './decide.ts';
 import type { Candidate } from './index/compile.ts';
 import type { DecisionInput } from './types.ts';
 
-/** Outcome of a campaign that was shown. Any other outcome is the name of the rule that excluded it. */
+/** Outcome of a campaign that was shown. Otherwise, the outcome is the name of the rule that excluded the campaign. */
 export const shownOutcome = 'shown';
 
 /**
- * Returns the outcome of each campaign of a publisher in a decision: `shown`, or the first rule that failed. If a
- * campaign has several offers, the outcome is that of the offer that passed the most rules.
+ * Returns the outcome of a decision for each of the publisher's campaigns: `shown`, or the first rule that the campaign
+ * failed. If a campaign has several offers, the offer that passed the most rules determines the outcome.
  */
 export function campaignOutcomes(input: DecisionInput): Map<number, string> {
   const { withheld } = indexOf(input.publisher);

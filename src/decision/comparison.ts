@@ -3,13 +3,13 @@ import { type ExchangeRates, exchangeFactor, exchangeOn } from '../platform/exch
 import { offsetMs } from '../platform/lib/time-zone.ts';
 import type { EligibilityIndex } from './eligibility.ts';
 
-/** Exchange rates of a day for comparing amounts in different currencies. */
+/** Exchange rates on a given day, for comparing amounts in different currencies. */
 export type Comparison = {
-  /** Common currency for the comparison. */
+  /** Currency into which all amounts are converted for the comparison. */
   currency: string;
-  /** Cache key of the exchange rates. Comparisons with the same key have the same factors. */
+  /** Cache key for the exchange rates. Comparisons with the same key have the same conversion factors. */
   key: string;
-  /** Conversion factors by currency. A factor is null if there is no exchange rate. */
+  /** Conversion factors by currency. Null if there is no exchange rate for the currency. */
   factors: ReadonlyMap<string, number | null>;
 };
 
@@ -18,8 +18,8 @@ const lastMade = new WeakMap<EligibilityIndex, CachedComparison>();
 const currencyCounts = new WeakMap<EligibilityIndex, ReadonlyMap<string, number>>();
 
 /**
- * Returns how to compare the payouts of an index. The common currency is the publisher's reporting currency, or else
- * the base currency of its exchange rates, or else the currency of most payouts.
+ * Returns how to compare payouts in different currencies. The common currency is the publisher's reporting currency, or
+ * else the base currency of its exchange rates, or else the currency of most payouts.
  * @returns null if all payouts have the same currency
  */
 export function comparisonOf(index: EligibilityIndex, publisher: Publisher, nowMs: number): Comparison | null {

@@ -12,20 +12,24 @@ import type { DecidedOffer, Decision, DecisionInput, EmptyReason } from './types
 
 /** Callbacks through which an explanation observes a decision. */
 export type Observer = {
-  /** Called when a rule excludes a candidate. Only the first call per candidate is relevant. */
+  /**
+   * Called when a rule excludes a candidate. If it is called several times for a candidate, only the first call
+   * matters.
+   */
   onExcluded: (candidate: Candidate, exclusion: Exclusion) => void;
   /** Called for each eligible candidate, in ranking order. */
   onRanked: (ranked: RankedCandidate) => void;
 };
 
 /**
- * Decides which offers to show, in order (docs/guides/how-a-decision-is-made.md). This is a pure function: identical
+ * Decides which offers to show, and in which order (docs/guides/how-a-decision-is-made.md). Pure function: identical
  * input, including the seed, produces an identical decision, bit for bit.
  */
 export const decide = (input: DecisionInput): Decision => run(input, null);
 
 /**
- * Runs a decision with an optional observer of all candidates, so that decisions and explanations share the same code.
+ * Runs a decision. An observer can follow what happens to each candidate, so that decisions and explanations share the
+ * same code.
  */
 export function run(input: DecisionInput, observer: Observer | null): Decision {
   const { publisher, theme, context } = input;
@@ -98,18 +102,24 @@ function* candidateStream(options: StreamOptions): Generator<RankedCandidate, vo
   }
 }
 
-/** Returns the exclusion of an offer whose campaign is withheld from the user's hold-out arm, or null. */
+/**
+ * Returns the exclusion of an offer whose campaign is hidden from users in the hold-out arm, or null if it is not
+ * hidden from this user.
+ */
 const withheld = ({ candidate }: RankedCandidate, context: DecisionInput['context']): Exclusion | null =>
   context.arm?.withheld?.includes(candidate.offer.campaign.id) === true ? { rule: 'held_out' } : null;
 
 /**
- * Returns the exclusion of an offer below the revenue floor, or null. `floorMicros` is the minimum expected revenue per
- * impression, in millionths.
+ * Returns the exclusion of an offer below the revenue floor, or null if it reaches the floor. `floorMicros` is the
+ * minimum expected revenue per impression, in millionths.
  */
 const belowFloor = ({ meanMicros }: RankedCandidate, floorMicros: number): Exclusion | null =>
   meanMicros < floorMicros ? { rule: 'blocked_by_publisher', by: 'floor', value: String(floorMicros / 1000) } : null;
 
-/** Yields the candidates of a priority class in catalogue order, for classes without payouts or with fixed ranking. */
+/**
+ * Yields the candidates of a priority class in catalogue order. Used for classes without payouts and for classes with
+ * fixed ranking.
+ */
 function* catalogueRanking(
   index: EligibilityIndex,
   bits: Bits,
@@ -123,7 +133,7 @@ function* catalogueRanking(
   }
 }
 
-/** Returns the eligibility index of a publisher from its snapshot, where `buildIndex` stored it. */
+/** Returns the publisher's eligibility index, which `buildIndex` stored in the snapshot. */
 export function indexOf({ index }: Publisher): EligibilityIndex {
   if (!isEligibilityIndex(index)) throw new Error('the snapshot was built with another index');
   return index;
@@ -131,7 +141,7 @@ export function indexOf({ index }: Publisher): EligibilityIndex {
 
 const isEligibilityIndex = (index: OfferIndex): index is EligibilityIndex => 'candidates' in index;
 
-/** Returns the reason why the whole unit shows no offers, or null if it is on. */
+/** Returns the reason why the unit shows no offers at all, or null if it may show offers. */
 export function whyOff(input: DecisionInput, relaxed: boolean): (EmptyReason & ('unit_off' | 'percentage')) | null {
   const { publisher, theme, context, seed } = input;
   const unit = unitOf(publisher, theme, context.placement);
@@ -181,7 +191,8 @@ const decided = (
 });
 
 /**
- * Unit settings at a placement. Placement settings take precedence over the theme, and the theme over the publisher.
+ * Unit settings that apply at a placement. A placement's settings take precedence over the theme's, and the theme's
+ * over the publisher's.
  */
 type UnitRules = { enabled: boolean; offersPerResponse: number; deliveryPercentage: number };
 
@@ -195,8 +206,8 @@ function unitOf(publisher: Publisher, theme: Theme | null, placementName: string
 }
 
 /**
- * Whether the user belongs to the share of users who get offers. The result is stable per user, and users of a smaller
- * share are also in every larger one.
+ * Whether the user belongs to the share of users who get offers. The result is stable per user. A user who is included
+ * at one percentage is also included at every higher one.
  */
 function isInDeliveryShare(percentage: number, publisherId: number, userKey: string): boolean {
   return percentage >= 100 || (hashText(`${publisherId} ${userKey}`) / 2 ** 32) * 100 < percentage;

@@ -8,18 +8,18 @@ import { passIndexFilters } from './index/index-filters.ts';
 import { postFilter } from './rules/post-filters.ts';
 import type { DecisionContext } from './types.ts';
 
-/** Parts of an unsaved campaign that determine who is eligible for it. `rules` must be valid. */
+/** Parts of an unsaved campaign that determine for which requests it is eligible. `rules` must be valid. */
 export type CampaignDraft = { rules: CampaignRules; isLoyalty: boolean };
 
 /**
- * Returns a function that checks whether the draft would have been eligible for a past request. It checks targeting,
- * hours and conditions. It ignores start and end dates, caps and competing offers.
+ * Returns a function that checks whether the draft campaign would have been eligible for a past request. It checks
+ * targeting, schedule hours and conditions, but ignores start and end dates, caps and competing offers.
  */
 export function eligibilityOf(draft: CampaignDraft, publisher: Publisher): (context: DecisionContext) => boolean {
   const { start_at: _start, end_at: _end, ...schedule } = draft.rules.schedule ?? {};
   const { frequency_caps: _frequency, total_caps: _total, pacing: _pacing, ...rules } = draft.rules;
   const offer = draftOffer({ ...rules, schedule }, draft.isLoyalty, publisher.id);
-  // Ignore block rules, because they depend on properties that the draft's placeholder offer does not have.
+  // Ignore block rules: they depend on offer properties that the draft's placeholder offer does not have.
   const free = { ...publisher, controls: null };
   const building = buildIndex({ publisher: free, offers: [offer], timeZoneOf: () => publisher.timeZone });
   let step = building.next();

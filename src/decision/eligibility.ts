@@ -4,28 +4,29 @@ import type { Block, FindBlock, Offer, OfferIndex } from '../catalog/types.ts';
 import type { Candidate } from './index/compile.ts';
 
 /**
- * Index of a publisher's offers. The eligible offers of a request are found by intersecting a few bit sets. Provisioned
- * offers that are never shown are in `withheld`.
+ * Index of a publisher's offers. Intersecting a few bit sets finds the offers that are eligible for a request.
+ * `withheld` contains provisioned offers that are never shown.
  */
 export type EligibilityIndex = OfferIndex & {
-  /** Candidates in catalogue order: forced priority, priority, campaign weight, campaign, offer weight, offer id. */
+  /** Candidates in catalogue order: forced priority, priority, campaign weight, campaign, offer weight, offer ID. */
   candidates: readonly Candidate[];
   classes: readonly PriorityClass[];
   all: Bits;
   loyalty: Bits;
   withCreative: Bits;
   offerwall: Bits;
-  /** Candidates of campaigns that are withheld from unidentified users, or null if there are none. */
+  /** Candidates whose campaigns are hidden from unidentified users, or null if there are none. */
   needsIdentity: Bits | null;
   dimensions: readonly { key: IndexedKey; dimension: Dimension }[];
   /** Audience targeting, or null if no candidate targets audiences. */
   audiences: AudienceIndex | null;
   /**
-   * Dimension of the hour of the week, for each time zone used in schedules. A null `zone` means the user's time zone.
+   * Targeting index by hour of the week, one for each time zone used in schedules. A null `zone` means the user's time
+   * zone.
    */
   hours: readonly { zone: string | null; dimension: Dimension }[];
   byCampaign: ReadonlyMap<number, readonly number[]>;
-  /** Candidates blocked by placement rules, keyed by placement. */
+  /** Candidates that are blocked by rules for a single placement, keyed by placement. */
   blockedAt: ReadonlyMap<string, { bits: Bits; blockOf: FindBlock }>;
   withheld: readonly Withheld[];
   /** Publisher's time zone. */
@@ -35,8 +36,8 @@ export type EligibilityIndex = OfferIndex & {
 };
 
 /**
- * Range of candidates with equal priority and the same ranking mode, from index `from` (inclusive) to `to` (exclusive).
- * They compete by expected revenue if any of them `pays`, unless their ranking is fixed.
+ * Range of candidates that have the same priority and ranking mode, from index `from` (inclusive) to `to` (exclusive).
+ * If any of them `pays`, they compete by expected revenue, unless their ranking is fixed.
  */
 export type PriorityClass = {
   from: number;
@@ -55,7 +56,7 @@ type Withholding =
 
 export type IndexedKey = Exclude<TargetingKey, 'cities' | 'postal_codes' | 'audiences'>;
 
-/** Rule that prevents an offer from being shown, with its details. `reasonOf` describes it in words. */
+/** Rule that prevents an offer from being shown, with details of the case. `reasonOf` describes it in words. */
 export type Exclusion =
   | Withholding
   | { rule: 'unit_off' | 'percentage' }
@@ -69,7 +70,7 @@ export type Exclusion =
   | { rule: 'conditions' }
   | { rule: 'opted_out'; untilMs: number | null }
   | { rule: 'frequency_cap'; cap: FrequencyCap; count: number }
-  /** `cap_reserved` means that the cap will have room again when open reservations are released. */
+  /** With `cap_reserved`, the cap will have room again once open reservations are released. */
   | { rule: 'total_cap' | 'cap_reserved'; cap: CompiledTotalCap; used: number; reserved: number }
   | { rule: 'pacing'; probability: number }
   | { rule: 'other_placement' | 'held_out' }
@@ -85,15 +86,18 @@ export type Bits = Uint32Array;
 
 /**
  * Targeting index of all candidates for one request property, such as the country. `byValue` maps each value that
- * occurs in any list to the candidates that accept it. `otherwise` contains the candidates without `include`, which
- * accept all other values and unknown ones.
+ * occurs in any targeting list to the candidates that accept it. `otherwise` contains the candidates that accept all
+ * other values and unknown ones, because they have no `include` list.
  */
 export type Dimension = { byValue: ReadonlyMap<string, Bits>; otherwise: Bits };
 
-/** Targeting index of all candidates for audiences. A user may belong to several audiences. */
+/**
+ * Targeting index of all candidates for audiences. It differs from other indexes because a user may belong to several
+ * audiences.
+ */
 export type AudienceIndex = {
   /** Candidates that include no audience, so that users without audiences may see them. */
   withoutInclude: Bits;
-  /** Candidates that include or exclude an audience, keyed by audience. */
+  /** For each audience, the candidates that include it and those that exclude it. */
   byKey: ReadonlyMap<string, { included: Bits; excluded: Bits }>;
 };

@@ -66,12 +66,12 @@ const byPositionThenRank = (a: Explanation, b: Explanation): number =>
   (a.rank ?? Number.MAX_SAFE_INTEGER) - (b.rank ?? Number.MAX_SAFE_INTEGER) ||
   a.offer.id - b.offer.id;
 
-/** A rule that excludes an offer, with the reason. */
+/** Rule that excludes an offer, and the reason. */
 export type FailingRule = { rule: Exclusion['rule']; reason: Reason };
 
 /**
  * Returns all rules that exclude an offer from a decision, in evaluation order. A real decision stops at the first one.
- * The result is empty if the offer is eligible, so that only its rank decides. Competition with other offers is not
+ * If the result is empty, the offer is eligible and only its rank decides. Competition with other offers is not
  * considered; see {@link explain}.
  */
 export function failingRules(input: DecisionInput, offerId: number): FailingRule[] {

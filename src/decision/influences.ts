@@ -5,14 +5,16 @@ import type { EligibilityIndex } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
 import type { DecisionInput } from './types.ts';
 
-/** A request property that affected an offer's score, and the factor by which it changed the score. */
+/** Request property that affected an offer's score, and the factor by which the score changed. */
 export type Influence = { property: string; value: string; factor: number };
 
-/** Maximum number of influences to list. `least` is the minimum effect to be listed, as the logarithm of the factor. */
+/**
+ * Maximum number of influences to list. `least` is the minimum effect that is listed, as the logarithm of the factor.
+ */
 const maxNamed = 3;
 const least = 0.02;
 
-/** Returns the request properties with the largest effect on an offer's expected revenue, strongest first. */
+/** Returns the request properties that affect an offer's expected revenue most, strongest first. */
 export function influencesOf({ offer, payout }: Candidate, { publisher, context, model }: DecisionInput): Influence[] {
   if (payout.kind === 'cpm' || payout.amountMicros === 0) return [];
   const scope = scopeOf(model, publisher.id, context.placement, relevantProperties(model, context, publisher));
@@ -29,12 +31,12 @@ export function influencesOf({ offer, payout }: Candidate, { publisher, context,
     .map(([key, { value, sum }]) => ({ property: nameOfKey(key), value, factor: Math.exp(sum) }));
 }
 
-/** Property name for the exchange rate at which a payout was compared. */
+/** Name under which the exchange rate for comparing a payout is listed as a property. */
 export const exchangeProperty = 'exchange_rate';
 
 /**
- * Returns the exchange rate at which a payout in another currency was compared. Factor 0 means that there is no
- * exchange rate, so the offer ranks after all comparable offers.
+ * Returns the exchange rate used to compare a payout in another currency. Factor 0 means that there is no exchange
+ * rate, so the offer ranks after all offers that can be compared.
  */
 export function exchangeInfluence({ payout }: Candidate, { publisher, context }: DecisionInput): Influence[] {
   const comparison = comparisonOf(publisher.index as EligibilityIndex, publisher, context.nowMs);

@@ -4,13 +4,13 @@ import { explorationShare, isExploring } from './rank/sampled-ranking.ts';
 import type { DecidedOffer, DecisionInput } from './types.ts';
 
 /**
- * Number of sampled decisions without and with exploration. They are sampled separately, because offers that are shown
- * only by exploration would hardly occur in a common sample. The standard error of an estimate is at most 2.5
- * percentage points.
+ * Numbers of sampled decisions without exploration (`plain`) and with it (`exploring`). The two kinds are sampled
+ * separately, because offers that only exploration shows would hardly occur in a common sample. The standard error of
+ * an estimate is at most 2.5 percentage points.
  */
 const sampleCounts = { plain: 400, exploring: 100 };
 
-/** Number of sampled decisions between two pauses: about a millisecond of work. */
+/** Number of decisions to sample between two pauses, which takes about a millisecond. */
 const sliceSize = 25;
 
 /** Returns the probability, over all seeds, that an offer is shown at a position (from 1). */

@@ -1,12 +1,11 @@
 /**
- * Stateless random numbers, derived from a seed and a salt. The numbers for each purpose depend only on these two
- * values, not on earlier draws. An explanation can therefore reproduce the draws of its decision, although it requests
- * more draws.
+ * Stateless random numbers, derived from a seed and a salt. The numbers depend only on these two values, not on earlier
+ * draws. An explanation can therefore reproduce the draws of its decision, even though it makes more draws.
  */
 
 /**
- * Salt ranges, one per purpose. Offer ids are added to `revenue`, campaign ids to `pacing` and `goals`, and the
- * priority class index to `layers`.
+ * Salt ranges, one per purpose. An ID or index is added to the start of a range: offer IDs to `revenue`, campaign IDs
+ * to `pacing` and `goals`, and the index of the priority class to `layers`.
  */
 export const salts = {
   revenue: 0,

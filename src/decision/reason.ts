@@ -8,10 +8,10 @@ import type { Exclusion } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
 import type { DecisionInput } from './types.ts';
 
-/** A localizable reason: its text key, and the arguments of the text. */
+/** Localisable reason: the key of its text, and the arguments for the text. */
 export type Reason = { key: ReasonKey; values: ReasonValues };
 
-/** Key of a reason's text. Most rules have one text; some have a text per case. */
+/** Key of a reason's text. Most rules have a single text; some have several for different cases. */
 type ReasonKey =
   | Exclude<Exclusion['rule'], 'targeting' | 'audience'>
   | 'audience_excluded'
@@ -28,7 +28,7 @@ type ReasonKey =
 type ReasonValues = Readonly<Record<string, ReasonValue>>;
 
 /**
- * Argument of a reason's text. Strings are inserted unchanged, and numbers also select the plural form. Other types are
+ * Argument for a reason's text. Strings are inserted unchanged. Numbers also select the plural form. Other types are
  * formatted in the reader's language.
  */
 export type ReasonValue =
@@ -37,10 +37,10 @@ export type ReasonValue =
   | { as: 'count'; value: number }
   | { as: 'share'; value: number }
   | { as: 'moment'; atMs: number }
-  /** `day` counts from 0 for Monday. */
+  /** `day` counts from 0, which is Monday. */
   | { as: 'weekday'; day: number }
   | { as: 'timeOfDay'; minute: number }
-  /** `currency` is null if an adjacent amount already shows it. */
+  /** `currency` is null if the text already shows the currency next to another amount. */
   | { as: 'amount'; micros: number; currency: string | null }
   | { as: 'list'; values: readonly (string | number | boolean)[] }
   | { as: 'condition'; condition: Condition };
@@ -48,7 +48,7 @@ export type ReasonValue =
 /** Returns the reason why an offer is shown. */
 export const shownReason = (position: number): Reason => ({ key: 'shown', values: { position: String(position) } });
 
-/** Returns the reason why an offer ranks before others because its campaign is behind its goal. */
+/** Returns the reason why an offer ranks before others: its campaign is behind its goal. */
 export function shownForGoal(
   position: number,
   { rules }: Candidate,
@@ -172,13 +172,13 @@ function frequencyValues({ scope, event, limit, window_minutes: minutes }: Frequ
   };
 }
 
-/** Converts a duration to the largest unit that divides it without a remainder. */
+/** Converts a duration to the largest unit in which it is a whole number. */
 function durationOf(minutes: number): readonly [unit: string, length: number] {
   if (minutes % 1440 === 0) return ['day', minutes / 1440];
   return minutes % 60 === 0 ? ['hour', minutes / 60] : ['minute', minutes];
 }
 
-/** Returns the remaining budget, and the price of the event that it can't pay for. */
+/** Returns the remaining budget, and the price of the next event, for which the budget is too small. */
 function nextPaid(remaining: number, candidate: Candidate | null): ReasonValues {
   if (remaining <= 0 || candidate === null || candidate.payout.kind === 'cps') return { rest: 'no' };
   const { payout } = candidate;

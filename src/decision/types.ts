@@ -10,14 +10,16 @@ export type DecisionInput = {
   history: UserHistory;
   totals: Totals;
   model: Model;
-  /** Unsigned 32-bit number that is the only source of randomness. */
+  /** Unsigned 32-bit number, the only source of randomness in the decision. */
   seed: number;
 };
 
-/** Request data for a decision. Names of the platform, device, OS and browser are in lower case, or null if unknown. */
+/**
+ * Request data for a decision. The names of the platform, device, OS and browser are in lower case, or null if unknown.
+ */
 export type DecisionContext = {
   surface: 'unit' | 'offerwall';
-  /** Normalised placement name. */
+  /** Normalised name of the placement. */
   placement: string;
   /** Platform: `web`, `ios` or `android`. */
   platform: string | null;
@@ -29,29 +31,29 @@ export type DecisionContext = {
   language: string | null;
   geo: Geo;
   custom: ReadonlyMap<string, string>;
-  /** Keys of the user's audiences. Audiences that no campaign refers to are omitted. */
+  /** Keys of the audiences that the user belongs to. Audiences that no campaign refers to are left out. */
   audiences: readonly string[];
   nowMs: number;
-  /** Keyed hash of the user identifier. Null if the user is unknown, or has not given consent. */
+  /** Keyed hash of the user identifier. Null if the user is unknown or has not given consent. */
   userKey: string | null;
   loyalty: 'none' | 'also' | 'only';
   onlyWithCreative: boolean;
   campaignId: number | null;
   /** Maximum number of offers, or null to use the setting of the placement, theme or publisher. */
   count: number | null;
-  /** Ids of campaigns shown at other placements of the same call, or null if the call has a single placement. */
+  /** IDs of the campaigns that the same call shows at other placements. Null if the call is for a single placement. */
   shownElsewhere: readonly number[] | null;
-  /** Rule changes by experiment arms, or null if there are none. */
+  /** Rules that the user's experiment arms change, or null if there are none. */
   arm: ArmRules | null;
   dev: boolean;
 };
 
-/** Decision rules that an experiment arm changes, apart from the number of offers. Absent fields change nothing. */
+/** Decision rules that an experiment arm changes, other than the number of offers. A missing field changes nothing. */
 export type ArmRules = {
   ranking?: 'learned' | 'fixed';
-  /** Minimum expected revenue per impression, in millionths. Replaces the publisher's floor. */
+  /** Minimum expected revenue per impression, in millionths. Replaces the publisher's revenue floor. */
   floorMicros?: number;
-  /** Ids of campaigns that must not be shown. */
+  /** IDs of campaigns that must not be shown. */
   withheld?: readonly number[];
 };
 
@@ -71,7 +73,7 @@ export const unknownGeo: Geo = { country: null, region: null, city: null, postal
 
 export type DecidedOffer = {
   offer: Offer;
-  /** Position at which the offer is shown, from 1. */
+  /** Position at which the offer is shown, starting at 1. */
   position: number;
   /** Sampled expected revenue per impression, in millionths of the payout's currency. */
   score: number;
@@ -79,13 +81,13 @@ export type DecidedOffer = {
   meanMicros: number;
   priority: number;
   payout: Payout;
-  /** Possible cost of the impression, in millionths, to be reserved in the campaign's budget. */
+  /** Possible cost of the impression, in millionths. This amount is to be reserved in the campaign's budget. */
   reserveMicros: number;
-  /** Upper estimate of the probability of the full payment, which equals the reserved share of it. */
+  /** Upper estimate of the probability of the full payment. The same share of the payment is reserved. */
   reserveChance: number;
 };
 
-/** Reason why a decision shows no offers. */
+/** Reason why a decision contains no offers. */
 export type EmptyReason =
   | 'unit_off'
   | 'percentage'

@@ -6,10 +6,10 @@ import type { Executor } from '../platform/db/pool.ts';
 
 const demoFolder = new URL('../../demo/', import.meta.url);
 
-/** API key and SDK id of a demo publisher. The key has all permissions except `accounts`. */
+/** API key and SDK ID of a demo publisher. The API key has all permissions except `accounts`. */
 export type DemoIds = { key: string; sdkId: string };
 
-/** All permissions that a publisher's key can have for its own data. */
+/** All permissions that a publisher's key can have, for the publisher's own data. */
 const publisherPermissions = [
   'ads/offers',
   'reports',
@@ -19,10 +19,10 @@ const publisherPermissions = [
   'wallet',
 ];
 
-/** Fixed API key and SDK id of the embedded demo. They are used nowhere else. */
+/** Fixed API key and SDK ID of the embedded demo. They must not be used anywhere else. */
 export const embeddedDemoIds: DemoIds = { key: 'demo-key', sdkId: '0123456789abcdef' };
 
-/** Fixed operator key of the embedded demo, for API reference calls that require an operator. */
+/** Fixed operator key of the embedded demo, for calls in the API reference that require an operator. */
 export const demoOperatorKey = 'demo-operator-key';
 
 export const randomDemoIds = (): DemoIds => ({
@@ -32,7 +32,7 @@ export const randomDemoIds = (): DemoIds => ({
 
 /**
  * Inserts the demo catalogue as a new publisher. Must run in a transaction.
- * @returns id of the new publisher
+ * @returns the ID of the new publisher
  */
 export async function loadDemoCatalogue(executor: Executor, ids: DemoIds): Promise<number> {
   const catalogue = JSON.parse(await readFile(new URL('catalogue.json', demoFolder), 'utf8')) as SeedCatalogue;
@@ -43,5 +43,5 @@ export async function loadDemoCatalogue(executor: Executor, ids: DemoIds): Promi
   return publisherId;
 }
 
-/** Custom attribute that marks generated sessions, so that reports can exclude or select them. */
+/** Custom attribute that marks generated sessions. Reports can use it to exclude or select them. */
 export const madeUpMark = { name: 'demo_history', value: 'made-up' } as const;

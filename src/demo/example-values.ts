@@ -13,7 +13,7 @@ type LatestSession = {
   dev: boolean;
 };
 
-/** SQL of the latest session that still has valid tokens, and whose perks are not confirmed. */
+/** SQL that finds the latest session that still has valid tokens and whose perks have not been confirmed. */
 const latestSession = `select s.publisher_id, s.id, s.pub_user_id, s.offer_ids[1] as offer_id,
     s.campaign_ids[1] as campaign_id, s.dev
   from sessions s join publishers p on p.id = s.publisher_id
@@ -24,7 +24,7 @@ const latestSession = `select s.publisher_id, s.id, s.pub_user_id, s.offer_ids[1
       select from usp_sessions u where u.day = s.day and u.session_id = s.id and u.wrapped_at is not null)
   order by s.created_at desc limit 1`;
 
-/** SQL of the latest session with a decision. Generated sessions have no decision. */
+/** SQL that finds the latest session with a stored decision. Generated sessions have none. */
 const latestDecision = `select s.id from sessions s join publishers p on p.id = s.publisher_id
   where p.sdk_id = $1 and s.decision is not null and s.custom ->> $2 is null
   order by s.day desc, s.created_at desc limit 1`;
@@ -35,8 +35,8 @@ const latestDelivery = `select d.id from deliveries d join publishers p on p.id 
 type ValueDeps = { config: Config; pool: pg.Pool; tokens: TokenCodec; now: () => number };
 
 /**
- * Creates a function that reads demo values for the examples in the API reference: sessions, an offer's token, and a
- * delivery. Values that do not exist are omitted.
+ * Creates a function that reads demo values to fill in the examples in the API reference: sessions, an offer's token,
+ * and a delivery. Values that do not exist are left out.
  */
 export function createExampleValues({ config, pool, tokens, now }: ValueDeps): () => Promise<Record<string, string>> {
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);

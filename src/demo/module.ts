@@ -25,7 +25,9 @@ type DemoDeps = {
   perks: Perks;
 };
 
-/** Creates the demo module: the demo shop and the webhook receiver, available only with the embedded database. */
+/**
+ * Creates the demo module: the demo shop and the webhook receiver. Both are available only with the embedded database.
+ */
 export function createDemo({ platform, catalog }: DemoDeps) {
   const { config, pool, secretBox, tokens, now } = platform.deps;
   return {

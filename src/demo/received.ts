@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 
 /**
- * A webhook received by the demo. `verified` indicates whether its signature matched the secret that was current on
- * arrival, so that later rotations don't affect it. It is null for GET calls, whose signed bytes the receiver does not
- * rebuild.
+ * Webhook received by the demo. `verified` states whether its signature matched the secret that was current on arrival,
+ * so that later secret rotations don't affect it. It is null for GET calls, because the receiver does not reconstruct
+ * the bytes that were signed.
  */
 export type Received = {
   received_at: string;

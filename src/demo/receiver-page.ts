@@ -2,7 +2,7 @@ import { type Html, html } from '../platform/http/html.ts';
 import type { Received } from './received.ts';
 import { type SeenWebhook, seenWebhook } from './shop/activity.ts';
 
-/** Maximum number of webhooks on the page. The JSON response contains all of them. */
+/** Maximum number of webhooks shown on the page. The JSON response contains all of them. */
 const maxShown = 50;
 
 /** Renders the received webhooks, newest first. A script reloads the page when new webhooks arrive. */

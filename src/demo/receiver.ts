@@ -15,7 +15,7 @@ export type ReceiverDeps = {
   pool: pg.Pool;
   secretBox: SecretBox;
   now: () => number;
-  /** Received webhooks, newest first. This module adds to the array. */
+  /** Received webhooks, newest first. The routes add to this array. */
   received: Received[];
 };
 
@@ -23,8 +23,8 @@ const maxKept = 500;
 
 /**
  * Registers the routes of a test server that plays the role of a publisher's server. It accepts webhooks at
- * /demo/receiver and lists them there, newest first, as a page, or as JSON with the secret that verifies them. Webhooks
- * are stored only in memory. The routes exist only in the embedded demo.
+ * /demo/receiver and lists them there, newest first, either as a page or as JSON that includes the secret for verifying
+ * them. Webhooks are stored only in memory. The routes exist only in the embedded demo.
  */
 export async function demoReceiverRoutes(
   app: App,

@@ -10,15 +10,15 @@ import { demoOperatorKey, embeddedDemoIds, loadDemoCatalogue } from './catalogue
 import { printWelcome } from './welcome.ts';
 import { createHistoryPartitions, writeHistory } from './write-history.ts';
 
-/** Demo of an installation with the embedded database. */
+/** Demo functions for an installation with the embedded database. */
 export const embeddedDemo = { start: startDemo, writeHistory, printWelcome };
 
 type StartDeps = { pool: pg.Pool; catalog: CatalogStore; config: Config; secretBox: SecretBox; now: () => number };
 
 /**
- * Loads the demo catalogue, with a webhook to this server's own receiver. Does nothing if the embedded database
- * contains a publisher. The load is atomic: if it is interrupted, the next start repeats it.
- * @returns whether the demo was loaded by this call
+ * Loads the demo catalogue, with a webhook to this server's own receiver. Does nothing if the embedded database already
+ * contains a publisher. Loading is atomic: if it is interrupted, the next start repeats it.
+ * @returns whether this call loaded the demo
  */
 export async function startDemo({ pool, catalog, config, secretBox, now }: StartDeps): Promise<boolean> {
   const loaded = await transaction(pool, async (executor) => {
@@ -39,7 +39,7 @@ export async function startDemo({ pool, catalog, config, secretBox, now }: Start
   });
   if (loaded) {
     await catalog.refresh();
-    // Create partitions before other connections hold locks. After a failure, they are created when the history is
+    // Create partitions now, before other connections hold locks. If this fails, they are created when the history is
     // generated.
     await createHistoryPartitions(pool, now()).catch(() => {});
   }
@@ -47,8 +47,8 @@ export async function startDemo({ pool, catalog, config, secretBox, now }: Start
 }
 
 /**
- * Removes groups of endpoints and advertisers that API reference examples of earlier versions created. A single one is
- * retained, because a user may have created it.
+ * Removes groups of endpoints and advertisers that were created by API reference examples in earlier versions. A single
+ * endpoint or advertiser is kept, because a user may have created it.
  */
 export async function removeLeftovers(executor: Executor, nowMs: number): Promise<void> {
   await removeEndpointBursts(executor, { url: 'https://shop.example/hooks', description: 'Orders', nowMs });
@@ -56,8 +56,8 @@ export async function removeLeftovers(executor: Executor, nowMs: number): Promis
 }
 
 /**
- * Creates the parts of the embedded demo that are not in the catalogue: the webhook to its own receiver, and the
- * operator key.
+ * Creates the parts of the embedded demo that the catalogue does not contain: the webhook to the demo's own receiver,
+ * and the operator key.
  */
 export async function openDemo(
   executor: Executor,

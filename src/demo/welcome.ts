@@ -2,8 +2,8 @@ import type { Config } from '../config.ts';
 import { embeddedDemoIds } from './catalogue.ts';
 
 /**
- * Prints the demo's welcome text: URLs, the API key, four commands to paste, and a one-time link to the dashboard if no
- * user exists yet.
+ * Prints the welcome text of the demo: URLs, the API key, four commands to paste and, if no user exists yet, a one-time
+ * link to the dashboard.
  */
 export function printWelcome({ publicUrl }: Config, dashboardLink: string | null, write: (text: string) => void): void {
   const { key, sdkId } = embeddedDemoIds;
@@ -36,7 +36,7 @@ function tryCommands(publicUrl: string, key: string): string[] {
   const campaignId = '$(grep -o \'"campaign_id":[0-9]*\' perkwire-offers.json | head -n 1 | cut -d : -f 2)';
   return [
     `curl -s '${publicUrl}/native/v4/offers.json?api_key=${key}' ${json} -d '${user}' -o perkwire-offers.json`,
-    // Set a user agent, because curl's default counts as a bot.
+    // Set a user agent, because the service treats curl's default as a bot.
     `curl -s -A 'Shop/1.0' "${pixelUrl}" -o perkwire-pixel.png -w 'beacon: %{http_code}\\n'`,
     `curl -s -X POST "${publicUrl}/sdk/v4/usp/${sessionId}/${campaignId}/select.json?${query}"`,
     `curl -s "${publicUrl}/sdk/v4/usp/session/${sessionId}.json?api_key=${key}" ${json} -d '{"action":"wrap"}'`,

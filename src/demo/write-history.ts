@@ -23,10 +23,10 @@ import { historyDays, makeUpSessions } from './history/sessions.ts';
 type HistoryDeps = { pool: pg.Pool; catalog: CatalogStore; config: Config; tokens: TokenCodec; now: () => number };
 type Wrapped = { session: UspSession; selected: readonly number[]; nowMs: number };
 
-/** Time from a fetch to the confirmation of the selection, in milliseconds. */
+/** Time from the fetch until the user confirms the selection, in milliseconds. */
 const confirmedAfterMs = 25_000;
 
-/** Maximum number of rows per statement, so that no statement takes long on a busy machine. */
+/** Maximum number of rows per statement, which keeps statements short even on a busy machine. */
 const maxRows = 500;
 
 const chunksOf = <Row>(rows: readonly Row[]): Row[][] =>
@@ -34,15 +34,15 @@ const chunksOf = <Row>(rows: readonly Row[]): Row[][] =>
     rows.slice(index * maxRows, (index + 1) * maxRows),
   );
 
-/** Creates the partitions for the days of the demo history. */
+/** Creates the database partitions for the days of the demo history. */
 export async function createHistoryPartitions(executor: Executor, nowMs: number): Promise<void> {
   const days = [dayOf(nowMs - (historyDays + 1) * dayMs), dayOf(nowMs)];
   await executor.query('select create_day_partitions($1::date, $2::date)', days);
 }
 
 /**
- * Generates 14 days of activity for the embedded demo if it has no sessions yet. The history is stored atomically as
- * raw rows, which the rollups then process like real activity. No webhooks are sent.
+ * Generates 14 days of activity for the embedded demo, unless it already has sessions. The history is stored atomically
+ * as raw rows, which the rollups then process in the same way as real activity. No webhooks are sent.
  */
 export async function writeHistory(deps: HistoryDeps): Promise<void> {
   const { pool, catalog, config, now } = deps;
@@ -55,7 +55,8 @@ export async function writeHistory(deps: HistoryDeps): Promise<void> {
   const endMs = nowMs - hourMs;
   if (await hasSessions(pool, publisher.id)) return;
   await createHistoryPartitions(pool, nowMs);
-  // Generate the sessions before the transaction, which would time out while idle on a slow machine.
+  // Generate the sessions before opening the transaction. On a slow machine, the transaction would otherwise sit idle
+  // and time out.
   const sessions = makeUpSessions({ publisher, offers, userKeys, random }, nowMs);
   const done = sessions.map((session) => ({ session, activity: makeUpActivity(session, random, endMs) }));
   await transaction(pool, async (executor) => {

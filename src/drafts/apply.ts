@@ -19,8 +19,8 @@ type Uploads = {
 type ReviewedRow = { resource: ReviewedKind; row_id: number | null; has_picture: boolean };
 
 /**
- * Returns a row's field as drafts see it. `schedule` consists of a campaign's start and end. It is separate from the
- * other rules, so that changes to those rules don't conflict with it.
+ * Returns a row's field as drafts see it. A campaign's start and end are combined into a separate field, `schedule`, so
+ * that changes to other rules don't conflict with changes to the dates.
  */
 export function fieldOf(view: Values, name: string): unknown {
   if (name !== 'schedule') return view[name];
@@ -64,7 +64,7 @@ async function save(kinds: ReviewedKinds, work: Work, row: ReviewedRow, changes:
   return updateRow(kind, approved, String(row.row_id), rowFields(changes, current), mode);
 }
 
-/** Applies a draft, including its uploaded image: the image of a new creative, or the first creative of a new offer. */
+/** Applies a draft. An uploaded image becomes the image of the new creative, or the first creative of the new offer. */
 export async function makeLive(
   kinds: ReviewedKinds,
   work: Work,
@@ -82,8 +82,8 @@ export async function makeLive(
 }
 
 /**
- * Returns the row as it would be saved, and rolls back the change.
- * @throws AppError the same errors as saving the change
+ * Returns the row as it would look after saving the changes, then rolls back.
+ * @throws AppError the same errors as saving the changes
  */
 export async function trySave(kinds: ReviewedKinds, work: Work, row: ReviewedRow, changes: Values): Promise<View> {
   await work.executor.query('savepoint draft');
@@ -125,7 +125,7 @@ const inWords = ({ field, before, now, proposed }: Difference): ErrorDetail => (
 
 /**
  * Reverts the changes of an applied draft.
- * @throws DraftConflict if the changed fields were modified again since
+ * @throws DraftConflict if any of the changed fields have been modified since
  */
 export async function takeBack(kinds: ReviewedKinds, work: Work, draft: Draft): Promise<void> {
   const { resource, row_id, changes, base } = draft;

@@ -3,14 +3,14 @@ import { AppError } from '../platform/errors.ts';
 import type { ReviewedKinds } from './apply.ts';
 import { approve, refuse } from './decide.ts';
 
-/** Maximum number of drafts to decide per call. */
+/** Maximum number of drafts that can be approved or rejected per call. */
 export const maxDecided = 100;
 
 export type Decided = { id: number; state: string | null; error: { code: string; message: string } | null };
 
 type Decision = { action: 'approve' | 'refuse'; reason?: unknown; liveAt?: unknown };
 
-/** Approves or rejects several drafts, one after another in id order. */
+/** Approves or rejects several drafts, one at a time in ID order. */
 export async function decideAll(
   kinds: ReviewedKinds,
   work: Work,

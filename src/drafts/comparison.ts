@@ -23,7 +23,7 @@ function shownValue(name: string, value: unknown, zone: Zone): Html | string {
   return JSON.stringify(value);
 }
 
-/** Fields that are not compared, because they only reference the parent of the row. */
+/** Fields that are left out of the comparison, because they only identify the parent row. */
 const plain = new Set(['offer_id', 'campaign_id']);
 
 /** Renders a table of the changed fields, with the values before and after the change. */
@@ -49,7 +49,10 @@ export function changesTable({ changes, base }: { changes: Values; base: Values 
 const isEmpty = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** Renders a table of fields that were changed after the draft was created, next to the proposed values. */
+/**
+ * Renders a table of fields that were changed after the draft was created, with the draft's proposed values next to the
+ * current ones.
+ */
 export const differencesTable = (differences: readonly Difference[], zone: Zone): Html =>
   table(
     t('crud.differences'),

@@ -11,23 +11,24 @@ import { raiseFacts } from '../webhooks/raise-events.ts';
 import { currentRow, DraftConflict, differencesOf, fieldsOf, makeLive, type ReviewedKinds, takeBack } from './apply.ts';
 import { type Draft, type DraftState, dropPicture, lockDraft, readPicture } from './draft.ts';
 
-/** Maximum time in the future at which a draft can be scheduled to go live, in milliseconds. */
+/** How far in the future a draft can be scheduled to go live, in milliseconds. */
 const maxAheadMs = 366 * dayMs;
 
 const maxReasonLength = 2000;
 
 /**
- * Options of an approval. `liveAt` is the time at which the draft goes live (RFC 3339), or null for immediately.
- * `rowEtag` is the version of the row that the reviewer compared the draft with, if the row has changed since the draft
- * was created.
+ * Options for an approval:
+ * - `liveAt`: when the draft goes live (RFC 3339), or null for immediately.
+ * - `rowEtag`: version of the row that the reviewer compared with the draft. Needed only if the row has changed since
+ *   the draft was created.
  */
 export type Approval = { liveAt?: unknown; rowEtag?: unknown };
 
 /**
- * Approves a pending draft, which goes live immediately or at the scheduled time. Approving a scheduled draft changes
- * its time.
- * @throws AppError conflict if the draft is already decided; permission_denied
- * @throws DraftConflict if the row was changed since the draft was created
+ * Approves a pending draft, which goes live immediately or at the scheduled time. If the draft is already scheduled,
+ * only its time changes.
+ * @throws AppError conflict if the draft has already been decided; permission_denied
+ * @throws DraftConflict if the row has changed since the draft was created
  */
 export async function approve(kinds: ReviewedKinds, work: Work, id: string, approval: Approval = {}): Promise<Draft> {
   const locked = await lockDraft(work, id);
@@ -41,7 +42,7 @@ export async function approve(kinds: ReviewedKinds, work: Work, id: string, appr
 
 /**
  * Rejects a draft.
- * @throws AppError invalid_request without a reason; conflict; permission_denied
+ * @throws AppError invalid_request if no reason is given; conflict; permission_denied
  */
 export async function refuse(work: Work, id: string, reason: unknown): Promise<Draft> {
   if (typeof reason !== 'string' || reason.trim() === '' || reason.length > maxReasonLength)
@@ -54,7 +55,7 @@ export async function refuse(work: Work, id: string, reason: unknown): Promise<D
   return settle(work, draft, { state: 'refused', by: work.actor, reason: reason.replaceAll('\0', '').trim() });
 }
 
-/** Withdraws a draft. Its author and users who may approve it can do this. */
+/** Withdraws a draft. Only its author and users who may approve it can do this. */
 export async function withdraw(work: Work, id: string, resource?: Parameters<typeof lockDraft>[2]): Promise<Draft> {
   const draft = await lockDraft(work, id, resource);
   requireState(draft, ['waiting', 'scheduled']);
@@ -62,9 +63,10 @@ export async function withdraw(work: Work, id: string, resource?: Parameters<typ
 }
 
 /**
- * Reverts the last decision. Live changes are undone, and a rejected or scheduled draft becomes pending again.
+ * Undoes the last decision on a draft. Live changes are reverted, and a rejected or scheduled draft becomes pending
+ * again.
  * @throws AppError conflict; permission_denied
- * @throws DraftConflict if the live row was changed since
+ * @throws DraftConflict if the live row has been changed since
  */
 export async function undo(kinds: ReviewedKinds, work: Work, id: string): Promise<Draft> {
   const draft = await lockDraft(work, id);
@@ -94,7 +96,10 @@ export async function approveByRule(kinds: ReviewedKinds, work: Work, draft: Dra
   return draft;
 }
 
-/** Applies a scheduled draft at its time. If the row was changed meanwhile, the draft becomes pending again. */
+/**
+ * Applies a scheduled draft when its time comes. If the row has been changed in the meantime, the draft becomes pending
+ * again.
+ */
 export async function goLiveAtItsTime(kinds: ReviewedKinds, work: Work, id: number): Promise<Draft> {
   const draft = await lockDraft(work, String(id));
   if (draft.state !== 'scheduled' || Date.parse(String(draft.live_at)) > work.nowMs) return draft;
@@ -141,8 +146,8 @@ function requireState({ state, decided_by }: Draft, allowed: readonly DraftState
 }
 
 /**
- * Returns the base values of the draft. If its fields were changed since and the reviewer has seen that version,
- * returns the current values instead.
+ * Returns the row values that a draft is compared with: usually those at its creation. If the row has changed since and
+ * the reviewer has seen the new version, returns its current values instead.
  * @throws DraftConflict if the reviewer has not seen the current version
  */
 async function comparedBase(kinds: ReviewedKinds, work: Work, draft: Draft, rowEtag: unknown): Promise<Values> {
@@ -174,7 +179,8 @@ async function settle(work: Work, draft: Draft, { state, by, reason = '', liveAt
     where id = $1`,
     [draft.id, state, reason, decidedBy, by === null ? null : now, liveAt ?? null, rowId ?? null, now, draft.base],
   );
-  // The image is no longer needed: a live draft has stored it elsewhere, and a withdrawn draft does not use it.
+  // The uploaded image is no longer needed: a live draft's image is stored with the creative, and a withdrawn draft
+  // doesn't use its image.
   const isOver = draft.has_picture && (state === 'live' || state === 'withdrawn');
   if (isOver) await dropPicture(work, draft);
   const { id, campaign_id, resource, subject } = draft;

@@ -43,7 +43,8 @@ export type Draft = {
 const fields = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
 
 /**
- * Resource of drafts. It is read-only; drafts are decided through separate calls (docs/reference/management.md#drafts).
+ * Drafts as a REST resource. It is read-only: approvals and rejections have separate endpoints
+ * (docs/reference/management.md#drafts).
  */
 export const drafts: Resource = {
   name: 'drafts',
@@ -109,11 +110,11 @@ export function warnOfDraft({ resource, changes }: { resource: ReviewedKind; cha
 export const getDraft = async (work: Work, id: string, resource = drafts): Promise<Draft> =>
   (await getRow(resource, work, id)) as Draft;
 
-/** Locks a draft, so that concurrent decisions about it are serialized. */
+/** Locks a draft, so that only one decision about it is processed at a time. */
 export const lockDraft = async (work: Work, id: string, resource = drafts): Promise<Draft> =>
   (await getRow(resource, work, id, 'for update')) as Draft;
 
-/** Stores the uploaded image of a draft until the draft is live. */
+/** Stores the uploaded image of a draft until the draft goes live. */
 export async function keepPicture({ executor }: Work, draftId: number, { bytes, type, size }: HandedIn): Promise<void> {
   await executor.query(
     'insert into draft_pictures (draft_id, bytes, type, width, height) values ($1, $2, $3, $4, $5)',
@@ -135,7 +136,7 @@ export async function readPicture({ executor }: Work, { id, changes }: Draft): P
 
 /**
  * Returns the uploaded image of a draft as a file.
- * @throws AppError not_found if it has none
+ * @throws AppError not_found if the draft has no image
  */
 export async function pictureFile(work: Work, draft: Draft): Promise<{ download: Buffer; type: string; name: string }> {
   const picture = await readPicture(work, draft);
@@ -148,7 +149,10 @@ export async function dropPicture({ executor }: Work, { id }: { id: number }): P
   await executor.query('delete from draft_pictures where draft_id = $1', [id]);
 }
 
-/** Retention of decided drafts and of the images of rejected drafts, in milliseconds. */
+/**
+ * How long decided drafts are retained, in milliseconds. `pictureKeptMs` is the shorter retention for images of
+ * rejected drafts.
+ */
 const keptMs = 400 * dayMs;
 const pictureKeptMs = 30 * dayMs;
 

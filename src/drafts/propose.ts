@@ -12,17 +12,17 @@ import { currentRow, fieldOf, fieldsOf, type ReviewedKinds, trySave } from './ap
 import { approveByRule } from './decide.ts';
 import { type Draft, getDraft, keepPicture } from './draft.ts';
 
-/** Maximum number of pending drafts per advertiser, and of drafts by a publisher's own users and keys. */
+/** Maximum number of pending drafts: per advertiser, and in total for a publisher's own users and keys. */
 const maxWaiting = { advertiser: 1000, publisher: 10_000 } as const;
 /**
- * Maximum number of pending drafts with an image, per advertiser or for the publisher's own drafts. An image has up to
- * 5 MB.
+ * Maximum number of pending drafts with an image, per advertiser or for a publisher's own users and keys. An image can
+ * be up to 5 MB.
  */
 const maxPictures = 50;
 
 const maxNoteLength = 2000;
 
-/** Fields that advertisers may change in addition to those of material changes. */
+/** Fields that advertisers may propose to change: the material fields, and a few more per resource. */
 const proposable: Readonly<Record<ReviewedKind, readonly string[]>> = {
   offers: ['campaign_id', ...materialFields.offers],
   creatives: ['offer_id', ...materialFields.creatives],
@@ -30,7 +30,7 @@ const proposable: Readonly<Record<ReviewedKind, readonly string[]>> = {
 };
 
 /**
- * Creates a draft for a new row or a change. An earlier draft by the same author for the same row is withdrawn.
+ * Creates a draft for a new row or for a change to a row. Withdraws the same author's earlier draft for that row.
  * @param advertiserId advertiser whose account creates the draft, or null for the publisher's own users
  * @throws AppError the same errors as the change itself; conflict if too many drafts are pending
  */
@@ -91,7 +91,7 @@ function checked({ resource, rowId, changes, note = '', picture }: Proposal, byA
   return { kind: resource, changes: { ...changes, ...pictureFields }, note: note.replaceAll('\0', '') };
 }
 
-/** Derives fields of a creative from its uploaded image. */
+/** Derives creative fields, such as the size, from the uploaded image. */
 function fieldsOfPicture({ type, size }: HandedIn, changes: Values): Values {
   const fields: Values = { url: null, type, ...size };
   const wrong = Object.keys(fields).filter((name) => name in changes && changes[name] !== fields[name]);
@@ -100,7 +100,7 @@ function fieldsOfPicture({ type, size }: HandedIn, changes: Values): Values {
   return fields;
 }
 
-/** Treats rows of other advertisers as not found. */
+/** Throws a not-found error for rows that belong to other advertisers. */
 async function requireOwn(
   work: Work,
   kind: ReviewedKind,
@@ -125,7 +125,7 @@ async function requireRoom(
   advertiserId: number | null,
   { has_picture }: { has_picture: boolean },
 ): Promise<void> {
-  // Serialize the proposals of a publisher, so that the count remains correct.
+  // Lock the publisher, so that concurrent proposals can't exceed the maximum number of pending drafts.
   await executor.query('select from publishers where id = $1 for no key update', [publisherId]);
   const { rows } = await executor.query<{ count: number }>(
     `select count(*)::integer as count from drafts d
@@ -178,7 +178,7 @@ async function insert({ executor, publisherId, actor, nowMs }: Work, draft: NewD
   return (rows[0] as { id: number }).id;
 }
 
-/** Returns the display name of the author. Publishers can't see which operator it was. */
+/** Returns the author's display name. Publishers can't see which operator created a draft. */
 const nameOf = (actor: Actor): string => (actor.publisherId === null && isOperator(actor) ? 'Operator' : actor.label);
 
 async function subjectOf({ executor }: Work, kind: ReviewedKind, view: View): Promise<string> {
@@ -188,7 +188,7 @@ async function subjectOf({ executor }: Work, kind: ReviewedKind, view: View): Pr
   return rows[0]?.title ?? '';
 }
 
-/** Raises the `draft.waiting` event, at most once per hour and campaign, because many drafts may be created. */
+/** Raises the `draft.waiting` event, at most once per hour and campaign, because many drafts may be created at once. */
 async function tell(work: Work, draft: Draft): Promise<void> {
   const { rows } = await work.executor.query<{ name: string }>('select name from campaigns where id = $1', [
     draft.campaign_id,

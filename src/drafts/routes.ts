@@ -121,7 +121,9 @@ export async function draftRoutes(app: App, { http, kinds }: { http: ManagementH
   });
 }
 
-/** Maximum size of a field in a multipart form with an image, in bytes. This fits an offer with its translations. */
+/**
+ * Maximum size of a form field in a multipart upload, in bytes. Large enough for an offer with all its translations.
+ */
 const maxFieldBytes = 256 * 1024;
 
 async function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds): Promise<void> {
@@ -151,7 +153,7 @@ async function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds
   });
 }
 
-/** Parses a form field, which is always text. Values of the wrong type are reported by the later validation. */
+/** Parses a form field, which always arrives as text. Values of the wrong type are left for validation to report. */
 function readField(name: string, value: unknown): unknown {
   if (name === 'row_id' && /^\d{1,10}$/.test(String(value))) return Number(value);
   if (name !== 'changes' || typeof value !== 'string') return value;

@@ -5,16 +5,16 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** System user to run PostgreSQL as if this process runs as root, because PostgreSQL refuses to run as root. */
+/** System user that runs PostgreSQL when this process runs as root, because PostgreSQL refuses to run as root. */
 export interface Account {
   uid: number;
   gid: number;
 }
 
 /**
- * Returns the system user for the server. Returns `undefined` unless this process is root; the server then runs as the
- * same user. A cluster that belongs to another user keeps its owner, so that a single start with sudo does not lock
- * that user out.
+ * Returns the system user that should run the server, or `undefined` if this process is not root; the server then runs
+ * as the current user. An existing cluster keeps its owner, so that a single start with sudo does not lock the owner
+ * out.
  */
 export async function serverAccount(existingCluster: Stats | undefined): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -49,9 +49,10 @@ export async function runProgram(program: string, args: string[], account: Accou
 }
 
 /**
- * Returns the environment for PostgreSQL's programs. `PG*` variables are removed, because they would change defaults.
- * The locale is set, because without it the server becomes multithreaded on macOS and refuses to start. The time zone
- * is set, because otherwise initdb compares all time zones with that of the system.
+ * Returns the environment for PostgreSQL programs:
+ * - `PG*` variables are removed, because they would change defaults.
+ * - The locale is set, because without it the server becomes multithreaded on macOS and refuses to start.
+ * - The time zone is set, because otherwise initdb compares every time zone with the system's.
  */
 export function programEnv(): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(PG|LC_|LANG)/i.test(name));

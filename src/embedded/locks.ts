@@ -6,13 +6,13 @@ import { isOwnerAlive, ownerLine } from './processes.ts';
 
 const pollMs = 50;
 /**
- * Maximum time to wait for the lock, in milliseconds. It exceeds the holder's total time for a start (60 s) and a stop
- * (75 s).
+ * Maximum time to wait for the lock, in milliseconds. It is longer than the lock can be held for a start (60 s) and a
+ * stop (75 s) together.
  */
 const lockWaitMs = 150_000;
 /**
- * Age after which a lock file without content is stale, because its process was killed while writing it. In
- * milliseconds.
+ * Age after which an empty lock file is considered stale, in milliseconds. Its process must have been killed before
+ * writing to it.
  */
 const unwrittenStaleMs = 5_000;
 
@@ -37,8 +37,8 @@ export async function withStartLock<T>(dataDir: string, work: () => Promise<T>):
 }
 
 /**
- * Records that this process uses the server. The caller must hold the start lock.
- * @returns a function that removes the record
+ * Registers this process as a user of the server. The caller must hold the start lock.
+ * @returns a function that removes the registration
  */
 export async function attach(dataDir: string): Promise<() => Promise<void>> {
   const folder = join(dataDir, 'attached');
@@ -49,8 +49,8 @@ export async function attach(dataDir: string): Promise<() => Promise<void>> {
 }
 
 /**
- * Whether any running process uses the server. Removes the records of dead processes. The caller must hold the start
- * lock.
+ * Whether any running process uses the server. Also removes the registrations of dead processes. The caller must hold
+ * the start lock.
  */
 export async function anyAttached(dataDir: string): Promise<boolean> {
   const folder = join(dataDir, 'attached');
@@ -81,8 +81,9 @@ async function isStale(file: string): Promise<boolean> {
 }
 
 /**
- * Removes a stale lock file. Two waiting processes may find the same dead holder, and the slower one could remove the
- * new lock of the faster one. A guard therefore lets only one process at a time repeat the check and remove the lock.
+ * Removes a stale lock file. Two waiting processes may both find the lock stale, and the slower one could then remove
+ * the new lock of the faster one. A second lock therefore lets only one process at a time check again and remove the
+ * file.
  */
 async function removeStale(file: string): Promise<void> {
   const guard = `${file}.stale`;

@@ -4,7 +4,7 @@ const tailBytes = 8_192;
 const tailLines = 20;
 const rotateBytes = 10 * 1024 * 1024;
 
-/** Returns the last lines of the server log after a byte offset, at most 20. */
+/** Returns up to 20 of the last lines that the server logged after a byte offset. */
 export async function logTail(file: string, fromByte: number): Promise<string> {
   const handle = await open(file, 'r').catch(() => undefined);
   if (handle === undefined) return '';

@@ -8,7 +8,7 @@ import { findRunning, runningServer, stopRunning } from './server.ts';
 export interface EmbeddedPostgresOptions {
   /**
    * Data folder with the cluster, its password and its log. It is created if missing. Use one folder per installation:
-   * processes that share the folder share the server.
+   * processes with the same folder share one server.
    */
   dataDir: string;
   log?: (details: object, message: string) => void;
@@ -27,9 +27,12 @@ export interface EmbeddedPostgres {
    * @throws Error if the server can't be started on its port
    */
   ensureRunning(): Promise<void>;
-  /** Stops the server unless another running process uses it. It can be called repeatedly. */
+  /** Stops the server unless another running process uses it. Safe to call repeatedly. */
   stop(): Promise<void>;
-  /** Whether the server was already running because another process started it, or because a killed process left it. */
+  /**
+   * Whether the server was already running, either because another process started it or because a killed process left
+   * it behind.
+   */
   reused: boolean;
 }
 

@@ -5,9 +5,10 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * Returns text that distinguishes a process from a later one with the same pid. It contains the start time if the
- * system provides it. Returns `undefined` if no such process is running. A zombie counts as dead, because it may never
- * be reaped in a container. An exiting process, whose command line is no longer available, also counts as dead.
+ * Returns text that distinguishes a process from a later one with the same PID. It includes the start time if the
+ * system provides it. Returns `undefined` if no such process is running. These also count as not running:
+ * - zombies, because in a container they may never be reaped
+ * - exiting processes, whose command line is no longer available
  */
 export async function processIdentity(pid: number): Promise<string | undefined> {
   if (!signalReaches(pid)) return undefined;
@@ -33,8 +34,8 @@ export async function ownerLine(): Promise<string> {
 }
 
 /**
- * Whether the process that wrote the line is still running with that pid. A truncated line counts as written by a dead
- * process.
+ * Whether the process that wrote the line is still running under the same PID. If the line is truncated, the process is
+ * assumed to be dead.
  */
 export async function isOwnerAlive(line: string): Promise<boolean> {
   const match = /^(\d+) (.+)\n$/.exec(line);
@@ -55,8 +56,8 @@ const endingFlag = 0x4;
 async function linuxIdentity(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   if (stat === undefined) return undefined;
-  // The command name is in parentheses and may contain spaces. The remaining fields start with the state (field 3 of
-  // proc(5)).
+  // Skip the command name, which is in parentheses and may contain spaces. The remaining fields start with the state
+  // (field 3 of proc(5)).
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const isEnding = (Number(fields[6]) & endingFlag) !== 0;
   if (fields[0] === 'Z' || fields[0] === 'X' || isEnding) return undefined;

@@ -10,13 +10,13 @@ import { commandLine, processIdentity } from './processes.ts';
 /** Maximum time to wait for crash recovery, in milliseconds. */
 export const readyLimitMs = 60_000;
 /**
- * Used if the system hides command lines: a server that does not respond for this long counts as another program. In
- * milliseconds.
+ * How long to wait for a response from an unidentified process, in milliseconds. If the system hides command lines, a
+ * process that does not respond in this time is assumed to be another program.
  */
 const unknownLimitMs = 5_000;
 /**
- * Timeout of a fast shutdown, which writes a checkpoint, in milliseconds. It is followed by an immediate shutdown,
- * which requires crash recovery at the next start.
+ * Timeout for a fast shutdown, which writes a checkpoint, in milliseconds. After that, an immediate shutdown follows,
+ * which makes crash recovery necessary at the next start.
  */
 const fastStopLimitMs = 60_000;
 const immediateStopLimitMs = 15_000;
@@ -28,9 +28,9 @@ export interface Server {
 }
 
 /**
- * Waits for the server that is already running on this cluster, and returns it. Returns `undefined` if there is none.
- * The `postmaster.pid` file of a dead process is removed only if another program of the same user has that pid. In all
- * other cases, PostgreSQL removes the file itself.
+ * Waits for the server that is already running on this cluster, and returns it. Returns `undefined` if there is none. A
+ * stale `postmaster.pid` is removed only if another program of the same user now has its PID. In all other cases,
+ * PostgreSQL removes the file itself.
  * @throws Error if the server is not ready within 60 s
  */
 export async function findRunning(cluster: Cluster): Promise<Server | undefined> {
@@ -75,18 +75,19 @@ export async function stopRunning(cluster: Cluster): Promise<void> {
   if (!(await gone(immediateStopLimitMs))) throw new Error(`PostgreSQL (process ${server.pid}) does not stop`);
 }
 
-/** Returns the port of the last server from its pid file, which remains after a crash. */
+/** Returns the port that the last server used. It is read from the PID file, which remains after a crash. */
 export async function lastPort(cluster: Cluster): Promise<number> {
   return (await readPidFile(cluster))?.port ?? 0;
 }
 
-/** Returns the running server, whether or not it is ready. */
+/** Returns the running server, even if it is not ready yet. */
 export async function runningServer(cluster: Cluster): Promise<Server | undefined> {
   const server = await readPidFile(cluster);
   if (server === undefined || (await processIdentity(server.pid)) === undefined) return undefined;
   if ((await isPostmaster(server.pid, cluster.folder)) !== false) return server;
-  // If the data folder was moved while the server was running, its command line contains the old folder. Removing the
-  // file would then allow a second server on the same data, so check whether the server responds at the port.
+  // If the data folder was moved while the server was running, the server's command line still contains the old path,
+  // so check whether a server responds at the port. Removing the file would otherwise allow a second server on the same
+  // data.
   const answer = await probe({ ...server, password: cluster.password });
   if (answer === 'ready' || answer === '57P03') return server;
   cluster.log({ pid: server.pid }, 'removing stale pid file of the embedded database');

@@ -16,12 +16,12 @@ type ConsumerDeps = StoreDeps & { dbHealth: DatabaseHealth };
 const maxEvents = 2_000;
 /** Pause before retrying to acquire or renew the lease of a partition, in milliseconds. */
 const retryMs = 500;
-/** Interval at which a partition without messages is recorded as idle, in milliseconds. */
+/** Interval at which a partition without new messages is recorded as idle, in milliseconds. */
 const idleMs = 1_000;
 
 /**
- * Starts consuming the event log. It stores each message exactly once, with one process per partition
- * (docs/operations.md#event-log).
+ * Starts the event log consumer, which stores each message in the database exactly once. Each partition is consumed by
+ * one process at a time (docs/operations.md#event-log).
  */
 export async function startLogConsumer(deps: ConsumerDeps, log: OpenEventLog): Promise<{ stop: () => Promise<void> }> {
   const holder = randomUUID();
@@ -54,8 +54,8 @@ export async function startLogConsumer(deps: ConsumerDeps, log: OpenEventLog): P
 }
 
 /**
- * Stores the messages of a partition until another process acquires its lease, the log or the database is unavailable,
- * or the consumer is stopped.
+ * Stores the messages of a partition until one of these happens: another process acquires the lease, the log or the
+ * database becomes unavailable, or the consumer is stopped.
  */
 async function consume(
   deps: ConsumerDeps,
@@ -119,8 +119,9 @@ async function storeAll(reader: Awaited<ReturnType<LogConnection['read']>>, stor
 }
 
 /**
- * Resolves with null after all messages that have already arrived. The client's own count of pending messages also
- * includes its internal notices. Waiting for a notice as if it were a message would delay a batch until the next event.
+ * Resolves with null once all messages that have already arrived are processed. The client's own count of pending
+ * messages can't be used, because it includes internal notices. Waiting for such a notice would delay a batch until the
+ * next event.
  */
 const notHereYet = (): Promise<null> => new Promise((resolve) => setImmediate(resolve, null));
 

@@ -14,7 +14,10 @@ import { storedUntil } from './positions.ts';
 export type OpenEventLog = EventLog & {
   /** Returns the current connection, or null while disconnected. */
   connection: () => LogConnection | null;
-  /** Returns a time in epoch milliseconds. All events that were in the log by that time are stored. */
+  /**
+   * Returns a time in epoch milliseconds. All events that were in the log at that time have been stored in the
+   * database.
+   */
   storedUntil: () => number;
   /** Updates `storedUntil` from the database. */
   refresh: (pool: pg.Pool) => Promise<void>;
@@ -29,9 +32,9 @@ export const partitionOf = (sessionId: string): number => Number.parseInt(sessio
 
 const attemptMs = 1_500;
 const retryMs = 50;
-/** Interval between attempts to reach an unavailable log, in milliseconds. */
+/** Interval between attempts to reach the log while it is unavailable, in milliseconds. */
 const probeMs = 1_000;
-/** Maximum time that startup waits for the log before serving requests without it, in milliseconds. */
+/** Maximum time that startup waits for the log, in milliseconds. After that, requests are served without it. */
 const startLimitMs = 3_000;
 
 /**
@@ -122,7 +125,7 @@ export async function openEventLog(
 
 type Appended = { partition: number; data: Uint8Array; id: string; limitMs: number };
 
-/** Appends a message, and retries with the same id, so that the log drops duplicates. */
+/** Appends a message. Retries use the same message ID, so that the log can drop duplicates. */
 async function appendWithin(log: LogConnection | null, { partition, data, id, limitMs }: Appended): Promise<void> {
   if (log === null) throw new Error('there is no connection to the event log');
   const endMs = performance.now() + limitMs;

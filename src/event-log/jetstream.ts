@@ -8,17 +8,18 @@ export type LogMessage = { sequence: number; data: Uint8Array; atMs: number };
 /** A connection to the event stream. */
 export type LogConnection = {
   /**
-   * Creation time of the stream. It distinguishes sequence numbers from those of an earlier stream with the same name.
+   * Creation time of the stream. Sequence numbers are only comparable within one stream, and an earlier stream may have
+   * had the same name.
    */
   streamCreated: string;
   /**
    * Appends a message. Resolves when the required number of servers have stored it.
-   * @param id message id; the log drops a message whose id was used in the last two minutes
+   * @param id message ID; the log drops a message whose ID was used in the last two minutes
    */
   append: (partition: number, data: Uint8Array, id: string, timeoutMs: number) => Promise<void>;
   /**
-   * Reads the messages of a partition after a sequence number, in order. It waits for new messages until it is stopped
-   * or the connection is closed.
+   * Reads the messages of a partition after a sequence number, in order. The reader waits for new messages until it is
+   * stopped or the connection is closed.
    */
   read: (partition: number, afterSequence: number) => Promise<LogReader>;
   /** Returns the sequence number of the last message in a partition, or 0 if it has none. */
@@ -35,19 +36,19 @@ type LogReader = {
   stop: () => Promise<void>;
 };
 
-/** Thrown if the stream has settings that would lose events, or was not created by Perkwire. */
+/** Thrown if the stream was not created by Perkwire, or has settings that would lose events. */
 export class ForeignStreamError extends Error {}
 
-/** Request timeout before another server is tried, in milliseconds. */
+/** How long to wait for a server before trying another one, in milliseconds. */
 const requestTimeoutMs = 2_000;
-/** Ping interval, in milliseconds. A connection without responses for twice this time is closed. */
+/** Ping interval, in milliseconds. If a server does not respond for twice this time, the connection is closed. */
 const pingMs = 1_000;
 const reconnectMs = 100;
-/** Number of messages to request in advance, so that messages are transferred while earlier ones are being stored. */
+/** Number of messages to prefetch, so that messages are transferred while earlier ones are being stored. */
 const readAhead = 256;
 /**
- * Timeout of a request for messages, and delay before retrying after the connection to a server was lost, in
- * milliseconds.
+ * Timeout for a request for messages, in milliseconds. Also the delay before a retry after the connection to a server
+ * was lost.
  */
 const readTimeoutMs = 2_000;
 
@@ -147,8 +148,8 @@ function open(
       return {
         messages: mapMessages(messages),
         stop: async () => {
-          // Don't await: `close()` resolves only when all messages are read, which never happens if the reader stops
-          // early.
+          // Don't await this: `close()` resolves only after all messages have been read, which never happens if the
+          // reader stops early.
           void messages.close();
           await consumer.delete().catch(() => {}); // the server removes unused consumers
         },

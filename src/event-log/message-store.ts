@@ -11,15 +11,15 @@ import { type Lease, movePosition, type Reject, setAside } from './positions.ts'
 /** A message with its decoded events, or with the error if it can't be decoded. */
 export type Decoded = LogMessage & { content: LoggedEvent[] | UnreadableMessageError };
 
-/** Stores the messages of a partition, in order. Concurrent calls are serialized. */
+/** Stores the messages of a partition, in order. Concurrent calls are run one after another. */
 export type MessageStore = {
   /**
    * Stores messages.
-   * @returns false if another process now stores the partition, or the database has lost its last transactions
+   * @returns false if another process has taken over the partition, or if the database has lost its last transactions
    */
   add: (messages: readonly Decoded[]) => Promise<boolean>;
   /**
-   * Renews the lease. If no messages are pending, it also records that.
+   * Renews the lease. If no messages are pending, also records that the partition is idle.
    * @returns the same as `add`
    */
   noteIdle: () => Promise<boolean>;
@@ -34,8 +34,8 @@ export type StoreDeps = {
 };
 
 /**
- * Time that stored messages are retained in the log, in milliseconds. If a database loses its last transactions, for
- * example in a failover to a lagging replica, the messages are stored again.
+ * How long messages stay in the log after they were stored in the database, in milliseconds. If the database loses its
+ * last transactions, for example in a failover to a lagging replica, the messages are stored again.
  */
 const keptMs = 60 * minuteMs;
 
@@ -81,7 +81,7 @@ export function openMessageStore(
     return true;
   }
 
-  /** Stores the events of a message one by one, and moves events that the database rejects to `event_log_rejects`. */
+  /** Stores the events of a message one by one. Events that the database rejects are moved to `event_log_rejects`. */
   async function addAlone(message: Decoded): Promise<boolean> {
     const refused: LoggedEvent[] = [];
     let error = '';
@@ -138,7 +138,7 @@ function createRemover(connection: LogConnection, partition: number, now: () => 
     const lastDue = stored.findLastIndex(({ atMs }) => atMs <= nowMs - keptMs);
     if (lastDue < 0) return;
     const [upTo] = stored.splice(0, lastDue + 1).slice(-1);
-    // If the log is unavailable, retry in the next minute.
+    // If the log is unavailable, the deletion is retried a minute later.
     if (upTo !== undefined) await connection.remove(partition, upTo.sequence).catch(() => {});
   };
 }

@@ -3,7 +3,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { kindsWith } from '../catalog/event-kinds.ts';
 import type { LoggedEvent } from '../catalog/types.ts';
 
-/** Format version. Increment it with every change that earlier versions of the program can't read. */
+/** Format version. Increment it with every change that earlier releases can't read. */
 const version = 1;
 
 const uuid = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$' });
@@ -34,12 +34,10 @@ const isMessage = TypeCompiler.Compile(
   }),
 );
 
-/** Thrown for a message that neither this nor any later version of the program can read. */
+/** Thrown for a message that neither this release nor a later one can read. */
 export class UnreadableMessageError extends Error {}
 
-/**
- * Thrown for a message written by a later version of the program. It remains in the log until this program is updated.
- */
+/** Thrown for a message that a later release wrote. It stays in the log until this process is updated. */
 export class LaterVersionError extends Error {}
 
 /** Encodes events as a log message: JSON in UTF-8. */
@@ -64,7 +62,7 @@ function parse(data: Uint8Array): { version?: unknown } {
     const message: unknown = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString());
     if (typeof message === 'object' && message !== null) return message;
   } catch {
-    // The function throws below.
+    // Not JSON, which is reported below.
   }
   throw new UnreadableMessageError('not a JSON object');
 }

@@ -7,7 +7,10 @@ type GaugeDeps = { pool: pg.Pool; eventLog: EventLog | null; now: () => number }
 
 const maxAgeMs = 5_000;
 
-/** Registers the metrics of the event log (docs/operations.md#event-log). Without an event log, they have no values. */
+/**
+ * Registers the metrics of the event log (docs/operations.md#event-log). They have no values if no event log is
+ * configured.
+ */
 export function registerEventLogMetrics(registry: Registry, { pool, eventLog, now }: GaugeDeps): void {
   new Gauge({
     name: 'perkwire_event_log_available',

@@ -8,7 +8,10 @@ import { registerEventLogMetrics } from './metrics.ts';
 
 type EventLogDeps = { platform: Platform; catalog: Catalog };
 
-/** Creates the event-log module: the log that accepts events before PostgreSQL stores them, if EVENT_LOG_URL is set. */
+/**
+ * Creates the event-log module. If EVENT_LOG_URL is set, events are accepted into a log before they are stored in
+ * PostgreSQL.
+ */
 export async function createEventLog({ platform, catalog: { store: catalog } }: EventLogDeps) {
   const { config, pool, logger, metrics, dbHealth, now } = platform.deps;
   const log = config.eventLog === null ? null : await openEventLog(config.eventLog, logger);
@@ -32,7 +35,10 @@ export async function createEventLog({ platform, catalog: { store: catalog } }: 
     name: 'event-log',
     rank: 50,
     ...(log !== null && { eventLog: log }),
-    /** Returns a time in epoch milliseconds. All events that were acknowledged before it are stored. */
+    /**
+     * Returns a time in epoch milliseconds. All events that were acknowledged before that time have been stored in the
+     * database.
+     */
     eventsStoredUntil: log === null ? now : () => Math.min(now(), log.storedUntil()),
     jobs: ({ storeEvents }: { storeEvents: StoreEvents | null }) =>
       log === null || storeEvents === null ? [] : jobsOf(log, storeEvents),

@@ -1,12 +1,12 @@
 import type { Executor } from '../platform/db/pool.ts';
 
-/** Lease of a partition whose messages this process stores. */
+/** Lease that lets this process store the messages of a partition. */
 export type Lease = { partition: number; holder: string; streamCreated: string };
 
-/** Time after which an unrenewed lease can be taken over, in seconds. */
+/** Time after which another process can take over a lease that was not renewed, in seconds. */
 const leaseS = 5;
 
-/** Creates the position rows of all partitions. */
+/** Creates the rows that record the position in each partition. */
 export async function ensurePositions(executor: Executor, partitions: number): Promise<void> {
   await executor.query(
     `insert into event_log_positions (partition, stored_until)
@@ -17,7 +17,7 @@ export async function ensurePositions(executor: Executor, partitions: number): P
 }
 
 /**
- * Acquires or renews a lease. If the stream was recreated, the position is reset to its first message.
+ * Acquires or renews a lease. If the stream has been recreated, the position is reset to the start of the new stream.
  * @returns sequence number of the last stored message, or null if another process holds the lease
  */
 export async function takeLease(
@@ -63,7 +63,9 @@ export async function endLease(executor: Executor, { partition, holder }: Lease)
   );
 }
 
-/** Returns a time in epoch milliseconds. All events that were in the log by that time are stored. */
+/**
+ * Returns a time in epoch milliseconds. All events that were in the log at that time have been stored in the database.
+ */
 export async function storedUntil(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ until: Date | null }>(
     'select min(stored_until) as until from event_log_positions',

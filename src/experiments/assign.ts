@@ -11,32 +11,33 @@ import type { ArmRules } from '../decision/types.ts';
 import { type Fields, merge } from '../platform/lib/merge.ts';
 
 /**
- * Arm of a request in an experiment. A null arm means that the user is outside of the experiment. If the experiment has
- * no control arm, users outside are its control.
+ * Arm to which an experiment assigns a request. A null arm means that the user is not part of the experiment. If the
+ * experiment has no control arm, these users serve as its control.
  */
 type Membership = { experiment: Experiment; arm: Arm | null };
 
-/** Experiments as stored with a session: the id, version, key and arm of each, and the user's unit key. */
+/** Experiments as stored with a session: the ID, version, key and arm of each, and the user's unit key. */
 export type StoredExperiments = {
   /**
-   * Unit key to which the session's sums are added: the keyed hash of `pub_user_id`, or of `ad_fp`. If absent, the
-   * session itself is the unit.
+   * Key of the unit to which this session's results are added: the keyed hash of `pub_user_id`, or else of `ad_fp`. If
+   * absent, the session itself is the unit.
    */
   unit?: string;
-  /** Unit keys under earlier peppers, during a pepper rotation. */
+  /** The same user's unit keys under earlier peppers, during a pepper rotation. */
   earlier?: readonly string[];
   arms: readonly [id: number, version: number, key: string, arm: string | null][];
 };
 
-/** Returns the arms that are reported to publishers, without experiments in which the session has no arm. */
+/** Returns the experiment arms to report to publishers. Experiments in which the session has no arm are left out. */
 export const announcedOf = (arms: StoredExperiments['arms']): { key: string; arm: string }[] =>
   arms.flatMap(([, , key, arm]) => (arm === null ? [] : { key, arm }));
 
-/** Maximum length of a custom attribute's name. */
+/** Maximum length of a custom attribute's name, in characters. */
 const maxNameLength = 64;
 
 /**
- * Adds the experiment arms to the custom attributes of a request, so that reports, exports and conditions can use them.
+ * Adds the experiment arms to a request's custom attributes, so that they can be used in reports, exports and
+ * conditions.
  */
 export const withArms = (custom: ReadonlyMap<string, string>, { announced }: Assigned): ReadonlyMap<string, string> =>
   announced.length === 0
@@ -55,32 +56,33 @@ export type Assigned = {
   stored: StoredExperiments;
   theme: Theme | null;
   labels: Readonly<Record<string, string>> | null;
-  /** Number of offers in the response, or null if experiments don't change it. */
+  /** Number of offers in the response, or null if no experiment changes it. */
   count: number | null;
-  /** Changed decision rules, or null if experiments don't change them. */
+  /** Decision rules changed by experiments, or null if no experiment changes them. */
   rules: ArmRules | null;
-  /** Whether the user is held out, so that no offers are shown. */
+  /** Whether the user is in a hold-out group and therefore sees no offers. */
   isHeldOut: boolean;
 };
 
-/** User of a request to assign to arms, with the request time. */
+/** User to be assigned to experiment arms, with the request time. */
 export type Subject = {
   /**
-   * Text to hash for the assignment, which is used for nothing else. It is the user identifier exactly as the publisher
-   * sends it, so the result is the same on every device and with every pepper. Without an identifier, it is derived
-   * from the session.
+   * Text that is hashed to assign the user to an arm. It is the user identifier exactly as the publisher sends it, so
+   * that the result is the same on every device and with every pepper. Without an identifier, it is derived from the
+   * session. Not used for anything else.
    */
   subject: string;
   /**
-   * Unit keys to which the session's sums are added, the current key first. Empty if the session itself is the unit.
+   * Keys of the unit to which the session's results are added, current key first. Empty if the session itself is the
+   * unit.
    */
   unitKeys: readonly string[];
   nowMs: number;
 };
 
 /**
- * Returns the subject of a request.
- * @param keysOf returns the keyed hashes of an identifier, the current hash first
+ * Returns the user of a request as a subject for experiments.
+ * @param keysOf returns the keyed hashes of an identifier, current hash first
  */
 export function subjectOf(
   { pubUserId, adFp }: { pubUserId: string | null; adFp: string | null },
@@ -96,7 +98,7 @@ type AssignmentRequest = Subject & {
   /** Theme before changes by experiments. */
   theme: Theme | null;
   placement: string;
-  /** Arms selected for testing, keyed by experiment, or null if there are none. */
+  /** Arms that the caller selected for testing, keyed by experiment, or null if none were selected. */
   testArms: ReadonlyMap<string, string> | null;
 };
 
@@ -105,8 +107,8 @@ export const slotOf = (salt: string, subject: string): number =>
   Number.parseInt(hash('sha256', `${salt}\0${subject}`, 'hex').slice(0, 12), 16) % experimentSlots;
 
 /**
- * Returns the admitted share, from 0 to 1, above which a user joins an experiment that ramps up. It is computed from
- * the next 48 bits of the same hash, so that all arms grow at the same rate.
+ * Returns the admitted share of traffic, from 0 to 1, at which a user joins an experiment that is ramping up. It is
+ * computed from the next 48 bits of the same hash, so that all arms grow at the same rate.
  */
 const turnOf = (salt: string, subject: string): number =>
   Number.parseInt(hash('sha256', `${salt}\0${subject}`, 'hex').slice(12, 24), 16) / 2 ** 48;
@@ -119,7 +121,7 @@ function armOf({ salt, allocation, arms }: Experiment, subject: string): Arm | n
 }
 
 /**
- * Returns a request's experiments and their effects, or null if it is in no experiment
+ * Returns the experiments that apply to a request and their effects, or null if none apply
  * (docs/reference/experiments-and-outcomes.md).
  */
 export function assign(experiments: readonly Experiment[], request: AssignmentRequest): Assigned | null {
@@ -177,9 +179,12 @@ const mergedOf = (memberships: readonly Membership[], name: 'settings' | 'labels
   return changes.length === 0 ? null : changes.reduce(merge, {});
 };
 
-/** Cache of themes with the changes of arms. Each new snapshot has new theme objects. */
+/**
+ * Cache of themes with the arms' changes applied. Entries become obsolete with each new snapshot, which has new theme
+ * objects.
+ */
 const variants = new WeakMap<Theme, Map<string, Theme>>();
-/** Maximum number of cached variants per theme. When it is reached, the cache of the theme is cleared. */
+/** Maximum number of cached variants per theme. When it is reached, the theme's variants are removed from the cache. */
 const maxVariants = 500;
 
 function themeOf(theme: Theme | null, memberships: readonly Membership[]): Theme | null {

@@ -11,13 +11,13 @@ import {
   setCurrenciesSql,
 } from './sums/statements.ts';
 
-/** Maximum number of transactions to process per run. */
+/** Maximum number of transaction IDs to process per run. */
 const maxTransactions = 200_000n;
 
 /**
- * Adds the rows committed since the last run to the sums of users, exactly once. The sums and the new end position are
- * written in one transaction under an advisory lock, so several processes may call it.
- * @returns whether it has caught up, or null if another process holds the lock
+ * Adds the rows committed since the last run to the per-user sums, exactly once. Sums and progress are written in one
+ * transaction under an advisory lock, so several processes may call this.
+ * @returns whether all rows have been added, or null if another process holds the lock
  */
 export const collectSums = (pool: pg.Pool): Promise<boolean | null> =>
   transaction(pool, async (executor) => {
@@ -27,9 +27,10 @@ export const collectSums = (pool: pg.Pool): Promise<boolean | null> =>
     );
     if (locks[0]?.locked !== true) return null;
     const { from, end, any, restored } = await readProgress(executor);
-    // After a restore, startup collects the rows up to its own transaction, which may still be later than `end`.
+    // After a database restore, `from` may still be later than `end`, because startup already collected the rows up to
+    // its own transaction.
     if (BigInt(end) <= BigInt(from) && !restored) return true;
-    // Without experiments, there is nothing to add, so skip reading.
+    // Without experiments there is nothing to add, so advance without reading any rows.
     const to = any && BigInt(end) - BigInt(from) > maxTransactions ? String(BigInt(from) + maxTransactions) : end;
     if (any && !restored) await addRows(executor, from, to);
     await executor.query('update experiment_progress set until_xid = $1::xid8', [to]);
@@ -37,8 +38,8 @@ export const collectSums = (pool: pg.Pool): Promise<boolean | null> =>
   });
 
 /**
- * Adds rows of a restored dump that were not collected before the dump. It runs in the transaction that renumbers the
- * rows, before they are renumbered. Later runs ignore earlier rows.
+ * Adds the rows of a restored dump that had not been collected when the dump was made. Called in the transaction that
+ * renumbers the rows, before they are renumbered. Later runs ignore these rows.
  */
 export async function collectRestored(executor: Executor): Promise<void> {
   const { from, any } = await readProgress(executor);
@@ -48,7 +49,7 @@ export async function collectRestored(executor: Executor): Promise<void> {
   );
 }
 
-/** Highest possible transaction id. */
+/** Highest possible transaction ID. */
 const lastXid = String(2n ** 64n - 1n);
 
 /** Adds the rows of transactions from `from` (inclusive) to `to` (exclusive). */
@@ -65,9 +66,9 @@ type Progress = { from: string; end: string; any: boolean; restored: boolean };
 
 /**
  * Reads the progress of the collection:
- * - `end`: all transactions before this id have ended.
+ * - `end`: all transactions before this ID have ended.
  * - `any`: whether there are any experiments.
- * - `restored`: whether transaction ids started again because a dump was restored into a new cluster.
+ * - `restored`: whether transaction IDs started again because a dump was restored into a new cluster.
  */
 async function readProgress(executor: Executor): Promise<Progress> {
   const { rows } = await executor.query<Progress>(

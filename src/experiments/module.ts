@@ -26,7 +26,10 @@ export type Experiments = ReturnType<typeof createExperiments>;
 
 type ExperimentsDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogAdmin };
 
-/** Creates the experiments module: variants for different users of a publisher, and the measurement of their effect. */
+/**
+ * Creates the experiments module, which shows different variants to different users of a publisher and measures their
+ * effect.
+ */
 export function createExperiments({ platform }: ExperimentsDeps) {
   const { pool, dbHealth, config, now } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
@@ -86,7 +89,8 @@ const navigation: readonly NavEntry[] = [
 ];
 
 /**
- * Outcomes are retained as long as sessions. Sums of users are retained for the same time after their experiment ended.
+ * Deletes old data. Outcomes are retained as long as sessions. Per-user sums are retained for the same time after their
+ * experiment ends.
  */
 const retention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
   const before = new Date(nowMs - retentionRawDays * dayMs);

@@ -7,7 +7,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { dayMs, hourMs } from '../platform/lib/time.ts';
 import { type Problem, problem } from '../platform/problem.ts';
 
-/** A user's outcome, as reported by the publisher. */
+/** An outcome for a user, as reported by the publisher. */
 export type Outcome = {
   publisherId: number;
   id: string;
@@ -19,12 +19,13 @@ export type Outcome = {
 };
 
 /**
- * Maximum age of an outcome. The second constant is the maximum clock skew into the future. Both are in milliseconds.
+ * Maximum age of an outcome, in milliseconds. The next constant is the maximum clock skew into the future, also in
+ * milliseconds.
  */
 const oldestMs = 30 * dayMs;
 const aheadMs = hourMs;
 
-/** Maximum absolute value of an outcome. A larger value is a mistake, such as cents instead of euros. */
+/** Maximum absolute value of an outcome. Larger values are treated as mistakes, such as cents instead of euros. */
 export const maxOutcomeValue = 1_000_000;
 
 /** Returns the reason why an outcome's time is invalid, or null if it is valid. */
@@ -36,10 +37,10 @@ export function timeProblemOf(atMs: number, nowMs: number): Problem | null {
 
 /**
  * Inserts outcomes.
- * @returns for each outcome, whether its id is new
+ * @returns for each outcome, whether it is new (its ID was not stored before)
  */
 export async function insertOutcomes(executor: Executor, batch: readonly Outcome[]): Promise<boolean[]> {
-  // If an id occurs more than once in a batch, the first outcome is stored.
+  // If an ID occurs more than once in a batch, only the first outcome is stored.
   const firstOutcomes = [
     ...new Map(batch.toReversed().map((outcome) => [`${outcome.publisherId} ${outcome.id}`, outcome])).values(),
   ];
@@ -65,7 +66,7 @@ export async function insertOutcomes(executor: Executor, batch: readonly Outcome
 
 /**
  * Creates a batcher that inserts the outcomes of concurrent calls together.
- * @returns batcher whose result for each outcome is whether it is new
+ * @returns a batcher that resolves each outcome to whether it is new
  */
 export const createOutcomeWriter = (pool: pg.Pool, dbHealth: DatabaseHealth): Batcher<Outcome, boolean> =>
   createBatcher<Outcome, boolean>({ write: (batch) => insertOutcomes(pool, batch), dbHealth });

@@ -6,7 +6,7 @@ import type { Sender } from '../webhooks/sender.ts';
 
 /** Maximum number of redirects to follow per check. */
 const maxRedirects = 10;
-/** Timeout of a complete check, in milliseconds. */
+/** Timeout for a complete check, including redirects, in milliseconds. */
 export const lookMs = 30_000;
 
 /** Result of a landing page check. `host` is the host of the last request. */
@@ -15,13 +15,13 @@ export type Look = {
   status: number | null;
   redirects: number;
   host: string;
-  /** Reason why the page did not respond: an error class, `blocked`, or `redirects`. Null if it responded. */
+  /** Reason why no page was reached: an error class, `blocked`, or `redirects`. Null if the page responded. */
   problem: string | null;
 };
 
 /**
- * Returns the start URL of a check. Macros are filled with fixed values, so that advertisers can distinguish checks
- * from users.
+ * Returns the URL at which a check starts. Macros are filled with fixed values, so that advertisers can distinguish
+ * checks from real users.
  */
 export function urlToLookAt(landingUrl: string, ids: Readonly<Record<string, number>>): URL | null {
   const template = parseUrlTemplate(landingUrl);
@@ -30,16 +30,15 @@ export function urlToLookAt(landingUrl: string, ids: Readonly<Record<string, num
 
 type Looker = {
   sender: Sender;
-  /** Timeout of each HTTP call, in milliseconds. */
+  /** Timeout for each HTTP call, in milliseconds. */
   callMs: number;
   /** Returns a monotonic time in milliseconds. */
   now: () => number;
 };
 
 /**
- * Checks a page in the way a browser would open it. It sends HEAD requests, or GET if HEAD is rejected, and follows
- * redirects. As for webhooks, the IP address of each request is checked. Response bodies are read only up to the
- * sender's limit.
+ * Opens a page much like a browser: follows redirects, and sends HEAD requests, or GET if HEAD is rejected. As for
+ * webhooks, the IP address is checked before each request. Response bodies are read only up to the sender's limit.
  */
 export async function lookAt(start: URL, { sender, callMs, now }: Looker): Promise<Look> {
   const endMs = now() + lookMs;
@@ -50,7 +49,7 @@ export async function lookAt(start: URL, { sender, callMs, now }: Looker): Promi
     if (answer.kind === 'blocked') return { ...visited, status: null, problem: 'blocked' };
     if (answer.kind === 'error') return { ...visited, status: null, problem: answer.class };
     const next = nextOf(url, answer);
-    // Apps and app stores use custom URL schemes. A redirect to such a URL counts as a working page.
+    // A redirect to a custom URL scheme opens an app or app store, so it counts as a working page.
     if (next === null || !/^https?:$/.test(next.protocol)) return { ...visited, status: answer.status, problem: null };
     if (redirects === maxRedirects) return { ...visited, status: answer.status, problem: 'redirects' };
     url = next;
@@ -83,8 +82,8 @@ export const results = ['found', 'gone', 'moved', 'unreachable'] as const;
 export type Result = (typeof results)[number];
 
 /**
- * Classifies the result of a check.
- * @param knownHost host found by the previous check, or null
+ * Classifies the outcome of a check.
+ * @param knownHost host on which the previous check ended, or null
  */
 export async function resultOf({ status, problem, host }: Look, knownHost: string | null): Promise<Result> {
   if (status === 404 || status === 410 || problem === 'dns') return 'gone';

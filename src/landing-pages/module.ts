@@ -14,10 +14,10 @@ import { lookAtDuePages, maxBatch, type WatchDeps } from './watch.ts';
 
 type LandingPagesDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogAdmin; webhooks: Webhooks };
 
-/** Creates the landing-pages module: daily checks of landing pages, which pause offers whose page is lost. */
+/** Creates the landing-pages module, which checks landing pages daily and pauses offers whose page is lost. */
 export function createLandingPages({ platform, catalog, catalogAdmin, webhooks }: LandingPagesDeps) {
   const { config, pool, logger, metrics, now, dbHealth } = platform.deps;
-  // Redirects may pass through http URLs, but IP addresses are still checked.
+  // Redirects may lead through http URLs. IP addresses are checked for those as well.
   const sender = createSender({
     allowNets: config.webhookAllowNets,
     allowHttp: true,
@@ -53,7 +53,7 @@ export function createLandingPages({ platform, catalog, catalogAdmin, webhooks }
   };
 }
 
-/** Timeout of each HTTP call, in milliseconds. */
+/** Timeout for each HTTP call, in milliseconds. */
 const callMs = 10_000;
 
 /** Pause between two runs if no checks are due, in milliseconds. */

@@ -70,8 +70,8 @@ type LandingPageRow = Omit<LandingPageView, 'looked_at' | 'next_look_at' | 'fail
 export type LandingPageOf = 'campaign' | 'offer';
 
 /**
- * Returns the latest checks, keyed by the ids of the campaigns or offers. Pages that have never been checked are
- * missing.
+ * Returns the latest landing page checks, keyed by campaign ID or offer ID. Pages that have never been checked are left
+ * out.
  */
 export async function findLandingPages(
   executor: Executor,
@@ -98,7 +98,7 @@ export async function findLandingPages(
   );
 }
 
-/** Landing page fields in campaign responses. */
+/** Fields about the landing page in campaign responses. */
 export const landingAdditions: Additions = {
   fields: {
     landing_page: orNull(view, {
@@ -119,7 +119,7 @@ export const landingAdditions: Additions = {
   warn: async () => [],
 };
 
-/** Fields in offer responses about the landing page of the secondary action. */
+/** Fields about the secondary action's landing page in offer responses. */
 export const actionAdditions: Additions = {
   fields: {
     action_page: orNull(view, {

@@ -20,7 +20,7 @@ export type WatchDeps = {
   raiseFacts: Webhooks['raiseFacts'];
   kinds: { campaigns: Resource; offers: Resource };
   sender: Sender;
-  /** Timeout of each HTTP call, in milliseconds. */
+  /** Timeout for each HTTP call, in milliseconds. */
   callMs: number;
   looks: Counter<'result'>;
   logger: Logger;
@@ -31,7 +31,7 @@ export type WatchDeps = {
 
 /** Maximum number of URLs to check per run, each on a different host. */
 export const maxBatch = 20;
-/** Number of consecutive checks with the result `gone` or `moved` after which the campaign or offer is paused. */
+/** Number of consecutive `gone` or `moved` results after which the campaign or offer is paused. */
 export const looksToPause = 3;
 /** Delay before an unsuccessful or inconclusive check is repeated, in milliseconds. */
 const againMs = hourMs;
@@ -51,14 +51,15 @@ type WatchedPage = {
   end_at: string | null;
 };
 
-/** SQL condition for campaigns `c` whose offers are being shown, as far as their rows indicate. */
+/** SQL condition for campaigns `c` that are being served, as far as the database rows show. */
 const shownSql = `c.active and c.stopped_at is null and c.deleted_at is null and p.landing_pages_checked`;
 
 /**
- * SQL that claims the URLs that are due for a check, one per host, with all pages that have the same URL. It skips
- * hosts that another process is checking. Pages added later wait for the next check. It uses the current URLs of
- * campaigns and offers, and a changed URL is checked from scratch. A URL with macros is a separate page for each
- * campaign. Names reserved for examples and tests are excluded, because they don't resolve (RFC 6761).
+ * SQL that claims the URLs that are due for a check, one per host, with all pages that share the URL. Notes:
+ * - Hosts that another process is checking are skipped, and pages added later wait for the next check.
+ * - If the URL of a campaign or offer has changed, the new URL is checked from scratch.
+ * - A URL with macros counts as a separate page for each campaign.
+ * - Names reserved for examples and tests are excluded, because they don't resolve (RFC 6761).
  */
 const takeSql = `
 with pages as (
@@ -98,7 +99,7 @@ with pages as (
 select taken.*, pages.end_at from taken join pages using (subject) order by subject`;
 
 /**
- * Checks the pages that are due, with one check per URL.
+ * Checks the pages that are due. Each URL is checked only once, even if several pages share it.
  * @returns number of URLs checked
  */
 export async function lookAtDuePages(deps: WatchDeps): Promise<number> {
@@ -118,11 +119,11 @@ export async function lookAtDuePages(deps: WatchDeps): Promise<number> {
   return byUrl.size;
 }
 
-/** Additional time for storing the result after the timeout of a check, in milliseconds. */
+/** Additional lease time for storing the result after a check has timed out, in milliseconds. */
 const callTailMs = 30_000;
 
 /**
- * Checks a URL and stores the result for all its pages.
+ * Checks a URL and stores the result for all pages that share it.
  * @param rows pages with the same URL
  */
 async function lookAtOne(deps: WatchDeps, rows: readonly WatchedPage[]): Promise<void> {
@@ -133,7 +134,7 @@ async function lookAtOne(deps: WatchDeps, rows: readonly WatchedPage[]): Promise
     if (over.length > 0) await leave(deps, over, dayMs);
     const start = startOf(live[0]);
     const look = start === null ? null : await lookAt(start, { sender, callMs, now: () => performance.now() });
-    // A local failure does not indicate a problem of the page.
+    // An error on our own side says nothing about the page, so leave the result unchanged.
     if (look === null || look.problem === 'local') return await leave(deps, live, againMs);
     const isOffline = look.problem === 'dns' && !(await isAnyAnswering(deps, live, now()));
     const results: Result[] = [];
@@ -145,17 +146,17 @@ async function lookAtOne(deps: WatchDeps, rows: readonly WatchedPage[]): Promise
   }
 }
 
-/** URLs of secondary actions contain no macros. */
+/** Returns the URL at which the check of a page starts. URLs of secondary actions contain no macros. */
 function startOf(row: WatchedPage | undefined): URL | null {
   if (row === undefined) return null;
   const { campaign_id: id, publisher_id, url } = row;
   return id === null ? parseUrl(url) : urlToLookAt(url, { campaign_id: id, publisher_id });
 }
 
-/** Whether the campaign's schedule has ended, so that its page may legitimately be gone. */
+/** Whether the campaign has ended. Its page may then be gone for good reason. */
 const isOver = ({ end_at: end }: WatchedPage, nowMs: number): boolean => (timeOf(end ?? undefined) ?? nowMs) < nowMs;
 
-/** Leaves the results unchanged and postpones the check. */
+/** Keeps the stored results and postpones the next check. */
 const leave = async ({ pool, now }: WatchDeps, rows: readonly WatchedPage[], laterMs: number): Promise<void> =>
   void (await pool.query(
     `update landing_pages set looking_until = null, next_look_at = $2
@@ -166,7 +167,7 @@ const leave = async ({ pool, now }: WatchDeps, rows: readonly WatchedPage[], lat
 /** Stores the result, and pauses the campaign or offer if the page was lost in enough consecutive checks. */
 async function settle(deps: WatchDeps, row: WatchedPage, look: Look, isOffline: boolean): Promise<Result> {
   const nowMs = deps.now();
-  // If a paused campaign or offer is active again, someone resumed it knowing where the page leads.
+  // If a paused campaign or offer is active again, someone has resumed it and knows where the page leads.
   const isResumed = row.paused_at !== null;
   const foundResult = isOffline ? 'unreachable' : await resultOf(look, row.known_host);
   const result = isResumed && foundResult === 'moved' ? 'found' : foundResult;
@@ -191,7 +192,10 @@ async function settle(deps: WatchDeps, row: WatchedPage, look: Look, isOffline: 
   return result;
 }
 
-/** Whether any other page responded recently. If not, an unresolved name may only mean that the network is down. */
+/**
+ * Whether any other page has responded recently. If none has, an unresolved host name may only mean that the network is
+ * down.
+ */
 async function isAnyAnswering({ pool }: WatchDeps, pages: readonly WatchedPage[], nowMs: number): Promise<boolean> {
   const { rows } = await pool.query(
     'select 1 from landing_pages where url <> $1 and status is not null and looked_at > $2 limit 1',
@@ -200,7 +204,7 @@ async function isAnyAnswering({ pool }: WatchDeps, pages: readonly WatchedPage[]
   return rows.length > 0;
 }
 
-/** Actor of automatic pauses in the audit log. */
+/** Actor for automatic pauses in the audit log. */
 const watcher: Actor = {
   kind: 'system',
   id: 0,
@@ -213,7 +217,7 @@ const watcher: Actor = {
 };
 
 /**
- * Pauses the campaign or only the offer, if it still leads to that URL.
+ * Pauses the campaign, or only the offer, unless its URL has changed since the check.
  * @returns whether it was paused
  */
 async function pause(

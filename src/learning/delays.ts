@@ -1,6 +1,6 @@
 import { dayMs, hourMs, minuteMs } from '../platform/lib/time.ts';
 
-/** Distribution of the time from a trial to its success. It is used to release budget reservations. */
+/** Distribution of the time from a trial (impression or click) to its success. Used to release budget reservations. */
 export type Delays = {
   /** Lower bounds of the age bins, in milliseconds. The first one is 0. */
   agesMs: readonly number[];
@@ -13,15 +13,15 @@ const ages = {
   conversion: [0, 10 * minuteMs, hourMs, 6 * hourMs, dayMs, 7 * dayMs],
 } as const;
 
-/** Index in `ages` of the age by which most successes have arrived. Older trials count as conclusive. */
+/** Index in `ages` of the age by which most successes have arrived. The outcome of older trials counts as known. */
 export const provenAge = { click: 3, conversion: 1 } as const;
 
-/** Assumed success counts per age bin before any success is observed. */
+/** Number of successes per age bin to assume before any success is observed. */
 const assumed = { click: [5, 4, 2, 1], conversion: [6, 4, 4, 3, 2, 1] } as const;
 
 export const createDelays = (kind: keyof typeof ages): Delays => ({ agesMs: ages[kind], counts: [...assumed[kind]] });
 
-/** Number of successes above which all counts are halved, because delays may change over time. */
+/** Number of successes above which all counts are halved. Halving lets the distribution follow changes over time. */
 const remembered = 10_000;
 
 export function noteDelay({ agesMs, counts }: Delays, delayMs: number): void {
@@ -34,10 +34,10 @@ export function noteDelay({ agesMs, counts }: Delays, delayMs: number): void {
   counts[bin] = (counts[bin] as number) + 1;
 }
 
-/** Weight of the assumed share while few delays are known, as a number of successes. */
+/** Weight of the assumed share, as a number of successes. It matters while few delays are known. */
 const assumedSuccesses = 20;
 
-/** Upper bound of the last age bin, as a multiple of its lower bound. */
+/** Upper bound of the last age bin, as a multiple of the bin's lower bound. */
 const lastAge = 4;
 
 /**

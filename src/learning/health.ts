@@ -9,19 +9,21 @@ import { findWaiting } from './reading/observations.ts';
 export type LearningState = {
   /** Number of the latest ranking model version, or 0 if there is none. */
   version: number;
-  /** Time of the latest version, or of the last check that found no new rows. Null if there was none. */
+  /** Time of the latest version, or of the last check that found no new rows. Null if there was neither. */
   learnedAt: Date | null;
-  /** Ids of publishers with unprocessed events. Empty unless learning has stalled. */
+  /** IDs of publishers with unprocessed events. Empty unless learning has stalled. */
   stalledPublisherIds: readonly number[];
 };
 
-/** Time without progress after which learning counts as stalled if events are waiting, in milliseconds. */
+/**
+ * Time without progress after which learning counts as stalled, in milliseconds. Applies only while events are waiting.
+ */
 const stalledAfterMs = 60_000;
 
 /** Tolerated clock difference to the process that stored a time, in milliseconds. */
 const clockToleranceMs = 5000;
 
-/** Reads the progress of learning, and whether it has stalled although there is traffic. */
+/** Reads the learning progress, and whether learning has stalled although there are events to process. */
 export async function readLearningState(pool: pg.Pool, nowMs: number): Promise<LearningState> {
   return transaction(pool, async (executor) => {
     const { rows } = await executor.query<{ version: number; made_ms: number }>(
@@ -29,7 +31,7 @@ export async function readLearningState(pool: pg.Pool, nowMs: number): Promise<L
       from ranking_versions order by version desc limit 1`,
     );
     const { xid, marks } = await readProgress(executor);
-    // Rows that were read after the last mark are not part of a stored version yet.
+    // Start from the last mark: rows read after it are not part of a stored version yet.
     const reachedXid = marks.at(-1)?.[1];
     const reachedMs = marks.find(([, mark]) => mark === reachedXid)?.[0];
     const times = [rows[0]?.made_ms, reachedMs].filter(
@@ -58,8 +60,8 @@ const learningHealth = Type.Object(
 );
 
 /**
- * Registers the health route of learning.
- * @param read reads the state of learning; it must be cached, because the route is public
+ * Registers the health route for learning.
+ * @param read reads the state of learning; must be cached, because the route is public
  */
 export async function learningHealthRoute(app: App, read: () => Promise<LearningState | null>): Promise<void> {
   app.get(

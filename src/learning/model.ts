@@ -4,10 +4,10 @@ import { createTable, type Table } from './model/table.ts';
 
 /** Model of one rate: the click rate of impressions, or the conversion rate of clicks. */
 export type RateModel = {
-  /** Assumed rate until something is learned. */
+  /** Rate to assume until something is learned. */
   startRate: number;
   /**
-   * Whether the tables contain a logistic regression (`publish.ts`) rather than the counts of an earlier release
+   * Whether the tables contain a logistic regression (`publish.ts`) rather than counts from an earlier release
    * (`rates.ts`).
    */
   isLogistic: boolean;
@@ -20,17 +20,17 @@ export type RateModel = {
 };
 
 /**
- * A version of the ranking model. Each version is a new object, so that it can serve as a cache key for derived values.
- * The tables are shared between versions, and are modified when the next version is applied.
+ * A version of the ranking model. Each version is a new object, so that it can be used as a cache key for derived
+ * values. Versions share the same tables, which are modified when the next version is applied.
  */
 export type Model = {
   /** Version number; 0 if nothing has been learned yet. */
   version: number;
-  /** Click rate of impressions at the first position. */
+  /** Click rate for impressions at the first position. */
   click: RateModel;
-  /** Conversion rate of clicks. */
+  /** Conversion rate for clicks. */
   conversion: RateModel;
-  /** Sales totals by campaign id, for `cps` payouts. */
+  /** Sales totals by campaign ID, for `cps` payouts. */
   sales: Map<number, Sales>;
   /** Number of requests per publisher and hour of the week. */
   traffic: Table;
@@ -61,5 +61,5 @@ const createRateModel = (kind: 'click' | 'conversion'): RateModel => ({
 
 export const emptyModel: Model = createModel();
 
-/** Returns the name of a publisher's placement in the model. */
+/** Returns the name that a publisher's placement has in the model. */
 export const placeOf = (publisherId: number, placement: string): string => `${publisherId} ${placement}`;

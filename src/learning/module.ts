@@ -12,7 +12,7 @@ import { deleteOldVersions } from './versions.ts';
 
 export type Learning = ReturnType<typeof createLearning>;
 
-/** Creates the learning module: what the ranking learns about offers, positions and users from counted events. */
+/** Creates the learning module, which learns from counted events about offers, positions and users for the ranking. */
 export function createLearning({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
   const { pool, logger, now, metrics } = platform.deps;
   const model = createModelSource({ pool, logger });

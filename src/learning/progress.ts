@@ -4,7 +4,7 @@ import type { HourCount } from './traffic.ts';
 /** SQL expression for the advisory lock key of the learner. */
 export const learningLock = "hashtext('perkwire_learning')";
 
-/** Transaction id before which all transactions had ended at the given time. */
+/** A point in time, and the ID of the transaction before which all transactions had ended by then. */
 type Mark = [atMs: number, xid: string];
 
 /** The learner that currently leads, and the time of its last heartbeat in epoch milliseconds. */
@@ -12,12 +12,12 @@ type Lead = { id: string; atMs: number };
 
 /** Learning progress that is stored with each model version. */
 export type Progress = {
-  /** Transaction id up to which rows were learned (exclusive). */
+  /** Transaction ID up to which rows have been learned from (exclusive). */
   xid: string;
   marks: Mark[];
-  /** Number of requests in the current hour, keyed by publisher id. */
+  /** Number of requests in the current hour, keyed by publisher ID. */
   traffic: Readonly<Record<string, HourCount>>;
-  /** Counts of `Delays`, absent if no delays are known. */
+  /** Counts of `Delays`. Absent if no delays are known. */
   delays?: DelayCounts;
   /** Learner that currently leads, or null if there is none. */
   lead: Lead | null;
@@ -26,10 +26,10 @@ export type Progress = {
 /** Counts of `Delays` by kind of success. */
 export type DelayCounts = { click: readonly number[]; conversion: readonly number[] };
 
-/** Progress before any row was learned. */
+/** Progress before any rows are learned from. */
 const noProgress: Progress = { xid: '0', marks: [], traffic: {}, lead: null };
 
-/** Progress of the learner in earlier releases, which is retained unchanged for a rollback. */
+/** Learner progress from earlier releases. It is kept unchanged, so that a rollback remains possible. */
 type EarlierProgress = Partial<Pick<Progress, 'marks' | 'traffic' | 'delays'>> & { click?: readonly string[] };
 
 export async function readProgress(executor: Executor): Promise<Progress> {
@@ -45,14 +45,14 @@ export async function readProgress(executor: Executor): Promise<Progress> {
 }
 
 /**
- * Returns the progress to continue with in a database where all transactions before `end` have ended. When a dump is
- * restored into a new cluster, transaction ids restart. Existing rows then count as read, and the times of transactions
- * are unknown.
+ * Returns the progress from which to continue in this database, where all transactions before `end` have ended. If a
+ * dump was restored into a new cluster, transaction IDs have started again. Existing rows then count as read, and marks
+ * are dropped because the times of transactions are unknown.
  */
 export const continuedIn = (progress: Progress, end: string): Progress =>
   BigInt(progress.xid) <= BigInt(end) ? progress : { ...progress, xid: end, marks: [] };
 
-/** Reads the distribution of success delays, or null if it is unknown. */
+/** Reads the delay counts, or null if no delays are known. */
 export const readDelays = async (executor: Executor): Promise<DelayCounts | null> =>
   (await readProgress(executor)).delays ?? null;
 
@@ -65,7 +65,9 @@ export async function writeProgress(executor: Executor, progress: Progress): Pro
   });
 }
 
-/** Minimum distance between marks, in milliseconds. `apartPart` is their minimum distance relative to their age. */
+/**
+ * Minimum distance between two marks, in milliseconds. `apartPart` is the minimum distance as a fraction of their age.
+ */
 const apartMs = 1000;
 const apartPart = 1 / 8;
 
@@ -77,7 +79,7 @@ export function withMark(marks: readonly Mark[], nowMs: number, xid: string, old
     const ageMs = nowMs - mark[0];
     const isApart = last === undefined || mark[0] - last[0] >= Math.max(apartMs, ageMs * apartPart);
     if (isApart) retained.push(mark);
-    // Drop the first mark once the second is old enough to serve all ages.
+    // Drop the first mark once the second one is old enough to cover all ages.
     if (retained.length > 1 && nowMs - (retained[1] as Mark)[0] > oldestMs) retained.shift();
   }
   return [...retained, [nowMs, xid]];

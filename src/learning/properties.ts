@@ -1,9 +1,9 @@
 import { minuteOfWeek } from '../platform/lib/time-zone.ts';
 
-/** Request values from which the ranking learns, without identifiers. A value is null if unknown. */
+/** Request values from which the ranking learns. None of them identifies a user. A value is null if unknown. */
 export type LearningContext = {
   device: string | null;
-  /** Operating system, from which the platform follows. */
+  /** Operating system. The platform is derived from it. */
   os: string | null;
   geo: { country: string | null; timeZone: string | null };
   loyalty: string;
@@ -15,8 +15,8 @@ export type LearningContext = {
 export type LearningPublisher = { id: number; timeZone: string; learningExcludedKeys: ReadonlySet<string> };
 
 /**
- * A request property. The keys of custom attributes contain the publisher id, so that other publishers never learn from
- * them.
+ * A request property. Keys of custom attributes contain the publisher ID, so that publishers never learn from each
+ * other's attributes.
  */
 export type Property = { key: string; value: string };
 
@@ -33,18 +33,18 @@ const customPrefix = 'custom ';
 
 export const isCustom = (key: string): boolean => key.startsWith(customPrefix);
 
-/** Returns the prefix of a custom attribute's key, which is the same for all keys of its publisher. */
+/** Returns the prefix of a custom attribute's key. It is the same for all keys of a publisher. */
 export const publisherPart = (key: string): string => key.slice(0, key.indexOf(' ', customPrefix.length));
 
-/** Returns the key without its publisher, as used in requests. */
+/** Returns a property key without its publisher prefix, as it appears in requests. */
 export const nameOfKey = (key: string): string => (isCustom(key) ? key.slice(publisherPart(key).length + 1) : key);
 
-/** Compares keys by code unit. Keys are unique. */
+/** Compares properties by the code units of their keys, which are unique. */
 const byKey = (a: Property, b: Property): number => (a.key < b.key ? -1 : 1);
 
 /**
- * Returns the properties of a request in an order that is independent of the order of its attributes. Scores are summed
- * in this order, and must be reproducible bit for bit.
+ * Returns the properties of a request in an order that does not depend on the order of its attributes. Scores are
+ * summed in this order, so that they are reproducible bit for bit.
  * @param wanted keys to include, or null for all keys
  */
 export function propertiesOf(

@@ -8,12 +8,12 @@ import { type Model, placeOf, type RateModel } from './model.ts';
 import { type LearningContext, type LearningPublisher, type Property, propertiesOf } from './properties.ts';
 
 /**
- * Click and conversion rate scopes of a request. The model treats all requests with the same placement and the same
- * relevant properties alike.
+ * Click rate and conversion rate scopes of a request. For the model, all requests with the same placement and the same
+ * relevant properties are alike.
  */
 export type Scope = { click: RateScope; conversion: RateScope };
 
-/** Inputs for predicting a click or conversion rate for a request at a placement. */
+/** Inputs for predicting the click rate or conversion rate of a request at a placement. */
 export type RateScope = {
   model: RateModel;
   place: string;
@@ -25,15 +25,15 @@ export type RateScope = {
 type Feature = { property: Property; weight: number; average: number; prior: number };
 
 /**
- * Minimum prior variance of a property's effects (of the logarithm, about 3 %). Properties with less variance are
- * ignored.
+ * Prior variance below which a property is ignored. It applies to the logarithm, so it corresponds to effects of about
+ * 3 %.
  */
 const leastPrior = 1e-3;
 
 type Keys = ReadonlySet<string>;
 const keysOfModels = new WeakMap<Model, { click: Keys; conversion: Keys; all: Keys }>();
 
-/** Returns the keys of the properties that are relevant in a model version. */
+/** Returns the property keys that are relevant in a model version. */
 const keysOf = (model: Model) =>
   getOrInsert(keysOfModels, model, () => {
     const [click, conversion] = [keysThatMatter(model.click), keysThatMatter(model.conversion)];
@@ -43,12 +43,12 @@ const keysOf = (model: Model) =>
 const keysThatMatter = ({ effects }: RateModel): Keys =>
   new Set([...effects.priors].filter(([, prior]) => prior >= leastPrior).map(([group]) => keyOf(group)));
 
-/** Returns the properties of a request that are relevant to a model. */
+/** Returns those properties of a request that are relevant to a model. */
 export const relevantProperties = (model: Model, context: LearningContext, publisher: LearningPublisher): Property[] =>
   propertiesOf(context, publisher, keysOf(model).all);
 
 /**
- * Returns a cache key that is the same for all requests with the same scope.
+ * Returns a cache key for the scope of a request. All requests with the same scope have the same key.
  * @param properties result of `relevantProperties`
  */
 export function scopeKeyOf(placement: string, properties: readonly Property[]): string {
@@ -78,12 +78,12 @@ export function scopeOf(model: Model, publisherId: number, placement: string, pr
 export const sampledPart = 0.5;
 
 /**
- * Fraction of the property effect variance that is sampled, in addition to the offer's own variance. A higher value
- * explores for too long.
+ * Fraction of the variance of property effects to sample, in addition to the offer's own variance. A higher value would
+ * extend exploration for too long.
  */
 const attributePart = 0.5;
 
-/** Returns the distribution of an offer's rate for a scope at the first position, with the upper bound of the rate. */
+/** Returns the distribution of an offer's rate at the first position for a scope, with an upper bound for the rate. */
 export function scopedRateOf(scope: RateScope, offer: Offer): Rate & { high: number } {
   const { model, place } = scope;
   const effect = { mean: 0, variance: 0 };
@@ -142,7 +142,7 @@ function earlierHighRateOf(rates: Table, offer: Offer, slots: readonly number[],
 }
 
 /**
- * Upper bounds of an offer's click and conversion rates across all placements. They are 1 until the offer is proven.
+ * Upper bounds for an offer's click and conversion rates across all placements. They are 1 until the offer is proven.
  */
 export type HighRates = { click: number; conversion: number };
 
@@ -161,8 +161,8 @@ function highRateAnywhere(model: RateModel, offer: Offer): number {
 }
 
 /**
- * Effect of a property on an offer's rate: mean and variance of the logit. Models of earlier releases use the logarithm
- * of the rate instead.
+ * Effect of a property on an offer's rate: mean and variance of the change in the logit. In models of earlier releases,
+ * it is the change in the logarithm of the rate instead.
  */
 export type Effect = { property: Property; mean: number; variance: number };
 

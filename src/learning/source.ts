@@ -35,8 +35,9 @@ export function createModelSource({ pool, logger }: { pool: pg.Pool; logger: Log
       try {
         const isNear = model.version > 0 && newest > model.version && newest - model.version <= 50;
         if (isNear) await follow();
-        // Versions stored in the meantime may have been applied too. After a database restore, the newest version may
-        // be an earlier one.
+        // Catch up if following was not possible or did not reach the newest version. It may have gone past that
+        // version, because more were stored in the meantime. After a database restore, the newest version may have a
+        // lower number.
         if (!isNear || model.version < newest) await catchUp(newest);
         brokenAt = null;
       } catch (err) {

@@ -3,7 +3,7 @@ import { hourMs } from '../platform/lib/time.ts';
 import { addFeature, findSlot, setPair, slotOf, type Table } from './model/table.ts';
 import type { Model } from './model.ts';
 
-/** Number of requests to a publisher in one hour. The hour is counted since the epoch. */
+/** An hour, in hours since the epoch, and the number of requests to a publisher in it. */
 export type HourCount = [hour: number, requests: number];
 
 export const weekHours = 168;
@@ -12,16 +12,16 @@ export const hourOf = (atMs: number): number => Math.floor(atMs / hourMs);
 
 const nameOf = (hour: number): string => `hour ${hour % weekHours}`;
 
-/** Weight of the newest week in an estimate that covers several weeks. */
+/** Weight of the newest week in an estimate that covers several weeks, from 0 to 1. */
 const newestPart = 0.3;
 
-/** Maximum number of consecutive hours without requests that are recorded individually: two weeks. */
+/** Maximum number of consecutive hours without requests that are added one by one: two weeks. */
 const maxSilence = 2 * weekHours;
 
 /**
- * Adds a publisher's hourly request count to the traffic estimates. Counts must be added in chronological order. An
- * hour is added to the model once a later hour has begun. Hours in between count as hours without requests.
- * @param running the current hour, which is not yet in the model; undefined if there is none
+ * Adds a publisher's hourly request counts to the traffic estimates. Counts must be added in chronological order. An
+ * hour is added to the model once a later hour has begun, and skipped hours count as hours without requests.
+ * @param running the current hour, which is not in the model yet; undefined if there is none
  * @returns the new current hour
  */
 export function learnTraffic(
@@ -40,8 +40,8 @@ export function learnTraffic(
 }
 
 /**
- * Updates the estimate for an hour of the week. The table stores a pair per hour of the week and publisher: the
- * estimate and the number of weeks it is based on.
+ * Updates the estimate for an hour of the week. For each hour of the week and publisher, the table stores the estimate
+ * and the number of weeks on which it is based.
  */
 function noteHour(traffic: Table, publisherId: number, hour: number, requests: number): void {
   const slot = slotOf(traffic, addFeature(traffic, nameOf(hour)), publisherId);
@@ -50,14 +50,14 @@ function noteHour(traffic: Table, publisherId: number, hour: number, requests: n
   setPair(traffic, slot, estimate + (requests - estimate) * part, weeks + 1);
 }
 
-/** Expected requests by hour of the week. The index is the hour since the epoch modulo 168. */
+/** Expected number of requests by hour of the week. The index is the hour since the epoch modulo 168. */
 export type TrafficProfile = Float64Array;
 
 const profiles = new WeakMap<Model, Map<string, TrafficProfile | null>>();
 
 /**
- * Returns the expected requests to a set of publishers by hour of the week, or null if less than a day of traffic is
- * known.
+ * Returns the expected number of requests to a set of publishers by hour of the week, or null if less than a day of
+ * traffic is known.
  */
 export const trafficOf = (model: Model, publisherIds: readonly number[]): TrafficProfile | null =>
   model.traffic.size === 0
@@ -70,7 +70,7 @@ export const trafficOf = (model: Model, publisherIds: readonly number[]): Traffi
 
 const dayHours = 24;
 
-/** Minimum traffic of an hour, as a fraction of the average, so that pacing never stops completely. */
+/** Minimum expected traffic in an hour, as a fraction of the average, so that pacing never stops completely. */
 const leastPart = 0.01;
 
 function profileOf(traffic: Table, publisherIds: readonly number[]): TrafficProfile | null {
@@ -85,7 +85,7 @@ function profileOf(traffic: Table, publisherIds: readonly number[]): TrafficProf
   });
 }
 
-/** Returns the expected requests in an hour of the week, or null if there is no data for this hour yet. */
+/** Returns the expected number of requests in an hour of the week, or null if there is no data for this hour yet. */
 function knownAt(traffic: Table, publisherIds: readonly number[], hour: number): number | null {
   const feature = traffic.indexOf.get(nameOf(hour));
   const slots = feature === undefined ? [] : publisherIds.map((id) => findSlot(traffic, feature, id));

@@ -4,12 +4,12 @@ import { modelOf, prepare, unpackVersion } from './model/codec.ts';
 import { createModel, type Model } from './model.ts';
 
 type VersionRow = { version: string; is_full: boolean; body: Buffer };
-/** Model version that follows another one. A null `body` means that it is identical to the previous version. */
+/** Model version that follows another one. If `body` is null, it is identical to the previous version. */
 type FollowingRow = { version: string; body: Buffer | null };
 
 /**
- * Model versions of this release and of earlier releases. Versions of this release have higher numbers, so that an
- * earlier release never reads a version that it does not understand after a rollback.
+ * Model versions from this release and from earlier releases. Versions from this release have higher numbers. After a
+ * rollback, an earlier release therefore never reads a version that it does not understand.
  */
 const allVersions = `(
   select version, is_full, body, made_at from model_versions
@@ -20,20 +20,20 @@ const allVersions = `(
 const lastEarlierVersion = 1_000_000_000;
 
 /**
- * Returns the number of the first version that a learner stores after startup. The gap to the last version is so large
- * that readers cannot treat it as an incremental change.
+ * Returns the number of the first version that a learner stores after startup. Its distance from the last version is so
+ * large that readers cannot treat it as an incremental change.
  */
 export const firstAfter = (version: number): number => Math.max(lastEarlierVersion, version) + fullEvery + 1;
 
 /**
- * Interval at which a full model is stored, in versions. It is also the maximum number of versions that are read to
+ * Number of versions after which a full model is stored. It is also the maximum number of versions that are read to
  * build a model.
  */
 const fullEvery = 256;
 
 /**
- * Whether the full version with this number is identical to the previous version. Such versions are read only as a
- * starting point.
+ * Whether the version with this number is stored in full and identical to the previous version. Such versions are read
+ * only as a starting point.
  */
 export const isRepeated = (version: number): boolean => version % fullEvery === 0;
 
@@ -62,8 +62,8 @@ export async function newestVersion(executor: Executor): Promise<number> {
 }
 
 /**
- * Builds the model of a version from the last full version and the changes since then. Returns null if any of these
- * versions is not stored.
+ * Builds the model for a version from the last full version and the changes since then. Returns null if any of these is
+ * not stored.
  * @throws Error if a stored version is corrupt
  */
 export async function loadVersion(executor: Executor, version: number): Promise<Model | null> {
@@ -105,7 +105,7 @@ export async function following(model: Model, { version, body }: FollowingRow): 
 /** Retention of model versions, in milliseconds. Stored decisions can be re-decided for that long. */
 const keptMs = 8 * dayMs;
 
-/** Deletes the versions that were not used by any decision of the last week. */
+/** Deletes model versions that no decision of the last week used. */
 export async function deleteOldVersions(executor: Executor, nowMs: number): Promise<number> {
   let deleted = 0;
   for (const table of ['model_versions', 'ranking_versions']) {

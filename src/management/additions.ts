@@ -3,8 +3,8 @@ import { type Resource, type Values, type View, viewSchema, type Warning } from 
 import type { Work } from './unit-of-work.ts';
 
 /**
- * Fields that other modules add to the rows of a resource, such as the spent budget of a campaign. They are not part of
- * the row or its ETag, and are ignored in requests.
+ * Fields that other modules add to a resource's rows in responses, such as the spent budget of a campaign. They are not
+ * part of the row or its ETag, and are ignored in requests.
  */
 export type Additions = {
   fields: TProperties;
@@ -12,12 +12,12 @@ export type Additions = {
   read: (work: Work, rows: readonly View[]) => Promise<(row: View) => Values>;
   /** Returns the warnings of other modules about a row. */
   warn: (work: Work, row: View) => Promise<Warning[]>;
-  /** List filters by added fields. The key is the field name. */
+  /** List filters for added fields, keyed by field name. */
   filters?: Readonly<Record<string, AddedFilter>>;
 };
 
 /**
- * List filter by a computed field: its allowed values, and a function that finds the publisher's rows with a given
+ * List filter for a computed field: its allowed values, and a function that finds the publisher's rows with a given
  * value.
  */
 export type AddedFilter = {
@@ -25,7 +25,7 @@ export type AddedFilter = {
   findIds: (work: Work, value: string) => Promise<number[]>;
 };
 
-/** Merges the additions of two modules to the same resource. */
+/** Merges the additions that two modules make to the same resource. */
 export const bothAdditions = (base: Additions | undefined, other: Additions): Additions =>
   base === undefined
     ? other
@@ -39,19 +39,19 @@ export const bothAdditions = (base: Additions | undefined, other: Additions): Ad
         filters: { ...base.filters, ...other.filters },
       };
 
-/** Additions by resource name. */
+/** Additions, keyed by resource name. */
 export type AllAdditions = Readonly<Record<string, Additions | undefined>>;
 
 type Kind = { name: string };
 
-/** Returns the response schema of a row, including added fields. */
+/** Returns the response schema of a row, including the fields that other modules add. */
 export function shownSchema(additions: AllAdditions, resource: Resource): TObject {
   const view = viewSchema(resource);
   const fields = additions[resource.name]?.fields;
   return fields === undefined ? view : Type.Object({ ...view.properties, ...fields }, { title: view.title ?? '' });
 }
 
-/** Adds the added fields to rows of a response. */
+/** Adds other modules' fields to the rows of a response. */
 export async function withAdditions(
   additions: AllAdditions,
   resource: Kind,
@@ -69,7 +69,7 @@ export const warningsBeside = async (
   row: View,
 ): Promise<Warning[]> => (await additions[resource.name]?.warn(work, row)) ?? [];
 
-/** Removes added fields from a request body. */
+/** Removes the fields that other modules add from a request body. */
 export function withoutAdditions(additions: AllAdditions, resource: Kind, fields: unknown): unknown {
   const added = additions[resource.name]?.fields;
   if (added === undefined || typeof fields !== 'object' || fields === null || Array.isArray(fields)) return fields;

@@ -6,9 +6,9 @@ type Job = 'catalogueJob' | 'blockRuleJob' | 'importJob' | 'userExportJob';
 export type Alone = <T>(publisherId: number, work: () => Promise<T>) => Promise<T>;
 
 /**
- * Creates a limiter for expensive work: each publisher can run only one such job at a time. A second call is rejected
- * with `too_many_requests`.
- * @param job message key of the error for the second call
+ * Creates a limiter for expensive jobs: each publisher can run only one job of a kind at a time. A second call is
+ * rejected with `too_many_requests`.
+ * @param job message key for the error of the second call
  */
 export function createAlone(job: Job): Alone {
   const running = new Set<number>();

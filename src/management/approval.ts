@@ -1,7 +1,7 @@
 import { AppError } from '../platform/errors.ts';
 import type { Values } from './resource.ts';
 
-/** Uploaded image after validation, with its size in pixels. */
+/** Uploaded image that has been validated, with its size in pixels. */
 export type HandedIn = { bytes: Buffer; type: string; size: { width: number; height: number } };
 
 /**
@@ -10,7 +10,9 @@ export type HandedIn = { bytes: Buffer; type: string; size: { width: number; hei
  */
 export type Proposal = { resource: string; rowId: number | null; changes: Values; note?: string; picture?: HandedIn };
 
-/** The publisher requires approval before such changes go live. They can be proposed as a draft. */
+/**
+ * Thrown if the publisher requires approval before such changes go live. The changes can be saved as a draft instead.
+ */
 export class ApprovalRequired extends AppError {
   readonly proposal: Proposal;
   constructor(proposal: Proposal) {

@@ -11,12 +11,12 @@ type Change = {
   after: View | null;
 };
 
-/** Fields that are not logged, because they only show that something changed. */
+/** Fields that are not logged, because they only show that a row was changed. */
 const unlogged = new Set(['updated_at', 'created_at']);
 
 /**
- * Writes an audit log entry with the actor and the old and new value of every changed field. Views contain no secrets,
- * so the log contains none either.
+ * Writes an audit log entry with the actor, and with the old and new value of every changed field. Views never contain
+ * secrets, so neither does the log.
  */
 export async function audit(work: Work, { resource, action, before, after }: Change): Promise<void> {
   const row = (after ?? before) as View;
@@ -47,7 +47,7 @@ export async function audit(work: Work, { resource, action, before, after }: Cha
 }
 
 /**
- * Returns an SQL insert that logs updates made by the server itself, for use in a larger statement. It locks a
+ * Returns an SQL insert that logs changes made by the server itself, as a part of a larger statement. It locks the
  * publisher's log until the commit (migrations/baseline/04-management.sql). The logs of several publishers are locked
  * in a fixed order.
  * @param rows SQL that selects publisher_id, resource_id and changes (`{ field: { old, new } }`)

@@ -19,7 +19,8 @@ import type { Resource, Values, View } from './resource.ts';
 export type Editing = { view: View | null; values: Values };
 
 /**
- * Statistics about rows: list columns, which are loaded for all listed rows in one query, and a card on the row's page.
+ * Statistics about rows: columns for the list, which are loaded for all listed rows in one query, and a card for the
+ * page of a row.
  */
 export type Figures<C extends PageContext> = {
   columns: () => readonly Column[];
@@ -28,8 +29,8 @@ export type Figures<C extends PageContext> = {
 };
 
 /**
- * Definition of a resource's pages: a list, and a form to create, change and remove rows. Texts are message keys, which
- * are translated for each request.
+ * Definition of a resource's dashboard pages: a list, and a form to create, change and remove rows. Texts are message
+ * keys that are translated for each request.
  */
 export type Crud<C extends PageContext> = {
   resource: Resource;
@@ -45,38 +46,38 @@ export type Crud<C extends PageContext> = {
   cells: (context: C, row: View) => Cell[];
   figures?: Figures<C>;
   empty: { title: MessageKey; text: MessageKey };
-  /** List filters in addition to the search, with their query parameter names. */
+  /** List filters in addition to the text search, with their query parameter names. */
   filters?: { names: readonly string[]; fields: (context: C) => Promise<Html> };
   nameOf: (row: View) => string;
   /** Converts row values to form values. */
   toForm?: (values: Values, context: C) => FormValues;
   /** Converts form values to row values. */
   read: (fields: Fields, context: C) => Values;
-  /** Maps errors of row values to the form fields that display them. */
+  /** Maps validation errors of row values to the form fields that display them. */
   errorsToForm?: (errors: FieldErrors, fields: Fields) => FieldErrors;
   fields: (form: FormBuilder, context: C, editing: Editing) => Html | Promise<Html>;
-  /** Content next to the form, such as a preview. */
+  /** Content shown next to the form, such as a preview. */
   beside?: (context: C, editing: Editing) => Html | Promise<Html>;
-  /** Content above the form of an existing row. */
+  /** Content shown above the form of an existing row. */
   notice?: (context: C, view: View) => Promise<Html>;
-  /** Content below the form of an existing row. */
+  /** Content shown below the form of an existing row. */
   below?: (context: C, view: View) => Html | Promise<Html>;
-  /** Buttons next to the title of an existing row. */
+  /** Buttons shown next to the title of an existing row. */
   actions?: (context: C, view: View) => Html;
-  /** Additional scripts and styles. With `preview.js`, `beside` shows the current form values. */
+  /** Additional scripts and styles. If `preview.js` is included, `beside` is updated with the current form values. */
   assets?: readonly AssetName[];
-  /** Returns the page to show instead of the new-row form, or null if a row can be created. */
+  /** Returns a page to show instead of the form for a new row, or null if a row can be created. */
   blocked?: (context: C) => Promise<Html | null>;
   /** Initial values of a new row that differ from the resource's defaults. */
   initial?: (context: C) => Values;
   /** Creates a row from a form with an optional uploaded file. By default, only the form values are used. */
   create?: (context: C, values: Values, upload: Upload | null) => Promise<View>;
-  /** Result after a row was created. Default: a redirect to the new row's page. */
+  /** Returns the page to show after a row was created. Default: a redirect to the new row's page. */
   afterCreate?: (context: C, view: View) => PageResult | Promise<PageResult>;
   removable?: boolean;
-  /** Whether changes can be undone with the previous values from the audit log. */
+  /** Whether a change can be undone with the previous values in the audit log. */
   undoable?: boolean;
-  /** Bulk actions on selected list rows, in addition to removal. */
+  /** Bulk actions for selected rows in the list, in addition to removal. */
   bulk?: readonly BulkAction[];
 };
 
@@ -84,15 +85,15 @@ export type BulkAction = {
   name: string;
   /** Button text. */
   text: MessageKey;
-  /** Label of the text field next to the button. Absent if the action has no text field. */
+  /** Label for the text field next to the button, if the action has one. */
   field?: MessageKey;
-  /** Success message with a `{things}` placeholder for the number of rows, such as "3 campaigns paused." */
+  /** Success message. Its placeholder `{things}` is replaced with a count and noun, as in "3 campaigns paused." */
   done: MessageKey;
-  /** Returns the changed fields of a row. `typed` is the content of the text field. */
+  /** Returns the fields of a row to change. `typed` is the content of the text field. */
   change: (row: View, typed: string) => Values;
   /** Name of the action that reverses this one. */
   undoneBy: string;
-  /** Whether the action only reverses another one and therefore has no button. */
+  /** Whether the action only reverses another one. Such an action has no button. */
   isUndo?: true;
 };
 
@@ -123,11 +124,11 @@ export const canWrite = <C extends PageContext>({ writes }: Crud<C>, { viewer }:
 export const isRestorableKind = <C extends PageContext>({ resource, removable }: Crud<C>): boolean =>
   removable !== false && resource.removedAt === 'deleted_at';
 
-/** Breadcrumbs of a row page. */
+/** Breadcrumbs for the page of a row. */
 export const trailOf = <C extends PageContext>(crud: Crud<C>, context: C): { text: string; href: string }[] => [
   { text: t(crud.title), href: listPath(crud, context) },
 ];
 
-/** Noun for rows of the resource, such as "campaign", or "campaigns" if `count` is not 1. */
+/** Noun for rows of the resource, such as "campaign". Plural ("campaigns") unless `count` is 1. */
 export const nounOf = ({ noun }: Resource, count = 1): string =>
   t(`nouns.${noun.replaceAll(' ', '_')}` as MessageKey, { count });

@@ -21,16 +21,16 @@ import { defaultsOf, type Values, type View } from './resource.ts';
 import { restorableDays } from './restore.ts';
 import { etagOf } from './rows.ts';
 
-/** Name of the form field with the ETag of the row version that the form was rendered from. */
+/** Name of the hidden form field with the ETag of the row version from which the form was rendered. */
 export const versionField = '_version';
 
 type Refused = {
   errors?: FieldErrors;
   /** Submitted form values. If absent, the stored values are shown. */
   typed?: FormValues;
-  /** Notice shown above the form instead of `errors` if another user changed the row. */
+  /** Notice that another user has changed the row. It is shown above the form instead of `errors`. */
   conflict?: Html;
-  /** Row version that the rejected form was rendered from. Default: the current version. */
+  /** Row version from which a rejected form was rendered. Default: the current version. */
   version?: string;
 };
 
@@ -45,7 +45,7 @@ export function newRowPage<C extends PageContext>(
   return editorPage(crud, context, { view: null, values: initial }, refused);
 }
 
-/** Renders the page with a row's form and its stored or submitted values. */
+/** Renders the page with the form for a row, filled with the stored or submitted values. */
 export async function editorPage<C extends PageContext>(
   crud: Crud<C>,
   context: C,
@@ -123,7 +123,7 @@ function rowActions<C extends PageContext>(crud: Crud<C>, context: C, view: View
   return html`${crud.actions?.(context, view)}${canRemove && remove()}`;
 }
 
-/** Renders a notice that another user saved the row first, with the values that differ. */
+/** Renders a notice that another user has changed the row in the meantime, with the values that differ. */
 export function conflictNotice(stored: View, typed: Values): Html {
   const differing = Object.entries(typed).filter(([name, value]) => !isDeepStrictEqual(value, stored[name]));
   const display = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

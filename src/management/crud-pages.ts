@@ -23,7 +23,7 @@ import type { ManagementClient } from './page-client.ts';
 import { undoChange } from './restore.ts';
 import { PreconditionFailed, updateRow } from './rows.ts';
 
-/** Registers the pages of a resource. */
+/** Registers the dashboard pages of a resource. */
 export function crudPages<C extends PageContext>(pages: Pages<C>, management: ManagementClient, crud: Crud<C>): void {
   const all: CrudPages<C> = { crud, management };
   const { path, resource, reads = 'analyst', writes } = crud;
@@ -114,7 +114,7 @@ async function update<C extends PageContext>(
   }
 }
 
-/** Undoes a change that the user made. */
+/** Undoes a change that the same user made. */
 async function undo<C extends PageContext>(
   { crud, management }: CrudPages<C>,
   context: C,
@@ -146,7 +146,7 @@ async function proposed(
   return { to: context.path(`/drafts/${id}`), done: t('drafts.proposed') };
 }
 
-/** Returns the field errors of a rejected change. Rethrows any other error. */
+/** Returns the field errors for which a change was rejected. Rethrows any other error. */
 function errorsIn<C extends PageContext>(crud: Crud<C>, err: unknown, fields: Fields): FieldErrors {
   const errors = fieldErrorsOf(err);
   return crud.errorsToForm?.(errors, fields) ?? errors;

@@ -58,8 +58,8 @@ export function checkUrls(values: Record<string, unknown>, names: readonly strin
 }
 
 /**
- * Rejects a number with more decimal places than the column stores. Values of other types are left to schema
- * validation.
+ * Rejects a number with more decimal places than the column stores. Values of any other type are left for schema
+ * validation to reject.
  */
 export function checkDecimals(values: Record<string, unknown>, name: string, digits: number): ErrorDetail[] {
   const value = values[name];
@@ -73,7 +73,7 @@ export const languageTag = (options: { default?: string; description?: string } 
 
 export const notALanguage = problem('noLanguage');
 
-/** Converts the `language` field to its canonical form if it is a valid tag. */
+/** Converts a valid language tag in the `language` field to its canonical form. */
 export const withCanonicalLanguage = (values: Record<string, unknown>): Record<string, unknown> =>
   typeof values.language === 'string'
     ? { ...values, language: canonicalTag(values.language) ?? values.language }

@@ -21,7 +21,10 @@ export type ManagementHttp = {
   additions: AllAdditions;
 };
 
-/** Caller of a request, set by the authenticator (accounts/caller.ts). `key` is null if the request used an SDK id. */
+/**
+ * Caller of a request, set by the authenticator (accounts/caller.ts). `key` is null if the request was authenticated
+ * with an SDK ID.
+ */
 type KeyCaller = {
   publisher: { id: number };
   snapshot: { publishers: ReadonlyMap<number, unknown> };
@@ -43,7 +46,7 @@ export const publisherIdParameter = integerParameter(
   { description: 'Id of the publisher to act for. Only operators can act for another publisher.' },
 );
 
-/** Query schema of routes without parameters of their own. */
+/** Query schema for routes that have no other query parameters. */
 export const publisherQuery = Type.Object({ publisher_id: publisherIdParameter });
 
 /** Returns the calling API key as an audit log actor. */
@@ -75,7 +78,7 @@ export function callOf(request: FastifyRequest): { actor: Actor; publisherId: nu
 
 /**
  * Parses a boolean query parameter. The default is false.
- * @throws AppError invalid_request for any other value, so that a misspelt `dry_run` does not write data
+ * @throws AppError invalid_request for any other value, because a misspelt `dry_run` value would otherwise write data
  */
 export function flagOf({ query }: Pick<FastifyRequest, 'query'>, name: string): boolean {
   const text = (query as Record<string, unknown>)[name];
@@ -85,10 +88,10 @@ export function flagOf({ query }: Pick<FastifyRequest, 'query'>, name: string): 
   });
 }
 
-/** Route options that also admit keys limited to certain campaigns or placements. */
+/** Route options that also allow API keys limited to certain campaigns or placements. */
 export const forLimitedKeys = { config: { keepsToResources: true } } as const;
 
-/** Returns the hooks of a management route that requires a permission. Operators need no additional permission. */
+/** Returns the hooks for a management route that requires a permission. Operators always have access. */
 export const requirePermission = (
   { auth }: { auth: Authenticator<unknown> },
   permission: Permission,
@@ -104,7 +107,7 @@ export function send(reply: FastifyReply, { status, body, headers }: StoredRespo
     .send(body);
 }
 
-/** Runs a create call in one transaction, and only once per `Idempotency-Key`. */
+/** Runs a create call in one transaction. With an `Idempotency-Key`, it runs only once per key. */
 export async function post(
   { management, secretBox }: { management: Management; secretBox: SecretBox },
   request: FastifyRequest,
@@ -125,8 +128,8 @@ export async function post(
 
 /**
  * Returns the fields of a request body without the API key.
- * @param resource resource that the fields belong to; if it has a `key` field, this field is kept unless its value is
- * the API key
+ * @param resource resource that the fields belong to; if it has a `key` field, that field is removed only if its value
+ * is the API key
  */
 export function fieldsOf({ body, query, headers }: Sent, resource?: Resource): unknown {
   const fields = withoutApiKey(body);
@@ -136,7 +139,8 @@ export function fieldsOf({ body, query, headers }: Sent, resource?: Resource): u
 }
 
 /**
- * Maximum number of members in a body. No legitimate call has that many, and they can still be copied without blocking.
+ * Maximum number of members in a body. No legitimate call has that many, and copying that many does not block the event
+ * loop.
  */
 const maxMembers = 1000;
 

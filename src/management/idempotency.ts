@@ -6,12 +6,12 @@ import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** Time for which a repeated request gets the stored response, in milliseconds. */
+/** How long a repeated request gets the stored response, in milliseconds. */
 const keptMs = dayMs;
 
 export type StoredResponse = { status: number; body: Record<string, unknown>; headers: Record<string, string> };
 
-/** Encryption context of a stored response: publisher, actor and idempotency key. */
+/** Returns the encryption context for a stored response: publisher, actor and idempotency key. */
 const contextOf = (row: readonly unknown[]): string => `idempotency-key ${row.join(' ')}`;
 
 export const sealedAnswers = sealedColumn({
@@ -26,7 +26,7 @@ type Call = { key: string; request: string; box: SecretBox };
 /**
  * Runs `make` only once per actor, publisher and Idempotency-Key. A repeated call within a day gets the first response.
  * A concurrent call waits for the first call's transaction. A failed call leaves no trace and may be retried. The
- * response is stored encrypted, because it may contain a key that is shown only once.
+ * response is stored encrypted, because it may contain an API key that is shown only once.
  * @param call `request` is the text that must be identical in a repeated call: path and body
  * @throws AppError idempotency_key_reused if the key was already used for a different request
  */
@@ -72,8 +72,8 @@ export async function once(
 }
 
 /**
- * Deletes stored responses that are older than a day.
- * @returns the number of deleted rows
+ * Deletes stored responses that are more than a day old.
+ * @returns number of deleted rows
  */
 export async function deleteOldIdempotencyKeys(executor: Work['executor'], nowMs: number): Promise<number> {
   const { rowCount } = await executor.query('delete from idempotency_keys where created_at < $1', [

@@ -13,12 +13,12 @@ export const maxLimit = 100;
 
 export type Page = { rows: View[]; nextCursor: string | null };
 
-/** Query parameters of a list call, as strings. */
+/** Query parameters of a list call, not yet parsed. */
 export type ListQuery = Readonly<Record<string, unknown>>;
 
 type Order = { column: string; type: SortType; descending: boolean };
 
-/** Position of a page's last row: its sort value, as text, and its key. */
+/** Position of the last row on a page: its sort value as text, and its key. */
 type Position = { value: string; key: string };
 
 /** Parameters that every list accepts, in addition to the resource's filters. */
@@ -27,7 +27,7 @@ const general = ['limit', 'cursor', 'sort', 'q', 'removed', 'publisher_id', 'api
 /**
  * Returns a page of rows. Rows are filtered by column values, searched by `q` and ordered by `sort` (a `-` prefix means
  * descending). The page starts at `cursor`.
- * @param signer signer for cursors; a modified cursor, or a cursor from another list, is rejected
+ * @param signer signer for cursors; rejects cursors that were modified or come from another list
  * @param added filters by fields that are not columns
  * @throws AppError invalid_request listing every invalid parameter
  */
@@ -128,7 +128,7 @@ export const filterSchema = ({ input, readOnly }: Resource, name: string): TSche
 /** Returns the alternatives of a union schema, or the schema itself if it is not a union. */
 export const choicesOf = (schema: TSchema): TSchema[] => (schema.anyOf as TSchema[] | undefined) ?? [schema];
 
-/** Parses a filter value according to its column's type. The text `null` means null if the column is nullable. */
+/** Parses a filter value according to the type of its column. For a nullable column, the text `null` means null. */
 function readFilter(name: string, text: string, schema: TSchema): unknown {
   const choices = choicesOf(schema);
   if (text === 'null' && choices.some(({ type }) => type === 'null')) return null;
@@ -165,7 +165,9 @@ const invalid = (details: readonly ErrorDetail[]): AppError =>
     details: details.map(({ path, message }) => ({ path: `/querystring/${path}`, message })),
   });
 
-/** Digest that is signed for a cursor. It covers the list, including its publisher and sort order. */
+/**
+ * Returns the digest to sign for a cursor. It covers the list's identity, which includes the publisher and sort order.
+ */
 const digest = (list: string, text: string): Buffer => hash('sha256', `${list}\0${text}`, 'buffer');
 
 function sealCursor(signer: Signer, list: string, { value, key }: Position): string {

@@ -11,11 +11,11 @@ import { type Actor, type Management, type PermissionEntry, permissionsOf, type 
 
 type RowKey = string | number;
 
-/** Management API for dashboard pages. The viewer is the actor, and the URL determines the publisher. */
+/** Management API for dashboard pages. The signed-in user is the actor, and the URL determines the publisher. */
 export type ManagementClient = {
   now: () => number;
   permissions: readonly PermissionEntry[];
-  /** Returns the viewer as an audit log actor. */
+  /** Returns the signed-in user as an audit log actor. */
   actorOf: (context: PageContext) => Actor;
   actorFor: (user: User) => Actor;
   read: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
@@ -25,8 +25,8 @@ export type ManagementClient = {
   get: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
   create: (context: PageContext, resource: Resource, values: Values) => Promise<View>;
   /**
-   * Updates a row. `version` is the ETag of the row version that the form was rendered from. Null overwrites any
-   * version.
+   * Updates a row. `version` is the ETag of the row version from which the form was rendered. If it is null, any
+   * version is overwritten.
    */
   update: (
     context: PageContext,
@@ -62,7 +62,7 @@ export function createManagementClient({
   propose,
 }: ClientDeps): ManagementClient {
   /**
-   * Returns the actor for a user. The actor's permissions limit the keys that the user may create. Roles are checked
+   * Returns the actor for a user. Its permissions limit which API keys the user may create. The user's role is checked
    * earlier.
    */
   const actorFor = ({ id, email, role, publisherId }: User): Actor => ({
@@ -77,7 +77,8 @@ export function createManagementClient({
   });
   const actorOf = ({ request }: PageContext): Actor => {
     const actor = actorFor(viewerOf(request).user);
-    // An advertiser's accounts appear under the advertiser's own name in the publisher's audit log.
+    // In the publisher's audit log, an advertiser's users appear under their own names, so the actor belongs to the
+    // publisher.
     const { viewedAdvertiser: advertiser } = request;
     const isOwn = advertiser !== null && viewerOf(request).user.advertiserId === advertiser.id;
     return isOwn ? { ...actor, publisherId: advertiser.publisherId } : actor;
@@ -115,15 +116,15 @@ export function createManagementClient({
   };
 }
 
-/** Publisher id of the page, or 0 on pages without a publisher. No row has publisher id 0. */
+/** Publisher ID of the page, or 0 on pages without a publisher. No row has publisher ID 0. */
 const publisherIdOf = ({ request }: PageContext): number =>
   request.viewedPublisher?.id ?? request.viewedAdvertiser?.publisherId ?? 0;
 
-/** Maximum number of choices in a select field, and page size for reading them. */
+/** Maximum number of options in a select field. Also the page size for reading them. */
 const maxChoices = 1000;
 const choicesPerPage = 100;
 
-/** Returns the rows that a select field offers, sorted by name. The selected row is always included. */
+/** Returns the rows to offer in a select field, sorted by name. The currently selected row is always included. */
 export async function choicesOf(
   management: ManagementClient,
   context: PageContext,

@@ -3,9 +3,9 @@ import type { Fields } from '../shell/context.ts';
 import type { Resource, Values } from './resource.ts';
 
 /**
- * Reads column values from the form fields of the same names, according to their schemas. A checkbox becomes a boolean;
- * other fields become a number or a string. An empty field becomes null if the column is nullable. Invalid numbers are
- * left for validation to reject.
+ * Reads column values from form fields with the same names. The schema determines the type: boolean for a checkbox,
+ * number or string for other fields. An empty field becomes null if the column is nullable. Invalid numbers are left
+ * for validation to reject.
  */
 export const readColumns = ({ input }: Resource, fields: Fields, names: readonly string[]): Values =>
   Object.fromEntries(names.map((name) => [name, readColumn(fields, name, input.properties[name] as TSchema)]));

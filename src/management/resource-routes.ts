@@ -24,7 +24,7 @@ import { refuseFields } from './strict-body.ts';
 
 type Operation = 'list' | 'create' | 'get' | 'update' | 'remove' | 'restore';
 
-/** OpenAPI security requirement of calls that require an operator's key. */
+/** OpenAPI security requirement for calls that need an operator's API key. */
 export const operatorOnly = [{ operator: [] }];
 
 export const ifMatch = Type.Object({
@@ -46,8 +46,8 @@ export const idempotencyKey = Type.Object({
 const bodyLimit = 1024 * 1024;
 
 /**
- * Prepares a Fastify scope for management routes. Route schemas serve as documentation only. Calls, dashboard pages and
- * catalogue files share the same validation and messages.
+ * Prepares a Fastify scope for management routes. Route schemas are used only for documentation: calls, dashboard pages
+ * and catalogue files share the same validation and messages.
  */
 export function openManagementScope(app: App): void {
   app.addHook('onRoute', (route) => {
@@ -286,7 +286,8 @@ function listQuerySchema(resource: Resource, added: Additions['filters'] = {}): 
 }
 
 /**
- * Returns the query parameter schema for filtering by a column. The text `null` means null if the column is nullable.
+ * Returns the schema of the query parameter that filters by a column. For a nullable column, the text `null` means
+ * null.
  */
 function filterParameter(column: TSchema): TSchema {
   const types = choicesOf(column).map(({ type }) => type);

@@ -4,7 +4,7 @@ import type { Permission } from '../platform/http/auth.ts';
 import type { Noun } from '../platform/problem.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** Column values of a row by column name. API fields have the same names. */
+/** Column values of a row, keyed by column name. API fields have the same names as columns. */
 export type Values = Record<string, unknown>;
 
 /** Row in API format. */
@@ -12,22 +12,22 @@ export type View = Values;
 
 export type SortType = 'text' | 'integer' | 'bigint' | 'timestamptz';
 
-/** Problem that does not prevent saving, such as a text over the recommended length. */
+/** Problem that does not prevent saving, such as a text that is longer than recommended. */
 export type Warning = ErrorDetail;
 
 /** Resource that other resources refer to. */
 export type Reference = Pick<Resource, 'noun' | 'table' | 'key' | 'removedAt' | 'scope' | 'within'>;
 
 /**
- * Definition of a configurable resource: its table, its writable and read-only fields, and its rules. The code that all
- * resources share (lists, ETags, audit log, removal) is in `rows.ts` and `list.ts`.
+ * Definition of a configurable resource: its table, its writable and read-only fields, and its rules. The code shared
+ * by all resources (lists, ETags, audit log, removal) is in `rows.ts` and `list.ts`.
  */
 export type Resource = {
   /** Plural name, used in paths and in the audit log. */
   name: string;
   /** Singular noun, used in messages. */
   noun: Noun;
-  /** Schema name in the API reference. Default: the noun. */
+  /** Name of the schema in the API reference. Default: the noun. */
   schemaName?: string;
   table: string;
   /** Column that identifies a row in the API. */
@@ -38,35 +38,40 @@ export type Resource = {
   /** Schemas of the read-only columns. */
   readOnly: TProperties;
   /**
-   * SQL condition that limits rows to those visible to the unit of work. `$1` is the publisher id. Default: a condition
-   * on the publisher_id column.
+   * SQL condition that limits rows to those that the unit of work may see. `$1` is the publisher ID. Default: a
+   * condition on the publisher_id column.
    */
   scope?: (work: Work) => string;
-  /** SQL expressions for the campaign id and placement name of a row, used for keys with limited resources. */
+  /**
+   * SQL expressions for the campaign ID and placement name of a row. Used for API keys that are limited to certain
+   * campaigns or placements.
+   */
   within?: { campaign?: string; placement?: string };
   /** SQL expressions for columns that are not returned as stored. */
   expressions?: (work: Work) => Readonly<Record<string, string>>;
   /** Returns the publisher whose audit log records changes to a row. Default: the publisher of the unit of work. */
   ownerOf?: (row: View) => number;
-  /** Column with the removal time. If absent, removing a row deletes it. */
+  /** Column with the removal time. If absent, rows are deleted when they are removed. */
   removedAt?: 'deleted_at' | 'revoked_at';
   /** Whether only operators can create rows. */
   madeByOperators?: true;
-  /** Columns that are read-only after creation. */
+  /** Columns that can't be changed after creation. */
   fixed?: readonly string[];
-  /** Foreign key columns and the resources of the same publisher that they refer to. */
+  /**
+   * Foreign key columns, and the resource that each refers to. The referenced rows must belong to the same publisher.
+   */
   references?: Readonly<Record<string, Reference>>;
-  /** Tables and columns with references that prevent the removal of a row. */
+  /** Tables and columns whose references to a row prevent its removal. */
   heldBy?: readonly { noun: Noun; table: string; column: string; removable: boolean }[];
-  /** Unique constraints by name, with the field to report on a violation. */
+  /** Unique constraints, keyed by name, with the field to report if one is violated. */
   unique?: Readonly<Record<string, string>>;
-  /** Sortable columns and their SQL types. */
+  /** Sortable columns, with their SQL types. */
   sorts: Readonly<Record<string, SortType>>;
   /** Default sort column. If absent, rows are sorted by their key. */
   defaultSort?: string;
-  /** Columns that lists can be filtered by. */
+  /** Columns by which lists can be filtered. */
   filters: readonly string[];
-  /** Columns that the `q` parameter searches. */
+  /** Columns in which the `q` parameter searches. */
   searched: readonly string[];
   /** Normalises input fields before validation. */
   prepare?: (values: Values) => Values;
@@ -74,24 +79,29 @@ export type Resource = {
   complete?: (values: Values, work: Work, current: View | null) => Promise<Values>;
   /** Validation rules beyond the schema. They are checked on the complete row before it is saved. */
   check?: (values: Values, work: Work, current: View | null) => ErrorDetail[] | Promise<ErrorDetail[]>;
-  /** Validation rules for changes to a stored row, used by API calls and by catalogue file plans. Must not write. */
+  /**
+   * Validation rules for changes to a stored row, used by API calls and when a catalogue file is planned. Must not
+   * write to the database.
+   */
   checkChange?: (values: Values, work: Work, current: View) => Promise<ErrorDetail[]>;
-  /** Whether `check` accepts fields of the wrong type, so that all errors are reported at once. */
+  /** Whether `check` can handle fields of the wrong type. If so, all errors are reported at once. */
   checksAnyShape?: boolean;
   /**
-   * Returns the warnings of `warn` about macros in URLs. Catalogue files and drafts also use this function, so it
-   * accepts unvalidated values.
+   * Returns those warnings of `warn` that concern macros in URLs. It is also used for catalogue files and drafts, so it
+   * must accept unvalidated values.
    */
   warnOfUrls?: (values: Values) => Warning[];
   warn?: (view: View, work: Work) => Warning[] | Promise<Warning[]>;
-  /** Values of columns that are set on creation in addition to the input. */
+  /** Values of columns that are set on creation but are not part of the input. */
   initial?: (work: Work) => Values;
-  /** Locks the parents of a row before the row itself. The fixed lock order prevents deadlocks between writers. */
+  /**
+   * Locks the parents of a row before the row itself. This fixed order prevents deadlocks between concurrent writes.
+   */
   beforeLock?: (work: Work, key: string | number) => Promise<void>;
   /** Makes related changes in the same transaction before the row is written. */
   beforeSave?: (work: Work, values: Values, current: View | null) => Promise<void>;
   beforeRemove?: (work: Work, current: View) => Promise<void>;
-  /** Restores dependent rows. `removed` is the row as it was before it was restored. */
+  /** Restores dependent rows. `removed` is the row as it was before the restore. */
   afterRestore?: (work: Work, removed: View) => Promise<void>;
 };
 
@@ -100,12 +110,15 @@ export const orNull = <Schema extends TSchema>(
   options: { default?: null; description?: string; title?: string } = {},
 ) => Type.Union([withoutDefault(schema), Type.Null()], options);
 
-/** Returns the schema without its own default, which would otherwise appear next to the default of the whole field. */
+/**
+ * Returns the schema without its own default. In the API reference, it would otherwise appear in addition to the
+ * default of the whole field.
+ */
 function withoutDefault<Schema extends TSchema>({ default: _default, ...schema }: Schema): Schema {
   return schema as unknown as Schema;
 }
 
-/** Schema of a timestamp set by the server. */
+/** Schema of a timestamp that the server sets. */
 export const timestamp = (description?: string) =>
   Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
 
@@ -118,7 +131,7 @@ export const removal = {
   deleted_at: orNull(timestamp(), { title: 'RemovedAt', description: 'Time of the removal, or `null`.' }),
 };
 
-/** Read-only fields of resources with a kill switch. */
+/** Read-only fields for resources with a kill switch. */
 export const stopFields = {
   stopped: Type.Boolean({ description: 'Whether the kill switch hides it, regardless of its other fields.' }),
   stopped_at: orNull(timestamp(), { title: 'StoppedAt' }),

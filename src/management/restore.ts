@@ -26,8 +26,8 @@ export const isRestorable = ({ deleted_at }: View, nowMs: number): boolean =>
 
 /**
  * Restores a removed row.
- * @throws AppError resource_not_found, also if it was removed too long ago; invalid_request if its parent is removed as
- * well; conflict if its key is in use
+ * @throws AppError resource_not_found, also if the row was removed too long ago; invalid_request if its parent has also
+ * been removed; conflict if its key is in use
  */
 export async function restoreRow(resource: Resource, work: Work, key: string): Promise<View> {
   if (resource.removedAt !== 'deleted_at') throw notFound(resource.noun);
@@ -71,10 +71,10 @@ export async function pauseRow(resource: Resource, work: Work, current: View): P
   return true;
 }
 
-/** Changed fields of an audit log entry, with their old and new values. */
+/** Changed fields from an audit log entry, with their old and new values. */
 type Changes = Readonly<Record<string, { old: unknown; new: unknown }>>;
 
-/** Returns the previous values of the writable fields among the changes. */
+/** Returns the previous values of those changed fields that are writable. */
 export function formerValues({ input, fixed }: Resource, changes: Changes): Values {
   const names = Object.keys(input.properties).filter((name) => fixed?.includes(name) !== true);
   return Object.fromEntries(
@@ -83,8 +83,8 @@ export function formerValues({ input, fixed }: Resource, changes: Changes): Valu
 }
 
 /**
- * Undoes a change made by the actor by restoring the previous values of the changed fields.
- * @param entryId id of the audit log entry
+ * Undoes a change that the actor made by restoring the previous values of the changed fields.
+ * @param entryId ID of the audit log entry
  * @throws AppError resource_not_found if the actor made no such change; PreconditionFailed if one of the fields has
  * changed since then; errors of updateRow
  */

@@ -10,10 +10,10 @@ import { defaultsOf, type Reference, type Resource, type Values, type View } fro
 import { checkValue } from './schema-errors.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** Options of an update. A null `ifMatch` matches any row version. */
+/** Options of an update. If `ifMatch` is null, any row version is updated. */
 export type ChangeMode = { ifMatch: string | null; replace: boolean };
 
-/** Error for an ETag that does not match because the row has changed. `current` is the current row. */
+/** Thrown if the ETag does not match because the row has changed. `current` is the current row. */
 export class PreconditionFailed extends AppError {
   readonly current: View;
   constructor(current: View, details: readonly ErrorDetail[]) {
@@ -26,14 +26,15 @@ export class PreconditionFailed extends AppError {
 export const etagOf = (view: View): string => `"${hash('sha256', JSON.stringify(view), 'base64url').slice(0, 27)}"`;
 
 /**
- * Keys limited to certain campaigns or placements (docs/reference/access-and-errors.md#api-keys) can only read and
- * change rows that belong to them, in every call. Each SQL statement on rows includes this condition.
+ * API keys that are limited to certain campaigns or placements (docs/reference/access-and-errors.md#api-keys) can only
+ * read and change rows that belong to these. Every SQL statement on rows therefore includes a condition.
  */
 
 const resourcesOf = ({ actor }: Work): KeyResources | null => actor.restrictions?.resources ?? null;
 
 /**
- * Returns an SQL condition to append that excludes rows outside the actor's limits. Empty if the actor has no limits.
+ * Returns an SQL condition that excludes rows outside the actor's limits, to append to a query. Empty if the actor has
+ * no limits.
  */
 function limitOf({ within = {} }: Reference, work: Work): string {
   const resources = resourcesOf(work);
@@ -63,14 +64,14 @@ async function requireWithin(resource: Resource, work: Work, view: View): Promis
     throw new AppError('permission_denied', { message: problem('keyOfOther', { nouns: noun(resource.noun, 2) }) });
 }
 
-/** Returns the SQL condition that limits rows to those visible to the unit of work. */
+/** Returns the SQL condition that limits rows to those that the unit of work may see. */
 export const scopeOf = (resource: Reference, work: Work): string =>
   `(${resource.scope?.(work) ?? 'publisher_id = $1'})${limitOf(resource, work)}`;
 
-/** Returns an SQL condition to append that excludes removed rows. */
+/** Returns an SQL condition that excludes removed rows, to append to a query. */
 const isKept = ({ removedAt }: Reference): string => (removedAt ? ` and ${removedAt} is null` : '');
 
-/** Returns the SQL select list for a view. */
+/** Returns the SQL select list for reading rows in API format. */
 export const columnsOf = ({ input, readOnly, key, expressions }: Resource, work: Work): string =>
   [...(key === 'id' ? ['id'] : []), ...Object.keys(input.properties), ...Object.keys(readOnly)]
     .map((name) => {
@@ -88,7 +89,7 @@ export const viewOf = (row: Values): View =>
     }),
   );
 
-/** Converts a key to the column's type. A malformed key is treated like a key that does not exist. */
+/** Converts a key to the type of its column. A malformed key is treated like one that does not exist. */
 export function readKey(resource: Resource, key: string): string | number {
   if (resource.key !== 'id') {
     if (key.includes('\0') || !key.isWellFormed()) throw notFound(resource.noun);
@@ -141,7 +142,7 @@ export async function createRow(resource: Resource, work: Work, input: unknown):
 }
 
 /**
- * Changes some fields of a row, or replaces the row. An update that changes nothing is neither written nor logged.
+ * Changes some fields of a row, or replaces the whole row. If nothing changes, nothing is written or logged.
  * @throws AppError resource_not_found, invalid_request, conflict, permission_denied; PreconditionFailed
  */
 export async function updateRow(
@@ -173,7 +174,7 @@ export async function updateRow(
 }
 
 /**
- * Removes a row. If the resource has a `removedAt` column, the row is only marked as removed and stays in the database.
+ * Removes a row. If the resource has a `removedAt` column, the row is only marked as removed.
  * @throws AppError resource_not_found, in_use; PreconditionFailed
  */
 export async function removeRow(resource: Resource, work: Work, key: string, ifMatch: string | null): Promise<View> {
@@ -194,8 +195,9 @@ export async function removeRow(resource: Resource, work: Work, key: string, ifM
 }
 
 /**
- * Rejects an update based on an outdated row version. The error contains the current values of the fields that the
- * client sent.
+ * Rejects an update that is based on an outdated row version. The error contains the current values of the fields that
+ * the client sent.
+ * @throws PreconditionFailed if the ETag does not match
  */
 export function requireMatch(ifMatch: string | null, current: View, changes: Values): void {
   if (ifMatch === null || namesEtag(ifMatch, etagOf(current))) return;
@@ -215,8 +217,8 @@ function prepared(resource: Resource, input: unknown): Values {
 }
 
 /**
- * Removes read-only fields from the input, so that a client can send a row back as received. Rejects input that changes
- * these fields.
+ * Removes read-only fields from the input if they are unchanged, so that a client can send a row back as received.
+ * Rejects input that changes them.
  */
 function withoutUnchangeable(resource: Resource, fields: Values, current: View): Values {
   const details: ErrorDetail[] = [];
@@ -250,8 +252,8 @@ async function checked(resource: Resource, work: Work, input: Values, current: V
 }
 
 /**
- * Returns an error for each reference to a missing row. Locks the referenced rows against removal until the transaction
- * ends.
+ * Returns an error for each reference to a row that does not exist. The referenced rows are locked, so that they can't
+ * be removed before the transaction ends.
  */
 export async function missingReferences(
   resource: Resource,
@@ -286,7 +288,7 @@ async function requireUnused(resource: Resource, work: Work, current: View): Pro
     throw new AppError('in_use', { message: problem('inUse', { noun: noun(resource.noun) }), details });
 }
 
-/** Runs a statement that writes a single row. Violations of unique constraints become a conflict error. */
+/** Runs a statement that writes a single row. If a unique constraint is violated, throws a conflict error. */
 export async function saved(resource: Resource, { executor }: Work, text: string, values: unknown[]): Promise<View> {
   try {
     const { rows } = await executor.query<Values>(text, values);

@@ -3,12 +3,12 @@ import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import type { ErrorDetail } from '../platform/errors.ts';
 import { Problem, problem } from '../platform/problem.ts';
 
-/** Schema keyword that specifies the error for a text that does not match the pattern. */
+/** Schema keyword for the error to report if a text does not match the pattern. */
 export const patternProblem = 'x-problem';
 
 /**
- * Validates a value and returns at most one error per path, with messages for API users. Like PostgreSQL, it counts
- * text length in characters, not in UTF-16 code units. If a text cannot be stored, validation stops there.
+ * Validates a value and returns at most one error per path, with messages for API users. Text length is counted in
+ * characters, as in PostgreSQL, not in UTF-16 code units. If a text cannot be stored at all, only that is reported.
  */
 export function schemaErrors(schema: TSchema, value: unknown, most: number): ErrorDetail[] {
   const oversized = [...findOversized(schema, value, '', most)];
@@ -22,10 +22,10 @@ export function schemaErrors(schema: TSchema, value: unknown, most: number): Err
   return details;
 }
 
-/** Maximum number of unknown members in an object. A larger number is never an honest mistake. */
+/** Maximum number of unknown members in an object. An object with more can't be an honest mistake. */
 const maxExcess = 1000;
 
-/** Finds arrays and objects so large that validating them would block other requests. */
+/** Finds arrays and objects that are so large that validating them would block other requests. */
 function* findOversized(declared: TSchema, value: unknown, path: string, most: number): Generator<ErrorDetail> {
   if (typeof value !== 'object' || value === null) return;
   const type = Array.isArray(value) ? 'array' : 'object';
@@ -46,20 +46,20 @@ function* findOversized(declared: TSchema, value: unknown, path: string, most: n
       yield* findOversized(field, (value as Record<string, unknown>)[name], `${path}/${name}`, most);
 }
 
-/** Maximum number of reported errors. */
+/** Maximum number of errors to report. */
 const maxDetails = 50;
 
-/** Returns the errors of a value by path, with messages for API users. Empty if the value is valid. */
+/** Validates a value and returns its errors by path, with messages for API users. Empty if the value is valid. */
 export const checkValue = (schema: TSchema, value: unknown): ErrorDetail[] => schemaErrors(schema, value, maxDetails);
 
-/** Finds strings that PostgreSQL cannot store: strings with NUL or lone surrogates. */
+/** Finds strings that PostgreSQL cannot store, because they contain NUL or lone surrogates. */
 export function findUnreadable(value: unknown, path: string): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   addUnreadable(details, value, path, 0);
   return details;
 }
 
-/** Appends to a shared array, because a body can have up to half a million values. */
+/** Appends to a shared array instead of returning one, because a body can have up to half a million values. */
 function addUnreadable(details: ErrorDetail[], value: unknown, path: string, depth: number): void {
   if (typeof value === 'string') {
     if (value.includes('\0') || !value.isWellFormed()) details.push({ path, message: problem('unreadable') });
@@ -83,8 +83,8 @@ function* problemsOf(errors: Iterable<ValueError>): Generator<ErrorDetail> {
 }
 
 /**
- * Returns the errors of a value that matches no branch of a union. It reports the branch of the value's type, or the
- * first branch if there is none. The message mentions null if it is allowed.
+ * Returns the errors for a value that matches no branch of a union. They are those of the branch with the same type as
+ * the value, or else of the first branch. The message mentions null if null is allowed.
  */
 function problemsOfUnion({ path, schema, errors, value }: ValueError): ErrorDetail[] {
   const branches = errors.map((branch) => [...problemsOf(branch)]);
@@ -120,7 +120,8 @@ const fitsInCharacters = ({ type, schema, value }: ValueError): boolean =>
   type === ValueErrorType.StringMaxLength && charactersIn(value) <= schema.maxLength;
 
 /**
- * Returns the pattern error that a schema specifies. It is rebuilt because schema copies may have lost the prototype.
+ * Returns the error that a schema specifies for a pattern mismatch. A new object is created, because the error may have
+ * lost its prototype when the schema was copied.
  */
 function ofPattern(schema: TSchema): Problem | null {
   const problemFields = schema[patternProblem] as Pick<Problem, 'key' | 'values'> | undefined;

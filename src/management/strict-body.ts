@@ -31,7 +31,7 @@ export function refuseFields(
 const nothing = Type.Object({}, { additionalProperties: false });
 
 /**
- * Validates a request body that may take one of several forms.
+ * Validates a request body against a schema with several alternatives.
  * @throws AppError invalid_request listing every invalid field
  */
 export function requireBody<Schema extends TSchema>(schema: Schema, body: unknown): Static<Schema> {
@@ -44,7 +44,7 @@ type Result = { value: unknown } | { error: AppError };
 
 function readBody(schema: TSchema, body: unknown): Result {
   const received = withoutApiKey(body);
-  // Arrays have built-in members with the same names as fields, such as `filter`, so defaults are not applied to them.
+  // Don't apply defaults to arrays: their built-in members, such as `filter`, can have the same names as fields.
   const value = Array.isArray(received) ? received : Value.Default(schema, received);
   return resultOf(value, checkValue(schema, value), '');
 }

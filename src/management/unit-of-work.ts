@@ -11,13 +11,13 @@ import { hasRole, type MemberRole, type Role } from '../shell/context.ts';
 /** Permission registered by the module that requires it. */
 export type PermissionEntry = {
   name: Permission;
-  /** Lowest role that has the permission and can create keys with it. */
+  /** Lowest role that has the permission and can create API keys with it. */
   role: Role;
-  /** Description of what the permission allows a key to do. */
+  /** Describes what the permission allows an API key to do. */
   text: MessageKey;
 };
 
-/** Permission that makes a key or user an operator, who sees all publishers. */
+/** Permission that makes an API key or a user an operator. Operators see all publishers. */
 export const operatorPermission: Permission = 'accounts';
 
 /** Returns the permissions of a role. */
@@ -31,22 +31,20 @@ export const permissionsOf = (role: MemberRole, permissions: readonly Permission
 export type Actor = {
   kind: 'key' | 'user' | 'system';
   id: number;
-  /** Key name or user e-mail address. Stored in the audit log. */
+  /** Name of the API key, or e-mail address of the user. Stored in the audit log. */
   label: string;
-  /** Permissions that the actor has and can grant. `accounts` makes the actor an operator. */
+  /** Permissions that the actor has and can grant. With `accounts`, the actor is an operator. */
   permissions: ReadonlySet<Permission>;
-  /**
-   * Expiry of the key, which is also the latest expiry of keys that it creates, in epoch milliseconds. Null means no
-   * expiry.
-   */
+  /** Expiry of the API key, in epoch milliseconds. Keys that it creates can't expire later. Null means no expiry. */
   expiresAtMs: number | null;
   /**
-   * Rate limit of the key, in calls per second. Keys that it creates or changes cannot exceed it. Null means no limit.
+   * Rate limit of the API key, in calls per second. Keys that it creates or changes cannot have a higher limit. Null
+   * means no limit.
    */
   ratePerS: number | null;
-  /** Restrictions of the key and of every key that it creates. Null means no restrictions. */
+  /** Restrictions of the API key, which also apply to every key that it creates. Null means no restrictions. */
   restrictions: KeyRestrictions | null;
-  /** Publisher of the actor, or null for an operator without a publisher. */
+  /** Publisher that the actor belongs to, or null for an operator without a publisher. */
   publisherId: number | null;
 };
 
@@ -56,9 +54,9 @@ export type Work = {
   actor: Actor;
   publisherId: number;
   nowMs: number;
-  /** Set to save an already approved change without further approval. */
+  /** Set if the change has already been approved and can be saved without another approval. */
   approved?: true;
-  /** Collects the ids of the audit log entries written by the unit of work. */
+  /** If set, collects the IDs of the audit log entries that the unit of work writes. */
   entries?: string[];
 };
 
@@ -66,21 +64,21 @@ export type Work = {
 export const isOperator = (actor: Actor): boolean => actor.permissions.has(operatorPermission);
 
 /**
- * Number of offers from which writes no longer wait for a catalogue refresh. With 10,000 offers, a refresh takes most
- * of a second.
+ * Number of offers above which writes no longer wait for the catalogue to be refreshed. With 10,000 offers, a refresh
+ * takes most of a second.
  */
 const largeCatalogue = 2000;
 
 /** Runs units of work on the database for API routes, dashboard pages and commands. */
 export type Management = {
-  /** Runs a read on committed data. */
+  /** Runs a read-only unit of work on committed data. */
   read: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
-  /** Runs several read statements on the same snapshot of committed data. */
+  /** Runs a unit of work whose statements all read the same snapshot of committed data. */
   readMoment: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
   /**
-   * Runs a write in one transaction. After a deadlock, `work` is retried. When the promise resolves, this process
-   * serves the new configuration, unless the catalogue is too large to refresh while the caller waits. Other processes
-   * follow within a second.
+   * Runs a write in one transaction. After a deadlock, `work` is run again. When the promise resolves, this process
+   * serves the new configuration, unless the catalogue is too large to wait for a refresh. Other processes follow
+   * within a second.
    */
   write: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
 };

@@ -3,10 +3,13 @@ import { type Executor, transaction } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { keepMs } from './store.ts';
 
-/** Recipient of a publisher's messages, identified by the keyed hash of the address. */
+/** Recipient of a publisher's messages. `addressKey` is the keyed hash of the e-mail address. */
 export type Reader = { publisherId: number; addressKey: string };
 
-/** Placeholder publisher id of suppressions for all publishers: the address does not work, or its owner complained. */
+/**
+ * Placeholder publisher ID for suppressions that apply to all publishers, because the address does not work or its
+ * owner complained.
+ */
 export const allPublishers = 0;
 
 export const suppressionReasons = ['unsubscribed', 'bounced', 'complained', 'added'] as const;
@@ -14,7 +17,7 @@ export type SuppressionReason = (typeof suppressionReasons)[number];
 
 /**
  * Finds the suppression of an address.
- * @param readers address keys for the publisher and for all publishers
+ * @param readers the address's keys for the publisher and for all publishers
  */
 export async function findSuppression(
   executor: Executor,
@@ -30,10 +33,10 @@ export async function findSuppression(
 }
 
 /**
- * Suppresses addresses. A complaint replaces any other reason. A mail provider cannot lift a suppression that was made
- * in Perkwire.
+ * Suppresses addresses. A complaint replaces any other reason. A suppression made in Perkwire can't be lifted by a mail
+ * provider.
  * @param provider mail provider that reported the suppression, or null if it was made in Perkwire
- * @returns the number of newly suppressed addresses
+ * @returns number of newly suppressed addresses
  */
 export async function suppress(
   executor: Executor,
@@ -92,8 +95,8 @@ export async function isAddressConfirmed(executor: Executor, { publisherId, addr
 
 /**
  * Counts a message towards the daily limit of its address before it is sent. Messages to the same address are counted
- * one at a time across all processes. If the message is not sent, `settle` reverts the count.
- * @returns whether the message is within the limit; always true for further attempts of a counted message
+ * one at a time, also across processes. If the message is not sent, `settle` reverts the count.
+ * @returns whether the message is within the limit; always true when a message that was already counted is retried
  */
 export function takeDailyPlace(
   pool: pg.Pool,
@@ -119,8 +122,9 @@ export function takeDailyPlace(
 }
 
 /**
- * Selects one of the messages to an unconfirmed address. Its confirmation request is sent to the owner of the address.
- * @returns whether this message was selected; the result is the same for every attempt
+ * Claims the right to ask for confirmation of an address. If several messages to an unconfirmed address are waiting,
+ * only one of them triggers the confirmation request.
+ * @returns whether this message triggers the request; the result is the same for every attempt
  */
 export async function claimQuestion(
   executor: Executor,

@@ -42,7 +42,10 @@ type Sent = {
   perks: readonly MessagePerk[];
 };
 
-/** Builds the webhook payload: the e-mail that would otherwise be sent by SMTP, without the address. */
+/**
+ * Builds the webhook payload for a message. It contains the e-mail that would otherwise be sent by SMTP, but not the
+ * address.
+ */
 export function buildMessagePayload({ composed, perks, ...about }: Sent): Buffer {
   const { fromName, subject, html, text, headers } = composed;
   const body: Static<typeof payload> = {

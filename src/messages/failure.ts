@@ -2,12 +2,12 @@ import { type Problem, problem } from '../platform/problem.ts';
 import { readReply } from './replies.ts';
 import { type Refusal, refusals } from './reply-patterns.ts';
 
-/** Failure reasons: refusals by a mail server, and `unreachable`. */
+/** Reasons for a failed delivery: the refusals by a mail server, and `unreachable`. */
 export const failedBecause = [...refusals, 'unreachable'] as const;
 export type FailedBecause = (typeof failedBecause)[number];
 
 export type Failure = {
-  /** Error text for the message log. It excludes the server's own text, which may contain the address. */
+  /** Error text for the message log. It does not include the server's reply text, which may contain the address. */
   error: Problem;
   /** Reason for the failure, or null if no mail server was involved. */
   refusal: FailedBecause | null;
@@ -19,10 +19,10 @@ export type Failure = {
 
 type SmtpError = { responseCode?: number; response?: string; command?: string; code?: string };
 
-/** nodemailer error codes for an unreachable server. */
+/** nodemailer error codes that mean that the server can't be reached. */
 const unreachableCodes = ['ECONNECTION', 'ESOCKET', 'EDNS', 'ETIMEDOUT', 'EAUTH'];
 
-/** SMTP commands whose reply may concern the recipient. Each message has a single recipient. */
+/** SMTP commands to which the reply may concern the recipient. Each message has only one recipient. */
 const recipientCommands = ['RCPT TO', 'DATA'];
 
 /** Converts a mailer error to a failure. `addresses` are the sender and recipient of the e-mail. */
@@ -48,7 +48,7 @@ export function failureOf(err: unknown, addresses: { sender?: string; recipient?
   };
 }
 
-/** Attributes a refusal to the sender if the server replied to a command that does not concern the recipient. */
+/** Attributes a refusal to the sender if it is the reply to an SMTP command that does not concern the recipient. */
 function whoseReply(refusal: Refusal, { command, isPermanent }: { command: string; isPermanent: boolean }): Refusal {
   if (command.startsWith('AUTH') || command.endsWith('HLO') || command === 'STARTTLS') return 'sender';
   if (recipientCommands.includes(command)) return refusal;
@@ -59,7 +59,7 @@ function whoseReply(refusal: Refusal, { command, isPermanent }: { command: strin
 /** Whether an e-mail was refused as a whole for a reason that cannot be fixed at the relay. */
 const isFinalReply = (refusal: Refusal, code: string): boolean => code === 'EMESSAGE' && refusal === 'unclear';
 
-/** Whether the server could not be reached, so that other messages must wait as well. */
+/** Whether the mail server could not be reached. Other messages must then wait as well. */
 export const isUnreachable = (err: unknown): boolean => {
   const { responseCode = 0, code = '' } = (err ?? {}) as SmtpError;
   return unreachableCodes.includes(code) && responseCode < 400;

@@ -39,7 +39,7 @@ type MessagesDeps = {
   perks: Perks;
 };
 
-/** Creates the messages module: e-mails that users request about perks they confirmed or saved. */
+/** Creates the messages module, which sends the e-mails that users request about perks that they confirmed or saved. */
 export function createMessages({ platform, catalog, perks }: MessagesDeps) {
   const { deps } = platform;
   const tokensOf = (purpose: string) => createReaderTokens(createSigner(deps.config.tokenKeys, purpose));
@@ -110,7 +110,7 @@ const dataLength = 22;
 const pattern = /^[A-Za-z0-9_-]{51}$/;
 
 /**
- * Creates the tokens of links in e-mails. They do not expire. Layout: 0 version · 1 key id · 2–5 publisher · 6–21
+ * Creates the tokens for links in e-mails, which do not expire. Layout: 0 version · 1 key id · 2–5 publisher · 6–21
  * address key · 22–37 HMAC.
  */
 function createReaderTokens(signer: Signer) {
@@ -135,8 +135,8 @@ function createReaderTokens(signer: Signer) {
 }
 
 /**
- * Finds publishers with perk messages that are pending or failed because of the mail server, or because of its reply
- * about the sender. It reports one fact per publisher until the messages are sent or abandoned.
+ * Alert check for perk messages that are pending or failed because of the mail server or because of the sender. It
+ * reports one fact per publisher until the messages are sent or abandoned.
  */
 export const messageCheck: AlertCheck = {
   name: 'message alerts',

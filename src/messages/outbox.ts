@@ -39,8 +39,8 @@ export function createMessageOutbox({ secretBox, config }: { secretBox: SecretBo
 }
 
 /**
- * Returns the keys under which an address may be suppressed: first the publisher's keys, starting with the current one,
- * then the keys for all publishers.
+ * Returns the keys under which an address may be suppressed: first the keys for the publisher, current key first, then
+ * the keys for all publishers.
  */
 export type ReaderKeys = (
   publisherId: number,
@@ -50,7 +50,7 @@ export type ReaderKeys = (
 export function createReaderKeys(config: Peppers): ReaderKeys {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   return (publisherId, { email, pubUserId = '' }) => {
-    // Pub_user_ids never start with a blank, so the key of a user never equals the key of an address.
+    // A `pub_user_id` never starts with a blank, so the key of a user can't equal the key of an address.
     const names = email === null ? [` user ${pubUserId}`] : spellingsOf(email).map((spelling) => ` mail ${spelling}`);
     const scopes = email === null ? [publisherId] : [...new Set([publisherId, allPublishers])];
     const readers = scopes.flatMap((scope) =>

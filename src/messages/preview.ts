@@ -6,7 +6,7 @@ import { samplePerks } from './sample.ts';
 type PreviewRequest = { publisherId: number; settings: { from_name: string }; language: string | null };
 
 /**
- * Composes a message with sample perks. Its links belong to no user.
+ * Composes a message with sample perks. Its links do not affect any real user.
  * @throws AppError resource_not_found
  */
 export function preview(

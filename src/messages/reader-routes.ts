@@ -26,14 +26,15 @@ const headers = {
 };
 
 /**
- * Registers the routes for the links in messages: one-click unsubscribe (RFC 8058: mail clients send a POST request),
- * and confirmation of an address. Readers see a page with a button. GET requests change nothing, because mail scanners
- * follow links.
+ * Registers the routes for links in messages: one-click unsubscribe, for which mail clients send a POST request (RFC
+ * 8058), and confirmation of an address. Readers who open a link see a page with a button. GET requests change nothing,
+ * because mail scanners follow links.
  */
 export async function readerRoutes(app: App, deps: RouteDeps): Promise<void> {
   const { pool, now, unsubscribeTokens, confirmTokens } = deps;
   app.removeAllContentTypeParsers();
-  // The body is always `List-Unsubscribe=One-Click`, as a form or as multipart, so it need not be parsed.
+  // Accept any content type without parsing: the body is always `List-Unsubscribe=One-Click`, as a form or as
+  // multipart.
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 4096 }, (_request, _body, done) =>
     done(null, undefined),
   );

@@ -10,9 +10,9 @@ import {
 } from './reply-patterns.ts';
 
 type Reply = {
-  /** Reply text with its code, such as `550 5.1.1 User unknown`. It may span several lines. */
+  /** Reply text, including its code, such as `550 5.1.1 User unknown`. It may span several lines. */
   text: string;
-  /** Sender and recipient addresses of the e-mail. They are removed from the text before it is classified. */
+  /** Sender and recipient addresses, which are removed from the text before it is classified. */
   sender?: string | undefined;
   recipient?: string | undefined;
 };
@@ -25,14 +25,14 @@ export type ReplyReading = {
   status: string | null;
 };
 
-/** Maximum number of characters of a reply that are evaluated. */
+/** Maximum length of the part of a reply that is evaluated, in characters. */
 const maxLength = 2000;
 
 const enhancedStatus = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.]*\d)/g;
 
 /**
- * Classifies a mail server's reply. Only `recipient` suppresses a reader. It therefore requires a permanent reply code,
- * a text or enhanced status about the mailbox, and no text that gives another reason.
+ * Classifies a mail server's reply. Only the result `recipient` suppresses a reader. It therefore requires a permanent
+ * reply code, a text or enhanced status about the mailbox, and no text that gives another reason.
  */
 export function readReply({ text, sender, recipient }: Reply): ReplyReading {
   const raw = text.slice(0, maxLength);
@@ -55,8 +55,8 @@ export function readReply({ text, sender, recipient }: Reply): ReplyReading {
 }
 
 /**
- * Returns the text in lower case without codes, links and addresses. The sender's address is replaced with the word
- * "sender".
+ * Returns the text in lower case without codes and links. The sender's address is replaced with "sender", any other
+ * address with "someone".
  */
 function wordsOf(raw: string, sender: string | undefined, recipient: string | undefined): string {
   let words = raw.normalize('NFKC').toLowerCase().replaceAll('’', "'");
@@ -75,7 +75,7 @@ function wordsOf(raw: string, sender: string | undefined, recipient: string | un
     .trim();
 }
 
-/** Whether a status code contradicts a text about a nonexistent mailbox. */
+/** Whether a status code contradicts a text that says that the mailbox does not exist. */
 const isOtherMatter = (status: string): boolean => {
   const refusal = refusalOfStatus(status);
   return status.startsWith('4') || (refusal !== undefined && refusal !== 'recipient' && refusal !== 'domain');

@@ -11,15 +11,15 @@ export const refusals = ['recipient', 'mailbox', 'domain', 'sender', 'content', 
 export type Refusal = (typeof refusals)[number];
 
 /**
- * Builds a regular expression of alternatives. It is matched against lower-case text without codes, links, brackets and
- * addresses.
+ * Builds a regular expression from alternatives. It is matched against lower-case text without codes, links, brackets
+ * and addresses.
  */
 const anyOf = (flags: string, ...parts: readonly string[]): RegExp => new RegExp(parts.join('|'), flags);
 
 /** Joins alternatives into one group. */
 const group = (...parts: readonly string[]): string => `(?:${parts.join('|')})`;
 
-/** Includes "someone", the placeholder for any address other than the sender's. */
+/** "someone" is the placeholder for any address other than the sender's. */
 const mailboxNoun = group(
   ...['users?', 'recipients?', '(?:e-?)?mail ?box(?:es)?', 'inbox', '(?:e-?mail |user )?accounts?'],
   ...['address(?:ee|es)?', 'alias(?:es)?', 'local[- ]part', 'someone', 'person'],
@@ -48,7 +48,7 @@ const missingState = group(
   ...['locked', 'frozen', 'unknown to (?:us|me)'],
 );
 
-/** Phrases that report a nonexistent or disabled mailbox. */
+/** Phrases that mean that a mailbox does not exist or is disabled. */
 export const missingMailbox = anyOf(
   'gu',
   // Matches "No such user here", "unknown or illegal alias", "inactive email address"
@@ -97,7 +97,10 @@ export const missingMailbox = anyOf(
   String.raw`(?:用户|收件人|邮箱|帐号|账号)\S{0,6}不存在`,
 );
 
-/** Phrases about the state of an account. "Account suspended" may refer to the account at the relay. */
+/**
+ * Phrases about the state of an account. They are ambiguous, because "Account suspended" may refer to the account at
+ * the relay.
+ */
 export const accountState = anyOf(
   'u',
   String.raw`\b(?:disabled|deactivated|inactive|suspended|closed|terminated|deleted|expired|blocked|locked|frozen)\b`,
@@ -109,7 +112,7 @@ export const recipientWords = anyOf(
   'recipient|mail ?box|inbox|addressee|tried to reach|trying to reach|someone|destinat|postfach',
 );
 
-/** Words that indicate the sender's account at the relay. */
+/** Words that show that a reply is about the sender's account at the relay. */
 export const ownAccount = anyOf(
   'u',
   String.raw`\byour (?:e?-?mail |smtp |user )?(?:account|mail ?box|user|login|subscription|plan|trial)`,
@@ -181,7 +184,7 @@ export const blames: readonly Blame[] = [
   ),
 ];
 
-/** Words that cast doubt on a recipient status if no phrase confirms it. */
+/** Words that make a status about the recipient doubtful if no phrase confirms it. */
 export const doubts = anyOf(
   'u',
   'refus|den(?:y|ied)|not (?:allowed|permitted|accepted|authori)|preference|restrict|filter|content|undeliver',
@@ -197,7 +200,7 @@ const statusRefusals: readonly (readonly [RegExp, Refusal])[] = [
 ];
 
 /**
- * Returns the refusal for a status in the IANA registry of enhanced status codes, or undefined if the status is not
+ * Returns the refusal reason for an enhanced status code from the IANA registry, or undefined if the code is not
  * specific.
  */
 export const refusalOfStatus = (status: string): Refusal | undefined =>

@@ -98,8 +98,8 @@ export type MessageRow = {
 };
 
 /**
- * Query of the message list. A null `state` matches any state. `below` is the exclusive upper bound of ids; null starts
- * with the newest message.
+ * Query of the message list. If `state` is null, messages in all states are listed. `below` is the exclusive upper
+ * bound for message IDs; null starts with the newest message.
  */
 type Listed = { state: MessageRow['state'] | null; below: string | null; limit: number };
 
@@ -124,7 +124,7 @@ export async function listMessages(
 
 type RouteDeps = { http: ManagementHttp; deps: ComposeDeps & { pool: pg.Pool; now: () => number } };
 
-/** Registers the routes of perk messages: settings and message log. */
+/** Registers the routes for perk message settings and the message log. */
 export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promise<void> {
   openManagementScope(app);
   const hooks = requirePermission(http, 'configurations');
@@ -253,7 +253,7 @@ function retryAllRoute(app: App, http: ManagementHttp): void {
 
 /**
  * Retries all failed messages whose content is still stored.
- * @returns the number of messages to be sent again
+ * @returns number of messages that will be sent again
  */
 export const retryAll = ({ executor, publisherId, nowMs }: Retry): Promise<number> =>
   sendAllAgain(executor, publisherId, nowMs);

@@ -46,7 +46,7 @@ export type SendDeps = ComposeDeps & {
 
 const secondMs = 1000;
 
-/** Retry delays after failed attempts, in milliseconds. They add up to about two days. */
+/** Delays before each retry, in milliseconds. They add up to about two days. */
 const waitsMs = [
   5 * secondMs,
   5 * minuteMs,
@@ -58,7 +58,7 @@ const waitsMs = [
   20 * hourMs,
 ];
 
-/** Maximum number of messages per run. They are all sent concurrently. */
+/** Maximum number of messages per run. All of them are sent concurrently. */
 const maxBatch = 20;
 /** Pause between runs while the server is unreachable, in milliseconds. */
 const breakMs = 30 * secondMs;
@@ -152,8 +152,8 @@ function aboutOf({ catalog }: SendDeps, { message, content, readers: [reader] }:
 const messageIdOf = ({ config }: SendDeps, name: string): string => `<${name}@${new URL(config.publicUrl).hostname}>`;
 
 /**
- * Returns headers for the mail provider. Postmark replaces the `Message-ID`, so its reports identify the message by
- * metadata.
+ * Returns additional headers for the mail provider. Postmark replaces the `Message-ID`, so the message is identified by
+ * metadata in its reports.
  */
 const providerHeaders = ({ config }: SendDeps, name: string): Record<string, string> =>
   config.mailFeedback.postmark === undefined ? {} : { [`x-pm-metadata-${postmarkMetadata}`]: name };
@@ -165,7 +165,7 @@ async function mail(deps: SendDeps, { message, content }: Sending, composed: Com
   await deps.mailer?.send({ ...composed, ...replyTo, to, headers, messageId: messageIdOf(deps, name) });
 }
 
-/** Returns the perks of a message. If the end of a saved offer has changed, its reminder is postponed or dropped. */
+/** Returns the perks in a message. If the end of a saved offer has changed, its reminder is postponed or dropped. */
 async function findPerks(
   { findSavedPerk, now }: SendDeps,
   { message, content: { perks, pubUserId = '' } }: Sending,
@@ -180,15 +180,15 @@ async function findPerks(
   return { perks: [saved.perk] };
 }
 
-/** Removes an expired code from a perk, because a message may be pending for days. */
+/** Removes a code that has expired in the meantime, because a message may be pending for days. */
 function withoutEndedCode(perk: MessagePerk, nowMs: number): MessagePerk {
   const end = perk.coupon?.expires_at ?? null;
   return end !== null && Date.parse(end) <= nowMs ? { ...perk, coupon: null } : perk;
 }
 
 /**
- * Hands a message over to the publisher's own mailer by webhook. It counts as sent once the webhook is stored. The
- * webhook is then retried like any other.
+ * Passes a message to the publisher's own mailer by webhook. It counts as sent once the webhook is stored, which is
+ * then retried like any other.
  */
 async function handOver(deps: SendDeps, sending: Sending, perks: readonly MessagePerk[]): Promise<Outcome | null> {
   const { message, content } = sending;
@@ -212,7 +212,10 @@ async function handOver(deps: SendDeps, sending: Sending, perks: readonly Messag
 
 class NoEndpoint extends Error {}
 
-/** Asks the owner of the address for confirmation, once for all messages that are waiting for it. */
+/**
+ * Asks the owner of an address to confirm it. One request is sent for all messages that are waiting for the
+ * confirmation.
+ */
 async function ask(deps: SendDeps, sending: Sending): Promise<Outcome | null> {
   const { pool, now } = deps;
   const { message, readers } = sending;
@@ -220,7 +223,7 @@ async function ask(deps: SendDeps, sending: Sending): Promise<Outcome | null> {
   if (about !== null && (await claimQuestion(pool, readers[0], message.id, now())))
     await mail(deps, sending, composeQuestion(deps, about), `${message.id}.confirm`);
   await settle(pool, message, { state: 'unconfirmed' }, now());
-  // The owner may have confirmed the address in the meantime because of another message.
+  // In the meantime, the owner may have confirmed the address through the request for another message.
   if (await isAddressConfirmed(pool, readers[0])) await confirmAddress(pool, readers[0], now());
   return null;
 }

@@ -58,7 +58,8 @@ export async function getSettings({ executor, publisherId }: { executor: Executo
 }
 
 /**
- * Whether user addresses may be stored: the publisher sends messages, or has sent messages that may still be pending.
+ * Whether user addresses may be stored: either the publisher sends messages now, or some messages from earlier may
+ * still be pending.
  */
 export async function mayKeepAddresses(executor: Executor, publisherId: number): Promise<boolean> {
   const { rowCount } = await executor.query('select from perk_message_settings where publisher_id = $1', [publisherId]);

@@ -8,7 +8,10 @@ import type { Delivery } from './settings.ts';
 
 export type MessageKind = 'perks' | 'reminder';
 
-/** Content of a message, stored encrypted until it is sent. A reminder reads its perk from the wallet. */
+/**
+ * Content of a message. It is stored encrypted until the message is sent. The perk of a reminder is read from the
+ * wallet instead.
+ */
 export type MessageContent = { email: string | null; language: string; pubUserId?: string; perks: MessagePerk[] };
 
 export const contentContext = (id: string): string => `perk-message ${id}`;
@@ -29,13 +32,13 @@ export type NewMessage = {
   hasAddress: boolean;
   sealed: Buffer;
   nowMs: number;
-  /** Saved offer of a reminder with its end, or null for other messages. */
+  /** For a reminder, the saved offer and its end. Null for other messages. */
   reminder: Reminder | null;
 };
 
 /**
- * Stores messages of publishers that have messages enabled. A user gets one reminder per offer, and no reminder if the
- * offer ends now.
+ * Stores messages for publishers that have messages enabled. A user gets only one reminder per offer, and none if the
+ * time of the reminder has already passed.
  */
 export async function insertMessages(executor: Executor, messages: readonly NewMessage[]): Promise<void> {
   const timeOrNull = (ms: number | undefined): Date | null => (ms === undefined ? null : new Date(ms));
@@ -70,7 +73,7 @@ on conflict do nothing`,
   });
 }
 
-/** Lease time of a message, in milliseconds. After that, another process can send it. */
+/** How long a message is leased to a process, in milliseconds. After that, another process can send it. */
 const leaseMs = 2 * minuteMs;
 
 export type DueMessage = {
@@ -112,7 +115,7 @@ left join perk_message_settings s on s.publisher_id = t.publisher_id`,
 
 export type Outcome =
   | { state: 'sent' | 'suppressed' }
-  /** Message that was not sent because it became obsolete. */
+  /** The message was not sent, because it had become obsolete. */
   | { state: 'dropped'; error: Problem }
   /** `isKept` is whether the content is retained, so that the message can be sent again. */
   | ({ state: 'failed'; error: Problem; isKept: boolean } & Refused)
@@ -121,7 +124,9 @@ export type Outcome =
 
 type Refused = { refusal: FailedBecause | null; reply: string | null };
 
-/** Retention of the content of a failed message, or of a message to an unconfirmed address, in milliseconds. */
+/**
+ * How long the content of a failed message, or of a message to an unconfirmed address, is retained, in milliseconds.
+ */
 export const keepMs = 7 * dayMs;
 
 /**
@@ -158,7 +163,7 @@ export async function settle(
   return rowCount === 1;
 }
 
-/** Deletes expired message contents. Messages to addresses that were never confirmed are dropped. */
+/** Deletes message contents whose retention has ended. Messages to addresses that were never confirmed are dropped. */
 export async function removeOldContents(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
     `update perk_messages set content_sealed = null, keep_until = null, finished_at = coalesce(finished_at, $1),
@@ -170,8 +175,8 @@ export async function removeOldContents(executor: Executor, nowMs: number): Prom
 }
 
 /**
- * Queues all failed messages with retained content again.
- * @returns the number of messages
+ * Queues all failed messages again whose content is retained.
+ * @returns number of messages
  */
 export async function sendAllAgain(executor: Executor, publisherId: number, nowMs: number): Promise<number> {
   const { rowCount } = await executor.query(
@@ -184,7 +189,7 @@ export async function sendAllAgain(executor: Executor, publisherId: number, nowM
 
 /**
  * Queues a failed message again, or makes a pending one due immediately.
- * @returns false if there is no such message with retained content
+ * @returns false if there is no such message, or its content is no longer stored
  */
 export async function sendAgain(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
@@ -195,26 +200,27 @@ export async function sendAgain(executor: Executor, publisherId: number, id: str
   return rowCount === 1;
 }
 
-/** Pending or failed messages of a publisher that were refused because of the mail server or the sender. */
+/** A publisher's pending or failed messages that were refused because of the mail server or the sender. */
 export type RefusedMessages = {
   publisherId: number;
   count: number;
-  /** Request time of the oldest of these messages. */
+  /** Time when the oldest of these messages was requested. */
   since: Date;
-  /** Refusal reason of the newest of these messages. */
+  /** Reason for which the newest of these messages was refused. */
   refusal: FailedBecause;
   reply: string | null;
 };
 
 /**
- * Number of attempts after which a temporary refusal is treated as lasting. The third attempt is made five minutes
- * after the first.
+ * Number of attempts after which a temporary refusal counts as lasting. The third attempt is made five minutes after
+ * the first.
  */
 const lastingAttempts = 3;
 
 /**
- * Finds, by publisher, the messages that need a fix at the relay. A permanent refusal counts immediately. A temporary
- * refusal or an unreachable server counts after several attempts. Messages count until they are sent or abandoned.
+ * Finds messages whose problem must be fixed at the relay, grouped by publisher. A permanent refusal counts
+ * immediately. A temporary refusal or an unreachable server counts after several attempts. Messages count until they
+ * are sent or abandoned.
  */
 export async function findRefusedMessages(executor: Executor): Promise<RefusedMessages[]> {
   const { rows } = await executor.query<RefusedMessages>(

@@ -40,7 +40,7 @@ const stateAnswer = Type.Object({ data: state }, { title: 'SuppressionAnswer' })
 
 /**
  * Registers the routes for suppressed addresses. Addresses are sent in request bodies, so that they do not appear in
- * URL logs. Only keyed hashes are stored.
+ * URL logs. Only their keyed hashes are stored.
  */
 export async function suppressionRoutes(
   app: App,

@@ -11,7 +11,7 @@ type Brand = ReturnType<typeof brandColours>;
 /** Rendered e-mail without headers. */
 export type Written = { subject: string; html: string; text: string };
 
-/** Data of an e-mail. `publisher` is the display name. `timeZone` is the time zone that determines the end of a day. */
+/** Data of an e-mail. `publisher` is the display name. `timeZone` determines when a day ends, for dates in the text. */
 type Message = {
   publisher: string;
   brand: Brand;
@@ -21,7 +21,7 @@ type Message = {
   timeZone: string;
 };
 
-/** Style sheet for mail clients that support dark mode. Other clients use the inline styles only. */
+/** Returns the style sheet for mail clients that support dark mode. Other clients use only the inline styles. */
 const darkStyle = ({ dark }: Brand): string => `:root{color-scheme:light dark}@media (prefers-color-scheme:dark){
 .page{background:${dark.surface}!important}
 .card{background:${dark.tile}!important;border-color:${dark['tile-edge']}!important}
@@ -30,7 +30,8 @@ const darkStyle = ({ dark }: Brand): string => `:root{color-scheme:light dark}@m
 
 const font = 'font-family:-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif';
 /**
- * Style of secondary text. It uses opacity rather than a mixed color, because mail clients do not support color mixing.
+ * Style for secondary text. It uses opacity instead of a mixed colour, because mail clients do not support colour
+ * mixing.
  */
 const small = 'font-size:13px;line-height:1.5;opacity:.85';
 
@@ -81,10 +82,12 @@ export function renderQuestion({
 
 type Frame = { publisher: string; brand: Brand; title: string; rows: Html; foot: Html };
 
-/** Returns a style that aligns all text to the same edge, including offers in a script with the opposite direction. */
+/**
+ * Returns a style that aligns all text with the same edge, even if an offer is in a script with the opposite direction.
+ */
 const edge = (): string => `text-align:${languages[reader().language].direction === 'rtl' ? 'right' : 'left'}`;
 
-/** Renders the page frame with tables and inline styles, which mail clients support. */
+/** Renders the frame of an e-mail. Layout tables and inline styles are used because mail clients support them. */
 function frame({ publisher, brand, title, rows, foot }: Frame): string {
   const { language } = reader();
   const { surface, text } = brand.light;

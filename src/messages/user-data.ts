@@ -5,18 +5,22 @@ import { firstUuid7After } from '../platform/lib/uuid7.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows, UserSubject } from '../platform/user-data.ts';
 import type { ReaderKeys } from './outbox.ts';
 
-/** Messages have the same retention as webhook deliveries. */
+/** Deletes old messages. They are retained as long as webhook deliveries. */
 export const applyMessageRetention: RetentionStep = async (pool, { retentionDeliveryDays }, nowMs) => {
   const { rowCount } = await pool.query(
     'delete from perk_messages where created_at < $1 and due_at is null and keep_until is null',
     [new Date(nowMs - retentionDeliveryDays * dayMs)],
   );
-  // Signatures are valid for less than a day, so older calls cannot be replayed.
+  // Records of applied calls can be deleted after a day. Older calls can't be replayed, because their signatures are no
+  // longer accepted.
   await pool.query('delete from message_feedback_calls where received_at < $1', [new Date(nowMs - dayMs)]);
   return { perkMessages: rowCount ?? 0 };
 };
 
-/** Returns SQL that deletes unsent messages. Unsubscriptions are retained. */
+/**
+ * Returns SQL that deletes a user's messages and the confirmation records of their addresses. Unsubscriptions are
+ * retained.
+ */
 const eraseSql = (where: string): string => `with gone as (
   delete from perk_messages where ${where} returning publisher_id, address_key
 )
@@ -38,7 +42,10 @@ export const eraseMessagesOfUser =
 /* $2: publisher, $3: keys of an address. */
 const toAddressSql = '(publisher_id = $2 and address_key = any($3::uuid[]))';
 
-/** Returns the keyed hashes of the address if it identifies the data subject, or an empty array otherwise. */
+/**
+ * Returns the keyed hashes of the e-mail address by which the data subject is identified, or an empty array if it is
+ * another identifier.
+ */
 const addressKeysOf = (readerKeys: ReaderKeys, { publisherId, namedBy, identifier }: UserSubject): string[] =>
   namedBy === 'email'
     ? readerKeys(publisherId, { email: identifier })
@@ -55,7 +62,7 @@ export const eraseMessagesOfSessions: EraseWithSessions = async (executor, sessi
 };
 
 /**
- * Exports the perk e-mails to a user: those from the user's sessions, or those to the address that identifies the user.
+ * Exports a user's perk e-mails: those from the user's sessions, or those sent to the address that identifies the user.
  */
 export const exportMessages =
   (readerKeys: ReaderKeys): ExportRows =>

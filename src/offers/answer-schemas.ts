@@ -121,12 +121,12 @@ const placementAnswer = Type.Object({
   ...fetchOffersAnswer.properties.data.properties,
 });
 
-/** Response schema of a call with several placements (docs/reference/fetch-offers.md#multiple-placements). */
+/** Response schema for a call with several placements (docs/reference/fetch-offers.md#multiple-placements). */
 export const fetchPlacementsAnswer = Type.Object({ data: Type.Object({ placements: Type.Array(placementAnswer) }) });
 
 /**
- * Combined schema of both fetch-offers responses, so that generated clients can read `data.offers` without a type
- * check. A call with several placements returns only `data.placements`
+ * Combined schema for both kinds of fetch-offers response, so that generated clients can read `data.offers` without a
+ * type check. A call with several placements returns only `data.placements`
  * (docs/reference/fetch-offers.md#multiple-placements).
  */
 export const fetchAnswer = Type.Object(
@@ -145,7 +145,7 @@ export const fetchAnswer = Type.Object(
   { title: 'FetchOffersAnswer' },
 );
 
-/** Response schema of a call that requests only offer counts (docs/reference/fetch-offers.md#count-offers). */
+/** Response schema for a call that requests only offer counts (docs/reference/fetch-offers.md#count-offers). */
 export const countAnswer = Type.Object(
   {
     data: Type.Union([
@@ -159,5 +159,5 @@ export const countAnswer = Type.Object(
 export type FetchPlacementsAnswer = Static<typeof fetchPlacementsAnswer>;
 export type FetchOffersAnswer = Static<typeof fetchOffersAnswer>;
 
-/** Shared schemas that other schemas reference by `$id`. */
+/** Schemas that other schemas reference by `$id`. */
 export const offerSchemas = [creativeSchema, offerSchema];

@@ -90,9 +90,7 @@ type Sources = {
   recent: RecentSessions;
 };
 
-/**
- * Creates the campaign fields in responses that are not part of the row: the state of its budgets, total caps and goal.
- */
+/** Creates the fields that are added to campaigns in responses: the state of their budgets, total caps and goal. */
 export const campaignAdditions = ({ catalog, model, recent }: Sources): Additions => ({
   fields: {
     usage: Type.Array(usage, {
@@ -165,7 +163,7 @@ async function readStandings(
   const owner = snapshot.publishers.get(publisherId);
   const served = new Map([...snapshot.offers.values()].map(({ campaign }) => [campaign.id, campaign.provisions]));
   const drafts = new Map(rows.map((row) => [Number(row.id), draftOf(row, served)]));
-  // Caps of provisionings are not stored in the campaign row.
+  // Caps of provisionings are not stored in the campaign row, so take them from the snapshot.
   const provisioned = activeCapsOf(snapshot).totals.filter(
     (total) => total.publisherId !== null && drafts.has(total.campaignId),
   );
@@ -183,8 +181,8 @@ async function readStandings(
 }
 
 /**
- * Returns the parts of a row that determine its budgets and goal. Also used in the response of the call that writes the
- * row.
+ * Returns the parts of a campaign row that determine its budgets and goal. Also used for the response to a call that
+ * writes the row.
  */
 const draftOf = (
   { id, rules, overspend_percent: overspendPercent, activated_at: activatedAt, ...row }: View,
@@ -204,8 +202,8 @@ const draftOf = (
 });
 
 /**
- * Returns a function that computes the delivery state of a campaign row. It considers the advertiser's kill switch,
- * which only the snapshot contains.
+ * Returns a function that computes the delivery state of a campaign row. It takes the advertiser's kill switch from the
+ * snapshot, because the row does not contain it.
  */
 function statesIn({ offers }: Snapshot, nowMs: number): (row: View, limits: readonly Standing[]) => DeliveryState {
   const campaigns = new Map([...offers.values()].map(({ campaign }) => [campaign.id, campaign]));

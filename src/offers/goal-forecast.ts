@@ -10,14 +10,14 @@ import { timeOf } from '../platform/lib/time-zone.ts';
 import { problem } from '../platform/problem.ts';
 import type { RecentSessions } from './pages/campaigns/recent-sessions.ts';
 
-/** Maximum number of requests whose rates are evaluated for a forecast. */
+/** Maximum number of requests for which rates are computed in a forecast. */
 const maxRated = 200;
 
 type ForecastSources = { publisher: Publisher; snapshot: Snapshot; model: Model; recent: RecentSessions };
 
 /**
- * Returns warnings about a campaign goal: its deadline has passed, or it cannot be reached by then. The forecast uses
- * recent requests that match the campaign's targeting, hours and conditions.
+ * Returns warnings about a campaign goal if its deadline has passed, or if a forecast shows that it cannot be reached
+ * in time. The forecast uses recent requests that match the campaign's targeting, hours and conditions.
  */
 export async function goalWarnings(
   row: View,
@@ -48,7 +48,7 @@ export async function goalWarnings(
   ];
 }
 
-/** Returns the expected rate per impression at the first position for the campaign's best offer. */
+/** Returns the expected rate per impression of the campaign's best offer, at the first position. */
 function rateOf(
   campaignId: number,
   metric: CampaignGoal['metric'],

@@ -15,7 +15,7 @@ import { dayMs } from '../platform/lib/time.ts';
 import { registerGauge } from '../platform/metrics/gauges.ts';
 import { findOutcomes } from './request-log/outcomes.ts';
 
-/** Campaign goal with its delivery. */
+/** Goal of a campaign, with its delivery so far. */
 export type PursuedGoal = { campaign: Campaign; goal: Goal; delivery: Delivery };
 
 /** Returns the goals of active campaigns whose deadline has not passed. */
@@ -70,7 +70,10 @@ export const registerGoalMetrics = (registry: Registry, { pool, catalog, model, 
       ),
   });
 
-/** Rule with the share of decisions in which it was the first rule to exclude a campaign. */
+/**
+ * Rule that excluded a campaign, with its share of decisions. For each decision, only the first rule to exclude the
+ * campaign counts.
+ */
 export type HoldBack = { rule: string; share: number };
 
 /** Returns the rules that excluded a campaign from its owner's decisions in the last day, most frequent first. */

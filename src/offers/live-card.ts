@@ -10,7 +10,7 @@ const kinds = [
   ['answered', 'live.kindAnswered'],
 ] as const satisfies readonly (readonly [string, MessageKey])[];
 
-/** Renders the card that lists live calls. The integration page uses it too. */
+/** Renders the card that lists live calls. It is also used on the integration page. */
 export const liveCard = ({ path }: PublisherContext): Html =>
   card(
     t('live.calls'),

@@ -4,7 +4,7 @@ import { registerCounts } from '../platform/metrics/metrics.ts';
 
 type Surface = 'unit' | 'offerwall';
 
-/** Records fetch metrics. Like reports, it ignores dev fetches. */
+/** Records metrics about fetches. Dev fetches are ignored, as in reports. */
 export type FetchMeter = {
   decided: (ms: number) => void;
   /**

@@ -72,7 +72,7 @@ type OfferDependencies = {
   browser: Browser;
 };
 
-/** Creates the offers module: decisions which offers a user is shown, and their explanation. */
+/** Creates the offers module, which decides and explains which offers a user is shown. */
 export function createOffers({ platform, catalog, accounts, learning, budgets }: OfferDependencies) {
   const { pool, flushPool, dbHealth, config, logger, tokens, geo, batchMeters, metrics, now } = platform.deps;
   const { store } = catalog;
@@ -108,7 +108,7 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
     name: 'offers',
     rank: 160,
     commands: offerCommands,
-    /** In-memory collectors whose data jobs write to the database. */
+    /** Collectors that hold data in memory. Jobs write their data to the database. */
     requestLog,
     outcomes,
     schemas: offerSchemas,

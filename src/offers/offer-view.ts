@@ -15,25 +15,25 @@ type ViewPublisher = {
   ownEvents: readonly string[];
 };
 
-/** Input for rendering an offer. */
+/** Everything needed to render an offer. */
 export type ViewContext = {
   offer: Offer;
   publisher: ViewPublisher;
-  /** Offer texts with macros replaced. */
+  /** Offer texts after macros were replaced. */
   copy: OfferCopy;
   /** Signed tracking token for this offer in this session. */
   token: string;
-  /** Whether the fetch has a pub_user_id. Without one, offers cannot be saved. */
+  /** Whether the fetch has a `pub_user_id`, without which offers cannot be saved. */
   hasUser: boolean;
   /** QR code as a data URI. */
   qrCode: string;
-  /** Origin of all URLs. */
+  /** Origin (scheme and host) of all URLs. */
   publicUrl: string;
 };
 
 /**
- * Returns the shared code of an offer, which is not secret. Returns null if the offer has individual codes or no codes,
- * or after the end of its pool.
+ * Returns the code that all users of an offer share, which is not secret. Returns null if the offer has individual
+ * codes or no codes, or if the end of its code pool has passed.
  */
 export function sharedCouponOf(offer: Offer, nowMs: number): NonNullable<Coupon> | null {
   const { coupon } = offerAt(offer, nowMs);
@@ -47,7 +47,7 @@ function sharedCouponIn(coupon: NonNullable<Offer['coupon']>): NonNullable<Coupo
 
 const endedOffers = new WeakMap<Offer, Offer>();
 
-/** Returns the offer as of a time. The shared code is removed after the end of its pool. */
+/** Returns the offer as it is at a given time. The shared code is removed once the end of its pool has passed. */
 export function offerAt(offer: Offer, nowMs: number): Offer {
   const { coupon } = offer;
   if (coupon === null || coupon.sharedCode === null || coupon.expiresAt === null) return offer;
@@ -63,8 +63,8 @@ export function offerAt(offer: Offer, nowMs: number): Offer {
 export const clickUrl = (publicUrl: string, token: string): string => `${publicUrl}/sdk/offer-click?t=${token}`;
 
 /**
- * Builds the offer object (docs/reference/fetch-offers.md#offer-object) with every field present, including old field
- * names.
+ * Builds the offer object (docs/reference/fetch-offers.md#offer-object). Every field is present, including those with
+ * old names.
  */
 export function buildOfferView(context: ViewContext) {
   const { offer, publisher, copy, token, publicUrl } = context;
@@ -164,7 +164,7 @@ export type MacroValues = Readonly<Record<string, string>>;
 
 const namesByCopy = new WeakMap<OfferCopy, ReadonlySet<string>>();
 
-/** Returns the names of the macros in the copy. Parsed once per offer of a snapshot. */
+/** Returns the names of the macros in an offer's texts. They are parsed once per offer of a snapshot. */
 export function macroNames(copy: OfferCopy): ReadonlySet<string> {
   let names = namesByCopy.get(copy);
   if (names === undefined) {
@@ -176,12 +176,12 @@ export function macroNames(copy: OfferCopy): ReadonlySet<string> {
   return names;
 }
 
-/** Whether any text in the copy contains a macro. */
+/** Whether any of an offer's texts contains a macro. */
 export const hasMacros = (copy: OfferCopy): boolean => macroNames(copy).size > 0;
 
 /**
- * Returns macro values: custom attributes, and fields that neither identify a person nor authorise a call. IP
- * addresses, fingerprints and keys are never copied into an offer.
+ * Returns the values for macros: custom attributes, and fields that neither identify a person nor authorise a call. IP
+ * addresses, fingerprints and keys must never appear in an offer.
  */
 export function macroValuesOf(request: FetchOffersRequest, names: Iterable<string>): MacroValues {
   const requestValues: Record<string, string | null> = {
@@ -200,9 +200,9 @@ export function macroValuesOf(request: FetchOffersRequest, names: Iterable<strin
 }
 
 /**
- * Replaces `{{name}}` and `{{name|fallback}}` in the copy (docs/reference/themes-and-rendering.md#macros). Values are
- * HTML-escaped. A missing value is replaced with its fallback, or removed together with an adjacent blank. Each text is
- * truncated to its maximum length.
+ * Replaces `{{name}}` and `{{name|fallback}}` in an offer's texts (docs/reference/themes-and-rendering.md#macros).
+ * Values are HTML-escaped. If a value is missing, its fallback is used. Without a fallback, the macro is removed
+ * together with an adjacent blank. Each text is truncated to its maximum length.
  */
 export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
   const filled = { ...copy };
@@ -212,12 +212,12 @@ export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
   return filled;
 }
 
-/** Placeholder for a missing macro value. No stored text contains this character. */
+/** Placeholder for a missing macro value. This character cannot occur in stored text. */
 const gap = '\0';
 
 /**
- * Replaces the macros in a text without truncating it. The author's blanks are preserved, because French uses them
- * before `!`.
+ * Replaces the macros in a text without truncating it. Blanks that the author wrote are preserved, because French has a
+ * blank before `!`.
  */
 export function fillText(text: string, values: MacroValues): string {
   const filled = text.replace(macroPattern, (_macro, name: string, fallback: string | undefined) => {

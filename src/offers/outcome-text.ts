@@ -36,6 +36,6 @@ const outcomes: ReadonlySet<string> = new Set([
   'positions_filled',
 ]);
 
-/** Describes the outcome of decisions for a campaign in the reader's language. */
+/** Describes in the reader's language what decisions resulted in for a campaign. */
 export const outcomeText = (outcome: string): string =>
   outcomes.has(outcome) ? t(`campaigns.outcome_${outcome}` as MessageKey) : outcome;

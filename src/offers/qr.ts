@@ -5,15 +5,16 @@ import encodeQR from 'qr';
 
 /** Width and height of the QR code image, in pixels (docs/reference/fetch-offers.md#offer-object). */
 const qrPixels = 228;
-/** Width of the quiet zone around the code, in modules. */
+/** Width of the quiet zone around the code, in QR code modules. */
 const quietModules = 4;
 
-/** Number of bytes per image row: one for the filter type (none), and one per eight pixels. */
+/** Number of bytes per image row: one byte for the filter type, then one byte for every eight pixels. */
 const rowBytes = 1 + Math.ceil(qrPixels / 8);
 
 /**
- * Renders a 1-bit PNG, 228×228, black on white, with whole pixels per module and a quiet zone. An image library would
- * take ten times as long. With a thousand offers, most codes are created while a request waits.
+ * Renders a 1-bit black-and-white PNG of 228×228 pixels, with whole pixels per module and a quiet zone. An image
+ * library would take ten times as long. That matters because, with a thousand offers, most codes are created while a
+ * request waits.
  */
 async function renderQrPng(text: string): Promise<Buffer> {
   const modules = encodeQR(text, 'raw', { ecc: 'low', border: quietModules });
@@ -66,9 +67,9 @@ function chunk(type: string, data: Buffer): Buffer {
 
 /** Cache of QR codes as data URIs. Each code is created once per URL. */
 export type QrCodes = {
-  /** Returns the code if it is cached. */
+  /** Returns the code for a URL if it is cached. */
   get: (url: string) => string | undefined;
-  /** Creates the code asynchronously. Concurrent calls for the same URL share a single run. */
+  /** Creates the code for a URL asynchronously. Concurrent calls for the same URL share one run. */
   make: (url: string) => Promise<string>;
 };
 

@@ -40,7 +40,7 @@ export type ContextRow = {
   created_ms: number;
 };
 
-/** Database row that contains a stored decision. */
+/** Database row from which a stored decision is read. */
 export type DecisionRow = ContextRow & {
   publisher_id: number;
   theme_id: number | null;
@@ -124,8 +124,8 @@ export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContex
 });
 
 /**
- * Loads the inputs of a stored decision. Returns null if its catalogue or model is not stored yet, or is no longer
- * stored.
+ * Loads the inputs of a stored decision. Returns null if the catalogue or model that it used is not stored yet or no
+ * longer stored.
  */
 export async function inputOf(executor: Executor, stored: StoredDecision): Promise<DecisionInput | null> {
   const catalogue = await findState(executor, catalogueIdOf(stored));
@@ -135,7 +135,7 @@ export async function inputOf(executor: Executor, stored: StoredDecision): Promi
   return publisher === undefined ? null : inputWith(stored, publisher, model);
 }
 
-/** Combines a stored decision with the publisher of its catalogue and its model. */
+/** Builds the decision input from a stored decision, the publisher as in its catalogue, and its model. */
 export function inputWith(stored: StoredDecision, publisher: Publisher, model: Model): DecisionInput {
   const { inputs, context, seed } = stored;
   const history: UserHistory = { optOuts: inputs.optOuts ?? {}, exposures: inputs.exposures ?? [] };
@@ -150,7 +150,7 @@ export function inputWith(stored: StoredDecision, publisher: Publisher, model: M
   };
 }
 
-/** Re-decides a stored decision. A decision made after its deadline always shows no offers. */
+/** Repeats a stored decision. If it was made after its deadline, the result never contains offers. */
 export function reDecide(stored: StoredDecision, input: DecisionInput): Decision & { identical: boolean } {
   if (stored.emptyReason === 'deadline')
     return { offers: [], emptyReason: null, identical: stored.offerIds.length === 0 };

@@ -9,7 +9,7 @@ import { deleteOldRequests } from './request-log/store.ts';
 /** Number of dev sessions to delete per statement. */
 const devBatch = 5000;
 
-/** Skips sessions that are locked by an erasure. Waiting for a lock while holding others could cause a deadlock. */
+/** Skips sessions that an erasure has locked. Waiting for these locks while holding others could cause a deadlock. */
 const deleteDevSql = `
 with old as materialized (
   select day, id from sessions where dev and created_at < $1 limit ${devBatch} for update skip locked

@@ -17,7 +17,7 @@ export type SessionRecord = {
   client: { country: string | null; device: string | null; os: string | null };
   /** Shown offers in the language of the response. */
   offers: readonly Offer[];
-  /** Reason why no offer is shown, or null if an offer is shown. */
+  /** Reason why no offer is shown, or null if at least one offer is shown. */
   emptyReason: string | null;
   /** Decision record (`DecisionRecord`) as JSON. */
   decision: string;
@@ -30,9 +30,7 @@ export type SessionRecord = {
   createdAtMs: number;
 };
 
-/**
- * Part of a decision that is not stored in columns of its session. JSON format: `[1, catalogVersion, scores, inputs]`.
- */
+/** Part of a decision that is not stored in session columns. JSON format: `[1, catalogVersion, scores, inputs]`. */
 export type DecisionRecord = {
   catalogVersion: number;
   /** Scores of the shown offers, in offer order. */
@@ -48,7 +46,7 @@ export type StoredInputs = {
   timeZone?: string;
   browser?: string;
   wall?: true;
-  /** Id of the offer whose link opened the offerwall. */
+  /** ID of the offer whose link opened the offerwall. */
   linkedOfferId?: number;
   loyalty?: DecisionContext['loyalty'];
   onlyWithCreative?: true;
@@ -58,29 +56,29 @@ export type StoredInputs = {
   audiences?: readonly string[];
   /** User key derived from the hash of an e-mail address. */
   emailKey?: string;
-  /** Ids of the campaigns shown at other placements of the same call. */
+  /** IDs of the campaigns shown at other placements of the same call. */
   shownElsewhere?: readonly number[];
-  /** Changes to the decision made by experiments. */
+  /** Changes that experiments made to the rules of the decision. */
   arm?: ArmRules;
-  /** Experiments that applied to the fetch. */
+  /** Experiments that applied to this fetch. */
   experiments?: StoredExperiments;
-  /** Offers that the user would have been shown without the hold-out. */
+  /** Offers that the user would have been shown if the user were not in the hold-out group. */
   ghost?: { offers: readonly number[]; campaigns: readonly number[]; scores: readonly number[] };
   optOuts?: OptOuts;
   exposures?: readonly Exposure[];
   totals?: readonly [string, CapUsage][];
-  /** Ranking model version. Absent for version 0, the empty model. */
+  /** Version of the ranking model. Absent for version 0, which is the empty model. */
   modelVersion?: number;
-  /** Id of the catalogue state. Absent in sessions stored by an earlier release. */
+  /** ID of the catalogue state. Absent in sessions stored by an earlier release. */
   catalogue?: string;
 };
 
-/** Version of the JSON layout. */
+/** Version of the JSON format. */
 const layout = 1;
 
 type StoredRecord = readonly [layout: number, catalogVersion: number, scores: readonly number[], inputs: StoredInputs];
 
-/** Serialises a decision record as JSON. Numbers are read back bit for bit. */
+/** Serialises a decision record as JSON. All numbers are restored exactly when it is parsed. */
 export const writeDecisionRecord = ({ catalogVersion, scores, inputs }: DecisionRecord): string =>
   JSON.stringify([layout, catalogVersion, scores, inputs] satisfies StoredRecord);
 

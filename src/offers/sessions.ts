@@ -12,7 +12,7 @@ export async function hasSessions(executor: Executor, publisherId: number): Prom
   return rows.length > 0;
 }
 
-/** Maximum number of sessions per statement, so that no statement takes long on a busy machine. */
+/** Maximum number of sessions per statement. It keeps statements short even on a busy machine. */
 const maxRows = 500;
 
 /** Inserts any number of past sessions. */
@@ -22,7 +22,8 @@ export async function insertPastSessions(executor: Executor, sessions: readonly 
 }
 
 /**
- * Removes the offers of sessions that were committed after their deadline, and corrects the reports that counted them.
+ * Removes the offers from sessions that were committed after their deadline, and corrects the reports that counted
+ * them.
  */
 export const emptySessions = (pool: pg.Pool, ids: readonly string[]): Promise<void> =>
   transaction(pool, (executor) =>

@@ -5,23 +5,26 @@ import { buildOfferView, fillCopy, type MacroValues, type OfferView } from '../o
 import { wantedOf } from '../platform/i18n/reader.ts';
 import type { TokenClaims } from '../platform/security/tracking-token.ts';
 
-/** Selected offer of a session. The webhook, the message and the wrap response each present it in their own format. */
+/**
+ * Offer that the user selected in a session. The webhook, the message and the wrap response each use their own format
+ * for it.
+ */
 export type ConfirmedPerk = {
-  /** Claims of the perk's tracking token and of its event. */
+  /** Claims of the perk's tracking token, which its event also uses. */
   claims: TokenClaims & { sessionId: string };
   /** Offer in the current catalogue, or null if it was removed. */
   offer: Offer | null;
-  /** The user's coupon. Null if no code was left, undefined if the offer has no codes. */
+  /** The user's coupon. Null if no code was left, or undefined if the offer has no codes. */
   coupon: Coupon | undefined;
-  /** Returns the offer as the user saw it. The view is rendered only once. */
+  /** Returns the offer as the user saw it. It is rendered on first use only. */
   view: () => OfferView;
 };
 
-/** Session data that its perks depend on. */
+/** Session data from which its perks are built. */
 export type PerkSession = {
   id: string;
   pubUserId: string | null;
-  /** Ids of the shown offers, in order. Each index matches `campaignIds`. */
+  /** IDs of the shown offers, in display order. The IDs in `campaignIds` are in the same order. */
   offerIds: readonly number[];
   campaignIds: readonly number[];
   macros: MacroValues;
@@ -38,8 +41,8 @@ export type PerkContext = {
 };
 
 /**
- * Returns the perks of the selected campaigns, in the order shown and without coupons. Campaigns that were not shown
- * are ignored.
+ * Returns the perks for the selected campaigns, in display order and without coupons. Campaigns that the session did
+ * not show are ignored.
  */
 export const perksOf = (
   session: PerkSession,
@@ -74,7 +77,7 @@ type ShownContext = {
   publicUrl: string;
 };
 
-/** Renders an offer with the texts of its fetch, but without its QR code. */
+/** Renders an offer with the texts that the fetch showed, but without a QR code. */
 export function renderShown(offer: Offer, context: ShownContext): OfferView {
   const { publisher, language, macros, token, hasUser, publicUrl } = context;
   const preferred = language === null ? publisher.language : wantedOf(language);

@@ -6,12 +6,12 @@ import { sharedCouponOf } from '../offers/offer-view.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import type { ConfirmedPerk } from './confirmed-perk.ts';
 
-/** Session with its perks. */
+/** Session and its perks. */
 type SessionPerks = { session: { pubUserId: string | null }; perks: readonly ConfirmedPerk[] };
 
 type PerkWant = CouponWant & { perk: ConfirmedPerk };
 
-/** Returns the perks whose offers have codes. No coupons are read for other perks. */
+/** Returns the perks whose offers have codes. Other perks need no coupon lookup. */
 function couponWants({ session: { pubUserId }, perks }: SessionPerks): PerkWant[] {
   if (pubUserId === null) return [];
   return perks.flatMap((perk) => {
@@ -45,7 +45,7 @@ const isGivenAt =
   ({ offer }: CouponWant): boolean =>
     offer.coupon?.giveAt === at;
 
-/** Finds the codes that were assigned to the user of a wrapped session, and adds them to its perks. */
+/** Finds the codes that were already assigned to a wrapped session's user, and adds them to its perks. */
 export async function findCoupons(
   executor: Executor,
   coupons: CouponIssuer,
@@ -59,7 +59,7 @@ export async function findCoupons(
     perk.coupon = userCoupons[index] ?? sharedCouponOf(offer, nowMs);
 }
 
-/** Reserves the codes of selected perks and releases those of unselected perks, for pools that hold codes. */
+/** Reserves codes for selected perks and releases those of unselected perks. Affects only pools that reserve codes. */
 export async function holdSelected(
   pool: pg.Pool,
   coupons: CouponIssuer,

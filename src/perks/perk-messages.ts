@@ -10,7 +10,7 @@ export type MessagePerk = {
   advertiser: string;
   /** URL where the user redeems the perk, or an empty string if there is none. */
   url: string;
-  /** Coupon of the perk. Null if the offer has codes but none was left, undefined if it has no codes. */
+  /** Coupon for the perk. Null if the offer's codes had run out, or undefined if the offer has no codes. */
   coupon?: Coupon | undefined;
   /** End of the offer in ISO 8601 format. Only set in a reminder. */
   endsAt?: string;
@@ -30,7 +30,7 @@ type SavedPerk = { perk: MessagePerk; endsAtMs: number };
 
 /**
  * Finds a saved offer.
- * @returns null if the user no longer has it saved, or if it is no longer served or has no end
+ * @returns null if the user no longer has it in the wallet, if it is no longer served, or if it has no end
  */
 export type FindSavedPerk = (publisherId: number, pubUserId: string, offerId: number) => Promise<SavedPerk | null>;
 
@@ -43,13 +43,14 @@ export type Addressed = {
   nowMs: number;
 };
 
-/** Saved offer to remind the user of, with its end. */
+/** Saved offer that the user is reminded of, with the time when it ends. */
 export type Reminder = { offerId: number; endsAtMs: number };
 
-/** Outbox for messages to users about their perks. One module provides it. */
+/** Outbox for messages to users about their perks, provided by a single module. */
 export type PerkMessages = {
   /**
-   * Stores messages with confirmed perks in the transaction of their wraps, unless the publisher has messages disabled.
+   * Stores messages about confirmed perks in the same transaction as the wraps, unless the publisher has disabled
+   * messages.
    */
   add: (executor: Executor, messages: readonly (Addressed & { perks: MessagePerk[] })[]) => Promise<void>;
   /** Stores a reminder for a saved offer if its publisher has reminders enabled. */

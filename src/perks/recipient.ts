@@ -4,8 +4,8 @@ import { requestLanguage } from '../platform/i18n/reader.ts';
 import { problem } from '../platform/problem.ts';
 
 /**
- * Recipient of a perk e-mail, with a language that messages support. `email` is null if the publisher's own mailer
- * knows the user's address.
+ * Recipient of a perk e-mail, with a language in which messages are available. `email` is null if the e-mail is sent by
+ * the publisher's own mailer, which knows the user's address.
  */
 export type Recipient = { email: string | null; language: string };
 

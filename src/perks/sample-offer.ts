@@ -1,9 +1,9 @@
 import type { Creative, Offer } from '../catalog/types.ts';
 
-/** User id for sample payloads. */
+/** User ID for sample payloads. */
 export const sampleUserId = 'test-user';
 
-/** Builds a sample offer with every field set, for the payloads of Test Endpoint. */
+/** Builds a sample offer with every field set, for the payloads that "Test Endpoint" sends. */
 export function sampleOffer(publisherId: number, publicUrl: string): Offer {
   const creatives: Creative[] = [
     {

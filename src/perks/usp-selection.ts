@@ -120,8 +120,8 @@ type PayloadSession = {
 
 /**
  * Builds the webhook payload (docs/reference/webhooks.md#usp-webhook-payload). It contains the confirmed perks with the
- * texts, tokens and URLs of the fetch response. An empty selection is valid. Add new fields both to the schema above
- * and to the receiver's type, `packages/client/src/webhook-events.ts`.
+ * texts, tokens and URLs from the fetch response. An empty selection is valid. When you add a field, add it to the
+ * schema above and to the receiver's type in `packages/client/src/webhook-events.ts`.
  */
 export function buildUspPayload(
   { id, pubUserId, language, experiments = [] }: PayloadSession,
@@ -137,7 +137,7 @@ export function buildUspPayload(
   return Buffer.from(JSON.stringify({ body }));
 }
 
-/** Builds a campaign of the payload. `hasLanguage` is whether the fetch requested a language. */
+/** Builds a campaign object for the payload. `hasLanguage` says whether the fetch requested a language. */
 function campaignOf(perk: ConfirmedPerk, hasLanguage: boolean) {
   const view = perk.view();
   return withOldOfferNames({

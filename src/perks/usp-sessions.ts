@@ -8,13 +8,15 @@ import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { exportBySessions } from '../platform/user-data.ts';
 
-/** Fetch-offers session with its selection. After the fetch, only `selected` and `wrappedAt` change. */
+/**
+ * Session of a fetch-offers call, with the user's selection. Only `selected` and `wrappedAt` change after the fetch.
+ */
 export type UspSession = {
   id: string;
   publisherId: number;
   placement: string;
   pubUserId: string | null;
-  /** Ids of the offers, in order. Each index matches `campaignIds`. */
+  /** IDs of the shown offers, in display order. The IDs in `campaignIds` are in the same order. */
   offerIds: readonly number[];
   campaignIds: readonly number[];
   /** Macro values used in the shown copy. */
@@ -24,9 +26,9 @@ export type UspSession = {
   dev: boolean;
   /** Whether User Selected Perks was enabled for this response. */
   usp: boolean;
-  /** Experiments that applied, with the arms of the session. */
+  /** Experiments that applied, with the arm that the session was in. */
   experiments: readonly { key: string; arm: string }[];
-  /** Ids of the campaigns that were preselected when the session started. */
+  /** IDs of the campaigns that were preselected when the session started. */
   initial: readonly number[];
   selected: readonly number[];
   /** Time of the wrap, or null while the session is open. */
@@ -54,8 +56,8 @@ type SessionRow = {
 export type SessionKey = { publisherId: number; id: string };
 
 /**
- * `offset 0` makes PostgreSQL use an index probe per row for both lookups, regardless of the planner's partition
- * statistics.
+ * `offset 0` makes PostgreSQL use an index lookup per row for both joins, whatever the planner's partition statistics
+ * are.
  */
 const findSql = `
 select given.at::integer, s.*, u.*
@@ -72,8 +74,8 @@ left join lateral (
 ) u on true`;
 
 /**
- * Returns sessions by publisher and id, in the order of the keys. An entry is null for an unknown session or an erased
- * user. The selection has a row only after its first change.
+ * Returns sessions by publisher and ID, in the order of the keys. The result is null for unknown sessions and for
+ * erased users. A session has a selection row only once its selection has been changed.
  */
 export async function findUspSessions(executor: Executor, keys: readonly SessionKey[]): Promise<(UspSession | null)[]> {
   const { rows } = await executor.query<SessionRow & { at: number }>({
@@ -111,7 +113,7 @@ function toSession({ id, publisherId }: SessionKey, row: SessionRow): UspSession
   };
 }
 
-/** Returns the SQL of the selection after a change is applied to the SQL expression `before`. */
+/** Returns SQL for the selection that results from applying a change to `before`, an SQL expression. */
 const changed = (before: string): string => `array(
   select id from unnest($4::integer[]) with ordinality as shown (id, position)
   where (id = any(${before}) or id = any($6::integer[])) and id <> all($7::integer[]) order by position)`;
@@ -142,13 +144,14 @@ returning selected`,
  * Wraps sessions and locks their rows until the end of the transaction. The list must contain no duplicates. If several
  * calls wrap a session concurrently, only one of them gets a result. Rows are locked in key order, so that two batches
  * cannot deadlock.
- * @returns the final selections by session id, without sessions that were already wrapped
+ * @returns the final selections by session ID, without sessions that were already wrapped
  */
 export async function markWrapped(
   executor: Executor,
   wraps: readonly { session: UspSession; nowMs: number }[],
 ): Promise<Map<string, number[]>> {
-  // The initial selections of all sessions are passed in one array. A session owns the elements from `first` to `last`.
+  // The initial selections of all sessions are concatenated in one array. Each session's part extends from `first` to
+  // `last`.
   const initial: number[] = [];
   const ranges = wraps.map(({ session }) => {
     const first = initial.length + 1;

@@ -17,7 +17,7 @@ export type WalletItem = {
   position: number;
   pubUserId: string;
   macros: MacroValues;
-  /** Language tags of the session, or null if it has none. */
+  /** Language tags requested in the session, or null if there are none. */
   language: string | null;
   savedAt: Date;
 };
@@ -38,10 +38,10 @@ type ItemRow = {
 const itemColumns =
   'user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, macros, language, saved_at';
 
-/** Maximum number of offers listed from a wallet, newest first. */
+/** Maximum number of offers listed per wallet, newest first. */
 const maxListed = 500;
 
-/** User of a session, with the macro values of its copy and its language. */
+/** User of a session, with the session's language and the macro values in its copy. */
 export type SessionUser = { pubUserId: string | null; macros: MacroValues; language: string | null };
 
 type SessionRow = { pub_user_id: string | null; macros: Record<string, string> | null; language: string | null };
@@ -66,7 +66,7 @@ export async function findSessionUser(
 }
 
 /**
- * Saves an offer. If it is already saved, only its session is updated to the newest one.
+ * Saves an offer. If the offer is already saved, only updates its session to the newest one.
  * @returns whether the offer was newly saved; if several calls save it concurrently, only one returns true
  */
 export async function insertItem(executor: Executor, item: WalletItem): Promise<boolean> {
@@ -127,7 +127,7 @@ returning ${itemColumns}`,
 }
 
 /**
- * Moves the items of a wallet from keys under earlier peppers to the user's current key
+ * Moves a user's wallet items from user keys under earlier peppers to the user's current key
  * (docs/operations.md#rotating-the-user-pepper).
  */
 export async function moveItems(
@@ -150,7 +150,9 @@ on conflict (user_key, offer_id) do nothing`,
   });
 }
 
-/** Returns the current key of a wallet that was previously stored under this key, or null. */
+/**
+ * Returns the current user key of a wallet that was previously stored under the given key, or null if it was not moved.
+ */
 export async function findMovedOwner(
   executor: Executor,
   publisherId: number,
@@ -164,7 +166,10 @@ export async function findMovedOwner(
   return rows[0]?.user_key ?? null;
 }
 
-/** Counts saved offers by the pepper of their user keys, identified by its mark (`pepperMark`). */
+/**
+ * Counts saved offers by the pepper that their user keys were created with. A pepper is identified by its mark
+ * (`pepperMark`).
+ */
 export async function countItemsByMark(executor: Executor): Promise<Map<string, number>> {
   const { rows } = await executor.query<{ mark: string; count: number }>(
     'select left(user_key::text, 4) as mark, count(*)::int as count from wallet_items group by 1',
@@ -172,7 +177,7 @@ export async function countItemsByMark(executor: Executor): Promise<Map<string, 
   return new Map(rows.map(({ mark, count }) => [mark, count]));
 }
 
-/** Deletes the user's saved offers from all sessions up to the time of the erasure. */
+/** Deletes the offers that the user saved in any session up to the time of the erasure request. */
 export const eraseWalletOfUser: EraseOfUser = async (pool, { subject, until }, onErased) => {
   const { rowCount } = await pool.query(
     'delete from wallet_items where user_key = any($1::uuid[]) and session_id < $2::uuid',
@@ -191,8 +196,8 @@ export const eraseWalletOfSessions: EraseWithSessions = async (executor, session
 };
 
 /**
- * Exports saved offers. By `pub_user_id`, it exports the whole wallet; by `ad_fp`, the offers saved in the device's
- * sessions.
+ * Exports saved offers: the whole wallet for a `pub_user_id`, or the offers saved in the device's sessions for an
+ * `ad_fp`.
  */
 export const exportWallet: ExportRows = (executor, { subject, pubUserKeys, sessionIds }) =>
   readSlices(

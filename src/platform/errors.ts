@@ -2,7 +2,7 @@ import { type Noun, noun, type Problem, type ProblemKey, problem } from './probl
 
 /**
  * All error codes that clients can receive, with their HTTP status (docs/reference/access-and-errors.md#errors). The
- * default message for a code is the text `apiTexts.<code>`.
+ * default message for a code is the text with the key `apiTexts.<code>`.
  */
 export const errorStatuses = {
   malformed_request: 400,
@@ -78,8 +78,8 @@ export type ErrorDetail = { path: string; message: Problem };
 type AppErrorOptions = { message?: Problem; details?: readonly ErrorDetail[]; retryAfterS?: number; cause?: unknown };
 
 /**
- * Error with a code from the error catalogue. `retryAfterS` is sent as `retry-after`, in seconds; `message` is the
- * problem text in English.
+ * Error with a code from the error catalogue. `retryAfterS` is sent as the `retry-after` header, in seconds. `message`
+ * is the problem text in English.
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
@@ -100,7 +100,7 @@ export class AppError extends Error {
   }
 }
 
-/** Creates the error for a missing row: it does not exist, or the caller has no access to it. */
+/** Creates the error for a missing row. Callers without access to an existing row get the same error. */
 export const notFound = (name: Noun): AppError =>
   new AppError('resource_not_found', { message: problem('notFound', { noun: noun(name) }) });
 

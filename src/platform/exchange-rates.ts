@@ -1,9 +1,12 @@
 import { divideHalfUp } from './money.ts';
 
-/** Exchange rate in trillionths. This is exact, because a rate has at most twelve decimal places. */
+/** Exchange rate in trillionths. An integer is exact, because a rate has at most twelve decimal places. */
 type RateUnits = bigint;
 
-/** Stored exchange rate: the number of units of `currency` per unit of the base currency, valid from a given day on. */
+/**
+ * Stored exchange rate, which is the number of units of `currency` per unit of the base currency, valid from a given
+ * day on.
+ */
 export type RateRow = {
   currency: string;
   /** First day on which the rate applies, in the publisher's time zone, such as `2026-11-21`. */
@@ -14,15 +17,15 @@ export type RateRow = {
 
 type DatedRate = { validFrom: string; units: RateUnits };
 
-/** Exchange rates of a publisher, prepared for conversions. */
+/** A publisher's exchange rates, prepared for conversions. */
 export type ExchangeRates = {
   /** Base currency of the rates, or null if there are no rates. */
   base: string | null;
-  /** Rates by currency, latest first. */
+  /** Rates by currency, most recent first. */
   byCurrency: ReadonlyMap<string, readonly DatedRate[]>;
 };
 
-/** Currency conversion that multiplies amounts by `numerator` and divides them by `denominator`. */
+/** Conversion between two currencies. Amounts are multiplied by `numerator` and divided by `denominator`. */
 export type Exchange = {
   numerator: bigint;
   denominator: bigint;
@@ -61,8 +64,8 @@ export function exchangeRatesOf(base: string | null, rows: readonly RateRow[]): 
 }
 
 /**
- * Returns the conversion between two currencies on a given day, based on the latest rates valid on that day. If neither
- * currency is the base currency, the conversion goes through the base currency.
+ * Returns the conversion between two currencies on a given day, based on the most recent rates valid on that day. If
+ * neither of them is the base currency, the conversion goes through the base currency.
  * @param day day in the publisher's time zone, such as `2026-11-21`
  * @returns null if a rate is missing
  */

@@ -21,7 +21,7 @@ export type Place = {
   timeZone: string | null;
 };
 
-/** Looks up the location of an IP address in an in-memory database. */
+/** Looks up the location of an IP address. The database is held in memory. */
 export type Geo = (address: string) => Place;
 
 export const nowhere: Place = { country: null, region: null, city: null, postalCode: null, timeZone: null };
@@ -41,8 +41,8 @@ export class GeoError extends Error {
 const maxKept = 10_000;
 
 /**
- * Loads a MaxMind database: the GEOIP_DB file, or else the bundled country database. If the file is missing, this is
- * logged once, and every lookup returns an empty location.
+ * Loads a MaxMind database: the GEOIP_DB file if one is configured, or else the bundled country database. If the file
+ * is missing, a single message is logged, and every lookup returns an empty location.
  * @throws GeoError if the file exists but is not a MaxMind database
  */
 export async function loadGeo(path: string | null, logger: Logger): Promise<Geo> {
@@ -127,7 +127,7 @@ function publicAddress(text: string): string | null {
 
 type Names = { iso_code?: string; names?: { en?: string } };
 
-/** Database record. The country database has only `country_code`; MaxMind databases have nested records. */
+/** Database record. The country database has only `country_code`, whereas records in MaxMind databases are nested. */
 type GeoRecord = {
   country_code?: string;
   country?: Names;

@@ -6,15 +6,15 @@ export type Stoppable = { stop: () => Promise<void> };
 
 type Description = {
   name: string;
-  /** Roles of the processes that run the job. */
+  /** Process roles that run the job. */
   roles: readonly Role[];
   /** Description of how concurrent processes are coordinated and which locks a run acquires. */
   locks: string;
 };
 
-/** Job that runs repeatedly, with a pause between two runs. It does not run while the database is unavailable. */
+/** Job that runs repeatedly, with a pause after each run. It does not run while the database is unavailable. */
 export type LoopJob = Description & {
-  /** Pause between two runs, in milliseconds, unless the run returns a different pause. */
+  /** Default pause between two runs, in milliseconds. A run can return a different pause. */
   pauseMs: number;
   /** Pause after a failed run, in milliseconds. Defaults to `pauseMs`. */
   retryMs?: number;

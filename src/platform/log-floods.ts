@@ -17,8 +17,9 @@ export type FloodLimit = DestinationStream & {
 };
 
 /**
- * Wraps a log destination. During an outage, each kind of warning or error is logged once per second. The first line is
- * written immediately. After that, the last line of each second is written, with the number of lines as `repeated`.
+ * Wraps a log destination to prevent floods, such as during an outage. Each kind of warning or error is logged at most
+ * once per second. The first line is written immediately. After that, the last line of each second is written, with the
+ * number of lines as `repeated`.
  */
 export function limitFloods(destination: DestinationStream): FloodLimit {
   const kinds = new LRUCache<string, Kind>({ max: maxKinds, dispose: release });
@@ -60,8 +61,8 @@ export function limitFloods(destination: DestinationStream): FloodLimit {
 const levelOf = (line: string): number => Number(/^\{"level":(\d+),/.exec(line)?.[1] ?? 0);
 
 /**
- * Returns the key by which similar log lines are grouped. Numbers in error messages, such as ports and ids, are
- * ignored.
+ * Returns the key under which similar log lines are grouped. It ignores numbers in error messages, such as ports and
+ * IDs.
  */
 const kindOf = ({ msg, job, part, err }: Line, level: number): string =>
   [level, msg, job, part, err?.type, err?.code, err?.message?.slice(0, 100).replaceAll(/\d+/g, '#')].join('\n');

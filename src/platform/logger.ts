@@ -4,8 +4,8 @@ import { limitFloods } from './log-floods.ts';
 export type Logger = PinoLogger;
 
 /**
- * Query parameters whose values are logged. The values of all other parameters are removed, because they may contain a
- * person's name, a secret or a signed link.
+ * Query parameters whose values may be logged. All other values are removed, because they may contain a person's name,
+ * a secret or a signed link.
  */
 const harmlessParameters = new Set([
   'loyaltyboost',
@@ -18,18 +18,18 @@ const harmlessParameters = new Set([
   'limit',
 ]);
 const harmlessValue = /^[A-Za-z0-9:%]{0,16}$/;
-/** Matches names of 40 or more characters. They are longer than any id, so they may be one-time links or tokens. */
+/** Matches path segments of 40 or more characters, which may be one-time links or tokens. IDs are always shorter. */
 const longName = /[\w.~:*-]{40,}/g;
 const plainName = /^[A-Za-z_]{1,32}$/;
-/** Matches the rest of a path after the users segment, which contains the publisher's user id. */
+/** Matches the part of a path after the users segment, which contains the publisher's ID for a user. */
 const userPath = /(\/users?(?:\/|%2f)).+/i;
 
-/** Returns a path with user ids removed. */
+/** Returns a path with user IDs removed. */
 export const pathWithoutUsers = (path: string): string => path.replace(userPath, '$1…');
 
 /**
- * Returns a request path for the log. Only plain paths and known parameters are logged, because anything else may
- * contain personal data.
+ * Returns a request path in the form in which it is logged. Only plain paths and known parameters are included, because
+ * anything else may contain personal data.
  */
 export function loggedUrl(url: string): string {
   const plain = /^[\w/.~:*-]*/.exec(url.startsWith('/') ? url : '')?.[0] ?? '';

@@ -10,7 +10,7 @@ export type Mail = {
   /** Sender name that replaces the default one. The sender address stays the same. */
   fromName?: string;
   replyTo?: string;
-  /** Message-ID header. It must be the same for every retry, so that a retry does not appear as a second e-mail. */
+  /** Message-ID header. It must be the same for every retry, so that a retry is not shown as a second e-mail. */
   messageId?: string;
   headers?: Readonly<Record<string, string>>;
   attachments?: readonly { filename: string; content: string; contentType: string }[];
@@ -22,14 +22,14 @@ export type Mailer = {
    * @throws Error if the server did not accept it
    */
   send: (mail: Mail) => Promise<void>;
-  /** Waits for e-mails that are being sent. */
+  /** Waits until e-mails that are being sent have been accepted or have failed. */
   close: () => Promise<void>;
 };
 
-/** Timeout for connecting, for the greeting, and for inactivity, in milliseconds. */
+/** Timeout for connecting, for the server greeting, and for inactivity, in milliseconds. */
 const timeoutMs = 10_000;
 
-/** Returns the address of a sender such as `Name <address>`. */
+/** Returns the e-mail address in a sender such as `Name <address>`. */
 export const addressIn = (from: string): string => /<([^<>]+)>\s*$/.exec(from)?.[1] ?? from;
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.');
@@ -56,7 +56,7 @@ export function createMailer({ host, port, secure, credentials, from }: MailSett
     send: async ({ to, fromName = '', replyTo, headers: more = {}, attachments = [], ...parts }) => {
       const headers = { 'auto-submitted': 'auto-generated', ...more };
       const sender = fromName === '' ? from : { name: fromName, address: addressIn(from) };
-      // An address passed as an object is never parsed as a list of addresses.
+      // Pass the address as an object, because it is then never parsed as a list of addresses.
       const mail = {
         ...parts,
         headers,

@@ -21,8 +21,8 @@ import { createTracing } from './tracing/create-tracing.ts';
 import type { Tracing } from './tracing/tracing.ts';
 
 /**
- * Number of database connections for batches, in addition to DATABASE_POOL_SIZE. Most kinds of batches have at most two
- * in flight.
+ * Number of database connections for batches, in addition to DATABASE_POOL_SIZE. Most kinds of batches use at most two
+ * at a time.
  */
 export const flushConnections = 8;
 
@@ -41,7 +41,7 @@ export type PlatformOptions = {
 type PlatformServices = {
   config: Config;
   pool: pg.Pool;
-  /** Connection pool for batches. If a statement takes longer than COMMIT_TIMEOUT_MS, its connection is closed. */
+  /** Connection pool for batches. A connection is closed if a statement on it takes longer than COMMIT_TIMEOUT_MS. */
   flushPool: pg.Pool;
   dbHealth: DatabaseHealth;
   logger: Logger;
@@ -120,7 +120,7 @@ export async function createPlatform({
   };
 }
 
-/** Description of the advisory lock that is acquired to change partitions. */
+/** Description of the advisory lock that must be held to change partitions. */
 export const partitionLock = "advisory lock 'perkwire_partitions'";
 
 /** Opens the connection pools, and creates the database health to which all connections report. */

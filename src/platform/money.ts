@@ -1,4 +1,4 @@
-/** Amounts of money are integers in millionths of their currency, so that every calculation step is exact. */
+/** Amounts are integers in millionths of their currency, so that every step of a calculation is exact. */
 
 const unit = 1_000_000n;
 
@@ -50,7 +50,9 @@ SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED 
 XCD XCG XOF XPF YER ZAR ZMW ZWG`.split(/\s/),
 );
 
-/** ISO 4217 code for "no currency". It marks amounts of earlier releases whose currency can no longer be determined. */
+/**
+ * ISO 4217 code for "no currency". It marks amounts from earlier releases whose currency can no longer be determined.
+ */
 export const unknownCurrency = 'XXX';
 
 /** Whether an upper-case code is an ISO 4217 currency. */

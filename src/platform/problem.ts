@@ -3,7 +3,10 @@ import { inEnglish, isMessage, type MessageKey, t } from './i18n/messages.ts';
 
 type Texts = (typeof en)['apiTexts'];
 
-/** Key of an error message for an invalid value or failed call, from section `apiTexts` of the message files. */
+/**
+ * Key of an error message about an invalid value or failed call. The keys are in section `apiTexts` of the message
+ * files.
+ */
 export type ProblemKey = keyof Texts;
 
 /** Placeholder names in a message. In plural forms, `#` stands for the number. */
@@ -22,8 +25,8 @@ type ProblemValue = string | number | Problem;
 type ValuesOf<Key extends ProblemKey> = { readonly [Name in ArgumentsIn<Texts[Key]>]: ProblemValue };
 
 /**
- * Error message as a key and values. It is converted to text when the response is sent: in English for JSON and plain
- * text, or with `wordProblem` in the reader's language.
+ * Error message, stored as a key and values. It is converted to text when the response is sent. JSON and plain text
+ * contain it in English; `wordProblem` returns it in the reader's language.
  */
 export class Problem {
   readonly key: MessageKey;
@@ -44,7 +47,7 @@ export class Problem {
   }
 }
 
-/** Creates a problem. Each value can be a noun or another problem. */
+/** Creates a problem. Its values can also be nouns or other problems. */
 export const problem = <Key extends ProblemKey>(
   key: Key,
   ...[values]: ArgumentsIn<Texts[Key]> extends never ? [] : [values: ValuesOf<Key>]
@@ -52,10 +55,10 @@ export const problem = <Key extends ProblemKey>(
 
 type Spaced<Name extends string> = Name extends `${infer First}_${infer Rest}` ? `${First} ${Spaced<Rest>}` : Name;
 
-/** Singular English name of a kind of row, such as `sequence rule`. */
+/** English name of a kind of row in the singular, such as `sequence rule`. */
 export type Noun = Spaced<keyof Messages['nouns']>;
 
-/** Creates a problem value that names a kind of row. */
+/** Creates a problem that names a kind of row, for use as a value in another problem. */
 export const noun = (name: Noun, count = 1): Problem =>
   new Problem(`nouns.${name.replaceAll(' ', '_')}` as MessageKey, { count });
 
@@ -81,7 +84,7 @@ export const wordProblem = (problem: Problem | string): string =>
     ? problem
     : t(isNullable(problem) ? 'apiTexts.orEmpty' : problem.key, problem.values && textsOf(problem.values, wordProblem));
 
-/** A null value in a request body corresponds to an empty form field. */
+/** Whether this is the alternative "or null". In a form, an empty field stands for null in a request body. */
 const isNullable = ({ key }: Problem): boolean => key === 'apiTexts.orNull';
 
 /** Replaces nested problems with their texts. */

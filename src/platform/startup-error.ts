@@ -1,5 +1,5 @@
 /**
- * Error that prevents the service from starting. Its message tells the operator what to do, and is printed without a
+ * Error that prevents the service from starting. The message tells the operator what to do. It is printed without a
  * stack trace.
  */
 export class StartupError extends Error {

@@ -3,12 +3,12 @@ import { type Executor, readSlices } from './db/pool.ts';
 import { dayOfUuid7 } from './lib/uuid7.ts';
 
 /**
- * Many modules store personal data of users in their tables. Each module exports functions of these types for its own
- * tables. The erasure and the export receive the functions of all modules (GDPR;
+ * Many modules store personal data of users in their tables. Each of them exports functions of the types below for its
+ * own tables. Erasures and exports use the functions of all modules (GDPR;
  * docs/reference/users-and-privacy.md#privacy).
  */
 
-/** Kinds of identifiers with which a publisher can identify a user. */
+/** Kinds of identifiers that a publisher can use to identify a user. */
 export const identifierKinds = ['pub_user_id', 'ad_fp', 'email', 'email_sha256'] as const;
 
 export type IdentifierKind = (typeof identifierKinds)[number];
@@ -18,9 +18,9 @@ export type UserSubject = {
   publisherId: number;
   namedBy: IdentifierKind;
   identifier: string;
-  /** Keyed hash of the identifier. An email address has a hash for each of its spellings. */
+  /** Keyed hash of the identifier. An e-mail address has a hash for each of its spellings. */
   userKey: string;
-  /** The user key, followed by the keys under other peppers during a rotation. */
+  /** The user key, followed during a rotation by the user's keys under other peppers. */
   userKeys: readonly string[];
 };
 
@@ -28,7 +28,7 @@ export type UserSession = {
   /** UTC day of the session. */
   day: string;
   id: string;
-  /** Keyed hash of `ad_fp`, or else of `pub_user_id`, which is the key for caps and opt-outs. */
+  /** Keyed hash of `ad_fp` or, if it is missing, of `pub_user_id`. It is the key for caps and opt-outs. */
   userKey: string | null;
   pubUserId: string | null;
 };
@@ -43,8 +43,8 @@ export type ErasedSession = {
 };
 
 /**
- * One of the two sweeps of an erasure. The second sweep removes rows that in-flight requests wrote during the first
- * sweep.
+ * One of the two sweeps of an erasure. The second sweep removes rows that requests in flight wrote during the first
+ * one.
  */
 export type ErasureSweep = {
   subject: UserSubject;
@@ -64,7 +64,7 @@ export type ErasedCounts = {
   memberships: number;
 };
 
-/** Called after each step to renew the erasure lease. */
+/** Called after each step, so that the erasure lease is renewed. */
 export type OnErased = (counts: Partial<ErasedCounts>) => Promise<void>;
 
 /** Erases rows that belong to sessions, in the same transaction that clears the sessions. */
@@ -88,9 +88,9 @@ export type EraseOfUser = (pool: pg.Pool, sweep: ErasureSweep, onErased: OnErase
 /** Scope of a personal data export. */
 export type ExportScope = {
   subject: UserSubject;
-  /** Ids of the user's sessions, earliest first. */
+  /** IDs of the user's sessions, earliest first. */
   sessionIds: readonly string[];
-  /** User keys for caps and opt-outs, and user keys for wallets. */
+  /** User keys for caps and opt-outs (`userKeys`), and user keys for wallets (`pubUserKeys`). */
   userKeys: readonly string[];
   pubUserKeys: readonly string[];
 };
@@ -101,10 +101,13 @@ export type ExportScope = {
  */
 export type ExportRows = (executor: Executor, scope: ExportScope) => AsyncIterable<Record<string, unknown>[]>;
 
-/** Maximum number of sessions per statement. The sessions of one user fall on few days. */
+/**
+ * Maximum number of sessions per statement. A statement reads few partitions, because the sessions of one user fall on
+ * only a few days.
+ */
 const sessionsAtOnce = 500;
 
-/** Yields the UTC days and ids of the sessions in batches. */
+/** Yields the UTC days and IDs of the sessions in batches. */
 export function* sessionsOf({ sessionIds }: ExportScope): Generator<[days: string[], ids: string[]]> {
   for (let first = 0; first < sessionIds.length; first += sessionsAtOnce) {
     const ids = sessionIds.slice(first, first + sessionsAtOnce);
@@ -113,7 +116,7 @@ export function* sessionsOf({ sessionIds }: ExportScope): Generator<[days: strin
 }
 
 /**
- * Creates an export of rows that belong to the user's sessions. `text` is a statement that takes the days and ids of
+ * Creates an export of rows that belong to the user's sessions. `text` is a statement that takes the days and IDs of
  * the sessions as parameters.
  */
 export const exportBySessions = (text: string): ExportRows =>
@@ -136,6 +139,6 @@ export type UserDataPart = {
   eraseWithSessions?: EraseWithSessions;
   /** Steps that run after all sessions are cleared. */
   eraseOfUser?: readonly EraseOfUser[];
-  /** Exports by field name in the export response. */
+  /** Export functions by field name in the export response. */
   exports?: Readonly<Record<string, ExportRows>>;
 };

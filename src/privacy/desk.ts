@@ -20,23 +20,23 @@ export type DeskDeps = { secretBox: SecretBox; config: Config; userData: UserDat
 type WriteOnce = (work: (work: Work) => Promise<void>) => Promise<void>;
 
 /**
- * Operations on the personal data of a user, shared by the API and the dashboard
+ * Operations on a user's personal data. The API and the dashboard both use them
  * (docs/reference/users-and-privacy.md#privacy).
  */
 export type PrivacyDesk = {
   /**
-   * Returns the user for an identifier.
+   * Returns the user that an identifier refers to.
    * @throws AppError invalid_request unless exactly one identifier is given
    */
   subjectOf: (publisherId: number, identifiers: NamedUser) => UserSubject;
-  /** Reads all stored personal data of a user. `work` must be a transaction. */
+  /** Reads all personal data stored about a user. `work` must be a transaction. */
   read: (work: { executor: Executor; nowMs: number }, subject: UserSubject) => Promise<PersonalData>;
   /**
-   * Exports the personal data of a user as JSON. `write` runs the export in one transaction. The audit log records the
-   * export without identifying the user.
+   * Exports a user's personal data as JSON. `write` runs the export in one transaction. The audit log records the
+   * export, but does not identify the user.
    */
   export: (subject: UserSubject, write: WriteOnce, envelope?: Envelope) => Promise<Readable>;
-  /** Requests the erasure of a user, which a worker performs later. */
+  /** Requests the erasure of a user's data. A worker performs it later. */
   erase: (work: Work, subject: UserSubject) => Promise<Erasure>;
 };
 

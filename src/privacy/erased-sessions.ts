@@ -25,7 +25,7 @@ export async function insertErasedSessions(
 }
 
 /**
- * Returns sessions that the first sweep cleared, ordered by id. Starts after the given id, or at the first session if
+ * Returns sessions that the first sweep cleared, ordered by ID. Starts after the given ID, or at the first session if
  * it is null.
  */
 export async function findErasedSessions(

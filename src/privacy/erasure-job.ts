@@ -30,7 +30,8 @@ export const sealedSubjects = sealedColumn({
 export const sealSubject = (box: SecretBox, identifier: string): Buffer => box.seal(identifier, sealContext);
 
 /**
- * Runs one due sweep of an erasure. A failed sweep is logged, and becomes due again when its lease has expired.
+ * Runs one erasure sweep that is due. If the sweep fails, this is logged, and the sweep becomes due again when its
+ * lease has expired.
  * @returns false if no sweep is due
  */
 export async function eraseNext(deps: ErasureDeps): Promise<boolean> {

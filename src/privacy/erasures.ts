@@ -1,21 +1,21 @@
 import type { Executor } from '../platform/db/pool.ts';
 import type { ErasedCounts, IdentifierKind } from '../platform/user-data.ts';
 
-/** Request to erase a user, with its progress. */
+/** Request to erase a user's data, with its progress. */
 export type Erasure = {
   id: string;
   publisherId: number;
   userKey: string;
   namedBy: IdentifierKind;
   requestedAt: Date;
-  /** Time when the first sweep ended. */
+  /** Time when the first sweep was completed, or null if it has not been. */
   sweptAt: Date | null;
-  /** Time when the second sweep ended. */
+  /** Time when the second sweep was completed, or null if it has not been. */
   finishedAt: Date | null;
   counts: Partial<ErasedCounts>;
 };
 
-/** Erasure claimed under a lease, with the sealed identifier of the user. */
+/** Erasure that was claimed under a lease, with the user's identifier in sealed form. */
 export type ClaimedErasure = Erasure & { subjectSealed: Buffer };
 
 const columns = `id, publisher_id as "publisherId", user_key as "userKey", named_by as "namedBy",
@@ -40,7 +40,7 @@ export async function insertErasure(executor: Executor, erasure: NewErasure): Pr
   return rows[0] as Erasure;
 }
 
-/** Loads an erasure of a publisher, or null if there is none with this id. */
+/** Loads a publisher's erasure by ID. Returns null if there is none. */
 export async function findErasure(executor: Executor, publisherId: number, id: string): Promise<Erasure | null> {
   const { rows } = await executor.query<Erasure>(
     `select ${columns} from erasures where publisher_id = $1 and id = $2`,
@@ -50,8 +50,8 @@ export async function findErasure(executor: Executor, publisherId: number, id: s
 }
 
 /**
- * Erasure status. `sweeping` means that the first sweep is done, and that a second sweep will follow for in-flight
- * requests.
+ * Status of an erasure. `sweeping` means that the first sweep is done and a second one will follow, because of requests
+ * that were in flight.
  */
 export type ErasureStatus = 'pending' | 'sweeping' | 'done';
 
@@ -77,8 +77,8 @@ export async function listErasures(
 const leaseMs = 15_000;
 
 /**
- * Delay between the first and second sweep, in milliseconds. No statement runs longer than ten seconds. Therefore,
- * requests that read the user before the first sweep have ended by then.
+ * Delay between the first and second sweep, in milliseconds. No statement runs longer than ten seconds, so requests
+ * that read the user before the first sweep have ended by then.
  */
 export const secondSweepMs = 25_000;
 
@@ -113,7 +113,7 @@ where (user_key, id) = (
   order by c.served_at, c.waiting_since limit 1 for update of e skip locked
 ) returning ${columns}, subject_sealed as "subjectSealed"`;
 
-/** Claims the due erasure that has been waiting longest, under a lease. Returns null if none is due. */
+/** Claims the erasure that has been due for the longest time, under a lease. Returns null if none is due. */
 export async function claimErasure(executor: Executor, nowMs: number): Promise<ClaimedErasure | null> {
   const times = [nowMs, nowMs + leaseMs, nowMs - secondSweepMs].map((ms) => new Date(ms));
   const { rows } = await executor.query<ClaimedErasure>({ name: 'claim_erasure', text: claimSql, values: times });
@@ -141,7 +141,10 @@ export async function endFirstSweep(executor: Executor, { userKey, id }: Erasure
   );
 }
 
-/** Completes the erasure. From now on, only the keyed hash identifies the user, and nothing refers to the sessions. */
+/**
+ * Completes the erasure. From now on, the user is identified only by the keyed hash, and nothing refers to the
+ * sessions.
+ */
 export async function endErasure(executor: Executor, { userKey, id }: Erasure, nowMs: number): Promise<void> {
   await executor.query(
     `with sessions_deleted as (delete from erased_sessions where user_key = $1 and erasure_id = $2)

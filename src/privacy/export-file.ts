@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { createPacer } from '../platform/lib/slices.ts';
 
-/** Personal data of a user as rows by kind. The kinds are read one after the other. */
+/** A user's personal data: rows by kind. Only one kind is read at a time. */
 export type PersonalData = ReadonlyMap<string, AsyncIterable<Record<string, unknown>[]>>;
 
 /** Text before and after the data in an export file. */
 export type Envelope = { before: string; after: string };
 
-/** Writes the data as JSON to a file and overwrites its content. */
+/** Writes the data to a file as JSON. Overwrites the file. */
 export const writeJson = (path: string, data: PersonalData, envelope: Envelope): Promise<void> =>
   writeFile(path, toJson(data, envelope), { mode: 0o600 });
 
 /**
- * Yields JSON with one row per line. `complete` is for old API clients, because exports used to be limited to 2,000
+ * Yields JSON with one row per line. `complete` exists for old API clients, because exports used to be limited to 2,000
  * rows per kind.
  */
 async function* toJson(data: PersonalData, { before, after }: Envelope): AsyncGenerator<string> {
@@ -39,8 +39,8 @@ async function* toJson(data: PersonalData, { before, after }: Envelope): AsyncGe
 }
 
 /**
- * Returns a stream of the temporary file that `write` produces. The file is unlinked before it is read, so that it
- * leaves no trace.
+ * Calls `write` with the path of a temporary file, and returns a stream of what it wrote. The file is unlinked before
+ * it is read, so that it leaves no trace.
  */
 export async function throughFile(write: (path: string) => Promise<void>): Promise<Readable> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-export-'));

@@ -41,9 +41,9 @@ const headersOf = (style: string) => ({
   vary: 'accept-language',
 });
 
-/** Retention of users' email addresses, contributed by a single module. */
+/** Retention of users' e-mail addresses, contributed by a single module. */
 export type AddressRetention = {
-  /** Retention period of an address, in milliseconds. */
+  /** How long an address is retained, in milliseconds. */
   keepMs: number;
   mayKeepAddresses: (executor: Executor, publisherId: number) => Promise<boolean>;
 };
@@ -53,13 +53,13 @@ type PageDeps = {
   config: Config;
   pool: pg.Pool;
   dbHealth: DatabaseHealth;
-  /** Retention of email addresses, or null if no addresses are stored. */
+  /** Retention of e-mail addresses, or null if no addresses are stored. */
   addressRetention: AddressRetention | null;
 };
 
 /**
- * Registers `GET /privacy/{sdk_id}`. It serves the page behind `privacy_url` for publishers without a privacy page of
- * their own (docs/reference/users-and-privacy.md#privacy).
+ * Registers `GET /privacy/{sdk_id}`. For publishers without a privacy page of their own, `privacy_url` links to this
+ * page (docs/reference/users-and-privacy.md#privacy).
  */
 export async function privacyPageRoutes(
   app: App,

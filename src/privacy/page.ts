@@ -9,7 +9,9 @@ export type PrivacyPage = {
   rawDays: number;
   deliveryDays: number;
   rollupDays: number;
-  /** Retention of an undeliverable email address in days, or null if no addresses are stored. */
+  /**
+   * Retention of an e-mail address that messages could not be delivered to, in days. Null if no addresses are stored.
+   */
   addressDays: number | null;
   style: string;
 };

@@ -18,6 +18,6 @@ export type UserDataSteps = {
   eraseWithSessions: readonly EraseWithSessions[];
   /** Steps that run after all sessions are cleared. */
   eraseOfUser: readonly EraseOfUser[];
-  /** Exports by field name in the response. */
+  /** Export functions by field name in the response. */
   exports: Readonly<Record<string, ExportRows>>;
 };

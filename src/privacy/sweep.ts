@@ -20,9 +20,9 @@ type SweepDeps = { pool: pg.Pool; userKeys: UserKeys; userData: UserDataSteps };
 const maxSessions = 200;
 
 /**
- * Erases a user (GDPR). Removes identifying data from sessions and from rows derived from them, and deletes rows that
- * are only about the user. Counts and amounts remain. The erasure can be interrupted and repeated at any point, because
- * references to the user's rows are removed last.
+ * Erases a user's data (GDPR). Removes identifying data from sessions and from rows derived from them, and deletes rows
+ * that are only about the user. Counts and amounts remain. The erasure can be interrupted and repeated at any point,
+ * because references to the user's rows are removed last.
  */
 export async function sweepUser(deps: SweepDeps, sweep: Sweep, onErased: OnErased): Promise<void> {
   const { pool, userData } = deps;
@@ -53,7 +53,7 @@ async function eraseSessions(
   await onErased(counts);
 }
 
-/** Erases rows that concurrent requests wrote for sessions that the first sweep had already cleared. */
+/** Erases rows that concurrent requests wrote for sessions after the first sweep had cleared them. */
 async function eraseLateRows({ pool, userData }: SweepDeps, sweep: Sweep, onErased: OnErased): Promise<void> {
   for (let after: string | null = null; ; ) {
     const sessions = await findErasedSessions(pool, sweep, after, maxSessions);

@@ -138,9 +138,7 @@ const exportSchema = {
 
 type PrivacyDeps = { auth: Authenticator<Caller>; management: Management; desk: PrivacyDesk };
 
-/**
- * Registers the routes with which a publisher erases and exports a user (docs/reference/users-and-privacy.md#privacy).
- */
+/** Registers the routes for erasing and exporting a user's data (docs/reference/users-and-privacy.md#privacy). */
 export async function privacyUserRoutes(app: App, { auth, management, desk }: PrivacyDeps): Promise<void> {
   const preValidation = [emptyBodyByDefault, auth.requireKey('configurations', 'accounts')];
   app.addHook('onRequest', async (_request, reply) => {

@@ -44,9 +44,9 @@ const sampleOf = ({ sample }: EventType, publicUrl: string): unknown =>
   JSON.parse(sample({ publisher: samplePublisher, publicUrl, nowMs: sampleAtMs }).toString());
 
 /**
- * Registers the event catalogue routes: `GET /docs/events` as a page and in machine-readable form, and the schema of
+ * Registers the event catalogue routes: `GET /docs/events`, as a page and in machine-readable form, and the schema of
  * each event (docs/reference/webhooks.md#event-catalogue).
- * @returns a function that loads the search entries of the events
+ * @returns a function that loads the search entries for the events
  */
 export function eventCatalogueRoutes(
   app: App,

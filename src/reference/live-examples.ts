@@ -8,15 +8,15 @@ export type LiveExamples = {
   /** API keys by security scheme. */
   keys: Record<string, string>;
   /**
-   * Returns ids and other values of existing objects, by their names in the `live` fields of requests.json. It is
-   * read-only.
+   * Returns IDs and other values of existing objects, keyed by the names used in the `live` fields of requests.json.
+   * Changes no data.
    */
   values: () => Promise<Values>;
 };
 
 /**
  * Creates a function that returns the API description for the API reference.
- * @param live source of current values for the examples in the demo, or null
+ * @param live source of current values for the examples in the demo, or null to use the recorded ones
  */
 export function createDescription(app: App, live: LiveExamples | null): () => Promise<ApiDocument> {
   const described = () => app.swagger() as unknown as ApiDocument;
@@ -26,7 +26,7 @@ export function createDescription(app: App, live: LiveExamples | null): () => Pr
   return async () => withLiveValues(described(), examples, await live.values().catch(() => ({})));
 }
 
-/** Replaces the values that `live` lists in the examples of operations. */
+/** Replaces the values that the examples of operations list under `live`. */
 const withLiveValues = (document: ApiDocument, { requests }: Examples, values: Record<string, string>): ApiDocument =>
   withValues(document, (operationId) =>
     Object.fromEntries(
@@ -57,7 +57,7 @@ export function withValues(source: ApiDocument, valuesOf: (operationId: string) 
   return document;
 }
 
-/** Moves path-level parameters to the operations, because each operation has its own values for them. */
+/** Moves parameters from paths to operations, because each operation has its own values for them. */
 function withOwnParameters(document: ApiDocument): ApiDocument {
   for (const { path, method, operation } of operationsById(document).values())
     Object.assign(document.paths[path]?.[method] ?? {}, { parameters: operation.parameters });

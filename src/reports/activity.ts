@@ -18,7 +18,7 @@ import { dimensionBits } from './rollup/grains.ts';
 export type LiveMinute = { startMs: number; metrics: Metrics };
 
 /**
- * Returns the metrics for the last minutes of a publisher's activity, ending with the current minute. Minutes without
+ * Returns a publisher's metrics for each of the last minutes, up to and including the current one. Minutes without
  * activity are omitted. Minutes are stored for two hours.
  */
 export async function queryLiveMinutes(
@@ -49,7 +49,10 @@ where publisher_id = $1 and minute > $2::timestamptz and minute <= $3::timestamp
   }));
 }
 
-/** Returns which of the given metrics are non-zero for a publisher since a given time, rounded to the hour. */
+/**
+ * Returns which of the given metrics have been non-zero for a publisher since a given time, which is rounded to the
+ * hour.
+ */
 export async function recordedMetrics<Name extends MetricName>(
   executor: Executor,
   publisherId: number,

@@ -6,7 +6,7 @@ import { dimensionBits } from './rollup/grains.ts';
  * conversions. Suspicious conversions must not be booked.
  * @param rows query that returns (day, session_id, id, publisher_id, offer_id, campaign_id, at, conversions,
  * revenue_micros, unbilled_micros, currency). `day` is the day of the session; `conversions` is 1, or -1 for a void;
- * amounts are in millionths. An id that is already booked is ignored.
+ * amounts are in millionths. Rows whose `id` is already booked are ignored.
  */
 export const bookSql = (rows: string): string => `
 insert into bookings (day, session_id, id, publisher_id, offer_id, campaign_id, at, conversions, revenue_micros,
@@ -25,8 +25,8 @@ from ${list} given
 where (b.day, b.session_id, b.id) = (given.day, given.session_id, given.id)`;
 
 /**
- * Returns the booked revenue of a publisher's offers by currency since a given time, rounded to the hour. Amounts are
- * in millionths.
+ * Returns the revenue booked for a publisher's offers since a given time, by currency. The time is rounded to the hour.
+ * Amounts are in millionths.
  */
 export async function bookedByCurrency(
   executor: Executor,

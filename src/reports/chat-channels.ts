@@ -1,6 +1,6 @@
 import type { Problem } from '../platform/problem.ts';
 
-/** Chat message with a link. */
+/** Message with a link, for a chat channel. */
 export type ChatMessage = { title: string; text: string; link: { url: string; text: string } };
 
 /** Chat channels of publishers, contributed by a single module. */

@@ -11,7 +11,10 @@ export type ConvertedTotal = {
   currency: string;
   revenue: number;
   unbilled: number;
-  /** First day on which the latest of the exchange rates used is valid, or null if no amount had to be converted. */
+  /**
+   * Date of the exchange rates: the first day on which the most recent of the rates used is valid. Null if no amount
+   * had to be converted.
+   */
   rates_as_of: string | null;
 };
 
@@ -19,7 +22,7 @@ export type ConvertedTotal = {
 type DayMoney = { day: string; money: readonly MoneySum[] };
 
 /**
- * Converts the amounts of each day at the exchange rates of that day.
+ * Converts each day's amounts at the exchange rates of that day.
  * @returns the total, or null if a rate is missing
  */
 export function convertTotal(days: readonly DayMoney[], rates: ExchangeRates, to: string): ConvertedTotal | null {
@@ -41,9 +44,9 @@ export function convertTotal(days: readonly DayMoney[], rates: ExchangeRates, to
 }
 
 /**
- * Returns the total of a query, converted to another currency.
- * @param zone time zone of the publisher. Exchange rates apply to days in this zone, whatever the time zone of the
- * query.
+ * Returns a query's total, converted to another currency.
+ * @param zone time zone of the publisher. Exchange rates apply to days in this zone, even if the query uses another
+ * time zone.
  */
 export async function readConvertedTotal(
   executor: Executor,

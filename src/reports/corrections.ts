@@ -24,7 +24,7 @@ const columnsOf = (table: string): string =>
     .join(', ');
 const isSameRow = (a: string, b: string): string => `(${columnsOf(a)}) = (${columnsOf(b)})`;
 
-/** Prefix of an erased value in `custom_values`. Random digits follow it. */
+/** Prefix of erased values in `custom_values`. It is followed by random digits. */
 const erasedValue = 'erased ';
 
 /*
@@ -139,10 +139,10 @@ select from rollup_publishers where publisher_id in (
 ) order by publisher_id for update`;
 
 /**
- * Erases values of custom attributes from the rollups: counts of sessions that are already rolled up are moved to the
- * value `other`. Totals do not change. It must run in the transaction that removes the attributes from the sessions,
- * before the removal. Rollups and compaction are blocked meanwhile, because rows that they rewrite concurrently would
- * be missed.
+ * Erases values of custom attributes from the rollups. The counts of sessions that are already rolled up are moved to
+ * the value `other`, and totals do not change. It must run in the transaction that removes the attributes from the
+ * sessions, before they are removed. Rollups and compaction are blocked meanwhile, because rows that they rewrite
+ * concurrently would be missed.
  * @returns the attributes to store for each session, all set to `other`, so that a recount matches the rollups
  */
 export async function eraseAttributeValues(
@@ -157,7 +157,7 @@ export async function eraseAttributeValues(
   return new Map(rows.map(({ id, attributes }) => [id, attributes]));
 }
 
-/** $1: days, $2: session ids. */
+/** $1: days, $2: session IDs. */
 const eventsOfSessionsSql = allEventsSql({
   condition: `t.day = any($1::date[]) and t.session_id = any($2::uuid[]) and ${isRolledUp}`,
   fromDay: '(select min(day) from unnest($1::date[]) as day)',

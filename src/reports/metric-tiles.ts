@@ -74,7 +74,7 @@ export function charts({ rows, from, count }: Days, currency: string | null): Ht
   return html`${card(t('reports.activity'), activity)}${card(t('metrics.revenue'), revenue)}`;
 }
 
-/** Returns one revenue chart line per currency. */
+/** Returns one line for the revenue chart per currency. */
 function revenueLines(byDay: readonly { metrics: Metrics }[], currency: string | null) {
   const metric = metricOf('revenue');
   const currencies = currenciesOf(byDay.map(({ metrics }) => metrics));
@@ -92,7 +92,7 @@ function revenueLines(byDay: readonly { metrics: Metrics }[], currency: string |
   };
 }
 
-/** Adds rows with zeros for days without activity, so that charts show every day. */
+/** Adds rows with zeros for days without activity, so that every day appears in charts. */
 function withEmptyDays(rows: readonly ActivityRow[], from: string, days: number): { time: string; metrics: Metrics }[] {
   const byDay = new Map(rows.map(({ time, metrics }) => [time, metrics]));
   const none = sumOf([]);
@@ -104,8 +104,8 @@ function withEmptyDays(rows: readonly ActivityRow[], from: string, days: number)
 }
 
 /**
- * Returns the text for the total in the reporting currency, with the date of its exchange rates. Returns an empty text
- * if there is no reporting currency or no revenue.
+ * Returns the text that shows the total in the reporting currency, with the date of its exchange rates. The text is
+ * empty if there is no reporting currency or no revenue.
  */
 export function convertedText(
   { reportingCurrency }: Publisher,
@@ -127,8 +127,8 @@ export function convertedNote(...total: Parameters<typeof convertedText>): Html 
 }
 
 /**
- * Returns offer names for a breakdown. The publisher's current offers have a link; offers that it no longer shows
- * appear as their id.
+ * Returns the offer names for a breakdown. The publisher's current offers have a link. Offers that the publisher no
+ * longer shows appear as their ID.
  */
 export function offerNames(
   snapshot: Snapshot,

@@ -1,13 +1,15 @@
 import { type EventMetric, eventKinds, eventMetrics } from '../catalog/event-kinds.ts';
 
 /**
- * Metrics in reports (docs/reference/management.md#reports). A session is an answered fetch; a filled session returned
- * an offer. `catalog/event-kinds.ts` defines the event metrics. Suspicious events and dev sessions are not counted.
+ * Metrics in reports (docs/reference/management.md#reports). A session is an answered fetch, and a filled session
+ * returned at least one offer. The event metrics are defined in `catalog/event-kinds.ts`. Suspicious events and dev
+ * sessions are not counted.
  */
 export type MetricName = 'sessions' | 'filled_sessions' | EventMetric | 'conversions' | MoneyMetric;
 
 /**
- * Metrics that are amounts, in millionths. `unbilled_micros` is the amount that exceeded a budget and was booked as 0.
+ * Metrics that are amounts, in millionths. `unbilled_micros` is the part that exceeded a budget and therefore was
+ * booked as 0.
  */
 export const moneyMetrics = ['revenue_micros', 'unbilled_micros'] as const;
 
@@ -27,8 +29,8 @@ export const metricNames: readonly MetricName[] = [...countNames, ...moneyMetric
 export type MoneySum = { currency: string; revenueMicros: number; unbilledMicros: number };
 
 /**
- * Values of all metrics. Amounts are in millionths of the currency. NaN means that the number of sessions is unknown
- * (`withoutSessions`), or that the amounts are in several currencies, which are never added up.
+ * Values of all metrics. Amounts are in millionths of the currency. A value is NaN if the number of sessions is unknown
+ * (`withoutSessions`), or if there are amounts in several currencies, which are never added up.
  */
 export type Metrics = Record<MetricName, number> & {
   /** Amounts by currency, sorted by currency code. */
@@ -36,8 +38,8 @@ export type Metrics = Record<MetricName, number> & {
 };
 
 /**
- * Combines metrics with amounts by currency. `revenue_micros` and `unbilled_micros` are set if there is at most one
- * currency.
+ * Combines metrics with amounts by currency. `revenue_micros` and `unbilled_micros` have a value only if there is at
+ * most one currency.
  */
 export function withMoney(metrics: Record<MetricName, number>, money: readonly MoneySum[]): Metrics {
   const [only] = money;
@@ -50,7 +52,7 @@ export function withMoney(metrics: Record<MetricName, number>, money: readonly M
   };
 }
 
-/** Returns metrics whose amounts are limited to one currency. */
+/** Returns the metrics with only the amounts in one currency. */
 export const inCurrency = (metrics: Metrics, currency: string): Metrics =>
   withMoney(
     metrics,
@@ -61,7 +63,7 @@ export const inCurrency = (metrics: Metrics, currency: string): Metrics =>
 export const currenciesOf = (sums: readonly (Metrics | null)[]): string[] =>
   [...new Set(sums.flatMap((metrics) => metrics?.money.map(({ currency }) => currency) ?? []))].sort();
 
-/** Adds up amounts by currency, and omits currencies with zero sums. */
+/** Adds up amounts by currency. Currencies whose sums are zero are omitted. */
 export function addMoney(lists: Iterable<readonly MoneySum[]>): MoneySum[] {
   const sums = new Map<string, MoneySum>();
   for (const list of lists)
@@ -79,8 +81,8 @@ export function addMoney(lists: Iterable<readonly MoneySum[]>): MoneySum[] {
 }
 
 /**
- * Sets the session metrics to unknown, because a session with several offers or campaigns was counted once for each of
- * them.
+ * Marks the session metrics as unknown. They would be too high, because a session with several offers or campaigns was
+ * counted once for each of them.
  */
 export const withoutSessions = (metrics: Metrics): Metrics => ({
   ...metrics,
@@ -88,7 +90,7 @@ export const withoutSessions = (metrics: Metrics): Metrics => ({
   filled_sessions: Number.NaN,
 });
 
-/** Dimensions that reports can group and filter by. The campaign is derived from the offer. */
+/** Dimensions that reports can be grouped and filtered by. The campaign is derived from the offer. */
 export const dimensionNames = ['placement', 'campaign', 'offer', 'country', 'device', 'os'] as const;
 
 export type DimensionName = (typeof dimensionNames)[number];

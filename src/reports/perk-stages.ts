@@ -1,8 +1,8 @@
 import type { Executor } from '../platform/db/pool.ts';
 
 /**
- * Number of sessions by stage of the perk funnel: with at least one selected perk, confirmed, and with a delivered
- * webhook.
+ * Number of sessions at each stage of the perk funnel: at least one perk was selected, the perks were confirmed, and
+ * the webhook was delivered.
  */
 export type PerkStages = { selected: number; confirmed: number; delivered: number };
 
@@ -15,7 +15,7 @@ export type PerkStagesQuery = {
   fromMs: number;
   untilMs: number;
   texts: Readonly<Partial<Record<'placement' | 'country' | 'device' | 'os', readonly string[]>>>;
-  /** Campaigns or offers to which sessions and their perks are limited, or null for all. */
+  /** Campaigns or offers to count, or null for all. Sessions and perks with other campaigns or offers are ignored. */
   campaigns: readonly number[] | null;
   offers: readonly number[] | null;
   attribute: { key: string; values: readonly string[] } | null;

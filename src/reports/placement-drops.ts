@@ -5,8 +5,8 @@ import { fromMicros } from '../platform/money.ts';
 import { dimensionBits } from './rollup/grains.ts';
 
 /**
- * Placement whose metric is at most half of its value in the same hours of last week. Revenue is in units of
- * `currency`.
+ * Placement whose metric has dropped to half or less of its value in the same hours of last week. Revenue is in units
+ * of `currency`.
  */
 export type PlacementDrop = {
   publisherId: number;
@@ -14,13 +14,13 @@ export type PlacementDrop = {
   metric: 'fill_rate' | 'revenue';
   now: number;
   before: number;
-  /** Currency of the revenue, which is compared per currency, or null for other metrics. */
+  /** Currency of the revenue, or null for other metrics. Revenue is compared separately for each currency. */
   currency: string | null;
 };
 
 /**
- * Minimum counts for a comparison. A fill rate requires enough sessions last week and now; revenue requires enough
- * clicks and conversions last week.
+ * Minimum counts for a meaningful comparison. Fill rates require enough sessions both last week and now, and revenue
+ * requires enough clicks and conversions last week.
  */
 const [minSessionsBefore, minSessions, minPaidBefore] = [100, 20, 20];
 
@@ -50,7 +50,8 @@ export async function findPlacementDrops(
   executor: Executor,
   { publisherIds, nowMs, hours }: { publisherIds: readonly number[]; nowMs: number; hours: number },
 ): Promise<PlacementDrop[] | null> {
-  // In some time zones, hours begin at half past, so a bucket is complete only an hour after its start.
+  // In some time zones, hours begin at half past in UTC, so a bucket is certain to be complete only an hour after its
+  // start.
   const end = new Date(nowMs - hourMs);
   const [start, weekMs] = [new Date(end.getTime() - hours * hourMs), 7 * dayMs];
   const ago = (at: Date): Date => new Date(at.getTime() - weekMs);
@@ -94,7 +95,7 @@ function dropsOf(row: FillRow, revenue: readonly RevenueRow[]): PlacementDrop[] 
   if (of('sessions_before') >= minSessionsBefore && of('sessions') >= minSessions)
     add('fill_rate', of('filled') / of('sessions'), of('filled_before') / of('sessions_before'), null);
   if (of('paid_before') < minPaidBefore) return drops;
-  // A placement raises only one revenue alert, for the currency with the largest drop.
+  // Raise only one revenue alert per placement, for the currency with the largest drop.
   const fall = ({ now, before }: RevenueRow): number => (Number(before) > 0 ? Number(now) / Number(before) : 1);
   const [most] = [...revenue].sort((a, b) => fall(a) - fall(b));
   if (most !== undefined) add('revenue', fromMicros(Number(most.now)), fromMicros(Number(most.before)), most.currency);

@@ -1,10 +1,10 @@
 import { Connection, type Executor } from '../platform/db/pool.ts';
 
 /**
- * Lets the rollups of a database that was restored from a dump continue exactly where they stopped. Does nothing to
- * other databases. It must run before any process writes, and may take as long as an update of all rows
- * (docs/operations.md#reports). `before` runs first, in the same transaction. It can still find rows by the transaction
- * numbers from the dump, and store where it continues.
+ * After a database was restored from a dump, lets the rollups continue exactly where they stopped. Does nothing to
+ * other databases. It must run before any process writes, and may take as long as updating all rows
+ * (docs/operations.md#reports). The callback `before` runs first, in the same transaction. It can still find rows by
+ * the transaction numbers from the dump, and can record where its own processing must continue.
  * @returns whether the database was restored
  */
 export async function continueRestoredRollups(

@@ -21,8 +21,8 @@ import { type Reconciliation, reconcile } from './reconcile/reconcile.ts';
 export type ActivityReport = ReportRequest & {
   rows: readonly ActivityRow[];
   /**
-   * Totals of everything that matches the filters. A session is counted once. If rollups cannot provide this, the
-   * number of sessions is NaN.
+   * Totals of everything that matches the filters, with each session counted once. The number of sessions is NaN if the
+   * rollups cannot provide it.
    */
   totals: Metrics;
   /**
@@ -33,9 +33,9 @@ export type ActivityReport = ReportRequest & {
 };
 
 type AskedBy = {
-  /** Abort signal that cancels the report when the client disconnects. */
+  /** Signal that cancels the report when the client disconnects. */
   signal?: AbortSignal | undefined;
-  /** Resources that the report is limited to, or null for all resources. */
+  /** Resources to which the report is limited, or null for all resources. */
   resources?: KeyResources | null;
 };
 
@@ -51,7 +51,7 @@ export type ReportService = {
    */
   explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored>;
   /**
-   * Returns the values with the largest metric.
+   * Returns the values for which the queried metric is largest.
    * @throws AppError report_too_large, unavailable
    */
   top: (query: TopQuery, signal?: AbortSignal) => ReturnType<typeof exploreTop>;
@@ -156,8 +156,8 @@ export function createReportService({ pool, dbHealth, now }: ServiceDeps): Repor
 }
 
 /**
- * Whether adding up the rows yields the totals. It does not if rows count a session once per offer, or omit sessions
- * without the custom attribute.
+ * Whether adding up the rows yields the totals. It does not if the rows count a session once per offer, or if sessions
+ * without the custom attribute have no row.
  */
 const addsUp = ({ groupBy, filters, customValues }: ActivityQuery): boolean =>
   (!groupBy.includes('custom') || customValues !== null) &&
@@ -175,8 +175,8 @@ async function isKnownKey(executor: Executor, publisherId: number, key: string):
 }
 
 /**
- * Returns the single currency of a list of metrics. If they have no amounts, it is the currency of the publisher's
- * campaigns.
+ * Returns the single currency that a list of metrics uses. If the metrics contain no amounts, returns the currency of
+ * the publisher's campaigns.
  * @returns null if there are several currencies
  */
 export function singleCurrencyOf(

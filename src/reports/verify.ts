@@ -6,7 +6,10 @@ import { customGrains, moneyKey, rollupKey } from './rollup/keys.ts';
 import { computedSumsCtes, reconciliationKey } from './rollup/statement.ts';
 import { moneyWeeksOfDaysSql, weekStartSql, weeksOfDaysSql } from './rollup/weeks.ts';
 
-/** Rollup that differs from the raw rows, with `column: stored → computed` for each differing value. */
+/**
+ * Rollup that differs from the raw rows. `differences` has an entry in the form `column: stored → computed` for each
+ * differing value.
+ */
 export type Difference = { rollup: string; differences: string[] };
 
 export type Verification = {
@@ -16,7 +19,7 @@ export type Verification = {
   differences: Difference[];
 };
 
-/** Kind of rollup. `stored` and `computed` are queries that return the key columns and the values. */
+/** Kind of rollup to verify. `stored` and `computed` are queries that return the key columns and the values. */
 type Kind = {
   key: string;
   counts: readonly string[];
@@ -31,7 +34,10 @@ const isEqual = (count: string): string => `stored_${count} = computed_${count}`
 const inDays = `bucket >= $1::date::timestamp at time zone 'UTC'
   and bucket < ($2::date + 1)::timestamp at time zone 'UTC'`;
 
-/** $1, $2: first and last UTC day. Two more days are read to complete the last days in time zones west of Greenwich. */
+/**
+ * $1, $2: first and last UTC day. Two more days are read, because the last days end later in time zones west of
+ * Greenwich.
+ */
 const eventsOfDays = `
 select * from (${allEventsSql({ condition: isRolledUp, fromDay: `$1::date - ${longestDays}` })}) as all_events
 where at >= $1::date::timestamp at time zone 'UTC' and at < ($2::date + 3)::timestamp at time zone 'UTC'`;
@@ -58,8 +64,8 @@ const firstWeek = weekStartSql(`($1::date::timestamp at time zone 'UTC')`);
 const afterLast = `($2::date + 1)::timestamp at time zone 'UTC'`;
 
 /**
- * Weekly rollups that contain the days. They are compared with the sum of all of their stored days, because raw rows
- * may exist for only some of these days.
+ * Weekly rollups for the weeks that contain the days. They are compared with the sum of all stored daily rollups in
+ * these weeks, because raw rows may no longer exist for every day.
  */
 const weeks: Kind = {
   key: rollupKey,
@@ -79,8 +85,8 @@ const moneyWeeks: Kind = {
 const customKey = 'publisher_id, key, grain, bucket';
 
 /**
- * Rollups of each attribute, summed over all values. Which values have their own rows depends on their order of arrival
- * and on erasures.
+ * Rollups for each attribute, summed over all of its values. Single values cannot be compared: which values have their
+ * own rows depends on their order of arrival and on erasures.
  */
 const customRollups: Kind = {
   key: customKey,
@@ -109,7 +115,7 @@ select * from (
 ) as summed where ${inDays}`,
 };
 
-/** Raw rows of dev sessions are deleted after a day, so there may be fewer of them than were counted. */
+/** Raw rows for dev sessions are deleted after a day, so there may be fewer of them than the reconciliation counted. */
 const reconciliation: Kind = {
   key: reconciliationKey,
   counts: ['count'],
@@ -134,10 +140,10 @@ select (select count(*)::int from compared) as compared,
 type WrongRow = Record<string, string | number>;
 
 /**
- * Recomputes the rollups of a range of UTC days from the raw rows, and compares them with the stored rollups. Uses a
- * single snapshot and the progress of the rollups, so that the result is correct even during traffic. The raw rows of
- * these days must still exist, and also those of sessions up to 64 days earlier. A void may belong to an even older
- * session.
+ * Recomputes the rollups for a range of UTC days from the raw rows, and compares them with the stored rollups. Reads
+ * everything, including the progress of the rollups, in a single snapshot, so that the result is correct even during
+ * traffic. The raw rows for these days, and for sessions up to 64 days earlier, must still exist. A void may belong to
+ * an even older session.
  */
 export async function verifyRollups(client: pg.ClientBase, from: string, to: string): Promise<Verification> {
   await client.query('begin transaction isolation level repeatable read, read only');

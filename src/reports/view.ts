@@ -5,8 +5,8 @@ import { createWriter } from './query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from './query/types.ts';
 
 /**
- * Counts and rates in a response. Amounts are in units of the currency. A rate with a denominator of 0 is 0. NaN means
- * that the value is unknown.
+ * Counts and rates in a response. Amounts are in currency units. A rate whose denominator is 0 is 0. NaN means that the
+ * value is unknown.
  */
 type MetricsView = Record<string, number>;
 
@@ -14,7 +14,7 @@ const unit = 1_000_000;
 const rounded = (value: number): number => Math.round(value * unit) / unit;
 const rate = (part: number, whole: number): number => (whole === 0 ? 0 : rounded(part / whole));
 
-/** Report columns after the group columns: counts in the order of the metrics, then amounts and rates. */
+/** Report columns that follow the group columns: counts in the order of the metrics, then amounts and rates. */
 const columns: readonly { name: string; of: (metrics: Metrics) => number }[] = [
   ...countNames.map((name) => ({ name, of: (metrics: Metrics) => metrics[name] })),
   { name: 'revenue', of: ({ revenue_micros }) => fromMicros(revenue_micros) },
@@ -27,7 +27,9 @@ const columns: readonly { name: string; of: (metrics: Metrics) => number }[] = [
 
 export const viewNames: readonly string[] = columns.map(({ name }) => name);
 
-/** Columns that contain a number of sessions or divide by it. They are unknown if the number of sessions is unknown. */
+/**
+ * Columns that contain or are divided by a number of sessions. They are unknown if the number of sessions is unknown.
+ */
 export const sessionViewNames: readonly string[] = ['sessions', 'filled_sessions', 'rpm', 'fill_rate'];
 
 const zeros: MetricsView = Object.fromEntries(viewNames.map((name) => [name, 0]));
@@ -63,7 +65,7 @@ function currencyOfRow({ money }: Metrics, reportCurrency: string | null): strin
 }
 
 /**
- * Returns the metrics of a row as returned by the API. Single-currency amounts are null unless there is exactly one
+ * Returns the metrics of a row in the API format. Single-currency amounts are null unless there is exactly one
  * currency.
  */
 export const amountsView = (metrics: Metrics, reportCurrency: string | null): Record<string, unknown> => {
@@ -80,7 +82,7 @@ const moneyViewNames: ReadonlySet<string> = new Set(['revenue', 'unbilled', 'rpm
 
 const members = columns.map(({ name, of }) => ({ name, key: Buffer.from(`,${JSON.stringify(name)}:`), of }));
 const unknown = Buffer.from('null');
-/** Serialised object members to append to another object. */
+/** Encodes the members of a JSON object so that they can be appended to another object. */
 const moneyBytes = (json: string): Buffer => Buffer.from(`,${json.slice(1, -1)}`);
 const [comma, endOfItem, endOfLine] = [Buffer.from(','), Buffer.from('}'), Buffer.from('\r\n')];
 
@@ -166,7 +168,7 @@ const furtherAmounts: ReadonlySet<string> = new Set(['revenue', 'unbilled']);
 
 type ToBytes = (value: string | number) => Buffer;
 
-/** Caches the encoded bytes of each time and value, because they repeat. */
+/** Caches the encoded bytes for each time and value, because they repeat. */
 function memoise<T extends string | number>(write: (value: T) => Buffer): (value: T) => Buffer {
   const cache = new Map<T, Buffer>();
   return (value) => {

@@ -35,7 +35,8 @@ export function assemble(
   return {
     modules,
     permissions,
-    // Lists the events of users first, and the events of the service, which come from an early module, last.
+    // Lists events about users first. Events about the service come last, although they are contributed by an early
+    // module.
     events: registerEventTypes(modules.toReversed().flatMap((module) => module.eventTypes ?? [])),
     navigation: navigationOf(modules.flatMap((module) => module.navigation ?? [])),
     commands: modules.flatMap((module) => module.commands ?? []),
@@ -95,7 +96,7 @@ const singleMembers = [
 ] as const;
 
 /**
- * Rejects keys that two modules contribute.
+ * Rejects keys that more than one module contributes.
  * @throws Error that identifies both modules and the key
  */
 function refuseDuplicates(modules: readonly Module[]): void {
@@ -132,8 +133,8 @@ function additionsOf(modules: readonly Module[]): AllAdditions {
 }
 
 /**
- * Collects the erasure and export steps from the module with the highest rank to the one with the lowest. This is also
- * the order in which rows are locked.
+ * Collects the erasure and export steps, from the module with the highest rank to the one with the lowest. Rows are
+ * locked in this order, too.
  * @throws Error if no module finds or erases sessions
  */
 function userDataOf(modules: readonly Module[]): UserDataSteps {

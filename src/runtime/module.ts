@@ -33,16 +33,17 @@ export type Module = {
    * with lower ranks.
    */
   rank: number;
-  /** Permissions for keys and users. */
+  /** Permissions for API keys and users. */
   permissions?: readonly PermissionEntry[];
   /** Events that publishers can subscribe to. */
   eventTypes?: readonly EventType[];
   navigation?: readonly NavEntry[];
   /**
-   * Commands of the `perkwire` command line. src/commands.ts also lists them, because the help must not create modules.
+   * Commands for the `perkwire` command line. They must also be listed in src/commands.ts, because the help text must
+   * not create modules.
    */
   commands?: readonly Command[];
-  /** Stores a proposed change that needs approval, for the pages. Only one module contributes it. */
+  /** Stores a change that was proposed on a page and needs approval. Only one module contributes it. */
   propose?: (work: Work, proposal: Proposal) => Promise<{ id: number; state: string }>;
   /** Extensions of the catalogue pages. */
   extensions?: Partial<PageExtensions>;
@@ -54,33 +55,33 @@ export type Module = {
   storeEvents?: StoreEvents;
   /** Stores messages to users about their perks. Only one module contributes it. */
   perkMessages?: PerkMessages;
-  /** Retention of users' email addresses. Only one module contributes it. */
+  /** Retention of users' e-mail addresses. Only one module contributes it. */
   addressRetention?: AddressRetention;
-  /** Checks for problems that raise alerts. */
+  /** Checks that raise alerts when they find a problem. */
   alertChecks?: readonly AlertCheck[];
   /** Counts the sessions at each stage of the perk funnel. Only one module contributes it. */
   perkStages?: CountPerkStages;
   /** Sends reports to chat channels. Only one module contributes it. */
   chatChannels?: ChatChannels;
-  /** Steps of the module in erasures and exports. */
+  /** The module's steps in the erasure and export of user data. */
   userData?: UserDataPart;
   /** Deletes expired rows from the module's tables. */
   retention?: RetentionStep;
   /** Schemas to which the module's routes refer by `$id`. */
   schemas?: readonly TSchema[];
-  /** Current values for the examples in the API reference of the demo. */
+  /** Current values for the examples in the API reference. Only the demo sets them. */
   examples?: LiveExamples;
   /** Prepares the app before any routes are registered. */
   prepare?: (app: App, contributions: Contributions) => Promise<void>;
-  /** Registers routes in processes of every role. */
+  /** Registers routes that processes of every role serve. */
   probes?: (app: App, contributions: Contributions) => Promise<void>;
-  /** Registers the most frequent public routes in a scope without hooks. */
+  /** Registers the most frequently requested public routes, in a scope without hooks. */
   hotRoutes?: (scope: App, hot: HotRoutes, contributions: Contributions) => Promise<void>;
   /** Adds hooks to all other public routes. */
   observe?: (open: App) => void;
   /** Registers routes that pages of any origin may call. */
   publicRoutes?: (open: App, contributions: Contributions) => Promise<void>;
-  /** Adds hooks to all routes that are registered afterwards. */
+  /** Adds hooks to all routes that are registered later. */
   observeRoutes?: (app: App) => void;
   routes?: (app: App, contributions: Contributions) => Promise<void>;
   /** Registers dashboard pages that require no session. */
@@ -99,7 +100,7 @@ export type Contributions = {
   navigation: Navigation;
   commands: readonly Command[];
   userData: UserDataSteps;
-  /** Current values for the API reference examples, or null outside of the demo. */
+  /** Current values for the API reference examples, or null if this is not the demo. */
   examples: LiveExamples | null;
   /** Event log, or null if events are written directly to PostgreSQL. */
   eventLog: EventLog | null;
@@ -111,8 +112,8 @@ export type Contributions = {
   chatChannels: ChatChannels | null;
   extensions: PageExtensions;
   auth: Authenticator<unknown>;
-  /** Services for management API routes. */
+  /** Services that management API routes use. */
   http: ManagementHttp;
-  /** Management API client for the dashboard pages. */
+  /** Management API client that the dashboard pages use. */
   management: ManagementClient;
 };

@@ -4,7 +4,7 @@ import type { App } from '../platform/http/app.ts';
 import type { Logger } from '../platform/logger.ts';
 import { flushConnections } from '../platform/module.ts';
 
-/** Explanation and advice for errors of `listen`, by system error code. */
+/** Explanation and advice for `listen` errors, by system error code. */
 const problems: Record<string, string> = {
   EADDRINUSE: 'is in use by another program. Set PORT to a free port',
   EADDRNOTAVAIL: 'is not an address of this host. Correct HOST',
@@ -28,7 +28,7 @@ export async function listen(app: Pick<App, 'listen'>, { host, port }: { host: s
 const stopSignals = ['SIGTERM', 'SIGINT'] as const;
 
 /**
- * Time in which repeated stop signals are ignored, in milliseconds. A single Ctrl-C reaches a process started by npm
+ * Time in which repeated stop signals are ignored, in milliseconds. A process started by npm receives a single Ctrl-C
  * twice. Only a later signal requests an immediate exit.
  */
 const repeatedSignalMs = 2000;
@@ -52,7 +52,7 @@ export function onStopSignal(
 /** Signals that `onStopSignal` handles, so that `closeWithGrace` ignores them. */
 export const handledSignals: ('SIGTERM' | 'SIGINT')[] = [...stopSignals];
 
-/** Number of database connections outside the pools: health, catalogue and dispatcher. */
+/** Number of database connections outside the pools, for health checks, the catalogue and the dispatcher. */
 const otherConnections = 4;
 
 type Deps = { pool: Executor; config: { databasePoolSize: number }; logger: Logger };

@@ -16,7 +16,7 @@ type RunnerDeps = {
 };
 
 /**
- * Lists the background jobs of all modules. Jobs are started nowhere else. Several processes may run the same job
+ * Lists the background jobs of all modules. No other code starts jobs. Several processes may run the same job
  * concurrently.
  */
 export const jobsOf = (contributions: Contributions, deps: RetentionDeps): readonly Job[] => [
@@ -24,7 +24,7 @@ export const jobsOf = (contributions: Contributions, deps: RetentionDeps): reado
   retentionJob(contributions.modules, deps),
 ];
 
-/** Starts the jobs. The returned `stop` resolves when all jobs have ended. */
+/** Starts the jobs. The returned `stop` ends them and resolves when all have ended. */
 export async function runJobs(jobs: readonly Job[], deps: RunnerDeps): Promise<Stoppable> {
   const running = await Promise.all(jobs.map((job) => ('start' in job ? job.start() : runLoop(job, deps))));
   return {
@@ -34,7 +34,7 @@ export async function runJobs(jobs: readonly Job[], deps: RunnerDeps): Promise<S
   };
 }
 
-/** Runs a job repeatedly. Only the first of several consecutive failures is logged as an error. */
+/** Runs a job repeatedly. Of several consecutive failures, only the first is logged as an error. */
 function runLoop(job: LoopJob, { dbHealth, logger, jobMeter }: RunnerDeps): Stoppable {
   const { name, pauseMs, retryMs = pauseMs, pausePerRun = 0, run, onStop } = job;
   let failing = false;
@@ -68,8 +68,8 @@ function runLoop(job: LoopJob, { dbHealth, logger, jobMeter }: RunnerDeps): Stop
 type RetentionDeps = { pool: pg.Pool; config: Config; logger: Logger; now: () => number };
 
 /**
- * Applies the retention of each module, which deletes its expired rows. Modules run in reverse order, because later
- * modules find their expired rows through the rows of earlier modules. Several processes may run this concurrently.
+ * Applies each module's retention, which deletes its expired rows. Modules run in reverse order, because later modules
+ * find their expired rows through the rows of earlier modules. Several processes may run this concurrently.
  */
 export async function applyRetention(
   modules: readonly { name: string; retention?: RetentionStep }[],

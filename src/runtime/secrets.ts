@@ -36,8 +36,8 @@ function keptSecrets(dataDir: string): SecretVariables {
     USER_PEPPER: randomBytes(32).toString('base64url'),
     SECRETS_KEY: randomBytes(32).toString('base64'),
   };
-  // Hard-linking a complete file is atomic. If several processes start at the same time, one wins, and no process reads
-  // a partial file.
+  // Write a draft file first: hard-linking a complete file is atomic. If several processes start at the same time, only
+  // one of them succeeds, and no process reads a partial file.
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   writeFileSync(draft, JSON.stringify(created, null, 2), { mode: 0o600 });
   try {
@@ -52,7 +52,8 @@ function keptSecrets(dataDir: string): SecretVariables {
 
 /**
  * Parses the secrets file.
- * @throws Error if the file is truncated or modified, because newly generated secrets would not match the existing data
+ * @throws Error if the file is truncated or modified. New secrets must not be generated then, because they would not
+ * match the existing data.
  */
 function parseSecrets(path: string, text: string): SecretVariables {
   const damaged = new Error(`${path} is damaged. Restore it from a backup, because the stored data needs its secrets`);

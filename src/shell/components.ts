@@ -70,8 +70,9 @@ export type Column = {
 export type Cell = Html | string | number;
 
 /**
- * Renders a table that scrolls horizontally if it is too wide, also with the keyboard. Cells are in column order.
- * @param id element id, for a table that refreshes itself and must keep the keyboard focus
+ * Renders a table. A table that is too wide can be scrolled horizontally, also with the keyboard. Cells are in column
+ * order.
+ * @param id element ID for a table that refreshes itself and must keep the keyboard focus
  */
 export function table(
   caption: string,
@@ -106,7 +107,7 @@ export function table(
     </div>`;
 }
 
-/** Renders the placeholder for an empty list, with a suggested next step. */
+/** Renders the placeholder for an empty list, including a suggested next step. */
 export const emptyState = (name: IconName, title: string, text: Html | string, action: Html = nothing): Html => html`
   <div class="empty">
     <div class="empty-icon">${icon(name)}</div>
@@ -167,7 +168,7 @@ export const copyable = (text: string, label: string): Html => html`
     </button>
   </div>`;
 
-/** Renders a preformatted text block that can be scrolled, also with the keyboard. */
+/** Renders a block of preformatted text that can be scrolled, also with the keyboard. */
 export const codeBlock = (label: string, text: string): Html =>
   html`<pre class="block" tabindex="0" aria-label="${label}">${text}</pre>`;
 
@@ -202,19 +203,19 @@ export type ChartData = {
   caption: string;
   /** Heading of the first table column. */
   heading: string;
-  /** Start of each day or hour, in epoch milliseconds. Days are in UTC. */
+  /** Start of each day or hour, in epoch milliseconds. Days begin at midnight UTC. */
   times: readonly { text: string; atMs: number }[];
-  /** Data series. A dashed series is the comparison for the first series. */
+  /** Data series. A dashed series shows values for comparison with the first series. */
   series: readonly { label: string; values: readonly (number | null)[]; isDashed?: boolean }[];
   kind?: 'line' | 'bar';
-  /** IANA time zone of the hours. Absent for days. */
+  /** IANA time zone for hourly data. Absent for daily data. */
   zone?: string;
   /** Number format of the values: counts, rates, or amounts in a currency. */
   style?: 'count' | 'rate' | { currency: string | null };
   format?: (value: number) => string;
 };
 
-/** Renders a chart that is drawn in the browser, followed by a table with the same figures. */
+/** Renders a chart, which the browser draws, followed by a table with the same figures. */
 export function drawnChart({ caption, heading, times, series, format = String, ...options }: ChartData): Html {
   const { kind = 'line', zone = null, style = 'count' } = options;
   const data = [times.map(({ atMs }) => atMs / 1000), ...series.map(({ values }) => values)];
@@ -291,11 +292,11 @@ export function actionButton({ request }: PageContext, action: ActionButton): Ht
 type SaveForm = {
   button?: string;
   cancel?: string;
-  /** URL of the page with the form, if validation errors are shown at another URL. */
+  /** URL of the page that contains the form. Set it if validation errors are shown at another URL. */
   page?: string;
   /**
-   * Whether the route responds to `rowsField` with the submitted form. If so, drafts.js can restore forms that contain
-   * row lists.
+   * Whether the form contains row lists, and its route handles `rowsField` by returning the form with a row added or
+   * removed. drafts.js can then restore drafts of the form.
    */
   rows?: boolean;
   /** Additional HTML attributes of the form element. */
@@ -305,7 +306,8 @@ type SaveForm = {
 };
 
 /**
- * Renders a form with its save buttons in a row at the end. Entered values are kept if the session expires (drafts.js).
+ * Renders a form with its save buttons in a row at the end. If the session expires, entered values are restored later
+ * (drafts.js).
  */
 export function saveForm({ request }: PageContext, to: string, body: Html, options: SaveForm = {}): Html {
   const { button = t('common.save'), cancel, page = '', rows = false, attributes = nothing, extra = nothing } = options;

@@ -23,13 +23,13 @@ export type Role = (typeof roles)[number];
 
 export const isRole = (name: string): name is Role => (roles as readonly string[]).includes(name);
 
-/** Custom role that a publisher composes of permissions. */
+/** Custom role, for which a publisher has selected individual permissions. */
 export type CustomRole = { id: number; name: string; permissions: readonly string[] };
 export type MemberRole = Role | CustomRole;
 
 /**
- * Permission that a custom role needs to open the pages of each standard role. Null means that no permission is
- * required.
+ * Permission that a custom role needs to open the pages for a standard role. Null means that the pages require no
+ * permission.
  */
 const pagePermissions: Readonly<Record<Exclude<Role, 'operator'>, string | null>> = {
   advertiser: null,
@@ -39,8 +39,8 @@ const pagePermissions: Readonly<Record<Exclude<Role, 'operator'>, string | null>
 };
 
 /**
- * Whether a role includes the required role. Each standard role includes the roles before it. A custom role includes a
- * standard role if it has the permission for that role's pages.
+ * Whether a role includes the required role. Each standard role includes all lower roles. A custom role includes a
+ * standard role if it has the permission to open that role's pages.
  */
 export function hasRole(role: MemberRole, required: Role): boolean {
   if (typeof role === 'string') return roles.indexOf(role) >= roles.indexOf(required);
@@ -57,7 +57,7 @@ export type User = {
   role: MemberRole;
   /** Publisher that the user is a member of. Null for operators and advertiser accounts. */
   publisherId: number | null;
-  /** Advertiser of an advertiser account, or null for all other users. */
+  /** Advertiser to which an advertiser account belongs, or null for all other users. */
   advertiserId: number | null;
   /** Whether the user has accepted the invitation. */
   hasJoined: boolean;
@@ -65,7 +65,7 @@ export type User = {
   /** Whether the user has set up an authenticator app or a passkey. */
   hasTwoFactor: boolean;
   hasAuthenticatorApp: boolean;
-  /** Whether the user signs in through the OpenID provider, without a password. */
+  /** Whether the user signs in through the OpenID provider instead of with a password. */
   isLinked: boolean;
   /** Whether the membership is disabled. */
   disabled: boolean;
@@ -76,15 +76,18 @@ export type User = {
 
 /** Signed-in user and their session. */
 export type Viewer = {
-  /** User as a member of the publisher in the URL, or otherwise of the publisher opened last. */
+  /**
+   * User as a member of the publisher in the URL, or of the publisher that they opened last if the URL contains none.
+   */
   user: User;
-  /** Ids of the publishers that the user is a member of. */
+  /** IDs of the publishers that the user is a member of. */
   publisherIds: readonly number[];
-  /** Ids of the advertisers for which the user has an account. */
+  /** IDs of the advertisers for which the user has an account. */
   advertiserIds: readonly number[];
   sessionId: string;
   /**
-   * Time when the user last confirmed their identity, by signing in or for a sensitive action, in epoch milliseconds.
+   * Time when the user last confirmed their identity, in epoch milliseconds. Users confirm it by signing in, or again
+   * before a sensitive action.
    */
   confirmedMs: number;
   byProvider: boolean;
@@ -95,7 +98,7 @@ export type Viewer = {
 /** Publisher in the page URL. */
 export type ViewedPublisher = { id: number; name: string; timeZone: string };
 
-/** Advertiser in the page URL. `publisherId` is the publisher whose catalogue contains the advertiser. */
+/** Advertiser in the page URL. `publisherId` is the publisher to whose catalogue the advertiser belongs. */
 export type ViewedAdvertiser = { id: number; name: string; publisherId: number };
 
 declare module 'fastify' {
@@ -160,8 +163,8 @@ export function keyIn(context: PageContext): string {
 }
 
 /**
- * Returns the submitted form, or an empty form if the request has no form body. Values such as passwords are not
- * trimmed.
+ * Returns the submitted form, or an empty form if the request has no form body. Values are not trimmed, because they
+ * may be passwords.
  */
 export const formOf = ({ body }: FastifyRequest): URLSearchParams =>
   body instanceof URLSearchParams ? body : new URLSearchParams();
@@ -178,21 +181,24 @@ export const csrfHeader = 'x-csrf-token';
  */
 export const rowsField = '_rows';
 
-/** Form field value: text, a number, the state of a checkbox, or a list of texts. */
+/** Form field value: text, a number, the state of a checkbox, or a list of strings. */
 export type FormValue = string | number | boolean | null | undefined | readonly string[];
 export type FormValues = Readonly<Record<string, FormValue>>;
 
-/** Accessors for form values. Stored and submitted values are read in the same way. Unchecked checkboxes are absent. */
+/**
+ * Accessors for form values, which read stored and submitted values in the same way. Unchecked checkboxes are absent
+ * from the values.
+ */
 export type Fields = {
   values: FormValues;
-  /** Returns the first value, trimmed and with line breaks normalized to `\n`, or an empty string. */
+  /** Returns the first value, trimmed and with line breaks normalised to `\n`, or an empty string. */
   text: (name: string) => string;
   all: (name: string) => string[];
   /** Whether a checkbox is checked. */
   checked: (name: string) => boolean;
   /**
-   * Returns a number, or null if the field is empty. Any other text is returned unchanged, so that validation rejects
-   * it.
+   * Returns the entered number, or null if the field is empty. Any other text is returned unchanged, so that validation
+   * rejects it.
    */
   number: (name: string) => number | string | null;
   /** Returns the number of rows in a list whose fields are named `{list}.{index}.…`. */
@@ -218,7 +224,7 @@ export function fieldsOf(values: FormValues): Fields {
   };
 }
 
-/** Returns the texts that a browser would submit for a value. */
+/** Returns the strings that a browser would submit for a value. */
 function textsOf(value: FormValue): readonly string[] {
   if (typeof value === 'object' && value !== null) return value;
   if (value === true) return ['on'];
@@ -251,7 +257,7 @@ export type FieldErrors = readonly { path: string; message: string }[];
 
 const whole = ({ problem }: AppError): ErrorDetail => ({ path: '/', message: problem });
 
-/** Whether the details of an error show the first file rows, which are meaningless without the error message. */
+/** Whether the error details show the first rows of a file, which are meaningless without the error message. */
 const showsRows = ({ code, details = [] }: AppError): boolean =>
   code === 'ambiguous_header' || (code === 'unknown_header' && details[0]?.path.startsWith('/lines/') === true);
 
@@ -269,16 +275,17 @@ export function fieldErrorsOf(err: unknown): FieldErrors {
 }
 
 /**
- * Returns why a change was rejected: its first problem, in the reader's language.
+ * Returns the reason why a change was rejected, in the reader's language. If there are several problems, returns the
+ * first one.
  * @throws any other error unchanged
  */
 export const reasonOf = (err: unknown): string =>
   fieldErrorsOf(err)[0]?.message ?? wordProblem((err as AppError).problem);
 
-/** Time limit for signing in at the OpenID provider, in milliseconds. */
+/** Time limit for completing a sign-in at the OpenID provider, in milliseconds. */
 export const pendingLifetimeMs = 15 * minuteMs;
 
-/** Form that undoes an action: target URL and field values. */
+/** Form that undoes an action, consisting of the target URL and field values. */
 export type Undo = { to: string; values?: Readonly<Record<string, string | readonly string[]>> };
 
 /** Message that is shown once, after a redirect. */
@@ -350,8 +357,8 @@ export async function registerCookies(app: App, publicUrl: string, sessionLifeti
 }
 
 /**
- * Parses an undo form. Returns null if its path is outside the dashboard, so that a forged cookie cannot submit forms
- * elsewhere.
+ * Parses an undo form. Returns null if the form's path is outside the dashboard, so that a forged cookie cannot make
+ * the user submit a form elsewhere.
  */
 function undoOf(text: string): Undo | null {
   if (text === '') return null;
@@ -367,9 +374,11 @@ function undoOf(text: string): Undo | null {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Reader whose language and locale are used for the response. */
+    /** Reader whose language and locale apply to the response. */
     reader: Reader;
-    /** Ends the reader context for work started by the request, as the end of the response does. */
+    /**
+     * Ends the reader context for work that the request started. It also ends automatically when the response closes.
+     */
     endReader: () => void;
   }
 }
@@ -378,9 +387,9 @@ const acceptedBy = ({ headers }: FastifyRequest, { language }: { language: Reade
   readerOf(headers['accept-language'], language);
 
 /**
- * Formats texts, dates and numbers of all pages for the reader. The first hook runs before all others, so that their
- * errors are also translated. The second one runs after the body was read, because body events start outside the
- * request's asynchronous context.
+ * Sets the reader whose language is used for texts, dates and numbers on all pages. The first hook runs before all
+ * others, so that their errors are translated, too. The second hook sets the reader again after the body was read,
+ * because body events start outside the request's asynchronous context.
  */
 export function registerLanguage(app: App): void {
   app.decorateRequest('reader');

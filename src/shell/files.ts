@@ -10,7 +10,10 @@ import { count } from './format.ts';
 import { columns, type FormBuilder } from './forms.ts';
 import { isFragmentRequest, type PageResult, type Upload } from './pages.ts';
 
-/** File options in a form. `isChecked` is true if the user has already seen the dry run of this exact file. */
+/**
+ * Options for a file, as entered in a form. `isChecked` is true if the user has already seen the dry run result for
+ * exactly this file.
+ */
 export type FileForm = { options: FileOptions; checked: string; isChecked: boolean };
 
 /**
@@ -34,7 +37,10 @@ export function readFileForm(fields: Fields, bytes: Buffer, more = ''): FileForm
   return { options, checked, isChecked: fields.text('checked') === checked };
 }
 
-/** Renders the fields that specify how a file is read. Set `hasColumn` for lists where the user can select a column. */
+/**
+ * Renders the fields that specify how a file is read. Set `hasColumn` if the user can select which column contains the
+ * list.
+ */
 export const fileFields = (form: FormBuilder, { hasColumn }: { hasColumn: boolean }): Html => html`
   ${
     hasColumn &&
@@ -145,7 +151,7 @@ export type SubmittedFile = {
   upload: Upload | null;
 };
 
-/** File import with its own page. */
+/** Configuration of a file import that has its own page. */
 export type FileImport<Result extends { file: DryRunView }> = {
   maxBytes: number;
   /** Names of additional form fields that affect how the file is read. */
@@ -169,7 +175,10 @@ export type FileImport<Result extends { file: DryRunView }> = {
 /** Maximum number of errors listed in a rejection message. */
 const maxReasons = 3;
 
-/** Handles a file import form: first shows a dry run, then imports the file once its dry run has been shown. */
+/**
+ * Handles a file import form. The first submission shows a dry run. The file is imported once its dry run has been
+ * shown.
+ */
 export async function importByForm<Result extends { file: DryRunView }>(
   { request, to, fields, upload }: SubmittedFile,
   { maxBytes, fieldNames = [], run, doneText, previewText, refusedText, page }: FileImport<Result>,

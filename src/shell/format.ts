@@ -25,7 +25,7 @@ export function perLocale<T>(create: (locale: string, kind: string) => T): (kind
 
 type Precision = 'minute' | 'second' | 'day';
 
-/** Date format, such as `9 Nov 2026`. `dateStyle` is not used, because it shows numeric months in some languages. */
+/** Date format, such as `9 Nov 2026`. It does not use `dateStyle`, which shows numeric months in some languages. */
 export const dayForm = { day: 'numeric', month: 'short', year: 'numeric' } as const;
 
 const timeForms = {
@@ -88,7 +88,7 @@ export const change = (value: number): string => numberFormat('change').format(v
 /** Formats a relative change without its sign, such as `4.1 %` for 0.041. Values of 10 or more have no decimals. */
 export const changeSize = (value: number): string => numberFormat(value < 10 ? 'size' : 'largeSize').format(value);
 
-/** Formats a small ratio approximately, such as `0.034 %` for 0.00034. */
+/** Formats a small ratio as an approximate percentage, such as `0.034 %` for 0.00034. */
 export const roughPercent = (value: number): string => numberFormat('rough').format(value);
 
 /** Formats a duration in milliseconds. */
@@ -105,7 +105,7 @@ export const countryName = (code: string): string =>
 
 function style(currency: string): Intl.NumberFormatOptions {
   if (currency === '') return { minimumFractionDigits: 2, maximumFractionDigits: 2 };
-  // Show the code of the unknown currency, because its symbol is less clear.
+  // Show the currency code for the unknown currency, because its symbol is less clear.
   return { style: 'currency', currency, ...(currency === unknownCurrency && { currencyDisplay: 'code' }) };
 }
 
@@ -128,8 +128,8 @@ export const moneyFormat =
   };
 
 /**
- * Converts the value of a date-time field, such as `2026-11-27T09:00`, to an instant with an offset (RFC 3339). Any
- * other text is returned unchanged, so that validation rejects it.
+ * Converts the value of a date-time field, such as `2026-11-27T09:00`, to an RFC 3339 time with an offset. Any other
+ * text is returned unchanged, so that validation rejects it.
  */
 export function localToInstant(text: string, timeZone: string): string {
   const localMs = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(text) ? Date.parse(`${text}Z`) : Number.NaN;
@@ -137,7 +137,7 @@ export function localToInstant(text: string, timeZone: string): string {
   return withOffset(instantOf(timeZone, localMs), timeZone);
 }
 
-/** Converts an instant (RFC 3339) to the value of a date-time field. Any other text is returned unchanged. */
+/** Converts an RFC 3339 time to the value for a date-time field. Any other text is returned unchanged. */
 export function instantToLocal(text: string, timeZone: string): string {
   const atMs = timeOf(text);
   if (atMs === null || Number.isNaN(atMs)) return text;
@@ -145,8 +145,8 @@ export function instantToLocal(text: string, timeZone: string): string {
 }
 
 /**
- * Converts an edited date-time field to an instant. If the user did not change the field, `stored` is returned,
- * including its seconds and offset.
+ * Converts the value of a date-time field to an RFC 3339 time. If the user did not change the field, returns `stored`,
+ * which preserves its seconds and offset.
  */
 export const editedInstant = (typed: string, stored: string, timeZone: string): string =>
   typed === instantToLocal(stored, timeZone) ? stored : localToInstant(typed, timeZone);
@@ -160,7 +160,7 @@ function withOffset(atMs: number, timeZone: string): string {
   return `${new Date(atMs + offset).toISOString().slice(0, 19)}${zone}`;
 }
 
-/** Time zones that Unicode lists under their original names (CLDR, timezone.xml), mapped to their current names. */
+/** Time zones that Unicode still lists under their old names (CLDR, timezone.xml), mapped to their current names. */
 const renamed: Readonly<Record<string, string>> = {
   'Africa/Asmera': 'Africa/Asmara',
   'America/Buenos_Aires': 'America/Argentina/Buenos_Aires',
@@ -194,8 +194,8 @@ const words = (zone: string): string => zone.replaceAll('_', ' ').toLowerCase();
 const cityOf = (zone: string): string => words(zone.slice(zone.lastIndexOf('/') + 1));
 
 /**
- * Returns the time zone for the entered text, which may be only a city, such as "new york". Returns the text itself if
- * no zone matches.
+ * Returns the time zone that matches the entered text, which may be just a city, such as "new york". If no time zone
+ * matches, returns the text itself.
  */
 export function timeZoneNamed(typed: string): string {
   if (isKnownZone(typed)) return typed;
@@ -206,7 +206,7 @@ export function timeZoneNamed(typed: string): string {
   return ofCity.length === 1 ? (ofCity[0] as string) : typed;
 }
 
-/** Element id of {@link timeZoneList}, for the `list` attribute of input fields. */
+/** Element ID of {@link timeZoneList}, for the `list` attribute of input fields. */
 export const timeZoneListId = 'time-zones';
 
 const lists = perLocale((locale) => {
@@ -221,7 +221,7 @@ const lists = perLocale((locale) => {
 /** Renders time zone suggestions, which can be searched by IANA name, city and display name. */
 export const timeZoneList = (): Html => lists('');
 
-/** Labels of API fields that are also clear outside their form. */
+/** Labels for API fields that are clear even outside their form. */
 const labels: Readonly<Record<string, MessageKey>> = {
   active: 'campaigns.active',
   adv_pixel_url: 'offers.advertiserPixel',

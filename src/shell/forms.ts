@@ -16,12 +16,12 @@ type FieldOptions = {
   rows?: number;
   autocomplete?: string;
   placeholder?: string;
-  /** Minimum and maximum of a number field. */
+  /** Minimum and maximum values of a number field. */
   min?: number;
   max?: number;
   step?: string;
   code?: boolean;
-  /** Whether the value must never be stored in the browser, not even as a draft. */
+  /** Whether the value is secret and must never be stored in the browser, not even in a draft. */
   secret?: boolean;
   autofocus?: boolean;
   /**
@@ -29,17 +29,17 @@ type FieldOptions = {
    * in the error summary.
    */
   of?: string;
-  /** URL that returns suggestions while the user types. Other values can be entered too. */
+  /** URL that returns suggestions while the user types. Users can also enter other values. */
   suggestFrom?: string;
-  /** Id of a `datalist` element on the page that contains suggestions. */
+  /** ID of a `datalist` element on the page that contains suggestions. */
   list?: string;
-  /** Options that turn a comma-separated list into a field with search and selection. */
+  /** Options for a picker. If they are set, a comma-separated list becomes a field with search and selection. */
   picker?: PickerOptions;
 };
 
 /**
- * Picker options: URL of the choices, labels by value, label suffix for entered values, and whether any value can be
- * entered.
+ * Picker options: the URL that returns the choices, labels by value, a label suffix for values that the user entered,
+ * and whether users may enter any value.
  */
 export type PickerOptions = {
   source: string;
@@ -55,8 +55,8 @@ export type FormBuilder = {
   to: string;
   values: FormValues;
   /**
-   * Name of the field that was just added, or of the list from which a row was just removed. It gets the keyboard
-   * focus.
+   * Name of the field that gets the keyboard focus. This is the field that was just added, or the list from which a row
+   * was just removed.
    */
   focus: string;
   /** Renders all errors with links to their fields, or nothing if there are no errors. */
@@ -67,20 +67,18 @@ export type FormBuilder = {
   checkbox: (name: string, options: CheckboxOptions) => Html;
   /** Renders a group of checkboxes with the same name. */
   checkboxes: (name: string, options: CheckboxGroup) => Html;
-  /** Renders a control created by the caller, with its error below it. */
+  /** Renders a control that the caller created, with its error below. */
   custom: (name: string, label: string, control: Html) => Html;
 };
 
 type CheckboxOptions = {
   label: string;
   hint?: string | Html;
-  /**
-   * Field and value on which the checkbox depends. It is enabled only while the field has this value (dashboard.js).
-   */
+  /** Field and value that enable the checkbox. It is disabled while the field has any other value (dashboard.js). */
   needs?: { field: string; value: string };
 };
 
-/** State shared by all controls of a form. */
+/** State that all controls in a form share. */
 type FormState = {
   values: FormValues;
   errors: ReadonlyMap<string, string>;
@@ -89,7 +87,7 @@ type FormState = {
   focus: string;
 };
 
-/** Name of the form value that specifies which field gets the focus. */
+/** Name of the form value that specifies which field gets the keyboard focus. */
 export const focusField = '_focus';
 
 /**
@@ -190,7 +188,7 @@ function input(state: FormState, name: string, options: FieldOptions): Html {
 
 function textarea(state: FormState, name: string, options: FieldOptions): Html {
   const attributes = html`${controlAttributes(state, name, options)}${counterAttributes(options)}`;
-  // Add a line break, because HTML drops the first one in a textarea.
+  // Add a line break, because HTML ignores the first one in a textarea.
   return html`<textarea rows="${options.rows ?? 3}" ${attributes}>${'\n'}${textOf(state, name)}</textarea>`;
 }
 
@@ -200,7 +198,10 @@ function select(state: FormState, name: string, options: FieldOptions & { choice
   return html`<select ${controlAttributes(state, name, options)}>${choices}</select>`;
 }
 
-/** Adds stored values that are no longer available as choices, so that saving does not change an untouched field. */
+/**
+ * Adds selected values that are no longer available as choices, so that saving an unchanged field does not change its
+ * value.
+ */
 function withStored(choices: readonly Choice[], selected: readonly string[]): readonly Choice[] {
   const listed = new Set(choices.map(({ value }) => value));
   return [...selected.filter((value) => !listed.has(value)).map((value) => ({ value, text: value })), ...choices];
@@ -215,7 +216,7 @@ function checkbox(state: FormState, name: string, { label, hint, needs }: Checkb
   const error = errorOf(state, name);
   const id = idOf(name);
   state.labels.set(name, label);
-  // A stored value is `true`, and a submitted value is `'on'`.
+  // A stored checkbox value is `true`, whereas a submitted one is `'on'`.
   const checked = (state.values[name] === true || state.values[name] === 'on') && html` checked`;
   const describedBy = hint !== undefined && html` aria-describedby="${id}-hint"`;
   const off = needs !== undefined && textOf(state, needs.field) !== needs.value && html` disabled`;
@@ -267,7 +268,10 @@ function custom(state: FormState, name: string, label: string, control: Html): H
     </div>`;
 }
 
-/** Renders the attributes of the character counter. Scripts update it. Without scripts, it shows the initial length. */
+/**
+ * Renders the attributes for the character counter. Scripts update the counter. Without scripts, it shows the initial
+ * length.
+ */
 const counterAttributes = ({ maxLength, idealLength }: FieldOptions): Html | false =>
   maxLength !== undefined &&
   html` data-max="${maxLength}"${idealLength !== undefined && html` data-ideal="${idealLength}"`}`;
@@ -286,11 +290,14 @@ const sentence = (text: string): string =>
 const lowerFirst = (text: string): string =>
   reader().language === 'en' ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 
-/** Returns the name of a field in the error summary. */
+/** Returns the name that the error summary shows for a field. */
 const labelOf = ({ label, of }: { label: string; of?: string | undefined }): string =>
   of === undefined ? label : t('forms.of', { of, label: lowerFirst(label) });
 
-/** Renders all errors, each with its field label, or with the field name if the form does not contain the field. */
+/**
+ * Renders all errors, each with its field label. An error for a field that the form does not contain is shown with the
+ * field name.
+ */
 function errorSummary({ errors, labels }: FormState): Html {
   const isOf = (name: string) => (field: string) => name === field || name.startsWith(`${field}.`);
   const fieldOf = (name: string) => [...labels.keys()].filter(isOf(name)).sort((a, b) => b.length - a.length)[0];
@@ -323,7 +330,7 @@ const sectionId = (legend: string): string => `section-${legend.toLowerCase().re
 /** Minimum number of sections for which a form shows an index. */
 const sectionsOfLongForm = 4;
 
-/** Renders links to the sections of a long form, in the order in which they appear in its markup. */
+/** Renders links to the sections of a long form, in the order of its markup. */
 export function sectionIndex({ markup }: Html): Html {
   const groups = [...markup.matchAll(/<fieldset class="group" id="([^"]+)">\s*<legend>([^<]+)<\/legend>/g)];
   if (groups.length < sectionsOfLongForm) return nothing;
@@ -341,7 +348,7 @@ export const columns = (
 export const moreFields = (summary: string, body: Html, { isOpen = false }: { isOpen?: boolean } = {}): Html =>
   html`<details class="more"${isOpen && html` open`}><summary>${summary}</summary>${body}</details>`;
 
-/** Splits a list at commas or line breaks. Items that contain either are quoted. */
+/** Splits a list at commas and line breaks. An item that contains a comma or line break must be quoted. */
 export const splitList = (text: string): string[] =>
   [...text.matchAll(/[^\S\n]*"((?:[^"]|"")*)"[^\S\n]*(?=[,\n]|$)|[^,\n]+/g)]
     .map(([whole, quoted]) => (quoted === undefined ? whole.trim() : quoted.replaceAll('""', '"')))
@@ -354,7 +361,10 @@ export const joinList = (items: readonly unknown[]): string =>
     .map((item) => (/[,\n]|^["\s]|\s$/.test(item) ? `"${item.replaceAll('"', '""')}"` : item))
     .join(', ');
 
-/** JSON object whose nested values are form fields, named by their path, such as `settings.offerText.font`. */
+/**
+ * JSON object whose nested values are edited in form fields, which are named by their path, such as
+ * `settings.offerText.font`.
+ */
 export type Nested = { readonly [name: string]: unknown };
 
 export const isNested = (value: unknown): value is Nested =>
@@ -363,7 +373,7 @@ export const isNested = (value: unknown): value is Nested =>
 export const valueAt = (root: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((at, name) => (isNested(at) && Object.hasOwn(at, name) ? at[name] : undefined), root);
 
-/** Returns a copy of the object with a value set at a path. */
+/** Returns a copy of the object in which the value at a path is set. */
 export function withValue(root: Nested, path: string, value: unknown): Nested {
   const [name = '', ...rest] = path.split('.');
   const inner = root[name];
@@ -384,8 +394,8 @@ export function withoutValue(root: Nested, path: string): Nested {
 }
 
 /**
- * Merges two objects deeply. Nested objects are merged, and all other values are replaced by those of the second
- * object.
+ * Merges two objects deeply. Nested objects are merged. For all other values, those in the second object take
+ * precedence.
  */
 export function mergeNested(under: Nested, over: Nested): Nested {
   const merged: Record<string, unknown> = { ...under };

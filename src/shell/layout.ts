@@ -29,7 +29,7 @@ export type Shell = {
   navigation: Navigation;
 };
 
-/** Page content. All pages share the same layout. */
+/** Page content, which is rendered in the common page layout. */
 export type Page = {
   title: string;
   /** One-line introduction below the title. */
@@ -42,7 +42,7 @@ export type Page = {
   actions?: Html;
   body: Html;
   status?: number;
-  /** Scripts and styles that this page loads in addition to the common ones. */
+  /** Scripts and styles that this page loads in addition to those that all pages load. */
   assets?: readonly AssetName[];
 };
 
@@ -104,7 +104,7 @@ export function renderCard(title: string, asset: AssetUrl, body: Html, assets: r
   return renderDocument({ title, asset, assets, content, csrf: null });
 }
 
-/** Adjust htmx to the content security policy, which forbids eval and inline styles. */
+/** Configure htmx for the content security policy, which forbids eval and inline styles. */
 const htmxConfig = JSON.stringify({
   allowEval: false,
   includeIndicatorStyles: false,
@@ -209,7 +209,10 @@ const pageHead = ({ title, lead, actions }: Page): Html => html`
     ${actions !== undefined && html`<div class="actions">${actions}</div>`}
   </div>`;
 
-/** Renders a message that disappears by itself. A message with an undo button stays until it is dismissed. */
+/**
+ * Renders a message that disappears by itself, unless it has an undo button. In that case, it stays until it is
+ * dismissed.
+ */
 const toast = ({ kind, text, undo }: Flash, viewer: Viewer): Html => html`
   <div class="toast ${kind}" data-toast>
     ${icon(kind === 'done' ? 'check' : 'alert')}

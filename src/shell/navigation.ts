@@ -4,8 +4,8 @@ import { type IconName, icon } from './components.ts';
 import { advertiserPath, hasRole, publisherPath, type Role, type Viewer } from './context.ts';
 
 /**
- * Navigation groups, from top to bottom. `advertiser` contains the pages of an advertiser. The last group contains the
- * pages without a publisher, below `/dashboard`.
+ * Navigation groups, from top to bottom. The group `advertiser` contains an advertiser's pages. The last group contains
+ * the pages without a publisher, below `/dashboard`.
  */
 const groups = [
   { name: 'main', title: null },
@@ -24,7 +24,7 @@ export type NavEntry = {
   /** Key of the entry, which its pages specify in `Page.nav`. */
   key: string;
   text: MessageKey;
-  /** Message with additional search terms for the entry. */
+  /** Message key for additional search terms. */
   words?: MessageKey;
   /** Path within the publisher's pages, or below `/dashboard`. */
   path: string;
@@ -42,7 +42,7 @@ export type Navigation = readonly NavEntry[];
 export const navigationOf = (entries: readonly NavEntry[]): Navigation =>
   groups.flatMap(({ name }) => entries.filter(({ group }) => group === name).sort((a, b) => a.rank - b.rank));
 
-/** Whether the navigation contains a path within the publisher's pages. */
+/** Whether the navigation has an entry for a path below the publisher's pages. */
 export const isSection = (navigation: Navigation, path: string): boolean =>
   navigation.some((entry) => entry.group !== 'operator' && entry.group !== 'advertiser' && entry.path === path);
 
@@ -89,7 +89,7 @@ type ViewedScope = {
   counts: Counts;
 };
 
-/** Whether a navigation group is shown for the current publisher or advertiser. */
+/** Whether a navigation group is shown while the current publisher or advertiser is viewed. */
 const isShown = (group: NavEntry['group'], { publisherId, advertiserId }: ViewedScope): boolean => {
   if (group === 'advertiser') return advertiserId !== null;
   return group === 'operator' || publisherId !== null;
@@ -136,7 +136,8 @@ function groupView(
 }
 
 /**
- * Renders the button that opens the global search. The keys `/` and Ctrl-K open it too. Hidden until its script runs.
+ * Renders the button that opens the global search, which the keys `/` and Ctrl-K also open. The button is hidden until
+ * its script runs.
  */
 export const finderButton = (): Html => html`
   <button type="button" class="finder-button" data-find="" hidden>

@@ -42,8 +42,8 @@ export type PageResult =
   | { download: string | Buffer | Readable; type: string; name: string };
 
 /**
- * Registers pages together with their required role. The session, publisher and CSRF token are checked before a handler
- * runs.
+ * Registers pages together with the role that they require. Before a handler runs, the session, publisher and CSRF
+ * token are checked.
  */
 export type Pages<C extends PageContext> = {
   get: (path: string, role: Role, show: (context: C) => Promise<PageResult> | PageResult) => void;
@@ -55,12 +55,12 @@ export type Pages<C extends PageContext> = {
   ) => void;
 };
 
-/** Options of a form route. `isSensitive` means that the user must have confirmed their identity recently. */
+/** Options for a form route. `isSensitive` requires that the user has confirmed their identity recently. */
 type PostOptions = { isSensitive?: boolean };
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether the user must have confirmed their identity recently, as in `PostOptions`. */
+    /** Whether the page requires that the user has confirmed their identity recently, as in `PostOptions`. */
     isSensitive?: boolean;
   }
 }
@@ -124,7 +124,7 @@ function pagesOf<C extends PageContext>(
 export const isFragmentRequest = ({ headers }: FastifyRequest): boolean => headers['hx-request'] === 'true';
 
 /**
- * Returns the headers of every dashboard page:
+ * Returns the headers for all dashboard pages:
  * - Scripts and styles may only come from our own files.
  * - Images may come from any https host, because creatives do.
  * - Fonts may only come from `fontOrigin`, if it is set.
@@ -163,8 +163,8 @@ const framedHeaders = (publicUrl: string): Record<string, string> => ({
 });
 
 /**
- * Redirects the browser. Htmx requests get a redirect header instead of a 303: htmx would follow a 303 itself and
- * insert the whole page in place of a fragment.
+ * Redirects the browser. For htmx requests, sends a redirect header instead of a 303 response: htmx would follow a 303
+ * and insert the whole page in place of a fragment.
  */
 export const redirect = (request: FastifyRequest, reply: FastifyReply, to: string): FastifyReply =>
   isFragmentRequest(request)
@@ -231,7 +231,7 @@ export async function registerFormParsing(app: App, maxUploadBytes: number): Pro
   });
   app.addHook('preValidation', async (request) => {
     if (!request.isMultipart()) return;
-    // Do not read the body into memory if there is no session.
+    // If there is no session, do not read the body into memory.
     if (request.viewer === null)
       throw new AppError('unsupported_media_type', { message: new Problem('errors.signInFirst') });
     await readParts(request);

@@ -3,11 +3,11 @@ import { t } from '../platform/i18n/messages.ts';
 import { type FormValue, type FormValues, rowCountIn, rowsField } from './context.ts';
 import { type FormBuilder, focusField } from './forms.ts';
 
-/** Maximum number of fields in a form with row lists. */
+/** Maximum number of fields in a form that contains row lists. */
 const maxFields = 2000;
 
 type RowList = {
-  /** Name prefix of the list's fields. */
+  /** Prefix of the names of the list's fields. */
   name: string;
   /** Display name of a row, such as "Frequency cap". */
   noun: string;
@@ -18,7 +18,7 @@ type RowList = {
   /** Renders a row. `of` is its display name, such as "Frequency cap 2". */
   row: (prefix: string, of: string) => Html;
   /**
-   * Parent row that contains this list, if it is nested. Removing the last row of this list also removes the parent
+   * Parent row, if this list is nested in another row list. Removing the last row of this list also removes the parent
    * row.
    */
   within?: { list: string; row: number };
@@ -50,7 +50,7 @@ export function rowList(form: FormBuilder, { name, noun, add, first, row, within
 const idOf = (list: string): string => `rows-${list.replaceAll('.', '-')}`;
 
 type RowButton = {
-  /** Name of the row list that the response replaces. */
+  /** Name of the row list to replace in the response. */
   name: string;
   action: string;
   text: string;
@@ -66,7 +66,7 @@ export function rowButton({ to, focus }: FormBuilder, { name, action, text, labe
       hx-post="${to}" hx-target="${at}" hx-select="${at}" hx-swap="outerHTML">${text}</button>`;
 }
 
-/** Returns the submitted values with a row added or removed, depending on the button that was pressed. */
+/** Returns the submitted values with a row added or removed, depending on which button was pressed. */
 export function withRowChange(submitted: FormValues): FormValues {
   const [verb = '', name = ''] = String(submitted[rowsField] ?? '').split(' ');
   const values: Record<string, FormValue> = { ...submitted, [rowsField]: undefined };
@@ -89,6 +89,6 @@ function withoutRow(values: FormValues, list: string, removed: number): FormValu
   );
 }
 
-/** Renders a hidden default button, so that pressing Enter does not trigger a button that removes a row. */
+/** Renders a hidden default button, so that pressing Enter does not remove a row. */
 export const defaultButton = (): Html =>
   html`<button class="sr" tabindex="-1" aria-hidden="true">${t('common.save')}</button>`;

@@ -1,6 +1,6 @@
 import { timeOf } from '../platform/lib/time-zone.ts';
 
-/** Maximum tolerated clock skew of a sender into the future, in milliseconds. */
+/** Maximum time by which a sender's clock may be ahead, in milliseconds. */
 const aheadMs = 60_000;
 
 /** Event field whose time could not be used. */
@@ -9,9 +9,9 @@ export type TimeProblem = { field: string; reason: 'unreadable_time' | 'future_t
 const fields = ['timestamp', 'originalTimestamp'] as const;
 
 /**
- * Reads the event time from the first valid field of `timestamp` and `originalTimestamp`, or otherwise uses the arrival
- * time. A future time is replaced with the arrival time, so that events from a fast clock do not supersede later
- * events.
+ * Reads the event time from `timestamp` or `originalTimestamp`, whichever is valid first. If neither is valid, returns
+ * the arrival time. A future time is also replaced with the arrival time, so that an event from a fast clock does not
+ * supersede later events.
  */
 export function readEventTime(
   event: Readonly<Record<string, unknown>>,

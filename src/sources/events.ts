@@ -3,10 +3,16 @@ import { dayMs } from '../platform/lib/time.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import type { Effect, Message, Note, Refusal } from './message.ts';
 
-/** Retention of received event ids for deduplication, in milliseconds. Segment retries for four hours. */
+/**
+ * How long the IDs of received events are stored for deduplication, in milliseconds. Segment retries for only four
+ * hours.
+ */
 const eventsKeptMs = 7 * dayMs;
 
-/** Retention of the last change time of each value, in milliseconds. It is used to detect late events. */
+/**
+ * How long the last change time of each value is stored, in milliseconds. It is needed to detect events that arrive
+ * late.
+ */
 const momentsKeptMs = 180 * dayMs;
 
 /** Maximum number of events shown on the page and returned by the API. */
@@ -46,11 +52,11 @@ export type SourceEvent = {
   times: number;
 };
 
-/** Event with its user key, or null if the event has no user. */
+/** Event with its user key. The key is null if the event has no user. */
 export type Keyed = { message: Message; userKey: string | null };
 
 /**
- * Records received events in event id order. If an event is repeated, its counter is incremented.
+ * Records received events in event ID order. For a repeated event, increments its counter instead.
  * @returns the new events
  */
 export async function noteEvents(
@@ -117,7 +123,7 @@ export async function noteResults(
   );
 }
 
-/** Change to a user's attribute or audience (`subject`), with its time. */
+/** Change to a user's attribute or audience (`subject`), with the time of the change. */
 export type Said = { userKey: string; subject: string; atMs: number };
 
 /**
@@ -162,7 +168,7 @@ export async function deleteOldEvents(executor: Executor, nowMs: number): Promis
   return rowCount ?? 0;
 }
 
-/** Removes the user keys from the stored events. The event ids remain, so that repeated events are still ignored. */
+/** Removes the user keys from the stored events. The event IDs remain, so that repeated events are still ignored. */
 export async function eraseEvents(executor: Executor, userKeys: readonly string[]): Promise<void> {
   await executor.query('update source_events set user_key = null where user_key = any($1::uuid[])', [userKeys]);
   await executor.query('delete from source_moments where user_key = any($1::uuid[])', [userKeys]);

@@ -5,17 +5,17 @@ import { isCurrency } from '../platform/money.ts';
 import { readEventTime } from './event-time.ts';
 import type { SourceSettings } from './settings.ts';
 
-/** Reason for rejecting a whole event. */
+/** Reason why a whole event is rejected. */
 export type Refusal = 'unreadable' | 'no_message_id' | 'no_user' | 'user_is_pii';
 
-/** Effect of an event. `path` is the location of the value within the event. A null `value` removes the attribute. */
+/** Effect of an event. `path` is where the value is in the event. A null `value` removes the attribute. */
 export type Effect = { path: string } & (
   | { kind: 'attribute'; name: string; value: unknown }
   | { kind: 'audience'; name: string; isIn: boolean; ofSource: boolean }
   | { kind: 'outcome'; name: string; value: unknown; currency: string | null }
 );
 
-/** Event value that was ignored, with the reason. */
+/** Value in an event that was ignored, with the reason. */
 export type Note = {
   path: string;
   reason: 'unreadable_time' | 'future_time' | 'unknown_currency' | 'no_value' | 'not_boolean';
@@ -26,7 +26,7 @@ export type Message = {
   type: string;
   /** Event name of a track call, or the audience name. Otherwise empty. */
   name: string;
-  /** User id, or an empty string if the event is rejected. */
+  /** User ID, or an empty string if the event is rejected. */
   userId: string;
   /** Event time, in epoch milliseconds. */
   atMs: number;
@@ -41,13 +41,13 @@ type Fields = Record<string, unknown>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
-/** Returns a string or number as text that can be stored, or an empty string for other values. */
+/** Returns a string or number as text that PostgreSQL can store, or an empty string for any other value. */
 const textOf = (value: unknown, maxLength: number): string =>
   typeof value === 'string' || typeof value === 'number'
     ? (textOrNull(value) ?? '').replaceAll('\0', '').slice(0, maxLength).toWellFormed()
     : '';
 
-/** Maximum length of a message id, in characters. Ids are stored for as long as repeated events are possible. */
+/** Maximum length of a message ID, in characters. Message IDs are stored for as long as events may be repeated. */
 const maxMessageId = 128;
 const maxName = 200;
 
@@ -136,7 +136,7 @@ function readCurrency(value: unknown): string | null {
   return isCurrency(code) ? code : 'unknown';
 }
 
-/** User traits, with a function that returns the path of a trait within the event. */
+/** User traits. `pathOf` returns the path of a trait in the event. */
 type Traits = { values: Fields; pathOf: (name: string) => string };
 
 /** Reads user traits. Segment sends them in `traits`, and RudderStack in `context.traits`. */

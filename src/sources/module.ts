@@ -18,7 +18,7 @@ import { sourceRoutes } from './routes.ts';
 
 type SourcesDeps = { platform: Platform; catalog: Catalog; audiences: Audiences; experiments: Experiments };
 
-/** Creates the sources module: user data imported from event sources such as Segment and RudderStack. */
+/** Creates the sources module, which imports user data from event sources such as Segment and RudderStack. */
 export function createSources({ platform }: SourcesDeps) {
   const { config, secretBox } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
@@ -56,7 +56,7 @@ const retention: RetentionStep = async (pool, _days, nowMs) => ({
   source_events: await deleteOldEvents(pool, nowMs),
 });
 
-/** Erases the user's events. Events that arrive after the first sweep belong to a new user. */
+/** Erases the user's events. Only the first sweep does so, because events that arrive after it belong to a new user. */
 const eraseEventsOfUser: EraseOfUser = async (pool, { subject, isSecond }) => {
   if (!isSecond) await eraseEvents(pool, subject.userKeys);
 };

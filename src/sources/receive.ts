@@ -28,11 +28,13 @@ import type { SourceSettings } from './settings.ts';
 /** Number of received events, by result. */
 export type Received = Record<'received' | 'duplicates' | EventResult, number> & {
   problems: Problem[];
-  /** Whether these are the publisher's first attributes. If so, the call waits until all processes know about them. */
+  /**
+   * Whether these events set the publisher's first attributes. If so, the call waits until all processes know of them.
+   */
   isFirst: boolean;
 };
 
-/** Event, or event value, that was not accepted. */
+/** Event, or value in an event, that was not accepted. */
 type Problem = {
   /** Zero-based index of the event in the request. */
   index: number;
@@ -49,8 +51,9 @@ const maxProblems = 100;
 type RequestedEffect = { message: Message; userKey: string; effect: Effect; result: EffectResult };
 
 /**
- * Processes source events. Each event is processed once, in any order. An effect is skipped if a newer event has
- * changed the same value. Runs in one transaction, so that a retry after an error starts from scratch.
+ * Processes source events. Each event is processed only once, and events may arrive in any order. An effect is skipped
+ * if a newer event has already changed the same value. Everything runs in one transaction, so that a retry after an
+ * error starts from scratch.
  */
 export async function receiveEvents(
   work: Work,
@@ -90,7 +93,7 @@ export async function receiveEvents(
   return { received: items.length, duplicates: items.length - fresh.length, ...counts, problems, isFirst };
 }
 
-/** Returns the problems of the new events in a request, in order. */
+/** Returns the problems with the new events in a request, in order. */
 function findProblems(
   events: readonly Keyed[],
   fresh: readonly Keyed[],
@@ -109,7 +112,7 @@ function findProblems(
     const causes = [
       ...(refusal === null ? [] : [{ path: '', reason: refusal }]),
       ...notes,
-      // Skip an invalid outcome that already has a note, because `no_value` is more specific.
+      // Skip failed effects whose value already has a note, because a note such as `no_value` is more specific.
       ...(failed.get(event.message) ?? []).filter(({ path }) => !notes.some((note) => note.path === path)),
     ];
     for (const { path, reason } of causes) problems.push({ index, message_id: messageId, path, reason });

@@ -16,7 +16,7 @@ import { readSource, type Source, saveSource, sourceInput, sourceSettings } from
 const path = '/manage/v1/sources/segment';
 const tags = ['Sources'];
 
-/** Limits: batch size in bytes, number of events per batch, and event size in bytes. */
+/** Limits: batch size in bytes, number of events per batch, and size of an event in bytes. */
 const maxBytes = 4 * 1024 * 1024;
 const maxEvents = 1000;
 const bodyLimits = { rows: maxEvents, rowBytes: () => 64 * 1024, otherwise: problem('sendSeveralCalls') };
@@ -93,7 +93,7 @@ const eventsAnswer = Type.Object(
 type Deps = { http: ManagementHttp; userKeys: UserKeys };
 
 /**
- * Registers the routes that receive Segment and RudderStack events, and the routes that return their results
+ * Registers the routes that receive events from Segment and RudderStack, and the routes that return their results
  * (docs/reference/users-and-privacy.md#sources).
  */
 export async function sourceRoutes(app: App, { http, userKeys }: Deps): Promise<void> {
@@ -150,7 +150,7 @@ export async function sourceRoutes(app: App, { http, userKeys }: Deps): Promise<
   });
 }
 
-/** Read the body as raw bytes, because the signature covers these bytes. */
+/** The route reads the body as raw bytes, because the signature covers exactly these bytes. */
 async function receiveRoute(scope: App, { http, userKeys }: Deps): Promise<void> {
   const { management, secretBox } = http;
   scope.setValidatorCompiler(() => (value) => ({ value }));
@@ -206,9 +206,9 @@ const eventView = ({ messageId, receivedAt, sentAt, ...rest }: SourceEvent) => (
 });
 
 /**
- * Checks the `x-signature` header of Segment webhooks, the hex HMAC-SHA1 of the request body with the shared secret.
- * For a batch, Segment's actions destination signs only the first event. The other events are authenticated by the API
- * key.
+ * Checks the `x-signature` header in Segment webhooks: the HMAC-SHA1 of the request body with the shared secret, in
+ * hex. For a batch, Segment's actions destination signs only the first event. The other events are authenticated only
+ * by the API key.
  */
 async function isSigned(body: Buffer, signature: string, secret: string): Promise<boolean> {
   if (!/^[0-9a-f]{40}$/i.test(signature)) return false;

@@ -8,7 +8,7 @@ import { problem } from '../platform/problem.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 
-/** Maximum number of entries in each section of the mapping. */
+/** Maximum number of entries in each section of the event mapping. */
 const maxEntries = 100;
 
 const nameText = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$' });
@@ -34,8 +34,8 @@ const record = <Value extends typeof attributeName | typeof outcome>(value: Valu
   Type.Record(nameText, value, { maxProperties: maxEntries, default: {}, description });
 
 /**
- * Mapping from events to effects (docs/reference/users-and-privacy.md#sources). Events and values that are not mapped
- * are ignored.
+ * Settings that map events to effects (docs/reference/users-and-privacy.md#sources). Events and values that are not
+ * mapped are ignored.
  */
 export const sourceSettings = Type.Object(
   {

@@ -2,12 +2,15 @@ import type { Executor } from '../platform/db/pool.ts';
 import { bookSql, unbillSql } from '../reports/bookings.ts';
 import { type Delivery, deliverySql, deliveryValues } from '../webhooks/outbox.ts';
 
-/** Scope of a total in which a booking is counted: the whole campaign, or the publisher of the click. */
+/**
+ * Type of campaign total in which a booking is counted: the total for the whole campaign, or the total for the
+ * publisher of the click.
+ */
 export type CountedTotal = 'campaign' | 'publisher';
 
 /**
- * Row of the conversion ledger: a conversion, or the void that reverses it. Amounts are in millionths of the currency
- * unit.
+ * Row in the conversion ledger: a conversion, or the void that reverses a conversion. Amounts are in millionths of the
+ * currency unit.
  */
 export type Booking = {
   /** UTC day of the session. */
@@ -15,14 +18,14 @@ export type Booking = {
   sessionId: string;
   offerId: number;
   event: string;
-  /** Keyed hash of the advertiser's transaction id. */
+  /** Keyed hash of the advertiser's transaction ID. */
   txnKey: string;
   isVoid: boolean;
   id: string;
   publisherId: number;
   campaignId: number;
   advertiserId: number;
-  /** Advertiser's transaction id, or null if none was reported or the user was erased. */
+  /** Advertiser's transaction ID, or null if none was reported or the user was erased. */
   txnId: string | null;
   /** Reported amount in `givenCurrency`, or null if no amount was reported. */
   givenMicros: bigint | null;
@@ -89,7 +92,7 @@ select (select array_agg(id) from added) as added, (select array_agg(distinct en
 /**
  * Inserts new rows into the ledger, counts them for reports and creates their deliveries, in one atomic statement.
  * Existing rows are skipped.
- * @returns the ids of the inserted rows, and the endpoints that now have deliveries to claim
+ * @returns the IDs of the inserted rows, and the endpoints that now have deliveries to claim
  */
 export async function insertBookings(
   executor: Executor,
@@ -126,7 +129,9 @@ with given as (
 )
 ${unbillSql('given')}`;
 
-/** Marks conversions as unbilled that this transaction inserted and that no longer fit into a budget. */
+/**
+ * Marks conversions that no longer fit into a budget as unbilled. They must have been inserted in the same transaction.
+ */
 export async function markUnbilledBookings(executor: Executor, bookings: readonly Booking[]): Promise<void> {
   await executor.query({
     name: 'mark_unbilled_bookings',

@@ -7,13 +7,14 @@ import { dayOf, hourMs, minuteMs } from '../platform/lib/time.ts';
 import { type Fact, raiseFacts } from '../webhooks/raise-events.ts';
 
 /**
- * Look-back time, in milliseconds. It covers events at the very end of a period, which are raised in the next period.
+ * How far back each check looks, in milliseconds. Without looking back, a budget that is reached at the very end of a
+ * period would be missed, because the next check runs in the next period.
  */
 const lookBackMs = minuteMs;
 
 /**
- * Maximum age of a campaign end that is still reported, in milliseconds. Ends are noticed late if no worker was
- * running.
+ * Maximum time after a campaign's end at which the end is still reported, in milliseconds. The end is noticed late if
+ * no worker was running.
  */
 const lateAfterMs = 24 * hourMs;
 

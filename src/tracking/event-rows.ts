@@ -12,8 +12,8 @@ export const eventColumns =
   'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros, currency';
 
 /**
- * Builds the rows of a batch from one array per column. In the select list, PostgreSQL unnests all arrays in lockstep.
- * In FROM, it would first copy each array to a tuplestore.
+ * Builds the rows of a batch from one array per column. The arrays are in the select list, where PostgreSQL unnests
+ * them in lockstep. In the FROM clause, it would first copy each array to a tuplestore.
  */
 export const rowsSql = `
   select unnest($1::date[]) as day, unnest($2::uuid[]) as session_id, unnest($3::integer[]) as offer_id,
@@ -23,8 +23,8 @@ export const rowsSql = `
 
 /**
  * Every batch inserts its rows in primary key order, so that two batches with the same events cannot deadlock. A batch
- * that conflicts with an uncommitted event waits for that commit, and so do its responses. The session determines the
- * day, so sorting by session also sorts by day.
+ * that conflicts with an uncommitted event waits for that event's transaction, which also delays the responses to its
+ * requests. The session determines the day, so sorting by session also sorts by day.
  */
 const keyOrder = 'order by session_id, offer_id, kind';
 
@@ -52,7 +52,7 @@ export const rowValues = (events: readonly AnyEvent[]): Values => [
   texts(events, ({ revenueMicros, currency }) => (revenueMicros === 0 ? null : (currency ?? null))),
 ];
 
-/** Returns the days of a batch. With this list, the planner skips all other partitions. */
+/** Returns the days of the sessions in a batch. With this list, the planner skips all other partitions. */
 export const daysOf = (events: readonly { sessionId: string }[]): string[] => [
   ...new Set(events.map(({ sessionId }) => dayOfUuid7(sessionId))),
 ];
@@ -60,7 +60,7 @@ export const daysOf = (events: readonly { sessionId: string }[]): string[] => [
 /** Parameter values of an SQL statement. */
 export type Values = (Buffer | string[])[];
 
-/** Event that is not suspicious and was stored for the first time. */
+/** Event that was stored for the first time and is not suspicious. */
 export type NewEvent = { session_id: string; offer_id: number; kind: string };
 
 /**
@@ -90,7 +90,8 @@ const eventsSql = `${firstEventsSql}
 on conflict do nothing`;
 
 /**
- * Stores events that need no session data. They are deduplicated by primary key, so the first event stays unchanged.
+ * Stores events that need no session data. They are deduplicated by primary key: if an event is already stored, it
+ * stays unchanged.
  */
 export async function insertEvents(executor: Executor, events: readonly (TrackedEvent | PerkEvent)[]): Promise<void> {
   await executor.query({ name: 'insert_events', text: eventsSql, values: rowValues(events) });
@@ -102,7 +103,7 @@ from unnest($1::date[], $2::uuid[], $3::integer[], $4::text[]) as given (day, se
 where events.day = any($5::date[]) and events.day = given.day and events.session_id = given.session_id
   and events.offer_id = given.offer_id and events.kind = given.kind`;
 
-/** Marks events as unbilled that this transaction stored and that no longer fit into a budget. */
+/** Marks events that no longer fit into a budget as unbilled. They must have been stored in the same transaction. */
 export async function markUnbilled(
   executor: Executor,
   events: readonly { sessionId: string; offerId: number; kind: string }[],
@@ -134,7 +135,7 @@ export const insertNewEvents = (executor: Executor, events: readonly TrackedEven
 
 type CountedKind = EventKind | 'conversion';
 
-/** Counts events by kind and suspicion, which is null for valid events. */
+/** Counts stored events by kind and by the reason why they are suspicious, which is null for valid events. */
 export type EventMeter = { recorded: (kind: CountedKind, suspicion: string | null, events?: number) => void };
 
 export function createEventMeter(registry: Registry): EventMeter {

@@ -9,20 +9,22 @@ import { batchLimits, type Recorder } from './recorder.ts';
 /** Event with a function that stores it directly if the event log does not accept it. */
 type Item = { event: LoggedEvent; storeDirectly: () => Promise<void> };
 
-/** Timeout for appending to the event log, in milliseconds. After it, the event is stored directly. */
+/**
+ * Timeout for appending to the event log, in milliseconds. If it expires, the event is stored directly in PostgreSQL.
+ */
 const limitMs = 2_000;
 /**
- * Append timeout while PostgreSQL is also unavailable, in milliseconds. It gives the event log time to elect a
- * replacement for a failed server.
+ * Timeout for appending while PostgreSQL is unavailable as well, in milliseconds. It is long enough for the event log
+ * to elect a replacement for a failed server.
  */
 const lastLimitMs = 15_000;
 /** Maximum number of concurrent batches per partition. Concurrency hides the consensus latency of the log servers. */
 const maxConcurrentBatches = 4;
 
 /**
- * Creates a recorder that stores events in the event log. Calls resolve when the required number of servers have stored
- * the event. Events that the log does not accept are stored by `direct`. An event may be in both, because repeated
- * events change nothing (docs/operations.md#event-log).
+ * Creates a recorder that stores events in the event log. A call resolves when the required number of servers have
+ * stored the event. Events that the log does not accept are stored by `direct`. An event may end up in both places,
+ * which is harmless because repeated events change nothing (docs/operations.md#event-log).
  */
 export function createLogRecorder(
   log: EventLog,
@@ -46,7 +48,7 @@ export function createLogRecorder(
   );
   const add = async (item: Item): Promise<void> => batchers[log.partitionOf(item.event.sessionId)]?.add(item);
 
-  /** Reads the session data for the landing page if possible. The click is redirected in any case. */
+  /** Reads the session data for the landing page if possible. If that fails, the click is redirected without it. */
   const sessionOf = (click: Click, campaign: Campaign): Promise<ClickSession | null> =>
     click.wantsSession && dbHealth.isUp()
       ? direct.click({ ...click, recorded: false }, campaign).catch(() => null)
@@ -76,5 +78,5 @@ export function createLogRecorder(
   };
 }
 
-/** Event log batches do not depend on PostgreSQL, so the database always counts as available. */
+/** Batches for the event log do not depend on PostgreSQL, so the batcher treats the database as always available. */
 const alwaysUp = { isUp: () => true, onDown: () => {}, sawCommit: () => {}, sawFailure: () => {} };

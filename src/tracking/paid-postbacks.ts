@@ -10,8 +10,8 @@ import { enqueue, type OutboxEvent } from '../webhooks/outbox.ts';
 import { encodePostback, isoOrEmpty, postbackEvent } from './conversions/postback.ts';
 
 /**
- * Whether an event must be stored together with a postback. This is the case if the event is paid and its publisher has
- * an endpoint for it.
+ * Whether an event must be stored together with a postback, because the event is paid and its publisher has an endpoint
+ * for postbacks of this kind.
  */
 export const needsPostback = (
   { publishers }: Snapshot,
@@ -24,8 +24,8 @@ const wantsPostback = (publisher: Publisher | undefined, kind: string): publishe
 type PaidEvent = { event: CountedEvent; publisher: Publisher };
 
 /**
- * Creates the postbacks of paid clicks and impressions. Must run in the transaction that stores the events, after they
- * were counted.
+ * Creates the postbacks for paid clicks and impressions. Must run in the transaction that stores the events, after the
+ * events have been counted.
  * @param unbilled events that no longer fit into a budget
  */
 export async function enqueuePaidEvents(
@@ -52,7 +52,7 @@ export async function enqueuePaidEvents(
 
 type SessionData = { pub_user_id: string | null; custom: Record<string, string> | null };
 
-/** Loads session data for postbacks. Sessions that are not stored are omitted. */
+/** Loads session data for postbacks. Omits sessions that are not stored. */
 async function findSessions(executor: Transaction, sessionIds: readonly string[]): Promise<Map<string, SessionData>> {
   const { rows } = await executor.query<SessionData & { id: string }>({
     name: 'find_postback_sessions',
@@ -112,6 +112,6 @@ function postbackOf({ event, publisher }: PaidEvent, { id, isUnbilled, session }
   });
 }
 
-/** Derives the postback id of an event. Repeated events have the same id. */
+/** Derives the ID of a postback from its event, so that a repeated event has the same postback ID. */
 const postbackIdOf = ({ kind, sessionId, offerId, atMs }: CountedEvent): string =>
   v7({ msecs: Math.floor(atMs), random: hash('sha256', `${kind} ${sessionId} ${offerId}`, 'buffer').subarray(0, 16) });

@@ -49,7 +49,8 @@ export function createRecorder(deps: RecorderDeps): Recorder {
         ? noThanks.add({ optOutDays: campaign.optOutDays, ...event }, campaign)
         : beacons.add(event, campaign),
     click: async (click, campaign) => {
-      // Wait for queued impressions: a click stored before its impression would count as a click without an impression.
+      // Wait for queued impressions: a click that is stored before its impression would be considered a click without
+      // an impression.
       if (click.recorded) await beacons.written();
       return clicks.add(click, campaign);
     },
@@ -61,14 +62,17 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 
 type EventBatchers<Event, Result> = {
   add: (event: Event, campaign: Campaign) => Promise<Result>;
-  /** Returns a promise that resolves when all queued and in-flight events are written, or null if there are none. */
+  /**
+   * Returns a promise that resolves when all queued and in-flight events have been written. Returns null if there are
+   * none.
+   */
   written: () => Promise<unknown> | null;
   drain: () => Promise<unknown>;
 };
 
 /**
- * Creates two batchers. Events that count towards caps or cause postbacks need a transaction. All other events need
- * only a single statement.
+ * Creates two batchers: one for events that need a transaction, because they count towards caps or cause postbacks, and
+ * one for all other events, which need only a single statement.
  */
 function createEventBatchers<Event extends TrackedEvent, Result>(
   { pool, dbHealth, catalog, batchMeters }: RecorderDeps,
@@ -102,11 +106,11 @@ function createEventBatchers<Event extends TrackedEvent, Result>(
 export const batchLimits = {
   /** Maximum number of events per transaction. */
   maxItems: 512,
-  /** Maximum number of concurrent transactions per kind. */
+  /** Maximum number of concurrent transactions per kind of batch. */
   maxConcurrentBatches: 2,
   /**
-   * Minimum number of queued events for starting another transaction concurrently. With fewer events, it costs more
-   * than it gains.
+   * Minimum number of queued events for starting a second, concurrent transaction. With fewer events, the additional
+   * transaction costs more than it gains.
    */
   minConcurrentItems: 24,
 };

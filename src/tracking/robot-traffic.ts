@@ -3,14 +3,19 @@ import { problem } from '../platform/problem.ts';
 
 type AddNotice = (publisherId: number, detail: ErrorDetail, refused: boolean) => void;
 
-/** Counts the beacons of each publisher from robots and from people, to detect people who are classified as robots. */
+/**
+ * Counts each publisher's beacons from robots and from people, to detect people who are wrongly classified as robots.
+ */
 export type RobotTraffic = {
   count: (publisherId: number, isRobot: boolean, userAgent: string) => void;
   /** Adds a notice for each publisher whose recent beacons all came from robots, then resets the counts. */
   addNotices: (add: AddNotice) => void;
 };
 
-/** Minimum number of beacons for a notice, because a single crawler on one page can send a few. */
+/**
+ * Minimum number of beacons for a notice. A single crawler on one page may send a few beacons, which must not cause a
+ * notice.
+ */
 const minBeacons = 20;
 
 /** Maximum length of a user agent in a notice, in characters. */

@@ -13,10 +13,10 @@ import {
 } from './writers.ts';
 
 /**
- * Stores events from the event log in the transaction of `executor`, with the same counts and checks as without a log.
- * Events of a session are stored in arrival order. All events are stored before they are counted, so that each lock is
- * acquired once. Locks are acquired in the same order as in other writers: users, reservations, usage, each in key
- * order.
+ * Stores events from the event log in the transaction of `executor`, with the same counts and checks as without an
+ * event log. Events in the same session are stored in order of arrival. All events are stored before any are counted,
+ * so that each lock is acquired only once. Locks are acquired in the same order as in other writers: users,
+ * reservations, usage, each in key order.
  */
 export async function storeEvents(
   executor: Transaction,
@@ -42,8 +42,8 @@ export async function storeEvents(
 type Run = { beacons: TrackedEvent[]; noThanks: NoThanks[]; clicks: Click[] };
 
 /**
- * Splits events into runs that can be stored together. A click needs the impressions before it, so later events of the
- * same session start a new run.
+ * Splits events into runs that can be stored together. Each run stores clicks after beacons, because a click needs the
+ * impressions that precede it. Any other event that follows a click in its session therefore starts a new run.
  */
 function* runsOf(events: readonly LoggedEvent[]): Iterable<Run> {
   let run: Run = { beacons: [], noThanks: [], clicks: [] };
@@ -65,7 +65,7 @@ function* runsOf(events: readonly LoggedEvent[]): Iterable<Run> {
 
 /**
  * Stores a run of events.
- * @returns the events that must still be counted
+ * @returns the events that still need to be counted
  */
 async function store<Event extends TrackedEvent, Result>(
   executor: Transaction,
@@ -84,6 +84,6 @@ async function store<Event extends TrackedEvent, Result>(
   return counted.length > 0 ? writeUncounted(executor, counted, writers) : [];
 }
 
-/** Returns the campaign of an event, or undefined if it was removed after the event. */
+/** Returns the campaign of an event, or undefined if the campaign was removed after the event. */
 const campaignOf = ({ offers }: Snapshot, { claims }: TrackedEvent): Campaign | undefined =>
   offers.get(claims.offerId)?.campaign;

@@ -2,12 +2,12 @@ import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7 } from '../platform/lib/uuid7.ts';
 import type { ClickIdCodec } from './clicks/click-id.ts';
 
-/** Click of an advertiser, as the conversion API would find it. */
+/** Advertiser's click, as the conversion API would find it. */
 type FoundClick = { offerId: number; at: Date; suspicious: string | null };
 
 /**
- * Looks up the click for a click id without booking anything. Returns null for an unknown id or another advertiser's
- * click.
+ * Looks up a click by its ID without booking anything. Returns null if the ID is unknown or if the click belongs to
+ * another advertiser.
  */
 export type TestClick = (executor: Executor, clickId: string, advertiserId: number) => Promise<FoundClick | null>;
 

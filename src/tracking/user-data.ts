@@ -3,7 +3,10 @@ import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { type EraseWithSessions, exportBySessions } from '../platform/user-data.ts';
 
-/** Removes the conversion transaction ids of these sessions. The conversions remain, for counts and amounts. */
+/**
+ * Removes the advertiser's transaction IDs from conversions in these sessions. The conversions remain, so that counts
+ * and amounts do not change.
+ */
 export const eraseTransactionIds: EraseWithSessions = async (executor, sessions) => {
   await executor.query(
     'update conversions set txn_id = null where day = any($1::date[]) and session_id = any($2::uuid[])',

@@ -13,7 +13,7 @@ export type TrackedRequest = {
   token: string;
   event: TrackedEvent;
   offer: Offer;
-  /** Whether this is a HEAD request or a prefetch, so that the user has not seen or followed anything yet. */
+  /** Whether this is a HEAD request or a prefetch. In that case, the user has not seen or followed anything yet. */
   isSpeculative: boolean;
   /** Whether the event is stored. Events from dev sessions and speculative requests are not stored. */
   recorded: boolean;
@@ -22,8 +22,8 @@ export type TrackedRequest = {
 /**
  * Verifies the tracking token in the parameter `t` of a beacon or click
  * (docs/reference/tracking-and-conversions.md#tracking-urls).
- * @param ownEvent name of an own event
- * @returns the tracked request, or null if the token is invalid or expired, or the publisher does not have the offer
+ * @param ownEvent name of an own event, which a publisher or advertiser has defined
+ * @returns the tracked request, or null if the token is invalid or expired, or if the publisher does not have the offer
  */
 export type VerifyToken = (
   request: { headers: IncomingHttpHeaders; method?: string | undefined },
@@ -72,12 +72,12 @@ const isAllowed = (publisher: Publisher | undefined, userAgent: string): boolean
 const isOwnEvent = (publisher: Publisher | undefined, { campaign }: Offer, name: unknown): boolean =>
   publisher !== undefined && typeof name === 'string' && ownEventsOf(publisher, campaign).includes(name);
 
-/** Safari sends `preview` for the page thumbnails on its start page. */
+/** `preview` is included because Safari sends it for the page thumbnails on its start page. */
 const purposes = /prefetch|prerender|preview/i;
 
 /**
- * Whether a browser prefetches the URL before the user has requested it, according to `Sec-Purpose`, `Purpose` or
- * `X-Moz`.
+ * Whether a browser is prefetching the URL before the user has requested it, according to the header `Sec-Purpose`,
+ * `Purpose` or `X-Moz`.
  */
 export function isPrefetch(headers: IncomingHttpHeaders): boolean {
   return [headers['sec-purpose'], headers.purpose, headers['x-moz']].some(

@@ -23,17 +23,17 @@ import {
 import { enqueuePaidEvents, needsPostback } from './paid-postbacks.ts';
 
 /**
- * Event writers, which update the event metrics after the commit. They return one result per event, in order, or no
- * results if `Result` is void.
+ * Functions that store events and update the event metrics after the commit. They return one result per event, in
+ * order, or no results if `Result` is void.
  */
 export type Writers<Event, Result> = {
   write: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
   /**
-   * Stores events in a transaction that also counts them for caps.
+   * Stores events in a transaction in which they are also counted for caps.
    * @returns the events that are new and not suspicious
    */
   writeNew: (executor: Executor, events: readonly Event[]) => Promise<NewEvent[]>;
-  /** Returns the results for events that were stored by `writeNew`. */
+  /** Returns the results for events that `writeNew` has stored. */
   resultsOf: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
 };
 
@@ -81,10 +81,10 @@ export function createWriters(
   };
 }
 
-/** Event of a campaign with caps. It is counted in the transaction that stores it. */
+/** Event in a campaign with caps. The event is counted in the same transaction that stores it. */
 export type Counted<Event> = { event: Event; campaign: Campaign };
 
-/** Returns the event kind under which caps may count an event, or null. */
+/** Returns the kind of event that caps may count this event as, or null if caps never count it. */
 function capEventOf({ kind, name }: TrackedEvent): CapEvent | null {
   if (kind === 'own') return name === undefined ? null : ownKind(name);
   return rulesOf(kind).frequencyCap === true ? (kind as CapEvent) : null;
@@ -117,7 +117,7 @@ export async function writeUncounted<Event extends TrackedEvent, Result>(
   return items.flatMap(({ event, campaign }) => {
     const { sessionId, claims, atMs, revenueMicros } = event;
     const kind = capEventOf(event);
-    // An event that is repeated within the batch counts only once.
+    // Count an event that is repeated within the batch only once.
     if (kind === null || !isNew.delete(`${sessionId} ${claims.offerId} ${kind}`)) return [];
     const { publisherId, offerId } = claims;
     return [{ kind, sessionId, publisherId, offerId, campaign, atMs, revenueMicros }];
@@ -125,8 +125,8 @@ export async function writeUncounted<Event extends TrackedEvent, Result>(
 }
 
 /**
- * Counts events for caps that were stored in this transaction, and creates their postbacks. Events that no longer fit
- * into a budget pay nothing.
+ * Counts events for caps and creates their postbacks. The events must have been stored in the same transaction. Events
+ * that no longer fit into a budget pay nothing.
  */
 export async function countWritten(
   executor: Transaction,
@@ -152,7 +152,10 @@ export async function writeCounted<Event extends TrackedEvent, Result>(
   );
 }
 
-/** Minimum and maximum time for which a writer checks for conflicts after an unexpected one, in milliseconds. */
+/**
+ * Minimum and maximum time for which a writer checks all batches for conflicts after an unexpected conflict, in
+ * milliseconds.
+ */
 const minCheckMs = 10_000;
 const maxCheckMs = 3_600_000;
 
@@ -174,7 +177,7 @@ export function createBeaconWriter(now: () => number = performance.now.bind(perf
   function startChecking(): void {
     const nowMs = now();
     if (nowMs < checksUntilMs) return; // another concurrent batch had a conflict as well
-    // Reset the duration if there was no conflict for longer than the last check period. Otherwise double it.
+    // Reset the check period if there was no conflict for longer than the last check period. Otherwise, double it.
     checkMs = nowMs - checksUntilMs > checkMs ? minCheckMs : Math.min(2 * checkMs, maxCheckMs);
     checksUntilMs = nowMs + checkMs;
   }
@@ -195,7 +198,7 @@ export function createBeaconWriter(now: () => number = performance.now.bind(perf
 const uniqueViolation = '23505';
 
 /**
- * Approximate filter that detects repeated events. It forgets old events, and about one in several thousand results is
+ * Approximate filter that detects repeated events. It forgets old events, and about one result in several thousand is
  * wrong.
  */
 export type SeenFilter = {
@@ -207,8 +210,8 @@ export type SeenFilter = {
 };
 
 /**
- * Creates a filter with a table of 32-bit hashes, in which each event overwrites the previous event in its slot. A
- * million slots take 4 MB and cover 40 s at full load.
+ * Creates a filter that stores 32-bit event hashes in a table. Each event overwrites the previous event in the same
+ * slot. A million slots take 4 MB and cover 40 s at full load.
  */
 export function createSeenFilter(slots = 2 ** 20): SeenFilter {
   const hashes = new Uint32Array(slots);
@@ -227,7 +230,7 @@ export function createSeenFilter(slots = 2 ** 20): SeenFilter {
 const seed = 0x811c9dc5;
 const prime = 0x01000193;
 
-/** Character index at which the random part of a session id starts, after the timestamp. */
+/** Character index at which the random part of a session ID starts, after the timestamp. */
 const randomPartStart = 14;
 
 function mixText(hash: number, text: string, from = 0): number {

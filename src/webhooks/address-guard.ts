@@ -16,8 +16,8 @@ export type BlockReason =
 export type UrlCheck = { ok: true; url: URL } | { ok: false; reason: BlockReason };
 
 /**
- * Result of the private address guard. Refusals do not include the addresses: the author of the URL sees them and might
- * be probing a private network.
+ * Result of the private address guard. The message for a refusal does not contain the addresses, because the author of
+ * the URL sees it and might be probing a private network.
  */
 export type Resolution =
   | { ok: true; addresses: ResolvedAddress[] }
@@ -26,8 +26,8 @@ export type Resolution =
   | { ok: false; reason: 'dns_error'; message: string; unanswered: boolean };
 
 /**
- * Non-public IPv4 ranges: the IANA special-purpose registry, including its globally reachable ranges AS112 and AMT,
- * which contain no webhook receivers. Also Azure's platform address, which looks public.
+ * Non-public IPv4 ranges from the IANA special-purpose registry. They include the registry's globally reachable ranges
+ * AS112 and AMT, which contain no webhook receivers. Azure's platform address, which looks public, is added.
  */
 const refusedV4 = parseNets(
   `0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 168.63.129.16/32, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24,
@@ -36,18 +36,20 @@ const refusedV4 = parseNets(
 );
 
 /**
- * The only global unicast IPv6 range. It excludes `::`, `::1`, IPv4-compatible, IPv4-mapped, NAT64, ULA, link-local and
- * multicast addresses.
+ * The only IPv6 range for global unicast. It does not contain `::`, `::1`, or IPv4-compatible, IPv4-mapped, NAT64, ULA,
+ * link-local and multicast addresses.
  */
 const globalV6 = parseNets('2000::/3');
 
 /**
- * Special-purpose ranges within the global range: protocol assignments (Teredo, ORCHID, benchmarking), documentation,
- * 6to4 and AS112.
+ * Special-purpose ranges within the global unicast range: protocol assignments (Teredo, ORCHID, benchmarking),
+ * documentation, 6to4 and AS112.
  */
 const refusedV6 = parseNets('2001::/23, 2001:db8::/32, 2002::/16, 2620:4f:8000::/48, 3fff::/20');
 
-/** Whether the operator has allowed an address. An IPv4-mapped address is treated as its IPv4 address. */
+/**
+ * Whether the operator has allowed an address. An IPv4-mapped address is treated as the IPv4 address that it contains.
+ */
 const isOpened = (address: Address, allowNets: readonly Net[]): boolean =>
   within(address, allowNets) ||
   (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && within(address.toIPv4Address(), allowNets));
@@ -82,7 +84,7 @@ export function isAllowedAddress(ip: string, allowNets: readonly Net[]): boolean
 
 /**
  * Returns the host of a URL if it is an IP address, or null otherwise. The URL parser has already converted decimal,
- * octal, hex and short IPv4 notations to four decimals.
+ * octal, hex and short IPv4 notations to the standard notation with four decimals.
  */
 function literalOf(url: URL): string | null {
   const host = hostOf(url);
@@ -92,7 +94,10 @@ function literalOf(url: URL): string | null {
 /** Returns the host name of a URL, or its IP address without IPv6 brackets. */
 export const hostOf = ({ hostname }: URL): string => (hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
 
-/** Names that public DNS never resolves: local machine and network names, and reserved names (RFC 6761, 8375, 9476). */
+/**
+ * Host names that public DNS never resolves: names for the local machine or network, and reserved names (RFC 6761,
+ * 8375, 9476).
+ */
 const localSuffix = /(^|\.)(localhost|localdomain|local|lan|internal|intranet|private|home\.arpa|onion|alt|invalid)$/;
 
 function isLocalName(hostname: string): boolean {
@@ -100,7 +105,10 @@ function isLocalName(hostname: string): boolean {
   return !name.includes('.') || localSuffix.test(name);
 }
 
-/** Ports below 1024 belong to other protocols, such as mail, SSH and DNS. Only 80 and 443 are used for the web. */
+/**
+ * Ports below 1024 are assigned to other protocols, such as mail, SSH and DNS. The only exceptions are the web ports 80
+ * and 443.
+ */
 const isWebPort = (port: string): boolean => port === '' || port === '80' || port === '443' || Number(port) >= 1024;
 
 /**

@@ -65,8 +65,8 @@ export const auditRecorded: EventType = {
 };
 
 /**
- * Enqueues an event for each audit log entry that was not sent yet. Entries are skipped if their publisher has no
- * endpoint for the event. Any process may run it.
+ * Enqueues an event for each audit log entry that has not been sent yet. Skips entries whose publisher has no endpoint
+ * for the event. Any process may run it.
  * @returns the number of entries read
  */
 export async function sendAuditEvents(pool: pg.Pool, nowMs: number): Promise<number> {

@@ -3,13 +3,13 @@ import type { Executor } from '../platform/db/pool.ts';
 import { type BlockReason, checkUrl, resolveTarget } from './address-guard.ts';
 import { createLookup } from './dispatcher/send/resolver.ts';
 
-/** Endpoint whose URL cannot be called at the moment. */
+/** Endpoint whose URL cannot currently be called. */
 export type UnusableTarget = { endpointId: number; publisherId: number; host: string; problem: string };
 
-/** Maximum number of endpoints to check, with one DNS lookup each. */
+/** Maximum number of endpoints to check. Each one needs a DNS lookup. */
 const maxChecked = 500;
 
-/** Looks up the hosts of the enabled endpoints in the same way as the dispatcher, without calling them. */
+/** Looks up the hosts of all enabled endpoints in the same way as the dispatcher, but does not call them. */
 export async function checkTargets(
   executor: Executor,
   rules: { allowHttp: boolean; allowNets: readonly Net[] },

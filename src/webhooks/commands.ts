@@ -6,7 +6,7 @@ const filterOptions = {
   status: text('LIST', 'pending, delivered, failed or held; separate several with commas'),
 };
 
-/** Commands for deliveries, and for receiving webhooks on a developer's machine. */
+/** Commands that manage deliveries and receive webhooks on a developer's machine. */
 export const webhookCommands: readonly Command[] = [
   {
     name: 'listen',

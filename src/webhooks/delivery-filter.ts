@@ -39,15 +39,15 @@ function timeOf(path: string, text: string, nowMs: number): number {
   return Math.min(Math.max(timeMs, 0), nowMs + dayMs);
 }
 
-/** Whether a day exists. `Date.parse` accepts 30 February as a day in March. */
+/** Whether a day exists. The comparison is needed because `Date.parse` accepts 30 February as a day in March. */
 const isDay = (day: string): boolean => new Date(Date.parse(day)).toISOString().startsWith(day);
 
 const invalid = (path: string, message: Problem): AppError =>
   new AppError('invalid_request', { details: [{ path, message }] });
 
 /**
- * Parses a delivery id in a path: a UUID, or the `webhook-id` of its attempts. Returns null if no delivery can have
- * this id.
+ * Parses the delivery ID in a path, which is a UUID or the `webhook-id` of the delivery's attempts. Returns null if no
+ * delivery can have this ID.
  */
 export function readDeliveryId(text: string, nowMs: number): string | null {
   const lower = text.toLowerCase();

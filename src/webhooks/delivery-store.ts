@@ -52,7 +52,7 @@ export async function readDeliveries(executor: Executor, keys: Page['keys']): Pr
 /** Delivery with its payload. */
 export type WholeDelivery = LoggedDelivery & { day: string; payload: Buffer };
 
-/** Returns the publisher's delivery with this id, or null if there is none. */
+/** Returns the publisher's delivery with this ID, or null if there is none. */
 export async function findDelivery(executor: Executor, publisherId: number, id: string): Promise<WholeDelivery | null> {
   const { rows } = await executor.query<WholeDelivery>({
     text: `select ${deliveryColumns}, d.day::text as day, d.payload
@@ -64,7 +64,7 @@ export async function findDelivery(executor: Executor, publisherId: number, id: 
   return rows[0] ?? null;
 }
 
-/** Attempt with the stored parts of its request and response. */
+/** Attempt with those parts of its request and response that are stored. */
 export type Attempt = {
   number: number;
   started_at: Date;
@@ -100,7 +100,7 @@ export async function findAttempts(executor: Executor, id: string): Promise<Atte
   return rows.reverse();
 }
 
-/** Whether a webhook created for a publisher since a given time has been delivered. */
+/** Whether any webhook that was created for a publisher since a given time has been delivered. */
 export async function hasDelivered(executor: Executor, publisherId: number, sinceMs: number): Promise<boolean> {
   const { rows } = await executor.query(
     `select from webhook_endpoints e cross join lateral (

@@ -14,16 +14,16 @@ import { createPayloadLinks, payloadLinkPurpose } from './payload-link.ts';
 import type { Sender } from './sender.ts';
 
 /**
- * Maximum duration of a webhook call, in milliseconds. A stopping worker waits for calls in flight if the shutdown
- * timeout allows.
+ * Maximum duration of a webhook call, in milliseconds. A worker that stops waits for calls in flight, as far as the
+ * shutdown timeout allows.
  */
 const longestCallMs = 20_000;
 
 /**
- * Planner settings for the dispatcher's prepared statements, which are planned only once. Each statement reads a few
- * rows by index, regardless of the table size. Plans based on current table sizes would scan a whole queue that was
- * empty when the plan was made. With a new plan for each call, a claim would spend more time on planning than on
- * execution.
+ * Planner settings for the dispatcher's prepared statements, which are planned only once. Each statement should read a
+ * few rows by index, regardless of the table size. Without these settings, a plan made while the queue was empty would
+ * scan the whole queue after it has grown. With a new plan for each call, a claim would spend more time on planning
+ * than on execution.
  */
 const plannerSettings = {
   plan_cache_mode: 'force_generic_plan',
@@ -47,7 +47,7 @@ export const createDispatcherPool = (databaseUrl: ServerUrl, logger: Logger): pg
     settings: plannerSettings,
   });
 
-/** Dependencies of the dispatcher, except its pool. `now` returns epoch milliseconds. */
+/** Dependencies of the dispatcher other than its pool. `now` returns epoch milliseconds. */
 export type DispatcherDeps = {
   config: Config;
   dbHealth: DatabaseHealth;

@@ -16,18 +16,19 @@ import {
 } from './endpoint-store.ts';
 import { createEndpointSecret, createV1aKey } from './signature.ts';
 
-/** Reference to a publisher's endpoint, with the time of the change. */
+/** Reference to an endpoint of a publisher, with the time of the change. */
 export type EndpointKey = { publisherId: number; ref: EndpointRef; nowMs: number };
 
 /** Endpoint fields that can be set. */
 export type EndpointFields = EndpointSettings & { url: string; method: Method; enabled: boolean };
 
 /**
- * Input for creating or changing an endpoint. Omitted settings stay unchanged, or get their default in a new endpoint.
+ * Input for creating or changing an endpoint. Omitted settings stay unchanged, or get their default value if the
+ * endpoint is new.
  */
 export type EndpointInput = Partial<EndpointSettings> & { url: string; method: Method; enabled: boolean };
 
-/** Saved endpoint. `secret` (`whsec_…`) is set only for a new endpoint, and shown only once. */
+/** Endpoint after saving. `secret` (`whsec_…`) is set only for a new endpoint and is shown only once. */
 export type Saved = { endpoint: Endpoint; secret: string | null };
 
 export const defaultSettings: EndpointSettings = {
@@ -56,7 +57,8 @@ export async function saveEndpoint(
   const inserted =
     stored === null ? await insertEndpoint(executor, box, { ...input, publisherId, event, events: null, nowMs }) : null;
   if (inserted !== null) return inserted;
-  // A concurrent request has created the endpoint, so that request's secret is the valid one.
+  // A concurrent request has already created the endpoint, so its secret is the valid one, and this request only
+  // updates the endpoint.
   return { endpoint: await updateEndpoint(executor, box, key, input), secret: null };
 }
 
@@ -82,8 +84,8 @@ type NewEndpoint = EndpointInput & {
 };
 
 /**
- * Inserts an endpoint. If a removed default endpoint is set again, it becomes a new endpoint with a different secret
- * and default settings. The held deliveries of the removed endpoint can be redelivered.
+ * Inserts an endpoint. A default endpoint that was removed earlier becomes a new endpoint, with a different secret and
+ * default settings. The removed endpoint's held deliveries can then be redelivered.
  * @returns null if the event already has a default endpoint
  */
 async function insertEndpoint(
@@ -145,8 +147,8 @@ const valuesOf = (fields: EndpointFields): unknown[] => [
 
 /**
  * Updates the given fields. Enabling the endpoint clears the reason why it was disabled. Disabling it parks its pending
- * deliveries, which remain held.
- * @param events allowed only for an endpoint that is not a default endpoint
+ * deliveries, which stay held even if it is enabled again.
+ * @param events not allowed for a default endpoint
  * @throws AppError `endpoint_not_found`
  */
 export async function updateEndpoint(
@@ -175,7 +177,7 @@ export async function updateEndpoint(
   return endpoint;
 }
 
-/** Resets the wait of an endpoint with strict order, because the delivery it was waiting for may no longer exist. */
+/** Ends the wait of an endpoint with strict order, because the delivery that it is waiting for may no longer exist. */
 const forgetWait = (executor: Executor, endpointId: number) =>
   executor.query('update endpoint_health set not_before = null where endpoint_id = $1 and not_before is not null', [
     endpointId,
@@ -191,14 +193,14 @@ export async function removeEndpoint(executor: Executor, key: EndpointKey): Prom
   return removed;
 }
 
-/** Replaces the URL of every endpoint whose URL matches a PostgreSQL regular expression. */
+/** Changes the URL of every endpoint whose current URL matches a PostgreSQL regular expression. */
 export async function redirectEndpoints(executor: Executor, pattern: string, url: string): Promise<void> {
   await executor.query('update webhook_endpoints set url = $2 where url ~ $1', [pattern, url]);
 }
 
 /**
- * Removes endpoint duplicates that were created by a program: unchanged endpoints of a publisher with the same URL and
- * description, created within 10 seconds of each other.
+ * Removes duplicate endpoints that were created by a program. These are unchanged endpoints of a publisher with the
+ * same URL and description, created within 10 seconds of each other.
  */
 export async function removeEndpointBursts(
   executor: Executor,

@@ -5,13 +5,13 @@ import type { Method } from './dispatcher/send/request.ts';
 import type { DisableReason } from './dispatcher/settle/retry-schedule.ts';
 import { headerContext, type SealedHeaders, type SealedSecrets, secretContext, v1aContext } from './signature.ts';
 
-/** Endpoint settings other than the URL and method. */
+/** Settings of an endpoint other than its URL and method. */
 export type EndpointSettings = {
   /** Description of the endpoint, entered by the publisher. May be empty. */
   description: string;
   /** Condition on the event payload, or null to receive all events. */
   filter: Condition | null;
-  /** Custom headers that are sent with each call, encrypted. */
+  /** Encrypted custom headers that are sent with each call. */
   headers: SealedHeaders;
   deadlineMs: number;
   /** Delay before each attempt, in seconds, or null for the default schedule. */
@@ -21,17 +21,17 @@ export type EndpointSettings = {
   rateLimitPerS: number | null;
   /** Whether deliveries are sent one at a time, in creation order. */
   strictOrder: boolean;
-  /** Whether calls also have an ed25519 signature. */
+  /** Whether calls also carry an ed25519 signature. */
   signatureV1a: boolean;
 };
 
-/** Reference to an endpoint: the event of a default endpoint, or the id of any endpoint. */
+/** Reference to an endpoint: the event of a default endpoint, or the ID of any endpoint. */
 export type EndpointRef = string | number;
 
 /** Maximum number of endpoints per publisher. */
 export const maxEndpoints = 20;
 
-/** URL at which a publisher receives events. */
+/** Endpoint at which a publisher receives events. */
 export type Endpoint = EndpointSettings & {
   id: number;
   /** {@link EventType} of a default endpoint, or null for all other endpoints. */
@@ -55,7 +55,7 @@ export type Endpoint = EndpointSettings & {
   createdAt: Date;
   updatedAt: Date;
   secrets: SealedSecrets;
-  /** Time until which the previous secret also signs, or null if it is no longer used. */
+  /** Time until which calls are also signed with the previous secret, or null if it is no longer used. */
   previousSecretUntil: Date | null;
   v1aKeySealed: Buffer | null;
 };
@@ -122,10 +122,10 @@ export const endpointOf = (row: StoredEndpoint): Endpoint => ({
   v1aKeySealed: row.v1a_key_sealed,
 });
 
-/** Returns the column that an endpoint reference refers to. */
+/** Returns the name of the column that contains an endpoint reference. */
 export const columnOf = (ref: EndpointRef): 'id' | 'event' => (typeof ref === 'number' ? 'id' : 'event');
 
-/** Returns a publisher's endpoint, or null if there is none. If `lock` is set, its row is locked. */
+/** Returns an endpoint of a publisher, or null if there is none. If `lock` is set, locks its row. */
 export async function findEndpoint(
   executor: Executor,
   publisherId: number,
@@ -142,13 +142,13 @@ export async function findEndpoint(
 
 type Named = { description: string; event: string | null; url: string };
 
-/** Returns the display name of an endpoint: its description, its event, or the host of its URL. */
+/** Returns the display name of an endpoint: its description, otherwise its event, or otherwise the host of its URL. */
 export const endpointName = ({ description, event, url }: Named): string => description || event || new URL(url).host;
 
 /** Display name and status of an endpoint. */
 export type EndpointLabel = { name: string; status: 'active' | 'paused' | 'disabled' | 'removed' };
 
-/** Returns the labels of a publisher's endpoints by id, including removed endpoints. */
+/** Returns the labels of a publisher's endpoints by ID, including removed endpoints. */
 export async function readEndpointLabels(executor: Executor, publisherId: number): Promise<Map<number, EndpointLabel>> {
   const { rows } = await executor.query<Named & { id: number; status: EndpointLabel['status'] }>(
     `select id, description, event, url,
@@ -164,18 +164,18 @@ export async function readEndpointLabels(executor: Executor, publisherId: number
 export type EndpointHealth = {
   breakerOpenUntil: Date | null;
   lastSuccessAt: Date | null;
-  /** Time since which no call has succeeded. Null if the last call succeeded or there were no calls. */
+  /** Time since which all calls have failed. Null if the last call succeeded or no calls were made. */
   failingSince: Date | null;
   failures: number;
   /** Whether the endpoint is failing, as defined for the event `endpoint.failing`. */
   failing: boolean;
-  /** Number of pending and held deliveries, each counted up to {@link maxCounted}. */
+  /** Number of pending deliveries, counted up to {@link maxCounted}. Held deliveries are counted in the same way. */
   pending: number;
   held: number;
 };
 
 /**
- * Minimum number of consecutive failed calls for an endpoint to count as failing. It also counts as failing while its
+ * Number of consecutive failed calls from which an endpoint counts as failing. It also counts as failing while its
  * breaker is open.
  */
 const failingAfterFailures = 3;
@@ -209,7 +209,7 @@ type HealthRow = {
   held: number;
 };
 
-/** Lists a publisher's endpoints with their state, in creation order. If `ref` is null, all endpoints are returned. */
+/** Lists a publisher's endpoints with their state, in creation order. If `ref` is set, lists only that endpoint. */
 export async function listEndpoints(
   executor: Executor,
   publisherId: number,
@@ -260,7 +260,7 @@ export async function hasEndpoint(executor: Executor, publisherId: number): Prom
 const ofEndpoint = (column: string, context: string): SealedColumn =>
   sealedColumn({ table: 'webhook_endpoints', column, key: ['id'], context: () => context });
 
-/** Encrypted values of custom headers. Each key consists of the endpoint id and the header name. */
+/** Encrypted values of custom headers. Each key consists of the endpoint ID and the header name. */
 const headers: SealedColumn = {
   name: 'webhook_endpoints.headers',
   context: ([, name]) => headerContext(String(name)),

@@ -8,15 +8,16 @@ import { problem } from '../platform/problem.ts';
 export type SampleContext = { publisher: Publisher; publicUrl: string; nowMs: number };
 
 /**
- * Version of the payload schemas. Fields may be added within a version. Existing fields are never removed or changed.
+ * Version of the payload schemas. Within a version, fields may be added, but existing fields are never removed or
+ * changed.
  */
 export const schemaVersion = 1;
 
-/** Event type that publishers can subscribe to. It is exported by the module that raises the event. */
+/** Event type that publishers can subscribe to. The module that raises the event exports it. */
 export type EventType = {
   /** Identifier such as `usp.selection`, used in `webhook_endpoints.event`, in `perkwire-event` and in URLs. */
   name: string;
-  /** Short title, and a one-sentence description for users. */
+  /** Short title for users. The description below it has one sentence. */
   title: string;
   description: string;
   /** Whether the event is about the service itself and not about user activity. */
@@ -26,8 +27,8 @@ export type EventType = {
   /** JSON schema of the payload. */
   payload: TSchema;
   /**
-   * Builds the sample payload for Test Endpoint. The data is generated, but built by the same code as real payloads, so
-   * that no field is missing. Links in it contain no valid token.
+   * Builds the sample payload for Test Endpoint. It contains generated data, but is built by the same code as real
+   * payloads, so that no field is missing. Links in it contain no valid token.
    */
   sample: (context: SampleContext) => Buffer;
 };

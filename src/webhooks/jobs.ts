@@ -72,8 +72,8 @@ export const webhookJobs = (deps: DispatcherDeps & { pool: pg.Pool }, databaseUr
 
 /**
  * Deletes deliveries after `RETENTION_DELIVERY_DAYS`:
- * - A day is retained longer while one of its deliveries is queued, for example for a paused endpoint, but at most
- *   twice as long.
+ * - A day is retained longer while one of its deliveries is queued, for example for a paused endpoint, but at most for
+ *   twice that time.
  * - Deliveries that are still queued after that are counted as `discarded`.
  * - A removed endpoint is deleted together with its last delivery. A default endpoint is retained, because it may be
  *   set again.
@@ -94,7 +94,7 @@ export const applyWebhookRetention: RetentionStep = async (pool, { retentionDeli
   );
   await pool.query('delete from webhook_endpoints where event is null and deleted_at < $1::date', [day]);
   await pool.query(
-    // A lifetime budget stays reached. Keep its row, which records that the event was already sent.
+    // A lifetime budget stays reached forever. Keep its row, which shows that the event has already been sent.
     `delete from operational_events where raised_at is null and sent_at < $1::date - interval '60 days'
       and not (event = 'campaign.budget_reached' and subject like '% lifetime%')`,
     [keepFrom],

@@ -8,7 +8,7 @@ import type { Meter } from './dispatcher/meter.ts';
 export type DispatcherMetrics = {
   meter: Meter;
   /**
-   * Registers the source of the in-flight gauge.
+   * Sets the function that provides the value of the in-flight gauge.
    * @param read returns the number of webhook calls in flight in this process
    */
   watchInFlight: (read: () => number) => void;
@@ -16,7 +16,7 @@ export type DispatcherMetrics = {
 
 const lagBucketsS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1800];
 
-/** Registers the dispatcher metrics of this process. In a process without the role `worker`, they stay 0. */
+/** Registers the metrics of the dispatcher in this process. Without the role `worker`, they stay 0. */
 export function createDispatcherMetrics(registry: Registry): DispatcherMetrics {
   const registers = [registry];
   const lag = new Histogram({
@@ -77,7 +77,7 @@ const endpointStates = `
   where e.deleted_at is null`;
 
 /**
- * Counts pending deliveries from the queue. Redeliveries are usually few, so they are counted with the index on queue
+ * Counts pending deliveries in the queue. Redeliveries are usually few, so they are counted with the index on queue
  * lanes.
  */
 const waitingSql = `
@@ -91,7 +91,7 @@ const inTroubleSql = `
   select state, count::float8 from (${openStatesSql}) counts
   cross join lateral (values ('failed', failed), ('held', held)) as by (state, count)`;
 
-/** Uses one index lookup per endpoint, regardless of the queue length. */
+/** Uses one index lookup per endpoint, so that its cost does not depend on the queue length. */
 const overdueSql = `
   select coalesce(max(extract(epoch from now() - oldest.due_at)), 0)::float8 as overdue_s
   from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id
@@ -103,8 +103,8 @@ const overdueSql = `
   where e.deleted_at is null and ${mayBeCalled}`;
 
 /**
- * Registers gauges that are read from the database and are therefore the same in every process: the queue, failed and
- * held deliveries, circuit breakers, and endpoints.
+ * Registers gauges for the queue, failed and held deliveries, circuit breakers, and endpoints. Their values are read
+ * from the database and are therefore the same in every process.
  */
 export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: () => number): void {
   const byState =
@@ -113,7 +113,7 @@ export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: ()
       const { rows } = await pool.query<{ state: string; count: number }>(text, values);
       return rows.map(({ state, count }) => ({ label: state, value: count }));
     };
-  /** Counts rows of `from` by state. States without rows have the value 0 and are not omitted. */
+  /** Counts the rows of `from` by state. A state without rows has the value 0 instead of being omitted. */
   const counted = (states: readonly string[], from: string) =>
     byState(
       `select state, count(found)::int as count
@@ -125,7 +125,7 @@ export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: ()
       name: 'perkwire_webhook_queue',
       help: 'Number of queued deliveries, by lane.',
       labelName: 'lane',
-      // The label value matches the name in the redelivery routes.
+      // Label values for lanes match the lane names in the redelivery routes.
       read: byState(waitingSql),
     },
     {

@@ -33,7 +33,10 @@ export type Webhooks = ReturnType<typeof createWebhooks>;
 
 type WebhooksDeps = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
-/** Creates the webhooks module: webhooks are stored in the transaction that causes them, and sent until delivered. */
+/**
+ * Creates the webhooks module. A webhook is stored in the same transaction as its cause, and is sent until it is
+ * delivered or no attempt is left.
+ */
 export function createWebhooks({ platform, catalog, accounts }: WebhooksDeps) {
   const { config, metrics, pool, dbHealth, logger, tracing, secretBox, now } = platform.deps;
   const outgoing = {

@@ -16,22 +16,25 @@ export type OutboxEvent = {
   pubUserId: string | null;
   dev: boolean;
   /**
-   * Builds the payload as UTF-8 JSON text. Exactly these bytes are stored, signed and sent. It is called once, and only
-   * if an endpoint receives the event. GET calls and macros in the endpoint URL use the payload fields and the custom
-   * attributes in its nested object `payload`.
+   * Builds the payload as JSON text in UTF-8. Exactly these bytes are stored, signed and sent. The function is called
+   * once, and only if an endpoint receives the event. GET calls and macros in endpoint URLs use the payload fields and
+   * the custom attributes in its nested object `payload`.
    */
   payload: () => Buffer;
   /** Time of the event, in epoch milliseconds. */
   nowMs: number;
-  /** Delivery id (UUIDv7), required if a repeated event must not create a second delivery. Defaults to a new id. */
+  /** Delivery ID (UUIDv7). Set it if a repeated event must not create a second delivery. Defaults to a new ID. */
   id?: string;
   /** W3C trace context of the operation that causes the event. The delivery attempts join the same trace. */
   traceparent?: string | null;
-  /** Endpoint that does not receive the event, because the event is about this endpoint. */
+  /** ID of an endpoint that does not receive the event, because the event is about this endpoint. */
   exceptEndpointId?: number;
-  /** If set, only these endpoints may receive the event. */
+  /** IDs of the only endpoints that may receive the event. Absent if there is no such restriction. */
   onlyEndpointIds?: readonly number[];
-  /** Id of the row that must exist for the delivery to be stored, if `deliverySql` has a `causes` list. */
+  /**
+   * ID of a row that must exist in the list `causes` of `deliverySql`, if there is one. Otherwise the delivery is not
+   * stored.
+   */
   causeId?: string;
 };
 
@@ -46,15 +49,15 @@ export type Target = {
   filter: string | null;
 };
 
-/** Delivery that is not stored yet. */
+/** Delivery that has not been stored yet. */
 export type Delivery = { target: Target; source: OutboxEvent; id: string; payload: Buffer };
 
 /**
- * Creates a delivery for each event and each endpoint of the publisher that is subscribed to it and whose filter
- * matches. If the endpoint is disabled, the delivery is held. Must run in the transaction that stores the change behind
- * the event, so that both are stored or neither. Accepts many events in two statements. Workers are notified after the
- * commit.
- * @returns the ids of the deliveries (UUIDv7)
+ * Creates deliveries for events: one for each endpoint of the publisher that is subscribed to the event and whose
+ * filter matches. If the endpoint is disabled, the delivery is held. Must run in the transaction that stores the change
+ * behind the event, so that either both or neither are stored. Any number of events need only two statements. Workers
+ * are notified after the commit.
+ * @returns the IDs of the deliveries (UUIDv7)
  */
 export async function enqueue(executor: Transaction, events: readonly OutboxEvent[]): Promise<string[]> {
   if (events.length === 0) return [];
@@ -86,8 +89,8 @@ export function deliveriesOf(source: OutboxEvent, targets: readonly Target[]): D
 }
 
 /**
- * Returns the delivery id. If the event has an id, the delivery id is derived from it and the endpoint, so that a
- * repeated event does not create a second delivery.
+ * Returns the ID for a delivery. If the event has an ID, the delivery ID is derived from that ID and the endpoint, so
+ * that a repeated event does not create a second delivery.
  */
 function idOf({ id, nowMs }: OutboxEvent, target: Target): string {
   if (id === undefined) return newUuid7(nowMs);
@@ -111,8 +114,8 @@ order by id`,
 const targetColumns = 'id, publisher_id, event, coalesce(events, array[event]) as events, filter::text as filter';
 
 /**
- * Returns an SQL expression for the endpoints of a publisher that receive an event, as a JSON list or null. It is used
- * within larger statements.
+ * Returns an SQL expression for the endpoints of a publisher that receive an event, as a JSON list, or null if there
+ * are none. It is meant for use within larger statements.
  */
 export const targetsSql = (publisherId: string, event: string): string => `(
   select json_agg(target order by target.id) from (
@@ -132,7 +135,7 @@ const distinct = <Value>(values: readonly Value[]): Value[] => [...new Set(value
  * - A delivery is due at the earlier time of both clocks, so that clock differences never delay the first attempt.
  * @param first number of the first parameter; the values come from `deliveryValues`
  * @param causes name of an earlier `with` entry that has a column `id`; a delivery is stored only if its `causeId` is
- * among these ids
+ * among these IDs
  */
 export const deliverySql = (first: number, causes?: string): string => {
   const types = [
@@ -140,7 +143,7 @@ export const deliverySql = (first: number, causes?: string): string => {
     ...['timestamptz[]', 'uuid[]', 'text[]', 'bytea[]'],
   ];
   const parameters = types.map((type, index) => `$${first + index}::${type}`);
-  // The count forces PostgreSQL to evaluate `causes` before taking the lock, regardless of the plan.
+  // Counting the rows forces PostgreSQL to evaluate `causes` before it takes the lock, regardless of the plan.
   const isCaused = causes === undefined ? '' : `and (select count(*) from ${causes}) > 0`;
   return `locked as materialized (
   select id, enabled from webhook_endpoints
@@ -196,7 +199,7 @@ export function deliveryValues(deliveries: readonly Delivery[]): unknown[] {
 const insertStatement = `with ${deliverySql(1)} select distinct endpoint_id from queued`;
 
 /**
- * Inserts deliveries in the transaction of their cause.
+ * Inserts deliveries in the transaction that stores their cause.
  * @returns the endpoints that have deliveries to claim now
  */
 export async function insertDeliveries(executor: Executor, deliveries: readonly Delivery[]): Promise<number[]> {
@@ -210,8 +213,8 @@ export async function insertDeliveries(executor: Executor, deliveries: readonly 
 }
 
 /**
- * NOTIFY channel that wakes the workers after a commit that queues deliveries. The payload is a list of endpoint ids
- * separated by spaces. An empty payload makes workers scan the queue.
+ * NOTIFY channel that wakes the workers after the commit of a transaction that queues deliveries. The payload is a list
+ * of endpoint IDs separated by spaces. If it is empty, workers scan the queue.
  */
 export const outboxChannel = 'perkwire_outbox';
 
@@ -227,21 +230,24 @@ export async function wakeWorkers(executor: Executor): Promise<void> {
 }
 
 /**
- * Parses the endpoint ids in a notification payload. Any client with database access can send a notification, so
- * invalid ids are ignored.
+ * Parses the endpoint IDs in a notification payload. Any client with database access can send a notification, so
+ * invalid IDs are ignored.
  */
 export const endpointIdsOf = (payload: string): number[] => payload.split(' ').map(Number).filter(isEndpointId);
 
 const isEndpointId = (value: number): boolean => Number.isInteger(value) && value > 0 && value < 2 ** 31;
 
-/** Endpoints about which workers must be notified, by pool. An entry exists only while a notification is being sent. */
+/**
+ * IDs of endpoints of which workers still have to be notified, by pool. An entry exists only while a notification is
+ * being sent.
+ */
 const pending = new WeakMap<pg.Pool, Set<number>>();
 
 /**
- * Notifies workers, after the commit, about endpoints that have deliveries to claim. Ids that arrive while a
- * notification is being sent are included in the next one. A transaction with NOTIFY blocks the commits of other such
- * transactions in the whole cluster. This transaction therefore contains nothing else and does not wait for the disk.
- * If a notification is lost, the next scan finds the deliveries within a second at most.
+ * Notifies workers about endpoints that have deliveries to claim. Call it after the commit. IDs that arrive while a
+ * notification is being sent are included in the next one. Because a transaction with NOTIFY blocks the commits of
+ * other such transactions in the whole cluster, this transaction contains nothing else and does not wait for the disk.
+ * If a notification is lost, the next scan finds the deliveries within a second.
  */
 export function tellWorkers(pool: pg.Pool, endpointIds: readonly number[]): void {
   if (endpointIds.length === 0) return;

@@ -3,7 +3,7 @@ import { dayOfUuid7, newUuid7 } from '../platform/lib/uuid7.ts';
 import { countMoves } from './deliveries/counts.ts';
 import type { OutboxEvent } from './outbox.ts';
 
-/** Interval of past deliveries that needed a second attempt: one in every 25. */
+/** How often a past delivery needed a second attempt: once in every 25 deliveries. */
 const retriedEvery = 25;
 
 const insertSql = `
@@ -38,8 +38,8 @@ with given as (
 ${countMoves('select publisher_id, day, null as was, status as became from created')}`;
 
 /**
- * Records past deliveries as delivered to the default endpoint of their event, if there is one. It writes generated
- * history for the demo and sends nothing. All events must have the same publisher and event type.
+ * Stores events of the past as deliveries that reached the default endpoint of their event type, if there is one. Used
+ * for generated demo history. Sends nothing. All events must have the same publisher and event type.
  */
 export async function recordPastDeliveries(executor: Transaction, events: readonly OutboxEvent[]): Promise<void> {
   const [first] = events;

@@ -10,8 +10,8 @@ import { dayOfUuid7, isUuid7, readUuid, writeUuid } from '../platform/lib/uuid7.
 import { createSigner, macLength, type Signer } from '../platform/security/tracking-token.ts';
 
 /**
- * Signed links to the stored payload of a delivery, for GET webhooks whose URL would be too long
- * (docs/reference/webhooks.md#webhook-events).
+ * Creates and reads signed links to the stored payload of a delivery. They are for GET webhooks whose URL would
+ * otherwise be too long (docs/reference/webhooks.md#webhook-events).
  */
 export type PayloadLinks = {
   /** Returns an absolute URL that is valid for 72 hours from `nowMs` (epoch milliseconds). */
@@ -31,8 +31,8 @@ const dataLength = 23;
 const pattern = /^[A-Za-z0-9_-]{52}$/;
 
 /**
- * Creates the payload links. Token layout, 39 bytes: 0 version · 1 key id · 2–17 delivery id · 18–22 expiry time in
- * epoch seconds · 23–38 HMAC.
+ * Creates the functions for payload links. Token layout, 39 bytes: 0 version · 1 key ID · 2–17 delivery ID · 18–22
+ * expiry time in epoch seconds · 23–38 HMAC.
  */
 export function createPayloadLinks(signer: Signer, publicUrl: string): PayloadLinks {
   return {
@@ -64,7 +64,8 @@ const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'T
 type PayloadDeps = { config: Config; pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };
 
 /**
- * Registers the route for the `payload_url` of GET webhooks. It returns exactly the bytes that the signature covers.
+ * Registers the route for the `payload_url` in GET webhooks. It returns exactly the bytes that the webhook's signature
+ * covers.
  */
 export async function payloadRoutes(app: App, { config, pool, dbHealth, now }: PayloadDeps): Promise<void> {
   const failFast = createFailFast(dbHealth);

@@ -7,7 +7,7 @@ import type { OperationalEvent } from './raise-events.ts';
 /** Maximum number of events per transaction. */
 const maxBatch = 100;
 
-/** Operational event to send, with its subject. */
+/** Operational event that is being sent, with its subject. */
 export type SentEvent = {
   publisherId: number;
   event: OperationalEvent;
@@ -24,10 +24,10 @@ type OperationalEventRow = {
 };
 
 /**
- * Enqueues the raised operational events, at most one per subject and hour. Further events within that hour are sent at
- * its end, as one event with their count. Events about an endpoint are sent to all other endpoints. Any process may run
- * it.
- * @param onSent additional receiver of the events, called in the same transaction
+ * Enqueues raised operational events, at most one per subject and hour. Further events for a subject are combined into
+ * one event with their count, which is sent at the end of that hour. Events about an endpoint are sent to all endpoints
+ * except that one. Any process may run it.
+ * @param onSent receives the events as well, in the same transaction
  * @returns the number of events
  */
 export async function sendOperationalEvents(

@@ -18,14 +18,14 @@ import {
 export type SenderOptions = {
   /** Resolves host names to addresses. Defaults to DNS. */
   lookup?: Lookup;
-  /** Networks that may be called although they are not public. */
+  /** Networks to which calls are allowed although they are not public. */
   allowNets: readonly Net[];
   /** Whether `http:` URLs may be called. */
   allowHttp: boolean;
   userAgent: string;
   /** Timeout for establishing the TCP and TLS connection, in milliseconds. Defaults to 5,000. */
   connectTimeoutMs?: number;
-  /** Maximum stored size of a response body, in bytes. Defaults to 16,384. */
+  /** Maximum size up to which a response body is stored, in bytes. Defaults to 16,384. */
   maxResponseBytes?: number;
   /** Certificate authorities in PEM format, which replace the built-in ones. */
   ca?: string;
@@ -47,8 +47,8 @@ const monotonicMs = (): number => performance.now();
 /** Maximum number of connection pools with idle connections. */
 const maxPools = 256;
 /**
- * Headers controlled by the transport, which are removed from requests. Without `accept-encoding`, bodies arrive
- * uncompressed.
+ * Headers that the transport controls. They are removed from requests. Without `accept-encoding`, response bodies
+ * arrive uncompressed.
  */
 const transportHeaders = new Set(
   `accept-encoding connection content-length expect host keep-alive proxy-connection te trailer transfer-encoding
@@ -56,9 +56,9 @@ const transportHeaders = new Set(
 );
 
 /**
- * Creates a sender for webhook URLs. Each call resolves its host name once and vets all addresses. Its connection can
- * use only these addresses. Connections are pooled by origin **and** vetted addresses, so that a name that later
- * resolves to other addresses never reuses a connection to the old ones.
+ * Creates a sender for webhook URLs. Each call resolves its host name once and vets all addresses, and its connection
+ * can use only these addresses. Connections are pooled by origin **and** vetted addresses. If a name later resolves to
+ * other addresses, connections to the old ones are never reused for it.
  */
 export function createSender(options: SenderOptions): Sender {
   const { allowNets, now = monotonicMs, maxResponseBytes = maxKeptBytes } = options;
@@ -95,7 +95,7 @@ export function createSender(options: SenderOptions): Sender {
     const answer = await Promise.race([deadline, response]);
     clock.timing.connectMs = connection.connectMs;
     clock.timing.tlsMs = connection.tlsMs;
-    // Close the connection if its response was not read to the end.
+    // A connection whose response was not read to the end must be closed.
     pool.release(connection, answer.kind === 'response' && !answer.truncated);
     const { remoteAddress } = connection;
     return answer.kind === 'response' || remoteAddress !== '' ? { remoteAddress, ...answer } : answer;
@@ -128,7 +128,7 @@ type Outcome =
   | (Failure & { remoteAddress?: string })
   | { kind: 'blocked'; reason: BlockReason };
 
-/** Creates the connection pools of a sender, one for each origin and list of addresses. */
+/** Creates a sender's connection pools, one for each origin and list of addresses. */
 function createPools({ connectTimeoutMs = 5000, ca, proxy = null }: SenderOptions, now: () => number) {
   const connections = new Set<Connection>();
   const pools = new LRUCache<string, ConnectionPool>({ max: maxPools, dispose: (pool) => pool.retire() });
@@ -165,8 +165,8 @@ function startClock(now: () => number): Clock {
 type Deadline = { reached: Promise<Failure>; clear: () => void };
 
 /**
- * Ends a call early: at its deadline, when its signal fires, or when the sender closes and calls the function in
- * `inFlight`.
+ * Starts the deadline of a call. The call ends early if the deadline passes, if its signal fires, or if the sender is
+ * closed and calls the function in `inFlight`.
  */
 function startDeadline({ deadlineMs, signal }: SendRequest, inFlight: Set<() => void>): Deadline {
   let settle: (failure: Failure) => void = () => {};

@@ -10,7 +10,7 @@ import {
 import type { SecretBox } from '../platform/security/secret-box.ts';
 
 /**
- * Input of a signature. `id` is the value of `webhook-id`, and `timestampS` that of `webhook-timestamp`, in epoch
+ * Data to sign. `id` is the value of the header `webhook-id`, and `timestampS` is that of `webhook-timestamp`, in epoch
  * seconds.
  */
 export type SignedMessage = {
@@ -18,7 +18,7 @@ export type SignedMessage = {
   timestampS: number;
   body: Buffer;
   secrets: readonly Buffer[];
-  /** Ed25519 keys, each of which adds a `v1a` signature. */
+  /** Ed25519 keys. Each key adds a `v1a` signature. */
   v1aKeys?: readonly KeyObject[];
 };
 
@@ -27,12 +27,12 @@ const minSecretBytes = 24;
 const maxSecretBytes = 64;
 
 /**
- * Returns the `webhook-signature` header. The signed content is `id.timestamp.` followed by the body as sent. The
- * header contains the following signatures, separated by spaces:
+ * Returns the value of the `webhook-signature` header. The signed content is `id.timestamp.` followed by the body as
+ * sent. The header contains the following signatures, separated by spaces:
  * - one `v1,<base64 HMAC-SHA256>` per secret, in the given order, so that a receiver that knows any of the secrets can
- *   verify it during a rotation
+ *   verify the call during a rotation
  * - one `v1a,<base64 ed25519>` per key
- * @throws if there is no secret, or the timestamp is not in whole seconds
+ * @throws if there is no secret, or if the timestamp is not in whole seconds
  * @see Standard Webhooks 1.0, "Signature scheme"
  */
 export function sign({ id, timestampS, body, secrets, v1aKeys = [] }: SignedMessage): string {
@@ -58,7 +58,8 @@ export const newSecret = (): string => prefix + randomBytes(32).toString('base64
 export function secretBytes(secret: string): Buffer {
   const encoded = secret.startsWith(prefix) ? secret.slice(prefix.length) : '';
   const bytes = Buffer.from(encoded, 'base64');
-  // `Buffer` skips invalid base64 characters, so the bytes are encoded again to check that the whole text was valid.
+  // `Buffer` skips invalid base64 characters. To check that the whole text is valid, encode the bytes again and compare
+  // the result.
   if (encoded === '' || bytes.toString('base64') !== encoded)
     throw new Error('a webhook secret has the form whsec_<base64>');
   if (bytes.length < minSecretBytes || bytes.length > maxSecretBytes) {
@@ -97,7 +98,7 @@ export function v1aKeyOf(text: string): KeyObject {
   return key;
 }
 
-/** Returns the public key for receivers: `whpk_` followed by its 32 bytes in base64. */
+/** Returns the public key for receivers: `whpk_` followed by the 32 bytes of the key in base64. */
 export const publicV1aKey = (key: KeyObject): string => v1aPublicPrefix + rawPublicKey(key).toString('base64');
 
 /**
@@ -120,20 +121,26 @@ export const headerContext = (name: string): string => `webhook-header ${name}`;
 /** Encrypted secrets of an endpoint: the current secret and, during a rotation, the previous one. */
 export type SealedSecrets = { current: Buffer; previous: Buffer | null };
 
-/** Creates an endpoint secret. Returns it in plain text, to be shown once (`whsec_…`), and encrypted, to be stored. */
+/**
+ * Creates an endpoint secret. Returns it both as plain text (`whsec_…`), which is shown once, and encrypted for
+ * storage.
+ */
 export function createEndpointSecret(box: SecretBox): { secret: string; sealed: Buffer } {
   const secret = newSecret();
   return { secret, sealed: box.seal(secret, secretContext) };
 }
 
 /**
- * Decrypts the signing keys, with the current key first.
+ * Decrypts the secrets that sign calls, the current one first.
  * @throws if a secret was encrypted with another `SECRETS_KEY`
  */
 export const openSecrets = (box: SecretBox, { current, previous }: SealedSecrets): Buffer[] =>
   [current, previous].filter((sealed) => sealed !== null).map((sealed) => secretBytes(box.open(sealed, secretContext)));
 
-/** Creates an ed25519 key. Returns its public key, to be shown (`whpk_…`), and the encrypted key, to be stored. */
+/**
+ * Creates an ed25519 key. Returns its public key (`whpk_…`), which is shown to users, and the encrypted key for
+ * storage.
+ */
 export function createV1aKey(box: SecretBox): { publicKey: string; sealed: Buffer } {
   const key = newV1aKey();
   return { publicKey: publicV1aKey(v1aKeyOf(key)), sealed: box.seal(key, v1aContext) };

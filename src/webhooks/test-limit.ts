@@ -2,8 +2,8 @@ import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 
 /**
- * Rate limit of test calls per publisher: a burst of ten, then ten per minute. It applies to the API and dashboard in
- * all processes together.
+ * Rate limit for test calls per publisher: a burst of ten, then ten per minute. Calls through the API and the
+ * dashboard, in all processes, count together.
  */
 const burst = 10;
 const perS = 10 / 60;

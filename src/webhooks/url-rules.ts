@@ -40,7 +40,8 @@ const refusals: Record<BlockReason, Problem> = {
 export function requireUsableUrl(url: string, rules: UrlRules): void {
   const checked = checkUrl(url, rules);
   if (!checked.ok) throw invalidUrl(refusals[checked.reason]);
-  // The URL parser accepts whitespace and other spellings of the scheme, but the URL is called exactly as stored.
+  // Check the text itself: the URL parser would accept whitespace and other spellings of the scheme, but the URL is
+  // called exactly as stored.
   if (!/^https?:\/\/[^\s\0]+$/.test(url) || !url.isWellFormed()) throw invalidUrl(refusals.invalid_url);
   if (url.length > maxUrlLength) throw invalidUrl(problem('atMostLong', { max: maxUrlLength }));
   if (/^https?:\/\/[^/?#\\]*[{}]/.test(url)) throw invalidUrl(problem('macroInHost'));
@@ -60,7 +61,10 @@ export function requireForeign(url: URL, publicUrl: string): void {
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** Whether a URL has the same host and port as this service. All loopback names count as the same host. */
+/**
+ * Whether a URL has the same host and port as this service. All names for the loopback interface count as the same
+ * host.
+ */
 function leadsToUs(url: URL, own: URL): boolean {
   const isSameHost = url.hostname === own.hostname || (loopback.test(url.hostname) && loopback.test(own.hostname));
   return isSameHost && url.port === own.port && url.pathname !== demoReceiverPath;
@@ -81,7 +85,7 @@ export const createFetchFile =
     return refusal === null && result.kind === 'response' ? result : { problem: refusal ?? problem('fileUnread') };
   };
 
-/** Describes the problem to the author of the URL. Returns null if the file was read. */
+/** Describes the problem to the author of the URL. Returns null if the file was read successfully. */
 function problemOf(result: SendResult, maxBytes: number): Problem | null {
   if (result.kind === 'blocked') return refusals[result.reason];
   if (result.kind === 'error') return failures[result.class] ?? problem('fileUnread');

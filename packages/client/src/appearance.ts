@@ -1,6 +1,7 @@
 /**
  * Publisher's web font, loaded by URL (docs/reference/themes-and-rendering.md#web-fonts). Font metrics are in
- * thousandths of the font size. They scale a device font to take up the same space until the web font is loaded.
+ * thousandths of the font size. They are used to scale a device font, so that text takes up the same space before and
+ * after the web font loads.
  */
 export type WebFont = {
   family: string;
@@ -11,21 +12,21 @@ export type WebFont = {
   ascent: number;
   descent: number;
   line_gap: number;
-  /** Average letter width in English text. */
+  /** Average letter width in English text, in thousandths of the font size. */
   width: number;
-  /** URL of the woff2 file for the bold face, which must have the same origin. "" if there is none. */
+  /** URL of the woff2 file for the bold face, on the same origin as `url`. "" if there is none. */
   bold_url: string;
   bold_width: number;
   /**
-   * CSS that loads the web font and defines its fallback. It must be added to the document, not to a shadow root. Only
-   * sent in responses.
+   * CSS that loads the web font and defines its fallback. Add it to the document, not to a shadow root. Only sent in
+   * responses.
    */
   faces: string;
   /** `font-family` value with the web font and its fallback. Only sent in responses. */
   families: string;
 };
 
-/** Behaviour of an offer unit. Responses always contain every key. */
+/** Behaviour settings of an offer unit. Responses always contain every key. */
 export type OfferSettings = {
   ad_position: string;
   ad_animation: string;
@@ -38,7 +39,7 @@ export type OfferSettings = {
   perkswallet_cta: string;
   saved_offer_text: string;
   offerwall_cta: string;
-  /** Delay between the call that requests offers and their display, in milliseconds. */
+  /** Delay between the request for offers and their display, in milliseconds. */
   delay: number;
   /** Margin between the unit and the screen edge, in pixels. */
   screen_margin: number;
@@ -85,7 +86,7 @@ export type OfferSettings = {
 
 export type ButtonStyle = { background: string; hover: string; stroke: string; color: string };
 
-/** Appearance of an offer unit. Responses always contain every key. */
+/** Styles of an offer unit. Responses always contain every key. */
 export type OfferStyles = {
   popup: {
     background: string;
@@ -161,7 +162,7 @@ export type DarkStyles = {
   };
 };
 
-/** Further theme options in addition to settings and styles. If a theme sets any of them, every key is sent. */
+/** Theme options other than settings and styles. If a theme sets any of them, the response contains all of them. */
 export type OfferAppearance = {
   /** `light`, `dark`, or `system` to follow the user's device setting. */
   color_scheme: string;

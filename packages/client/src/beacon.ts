@@ -2,7 +2,7 @@ import { ServerError } from './errors.ts';
 import { exchange, type TransportOptions, userAgentHeader } from './http.ts';
 
 export type FireBeaconOptions = TransportOptions & {
-  /** User agent of the end user, for servers that fire beacons on a user's behalf. */
+  /** User agent of the end user. Set it if a server fires beacons on the user's behalf. */
   userAgent?: string;
   /** Random number generator that returns a number from 0 (inclusive) to 1 (exclusive). Default: `Math.random`. */
   random?: () => number;
@@ -14,8 +14,8 @@ export const fillCacheBuster = (url: string, random: () => number = Math.random)
 
 /**
  * Fires an offer beacon (docs/reference/tracking-and-conversions.md#tracking-urls). Resolves once the server has
- * recorded it. An empty URL, such as an absent `adv_pixel_url`, is ignored. Beacons can be fired repeatedly, because
- * the server counts each one only once.
+ * recorded it. An empty URL, such as an absent `adv_pixel_url`, is ignored. It is safe to fire a beacon repeatedly,
+ * because the server counts it only once.
  * @throws ServerError, ConnectionError
  */
 export async function fireBeacon(

@@ -29,8 +29,8 @@ export function parseAdCallback(args: readonly unknown[]): AdCallback | null {
 }
 
 /**
- * Parses a message from a bridge that passes a single value (React Native, WebKit). The message is `{ name, …payload
- * }`, as an object or JSON text.
+ * Parses a message from a web view bridge that passes a single value (React Native, WebKit). The message is `{ name,
+ * …payload }`, as an object or JSON text.
  */
 export function parseAdMessage(message: unknown): AdCallback | null {
   const value = parseIfText(message);

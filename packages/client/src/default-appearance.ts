@@ -1,8 +1,8 @@
 import type { OfferAppearance, OfferSettings, OfferStyles } from './appearance.ts';
 
 /**
- * Default `settings` (docs/reference/themes-and-rendering.md#settings-and-styles). Every value needs the right type,
- * because typed clients fail otherwise.
+ * Default `settings` (docs/reference/themes-and-rendering.md#settings-and-styles). Every value must have the right
+ * type. Otherwise, statically typed clients fail.
  */
 export const defaultSettings: OfferSettings = {
   ad_position: 'center',

@@ -4,7 +4,7 @@ import { isRecord, parseJson, type UserPayload } from './payload.ts';
 import type { FetchOffersResponse, FetchPlacementsResponse } from './response.ts';
 import { splitUrl } from './url.ts';
 
-/** Options shared by all offer calls. */
+/** Options shared by all calls that fetch or count offers. */
 type CallOptions = TransportOptions &
   ({ sdkId: string; apiKey?: never } | { apiKey: string; sdkId?: never }) & {
     /** Base URL of the service, such as `https://offers.example`. */
@@ -13,7 +13,7 @@ type CallOptions = TransportOptions &
     loyaltyboost?: '0' | '1' | '2';
     /** "1" returns only offers that have an image. */
     creative?: '0' | '1';
-    /** Campaign id. If set, only this campaign's offer is returned. */
+    /** Campaign ID. If set, only this campaign's offer is returned. */
     campaignId?: string | number;
     /** Development mode: returns test responses and records nothing. */
     dev?: boolean;
@@ -28,12 +28,13 @@ export type PlacementRequest = {
   name: string;
   /** Maximum number of offers in this placement, 1–10. Defaults to the placement's settings. */
   count?: number;
-  /** Theme id or key. */
+  /** Theme ID or key. */
   theme_id?: string | number;
 };
 
 /**
- * Options for a call with several placements. `placements` contains 1 to 10 placements, which are filled in this order.
+ * Options for a call with several placements. `placements` contains 1 to 10 placements, which are filled in the given
+ * order.
  */
 export type FetchPlacementsOptions = CallOptions & { payload?: UserPayload; placements: PlacementRequest[] };
 
@@ -60,7 +61,9 @@ export const fetchPlacements = (options: FetchPlacementsOptions): Promise<FetchP
 export const countOffers = async (options: FetchOffersOptions): Promise<number> =>
   (await call<{ data: { count: number } }>(options, options.payload, 'any.json')).data.count;
 
-/** Counts the available offers per placement, like `countOffers`. The counts are in the order of the placements. */
+/**
+ * Counts the available offers per placement, like `countOffers`. The counts are in the same order as the placements.
+ */
 export const countPlacements = async (options: FetchPlacementsOptions): Promise<number[]> =>
   (
     await call<{ data: { placements: { count: number }[] } }>(
@@ -81,8 +84,8 @@ async function call<Response>(
     accept: 'application/json',
     ...userAgentHeader(payload.ua || options.userAgent),
   };
-  // Do not follow redirects, because a redirect would turn the POST into a GET. A redirect response results in a
-  // ServerError instead.
+  // Do not follow redirects, because that would turn the POST into a GET. A redirect response results in a ServerError
+  // instead.
   const response = await exchange(
     url,
     { method: 'POST', headers, body: requestBody(options, payload), redirect: 'manual' },

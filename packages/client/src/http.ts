@@ -12,7 +12,7 @@ export type FetchInit = {
 };
 
 export type TransportOptions = {
-  /** Timeout of the whole exchange, from connecting to reading the body, in milliseconds. Default: 10,000. */
+  /** Timeout for the whole exchange, from connecting to reading the body, in milliseconds. Default: 10,000. */
   timeoutMs?: number;
   /** `fetch` implementation. Defaults to the platform's `fetch`. */
   fetch?: FetchLike;
@@ -20,7 +20,7 @@ export type TransportOptions = {
 
 const defaultTimeoutMs = 10_000;
 
-/** Maximum timer duration, in milliseconds. */
+/** Maximum delay that JavaScript timers support, in milliseconds. */
 const maxTimeoutMs = 2 ** 31 - 1;
 
 /**
@@ -59,8 +59,9 @@ export async function exchange(
 const platformFetch: FetchLike = (url, init) => globalThis.fetch(url, init);
 
 /**
- * Returns the `User-Agent` header. Returns no header in browsers, which either ignore it or send a preflight request
- * first. Characters that are not allowed in a header are replaced with "?". The body contains the original value.
+ * Returns the `User-Agent` header. Returns no headers in browsers, which either ignore this header or send a preflight
+ * request because of it. Characters that are not allowed in a header are replaced with "?". The request body contains
+ * the original value.
  */
 export function userAgentHeader(userAgent: string | undefined): Record<string, string> {
   const value = userAgent?.replace(/[^\x20-\x7e]/g, '?').trim() ?? '';

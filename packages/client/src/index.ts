@@ -1,4 +1,7 @@
-/** Client for the offer service. Runs on servers, in browsers and in React Native, without a DOM or dependencies. */
+/**
+ * Client for the offer service. It needs no DOM and has no dependencies, so it runs on servers, in browsers and in
+ * React Native.
+ */
 export type {
   ButtonStyle,
   DarkStyles,

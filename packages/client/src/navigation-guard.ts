@@ -2,11 +2,11 @@ import { normaliseUrl } from './url.ts';
 
 export type NavigationGuardOptions = {
   /**
-   * Delay before each decision, in milliseconds. It gives the `url_clicked` event of the same click time to arrive.
+   * Delay before each decision, in milliseconds. It allows the `url_clicked` event for the same click to arrive first.
    * Default: 1,000.
    */
   waitMs?: number;
-  /** Waits for the given number of milliseconds. Defaults to a timer. */
+  /** Function that waits for the given number of milliseconds. Defaults to a timer. */
   wait?: (ms: number) => Promise<void>;
 };
 
@@ -29,7 +29,10 @@ export class NavigationGuard {
     this.#openedUrls.add(normaliseUrl(url));
   }
 
-  /** Decides whether the web view may navigate to a URL. Cancels if the URL is missing or was opened externally. */
+  /**
+   * Decides whether the web view may navigate to a URL. Returns `cancel` if the URL is missing or was already opened
+   * externally.
+   */
   async decide(url: string | null | undefined): Promise<'cancel' | 'allow'> {
     if (url === null || url === undefined || url === '') return 'cancel';
     await this.#wait(this.#waitMs);

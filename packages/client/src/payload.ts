@@ -1,6 +1,6 @@
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 
-/** User data (docs/reference/fetch-offers.md#request-body). The same fields are used for requests and templates. */
+/** User data (docs/reference/fetch-offers.md#request-body). Requests and web view templates use the same fields. */
 export type UserPayload = {
   /** Page or section where the offers appear. Required by the server. */
   placement?: string;
@@ -10,9 +10,9 @@ export type UserPayload = {
   ip?: string;
   /** Alphanumeric fingerprint of the end user. */
   ad_fp?: string;
-  /** Stable, non-PII id of the end user. Required for the wallet and for User Selected Perks. */
+  /** Stable, non-PII ID of the end user. Required for the wallet and for User Selected Perks. */
   pub_user_id?: string;
-  /** SHA-256 of the end user's lower-case email address, as 64 hex digits. Used to look up the user's audiences. */
+  /** SHA-256 of the end user's lower-case e-mail address, as 64 hex digits. Used to look up the user's audiences. */
   email_sha256?: string;
   /** ISO 3166-1 alpha-2 country code. Overrides the country derived from the IP address. */
   country?: string;

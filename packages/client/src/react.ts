@@ -26,7 +26,7 @@ import type {
 export type PerkwireService = {
   /** Base URL of the service, such as `https://offers.example`. */
   baseUrl: string;
-  /** SDK id of the publisher. */
+  /** SDK ID of the publisher. */
   sdkId: string;
   /** Nonce for the page's content security policy, if the policy uses nonces. */
   nonce?: string;
@@ -43,17 +43,17 @@ export type OfferUnitProps = Partial<PerkwireService> & {
   placement: string;
   /** User data. Perks and the wallet require `pub_user_id`. */
   user?: AdUser;
-  /** Theme id or key. Defaults to the placement's theme. */
+  /** Theme ID or key. Defaults to the placement's theme. */
   theme?: string | number;
   /** Language of the unit's texts, such as `de`. Defaults to the page language. */
   language?: string;
-  /** Confirms the selected perks when it changes to true. Set it when the order is placed. */
+  /** Confirms the selected perks when this prop changes to true. Set it when the order is placed. */
   confirm?: boolean;
   /** Additional SDK configuration. */
   config?: Omit<AdConfig, 'accountId' | 'apiUrl' | 'callback' | 'placement' | 'targetElement' | 'themeId' | 'language'>;
-  /** Called once per session with the ids of the confirmed campaigns. */
+  /** Called once per session with the IDs of the confirmed campaigns. */
   onPerksConfirmed?: (selected: number[]) => void;
-  /** Called with the number of offers. If it is 0, the unit shows nothing. */
+  /** Called with the number of offers. If the number is 0, the unit shows nothing. */
   onOffersFound?: (count: number) => void;
   onClosed?: () => void;
   onError?: (error: AdEventPayloads['error']) => void;
@@ -64,8 +64,8 @@ export type OfferUnitProps = Partial<PerkwireService> & {
 };
 
 /**
- * Renders an embedded offer unit (docs/reference/web-sdk.md). The unit is remounted when its configuration changes.
- * Event handlers may change at any time. On a server, it renders an empty `div`.
+ * Renders an embedded offer unit (docs/reference/web-sdk.md). The unit is remounted when its configuration changes, but
+ * not when its event handlers change. On a server, an empty `div` is rendered.
  */
 export function OfferUnit(props: OfferUnitProps): ReactElement {
   const element = useRef<HTMLDivElement>(null);
@@ -145,7 +145,7 @@ function dispatch(props: OfferUnitProps, event: AdEventArguments): unknown {
   return (props.onEvent as AdEventListener | undefined)?.(...event);
 }
 
-/** Returns only the service props that are set, so that a missing prop does not override the provider's value. */
+/** Returns only the service props that are set, so that missing props do not override the provider's values. */
 const definedOnly = ({ baseUrl, sdkId, nonce }: OfferUnitProps): Partial<PerkwireService> => ({
   ...(baseUrl === undefined ? {} : { baseUrl }),
   ...(sdkId === undefined ? {} : { sdkId }),
@@ -155,7 +155,7 @@ const definedOnly = ({ baseUrl, sdkId, nonce }: OfferUnitProps): Partial<Perkwir
 const scripts = new Map<string, Promise<Ad>>();
 
 /**
- * Loads the launcher script once per page and service, for any number of units.
+ * Loads the launcher script once per page and service, regardless of the number of units.
  * @param nonce nonce for the page's content security policy
  * @throws ConnectionError if the script can't be loaded; the next call tries again
  */

@@ -16,29 +16,29 @@ export type OfferData = {
   offers: Offer[];
   /** Number of offers. If it is 0, the offer section can be skipped. */
   count: number;
-  /** BCP 47 tag of the language used in `settings` and `styles`. */
+  /** Language used in `settings` and `styles`, as a BCP 47 tag. */
   language: string;
   privacy_url: string;
-  /** Session id, required by the User Selected Perks calls. */
+  /** Session ID, required by the User Selected Perks calls. */
   session_id: string;
   settings: OfferSettings;
   styles: OfferStyles & { settings: OfferSettings };
-  /** Present only if the theme sets it. Without it, the unit uses the light colour scheme. */
+  /** Present only if the theme sets it. If absent, the unit uses the light colour scheme. */
   appearance?: OfferAppearance;
-  /** Experiments that the session takes part in, with its arms. Absent if there are none. */
+  /** Experiments that the session takes part in, each with its assigned arm. Absent if there are none. */
   experiments?: ExperimentArm[];
   /** Web SDK texts that an experiment overrides. */
   labels?: Record<string, string>;
 };
 
-/** Experiment and the arm that the session is assigned to. The `holdout` arm shows no offers. */
+/** Experiment and the arm that the session is assigned to. Sessions in the `holdout` arm show no offers. */
 export type ExperimentArm = { key: string; arm: string };
 
 /** Offer (docs/reference/fetch-offers.md#offer-object). Every field is always present. Missing texts are "". */
 export type Offer = {
   id: number;
   campaign_id: number;
-  /** BCP 47 tag of the language of the texts. */
+  /** Language of the offer's texts, as a BCP 47 tag. */
   language: string;
   title: string;
   advertiser_name: string;
@@ -62,7 +62,7 @@ export type Offer = {
   creatives: Creative[];
   offerwall_enabled: boolean;
   wallet_enabled: boolean;
-  /** URL that saves the offer to the user's wallet when called with POST. Null without a `pub_user_id` or a wallet. */
+  /** URL for saving the offer to the user's wallet with a POST request. Null without a `pub_user_id` or a wallet. */
   save_for_later_url: string | null;
   offerwall_url: string;
   /** QR code as a PNG data URI, 228×228 pixels. */
@@ -83,7 +83,7 @@ export type Offer = {
   coupon?: Coupon;
 };
 
-/** Coupon code of a user for an offer (docs/reference/perks-and-wallet.md#coupons). */
+/** User's coupon code for an offer (docs/reference/perks-and-wallet.md#coupons). */
 export type Coupon = {
   code: string;
   /** Expiry time in ISO 8601 format. Null if the code does not expire. */
@@ -93,7 +93,7 @@ export type Coupon = {
 };
 
 /**
- * Beacon URLs, each to be fired when its event occurs (docs/reference/tracking-and-conversions.md#tracking-urls).
+ * Beacon URLs by event. Fire each one when its event occurs (docs/reference/tracking-and-conversions.md#tracking-urls).
  */
 export type Beacons = {
   /** Fired when the unit is closed or all offers have been seen. */
@@ -116,6 +116,6 @@ export type Creative = {
   /** Width-to-height ratio. */
   aspect_ratio: number;
   creative_type: 'icon_image' | 'offer_image' | 'hero_image';
-  /** Id of the dashboard user who uploaded the image. */
+  /** ID of the dashboard user who uploaded the image. */
   user_id: number;
 };

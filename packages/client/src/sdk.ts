@@ -6,7 +6,8 @@ import type { Coupon, ExperimentArm, Offer } from './response.ts';
 /** Web SDK types (docs/reference/web-sdk.md): `window.Ad`, `window.AdConfig`, `window.AdUser`, and the events. */
 
 declare global {
-  // Placeholder for environments without DOM types, such as servers. Otherwise it is merged with the DOM's own type.
+  // Placeholder for environments without DOM types, such as servers. Where DOM types exist, TypeScript merges it with
+  // the DOM's own `Element`.
   interface Element {}
   interface HTMLElement {}
   interface HTMLTemplateElement {}
@@ -54,8 +55,8 @@ export type AdEventPayloads = {
   usp_selected: { campaign_id: number };
   usp_unselected: { campaign_id: number };
   /**
-   * `selected` contains campaign ids. `campaigns` contains the user's coupon codes, for offers that have codes.
-   * `coupon` is null if no code was left.
+   * `selected` contains campaign IDs. `campaigns` lists the selected campaigns with coupon codes. `coupon` is null if
+   * no code was left.
    */
   usp_confirmed: { selected: number[]; campaigns?: { campaign_id: number; coupon: Coupon | null }[] };
   error: { kind: AdErrorKind; message: string };
@@ -68,15 +69,15 @@ export type AdEventArguments = { [Event in AdEvent]: [event: Event, payload: AdE
 export type AdEventListener = (...event: AdEventArguments) => unknown;
 
 /**
- * Handler for every SDK event, with or without the payload parameter. The second signature allows functions without a
- * payload parameter. It also keeps TypeScript from inferring callback parameters from it, so they are typed as
- * `AdEventArguments`.
+ * Handler for SDK events, with or without a payload parameter. The second member allows handlers that take only the
+ * event name. It has two overloads, so that TypeScript infers callback parameters as `AdEventArguments` from the first
+ * member instead.
  */
 export type AdEventCallback =
   | AdEventListener
   | { (event: AdEvent): unknown; <Name extends AdEvent>(event: Name): unknown };
 
-/** Offer as passed to pages that render their own unit. All texts are plain, and every URL is http(s) or "". */
+/** Offer as passed to pages that render their own unit. All texts are plain text, and every URL is http(s) or "". */
 export type ShownOffer = Pick<
   Offer,
   | 'id'
@@ -107,7 +108,7 @@ export type ShownOffer = Pick<
   creatives: { url: string; creative_type: string }[];
 };
 
-/** User actions. Without an offer argument, an action applies to the current offer. */
+/** Actions that a page can call on the user's behalf. If no offer is passed, an action applies to the current one. */
 export type AdActions = {
   take: (offer?: ShownOffer) => void;
   reject: (offer?: ShownOffer) => void;
@@ -123,14 +124,14 @@ export type AdRenderUnit = {
   element: HTMLElement;
   /** Total number of offers. */
   total: number;
-  /** Ids of the selected campaigns. */
+  /** IDs of the selected campaigns. */
   selected: number[];
   actions: AdActions;
 };
 
 /**
- * Renders the offer at `index`, which starts at 0. Custom units show one offer at a time. If it returns HTML text or a
- * node, the SDK inserts it. If it returns false, the SDK renders its own unit.
+ * Renders the offer at `index`, which starts at 0. Custom units show one offer at a time. If the function returns HTML
+ * text or a node, the SDK inserts it. If the function returns false, the SDK renders its own unit.
  */
 export type AdRender = (
   data: ShownOffer,
@@ -145,28 +146,30 @@ export type AdLabels = Record<'offers' | 'close' | 'done' | 'back' | 'terms' | '
 
 /** Type of `window.AdConfig`. */
 export type AdConfig = {
-  /** SDK id of the publisher. */
+  /** SDK ID of the publisher. */
   accountId?: string;
   /** Whether to fetch offers immediately. Default: true. */
   autoLoad?: boolean;
   /** Whether to show offers as soon as they are loaded. Default: true. */
   autoShow?: boolean;
-  /** Whether to store the response in web storage for a later page, and to show a response that is already stored. */
+  /**
+   * Whether to store the response in web storage for a later page, and to show a response that an earlier page stored.
+   */
   prefetch?: boolean;
   /** Whether to use test responses and record nothing. */
   dev?: boolean | string | number;
-  /** Theme id or key. */
+  /** Theme ID or key. */
   themeId?: number | string;
   /** Alias of `themeId`. */
   theme_id?: number | string;
   placement?: string;
-  /** Element to embed the unit in: an element, its id, or a selector. Without it, the unit is shown as an overlay. */
+  /** Element to embed the unit in: an element, its ID, or a selector. If not set, the unit is shown as an overlay. */
   targetElement?: string | Element;
   /** Alias of `targetElement`. */
   containerId?: string | Element;
   /**
-   * Template for pages that render the unit themselves: HTML text, a selector, or an element. `render` does the same
-   * with a function.
+   * Template for pages that render the unit themselves: HTML text, a selector, or an element. Pages can use the
+   * `render` function instead.
    */
   template?: string | Element;
   render?: AdRender;
@@ -178,7 +181,7 @@ export type AdConfig = {
   callback?: AdEventCallback;
   /** Base URL of the service. Defaults to the origin of the script. */
   apiUrl?: string;
-  /** BCP 47 tag of the language of the unit's texts. Defaults to the page's `lang`, then to the browser language. */
+  /** Language of the unit's texts, as a BCP 47 tag. Defaults to the page's `lang`, then to the browser language. */
   language?: string;
   /** Overrides for the unit's texts in the current language. */
   labels?: Partial<AdLabels>;
@@ -212,7 +215,7 @@ export type AdUnit = {
   init: (config?: AdConfig, callback?: AdEventCallback) => Promise<boolean>;
   /** Loads offers. Resolves to whether there are any. */
   load: () => Promise<boolean>;
-  /** Shows the offers. If the unit is already open, shows the next offer. */
+  /** Shows the offers, or the next offer if the unit is already open. */
   show: () => void;
   close: () => void;
   /** Declines the current offer. */

@@ -9,7 +9,7 @@ import { splitUrl } from './url.ts';
 export type PrefetchMode = 'sdk' | 'api';
 
 export type PrefetchHtmlOptions = {
-  /** SDK id of the publisher. */
+  /** SDK ID of the publisher. */
   sdkId: string;
   /** URL of the launcher script, such as `https://offers.example/sdk/launcher.js`. */
   sdkCdnUrl: string;
@@ -75,7 +75,7 @@ function objectLiteral(user: UserPayload): string {
   return properties.length === 0 ? '{}' : `{ ${properties.join(', ')} }`;
 }
 
-/** `__proto__` must be a computed property name, because a plain one would set the prototype. */
+/** `__proto__` must be a computed property name, because a plain one would set the object's prototype. */
 const propertyName = (key: string): string => (key === '__proto__' ? '["__proto__"]' : quote(key));
 
 function requireSdkId(sdkId: string): string {
@@ -95,8 +95,9 @@ function scriptUrl(url: string): string {
 }
 
 /**
- * Returns JavaScript to run in the checkout web view after the page has loaded. The script passes a stored fetch-offers
- * response (object or JSON text) to the SDK and shows the offers. It evaluates to `true`, as web view bridges require.
+ * Returns JavaScript to run in the checkout web view after the page has loaded. It passes a stored fetch-offers
+ * response (object or JSON text) to the SDK, which shows the offers. The script evaluates to `true`, as web view
+ * bridges require.
  * @throws InvalidParameterError if the response is not a JSON object
  */
 export function injectApiResponse(json: object | string): string {

@@ -17,8 +17,8 @@ export type TermsRules = {
 const colour = '#[\\da-f]{3,8}|[a-z]{3,30}|(rgb|hsl)a?\\([\\d.,%\\s/]{1,60}\\)';
 
 /**
- * Rules for terms and conditions. Styles may set colour, weight, alignment and size, but must not load, cover or move
- * anything.
+ * Rules for terms and conditions. Styles may set colour, weight, alignment and size. They must not load anything, or
+ * cover or move other content.
  */
 export const termsRules: TermsRules = {
   tags: 'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '),

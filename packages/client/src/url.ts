@@ -27,8 +27,8 @@ const urlPattern = new RegExp(
 );
 
 /**
- * Splits a URL into its parts. Returns null if it has no host. It does not use `URL`, whose `host` and `origin` throw
- * in many React Native versions.
+ * Splits a URL into its parts. Returns null if the URL has no host. Does not use the `URL` class, whose `host` and
+ * `origin` throw in many React Native versions.
  */
 export function splitUrl(url: unknown): UrlParts | null {
   if (typeof url !== 'string') return null;
@@ -60,9 +60,10 @@ export function normaliseUrl(url: string): string {
 }
 
 /**
- * Checks the base URL of a web view page. It determines the origin of the page's web storage and requests.
+ * Checks the base URL of a web view page, which determines the origin of the page's web storage and requests.
  * @returns the origin, such as `https://shop.example`
- * @throws InvalidParameterError unless it is an https origin; on `about:blank`, web views refuse storage and requests
+ * @throws InvalidParameterError unless it is an https origin; on `about:blank`, for example, web views block storage
+ * and requests
  */
 export function requireBaseUrl(url: string): string {
   const parts = splitUrl(url);
@@ -83,8 +84,8 @@ function withoutTrailingSlashes(path: string): string {
 }
 
 /**
- * Percent-encodes characters, including those that only some browsers encode, or that are encoded only in some URL
- * parts.
+ * Percent-encodes text, including characters that only some browsers encode or that are encoded only in some parts of a
+ * URL.
  */
 function percentEncode(text: string): string {
   return text.replace(/(?:[^\u0021-\u007e]|["'<>\\^`{|}])+/g, (run) =>

@@ -3,7 +3,7 @@ import type { Beacons, Coupon, Creative, ExperimentArm, OfferCampaign } from './
 /** Selected campaign in a `usp.selection` event. Every field is always present. Missing texts are "". */
 export type SelectedCampaign = {
   campaign_id: number;
-  /** BCP 47 tag of the language of the displayed texts. Absent if the fetch did not request a language. */
+  /** Language of the displayed texts, as a BCP 47 tag. Absent if the fetch did not request a language. */
   language?: string;
   advertiser_name: string;
   title: string;
@@ -40,7 +40,7 @@ export type SelectedCampaign = {
   loyaltyboost_requirements: { text?: string };
   /** @deprecated Alias of `wallet_enabled`. */
   perkswallet_enabled: boolean;
-  /** Coupon code of the user. Present only for offers with codes. Null if no code was left. */
+  /** User's coupon code. Present only for offers with codes. Null if no code was left. */
   coupon?: Coupon | null;
 };
 
@@ -59,7 +59,7 @@ export type UspSelectionPayload = {
 };
 
 /**
- * Payload of the events for saving an offer to a user's wallet or removing it
+ * Payload of the events for an offer that is saved to a user's wallet or removed from it
  * (docs/reference/webhooks.md#flat-payloads).
  */
 export type WalletPayload<Event extends 'offer_saved' | 'offer_removed' = 'offer_saved' | 'offer_removed'> = {
@@ -80,14 +80,14 @@ export type WalletPayload<Event extends 'offer_saved' | 'offer_removed' = 'offer
   tnc: string;
   /** Event time in ISO 8601 format. */
   timestamp: string;
-  /** Coupon code of the user. Present only for offers whose codes are issued when saved. Null if no code was left. */
+  /** User's coupon code. Present only for offers that issue codes when they are saved. Null if no code was left. */
   coupon?: Coupon | null;
 };
 
-/** Email that your own mailer should send to the user (docs/reference/perks-and-wallet.md#perk-messages). */
+/** E-mail that your own mail system should send to the user (docs/reference/perks-and-wallet.md#perk-messages). */
 export type PerkMessagePayload = {
   event: 'perk_message';
-  /** `Message-ID` of the email. It stays the same across delivery attempts. */
+  /** `Message-ID` of the e-mail. It stays the same across delivery attempts. */
   message_id: string;
   /** Message kind: `perks` for confirmed perks, or `reminder` for a saved offer that ends soon. */
   kind: 'perks' | 'reminder';
@@ -98,7 +98,7 @@ export type PerkMessagePayload = {
   subject: string;
   html: string;
   text: string;
-  /** Email headers to set. */
+  /** E-mail headers to set. */
   headers: Record<string, string>;
   perks: {
     title: string;
@@ -106,7 +106,7 @@ export type PerkMessagePayload = {
     advertiser_name: string;
     /** Click URL. "" if the perk is not redeemed online. */
     click_url: string;
-    /** Coupon code of the user. Present only for offers with codes. Null if no code was left. */
+    /** User's coupon code. Present only for offers with codes. Null if no code was left. */
     coupon?: Coupon | null;
     /** End time of the offer in ISO 8601 format. Present only in reminders. */
     ends_at?: string;
@@ -118,9 +118,9 @@ export type PerkMessagePayload = {
  * ISO 8601 format.
  */
 export type ConversionPayload = {
-  /** Id of the conversion, or of the paid click or impression. */
+  /** ID of the conversion, paid click or paid impression. */
   conversion_id: string;
-  /** Booking status. `void` reverses the conversion with the same id and has negative amounts. */
+  /** Booking status. `void` reverses the conversion with the same ID and has negative amounts. */
   status: 'recorded' | 'void';
   /** `click`, `impression`, or the event name that the advertiser reported. */
   event: string;
@@ -170,14 +170,14 @@ type EndpointFields = {
 };
 
 type LostPageFields = {
-  /** Stored URL without the query string. */
+  /** Stored URL of the page, without the query string. */
   url: string;
   reason: 'gone' | 'moved';
   /** HTTP status, or null if the host name could not be resolved. */
   status: number | null;
-  /** Host that responds after redirects. */
+  /** Host that responds after all redirects. */
   leads_to: string;
-  /** Host that the URL led to previously. Null if it was never reached. */
+  /** Host to which the URL led previously. Null if the URL was never reached. */
   led_to: string | null;
   since: string;
 };
@@ -204,10 +204,10 @@ export type OperationalPayloads = {
   'campaign.budget_reached': OperationalPayload<
     'campaign.budget_reached',
     CampaignFields & {
-      /** Metric that the limit applies to. Custom events have the form `own:` plus the event name. */
+      /** Metric to which the limit applies. For a custom event, it is `own:` followed by the event name. */
       metric: 'budget' | 'impressions' | 'clicks' | `own:${string}`;
       per: 'hour' | 'day' | 'month' | 'lifetime';
-      /** Limit. For `budget`, this and the other values are amounts in `currency`. Otherwise they are counts. */
+      /** Cap limit. If the metric is `budget`, all amounts are in `currency`. Otherwise, they are counts. */
       limit: number;
       spent: number;
       remaining: number;
@@ -224,11 +224,14 @@ export type OperationalPayloads = {
       metric: 'impressions' | 'clicks' | 'conversions';
       goal: number;
       by: string;
-      /** Actual delivery as a percentage of the delivery expected by now. */
+      /** Actual delivery as a percentage of the delivery planned up to now. */
       percent: number;
       expected: number;
       delivered: number;
-      /** Rules that excluded the campaign from decisions in the last day, each with its share of decisions (0 to 1). */
+      /**
+       * Rules that excluded the campaign from decisions in the last day, each with the share of decisions (0 to 1) that
+       * it affected.
+       */
       held_back_by: { rule: string; share: number }[];
     }
   >;
@@ -243,7 +246,7 @@ export type OperationalPayloads = {
     'draft.decided',
     DraftFields & {
       campaign_id: number;
-      /** Id of the created or changed row, or null. */
+      /** ID of the created or changed row, or null. */
       row_id: number | null;
       state: 'scheduled' | 'live' | 'refused' | 'withdrawn' | 'undone';
       /** Reason why the draft was refused. */
@@ -262,7 +265,7 @@ export type AuditPayload = {
   number: number;
   at: string;
   actor_kind: 'key' | 'user' | 'system';
-  /** Id of the actor that made the change. Null if the actor is an operator. */
+  /** ID of the actor that made the change. Null if the actor is an operator. */
   actor_id: number | null;
   actor_label: string;
   action: string;

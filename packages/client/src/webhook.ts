@@ -11,7 +11,7 @@ export type VerifyWebhookOptions = {
   /** Endpoint secret (`whsec_…`). During a rotation, pass both secrets. */
   secret: string | readonly string[];
   headers: WebhookHeaders;
-  /** Raw request body, before parsing. For a GET request, the decoded `payload` parameter. */
+  /** Raw request body, before parsing. For a GET request, use the decoded `payload` parameter. */
   body: string | Uint8Array | ArrayBuffer;
   /** Maximum difference between `webhook-timestamp` and the current time, in seconds. Default: 300. */
   toleranceS?: number;
@@ -25,17 +25,20 @@ export type WebhookEvent = {
     type: Type;
     payload: WebhookPayloads[Type];
     /**
-     * Value of the `webhook-id` header, which is the same for all attempts. Ignore ids that you have already processed.
+     * Value of the `webhook-id` header, which is the same for all attempts. Ignore IDs that you have already processed.
      */
     id: string;
     /** Time of this attempt, in epoch seconds. */
     timestampS: number;
     /**
-     * Whether the webhook is sample content from an endpoint test (header `perkwire-test: 1`). Not covered by the
-     * signature.
+     * Whether this is a sample webhook from an endpoint test (header `perkwire-test: 1`). The signature does not cover
+     * this header.
      */
     test: boolean;
-    /** Whether the webhook was sent for a dev session (header `perkwire-dev: 1`). Not covered by the signature. */
+    /**
+     * Whether the webhook was sent for a dev session (header `perkwire-dev: 1`). The signature does not cover this
+     * header.
+     */
     dev: boolean;
   };
 }[WebhookType];
@@ -50,8 +53,8 @@ export type WebhookErrorReason =
   | 'unknown_event';
 
 /**
- * Thrown if the request must not be trusted. Respond with a 4xx status. The exception is `unknown_event`: the signature
- * is valid, but the event type belongs to a later version of the service.
+ * Thrown if the request must not be trusted. Respond with a 4xx status, unless `reason` is `unknown_event`. In that
+ * case, the signature is valid, but the event type was added in a later version of the service.
  */
 export class WebhookVerificationError extends Error {
   readonly kind = 'webhook_verification_error';
@@ -99,7 +102,7 @@ export async function verifyWebhook(options: VerifyWebhookOptions): Promise<Webh
 /** Determines the event type from the signed payload, because the `perkwire-event` header is not signed. */
 function typeOf(payload: Record<string, unknown>): WebhookType {
   if (isRecord(payload.body)) return 'usp.selection';
-  // Check this first, because the advertiser chooses the `event` text of a conversion.
+  // Check this first: `event` is free text from the advertiser, so it could equal one of the names checked below.
   if (typeof payload.conversion_id === 'string') return 'conversion';
   if (typeof payload.event === 'string' && namedEvents.has(payload.event)) return payload.event as WebhookType;
   throw new WebhookVerificationError('unknown_event', 'This version of the package does not know the event.');
@@ -122,7 +125,7 @@ function checkedTimestamp(text: string, nowS: number, toleranceS: number): numbe
   const timestampS = Number(text);
   if (!/^\d{1,15}$/.test(text))
     throw new WebhookVerificationError('invalid_timestamp', 'webhook-timestamp is not a number of seconds.');
-  // The condition is negated so that a tolerance that is not a number rejects every webhook.
+  // Negate the condition, so that a tolerance that is not a number rejects every webhook.
   if (!(nowS - timestampS <= toleranceS)) throw new WebhookVerificationError('too_old', 'The webhook is too old.');
   if (!(timestampS - nowS <= toleranceS))
     throw new WebhookVerificationError('too_new', 'webhook-timestamp is in the future. Check the clocks.');
@@ -140,7 +143,7 @@ function secretBytes(secret: unknown): Uint8Array<ArrayBuffer> {
   try {
     text = atob(encoded);
   } catch {
-    // Malformed base64 leaves the secret empty, so the length check below rejects it.
+    // Malformed base64 leaves the secret empty, so that the length check below rejects it.
   }
   if (text.length < minSecretBytes) throw new InvalidParameterError('secret', 'must have the form whsec_<base64>');
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
@@ -152,7 +155,7 @@ async function hmacBase64(key: Uint8Array<ArrayBuffer>, signed: Uint8Array<Array
   return btoa(String.fromCharCode(...new Uint8Array(await subtle.sign('HMAC', imported, signed))));
 }
 
-/** Compares two strings in constant time. Only their length can be inferred. */
+/** Compares two strings in constant time. The response time reveals at most their length. */
 function equalInConstantTime(actual: string, expected: string): boolean {
   if (actual.length !== expected.length) return false;
   let difference = 0;

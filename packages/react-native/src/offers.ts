@@ -25,13 +25,13 @@ export type PerkwireOffersProps = EventHandlers & {
   service: PerkwireService;
   user: PerkwireUser;
   /**
-   * `fetchOffers` result for this `user`, as an object or JSON text. Without it, prefetched offers are shown, or offers
-   * are fetched now. A new response reloads the page.
+   * `fetchOffers` result for this `user`, as an object or JSON text. If it is absent, prefetched offers are shown, or
+   * else offers are fetched. A new response reloads the page.
    */
   response?: FetchOffersResponse | string;
-  /** Confirms the selected perks when it changes to true. Set it when the order is placed. */
+  /** Confirms the selected perks when this prop changes to true. Set it when the order is placed. */
   confirm?: boolean;
-  /** Called with the number of offers. If it is 0, nothing is shown. */
+  /** Called with the number of offers. If the number is 0, nothing is shown. */
   onOffersFound?: (count: number) => void;
   onClosed?: () => void;
   /** Opens a click-out outside the app. Default: `Linking.openURL`. */
@@ -50,7 +50,7 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
   useEffect(() => {
     latest.current = props;
   });
-  // Compare by content, because each render passes new objects.
+  // Compare responses by content, because each render passes new objects.
   const responseText = useMemo(() => (typeof response === 'object' ? JSON.stringify(response) : response), [response]);
   const key = JSON.stringify([service, user, responseText]);
   const guard = useNavigation(originOf(service), key);
@@ -83,8 +83,8 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
   };
 
   return createElement(WebView, {
-    // Use a new key for each response. A web view does not reload identical HTML, and the response is injected after
-    // the page has loaded.
+    // Use a new key for each response to force a reload. A web view does not reload identical HTML, and the response is
+    // only injected after the page has loaded.
     key: responseText ?? null,
     ref: webView,
     source: guard.visited === null ? page : { uri: guard.visited },
@@ -92,7 +92,8 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
     originWhitelist: ['*'],
     javaScriptEnabled: true,
     domStorageEnabled: true,
-    // Open links for new windows in this web view, so that they pass through the navigation guard like all others.
+    // Open links that target a new window in this web view, so that they pass through the navigation guard like all
+    // other links.
     setSupportMultipleWindows: false,
     onLoadEnd: () => {
       if (response !== undefined && guard.visited === null)
@@ -109,16 +110,16 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
 }
 
 type Navigation = {
-  /** URL that the web view navigated to from its page. */
+  /** URL that the user navigated to from the web view page. Null while that page is shown. */
   visited: string | null;
   opened: (url: string) => void;
   mayLoad: (request: { url: string; isTopFrame: boolean }) => boolean;
 };
 
 /**
- * Handles navigation in the web view. A web view must decide immediately. The guard decides after a second, because
- * `url_clicked` may arrive after the navigation. Every navigation is therefore cancelled first and repeated if it is
- * allowed.
+ * Handles navigation in the web view. A web view needs an immediate decision, but the guard waits a second, because
+ * `url_clicked` may arrive after the navigation. Every navigation is therefore cancelled first, and repeated if the
+ * guard allows it.
  */
 function useNavigation(origin: string, key: string): Navigation {
   const guard = useRef(new NavigationGuard()).current;
@@ -147,7 +148,7 @@ function useNavigation(origin: string, key: string): Navigation {
 
 /**
  * Confirms the perks once `confirm` is true and the offers are loaded.
- * @returns a function to call with whether the offers are loaded
+ * @returns a function that takes whether the offers are loaded
  */
 function useConfirmation(confirm: boolean, key: string, run: () => void): (isThere: boolean) => void {
   const state = useRef({ key, last: confirm, isThere: false, isPending: false });

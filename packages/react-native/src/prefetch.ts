@@ -25,7 +25,7 @@ const hidden = { width: 0, height: 0, flex: 0 };
 
 /**
  * Hidden web view that loads offers before checkout and stores them for `PerkwireOffers`
- * (docs/reference/web-sdk.md#web-views). It remains active as long as it is rendered.
+ * (docs/reference/web-sdk.md#web-views). It stays active as long as this component is rendered.
  */
 export function PerkwirePrefetch(props: PerkwirePrefetchProps): ReactElement {
   const { service, user, timeoutMs = 8_000 } = props;
@@ -41,7 +41,7 @@ export function PerkwirePrefetch(props: PerkwirePrefetchProps): ReactElement {
     latest.current.onResult(count);
   };
 
-  // Compare by content, because each render passes new objects.
+  // Compare the service and the user by content, because each render passes new objects.
   const key = JSON.stringify([service, user]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: `key` stands for what it holds
   const source = useMemo(() => {

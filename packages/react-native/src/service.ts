@@ -10,23 +10,22 @@ import {
 export type PerkwireService = {
   /** Base URL of the service, such as `https://offers.example`. */
   baseUrl: string;
-  /** SDK id of the publisher. */
+  /** SDK ID of the publisher. */
   sdkId: string;
   /**
-   * https origin of the web view pages, whose web storage contains the prefetched offers. It must be the same in all
-   * web views. Defaults to the origin of the service.
+   * https origin of the web view pages. Their web storage contains the prefetched offers, so all web views must use the
+   * same origin. Defaults to the origin of the service.
    */
   origin?: string;
 };
 
 /**
- * User data for the fetch. It must be the same during prefetching and at checkout. Otherwise the offers are fetched
- * again.
+ * User data for the fetch. Pass the same data for prefetching and at checkout. Otherwise, the offers are fetched again.
  */
 export type PerkwireUser = UserPayload & { placement: string };
 
 export type EventHandlers = {
-  /** Called once per session with the ids of the confirmed campaigns. */
+  /** Called once per session with the IDs of the confirmed campaigns. */
   onPerksConfirmed?: (selected: number[]) => void;
   onError?: (error: Pick<AdEventPayloads['error'], 'message'> & { kind: string }) => void;
   /** Called for every SDK event. Ignore unknown events. */
@@ -35,7 +34,7 @@ export type EventHandlers = {
 
 /**
  * Returns the origin of the web view pages.
- * @throws InvalidParameterError if the origin is not https, because web views refuse storage there
+ * @throws InvalidParameterError if the origin is not https, because web views block web storage for such origins
  */
 export const originOf = ({ origin, baseUrl }: PerkwireService): string => requireBaseUrl(origin ?? baseUrl);
 

@@ -12,7 +12,7 @@ type Last = { publisher_id: number; number: string; hash: string };
 
 /**
  * Verifies the hash chain of each publisher's audit log (docs/operations.md#audit-log). Prints the last entry of each
- * log. If that entry is stored elsewhere, it can later prove that no earlier entry was changed or lost. Exits with
+ * log. Store that entry elsewhere to be able to prove later that no earlier entry was changed or lost. Exits with
  * status 1 if verification fails.
  */
 export const verifyAudit: Run = async (call) => {

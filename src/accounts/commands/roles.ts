@@ -6,7 +6,7 @@ const path = '/manage/v1/roles';
 
 type Api = ReturnType<typeof createApi>;
 
-/** Reads a publisher's roles. The first page of 100 is always sufficient, because a publisher has only a few. */
+/** Reads a publisher's roles. One page of 100 is always enough, because a publisher has only a few roles. */
 const readRoles = async (api: Api): Promise<CustomRole[]> =>
   ((await api.call('GET', path, { query: { limit: '100', sort: 'name' } })) as { data: CustomRole[] }).data;
 

@@ -50,14 +50,14 @@ export const restrictionFields = {
 };
 
 /**
- * Normalises client addresses to networks, normalises placement names, and removes duplicates. Invalid values are left
- * for validation to report.
+ * Normalises client addresses to networks, normalises placement names, and removes duplicates. Leaves invalid values
+ * unchanged, so that validation reports them.
  */
 export function prepareRestrictions(values: Values): Values {
   const prepared = { ...values };
   for (const [name, prepare] of Object.entries(texts)) {
     const list = values[name];
-    // Longer lists are rejected by the schema. Parsing an address takes 4 µs.
+    // Skip lists that are too long. The schema rejects them, and parsing each address takes 4 µs.
     if (!Array.isArray(list) || list.length > maxListed) continue;
     prepared[name] = [...new Set(list.map((item: unknown) => (typeof item === 'string' ? prepare(item) : item)))];
   }
@@ -66,7 +66,7 @@ export function prepareRestrictions(values: Values): Values {
 
 const texts = { allowed_addresses: (text: string) => toNet(text.trim()), placements: normaliseName };
 
-/** Normalises a network to its first address, so that equal networks have the same text. */
+/** Normalises a network by its first address, so that equal networks have the same text. */
 function toNet(text: string): string {
   const net = readClientNet(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
   if (net === null) return text;
@@ -84,7 +84,7 @@ function readClientNet(text: string): Net | null {
   return net?.[0] instanceof ipaddr.IPv6 && net[0].isIPv4MappedAddress() ? null : net;
 }
 
-/** Checks that a key created or changed by an actor is at least as restricted as the actor. */
+/** Checks that a key that an actor creates or changes is at least as restricted as the actor. */
 export function checkRestrictions(
   values: Values,
   { restrictions }: { restrictions: KeyRestrictions | null },
@@ -102,7 +102,7 @@ export function checkRestrictions(
   ];
 }
 
-/** Checks that a restricted key only grants access to its own resources. */
+/** Checks that a restricted key grants other keys access only to resources that it can access itself. */
 function checkResources(values: Values, own: KeyResources | null): ErrorDetail[] {
   if (own === null) return [];
   return (['campaigns', 'placements'] as const).flatMap((name) => {

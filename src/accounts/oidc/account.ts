@@ -13,7 +13,7 @@ import type { Identity } from './provider.ts';
 /** Reason why a user authenticated by the OpenID provider is refused. */
 export type Refusal = 'unverified email' | 'foreign domain' | 'no account' | 'no role' | 'disabled' | 'other identity';
 
-/** Role granted by a configured claim value. The role exists. */
+/** Role that a configured claim value grants. The role is known to exist. */
 type Grant = { role: MemberRole; publisherId: number | null };
 
 type SignOn = { pool: pg.Pool; setting: OidcSetting; hasPublisher: (id: number) => boolean; now: () => number };
@@ -38,7 +38,7 @@ export async function accountOf(deps: SignOn, identity: Identity): Promise<{ use
     if (account.disabled) return { refused: 'disabled' };
     if (linked === null && account.isLinked) return { refused: 'other identity' };
     const byClaim = deps.setting.roleClaim !== null;
-    // Claim roles do not apply to advertisers, whose accounts are invited.
+    // Roles from claims do not apply to advertiser accounts, which are created by invitation.
     const isAdvertiser = account.role === 'advertiser';
     if (byClaim && grants.length === 0 && !isAdvertiser) return { refused: 'no role' };
     if (linked === null) await link(executor, deps, account, identity);
@@ -49,7 +49,7 @@ export async function accountOf(deps: SignOn, identity: Identity): Promise<{ use
   });
 }
 
-/** Returns the first matching configured grant for each publisher. Grants with roles that do not exist are ignored. */
+/** Returns the first matching configured grant for each publisher. Grants whose roles do not exist are ignored. */
 async function grantsOf(
   executor: Executor,
   { setting, hasPublisher }: SignOn,
@@ -102,8 +102,8 @@ async function create(
 }
 
 /**
- * Links an account to an identity, so that the user can only sign in at the provider. The password, password links and
- * sessions end, because they may belong to someone who created the account before its owner signed in.
+ * Links an account to an identity, so that the user can only sign in at the provider. Removes the password and password
+ * links and ends all sessions, because they may belong to someone who created the account before its owner signed in.
  */
 async function link(executor: Executor, deps: SignOn, user: User, identity: Identity): Promise<void> {
   await linkIdentity(executor, user.id, identity);
@@ -113,7 +113,7 @@ async function link(executor: Executor, deps: SignOn, user: User, identity: Iden
   await auditAccount(executor, change, { single_sign_on: 'none' }, { single_sign_on: 'linked', password: 'removed' });
 }
 
-/** Accepts the invitation of this membership. Other invitations are accepted in the dashboard. */
+/** Accepts the invitation for this membership. Other invitations are accepted in the dashboard. */
 async function accept(executor: Executor, deps: SignOn, user: User): Promise<void> {
   await join(executor, user.membershipId, deps.now());
   await auditAccount(executor, { ...changeOf(deps, user), action: 'update' }, null, { invitation: 'accepted' });

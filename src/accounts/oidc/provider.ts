@@ -3,7 +3,7 @@ import * as oidc from 'openid-client';
 import { isLoopbackUrl, type OidcSetting } from '../../config/oidc.ts';
 import { hourMs } from '../../platform/lib/time.ts';
 
-/** State that the browser stores during a sign-in. */
+/** State that is stored in the browser during a sign-in. */
 export type PendingSignIn = { state: string; nonce: string; verifier: string };
 
 /** User identity reported by the provider. */
@@ -19,37 +19,37 @@ export type Identity = {
   idToken: string;
 };
 
-/** Logout at the provider, of the session `sid` or of all sessions of `subject`. At least one of the two is set. */
+/** Logout at the provider. It ends the session `sid`, or all sessions of `subject`. At least one of the two is set. */
 export type ProviderLogout = { issuer: string; subject: string | null; sid: string | null; atMs: number };
 
 /** OpenID provider client. Uses the authorization code flow with PKCE, state and nonce. */
 export type OidcProvider = {
   /**
    * Starts a sign-in.
-   * @param maxAgeS maximum age of the user's authentication in seconds; if it is older, the provider asks the user
-   * again
+   * @param maxAgeS maximum age of the user's authentication in seconds; if it is exceeded, the provider asks the user
+   * to authenticate again
    * @throws Error if the provider cannot be reached
    */
   begin: (maxAgeS: number) => Promise<{ url: string; pending: PendingSignIn }>;
   /**
    * Completes a sign-in.
    * @param query query string of the callback, without the question mark
-   * @throws Error if the response does not match `pending`, or if its token is expired, has another audience or has an
-   * invalid signature
+   * @throws Error if the response does not match `pending`, or if its token has expired, is for a different audience or
+   * has an invalid signature
    */
   finish: (query: string, pending: PendingSignIn) => Promise<Identity>;
-  /** Returns the URL that ends the session at the provider. Null if the provider does not support this. */
+  /** Returns the URL that ends the session at the provider, or null if the provider does not support this. */
   endSessionUrl: (idToken: string) => Promise<string | null>;
   /**
    * Verifies the logout token that the provider sends when a session has ended (OpenID Connect Back-Channel Logout).
-   * @throws Error if it is not a logout token, is not signed by the provider, has another audience or is too old
+   * @throws Error if it is not a logout token, is not signed by the provider, is for a different audience or is too old
    */
   readLogoutToken: (token: string) => Promise<ProviderLogout>;
 };
 
 /** Refresh interval for the provider metadata, in milliseconds. */
 const metadataLifetimeMs = hourMs;
-/** Timeout of each call to the provider, in seconds. */
+/** Timeout for each call to the provider, in seconds. */
 const timeoutS = 10;
 
 type ProviderOptions = { setting: OidcSetting; callbackUrl: string; signedOutUrl: string; now: () => number };
@@ -93,7 +93,8 @@ export function createOidcProvider({ setting, callbackUrl, signedOutUrl, now }: 
       const isComplete = ['email', setting.emailVerifiedClaim, setting.roleClaim ?? 'sub'].every(
         (name) => name in claims,
       );
-      // Some providers return these claims only from the userinfo endpoint. Claims in the signed token take precedence.
+      // Fetch missing claims from the userinfo endpoint, because some providers return them only there. Claims in the
+      // signed token take precedence.
       const more =
         isComplete || config.serverMetadata().userinfo_endpoint === undefined
           ? {}

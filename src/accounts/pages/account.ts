@@ -30,7 +30,7 @@ import { passkeyPages, passkeysCard } from './passkeys.ts';
 import type { PageServices } from './services.ts';
 import { twoFactorCard, twoFactorPages } from './two-factor.ts';
 
-/** Registers the user's account page, with password, second factor and sessions. */
+/** Registers the user's account page, where they manage their password, second factor and sessions. */
 export function accountPages(app: App, services: PageServices): void {
   const signIn = createSignIn(services.deps);
   const pages = commonPages(app, services);
@@ -52,7 +52,7 @@ async function changeLanguage({ deps }: PageServices, context: PageContext, fiel
   return { to: context.path('/account'), done: t('account.languageSaved') };
 }
 
-/** Languages to choose from, each named in its own language. */
+/** Languages that the user can choose, each named in its own language. */
 const languageNames = readerLanguages.map((language) => ({
   value: language,
   text: new Intl.DisplayNames([language], { type: 'language' }).of(language) ?? language,

@@ -20,7 +20,7 @@ type BrowserSession = {
 
 /**
  * Starts a session for the requesting browser, and ends the browser's previous session.
- * @returns the session cookie value, to be set after the commit
+ * @returns the session cookie value, to be set after the transaction is committed
  */
 export const startBrowserSession = (
   { deps: { geo, now }, cookies }: PageServices,
@@ -45,7 +45,7 @@ type SignedIn = {
 
 /**
  * Starts a session, sets its cookie and records the sign-in in the audit log.
- * @param by sign-in method to log if it is not the usual one, or null
+ * @param by sign-in method to log, or null for the usual one
  */
 export async function openSession(
   services: PageServices,
@@ -64,8 +64,8 @@ export async function openSession(
 }
 
 /**
- * Continues a sign-in after the first factor. Users with two-factor authentication are asked for their code; others are
- * signed in.
+ * Continues a sign-in after the first factor. Users with two-factor authentication are asked for their code. All others
+ * are signed in.
  */
 export async function passFirstFactor(
   services: PageServices,

@@ -27,8 +27,8 @@ const codeField = '_code';
 const ownFields: ReadonlySet<string> = new Set([csrfFieldName, passwordField, codeField, 'sealed', 'response']);
 
 /**
- * Interrupts a sensitive form submission to ask for a password, passkey or code. Runs the action once the user is
- * confirmed.
+ * Interrupts a sensitive form submission to ask for a password, passkey or code. Runs the action once the user's
+ * identity is confirmed.
  */
 export function registerConfirmation(app: App, services: PageServices): void {
   const { deps, asset } = services;
@@ -55,8 +55,8 @@ export function registerConfirmation(app: App, services: PageServices): void {
 type Proof = 'proved' | null | { refused: string };
 
 /**
- * Creates the check for proofs of identity. Failed attempts count like failed sign-ins, so that passwords and codes
- * cannot be guessed with a stolen session.
+ * Creates the check for proofs of identity. Failed attempts count as failed sign-ins, so that a stolen session cannot
+ * be used to guess passwords and codes.
  */
 function createProof({ deps }: PageServices) {
   const signIn = createSignIn(deps);

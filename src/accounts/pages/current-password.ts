@@ -14,8 +14,8 @@ export const currentPasswordField = (form: FormBuilder): Html =>
   });
 
 /**
- * Checks the current password. Each check counts as a sign-in attempt, so that the password cannot be guessed with a
- * stolen session.
+ * Checks the current password. Each check counts as a sign-in attempt, so that a stolen session cannot be used to guess
+ * the password.
  */
 export async function currentPasswordError(
   signIn: SignIn,

@@ -15,7 +15,10 @@ import { forgotPath, lockedMessage } from './sign-in.ts';
 
 const schema = { hide: true };
 
-/** Registers the page that mails a password reset link. It is only available if e-mail is configured. */
+/**
+ * Registers the page on which users request a password reset link by e-mail. The page is only available if e-mail is
+ * configured.
+ */
 export function forgotPasswordPages(app: App, services: PageServices, mailer: Mailer): void {
   const { deps, asset } = services;
   const headers = pageHeaders(deps.config.publicUrl);

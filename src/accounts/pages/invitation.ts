@@ -31,7 +31,7 @@ const answerOf = (request: FastifyRequest): string => fieldsIn(request).text('an
 export const isAnswer = (link: Link, request: FastifyRequest): boolean =>
   link.invites && (answerOf(request) === 'decline' || (isForSignedIn(link) && answerOf(request) === 'accept'));
 
-/** Renders the text that tells the user who invites them and with which role. */
+/** Renders the text that tells the user who invited them and with which role. */
 export async function invitedBy({ deps }: PageServices, { user }: Link): Promise<Html> {
   const { role, publisherId, advertiserId } = user as User;
   if (advertiserId !== null) {
@@ -51,7 +51,10 @@ const answerForm = (token: string, answer: 'accept' | 'decline', text: string, k
 
 export const declineForm = (token: string): Html => answerForm(token, 'decline', t('account.decline'), 'quiet');
 
-/** Renders the page that asks an existing user whether to join. Only the invited user can answer, after signing in. */
+/**
+ * Renders the page that asks an existing user whether to join. Only the invited user can answer, and only after signing
+ * in.
+ */
 export async function invitationPage(services: PageServices, link: Invitation, viewer: Viewer | null): Promise<string> {
   const { id, email } = link.user as User;
   const next = `${signInPath}?next=${encodeURIComponent(linkPath + link.token)}`;
@@ -110,8 +113,8 @@ export async function acceptInvitation(
   const nowMs = deps.now();
   if (!(await join(executor, user.membershipId, nowMs)))
     throw new AppError('invalid_token', { message: new Problem('account.linkUsed') });
-  // Delete earlier password links. An admin may have created one while the user had no other membership, and it must
-  // not give access to the new one.
+  // Delete earlier password links. An admin may have created one while the user had no other membership, and that link
+  // must not give access to the new membership.
   await deletePasswordResets(executor, user.id);
   const change = { actor: management.actorFor(user), user, action: 'update', nowMs } as const;
   await auditAccount(executor, change, null, { invitation: 'accepted' });

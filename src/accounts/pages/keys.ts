@@ -86,7 +86,7 @@ const listOrNull = (text: string): string[] | null => {
   return items.length === 0 ? null : items;
 };
 
-/** Parses an id. Any other text is left for validation to report. */
+/** Parses an ID. Returns any other text unchanged, so that validation reports it. */
 const idOf = (text: string): number | string => (/^\d{1,9}$/.test(text) ? Number(text) : text);
 
 async function show({ management }: PageServices, context: PublisherContext, state: State = {}): Promise<Page> {
@@ -164,7 +164,10 @@ function keyTable(context: PublisherContext, rows: readonly View[]): Html {
   return table(t('nav.keys'), keyColumns(), cells);
 }
 
-/** Renders the restrictions of a key in addition to its permissions. The cell's tooltip lists the client addresses. */
+/**
+ * Renders the restrictions that a key has in addition to its permissions. The cell's tooltip lists the client
+ * addresses.
+ */
 function restrictionsCell(row: View): Html {
   const addresses = row.allowed_addresses as string[] | null;
   const campaigns = row.campaigns as number[] | null;

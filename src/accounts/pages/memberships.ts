@@ -33,7 +33,7 @@ export function ownMembershipPages(app: App, services: PageServices): void {
 
 /**
  * Returns the memberships to show to the user. Invitations are only included if the OpenID provider verified the user's
- * e-mail address. Other users answer through the invitation link, which only the owner of the address receives.
+ * e-mail address. Other users must use the invitation link, which only the owner of the address receives.
  */
 const shownTo = ({ viewer }: PageContext, memberships: readonly User[]): User[] =>
   memberships.filter(({ hasJoined, disabled }) => !disabled && (hasJoined || viewer.byProvider));

@@ -33,8 +33,8 @@ type Link = FoundLink & { token: string };
 const schema = { hide: true };
 
 /**
- * Registers the page for one-time links. It sets a password and signs the user in. Users who can already sign in accept
- * an invitation instead. Opening the page does not use up the link.
+ * Registers the page for one-time links, on which users set a password and are signed in. Users who can already sign in
+ * accept an invitation instead. Opening the page does not use up the link.
  */
 export function oneTimeLinkPages(app: App, services: PageServices): void {
   const { deps, asset } = services;
@@ -65,7 +65,7 @@ export function oneTimeLinkPages(app: App, services: PageServices): void {
 
 /**
  * Finds a link by its token.
- * @throws AppError `invalid_token`, which counts as a failure of the client's address
+ * @throws AppError `invalid_token`, which counts as a failed attempt from the client's address
  */
 async function linkOf({ deps }: PageServices, token: string, address: string): Promise<Link> {
   const link = isToken(token) ? await findLink(deps.pool, token, deps.now()) : null;
@@ -74,7 +74,7 @@ async function linkOf({ deps }: PageServices, token: string, address: string): P
   throw deps.failures.charge(address) ?? new AppError('invalid_token', { message });
 }
 
-/** Sets the password and signs the user in. Users with two-factor authentication are asked for their code. */
+/** Sets the password and signs the user in. Users with two-factor authentication are asked for their code first. */
 async function submit(
   services: PageServices,
   link: Link,
@@ -107,7 +107,7 @@ async function submit(
 
 /**
  * Consumes the link, sets the password, accepts the invitation and ends the user's sessions. Returns null if the first
- * operator's address is already taken. In that case the link stays valid.
+ * operator's e-mail address is already taken. In that case, the link stays valid.
  */
 async function useLink(
   services: PageServices,

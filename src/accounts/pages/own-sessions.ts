@@ -25,7 +25,7 @@ import type { PageServices } from './services.ts';
 
 const path = '/account/sessions';
 
-/** Registers the pages that end the current session, another session of the user, or all of them. */
+/** Registers the pages on which users end their current session, another session, or all of their sessions. */
 export function ownSessionPages(app: App, services: PageServices): void {
   const pages = commonPages(app, services);
   app.post('/dashboard/sign-out', { schema: { hide: true } }, async (request, reply) =>
@@ -35,7 +35,7 @@ export function ownSessionPages(app: App, services: PageServices): void {
   pages.post(`${path}/:id/end`, 'advertiser', (context) => signOutOne(services, context));
 }
 
-/** Ends the session, and the session at the OpenID provider if it was started there. */
+/** Ends the session. If it was started at the OpenID provider, the session there ends too. */
 async function signOut(services: PageServices, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { deps, cookies, asset } = services;
   const sealed = await endSession(deps.pool, viewerOf(request).sessionToken);
@@ -43,7 +43,8 @@ async function signOut(services: PageServices, request: FastifyRequest, reply: F
   reply.headers(pageHeaders(deps.config.publicUrl));
   const elsewhere = sealed === null ? null : await providerSignOut(services, sealed).catch(() => null);
   if (elsewhere === null) return redirect(request, reply, signInPath);
-  // Redirect with a header, because the content security policy does not allow forms to redirect to the provider.
+  // Redirect with a `refresh` header, because the content security policy does not allow forms to redirect to the
+  // provider.
   reply.header('refresh', `0; url=${elsewhere}`);
   return reply.send(renderCard(t('account.signedOut'), asset, signedOut(elsewhere)));
 }
@@ -79,7 +80,7 @@ async function signOutEverywhere(
 }
 
 /**
- * Ends a session of the user.
+ * Ends one of the user's sessions.
  * @throws AppError `not_found` if it does not exist or belongs to another user
  */
 async function signOutOne({ deps, cookies, management }: PageServices, context: PageContext): Promise<PageResult> {
@@ -126,7 +127,7 @@ export async function sessionsCard({ deps }: PageServices, context: PageContext)
   });
 }
 
-/** Translates a stored device name, such as "Firefox on Linux", to the reader's language. */
+/** Translates a stored device name, such as "Firefox on Linux", into the reader's language. */
 function deviceText(device: string): string {
   const [name = '', os] = device.split(' on ');
   const browser = name === unknownBrowser ? t('account.unknownBrowser') : name;

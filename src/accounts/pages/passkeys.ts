@@ -70,7 +70,7 @@ async function show({ deps }: PageServices, context: PageContext, errors: FieldE
   };
 }
 
-/** Renders the passkeys in a single form, because removing one requires the password. */
+/** Renders the passkeys in a single form with one password field, because removing a passkey requires the password. */
 function listCard(context: PageContext, passkeys: readonly Passkey[]): Html {
   const columns = [
     { text: t('common.name') },
@@ -101,7 +101,7 @@ function listCard(context: PageContext, passkeys: readonly Passkey[]): Html {
 }
 
 /**
- * Checks the password. Users who have none, because they sign in at a provider or with a passkey, need a recent
+ * Checks the password. Users without a password, who sign in at a provider or with a passkey, need a recent
  * confirmation instead.
  */
 async function proofError(

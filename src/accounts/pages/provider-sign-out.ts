@@ -39,13 +39,13 @@ export function providerSignOut(app: App, services: PageServices, provider: Oidc
 
 /**
  * Finds the sessions that a logout token refers to. Sessions that started after the token was issued are excluded, so
- * that an old token cannot end them.
+ * that an old token cannot end newer sessions.
  */
 async function findEnded(
   { deps: { pool, secretBox } }: PageServices,
   { issuer, subject, sid, atMs }: ProviderLogout,
 ): Promise<string[]> {
-  /** Returns the session id in a sealed ID token. Returns null if the key that sealed it is no longer configured. */
+  /** Returns the session ID in a sealed ID token. Returns null if the key that sealed it is no longer configured. */
   const sidOf = (sealed: Buffer): unknown => {
     try {
       return decodeJwt(secretBox.open(sealed, idTokenContext)).sid;
@@ -59,7 +59,7 @@ async function findEnded(
     .filter(({ idTokenSealed }) => {
       if (sid === null) return true;
       const own = sidOf(idTokenSealed);
-      // If the session id can't be read, end the session only if the token names the user.
+      // If the session's provider ID can't be read, end the session only if the token names the user.
       return own === sid || (typeof own !== 'string' && subject !== null);
     })
     .map(({ id }) => id);

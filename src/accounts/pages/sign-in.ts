@@ -16,7 +16,7 @@ import type { PageServices } from './services.ts';
 
 const schema = { hide: true };
 
-/** Registers the sign-in page. Together with one-time links, it is the only page that needs no session. */
+/** Registers the sign-in page. Apart from one-time links, it is the only page that needs no session. */
 export function signInPages(app: App, services: PageServices): void {
   const { pool, config } = services.deps;
   const headers = pageHeaders(config.publicUrl);
@@ -72,15 +72,15 @@ export function signInPages(app: App, services: PageServices): void {
   });
 }
 
-/** Path to which passkey responses are submitted. A passkey signs in without a password. */
+/** Path to which passkey responses are submitted. */
 const passkeyPath = `${signInPath}/passkey`;
 
 const passkeyEntry = async ({ deps }: PageServices, next: string): Promise<Html> =>
   passkeyForm(passkeyPath, await beginSignIn(deps), t('account.signInWithPasskey'), hiddenField('next', next));
 
 /**
- * Returns the user of a passkey. Returns null if the passkey is unknown, or if its user may not sign in or must sign in
- * at the OpenID provider.
+ * Returns the user that a passkey belongs to. Returns null if the passkey is unknown, or if its user may not sign in or
+ * must sign in at the OpenID provider.
  */
 async function userOfPasskey({ deps }: PageServices, fields: Fields): Promise<User | null> {
   const answer = { userId: null, sealed: fields.text('sealed'), response: fields.text('response') };

@@ -19,7 +19,7 @@ export const callbackPath = `${singleSignOnPath}/callback`;
 
 const schema = { hide: true };
 
-/** Encryption context of the pending sign-in cookie. Data sealed with another context cannot be opened. */
+/** Encryption context for the pending sign-in cookie. Data sealed with another context cannot be opened. */
 const pendingContext = 'oidc-pending';
 
 type Pending = PendingSignIn & { next: string; expiresMs: number };

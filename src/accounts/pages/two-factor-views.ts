@@ -30,8 +30,8 @@ const passwordField = (form: FormBuilder, { viewer }: PageContext) =>
 type SetUp = FormState & { secret: string; sealed: string };
 
 /**
- * Renders the set-up page. `secret` is in base32 and is shown as a QR code and as text. `sealed` is the same secret,
- * encrypted for the form.
+ * Renders the set-up page. `secret` is in base32 and is shown both as a QR code and as text. `sealed` is the same
+ * secret, encrypted for the form.
  */
 export function setUpPage(context: PageContext, { errors, required, secret, sealed }: SetUp): Page {
   const form = createForm({}, errors);

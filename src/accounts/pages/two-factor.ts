@@ -28,8 +28,8 @@ import { lockedMessage } from './sign-in.ts';
 import { managePage, recoveryCodesPage, setUpPage } from './two-factor-views.ts';
 
 /**
- * Returns the encryption context of the set-up form's secret. The form contains the sealed secret, so that nothing is
- * stored until the first code proves that the app has it.
+ * Returns the encryption context for the secret in the set-up form. The form contains the sealed secret, so that
+ * nothing is stored until the user's first code proves that their app has the secret.
  */
 const setUpContext = (userId: number): string => `totp-set-up:${userId}`;
 
@@ -72,7 +72,7 @@ function show(services: PageServices, context: PageContext, errors: FieldErrors 
   return setUpPage(context, { errors, required, secret, sealed: resealed });
 }
 
-/** Returns the secret that the set-up form was created with. Returns a new secret if the field was altered. */
+/** Returns the secret with which the set-up form was created. Returns a new secret if the form field was altered. */
 function openSetUp({ deps: { secretBox } }: PageServices, userId: number, sealed: string): string {
   try {
     return secretBox.open(Buffer.from(sealed, 'base64url'), setUpContext(userId));
@@ -141,7 +141,7 @@ async function turnOff(
 
 const wrongCode = (): FieldErrors[number] => ({ path: '/code', message: t('account.wrongCode') });
 
-/** Checks the password. Users who sign in at a provider have none and are not asked for it. */
+/** Checks the password. Users who sign in at a provider have no password and are not asked for one. */
 const passwordError = ({ signIn }: Guards, context: PageContext): Promise<FieldErrors[number] | null> | null =>
   context.viewer.user.hasPassword ? currentPasswordError(signIn, context) : null;
 

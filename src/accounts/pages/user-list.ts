@@ -32,7 +32,7 @@ import { maxMailsPerHour } from '../sign-in/mail-limit.ts';
 import { linkPath } from '../sign-in/one-time-links.ts';
 import type { PageServices } from './services.ts';
 
-/** Users that a page manages: the users of a publisher or an advertiser, or the operators. */
+/** Users that a page manages: a publisher's users, an advertiser's users, or the operators. */
 export type UserScope<C extends PageContext> = {
   pages: Pages<C>;
   path: string;
@@ -48,7 +48,7 @@ export type UserScope<C extends PageContext> = {
   isOfAdvertiser?: true;
 };
 
-/** Returns the path of a user page. It may contain the advertiser's id. */
+/** Returns the path of a user page. It may contain the advertiser's ID. */
 export const pathOf = <C extends PageContext>({ path }: { path: string }, context: C): string =>
   context.path(path.replace(/:(\w+)/, (_, name: string) => pathText(context, name)));
 
@@ -96,8 +96,8 @@ export type UserListState = {
 };
 
 /**
- * One page of users, filtered by part of the address. `next` is the last address of this page, after which the next
- * page starts.
+ * One page of users, filtered by part of the e-mail address. `next` is the last address on this page. The next page
+ * starts after it.
  */
 type UserList = {
   users: readonly User[];
@@ -107,7 +107,7 @@ type UserList = {
   next: string | null;
 };
 
-/** Renders the search field. It is hidden if all users fit on one page. */
+/** Renders the search field, unless all users fit on one page. */
 const userSearch = <C extends PageContext>(
   context: C,
   scope: UserScope<C>,

@@ -22,8 +22,8 @@ import type { PageServices } from './services.ts';
 import { choicesOf, chosenIn, pathOf, roleValue, type UserListState, type UserScope, usersPage } from './user-list.ts';
 
 /**
- * Registers the user pages. Users are invited with a one-time link. The link is mailed, or shown once if e-mail is not
- * configured.
+ * Registers the user pages. Users are invited with a one-time link, which is sent by e-mail, or shown once if e-mail is
+ * not configured.
  */
 export function userPages(app: App, services: PageServices): void {
   registerScope(services, {
@@ -63,7 +63,7 @@ export function userPages(app: App, services: PageServices): void {
 
 /**
  * Returns the owner of the members that a page manages. Advertiser accounts do not belong to a publisher, but their
- * changes are recorded in the publisher's audit log.
+ * changes are recorded in the audit log of the publisher in the URL.
  * @throws AppError `not_found`, including for advertisers of other publishers
  */
 async function ownerOf<C extends PageContext>(
@@ -79,7 +79,7 @@ async function ownerOf<C extends PageContext>(
   return { publisherId: null, advertiserId: advertiser.id };
 }
 
-/** Returns the audit log entry for a member change, in the log of the page's publisher. */
+/** Returns the audit log entry for a member change, for the log of the publisher in the URL. */
 const changeOf = <C extends PageContext>(
   { management, deps }: PageServices,
   { publisherIdOf }: UserScope<C>,
@@ -166,7 +166,9 @@ async function mayMail<C extends PageContext>(
 
 type Link = { email: string; token: string; isNew: boolean; language: ReaderLanguage | null };
 
-/** Mails a link. If SMTP is not configured or the server refuses the e-mail, the page shows the link instead. */
+/**
+ * Sends a link by e-mail. If SMTP is not configured or the server refuses the e-mail, the page shows the link instead.
+ */
 async function deliver<C extends PageContext>(
   services: PageServices,
   scope: UserScope<C>,
@@ -216,7 +218,7 @@ async function createLink<C extends PageContext>(
 
 /**
  * Returns whether the viewer may reset a user's sign-in. If the user has access to another publisher, only operators
- * may. Otherwise, the admins of one publisher could take over the sign-in.
+ * may, because the admins of one publisher could otherwise gain access to another.
  */
 const mayHelpSigningIn = async ({ deps }: PageServices, { viewer }: PageContext, user: User): Promise<boolean> =>
   viewer.user.role === 'operator' || !(await belongsElsewhere(deps.pool, user));
@@ -291,7 +293,7 @@ async function remove<C extends PageContext>(
 }
 
 /**
- * Returns the member in the URL. The viewer cannot manage members with more permissions than their own, because a
+ * Returns the member in the URL. The viewer cannot manage members who have more permissions than the viewer, because a
  * password reset link would give the viewer those permissions.
  * @throws AppError `not_found`, including for users of other publishers; `permission_denied`
  */

@@ -5,10 +5,10 @@ import type { Executor } from '../../platform/db/pool.ts';
 import type { User } from '../../shell/context.ts';
 import { roleLabel } from '../roles.ts';
 
-/** Audit log resource for users. Entries identify users by e-mail address. */
+/** Audit log resource for users. Log entries identify users by e-mail address. */
 const resource = { name: 'users', key: 'id' } as const;
 
-/** Id of the operators' audit log. Publisher ids start at 1. */
+/** ID of the operators' audit log. Publisher IDs start at 1. */
 const operatorLogId = 0;
 
 export type AccountChange = {
@@ -19,7 +19,8 @@ export type AccountChange = {
 };
 
 /**
- * Records an account change in the audit log of its publisher. Passwords and links are mentioned but never included.
+ * Records an account change in the audit log of its publisher. Entries may mention a password or a link, but never
+ * contain one.
  */
 export async function auditAccount(
   executor: Executor,

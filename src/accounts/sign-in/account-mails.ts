@@ -21,7 +21,7 @@ export const invitationMail = (link: Link): Mail => ({
 });
 
 /**
- * Returns the e-mail with the password reset link. It is in the user's language, or in the reader's language if
+ * Returns the e-mail with the password reset link. It is written in the user's language, or in the reader's language if
  * `language` is null.
  */
 export const resetMail = (link: Link, language: ReaderLanguage | null): Mail =>
@@ -32,8 +32,8 @@ export const resetMail = (link: Link, language: ReaderLanguage | null): Mail =>
   }));
 
 /**
- * Sends an e-mail. Failures are logged without the address.
- * @returns whether the server accepted the e-mail
+ * Sends an e-mail. Failures are logged without the recipient's address.
+ * @returns whether the mail server accepted the e-mail
  */
 export async function sendMail({ logger }: { logger: Logger }, mailer: Mailer, mail: Mail): Promise<boolean> {
   try {

@@ -13,11 +13,11 @@ export type Locked = { ok: false; reason: 'locked'; minutes: number };
 /** Limits guessing attempts, and records lockouts in the audit log. */
 export type Attempts = {
   /**
-   * Counts an attempt as failed before it is checked.
+   * Counts an attempt as failed before the credentials are checked. A success is recorded afterwards with `succeed`.
    * @returns null if the check may proceed
    */
   begin: (email: string, address: string) => Promise<Locked | null>;
-  /** Records a success, which resets this attempt and the account's earlier failures from the same address. */
+  /** Records a success. This clears the account's failures from the same address, including the current attempt. */
   succeed: (email: string, address: string) => Promise<void>;
 };
 

@@ -3,42 +3,42 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { clientSubnet } from '../../platform/http/failure-limit.ts';
 import { minuteMs } from '../../platform/lib/time.ts';
 
-/** Time window in which failures are counted and sign-in is refused, in milliseconds. */
+/** Time window in which failed attempts are counted and sign-in is refused, in milliseconds. */
 export const lockoutWindowMs = 15 * minuteMs;
 
 /**
  * Maximum number of failed sign-ins per window: `pair` for one account from one address, `address` for all accounts
  * from one address, and `account` for one account from all addresses. The last limit is high, so that an attacker
- * cannot easily lock out the owner of an account.
+ * cannot easily lock the owner out of an account.
  */
 export const maxFailures = { pair: 5, address: 30, account: 100 };
 
 /**
- * Limits for second-factor codes, which are entered after the correct password. With three valid codes in a million, at
- * most ten guesses per 15 minutes succeed with a probability of 0.3 % per day. Every lockout is recorded in the audit
- * log.
+ * Limits for second-factor codes, which are entered after the correct password. Three codes in a million are valid at
+ * any time, so guessing ten times per 15 minutes succeeds with a probability of 0.3 % per day. Every lockout is
+ * recorded in the audit log.
  */
 const maxCodeFailures: typeof maxFailures = { pair: 5, address: 30, account: 10 };
 
 /**
- * Lockout. `startedFor` is the scope that this attempt has locked. It is null if the account was already locked, or if
- * only the address is locked.
+ * Lockout. `startedFor` is the scope that this attempt caused to be locked. It is null if the account was already
+ * locked, or if only the address is locked.
  */
 export type Lock = { untilMs: number; startedFor: 'one address' | 'all addresses' | null };
 
 export type Lockout = {
   /**
-   * Counts an attempt as failed before its password is checked.
+   * Counts an attempt as failed before its password is checked. A success is recorded afterwards with `recordSuccess`.
    * @returns null if the check may proceed
    */
   recordAttempt: (executor: Executor, email: string, address: string, nowMs: number) => Promise<Lock | null>;
-  /** Resets this attempt and the account's earlier failures from the same address, after a correct password. */
+  /** Clears the account's failures from the same address, including the current attempt, after a correct password. */
   recordSuccess: (executor: Executor, email: string, address: string) => Promise<void>;
 };
 
 type Subjects = Record<keyof typeof maxFailures, Buffer>;
 
-/** Limits for password reset e-mails. They are low because each e-mail reaches a user. */
+/** Limits for password reset e-mails. They are low because each e-mail is received by a user. */
 const maxResets: typeof maxFailures = { pair: 3, address: 20, account: 5 };
 
 /** Purpose of a limit. Failures are counted separately for each purpose. */
@@ -108,7 +108,7 @@ async function uncountFailure(executor: Executor, { pair, ...others }: Subjects)
   );
 }
 
-/** A lock for one address is not reported if the account is already locked for all addresses. */
+/** Do not report a lock for one address if the account is already locked for all addresses. */
 function startedFor(rows: readonly Exceeded[]): Lock['startedFor'] {
   const excess = (kind: Exceeded['kind']): number => rows.find((row) => row.kind === kind)?.excess ?? 0;
   if (excess('account') > 0) return excess('account') === 1 ? 'all addresses' : null;

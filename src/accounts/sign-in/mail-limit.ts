@@ -2,12 +2,13 @@ import { createHmac } from 'node:crypto';
 import type { Executor } from '../../platform/db/pool.ts';
 import { hourMs } from '../../platform/lib/time.ts';
 
-/** Maximum number of invitations and links that a publisher's admins, or the operators, can mail per hour. */
+/** Maximum number of invitations and links that a publisher's admins, or the operators, can send by e-mail per hour. */
 export const maxMailsPerHour = 30;
 
 /**
- * Counts an e-mail sent on behalf of an admin, across all processes. The hour starts with the first e-mail.
- * @param publisherId publisher id, or null for the operators
+ * Counts an e-mail towards the hourly limit of a publisher or the operators, across all processes. The hour starts with
+ * the first e-mail.
+ * @param publisherId publisher ID, or null for the operators
  * @returns whether the e-mail may be sent
  */
 export async function takeMail(

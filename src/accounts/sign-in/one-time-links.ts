@@ -13,8 +13,8 @@ const firstOperatorLifetimeMs = dayMs;
 export const linkPath = '/dashboard/start/';
 
 /**
- * Creates an invitation link, which replaces earlier ones. Users who can already sign in accept it; others set a
- * password.
+ * Creates an invitation link, which replaces earlier ones. Users who can already sign in accept the invitation. All
+ * others set a password.
  * @returns the link token, which is not stored
  */
 export async function createInvitation(
@@ -27,7 +27,7 @@ export async function createInvitation(
 }
 
 /**
- * Creates a short-lived link for setting a new password. Earlier links stay valid, so that requests by someone else
+ * Creates a short-lived link for setting a new password. Earlier links stay valid, so that someone else's requests
  * cannot invalidate the user's own link.
  */
 export async function createPasswordReset(executor: Executor, userId: number, nowMs: number): Promise<string> {
@@ -80,7 +80,7 @@ export async function findLink(executor: Executor, token: string, nowMs: number)
 }
 
 /**
- * Deletes a link. If it is a password reset link, the user's other ones are deleted too.
+ * Deletes a link. If it is a password reset link, the user's other reset links are deleted too.
  * @returns whether the link was still valid; only one of several concurrent calls succeeds
  */
 export async function consumeLink(executor: Executor, token: string, nowMs: number): Promise<boolean> {

@@ -13,8 +13,8 @@ import { createPasswordReset } from './one-time-links.ts';
 type ResetDeps = { pool: pg.Pool; config: Config; logger: Logger; now: () => number };
 
 /**
- * Mails a password reset link to the user with the given address, if there is one. The result and the response time do
- * not reveal whether the user exists, because the e-mail is sent after the response.
+ * Sends a password reset link to the user with the given e-mail address, if there is one. The result and the response
+ * time do not reveal whether the user exists, because the e-mail is sent after the response.
  * @returns null if accepted, or the minutes until the next attempt if there were too many requests
  */
 export type RequestReset = (email: string, address: string) => Promise<{ lockedMinutes: number } | null>;

@@ -2,7 +2,7 @@ import bowser from 'bowser';
 import ipaddr from 'ipaddr.js';
 import type { Geo } from '../../platform/geo.ts';
 
-/** Browser that started a session, for the session list. Its full address is not stored. */
+/** Browser that started a session, for the session list. Its full IP address is not stored. */
 export type SessionClient = {
   /** Browser and operating system, such as "Firefox on Linux". */
   device: string;

@@ -9,8 +9,8 @@ type SignInResult = { ok: true; user: User } | { ok: false; reason: 'wrong' } | 
 type Credentials = { email: string; password: string; address: string };
 
 /**
- * Checks credentials. Unknown, disabled and invited accounts take the same time and return the same result as a wrong
- * password.
+ * Checks credentials. For unknown, disabled and invited accounts, the check takes the same time and returns the same
+ * result as for a wrong password.
  */
 export type SignIn = (credentials: Credentials) => Promise<SignInResult>;
 

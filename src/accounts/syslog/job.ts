@@ -8,21 +8,23 @@ import { sendSyslog } from './send.ts';
 const maxBatch = 500;
 
 /**
- * Lease duration for a batch, in milliseconds. It is much longer than sending takes. If a process dies, the others
- * cannot send until its lease expires.
+ * Lease duration for a batch, in milliseconds. It is much longer than sending takes. If a process dies, other processes
+ * cannot send until its lease has expired.
  */
 const leaseMs = 60_000;
 
-/** Maximum message size, in bytes. A datagram can contain 65,507 bytes, and receivers do not accept more by default. */
+/**
+ * Maximum message size, in bytes. A UDP datagram can contain 65,507 bytes, and receivers do not accept more by default.
+ */
 const maxBytes = 60_000;
 
 /** Syslog priority: facility 13 (log audit), severity 5 (notice). */
 const priority = 13 * 8 + 5;
 
 /**
- * Encodes an audit log entry as an RFC 5424 message. `host` identifies the installation, the message id is the action,
- * and the text is the entry as JSON. If the message is too long, the changes are omitted and `cut` is set. The hash
- * still covers the whole entry.
+ * Encodes an audit log entry as an RFC 5424 message. `host` identifies the installation, the message ID is the action,
+ * and the text is the entry as JSON. If the message is too long, the list of changes is omitted and `cut` is set. The
+ * hash still covers the whole entry.
  */
 export function syslogMessageOf(entry: AuditEntry, host: string): Buffer {
   const id = entry.action.replace(/[^\x21-\x7e]/g, '_').slice(0, 32) || '-';
@@ -34,7 +36,7 @@ export function syslogMessageOf(entry: AuditEntry, host: string): Buffer {
 type Sender = { pool: pg.Pool; setting: SyslogSetting; host: string; send?: typeof sendSyslog };
 
 /**
- * Sends the unsent entries without holding a database lock meanwhile. Any process may send. Entries are sent again if
+ * Sends the unsent entries. Any process may send, and no database lock is held while sending. Entries are sent again if
  * it is unknown whether they arrived. Receivers can detect duplicates by publisher and number.
  * @returns the number of entries, or null if another process is sending
  * @throws Error if the receiver does not accept them

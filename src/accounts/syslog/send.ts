@@ -7,15 +7,15 @@ import type { SyslogSetting } from '../../config/outgoing.ts';
 const defaultDeadlineMs = 10_000;
 
 /**
- * Additional time, in milliseconds, to wait after sending before the client ends the connection. It gives a receiver
- * that rejects everything time to close the connection first. The time taken to connect is added to it.
+ * Time to wait after sending before the client ends the connection, in milliseconds, in addition to the time it took to
+ * connect. It lets a receiver that rejects everything close the connection first.
  */
 const graceMs = 100;
 
 /**
- * Sends messages to a syslog receiver over UDP, or over TCP or TLS with octet counting (RFC 6587, RFC 5425). Each
- * connection carries only these messages. The client then half-closes the connection, and the receiver closes its side
- * once it has read everything. Syslog has no other acknowledgement, and UDP has none at all.
+ * Sends messages to a syslog receiver over UDP, or over TCP or TLS with octet counting (RFC 6587, RFC 5425). Each call
+ * opens a connection for its messages only. The client then half-closes the connection, and the receiver closes its
+ * side once it has read everything. Syslog has no other acknowledgement, and UDP has none at all.
  * @param options.ca trusted certificate authorities; defaults to Node's
  * @throws Error if the messages were not accepted, or if it is unknown whether they were
  */

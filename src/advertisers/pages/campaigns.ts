@@ -40,7 +40,7 @@ const offerBadge = (row: View): Html => {
   return row.active === true ? badge(t('campaigns.active'), 'good') : badge(t('campaigns.pausedState'));
 };
 
-/** Renders the page of an advertiser's campaigns, with the publishers that serve them. */
+/** Renders the page with an advertiser's campaigns and the publishers that serve them. */
 export async function campaignsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, kinds, additions } = services;
   const own = ownRows(kinds, context.advertiser);
@@ -126,7 +126,7 @@ const about = (view: View, carriers: readonly { name: string }[], zone: { timeZo
     [t('advertiser.until'), momentOr(zone, datesOf(view).end_at ?? null)],
   ]);
 
-/** Renders the current-period usage of each budget and total cap. */
+/** Renders how much of each budget and total cap is used in the current period. */
 function budgets(usage: readonly Usage[], currency: string): Html {
   const columns = [t('advertiser.limit'), t('advertiser.spent'), t('advertiser.reserved'), t('advertiser.unbilled')];
   return table(

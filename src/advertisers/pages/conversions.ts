@@ -12,12 +12,12 @@ import { readCampaigns } from '../scope.ts';
 import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
 const rowsPerPage = 50;
-/** Period for which conversions are listed, in milliseconds. */
+/** Maximum age of listed conversions, in milliseconds. */
 const listedMs = 90 * dayMs;
 
 const amount = perLocale((locale, currency) => new Intl.NumberFormat(locale, { style: 'currency', currency }));
 
-/** Renders the reported conversions. Each has its billed amount, or the reason why it was not billed. */
+/** Renders the reported conversions, each with its billed amount or the reason why it was not billed. */
 export async function conversionsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, catalog } = services;
   const nowMs = management.now();
@@ -80,7 +80,7 @@ function outcome({ isVoid, suspicious, unbilledMicros, currency }: AdvertiserCon
   return badge(t('advertiser.billed'), 'good');
 }
 
-/** Renders the page for setting up the conversion tag and the postback, with a form to test a click id. */
+/** Renders the page for setting up the conversion tag and the postback, with a form for testing a click ID. */
 export async function trackingPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { publicUrl } = services;
   const clickId = queryText(context, 'click_id').trim();

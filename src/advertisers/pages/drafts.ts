@@ -12,7 +12,7 @@ import type { PageResult } from '../../shell/pages.ts';
 import { ownRows } from '../scope.ts';
 import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
-/** Renders the page of an advertiser's drafts and their states. */
+/** Renders the page with an advertiser's drafts and their states. */
 export async function draftsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, kinds } = services;
   const cursor = queryText(context, 'cursor');

@@ -31,7 +31,7 @@ const shortTexts = [
 const longTexts = [
   ...['description', 'short_description', 'mini_text', 'loyalty_requirements', 'terms_and_conditions'],
 ] as const;
-/** Fields that are null when left empty. */
+/** Form fields that are stored as null when left empty. */
 const nullable = new Set(['useraction_cta', 'useraction_url']);
 
 const noteField = (form: ReturnType<typeof createForm>): Html =>
@@ -126,7 +126,7 @@ export async function proposeCampaign(
 
 type OfferForm = { view: View | null; campaignId: unknown; typed?: FormValues; errors?: FieldErrors };
 
-/** Renders the page with the form for a new or live offer. */
+/** Renders the page with the form for a new offer or for changes to a live offer. */
 export async function offerPage(services: PageServices, context: AdvertiserContext, picture: Form = {}): Promise<Page> {
   const { management, kinds } = services;
   const own = ownRows(kinds, context.advertiser);

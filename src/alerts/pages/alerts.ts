@@ -44,7 +44,7 @@ type Scope = { deps: PageDeps; failFast: ReturnType<typeof createFailFast> };
 const muteDays = 7;
 
 /**
- * Registers the alert pages: the inbox, the viewer's email settings and the publisher's channels
+ * Registers the alert pages: the inbox, the viewer's e-mail settings and the publisher's channels
  * (docs/reference/management.md#alerts).
  */
 export function alertPages(app: App, services: PageServices): void {
@@ -111,13 +111,13 @@ async function alertsPage(
 }
 
 /**
- * Returns the test message for a new channel. It is in the language of the channel's later messages, which may differ
+ * Returns the test message for a new channel. It uses the language of the channel's later messages, which may differ
  * from the language of the user who adds the channel.
  */
 const helloText = (publisher: string, links: Parameters<typeof slackText>[2]): string =>
   inLanguage(null, () => slackText(publisher, { title: t('alerts.hello'), reason: t('alerts.helloReason') }, links));
 
-/** Adds a channel after sending a test message to it. The channel is not saved if it does not accept the message. */
+/** Adds a channel after sending a test message to it. If the channel does not accept the message, it is not saved. */
 async function createChannel(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
   const { pool, secretBox, sender, config, now } = scope.deps;
   const typed = { name: fields.text('name'), url: fields.text('url'), kinds: fields.all('kinds').filter(isAlertKind) };

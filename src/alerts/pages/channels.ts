@@ -14,7 +14,7 @@ const kindBoxes = (form: FormBuilder, label: string): Html =>
     choices: Object.entries(alertKinds).map(([value, text]) => ({ value, text: t(text) })),
   });
 
-/** Renders the card with the alert kinds that the viewer receives by email. */
+/** Renders the card with the alert kinds that the viewer receives by e-mail. */
 export function mailCard(context: PublisherContext, kinds: readonly AlertKind[], hasMail: boolean): Html {
   const { path, viewer } = context;
   const body = hasMail

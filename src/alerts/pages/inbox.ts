@@ -11,7 +11,7 @@ type DescribedAlert = InboxAlert & AlertText;
 
 const good: readonly string[] = ['endpoint.recovered'];
 
-/** Renders the card with the newest alerts. Each has its reason, a link to the related page and a mute button. */
+/** Renders the card with the newest alerts, each with its reason, a link to the related page and a mute button. */
 export function inboxCard(context: PublisherContext, alerts: readonly DescribedAlert[], muteDays: number): Html {
   if (alerts.length === 0) return emptyState('alerts', t('alerts.none'), t('alerts.noneText'));
   const unread = alerts.filter(({ isNew }) => isNew).length;

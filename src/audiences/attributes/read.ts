@@ -50,7 +50,7 @@ export const usersBody = Type.Union([usersList, Type.Object({ users: usersList }
 
 export type UserBody = Static<typeof userBody>;
 
-/** Change to a user's attributes. `path` is its location in the request body. */
+/** Change to a user's attributes. `path` is the location of the change in the request body. */
 export type AttributesChange = {
   pubUserId: string;
   set: ReadonlyMap<string, string | number | boolean>;
@@ -61,7 +61,7 @@ export type AttributesChange = {
 };
 
 /**
- * Parses a user id.
+ * Parses a user ID.
  * @throws AppError pub_user_id_is_pii, invalid_request
  */
 export function readPubUserId(value: string | number, path = '/pub_user_id'): string {
@@ -71,7 +71,7 @@ export function readPubUserId(value: string | number, path = '/pub_user_id'): st
 }
 
 /**
- * Parses the attribute changes of a user.
+ * Parses the changes to a user's attributes.
  * @throws AppError pub_user_id_is_pii, invalid_request
  */
 export function readChange(id: string | number, body: UserBody, nowMs: number): AttributesChange {
@@ -81,8 +81,8 @@ export function readChange(id: string | number, body: UserBody, nowMs: number): 
 }
 
 /**
- * Parses the changes in a body described by `usersBody`. It yields between users, so that 50,000 attributes do not
- * block other requests.
+ * Parses the changes in a body described by `usersBody`. Yields to the event loop between users, so that 50,000
+ * attributes do not block other requests.
  * @throws AppError pub_user_id_is_pii, invalid_request
  */
 export async function readChanges(body: unknown, nowMs: number): Promise<AttributesChange[]> {
@@ -108,7 +108,7 @@ export async function readChanges(body: unknown, nowMs: number): Promise<Attribu
 }
 
 /**
- * Returns the users in a body. They are validated later, one at a time.
+ * Returns the users in a body. Each user is validated later.
  * @throws AppError invalid_request
  */
 function usersIn(input: unknown): unknown[] {

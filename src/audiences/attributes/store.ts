@@ -32,15 +32,15 @@ type Saving = {
   userKeys: UserKeys;
   nowMs: number;
   /**
-   * Called for each change that can't be saved. The change is then skipped. Without this callback, such a change
-   * prevents all changes from being saved.
+   * Called for each change that can't be saved. Such a change is then skipped. Without this callback, a single invalid
+   * change prevents all changes from being saved.
    */
   refuse?: Refuse;
 };
 
 /**
- * Reports a change that can't be saved. `name` is the attribute name, or null if the whole change would exceed the
- * limit.
+ * Reports a change that can't be saved. `name` is the attribute name, or null if the change as a whole would exceed the
+ * attribute limit.
  */
 type Refuse = (change: AttributesChange, name: string | null, message: Problem) => void;
 
@@ -48,8 +48,8 @@ type Refuse = (change: AttributesChange, name: string | null, message: Problem) 
  * Applies attribute changes one after the other. Attributes stored under earlier pepper keys are moved to the current
  * key.
  * @returns the resulting attributes of each user, in the order of the changes
- * @throws AppError invalid_request if an attribute changes its type or there are too many attributes. Nothing is saved
- * then. If `refuse` is set, it is called instead.
+ * @throws AppError invalid_request if an attribute changes its type or there are too many attributes. In that case,
+ * nothing is saved. If `refuse` is set, it is called instead of throwing.
  */
 export async function saveAttributes(
   executor: Executor,
@@ -125,7 +125,7 @@ function changedBy(current: StoredAttributes, change: AttributesChange, refuse: 
   return current;
 }
 
-/** Returns the time when the last attribute expires. Null if any attribute has no expiry. */
+/** Returns the time when the last attribute expires, or null if any attribute has no expiry. */
 function endOf(attributes: StoredAttributes): Date | null {
   const ends = Object.values(attributes).map(({ until }) => until ?? Number.POSITIVE_INFINITY);
   const last = Math.max(...ends);
@@ -133,8 +133,8 @@ function endOf(attributes: StoredAttributes): Date | null {
 }
 
 /**
- * Returns the attributes of a user. If several keys have the same attribute, the first key takes precedence. Returns
- * null if there are none.
+ * Returns the attributes of a user, or null if there are none. If an attribute is stored under several keys, the first
+ * key takes precedence.
  */
 export async function findAttributes(
   executor: Executor,

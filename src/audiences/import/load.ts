@@ -14,8 +14,8 @@ const batchRows = 20_000;
 const rowsPerTurn = 500;
 
 /**
- * Time that yielding to the event loop may take, in milliseconds. If it takes longer, there is other work, so the
- * import pauses for a multiple of that time.
+ * Time that yielding to the event loop may take, in milliseconds. If it takes longer, the process has other work, so
+ * the import pauses for a multiple of that time.
  */
 const busyMs = 0.5;
 const pausePerTurn = 4;
@@ -28,7 +28,7 @@ export type ImportProgress = {
   rows: number;
   bad: number;
   added: number;
-  /** Row errors. Imports that were read from the database have their messages in English. */
+  /** Row errors. If the import was read from the database, the messages are in English. */
   errors: { line: number; column: string | null; message: Problem | string }[];
 };
 
@@ -37,15 +37,16 @@ type Loading = {
   audienceId: number;
   batches: AsyncIterable<FileRow[]>;
   readRow: (row: FileRow) => MemberRow | null;
-  /** Called after all rows have been read. Throws if they must not be added. */
+  /** Called after all rows have been read. Throws if the rows must not be added. */
   checkRows: () => void;
   /** Called after each progress update. */
   report: (state: ImportProgress['state']) => Promise<void>;
 };
 
 /**
- * Adds the members in a file. Either all valid rows are added in one transaction, or none. The rows are staged in a
- * temporary table on a dedicated connection, because the pool may close an idle connection, which would drop the table.
+ * Adds the members listed in a file. Either all valid rows are added in one transaction, or none. The rows are staged
+ * in a temporary table on a dedicated connection, because the pool may close an idle connection, which would drop the
+ * table.
  * @returns number of new members
  */
 export async function loadMembers(loading: Loading): Promise<number> {

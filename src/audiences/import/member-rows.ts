@@ -14,7 +14,7 @@ export type MemberRow = { userKey: string; expiresAtMs: number | null };
 
 type Role = 'id' | 'sha256_email' | 'expires_at';
 
-/** Columns of a member file, with the names that exporting systems use (docs/reading-input.md#columns). */
+/** Columns of a member file, with the names that exporting systems use for them (docs/reading-input.md#columns). */
 export const memberFile: FileFormat<Role> = {
   columns: {
     id: [
@@ -32,7 +32,7 @@ export const memberFile: FileFormat<Role> = {
 type Reading = { layout: Layout; counter: FileCounter; userKeys: UserKeys; publisherId: number; nowMs: number };
 
 /**
- * Creates a reader that converts file rows to members and counts them.
+ * Creates a reader that converts file rows to members and counts the rows.
  * @returns null for a row without a user; the counter records the reason
  */
 export function createMemberReader({ layout, counter, userKeys, publisherId, nowMs }: Reading) {

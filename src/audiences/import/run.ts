@@ -29,8 +29,8 @@ type Target = { publisherId: number; audienceId: number };
 export type ImportResult = Import & { duplicates: number; warnings: FileWarning[] };
 
 /**
- * Imports members from a file, or only validates the file. The upload is received completely before it is parsed. Other
- * requests are not blocked.
+ * Imports members from a file, or only validates the file. The upload is received completely before it is parsed, and
+ * parsing does not block other requests.
  * @throws AppError body_too_large; ambiguous_header, unknown_header; invalid_request if more than 1 % of the rows are
  * invalid
  */

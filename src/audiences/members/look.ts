@@ -1,7 +1,7 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
 /**
- * Membership of a user in an audience. `facts` contains the times of the user's actions that the audience rule counts,
+ * User's membership in an audience. `facts` contains the times of the user's actions that count for the audience rule,
  * newest first.
  */
 export type Membership = { isMember: boolean; expiresAt: Date | null; facts: Date[] };

@@ -51,7 +51,7 @@ delete from audience_members where (user_key, audience_id) in (
 
 /**
  * Removes members.
- * @param audienceId audience id, or null for all audiences
+ * @param audienceId audience ID, or null to remove them from all audiences
  * @returns number of removed memberships
  */
 export async function removeMembers(
@@ -66,7 +66,7 @@ export async function removeMembers(
 
 /**
  * Deletes memberships.
- * @returns the audience id of each removed membership
+ * @returns the audience ID of each removed membership
  */
 async function deleteMembers(
   executor: Executor,
@@ -103,7 +103,10 @@ function countsOf(audienceIds: readonly number[]): Map<number, number> {
   return changes;
 }
 
-/** User keys that join or leave an audience. For each joining user, the current key comes first. */
+/**
+ * Users who join or leave an audience. Each user is a list of user keys. For joining users, the current key comes
+ * first.
+ */
 export type MemberChange = { join: readonly (readonly string[])[]; leave: readonly (readonly string[])[] };
 
 /** Changes the members of several audiences in one transaction. */
@@ -123,7 +126,7 @@ export async function changeMembers(executor: Executor, changes: ReadonlyMap<num
 }
 
 /**
- * Updates audience sizes. Call it last in a transaction, because it locks the audience rows and blocks concurrent
+ * Updates audience sizes. Call it last in a transaction, because it locks the audience rows and thus blocks concurrent
  * changes.
  */
 export async function changeSizes(executor: Executor, changes: ReadonlyMap<number, number>): Promise<void> {

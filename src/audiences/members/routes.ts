@@ -129,8 +129,8 @@ const presentOf = (keys: readonly string[]): string => keys[0] as string;
 const maxDetails = 20;
 
 /**
- * Returns the keys of each user in a body. The current key comes first.
- * @throws AppError invalid_request; pub_user_id_is_pii if every error concerns a PII id
+ * Returns the keys of each user in a body. Each user's current key comes first.
+ * @throws AppError invalid_request; pub_user_id_is_pii if every error concerns a PII ID
  */
 function readUsers(
   { ids = [], sha256_emails: hashes = [] }: Static<typeof removeBody>,

@@ -21,8 +21,8 @@ export type Traffic = { share: number | null; sessions: number };
 type TrafficQuery = { publisherId: number; audienceId: number; userKeys: UserKeys; nowMs: number };
 
 /**
- * Measures an audience's share of the traffic in the last 7 days, excluding test sessions. Uses all sessions or a
- * random sample.
+ * Measures an audience's share of the traffic in the last 7 days, excluding test sessions. Uses either all sessions or
+ * a random sample.
  */
 export async function findTraffic(
   executor: Executor,

@@ -101,8 +101,8 @@ const optional = <Value>(name: string, value: Value | null): [string, Value][] =
   value === null ? [] : [[name, value]];
 
 /**
- * Returns the custom events to choose from: the publisher's own, and the event in the rule, which may belong to an
- * advertiser.
+ * Returns the custom events that the user can choose: the publisher's own events, and the event in the rule, which may
+ * belong to an advertiser.
  */
 const eventChoices = ({ ownEvents }: Publisher, rule: Rule | null) =>
   [...new Set([...askedKinds, ...ownEvents.map(ownKind), ...(rule === null ? [] : [rule.event])])].map((event) => ({

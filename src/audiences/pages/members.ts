@@ -114,7 +114,7 @@ const importedText = ({ added, bad, errors }: Import): string =>
           .join(', '),
       });
 
-/** Renders the cards below the form of an audience: growth, adding members, and lookups. */
+/** Renders the cards below an audience's form: growth, adding members, and lookups. */
 export async function memberCards(
   { management, importDeps: { userKeys } }: MemberServices,
   context: PublisherContext,

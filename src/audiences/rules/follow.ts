@@ -48,7 +48,7 @@ const fillTimeoutMs = 10 * minuteMs;
 const stopCheckMs = 500;
 
 /**
- * Runs `work` on a dedicated connection with a long statement timeout. The connection is closed when the process stops.
+ * Runs `work` on a dedicated connection with a long statement timeout. Closes the connection when the process stops.
  */
 async function withPatience<T>(url: ServerUrl, isStopped: IsStopped, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
   const options = { size: 1, applicationName: 'perkwire-audiences', queryTimeoutMs: fillTimeoutMs };
@@ -69,8 +69,8 @@ async function withPatience<T>(url: ServerUrl, isStopped: IsStopped, work: (pool
 
 /**
  * Updates the next audience that has a rule.
- * @param fills whether to fill new audiences too, which may take long
- * @returns the audience id and whether it still has to be filled; null if there are no more audiences
+ * @param fills whether to fill new audiences too, which may take a long time
+ * @returns the audience ID and whether it still has to be filled; null if there are no more audiences
  */
 const followNext = (
   pool: pg.Pool,
@@ -108,7 +108,7 @@ async function follow(executor: Executor, followed: Followed, range: Range): Pro
 }
 
 /**
- * Deletes the facts and members of an audience, which another rule found or which date from before a restore.
+ * Deletes an audience's facts and members that were found by another rule or that date from before a restore.
  * @returns number of members removed
  */
 async function forget(executor: Executor, id: number): Promise<number> {
@@ -117,12 +117,12 @@ async function forget(executor: Executor, id: number): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** Range of transaction ids to read. If `from` is null, reading starts at the first stored row. */
+/** Range of transaction IDs to read. If `from` is null, reading starts at the first stored row. */
 type Range = { from: string | null; until: string; nowMs: number };
 
 /**
  * Stores new facts.
- * @returns the users with new facts, or null for all users with facts
+ * @returns the users with new facts, or null if all users with facts must be checked
  */
 async function takeFacts(
   executor: Executor,

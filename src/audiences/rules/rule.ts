@@ -6,7 +6,7 @@ import { problem } from '../../platform/problem.ts';
 
 type NamedKind = Exclude<EventKind, 'own'>;
 
-/** User actions that rules can count, in addition to custom events. `outcome` is reported by the publisher. */
+/** User actions that rules can count, in addition to custom events. Publishers report `outcome` themselves. */
 export const askedKinds = [
   ...(Object.keys(eventKinds) as EventKind[]).filter((kind): kind is NamedKind => kind !== 'own'),
   ...(['conversion', 'outcome'] as const),
@@ -67,9 +67,10 @@ export const checkRule = (rule: Rule): ErrorDetail[] =>
       );
 
 /**
- * Returns the SQL query for the user actions that a rule counts, as rows of user_key and at. Voids are not subtracted.
+ * Returns the SQL query for the user actions that a rule counts, as rows of user_key and at. Voided conversions are not
+ * subtracted.
  * @param parameter adds a value and returns its placeholder
- * @param written returns an SQL condition that selects rows by their transaction
+ * @param written returns an SQL condition that selects rows by the transaction that wrote them
  */
 export function factsSql(
   rule: Rule,

@@ -21,15 +21,15 @@ export type AdOptions = {
   emitter: Emitter;
   /** Whether the unit is an additional unit, which stores its responses separately in web storage. */
   mounted: boolean;
-  /** Whether the page renders the unit itself and shows it with `show()`, unless configured otherwise. */
+  /** Whether the page renders the unit itself and calls `show()` to display it, unless configured otherwise. */
   hostShows: boolean;
 };
 
 /** Load operation in progress. */
 export type Loading = {
-  /** Key that is equal for equal requests, or for equal responses passed by the page. */
+  /** Key for comparing loads. Equal requests, or equal responses passed by the page, have the same key. */
   key: string;
-  /** Whether the page supplied the response, instead of the SDK fetching it. */
+  /** Whether the response was supplied by the page rather than fetched by the SDK. */
   isSupplied: boolean;
   result: Promise<boolean>;
   /** Whether to show the offers as soon as they are loaded. */
@@ -44,7 +44,7 @@ export type AdState = AdOptions & {
   loading: Loading | null;
   /** Whether the unit will start automatically but has not started yet. */
   startPending: boolean;
-  /** Whether `ads_found` was emitted for the current offers. Reset when their unit ends. */
+  /** Whether `ads_found` was emitted for the current offers. Reset when the unit ends. */
   announced: boolean;
   /** Whether to ignore the next `reload()` call, because `setApiResponse` already shows the offers. */
   ignoreReload: boolean;
@@ -52,15 +52,15 @@ export type AdState = AdOptions & {
   failed: boolean;
   /** Messages of errors that were already emitted. */
   reported: Set<string>;
-  /** Space reserved in the page. Null if the unit reserves none, has ended, or is not embedded. */
+  /** Space reserved in the page. Null if the unit has reserved no space, has ended, or is not embedded. */
   space: Space | null;
-  /** Perks of earlier pages' sessions for which a confirmation was requested, by session id. */
+  /** Perks in earlier pages' sessions whose confirmation was requested, by session ID. */
   earlier: Record<string, UspState>;
   /** Cancels the pending display of the unit. Null if none is pending. */
   cancelAutoShow: (() => void) | null;
   /** Whether the page removed the unit and no other unit has been shown since. */
   lost: boolean;
-  /** Page events from before the offers were loaded. Null once they are loaded. */
+  /** Events that the page dispatched before the offers were loaded. Null once they are loaded. */
   early: EarlyEvents | null;
 };
 
@@ -148,7 +148,7 @@ export function startSession(
   });
   confirmEarly(ad);
   const count = answer.offers.length;
-  // Announce offers for another user or placement again.
+  // Emit `ads_found` again if the offers are for another user or placement.
   if (before !== null && !looks.isSupplied && requesterOf(before.user) !== requesterOf(ad.session.user))
     ad.announced = false;
   announce(ad, count, config.prefetch === true ? { response: raw } : null, answer.experiments);
@@ -159,7 +159,7 @@ export function startSession(
   return count > 0;
 }
 
-/** Confirms the perks if the page requested it before the offers were loaded. */
+/** Confirms the perks if the page requested this before the offers were loaded. */
 function confirmEarly(ad: AdState): void {
   const { early, session } = ad;
   ad.early = null;
@@ -168,7 +168,7 @@ function confirmEarly(ad: AdState): void {
 }
 
 /**
- * Emits `ads_found` once. Host apps that prefetch (`extra` is set) are also notified of a count of 0
+ * Emits `ads_found` once. Host apps that prefetch (`extra` is set) are also notified if the count is 0
  * (docs/reference/web-sdk.md).
  */
 export function announce(
@@ -212,7 +212,7 @@ export function open(ad: AdState): void {
   stopAutoShow(ad);
   if (ad.session === null || !isReady(ad)) return;
   removePrefetched(ad.session.storageKey);
-  // The page may have changed the unit's target element since the offers were loaded.
+  // Read the configuration again, because the page may have changed the target element since the offers were loaded.
   const { config } = checkConfig(ad.source.config);
   const target = embeddedOf(config, ad.session.answer.settings.embedded);
   if (target && !findElement(target)) {

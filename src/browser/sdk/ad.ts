@@ -47,7 +47,7 @@ export function createUnit(options: AdOptions): AdUnit & {
       return reported(err);
     }
   };
-  /** Starts the unit unless one of its methods was already called. */
+  /** Starts the unit automatically, unless one of its methods was already called. */
   const start = (isLate = false): void => {
     if (ad.startPending && isConfigured(source.config, isLate)) init().catch(reported);
   };
@@ -107,7 +107,7 @@ export function createUnit(options: AdOptions): AdUnit & {
   };
 }
 
-/** Shows the session's offers again, or the next offer if the unit is not open. */
+/** Shows the offers again from the first one if the unit is open. Otherwise, does the same as `show`. */
 function showAgain(ad: AdState): void {
   const isIgnored = ad.ignoreReload;
   ad.ignoreReload = false;
@@ -125,7 +125,7 @@ async function refresh(ad: AdState): Promise<boolean> {
 }
 
 /**
- * Returns whether the unit can start. `isLate` is true if the page configured it after the page was loaded. In that
+ * Returns whether the unit can start. `isLate` is true if the page set its configuration after it was loaded. In that
  * case, missing configuration is reported.
  */
 const isConfigured = (config: AdConfig, isLate: boolean): boolean =>
@@ -169,7 +169,8 @@ function destroy(ad: AdState): void {
   ad.loading = null; // its response will be ignored
   if (ad.session !== null) disposeSession(ad.session);
   ad.session = null;
-  // Keep the listeners of a confirmation in progress, so that it is still sent when the user leaves the page.
+  // Keep the listeners of perks whose confirmation is in progress, so that it is still sent when the user leaves the
+  // page.
   for (const usp of Object.values(ad.earlier)) if (isOpen(usp)) usp.removeListeners();
   ad.earlier = {};
   releaseSpace(ad);
@@ -177,7 +178,7 @@ function destroy(ad: AdState): void {
   ad.early = null;
 }
 
-/** Creates an additional unit. Missing settings are inherited from the page's unit. */
+/** Creates an additional unit. Settings that are not given are inherited from the page's unit. */
 export function mountUnit(page: Source, mountConfig: AdMountConfig, bridge: Bridge, scriptBase: string): AdUnit {
   const { user: ownUser, ...own } = Object(mountConfig) as AdMountConfig;
   const { autoLoad: _load, autoShow: _show, targetElement: _target, containerId: _id, ...shared } = Object(page.config);
@@ -211,7 +212,7 @@ export function mountUnit(page: Source, mountConfig: AdMountConfig, bridge: Brid
 }
 
 /**
- * Confirms the displayed perks, and those that earlier pages of the tab stored.
+ * Confirms the displayed perks, and those that earlier pages stored in this tab.
  * @throws SdkError
  */
 async function confirmAll(ad: AdState): Promise<boolean> {
@@ -223,8 +224,8 @@ async function confirmAll(ad: AdState): Promise<boolean> {
 }
 
 /**
- * Listens for the DOM event that confirms stored sessions. Later pages, such as the order status page, may not show a
- * unit.
+ * Listens for the DOM event that confirms stored sessions, because later pages, such as the order status page, may not
+ * show a unit.
  */
 function listenForStoredSessions(ad: AdState): void {
   const setup = setupOf(ad);
@@ -237,7 +238,7 @@ function listenForStoredSessions(ad: AdState): void {
   }
 }
 
-/** Returns the perks of the tab's stored sessions, of both the displayed one and those of earlier pages. */
+/** Returns the perks of all sessions stored in this tab: the displayed one and those of earlier pages. */
 const storedPerks = (ad: AdState, { api, storageKey, user }: Setup): UspState[] =>
   findStoredSessions(storageKey, user).map((stored) => {
     const { sessionId } = stored;

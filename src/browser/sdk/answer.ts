@@ -13,9 +13,9 @@ declare const UNIT_OFFER: { cta_yes: string; cta_no: string };
 export const defaultAnswers = UNIT_OFFER;
 
 /**
- * Validates and sanitises a fetch-offers response, so that it is safe to display. Every field gets its type, every URL
- * is http(s), and texts are plain. Accepts JSON text, the whole response, or its `data`. Offers without a usable click
- * URL are dropped.
+ * Validates and sanitises a fetch-offers response, so that it is safe to display. Every field has the expected type,
+ * every URL is http(s), and all texts are plain text. Accepts JSON text, the whole response, or its `data`. Offers
+ * without a usable click URL are dropped.
  * @throws SdkError server_error if it is not a fetch-offers response
  */
 export function readAnswer(response: unknown, config: AdConfig, defaults: Defaults): OffersResponse {
@@ -32,7 +32,7 @@ export function readAnswer(response: unknown, config: AdConfig, defaults: Defaul
     offers: data.offers.map(readOffer).filter((offer) => offer !== null),
     sessionId: textOf(data.session_id),
     privacyUrl: urlOf(data.privacy_url),
-    // The page cannot enable User Selected Perks. Only the service can.
+    // Only the service can enable User Selected Perks. The page can only disable them.
     settings: { ...settings, enable_usp: sent.enable_usp && settings.enable_usp },
     allSelected: sent.usp_all_offers_checked,
     styles: overlay(styles, config.styles),
@@ -117,7 +117,10 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
 
-/** Unescapes the HTML entities in the server's macro values once, because the SDK inserts every text as a text node. */
+/**
+ * Unescapes the HTML entities in macro values from the server, because the SDK inserts every text as a text node. Each
+ * entity is unescaped only once.
+ */
 const plain = (value: unknown): string =>
   textOf(value).replace(/&(amp|lt|gt|quot|#39);/g, (_all, name: string) => entities[name] ?? '');
 
@@ -128,8 +131,8 @@ export function urlOf(value: unknown): string {
 }
 
 /**
- * Returns an error message for each member of `input` that is missing in `reference` or has a different type. `path`
- * is the path of `input` in the messages.
+ * Returns an error message for each member of `input` that is missing in `reference` or has a different type there.
+ * `path` is the path of `input` in the messages.
  */
 export const strangersIn = (reference: object, input: unknown, path: string): string[] =>
   flatMap(Object.entries(fieldsOf(input)), ([name, value]) => {
@@ -139,7 +142,7 @@ export const strangersIn = (reference: object, input: unknown, path: string): st
     return typeof base === 'object' ? strangersIn(base as object, value, `${path}.${name}`) : [];
   });
 
-/** Returns a deep copy of `base` with the values of `over` that have the same type. */
+/** Returns a deep copy of `base`, overridden with those values of `over` that have the same type. */
 function overlay<Base extends object>(base: Base, over: unknown): Base {
   const overrides = fieldsOf(over);
   const entries = Object.entries(base).map(([key, value]): [string, unknown] => {

@@ -5,16 +5,16 @@ import { toJson } from './json.ts';
 import { callError } from './policy.ts';
 import { tryCall } from './try-call.ts';
 
-/** Timeout of a call, including reading the response body, in milliseconds. */
+/** Timeout for a call, including reading the response body, in milliseconds. */
 export const callTimeoutMs = 10_000;
 
 /**
- * State of a session. `selected` contains campaign ids. `campaigns` contains the campaigns with coupon codes, once the
- * session is wrapped.
+ * Session state. `selected` contains campaign IDs. Once the session is wrapped, `campaigns` contains the campaigns with
+ * coupon codes.
  */
 export type SessionView = { status: string } & AdEventPayloads['usp_confirmed'];
 
-/** Selection change, as campaign ids. */
+/** Selection change, as campaign IDs. */
 export type SelectionChange = { selected: number[]; unselected: number[] };
 
 export type Api = {
@@ -59,7 +59,7 @@ export function createApi(base: string, accountId: string): Api {
 }
 
 /**
- * Sends a request that continues even if the page unloads.
+ * Sends a request that continues even if the page is unloaded.
  * @throws SdkError
  */
 export async function callJson(method: string, url: string, body?: unknown): Promise<unknown> {

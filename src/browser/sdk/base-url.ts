@@ -5,8 +5,9 @@ declare const PUBLIC_URL: string;
 const launcherPath = /(\/sdk)?\/launcher(\.\w+)*\.js([?#].*)?$/;
 
 /**
- * Returns the base URL of the service. This is the origin from which the script was loaded: by its script element, by
- * any launcher's element, or by an import. If the origin is unknown, the service's `PUBLIC_URL` is used.
+ * Returns the base URL of the service, which is the origin that delivered the script. The origin is taken from the
+ * current script element, from any launcher's script element, or from the page's list of loaded resources. If it is
+ * unknown, the service's `PUBLIC_URL` is used.
  */
 export function findBaseUrl(page: Document): string {
   const scripts = [page.currentScript as HTMLScriptElement | null, ...page.scripts];

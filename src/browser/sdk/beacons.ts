@@ -6,15 +6,15 @@ import type { Offer } from './types.ts';
 export type Beacons = {
   /** Fires `pixel` and `adv_pixel_url` once per offer. */
   impression: (offer: Offer) => void;
-  /** Fires one of the offer's `beacons` once. The beacon may be missing in a response that the page passed. */
+  /** Fires one of the offer's `beacons` once. The beacon may be missing if the page supplied the response. */
   send: (name: keyof Offer['beacons'], offer: Offer) => void;
-  /** Ids of the offers whose impression beacon was fired. */
+  /** IDs of the offers whose impression beacon was fired. */
   seenOfferIds: ReadonlySet<number>;
 };
 
 /**
  * Creates the beacon sender for a response (docs/reference/tracking-and-conversions.md#tracking-urls). `onFailure` is
- * called with the error of each beacon that is given up.
+ * called with the error of each beacon that finally failed.
  */
 export function createBeacons(
   origin: string,
@@ -28,11 +28,14 @@ export function createBeacons(
     sentUrls.add(url);
     withRetries(() => sendOnce(url, origin)).catch(onFailure);
   };
-  /** Fires a beacon by loading an image, so that its host receives its own cookies. The response is ignored. */
+  /**
+   * Fires a beacon by loading an image, so that the browser sends the cookies of the beacon's host. The response is
+   * ignored.
+   */
   const loadPixel = (url: string): void => {
     if (url === '') return;
     const image = new Image();
-    // An image that the content security policy blocks fails like any other.
+    // If the content security policy blocks an image, it fails like any other. Report an error only in that case.
     image.onerror = () => void blockedError(url, 'img-src').then((err) => err && onFailure(err));
     image.src = withCacheBuster(url);
   };
@@ -49,8 +52,8 @@ export function createBeacons(
 }
 
 /**
- * Sends a beacon once. The response status can only be read for the service itself. For other hosts, only network
- * failures can be detected.
+ * Sends a beacon once. The response status can only be read if the beacon belongs to the service itself. For other
+ * hosts, only network failures can be detected.
  */
 async function sendOnce(url: string, origin: string): Promise<void> {
   const mode = new URL(url).origin === origin ? 'cors' : 'no-cors';

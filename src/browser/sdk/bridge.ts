@@ -18,7 +18,7 @@ export type Bridge = {
    */
   message: (event: EventName, payload: object) => boolean;
   /**
-   * Posts an event to React Native, and to the first other host app interface.
+   * Posts an event to React Native, and to the first other host app interface that is present.
    * @returns whether any host app is present
    */
   post: (event: EventName, payload: object) => boolean;
@@ -32,8 +32,8 @@ const readyEvent = 'flutterInAppWebViewPlatformReady';
 
 /**
  * Creates a bridge to the host app. Calls are wrapped in `tryCall`, because a failing host app must not stop the unit.
- * Flutter does not reveal which handlers an app registered. `oldPage` is true if the page uses the legacy names, so the
- * app is assumed to use them too.
+ * Flutter does not reveal which handlers an app registered. If the page uses the legacy names (`oldPage`), the app is
+ * assumed to use them too.
  */
 export function createBridge(host: HostWindow, oldPage = false): Bridge {
   const [name, otherName] = oldPage ? [handlerNames[1], handlerNames[0]] : handlerNames;
@@ -43,7 +43,7 @@ export function createBridge(host: HostWindow, oldPage = false): Bridge {
     const call = async (handler = ''): Promise<unknown> => flutter()?.callHandler?.(handler, event, payload);
     call(name)
       .catch(() => call(otherName))
-      // The host app is not ready yet and did not receive the call, so call it again when it is.
+      // The host app was not ready and did not receive the call, so repeat the call once the app is ready.
       .catch(() => host.addEventListener(readyEvent, () => void call(name).catch(() => {}), { once: true }));
   }
 
@@ -79,5 +79,5 @@ const webkitOf = (host: HostWindow) => {
   return handlers && handlerNames.map((name) => handlers[name]).find((handler) => handler !== undefined);
 };
 
-/** Returns the name of the Android handler method. It must be called on its Java object. */
+/** Returns the name of the Android handler method. The method must be called on its Java object. */
 const androidOf = (host: HostWindow) => handlerNames.find((name) => typeof host.Android?.[name] === 'function');

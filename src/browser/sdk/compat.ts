@@ -4,19 +4,19 @@
  */
 
 /**
- * Style sheet. It is constructed if possible, because strict content security policies allow this. Otherwise it is CSS
- * text.
+ * Style sheet. It is a constructed style sheet if possible, because strict content security policies allow those.
+ * Otherwise, it is CSS text.
  */
 export type Style = CSSStyleSheet | string;
 
-/** Nonce of this script's element, so that style elements comply with the page's content security policy. */
+/** Nonce of this script's element. Style elements need it to comply with the page's content security policy. */
 const nonce = (document.currentScript as HTMLScriptElement | null)?.nonce;
 
 export const canConstructStyles = 'adoptedStyleSheets' in document;
 
 /**
  * Whether `keepalive` can be used. Chromium before 81 fails requests with `keepalive` and a JSON body.
- * `replaceChildren` is a proxy for a newer version, because it exists since 86.
+ * `replaceChildren` exists since version 86, so its presence indicates a newer version.
  */
 export const canKeepAlive = 'replaceChildren' in document;
 
@@ -97,8 +97,8 @@ export const all = (works: readonly (() => void)[]) => (): void => {
 };
 
 /**
- * Opens a dialog. Web views before iOS 15.4 have no dialog element, so they get a box that looks the same, over a
- * backdrop that blocks the page.
+ * Opens a dialog. Web views before iOS 15.4 have no dialog element. There, the dialog is a box that looks the same,
+ * over a backdrop that blocks the page.
  */
 export function openDialog(dialog: HTMLDialogElement, isModal: boolean, shadeClass = ''): void {
   if (typeof dialog.showModal === 'function') {

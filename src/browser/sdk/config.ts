@@ -2,7 +2,7 @@ import { objectOf } from './compat.ts';
 import { tryCall } from './try-call.ts';
 import type { AdConfig, UserPayload } from './types.ts';
 
-/** Configuration source of a unit. It is read again for each load, because pages change their globals. */
+/** Configuration source of a unit. The source is read again for each load, because pages change their globals. */
 export type Source = { config: AdConfig; user: UserPayload };
 
 /** Global variables of the page that configure the SDK. */
@@ -19,7 +19,7 @@ export function pageSource(page: Page, onConfig: () => void): Source {
     assigned = value;
     onConfig();
   };
-  // Fails if the page declared `AdConfig` with `var`.
+  // This fails if the page declared `AdConfig` with `var`.
   tryCall(() => Object.defineProperty(page, 'AdConfig', { configurable: true, enumerable: true, get, set }));
   return {
     get config() {

@@ -5,14 +5,14 @@ import type { Callback, Emit, Listener } from './types.ts';
 
 export type Emitter = {
   emit: Emit;
-  /** Delivers queued events, for which there was neither a callback nor a host app before. */
+  /** Delivers queued events, which were emitted before there was a callback or a host app. */
   flush: () => void;
 };
 
 /** Maximum number of queued events. */
 const maxWaitingEvents = 50;
 
-/** Polling interval for a host app in milliseconds, and maximum number of polls. */
+/** Interval for checking whether a host app is present, in milliseconds, and maximum number of checks. */
 const lookMs = 250;
 const maxLooks = 60;
 
@@ -27,7 +27,7 @@ export function createEmitter(callbackOf: () => Callback | undefined, bridge: Br
   let timer: ReturnType<typeof setInterval> | undefined;
   let looks = 0;
 
-  /** Queues an event, because a host app may become ready later, with or without an event that announces it. */
+  /** Queues an event, because a host app may become ready later. Not every host app announces this with an event. */
   const wait = (event: AdEventArguments): void => {
     if (waiting.length < maxWaitingEvents) waiting.push(event);
     if (timer === undefined) timer = setInterval(look, lookMs);
@@ -46,7 +46,7 @@ export function createEmitter(callbackOf: () => Callback | undefined, bridge: Br
 
   const emit: Emit = (event, members) => {
     const payload = { ...members, ...extra };
-    // Report a blocked origin only once. The policy blocks all of its images and beacons.
+    // Report a blocked origin only once, because the policy blocks all of its images and beacons.
     const { kind, message = '' } = payload as Partial<AdEventPayloads['error']>;
     if (kind === 'blocked' && blocked.size === blocked.add(message).size) return undefined;
     const callback = callbackOf();

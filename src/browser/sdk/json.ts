@@ -1,6 +1,6 @@
 /**
- * Returns the JSON text of a value. Ignores the `toJSON` methods that libraries such as Prototype.js add to arrays,
- * strings and numbers, because `JSON.stringify` would call them.
+ * Returns the JSON text of a value. Unlike plain `JSON.stringify`, it ignores the `toJSON` methods that libraries such
+ * as Prototype.js add to arrays, strings and numbers.
  * @throws if the value is cyclic
  */
 export const toJson = (value: unknown): string =>

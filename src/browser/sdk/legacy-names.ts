@@ -1,7 +1,7 @@
 import { tryCall } from './try-call.ts';
 import type { EventName } from './types.ts';
 
-/** Legacy names of the web SDK, all in this file. Each one is an alias of the new name. */
+/** Legacy names in the web SDK. They are all in this file, and each one is an alias of a new name. */
 
 const oldGlobals = [
   ['Adpx', 'Ad'],
@@ -13,7 +13,7 @@ const oldGlobals = [
 export const handlerNames = ['adCallback', 'adpxCallback'] as const;
 
 /**
- * Dismisses the dialog of an Android app that contains the page, once the unit has ended or there is nothing to show.
+ * Closes the dialog in which an Android app shows the page, once the unit has ended or there is nothing to show.
  * @returns whether the page is in such an app
  */
 export function dismiss(app: Partial<Record<string, unknown>> | undefined, event: EventName): boolean {
@@ -30,7 +30,7 @@ type DialogApp = { dialogDismiss: () => void };
 export const isNativeScript = (script: Document['currentScript']): boolean =>
   /\/launcher\.native\b/.test((script as HTMLScriptElement | null)?.src ?? '');
 
-/** URL parameters of a landing page that may contain the click id. */
+/** URL parameters of a landing page that may contain the click ID. */
 export const clickParams = ['click_id', 'adpx_click_id'];
 
 /** Returns the fingerprint in a user payload, under any of its names. */
@@ -65,7 +65,7 @@ export function installOldNames(page: Record<string, unknown>): boolean {
         },
       });
     } catch {
-      // Copy the value instead. The page declared the variable with `var`, so it can't be turned into an accessor.
+      // The page declared the variable with `var`, so it can't be turned into an accessor. Copy the value instead.
       page[old] = page[name];
     }
   }

@@ -21,7 +21,7 @@ import { loadUnitFile } from './unit/unit-file.ts';
 import { loadWords } from './words.ts';
 
 /**
- * Fetches offers. Does nothing if the offers for the same request, or offers passed by the page, are already loaded or
+ * Fetches offers. Does nothing if offers for the same request, or offers passed by the page, are already loaded or
  * loading. `fresh` forces a fetch.
  * @returns whether there are offers
  */
@@ -40,7 +40,7 @@ export async function load(ad: AdState, fresh = false): Promise<boolean> {
 }
 
 /**
- * Shows the offers, and fetches them if necessary. If the unit is already open, shows the next offer.
+ * Shows the offers, fetching them first if necessary. If the unit is already open, shows the next offer.
  * @throws SdkError
  */
 export function show(ad: AdState): void {
@@ -93,7 +93,10 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
   const { config, base } = setup;
   const { key, isSupplied } = loading;
   const calledAtMs = performance.now();
-  /** Value that `ad.loading` has until another load replaces this one or the unit is destroyed. */
+  /**
+   * Expected value of `ad.loading`. A different value means that another load has replaced this one or that the unit
+   * was destroyed.
+   */
   let expected: Loading | null = loading;
   try {
     const activated = activation();
@@ -121,7 +124,7 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
   }
 }
 
-/** Returns a key that is equal for equal values. */
+/** Returns a key for a value. Equal values have equal keys. */
 function keyOf(value: unknown): string {
   try {
     return `${toJson(value)}`;
@@ -130,6 +133,6 @@ function keyOf(value: unknown): string {
   }
 }
 
-/** Returns whether the session's offers can still be used, because they were not shown yet or are on display. */
+/** Returns whether the session's offers can still be used, because they have not been shown yet or are on display. */
 const isCurrent = (session: OfferSession | null, key: string): boolean =>
   session !== null && (session.key === key || session.isSupplied) && (!session.opened || session.unit !== null);

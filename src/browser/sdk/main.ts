@@ -6,13 +6,13 @@ import { createEmitter } from './events.ts';
 import { installOldNames, isNativeScript } from './legacy-names.ts';
 import { whenParsed } from './page.ts';
 
-/** DOM event that notifies the running script that the page loaded the script again. */
+/** DOM event that notifies the running script that the page has loaded the script again. */
 const restartEvent = 'perkwire:restart';
 
-/** Sets `window.Ad`. It starts automatically if `window.AdConfig` contains an account id. */
+/** Sets `window.Ad`. The unit starts automatically if `window.AdConfig` contains an account ID. */
 function install(page: Window): void {
   if (typeof page.Ad?.setApiResponse === 'function') {
-    // The page content was replaced and loads the script again.
+    // The page content was replaced and has loaded the script again, so notify the running script.
     document.dispatchEvent(new Event(restartEvent));
     return;
   }

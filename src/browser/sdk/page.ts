@@ -16,8 +16,8 @@ export type Setup = {
 };
 
 /**
- * Reads the configuration of a unit. `problems` contains an error message for each invalid member, which is ignored.
- * `user` excludes data that must not be sent. Stored data that is no longer allowed is removed.
+ * Reads the configuration of a unit. `problems` contains an error message for each invalid member. Invalid members are
+ * ignored. `user` excludes data that must not be sent. Stored data that is no longer allowed is removed.
  * @throws SdkError invalid_parameter
  */
 export function readSetup(source: Source, scriptBase: string): Omit<Setup, 'storageKey'> & { problems: string[] } {
@@ -46,13 +46,13 @@ export const activation = (): Promise<unknown> | null =>
 
 export function whenParsed(work: () => void): void {
   if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', work, { once: true });
-  // Run after the page's own load handler of the script, which may call init().
+  // Wait until the page's load handler for the script has run, because it may call init().
   else setTimeout(work);
 }
 
 /**
- * Body fields that do not identify a user. Custom attributes are excluded, because any of them may identify a user,
- * such as a customer number.
+ * Body fields that do not identify a user. Custom attributes are excluded, because any of them may identify a user, for
+ * example a customer number.
  */
 const harmless = ['placement', 'country', 'themeId', 'theme_id', 'timeout_ms', 'dev'];
 
@@ -68,7 +68,7 @@ const refusesIdentity = (config: AdConfig, user: UserPayload): boolean =>
   isRefused(user.consent) ||
   (navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl === true;
 
-/** Returns the data that may be sent for a user who refuses identification. */
+/** Returns the user data that may still be sent if the user refuses identification. */
 const withoutIdentity = (user: UserPayload): UserPayload => ({
   ...objectOf(Object.entries(user).filter(([name]) => harmless.includes(name))),
   consent: false,

@@ -2,7 +2,7 @@ import type { AdErrorKind } from '../../../packages/client/src/sdk.ts';
 import { parseUrl } from './compat.ts';
 import { SdkError } from './errors.ts';
 
-/** Resources that the page's content security policy has blocked, as directives with origins. */
+/** Resources that the page's content security policy has blocked, as directives with their origins. */
 const blocked = new Set<string>();
 
 document.addEventListener('securitypolicyviolation', ({ disposition, effectiveDirective, blockedURI }) => {
@@ -10,7 +10,7 @@ document.addEventListener('securitypolicyviolation', ({ disposition, effectiveDi
 });
 
 /**
- * Calls `report` when the policy blocks a resource of the service other than an API call, such as an image.
+ * Calls `report` when the policy blocks one of the service's resources, such as an image. API calls are excluded.
  * @returns a function that stops watching
  */
 export function watchPolicy(base: string, report: (err: SdkError) => void): () => void {
@@ -24,15 +24,15 @@ export function watchPolicy(base: string, report: (err: SdkError) => void): () =
 }
 
 /**
- * Returns the error for a failed call. If the policy blocked the URL, it is the policy error. Otherwise it has the
- * given kind and message.
+ * Returns the error for a failed call. This is the policy error if the policy blocked the URL, or else an error with
+ * the given kind and message.
  */
 export const callError = async (url: string, kind: AdErrorKind, message: string): Promise<SdkError> =>
   (await blockedError(url, 'connect-src')) ?? new SdkError(kind, message);
 
 /** Returns an error if the policy blocks this URL. */
 export async function blockedError(url: string, directive: string): Promise<SdkError | undefined> {
-  // The browser dispatches the violation event in a separate task.
+  // Wait, because the browser dispatches the violation event in a separate task.
   await new Promise((resolve) => setTimeout(resolve));
   return blocked.has(directive + originOf(url)) ? errorOf(originOf(url), directive) : undefined;
 }

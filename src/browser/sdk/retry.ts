@@ -3,10 +3,7 @@ import { SdkError } from './errors.ts';
 /** Delays before retries of a call that failed temporarily, in milliseconds. */
 const retryDelaysMs = [500, 2000, 6000];
 
-/**
- * Returns whether a retry may succeed. This is the case if there was no response (status 0), for too many requests, and
- * for server errors.
- */
+/** Returns whether a retry may succeed: after no response (status 0), too many requests, or a server error. */
 export const isTransient = (err: unknown): boolean =>
   err instanceof SdkError && err.kind !== 'blocked' && (err.status === 0 || err.status === 429 || err.status >= 500);
 

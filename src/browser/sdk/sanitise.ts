@@ -13,8 +13,8 @@ type TrustedTypes = {
 };
 
 /**
- * Converts an offer's terms to safe nodes. Only allowed tags and styles are retained, and https links, which open in a
- * new tab.
+ * Converts an offer's terms to safe nodes. Only allowed tags, allowed styles and https links are retained. Links open
+ * in a new tab.
  */
 export function sanitise(html: string, rules: TermsRules): DocumentFragment {
   const clean = document.createDocumentFragment();
@@ -44,7 +44,10 @@ const parse = (html: string): Document | undefined => tryCall(() => parseDocumen
 
 let policy: ReturnType<TrustedTypes['createPolicy']> | undefined;
 
-/** Creates trusted HTML with the `perkwire` policy, which pages with Trusted Types can allow. */
+/**
+ * Creates trusted HTML with the `perkwire` policy. Pages that enforce Trusted Types must allow this policy in their
+ * CSP.
+ */
 function trusted(html: string): string {
   const types = (window as { trustedTypes?: TrustedTypes }).trustedTypes;
   policy ??= types?.createPolicy('perkwire', { createHTML: (text) => text });

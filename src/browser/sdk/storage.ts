@@ -1,7 +1,7 @@
 import { toJson } from './json.ts';
 import { tryCall } from './try-call.ts';
 
-/** Web storage for JSON values. Reads return nothing if the storage is blocked or contains other text. */
+/** Web storage for JSON values. Reads return nothing if the storage is blocked or contains invalid text. */
 type JsonStorage = {
   read: (key: string) => unknown;
   /**
@@ -15,7 +15,7 @@ const prefix = 'perkwire:';
 
 let allowed = true;
 
-/** Enables or disables storage. Disabling it, because the user refuses storage, removes the stored data. */
+/** Enables or disables storage. If storage is disabled because the user refuses it, the stored data is removed. */
 export function allowStorage(isAllowed: boolean): void {
   allowed = isAllowed;
   if (isAllowed) return;

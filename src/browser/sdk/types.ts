@@ -20,7 +20,7 @@ export type {
   ShownOffer as Offer,
 } from '../../../packages/client/src/sdk.ts';
 
-/** Default behavior and appearance, and the HTML elements allowed in terms. */
+/** Default behaviour and appearance, and the HTML elements allowed in terms. */
 export type Defaults = { settings: OfferSettings; styles: OfferStyles; terms: TermsRules };
 
 export type Creative = ShownOffer['creatives'][number];
@@ -32,7 +32,7 @@ export type OffersResponse = {
   settings: OfferSettings;
   styles: OfferStyles;
   terms: TermsRules;
-  /** Whether the server selected all perks of the session initially. */
+  /** Whether the server initially selected all perks in the session. */
   allSelected: boolean;
   /** `styles` for dark mode, or null if the unit is always light. */
   dark: OfferStyles | null;

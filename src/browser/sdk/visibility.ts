@@ -3,8 +3,8 @@ import { onExit } from './exit/intent.ts';
 import type { OffersResponse } from './types.ts';
 
 /**
- * Minimum visible share for an element to be viewable. For elements taller than the window, it is a share of the
- * window.
+ * Minimum share of an element that must be visible for it to be viewable. For elements taller than the window, it is a
+ * share of the window.
  */
 const viewableShare = 0.5;
 
@@ -47,7 +47,7 @@ export function watchVisibility(elements: Iterable<Element>, onSeen: (element: E
 /** Polling interval in milliseconds. */
 const pollMs = 250;
 
-/** Polls the visibility in browsers without IntersectionObserver, which iOS supports since 12.2. */
+/** Polls the visibility in browsers without IntersectionObserver, which iOS has supported since 12.2. */
 function pollVisibility(elements: Iterable<Element>, onSeen: (element: Element) => void): () => void {
   const visibleMs = new Map([...elements].map((element) => [element, 0]));
   const timer = setInterval(() => {
@@ -66,7 +66,7 @@ function pollVisibility(elements: Iterable<Element>, onSeen: (element: Element) 
 }
 
 /**
- * Calls `work` once the page is visible, which excludes background tabs and web views with a size of 0×0.
+ * Calls `work` once the page is visible. Background tabs and web views with a size of 0×0 are not visible.
  * @returns a function that cancels
  */
 export function whenVisible(work: () => void): () => void {
@@ -83,8 +83,8 @@ export function whenVisible(work: () => void): () => void {
 }
 
 /**
- * Calls `show` once. This happens after the theme's delay when the page is visible, or when the user is about to leave.
- * `sinceMs` is the start of the delay, as in `performance.now()`.
+ * Calls `show` once: when the page is visible after the theme's delay, or when the user is about to leave. `sinceMs` is
+ * the start of the delay, as in `performance.now()`.
  * @returns a function that cancels
  */
 export function autoShow(settings: OffersResponse['settings'], sinceMs: number, show: () => void): () => void {

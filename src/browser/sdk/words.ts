@@ -21,7 +21,10 @@ const timeoutMs = 1500;
 const english: Words = { language: 'en', unit: {} };
 const loading: Record<string, Promise<Words>> = { en: Promise.resolve(english) };
 
-/** Returns the preferred languages of the page and the browser, each with its usual script, most preferred first. */
+/**
+ * Returns the preferred languages of the page and the browser, most preferred first. Each has the script in which it is
+ * usually written.
+ */
 const wantedLanguages = ({ language }: AdConfig): Locale[] =>
   flatMap([language, document.documentElement.lang, ...navigator.languages], (tag) => {
     const locale = tag && readLocale(`${tag}`.replace(/_/g, '-'));
@@ -31,8 +34,8 @@ const wantedLanguages = ({ language }: AdConfig): Locale[] =>
 type Locale = { language: string; script?: string | undefined };
 
 /**
- * Parses a locale. Without Intl.Locale (before iOS 14 and Chromium 74), uses the script in the tag, or else the default
- * script of its language.
+ * Parses a locale. If Intl.Locale is missing (before iOS 14 and Chromium 74), uses the script in the tag, or else the
+ * default script of its language.
  */
 function readLocale(tag: string): Locale | undefined {
   if (typeof Intl.Locale === 'function') return tryCall(() => new Intl.Locale(tag).maximize());
@@ -41,7 +44,7 @@ function readLocale(tag: string): Locale | undefined {
   return language === '' ? undefined : { language: language.toLowerCase(), script: script ?? usual };
 }
 
-/** Returns whether the preferred language is written from right to left, even if its texts are not available. */
+/** Returns whether the preferred language is written from right to left, even if there are no texts in it. */
 export const wantsRightToLeft = (config: AdConfig): boolean =>
   /Adlm|Ara[bn]|Hebr|Mand|Nkoo|Rohg|Samr|Syrc|Thaa|Yezi/.test(`${wantedLanguages(config)[0]?.script}`);
 
@@ -60,7 +63,7 @@ export function loadWords(config: AdConfig, base: string): Promise<Words> {
   return loading[language];
 }
 
-/** Translates the default texts in a response. Texts defined by the theme, the page or an offer are not changed. */
+/** Translates the default texts in a response. Texts defined by the theme, the page or an offer stay unchanged. */
 export const translateAnswer = (answer: OffersResponse, { unit }: Words, defaults: Defaults): OffersResponse => ({
   ...answer,
   settings: translated(answer.settings, defaults.settings, unit.settings),
@@ -68,7 +71,7 @@ export const translateAnswer = (answer: OffersResponse, { unit }: Words, default
   offers: answer.offers.map((offer) => translated(offer, defaultAnswers, unit.offer)),
 });
 
-/** Translates each text in `given` that equals the English default. */
+/** Translates each text in `texts` that equals the English default. */
 function translated<Given extends object>(texts: Given, from: object, to: Texts = {}): Given {
   const result = { ...texts } as Record<string, unknown>;
   for (const [key, text] of Object.entries(to)) {

@@ -16,16 +16,18 @@ type ScriptRoutes = {
   name: ScriptName;
   /** URL paths without a content hash. */
   plainUrls: readonly string[];
-  /** Redirect target for URLs with the content hash of another release. Null serves the current script instead. */
+  /**
+   * Redirect target for URLs with the content hash of another release. If null, the current script is served instead.
+   */
   redirectTo: string | null;
 };
 
 const launcherUrl = '/sdk/launcher.js';
 
-/** Returns the URL paths of files under /sdk and, for older integrations, at the root. */
+/** Returns the URL paths of files under /sdk and, for older integrations, under the root. */
 const bothUrls = (...files: string[]): string[] => files.flatMap((file) => [`/sdk/${file}`, `/${file}`]);
 
-/** Browser scripts. The hosted offerwall script has no plain URL, because only its own page loads it, with the hash. */
+/** Browser scripts. The hosted offerwall script has no URL without a hash, because only its own page loads it. */
 const scripts: readonly ScriptRoutes[] = [
   {
     name: 'launcher',
@@ -112,8 +114,8 @@ const pageUrls = {
 };
 
 /**
- * Registers the routes of the ready-made pages for web views (docs/reference/web-sdk.md#web-views). In most templates,
- * an app only fills in the specified placeholders; one takes all parameters from its URL. The SDK is loaded from
+ * Registers the routes of the ready-made pages for web views (docs/reference/web-sdk.md#web-views). Most templates
+ * contain placeholders that an app fills in. One template takes all parameters from its URL. The SDK is loaded from
  * `PUBLIC_URL`.
  */
 export async function templateRoutes(app: App, { config }: { config: Config }): Promise<void> {

@@ -38,12 +38,12 @@ export type CommitDeps = {
   now: () => number;
 };
 
-/** Number of attempts after which campaign totals that other processes used up are treated as exhausted. */
+/** Number of attempts. After that, campaign totals that other processes used up are treated as exhausted. */
 const maxAttempts = 3;
 
 /**
- * Thrown to roll back a transaction when other processes used up a campaign total, or returned a leased slice of it, in
- * the meantime.
+ * Thrown to roll back a transaction if other processes have used up a campaign total, or returned a leased slice of it,
+ * in the meantime.
  */
 class CapOverrun extends Error {
   /** Keys of the exceeded campaign totals (`totalsKey`). */
@@ -58,7 +58,7 @@ class CapOverrun extends Error {
 }
 
 /**
- * Decides and commits a batch so that concurrent processes cannot exceed a cap together. If another process used up a
+ * Decides and commits a batch so that concurrent processes cannot jointly exceed a cap. If another process used up a
  * campaign total in the meantime, the batch is rolled back and decided again with the current usage.
  */
 export async function commitLocked<Fetch extends LimitedFetch, Decision extends LimitedDecision>(
@@ -116,7 +116,8 @@ async function tryCommit<Fetch extends LimitedFetch, Decision extends LimitedDec
     const granted = ledger.reservations.filter(({ sliceId }) => sliceId !== null);
     if (!(await spendSlices(executor, granted))) throw new CapOverrun(new Set(granted.map(totalOf)), []);
     const used = await addUsage(executor, ledger.deltas);
-    // An older catalogue without the cap may still have used an exhausted total, so this is not an overrun.
+    // Exhausted totals are no overruns. A decision based on an older catalogue, which lacks the cap, may still have
+    // used them.
     const overruns = [...findOverruns(activeCaps, ledger.deltas, used, assumed, nowMs, slices.isHeld)].filter(
       (key) => !exhausted.has(key),
     );
@@ -177,12 +178,12 @@ async function openUsers(
 }
 
 /**
- * Usage of campaign totals by a batch. `table` includes the reservations that were not granted from a leased slice, so
- * that later decisions of the batch take them into account.
+ * Campaign total usage caused by a batch. `table` includes the reservations that were not granted from a leased slice,
+ * so that later decisions in the batch take them into account.
  */
 type Ledger = { table: UsageTable; deltas: UsageDelta[]; reservations: Reservation[] };
 
-/** Reserves usage of campaign totals for the offers of a session, from leased slices if possible. */
+/** Reserves campaign total usage for the offers in a session, from leased slices if possible. */
 function reserveTotals(
   decision: LimitedDecision,
   { activeCaps, slices, ledger }: { activeCaps: ActiveCaps; slices: SliceGrants; ledger: Ledger },
@@ -202,7 +203,7 @@ function reserveTotals(
 export const activeCapsOfBatch = (batch: readonly LimitedFetch[]): ActiveCaps =>
   activeCapsOf(batch.reduce((a, b) => (b.snapshot.version > a.snapshot.version ? b : a)).snapshot);
 
-/** Reserves impressions in a user's history for the offers of a session, if a frequency cap counts them. */
+/** Reserves impressions in a user's history for the offers in a session, if a frequency cap counts them. */
 export function reserveImpressions(
   { session: { id, publisherId, createdAtMs }, decided }: LimitedDecision,
   history: OpenHistory,

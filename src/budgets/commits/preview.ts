@@ -12,8 +12,8 @@ type PreviewedUser = { keys: readonly string[]; publisherId: number };
 /** Reads usage data for decisions that are not committed. It locks and reserves nothing. */
 export type UsagePreview = {
   /**
-   * Returns the merged history of each user, as a fetch would read it after the move to the current key
-   * (move-histories.ts), with profiles.
+   * Returns the merged history of each user, with profiles, as a fetch would read it after the move to the current key
+   * (move-histories.ts).
    */
   histories: (
     users: readonly PreviewedUser[],
@@ -21,9 +21,7 @@ export type UsagePreview = {
   ) => Promise<{ histories: UserHistory[]; profileRows: readonly ProfileRow[] | null }>;
   /** Returns the campaign totals that this process would use to decide the fetch. */
   totals: (fetch: LimitedFetch) => Promise<Totals>;
-  /**
-   * Returns the stored usage of all campaign totals in a catalogue, excluding the slices that processes have leased.
-   */
+  /** Returns the stored usage of all campaign totals in a catalogue, excluding slices that are currently leased. */
   storedTotals: (snapshot: Snapshot) => Promise<Totals>;
 };
 
@@ -54,7 +52,7 @@ export function createUsagePreview(deps: CommitDeps): UsagePreview {
   };
 }
 
-/** Merges histories. If several have an opt-out from the same campaign, the first one takes precedence. */
+/** Merges histories. If several contain an opt-out from the same campaign, the first one takes precedence. */
 const joinHistories = (histories: readonly UserHistory[]): UserHistory => ({
   optOuts: Object.assign({}, ...histories.map(({ optOuts }) => optOuts).toReversed()),
   exposures: histories.flatMap(({ exposures }) => exposures),

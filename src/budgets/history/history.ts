@@ -4,12 +4,12 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { type Exposure, noHistory, type OptOuts, type UserHistory } from '../caps.ts';
 import { exposureRecord, type Reserved, readRecords, reservedRecord } from './records.ts';
 
-/** Maximum cap window, in milliseconds. Older exposures count only towards caps without a window. */
+/** Longest cap window, in milliseconds. Older exposures count only towards caps without a window. */
 const longestWindowMs = 180 * dayMs;
 
 /**
- * Maximum number of exposures stored individually. Older ones are merged under the time of the newest of them, so that
- * no cap can be exceeded.
+ * Maximum number of exposures stored individually. Older ones are merged by offer and event, with the time of the
+ * newest of them, so that no cap can be exceeded.
  */
 const maxSingle = 256;
 
@@ -18,7 +18,7 @@ const maxStale = 24;
 
 type HistoryRow = { user_key: string; opt_outs: OptOuts; exposures: Buffer; version: string };
 
-/** History while a batch is being decided, including the reservations that the batch has made so far. */
+/** History that is in use while a batch is decided, including the reservations that the batch has made so far. */
 export type OpenHistory = {
   userKey: string;
   publisherId: number;
@@ -27,7 +27,7 @@ export type OpenHistory = {
   reserved: Reserved[];
   /** Reservation records added by the batch. */
   added: Buffer[];
-  /** Id of the transaction that last wrote the row, or 0 if there was no row. */
+  /** ID of the transaction that last wrote the row, or 0 if there was no row. */
   version: number;
   /** Whether the history should be rewritten, which requires a lock. */
   isBloated: boolean;
@@ -36,7 +36,7 @@ export type OpenHistory = {
 /** Profiles to read in the same statement as the histories, by user key. */
 export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly number[]; nowMs: number };
 
-/** Profile of a user: attributes by name, or the ids of the user's audiences. */
+/** User profile: attributes by name, or the IDs of the user's audiences. */
 export type ProfileRow = {
   user_key: string;
   profile: Record<string, { value: string | number | boolean; until?: number }> | readonly number[];
@@ -128,8 +128,8 @@ select user_key, opt_outs, exposures, version, null::jsonb as profile from histo
 union all select user_key, null, null, null, profile from profiles`;
 
 /**
- * Times for reading histories, in epoch milliseconds. With an event log, its events are stored up to `storedUntilMs`.
- * Reservations made more than a minute before that time have expired.
+ * Times for reading histories, in epoch milliseconds. If there is an event log, its events are stored up to
+ * `storedUntilMs`. Reservations made more than a minute before that time have expired.
  */
 type HistoryTimes = { nowMs: number; storedUntilMs: number };
 
@@ -210,13 +210,13 @@ function openHistory(row: HistoryRow, publisherId: number, storedUntilMs: number
   };
 }
 
-/** Returns a history for a decision. A reserved impression counts like a recorded one. */
+/** Returns a history as needed for a decision. A reserved impression counts like a recorded one. */
 export const historyOf = ({ optOuts, exposures, reserved }: OpenHistory): UserHistory => ({
   optOuts,
   exposures: reserved.length === 0 ? [...exposures] : [...exposures, ...reserved.map(({ exposure }) => exposure)],
 });
 
-/** Adds a reservation to a history for the impression of an offer that is about to be shown. */
+/** Adds a reservation to a history, for the impression of an offer that is about to be shown. */
 export function reserveImpression(history: OpenHistory, sessionId: string, impression: Omit<Exposure, 'event'>): void {
   const exposure: Exposure = { event: 'impression', ...impression };
   const record = reservedRecord(exposure, sessionId);
@@ -248,7 +248,7 @@ export async function saveHistories(
   });
 }
 
-/** Limits the size of a history: old or surplus exposures are merged by offer and event. Pure function. */
+/** Limits the size of a history by merging old or surplus exposures by offer and event. Pure function. */
 export function trimExposures(exposures: readonly Exposure[], nowMs: number): readonly Exposure[] {
   const oldMs = nowMs - longestWindowMs;
   const sorted = exposures.toSorted((a, b) => b.atMs - a.atMs);

@@ -39,13 +39,13 @@ function writeRecord(code: number, exposure: Exposure, session: Uint8Array): Buf
   return bytes;
 }
 
-/** Returns the last 8 bytes of a session id. The buffer is overwritten by the next call. */
+/** Returns the last 8 bytes of a session ID. The buffer is overwritten by the next call. */
 function tailOf(sessionId: string): Uint8Array {
   writeUuid(sessionId, uuid, 0);
   return uuid.subarray(-noSession.length);
 }
 
-/** Cached hashes of the own events that caps count. Only a few exist per campaign with such caps. */
+/** Cached hashes of the own events that caps count. There are only a few per campaign with such caps. */
 const knownOwn = new Map<OwnKind, ExposureEvent>();
 const maxKnownOwn = 10_000;
 
@@ -73,7 +73,7 @@ export const exposureRecord = (exposure: Exposure, sessionId: string | null): Bu
     ? writeRecord(ownCode, exposure, Buffer.from(exposure.event.slice(ownPrefix.length), 'hex'))
     : writeRecord(codes[exposure.event], exposure, sessionId === null ? noSession : tailOf(sessionId));
 
-/** Start of a record, which is the same whether or not its session was settled. */
+/** Start of a record, which does not depend on whether its session was settled. */
 export const withoutSession = (record: Buffer): Buffer => record.subarray(0, offsets.session);
 
 /** Encodes the reservation of an impression as a history record. */

@@ -8,15 +8,15 @@ export const eraseHistoryOfUser: EraseOfUser = async (pool, sweep, onErased) => 
   await onErased({ histories: await deleteHistories(pool, sweep.subject.userKeys, sweep) });
 };
 
-/** Deletes the histories of the users of these sessions. */
+/** Deletes the histories of the users to whom these sessions belong. */
 export const eraseHistoriesOfSessions: EraseWithSessions = async (executor, sessions, sweep) => {
   const userKeys = [...new Set(sessions.flatMap(({ userKey }) => userKey ?? []))];
   return { histories: await deleteHistories(executor, userKeys, sweep) };
 };
 
 /**
- * Deletes histories. The second sweep retains a history if the user has had a new session since the first. Rows are
- * locked in key order, as everywhere, to avoid deadlocks.
+ * Deletes histories. The second sweep retains a history if the user has had a new session since the first sweep. Rows
+ * are locked in key order, as everywhere, to avoid deadlocks.
  */
 async function deleteHistories(
   executor: Executor,

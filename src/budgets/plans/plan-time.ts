@@ -7,26 +7,26 @@ import type { Hours } from '../caps.ts';
 /** Rules that determine which times count for a plan. */
 export type PlanRules = {
   hours: Hours | null;
-  /** Publishers whose requests the campaign is shown to. */
+  /** Publishers to whose requests the campaign is shown. */
   publisherIds: readonly number[];
 };
 
 /**
- * Measures the part of a plan between two times, in epoch milliseconds. If the traffic is known, the result is the
- * number of requests expected during the campaign's hours (docs/guides/how-a-decision-is-made.md#pacing). Otherwise it
- * is the open time in milliseconds. Only ratios of results are meaningful.
+ * Measures the part of a plan between two times, in epoch milliseconds. If the expected traffic is known, the result is
+ * the number of requests expected during the campaign's hours (docs/guides/how-a-decision-is-made.md#pacing).
+ * Otherwise, it is the open time in milliseconds. Only ratios between results are meaningful.
  */
 export type PlanTime = (fromMs: number, toMs: number) => number;
 
 type Weekly = { profile: TrafficProfile; offset: number; sums: Float64Array };
 
-/** Cached weekly sums of each campaign, valid until the model version or the offset of the time zone changes. */
+/** Cached weekly sums per campaign, valid until the model version or the time zone offset changes. */
 const weeks = new WeakMap<PlanRules, Weekly>();
 
 /**
  * Creates the time measure for a plan.
- * @param zone time zone of the cap; hours in the user's own time zone are also evaluated in it, because all users share
- * one plan
+ * @param zone time zone of the cap; hours in the user's own time zone are also evaluated in this zone, because all
+ * users share one plan
  */
 export function planTimeOf(rules: PlanRules, zone: string, model: Model, nowMs: number): PlanTime {
   const profile = trafficOf(model, rules.publisherIds);
@@ -61,8 +61,8 @@ function weekOf(rules: PlanRules, profile: TrafficProfile, zone: string, nowMs: 
 const weekMinutes = 10_080;
 
 /**
- * Time within the campaign's hours, in milliseconds. A daylight saving change within the period shifts the hours by one
- * hour.
+ * Time within the campaign's hours, in milliseconds. If daylight saving time starts or ends within the period, the
+ * hours are shifted by one hour.
  */
 export function openMs({ hours }: PlanRules, zone: string, fromMs: number, toMs: number): number {
   if (hours === null || toMs <= fromMs) return toMs - fromMs;
@@ -73,7 +73,7 @@ export function openMs({ hours }: PlanRules, zone: string, fromMs: number, toMs:
   return (open + openMinutes(hours, start, minutes - whole * weekMinutes)) * 60_000;
 }
 
-/** Open minutes in a period that starts at a minute of the week and may extend into the next week. */
+/** Open minutes in a period that starts at the given minute of the week and may extend into the next week. */
 function openMinutes({ windows }: Hours, start: number, minutes: number): number {
   let open = 0;
   for (const window of windows)

@@ -13,8 +13,8 @@ import { releaseStep } from './reservations.ts';
 const clickMs = 75_000;
 
 /**
- * Release steps of a reservation, by session age. Each step states the share of events that are still to come, used
- * until actual delays are known (docs/guides/how-a-decision-is-made.md#reservations). Impressions are not expected
+ * Release steps for reservations, by session age. Each step states the share of events that are still to come. It is
+ * used until actual delays are known (docs/guides/how-a-decision-is-made.md#reservations). Impressions are not expected
  * after `reservationMs`, and nothing is reserved for clicks after `clickMs`.
  */
 const steps: readonly ({ ageMs: number } & Record<PayingEvent, number>)[] = [
@@ -30,7 +30,10 @@ const steps: readonly ({ ageMs: number } & Record<PayingEvent, number>)[] = [
   { ageMs: 72 * hourMs, impression: 0, click: 0, conversion: 0 },
 ];
 
-/** Step at which no more clicks are expected. The amounts reserved for conversions of unclicked offers are released. */
+/**
+ * Step at which no more clicks are expected. Amounts reserved for conversions of offers that were not clicked are
+ * released.
+ */
 const clickStep = steps.findIndex(({ ageMs }) => ageMs === clickMs);
 
 /** Share of a reservation below which the entire remainder is released. */
@@ -51,7 +54,7 @@ export const stepAgesMs: readonly number[] = steps.map(({ ageMs }) => ageMs);
 export type ReleaseInputs = {
   /** Observed event delays, or null if unknown. */
   delays: DelayCounts | null;
-  /** Returns upper bounds for the rates of an offer. */
+  /** Returns upper bounds for an offer's rates. */
   ratesOf: (offerId: number) => HighRates;
 };
 
@@ -64,8 +67,8 @@ type Reserved = {
 };
 
 /**
- * Returns the remainder of a reservation after a step: the same object if unchanged, a smaller reservation, or null.
- * All earlier steps must have been applied.
+ * Returns what remains of a reservation after a step: the same object if unchanged, a smaller reservation, or null. All
+ * earlier steps must already have been applied.
  * @param isClicked whether the offer was clicked; used at `clickStep` only
  */
 export function afterStep<One extends Reserved>(
@@ -100,13 +103,13 @@ function chanceAfter(
   }
   if (step < clickStep) return Math.min(chance, rates.click * rates.conversion);
   if (step === clickStep) return isClicked ? rates.conversion : 0;
-  // Conversions can take days, so their amounts are released by the delays only. Otherwise offers with little data
-  // would hold their reservations for too long.
+  // Conversions can take days, so their amounts are released based on conversion delays only. Otherwise, offers with
+  // little data would hold their reservations for too long.
   return later < leastShare ? 0 : Math.min(chance * part, rates.conversion * later);
 }
 
 /**
- * Probability that an event which has not occurred yet will still occur.
+ * Probability that an event that has not occurred yet will still occur.
  * @param later share of events that occur later than now
  */
 const chanceLeft = (chance: number, later: number): number => (chance * later) / (1 - chance * (1 - later) || 1);
@@ -115,7 +118,8 @@ const chanceLeft = (chance: number, later: number): number => (chance * later) /
 const maxSessions = 500;
 
 /**
- * Releases cap reservations step by step as sessions age without an event, and returns the amounts to the campaigns.
+ * Releases cap reservations step by step as sessions age without an event, and makes the amounts available to the
+ * campaigns again.
  */
 export async function releaseDueReservations(
   pool: pg.Pool,

@@ -8,16 +8,16 @@ import type { ActiveCaps, LimitedTotal } from '../caps.ts';
 import { periodNames, takenDeltas, type UsageDelta } from '../usage/usage.ts';
 
 /**
- * Part of a campaign total that is reserved for a served offer until its paying event. It decreases with the session's
- * age (`release.ts`).
+ * Part of a campaign total that is reserved for a served offer until its paying event occurs. The reserved part
+ * decreases with the session's age (`release.ts`).
  */
 export type Reservation = {
   sessionId: string;
   offerId: number;
   campaignId: number;
-  /** Publisher that the campaign total is counted at, or null for the total over all publishers. */
+  /** Publisher at which the campaign total is counted, or null for the total across all publishers. */
   publisherId: number | null;
-  /** Time zone of the campaign total. Together with the session time, it determines the periods. */
+  /** Time zone of the campaign total. Together with the session time, it determines the cap periods. */
   timeZone: string;
   /** Periods in which the reservation is counted. */
   periods: readonly string[];
@@ -29,17 +29,20 @@ export type Reservation = {
    * Upper estimate of the probability that the event will be paid. `micros` is the full price times this probability.
    */
   chance: number;
-  /** Leased slice that granted the reservation. Null if it was added to the campaign's usage instead. Not stored. */
+  /**
+   * Leased slice that granted the reservation. Null if the reservation was added to the campaign's usage instead. Not
+   * stored.
+   */
   sliceId: string | null;
 };
 
-/** Session with the offers that it shows. */
+/** Session with the offers shown in it. */
 type ShowingSession = {
   session: { id: string; publisherId: number; createdAtMs: number };
   decided: readonly { offer: Offer; reserveMicros: number; reserveChance: number }[];
 };
 
-/** Returns the reservations of campaign totals that the offers of a session need. They are not granted yet. */
+/** Returns the campaign total reservations that a session's offers need. They are not granted yet. */
 export const reservationsOf = (
   activeCaps: ActiveCaps,
   { session: { id: sessionId, publisherId, createdAtMs }, decided }: ShowingSession,
@@ -78,8 +81,8 @@ export const reservationsOf = (
 type Stored = [timeZone: string, [number, number, number, number, number, number, number?][]][];
 
 /**
- * Chances are stored as integer multiples of 1/100,000. The previous release stored none, so a low chance is assumed
- * for its rows.
+ * Chances are stored as integers, in units of 1/100,000. The previous release stored no chances, so a low chance is
+ * assumed for its rows.
  */
 const chanceParts = 100_000;
 const unknownChance = 0.1;
@@ -152,7 +155,7 @@ update cap_reservations set reserved = given.reserved
 from unnest($2::uuid[], $3::text[]) as given (session_id, reserved)
 where cap_reservations.session_id = given.session_id`;
 
-/** Returns the remainder of a reservation: the same object if unchanged, a smaller reservation, or null. */
+/** Returns what remains of a reservation: the same object if unchanged, a smaller reservation, or null. */
 type RemainderOf = (reservation: Reservation) => Reservation | null;
 
 type Session = { id: string; reservations: readonly Reservation[] };
@@ -160,7 +163,7 @@ type Session = { id: string; reservations: readonly Reservation[] };
 const readSession = (row: ReservationRow): Session => ({ id: row.session_id, reservations: readReserved(row) });
 
 /**
- * Splits settled sessions into those without reservations and those with some left, and computes the released usage.
+ * Splits settled sessions into those without reservations and those with some left, and computes the usage to release.
  */
 function settleSessions(sessions: readonly Session[], remainderOf: RemainderOf) {
   const released: UsageDelta[] = [];
@@ -233,7 +236,8 @@ async function clicksOf(executor: Executor, sessions: readonly Session[]): Promi
 }
 
 /**
- * Release step for at most `limit` sessions that started before `beforeMs`. `seesClicks` makes it look up their clicks.
+ * Release step for at most `limit` sessions that started before `beforeMs`. If `seesClicks` is set, the step also looks
+ * up the sessions' clicks.
  */
 type Step = { step: number; beforeMs: number; limit: number; seesClicks: boolean };
 

@@ -6,24 +6,29 @@ import { type Amounts, periodNames, type UsageReader } from '../usage/usage.ts';
 import type { SliceAmounts, SliceRow, WantedSlice } from './rows.ts';
 
 /**
- * Minimum impressions per second for leasing a slice of a campaign total. At lower rates, reservations are granted row
- * by row.
+ * Minimum impressions per second of a campaign total for leasing a slice. At lower rates, each reservation updates the
+ * campaign's usage row instead.
  */
 const minRatePerS = 16;
 /** Time for which a leased slice should last, in milliseconds. */
 const sliceMs = 1000;
-/** Minimum period for estimating the impression rate, in milliseconds. */
+/** Minimum period over which the impression rate is estimated, in milliseconds. */
 const minSampleMs = 100;
-/** Safety factor on the average budget amount when sizing a slice, because amounts vary between impressions. */
+/**
+ * Factor by which the average budget amount is increased when sizing a slice, because amounts vary between impressions.
+ */
 const moneyMargin = 1.25;
-/** Idle time after which a leased slice is returned, in milliseconds. A slice older than `maxAgeMs` is replaced. */
+/**
+ * Idle time after which a leased slice is returned, in milliseconds. Active slices are replaced once they are older
+ * than `maxAgeMs`.
+ */
 const idleMs = 5000;
 const maxAgeMs = 15_000;
 
-/** Leased slice as known to this process. Its database row has at least as much left. */
+/** Leased slice as known to this process. At least as much is left in its database row. */
 export type Slice = SliceRow & { size: SliceAmounts; takenAtMs: number; usedAtMs: number };
 
-/** Slices of one campaign total that this process has leased, and the demand for them. */
+/** Slices of one campaign total that this process has leased, with the demand for them. */
 export type Holding = {
   total: LimitedTotal;
   current: Slice | null;
@@ -39,26 +44,28 @@ export type Holding = {
 export type SliceGrants = {
   /**
    * Grants a reservation from the leased slice of its campaign total.
-   * @returns the slice id, or null if the reservation must be granted row by row
+   * @returns the slice ID, or null if the reservation must be added to the campaign's usage row instead
    */
   grant: (total: LimitedTotal, request: WantedGrant) => string | null;
   /** Revokes grants that are known not to be committed, now or later. */
   revoke: (granted: readonly Reservation[]) => void;
   /**
-   * Stops granting from the slices of these campaign totals (by `totalsKey`), for example because another process
+   * Stops granting from the slices of these campaign totals (by `totalsKey`), for example after another process has
    * returned them.
    */
   drop: (keys: Iterable<string>) => void;
   /** Whether this process has leased a slice of a campaign total (by `totalsKey`). */
   isHeld: (key: string) => boolean;
-  /** Returns the usage minus the remainder of this process's leased slices, which it may still grant. */
+  /** Returns the usage without the remainder of this process's leased slices, which the process may still grant. */
   without: (table: UsageReader) => UsageReader;
 };
 
 /** Reservation to grant. `micros` is the amount to reserve in each of the periods, in millionths. */
 type WantedGrant = { periods: readonly string[]; micros: number };
 
-/** Leased slices in memory. The only external dependency is the clock; `slices.ts` leases and returns the slices. */
+/**
+ * In-memory state of the leased slices. It depends on nothing but the clock; `slices.ts` leases and returns the slices.
+ */
 export type Holdings = SliceGrants & {
   /** Retires slices that are idle, too old, or whose cap has changed. */
   retireDue: (activeCaps: ActiveCaps) => void;
@@ -199,8 +206,8 @@ const isDue = ({ usedAtMs, takenAtMs }: Slice, nowMs: number): boolean =>
   nowMs - usedAtMs > idleMs || nowMs - takenAtMs > maxAgeMs;
 
 /**
- * Whether the demand for a campaign total justifies leasing a slice. If not, the measurement is restarted after a
- * second.
+ * Whether the demand for a campaign total justifies leasing a slice. If the demand is too low, its measurement restarts
+ * after a second.
  */
 function isDemandHigh(holding: Holding, nowMs: number): boolean {
   const { impressions, sinceMs } = holding.demand;
@@ -210,7 +217,7 @@ function isDemandHigh(holding: Holding, nowMs: number): boolean {
   return false;
 }
 
-/** Computes the slice to request: the expected demand for its intended duration. */
+/** Computes the slice to request. Its size is the demand expected for its intended duration. */
 export function wantedSlice(id: string, { total, demand }: Holding, nowMs: number): WantedSlice {
   const impressions = Math.max(
     minRatePerS,

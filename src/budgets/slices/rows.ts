@@ -20,27 +20,32 @@ import {
  * Lock order: users, slices by id, totals by key.
  */
 
-/** Duration of a slice's lease, in seconds by the database clock. Afterwards, an unreturned slice is released. */
+/**
+ * Lease duration of a slice, in seconds by the database clock. A slice that has not been returned by then is released.
+ */
 const sliceLeaseS = 30;
 
-/** Final share of a cap that is never leased in slices. Its reservations are granted row by row. */
+/**
+ * Final share of a cap that is never leased in slices. Reservations from this share are added to the campaign's usage
+ * row.
+ */
 const exactShare = 0.01;
 
 /** Maximum share of the leasable remainder that one slice can take, so that slices become smaller towards the limit. */
 const remainderShare = 0.25;
 
-/** Remaining amounts of a slice. An amount without a cap may be overdrawn and then becomes negative. */
+/** Remaining amounts of a slice. An amount that has no cap may be overdrawn and become negative. */
 export type SliceAmounts = { impressions: number; micros: number };
 
 export type SliceRow = SliceAmounts & {
   id: string;
   campaignId: number;
-  /** Publisher that the campaign total is counted at, or null for the total over all publishers. */
+  /** Publisher at which the campaign total is counted, or null for the total across all publishers. */
   publisherId: number | null;
   periods: readonly string[];
 };
 
-/** Slice to lease: at most `requestedAmounts`, and nothing if less than `least` is available under a limit. */
+/** Slice to lease: at most `requestedAmounts`. The request is refused if a limit leaves less than `least`. */
 export type WantedSlice = {
   id: string;
   total: LimitedTotal;
@@ -49,7 +54,7 @@ export type WantedSlice = {
   least: SliceAmounts;
 };
 
-/** Leased slices, without the refused ones, and the resulting usage. */
+/** Leased slices, without the refused ones, and the usage after leasing them. */
 export type TakenSlices = { slices: SliceRow[]; used: CampaignUsage[] };
 
 /** Leases slices of campaign totals in one transaction. Slices are smaller if little is left. */
@@ -85,7 +90,7 @@ function fitSlice(
   const amounts: SliceAmounts = { impressions, micros };
   for (const cap of total.caps) {
     const field = fieldOf(cap.metric);
-    // Nothing is reserved for own events, which are counted in separate periods.
+    // Skip own events: nothing is reserved for them, and they are counted in separate periods.
     if (field === 'ownEvents') continue;
     const period = periods.find((name) => name.split(' ')[0] === cap.per);
     const after = reached.find(
@@ -126,7 +131,7 @@ async function insertSlices(executor: Executor, slices: readonly SliceRow[]): Pr
 }
 
 /**
- * Returns leased slices by subtracting their remainders from the usage of the campaign totals.
+ * Gives back leased slices: subtracts their remainders from the usage of the campaign totals.
  * @returns the resulting usage
  */
 export const returnSlices = (pool: pg.Pool, ids: readonly string[]): Promise<CampaignUsage[]> =>
@@ -147,7 +152,7 @@ export const returnSlices = (pool: pg.Pool, ids: readonly string[]): Promise<Cam
 /** Maximum number of expired slices returned in one transaction. */
 const maxExpired = 1000;
 
-/** Returns the expired slices of processes that ended without returning them. */
+/** Gives back expired slices that processes leased but did not return before they ended. */
 export const releaseExpiredSlices = (pool: pg.Pool): Promise<void> =>
   transaction(pool, async (executor) => {
     const { rows } = await executor.query<StoredSlice>({
@@ -175,8 +180,8 @@ left join (
 where period = any($1::text[]) and ($2::integer[] is null or campaign_id = any($2))`;
 
 /**
- * Loads the actual usage in any of the periods, excluding slices that processes have leased. A null `campaignIds` means
- * all campaigns.
+ * Loads the actual usage in the given periods, excluding slices leased by processes. A null `campaignIds` means all
+ * campaigns.
  */
 export async function loadTrueUsage(
   executor: Executor,
@@ -199,9 +204,8 @@ where slice.id = spent.id and (select count(*) from held) = cardinality($1::uuid
 returning slice.id`;
 
 /**
- * Subtracts reservations from the slices that granted them. It must run in the transaction that stores the
- * reservations.
- * @returns whether all these slices still exist; if not, nothing is subtracted
+ * Subtracts reservations from the slices that granted them. Must run in the transaction that stores the reservations.
+ * @returns whether all of these slices still exist; if not, nothing is subtracted
  */
 export async function spendSlices(executor: Executor, granted: readonly Reservation[]): Promise<boolean> {
   const sums = new Map<string, { id: string; impressions: number; micros: number }>();

@@ -8,19 +8,19 @@ import { createHoldings, type Holding, noDemand, type Slice, type SliceGrants, w
 import { returnSlices, takeSlices } from './rows.ts';
 
 /**
- * Slices of campaign totals that this process has leased and grants from memory. Fetches that show a campaign with a
- * total cap then need no lock shared with other processes (docs/adr/0012-slices-of-totals.md). The remainder in memory
- * is an estimate that never exceeds the database row of the slice. A grant is final only when its transaction has
- * reduced that row.
+ * Slices that this process has leased from total caps and budgets, and from which it grants reservations in memory.
+ * Fetches that show a campaign with a total cap therefore need no lock shared with other processes
+ * (docs/adr/0012-slices-of-totals.md). The remainder in memory is an estimate that never exceeds the remainder in the
+ * slice's database row. A grant becomes final only when its transaction has reduced that row.
  */
 export type Slices = SliceGrants & {
-  /** Returns unused slices. Called every second by a job. */
+  /** Gives back unused slices. A job calls this function every second. */
   returnUnused: () => Promise<void>;
-  /** Returns all slices and leases no more. */
+  /** Gives back all leased slices and stops leasing new ones. */
   close: () => Promise<void>;
 };
 
-/** Pause after a refusal before the next lease request, in milliseconds. */
+/** Delay between a refused lease request and the next one, in milliseconds. */
 const retryMs = 500;
 
 type SlicesOptions = {

@@ -2,13 +2,16 @@ import type { Campaign } from '../../catalog/types.ts';
 import { type ActiveCaps, type LimitedTotal, totalsKey } from '../caps.ts';
 import { type CampaignUsage, limitOf, periodKey, periodName } from './usage.ts';
 
-/** Event with its revenue in millionths of the campaign's currency, or 0 if it is not paid. */
+/** Event with its revenue in millionths of the campaign's currency. The revenue is 0 if the event is not paid. */
 export type PaidEvent = { campaign: Campaign; publisherId: number; atMs: number; revenueMicros: number };
 
-/** Budget in one period: the key of its usage row, and the maximum amount that may be booked there, in millionths. */
+/**
+ * Budget in one period: the key of its usage row, and the maximum amount that may be booked in that period, in
+ * millionths.
+ */
 type Budget = { key: string; limitMicros: number };
 
-/** Price of an event, in millionths, and the budgets that it must fit into. */
+/** Price of an event, in millionths, and the budgets in which it must fit. */
 export type Bill = { micros: number; budgets: readonly Budget[] };
 
 /** Returns the bill of an event. The bill lists no budgets if the event is not paid. */
@@ -26,9 +29,9 @@ const budgetsOf = (total: LimitedTotal, atMs: number): Budget[] =>
     }));
 
 /**
- * Decides, one event after another, which events are booked. An event is booked only if it fits completely into the
+ * Decides, one event after another, which events are booked. An event is booked only if its full price fits into the
  * remainder of each of its budgets. Pure function.
- * @param spentOf returns the amount that was already booked, by budget key
+ * @param spentOf returns the amount already booked for a budget key
  */
 export function fitBills(bills: readonly Bill[], spentOf: (key: string) => number): boolean[] {
   const spent = new Map<string, number>();
@@ -41,8 +44,8 @@ export function fitBills(bills: readonly Bill[], spentOf: (key: string) => numbe
 }
 
 /**
- * Computes the amounts that were booked before these bills.
- * @param after usage that already includes the bills assumed to fit
+ * Computes the amounts booked before the given bills.
+ * @param after usage that includes the bills that were assumed to fit
  */
 export function spentBefore(
   after: readonly CampaignUsage[],

@@ -4,12 +4,12 @@ import { type ActiveCaps, activeCapsOf, totalsKey } from '../caps.ts';
 import { type CampaignUsage, createUsageTable, loadUsage, periodsOf, type UsageTable } from './usage.ts';
 
 /**
- * In-memory usage of campaigns with total caps, up to a second behind other processes. Leased slices count as used
- * (`slices.ts`). Decisions based on it are checked against the database before they are committed, so the delay never
- * causes a cap to be exceeded.
+ * In-memory usage of campaigns with total caps. It can lag behind other processes by up to a second. Leased slices
+ * count as used (`slices.ts`). Decisions based on this usage are checked against the database before they are
+ * committed, so the lag never causes a cap to be exceeded.
  */
 export type LiveUsage = {
-  /** Returns the current usage for a catalogue with these caps, loading it if necessary. */
+  /** Returns the current usage for the given caps, loading it if necessary. */
   load: (caps: ActiveCaps) => Promise<UsageTable>;
   /** Returns the current usage, or null if it would have to be loaded first. */
   knownNow: (caps: ActiveCaps) => UsageTable | null;
@@ -35,7 +35,7 @@ export function createLiveUsage({ pool, catalog, now }: LiveUsageOptions): LiveU
     complete = activeCaps;
   }
 
-  /** Active caps whose campaign totals are all in the table, usually those of the latest catalogue. */
+  /** Active caps whose campaign totals are all in the usage table. Usually those of the latest catalogue. */
   let complete: ActiveCaps | null = null;
 
   function isComplete(activeCaps: ActiveCaps): boolean {

@@ -10,7 +10,7 @@ import { findStandings } from '../standing.ts';
 
 type Sources = { pool: pg.Pool; catalog: { current: () => Snapshot }; now: () => number };
 
-/** Maximum age of reported figures, in milliseconds. */
+/** Maximum age of reported budget figures, in milliseconds. */
 const maxAgeMs = 15_000;
 
 const amounts = [
@@ -21,7 +21,7 @@ const amounts = [
 
 type Money = Record<(typeof amounts)[number]['name'], number>;
 
-/** Registers the budget gauges. Their values are the same in all processes. */
+/** Registers the budget gauges. All processes report the same values. */
 export function registerBudgetMetrics(registry: Registry, sources: Sources): void {
   for (const { name, help } of amounts)
     registerGauge(registry, {
@@ -50,7 +50,8 @@ async function readMoney({ pool, catalog }: Sources): Promise<Map<string, Money>
   const sums = new Map<string, Money>();
   for (const { campaignId, publisherId, micros, spentMicros, unbilledMicros } of usages) {
     const campaign = campaigns.get(campaignId);
-    // If a campaign has caps of its own, its usage over all publishers already includes the usage at each publisher.
+    // Skip the publisher's usage if the campaign has caps of its own: the campaign's usage over all publishers already
+    // includes it.
     if (campaign === undefined || (publisherId !== null && counted.has(campaignId))) continue;
     const { currency } = campaign.payout;
     const sum = sums.get(currency) ?? { spent: 0, reserved: 0, unbilled: 0 };

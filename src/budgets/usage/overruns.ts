@@ -15,8 +15,8 @@ import {
 } from './usage.ts';
 
 /**
- * Finds campaign totals that were exceeded because other processes used them in the meantime. The usage is now over a
- * cap, and it differed from the usage that the decisions assumed.
+ * Finds campaign totals that were exceeded because other processes used them in the meantime: the usage now exceeds a
+ * cap, and the usage that the decisions assumed was out of date.
  * @param assumed usage that the decisions were based on
  * @param isHeld whether this process has leased a slice of a total; the decisions treated the slice as unused
  */
@@ -50,7 +50,7 @@ const byPeriod = (deltas: readonly UsageDelta[]): Map<string, UsageDelta> =>
 const isIn = (cap: TotalCap, { period }: CampaignUsage, timeZone: string, atMs: number): boolean =>
   capPeriod(cap, timeZone, atMs) === period;
 
-/** Returns the usage without this process's own changes, which were rolled back. */
+/** Returns the usage without this process's own changes, which have been rolled back. */
 export const withoutOwnDeltas = (deltas: readonly UsageDelta[], used: readonly CampaignUsage[]): CampaignUsage[] => {
   const own = byPeriod(deltas);
   return used.map((now) => {
@@ -60,7 +60,7 @@ export const withoutOwnDeltas = (deltas: readonly UsageDelta[], used: readonly C
   });
 };
 
-/** Returns a copy of a usage table in which the given campaign totals are used up. */
+/** Returns a copy of a usage table in which the given campaign totals are exhausted. */
 export function withExhausted(
   table: UsageTable,
   keys: ReadonlySet<string>,

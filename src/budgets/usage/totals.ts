@@ -3,9 +3,9 @@ import { type CapUsage, isHeld, type LimitedTotal, type Totals } from '../caps.t
 import { type Amounts, capPeriod, fieldOf, goalUsageOf, type UsageReader } from './usage.ts';
 
 /**
- * Returns the campaign totals as a map that computes them on access. Iterating over the map yields only the totals that
- * were read.
- * @param findTotal returns a total by `totalsKey`
+ * Returns the campaign totals as a lazy map, which computes each total on first access. Iterating over the map yields
+ * only totals that have been read.
+ * @param findTotal returns the total for a `totalsKey`
  */
 export function totalsAt(
   table: UsageReader,
@@ -27,8 +27,8 @@ export function totalsAt(
 }
 
 /**
- * Computes the cap usage of a campaign total in the current periods. For lifetime caps, it includes the usage of the
- * current day, which pacing needs.
+ * Computes the cap usage of a campaign total in the current periods. For lifetime caps, it also includes the usage of
+ * the current day, because pacing needs it.
  */
 function capUsageOf(table: UsageReader, total: LimitedTotal, atMs: number): CapUsage {
   const { campaignId, publisherId, timeZone, caps } = total;
@@ -50,6 +50,6 @@ function capUsageOf(table: UsageReader, total: LimitedTotal, atMs: number): CapU
   return usage;
 }
 
-/** Part of the usage that is only reserved. */
+/** Returns the part of the usage that is reserved but not yet spent. */
 const heldOf = (metric: 'impressions' | 'budget', used: Amounts): number =>
   metric === 'budget' ? used.micros - used.spentMicros : used.impressions - used.countedImpressions;

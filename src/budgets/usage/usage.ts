@@ -33,7 +33,7 @@ type AmountColumn = (typeof columnOf)[AmountName];
 
 const amountNames = Object.keys(columnOf) as AmountName[];
 
-/** Builds amounts by calling a function for each name. */
+/** Builds a set of amounts by calling a function with each name. */
 const eachAmount = (of: (name: AmountName) => number): Amounts =>
   Object.fromEntries(amountNames.map((name) => [name, of(name)])) as Amounts;
 
@@ -59,17 +59,17 @@ const quarterMs = 15 * 60_000;
 
 export const noAmounts: Amounts = eachAmount(() => 0);
 
-/** Sets all amounts to the same value. */
+/** Returns amounts that all have the same value. */
 export const allAmounts = (amount: number): Amounts => eachAmount(() => amount);
 
-/** Maximum number of cached entries: one per time zone and recently used quarter of an hour. */
+/** Maximum number of cached entries. There is one entry per time zone and recently used quarter of an hour. */
 const maxKnownNames = 1000;
 const knownNames = new Map<string, readonly string[]>();
 
 /**
  * Returns the four periods that contain a time, in the order of `capPeriods`. A period is `lifetime`, or a unit and a
- * start such as `hour 2026-11-21T10:00:00.000Z`. The same array is returned for a whole quarter of an hour, because
- * time zone offsets are multiples of it.
+ * start such as `hour 2026-11-21T10:00:00.000Z`. Times in the same quarter of an hour get the same array, because all
+ * time zone offsets are multiples of a quarter of an hour.
  */
 export function periodNames(timeZone: string, atMs: number): readonly string[] {
   const key = `${timeZone} ${Math.floor(atMs / quarterMs)}`;
@@ -84,14 +84,14 @@ export function periodNames(timeZone: string, atMs: number): readonly string[] {
   return names;
 }
 
-/** Returns the period of one unit that contains a time. */
+/** Returns the period of the given unit that contains a time. */
 export const periodName = (per: CapPeriod, timeZone: string, atMs: number): string =>
   periodNames(timeZone, atMs)[capPeriods.indexOf(per)] as string;
 
-/** Period key of an own event. Each own event is counted in separate periods. */
+/** Returns the period key for an own event. Each own event is counted in its own periods. */
 const ownPeriod = (kind: OwnKind, period: string): string => `${period} ${kind}`;
 
-/** Returns the period of a cap that contains a time. */
+/** Returns the period in which a cap counts at a given time. */
 export function capPeriod(
   { metric, per }: { metric: CapMetric; per: CapPeriod },
   timeZone: string,
@@ -124,13 +124,13 @@ export const periodsOf = (totals: readonly LimitedTotal[], nowMs: number): strin
   ),
 ];
 
-/** Returns the goal period if the time is between the setting of the goal and its end. */
+/** Returns the goal period if the goal had been set at the given time and its deadline had not passed. */
 const goalPeriodsAt = ({ sinceMs, byMs, period }: GoalTotal, atMs: number): string[] =>
   sinceMs <= atMs && atMs < byMs ? [period] : [];
 
 type TotalRef = { campaignId: number; publisherId: number | null };
 
-/** Builds the same usage change of a campaign total for each of the periods. */
+/** Builds one usage change per period for a campaign total. All changes have the same amounts. */
 export const deltasOf = (
   { campaignId, publisherId }: TotalRef,
   periods: readonly string[],
@@ -139,7 +139,9 @@ export const deltasOf = (
 
 type Taken = TotalRef & { periods: readonly string[]; impressions: number; micros: number };
 
-/** Builds the usage changes when a slice or reservation is taken from a campaign total (1) or returned to it (-1). */
+/**
+ * Builds the usage changes for a slice or reservation that is taken from a campaign total (1) or returned to it (-1).
+ */
 export const takenDeltas = (amounts: Taken, sign: 1 | -1): UsageDelta[] =>
   deltasOf(amounts, amounts.periods, { impressions: sign * amounts.impressions, micros: sign * amounts.micros });
 
@@ -193,7 +195,7 @@ returning campaign_id, publisher_id, period, impressions, clicks, micros,
   counted_impressions, conversions, spent_micros, unbilled_micros, own_events`;
 
 /**
- * Adds changes to the usage of campaigns. The rows stay locked until the transaction ends.
+ * Adds changes to the stored campaign usage. The rows stay locked until the transaction ends.
  * @param locked period keys (`periodKey`) whose rows are locked and returned even if nothing changes
  * @returns the resulting usage
  */
@@ -224,7 +226,7 @@ export async function addUsage(
   return rows.map(toUsage);
 }
 
-/** Loads the usage in any of the periods. */
+/** Loads the usage in the given periods. */
 export async function loadUsage(executor: Executor, periods: readonly string[]): Promise<CampaignUsage[]> {
   const { rows } = await executor.query<UsageRow>({
     name: 'load_use',
@@ -237,10 +239,10 @@ export async function loadUsage(executor: Executor, periods: readonly string[]):
   return rows.map(toUsage);
 }
 
-/** Retention of usage after the start of its period, in milliseconds. */
+/** How long usage is retained after the start of its period, by unit, in milliseconds. */
 const keptMs = { hour: 3 * dayMs, day: 70 * dayMs, month: 800 * dayMs, goal: 800 * dayMs };
 
-/** Deletes usage whose retention has expired. */
+/** Deletes usage whose retention period has expired. */
 export async function deleteOldUsage(executor: Executor, nowMs: number): Promise<void> {
   for (const [per, ms] of Object.entries(keptMs)) {
     await executor.query("delete from campaign_usage where period like $1 || ' %' and period < $1 || ' ' || $2", [
@@ -268,7 +270,10 @@ export type UsageReader = {
 export type UsageTable = UsageReader & {
   set: (used: CampaignUsage) => void;
   add: (delta: UsageDelta) => void;
-  /** Returns a copy-on-read copy: each entry keeps the value that it had when it was first read. */
+  /**
+   * Returns a copy of the table that copies entries lazily: each entry keeps the value that it had when it was first
+   * read.
+   */
   fork: () => UsageTable;
 };
 
@@ -300,7 +305,7 @@ const fields = {
   budget: 'micros',
 } as const satisfies Record<Exclude<CapMetric, OwnKind>, AmountName>;
 
-/** Returns the usage field that a cap limits. */
+/** Returns the usage field that counts towards a cap. */
 export const fieldOf = (metric: CapMetric): 'impressions' | 'clicks' | 'micros' | 'ownEvents' =>
   isOwnKind(metric) ? 'ownEvents' : fields[metric];
 export const limitOf = ({ metric, limit }: TotalCap): number => (metric === 'budget' ? toMicros(limit) : limit);
@@ -311,7 +316,7 @@ const goalFields = {
   conversions: 'conversions',
 } as const satisfies Record<GoalMetric, AmountName>;
 
-/** Returns the number of delivered events for the goal of a campaign total. */
+/** Returns the number of events delivered towards a campaign's goal. */
 export const goalUsageOf = (
   table: UsageReader,
   { campaignId, publisherId }: TotalRef,

@@ -13,7 +13,7 @@ import { exportCatalogue, type Progress } from '../resources/catalogue/export.ts
 import { checkPictures, importCatalogue } from '../resources/catalogue/import.ts';
 import { parseCatalogue, parseForPublisher } from '../resources/catalogue/parse.ts';
 
-/** Reads and writes the catalogue directly in the database, for catalogues that are too large for an API call. */
+/** Functions that read and write the catalogue directly in the database, for catalogues too large for an API call. */
 
 const actor: Actor = {
   kind: 'system',
@@ -37,8 +37,9 @@ export type CatalogueDatabase = {
 };
 
 /**
- * Runs `work` with a separate connection pool, and closes the pool afterwards.
- * @param writes whether to apply pending migrations first; read-only work requires that they are applied
+ * Runs `work` with its own connection pool, and closes the pool afterwards.
+ * @param writes whether `work` writes to the database: if so, pending migrations are applied first; otherwise, they
+ * must have been applied already
  */
 async function withPool<T>(
   { databaseUrl, signal }: CatalogueDatabase,
@@ -57,9 +58,9 @@ async function withPool<T>(
 }
 
 /**
- * Exports a catalogue by passing the chunks of the file to `write`.
+ * Exports a catalogue, passing each chunk of the file to `write`.
  * @param publisherId publisher to export, or null if there is only one publisher
- * @returns the publisher's id
+ * @returns the publisher's ID
  */
 export const exportByDatabase = (
   database: CatalogueDatabase,
@@ -77,7 +78,7 @@ export const exportByDatabase = (
   });
 
 /**
- * Returns the id of an existing publisher.
+ * Checks that a publisher exists and returns its ID.
  * @param id requested publisher, or null if there is only one publisher
  */
 async function findPublisher(pool: pg.Pool, id: number | null): Promise<number> {
@@ -95,7 +96,7 @@ type ImportOptions = {
   /** Publisher to import into, or null to create a new one. */
   publisherId: number | null;
   dryRun: boolean;
-  /** File name for error messages. */
+  /** File name to use in error messages. */
   name: string;
 };
 
@@ -138,10 +139,10 @@ export const importByDatabase = (
 type ApplyOptions = {
   /** Publisher to apply the file to, or null if there is only one publisher. */
   publisherId: number | null;
-  /** File name for error messages. */
+  /** File name to use in error messages. */
   name: string;
   prune: boolean;
-  /** Digest of the confirmed plan, or null to apply any plan. */
+  /** Digest of the plan that the user confirmed, or null to apply any plan. */
   expected: string | null;
   dryRun: boolean;
 };

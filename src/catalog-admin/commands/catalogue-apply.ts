@@ -9,10 +9,10 @@ import { short } from './catalogue-diff.ts';
 
 type ApplyRequest = { dryRun: boolean; expected: string | null };
 
-/** Exit code of a dry run with pending changes, as in `terraform plan -detailed-exitcode`. */
+/** Exit code of a dry run that finds changes, as in `terraform plan -detailed-exitcode`. */
 const changesPending = 2;
 
-/** Prints the plan, asks for confirmation, and applies exactly that plan. */
+/** Prints the plan, asks for confirmation, and applies the plan exactly as printed. */
 export const apply: Run = async (call) => {
   const { options, out } = call;
   const file = fileOf(call);
@@ -68,7 +68,7 @@ const planned = ({ counts: { created, changed, removed } }: Applied): string =>
   `Plan: ${created} to create, ${changed} to change, ${removed} to remove.`;
 
 /**
- * Asks the user for confirmation on the terminal.
+ * Asks the user for confirmation in the terminal.
  * @throws CommandError if there is no terminal
  */
 async function isAgreed({ stdin, stderr, signal }: Call): Promise<boolean> {

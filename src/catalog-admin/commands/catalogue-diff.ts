@@ -7,7 +7,7 @@ import { readCatalogue } from './catalogue.ts';
 type CatalogueRow = Readonly<Record<string, unknown>>;
 type Catalogue = Readonly<Record<string, unknown>>;
 
-/** Difference in one row. If the row was changed, `fields` lists the changed fields. */
+/** Difference in one row between two catalogues. For a changed row, `fields` lists the changed fields. */
 export type Difference = {
   kind: string;
   row: string;
@@ -16,8 +16,8 @@ export type Difference = {
 };
 
 /**
- * Compares two catalogue files, or the current catalogue with a file. The output lists the changes that lead from the
- * first to the second.
+ * Compares two catalogue files, or the current catalogue with a file. Prints the changes that turn the first into the
+ * second.
  */
 export const diff: Run = async (call) => {
   const [file, other, ...rest] = call.args;
@@ -59,8 +59,8 @@ export function short(value: unknown): string {
 }
 
 /**
- * Compares two catalogues. Rows are matched by id, or by name if they have no id. Ids differ between publishers, so
- * both files should come from the same publisher.
+ * Compares two catalogues. Rows are matched by ID, or by name if they have no ID. Both files should come from the same
+ * publisher, because IDs differ between publishers.
  */
 export function compareCatalogues(from: Catalogue, to: Catalogue): Difference[] {
   const kinds = [...new Set([...Object.keys(from), ...Object.keys(to)])];

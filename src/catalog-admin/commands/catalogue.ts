@@ -17,8 +17,8 @@ export function fileOf({ args }: Call): string {
 }
 
 /**
- * Returns the database to use, or null to call the service. By default, the database is used if a database URL but no
- * API key is configured.
+ * Returns the database to use, or null to call the service's API. By default, the database is used if a database URL is
+ * configured but no API key.
  */
 export function databaseOf({ options, env, out, signal }: Call): CatalogueDatabase | null {
   const databaseUrl = env.DATABASE_URL ?? '';

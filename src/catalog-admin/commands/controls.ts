@@ -6,8 +6,8 @@ import { jsonText } from '../../command-line/output.ts';
 type ControlsResponse = { message: string; data: object; warnings: { path: string; message: string }[] };
 
 /**
- * Returns the API path of a publisher's block rules.
- * @throws CommandError if the publisher id is missing or malformed
+ * Returns the API path for a publisher's block rules.
+ * @throws CommandError if the publisher ID is missing or malformed
  */
 function pathOf(publisher: string): string {
   if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Expected a numeric publisher id.');

@@ -10,7 +10,7 @@ type Rates = { base: string | null; rates: { currency: string; rate: number; val
 
 /**
  * Returns the query parameters that select a publisher.
- * @throws CommandError if the publisher id is missing or malformed
+ * @throws CommandError if the publisher ID is missing or malformed
  */
 function queryOf(publisher: string): Record<string, string> {
   if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Expected a numeric publisher id.');
@@ -40,7 +40,8 @@ export const setRates: Run = async (call: Call) => {
 type Imported = { data: DryRunView & { base: string; changed: number; removed: number } };
 
 /**
- * Imports a publisher's exchange rates from a delimited file. The rates are added to the existing ones or replace them.
+ * Imports a publisher's exchange rates from a delimited file. The rates either replace the existing ones or are added
+ * to them.
  */
 export const importRates: Run = async (call) => {
   const [publisher = '', name = '', ...rest] = call.args;

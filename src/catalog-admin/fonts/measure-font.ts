@@ -10,7 +10,7 @@ export type FontMeasures = Pick<WebFont, 'family' | 'weights' | 'ascent' | 'desc
 
 /**
  * Measures a font.
- * @returns null unless the file is a complete WOFF2 font that contains the English letters
+ * @returns the measurements, or null unless the file is a complete WOFF2 font that contains the English letters
  */
 export async function measureFont(file: Buffer): Promise<FontMeasures | null> {
   try {
@@ -48,8 +48,8 @@ function measured(tables: ReadonlyMap<string, Buffer>): FontMeasures | null {
 }
 
 /**
- * Returns a function that maps a letter to its glyph id, or to 0 if the font has no glyph for it. It supports the two
- * cmap formats that web fonts use.
+ * Returns a function that maps a letter to its glyph ID, or to 0 if the font has no glyph for it. Supports the two cmap
+ * formats that web fonts use.
  */
 function glyphsOf(cmap: Buffer): (letter: string) => number {
   const offsets = Array.from({ length: cmap.readUInt16BE(2) }, (_, index) => cmap.readUInt32BE(8 + index * 8));
@@ -78,8 +78,7 @@ function glyphInSegments(table: Buffer, code: number): number {
 
 function glyphInGroups(table: Buffer, code: number): number {
   const count = table.readUInt32BE(12);
-  // Groups are sorted, and each contains at least one code. Therefore at most `code + 1` groups start at or before the
-  // code.
+  // Groups are sorted and contain at least one code each, so at most `code + 1` groups start at or before `code`.
   for (let index = 0; index < Math.min(count, code + 1); index++) {
     const at = 16 + index * 12;
     const start = table.readUInt32BE(at);
@@ -89,7 +88,10 @@ function glyphInGroups(table: Buffer, code: number): number {
   return 0;
 }
 
-/** Returns the family name for Windows, preferably the typographic family. Empty if the font has no name. */
+/**
+ * Returns the family name from the Windows name records, preferably the typographic family. Empty if the font has no
+ * name.
+ */
 function familyOf(name: Buffer): string {
   const texts = name.readUInt16BE(4);
   const familyNames = new Map<number, string>();

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 
-/** Font tables by tag (OpenType specification). */
+/** Font tables, keyed by tag (OpenType specification). */
 type Tables = ReadonlyMap<string, Buffer>;
 
 const knownTags = (
@@ -10,7 +10,7 @@ const knownTags = (
   'bsln cvar fdsc feat fmtx fvar gvar hsty just lcar mort morx opbd prop trak Zapf Silf Glat Gloc Feat Sill'
 ).match(/.{4}(?= |$)/g) as string[];
 
-/** Maximum decompressed size, in bytes. It protects against small files that decompress to a huge size. */
+/** Maximum decompressed size, in bytes. Protects against small files that decompress to a huge size. */
 const maxUnpackedBytes = 16 * 1024 * 1024;
 const unpack = promisify(brotliDecompress);
 

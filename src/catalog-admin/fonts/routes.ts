@@ -12,10 +12,10 @@ import { themes } from '../resources/themes.ts';
 import { fontMeasures, fontUrlProblem } from '../theme-overrides.ts';
 import { type FontMeasures, measureFont } from './measure-font.ts';
 
-/** Timeout of the whole call, in milliseconds. */
+/** Timeout for the whole API call, in milliseconds. */
 const deadlineMs = 10_000;
 
-/** Limits concurrent calls per publisher, so that a slow font host delays only the publisher that uses it. */
+/** Limits concurrent calls per publisher, so that a slow font host delays only the publisher that uses the host. */
 const inTurn = createLimiter({
   maxConcurrent: 8,
   maxConcurrentPerClient: 1,
@@ -48,7 +48,7 @@ function required({ ascent, descent, line_gap, width }: typeof fontMeasures) {
 }
 
 /**
- * Registers the route that measures a font. The response can be stored in a theme unchanged
+ * Registers the route that measures a font. The response can be stored unchanged as a theme's web font
  * (docs/reference/themes-and-rendering.md#web-fonts).
  */
 export function fontRoutes(
@@ -89,7 +89,7 @@ export async function readFont(
   const wrong = fontUrlProblem(url);
   if (wrong !== null) throw refused(wrong);
   if (fetchFont === undefined) throw new AppError('unavailable');
-  // Headers that a browser would send from a shop's page.
+  // Request headers that a browser would send when it loads the font for a shop's page.
   const headers = { accept: 'font/woff2,*/*;q=0.1', origin: new URL(publicUrl).origin };
   const read = await inTurn(() => fetchFont(url, { headers, deadlineMs }), { client: publisherId });
   if ('problem' in read) throw refused(read.problem);

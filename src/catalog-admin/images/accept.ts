@@ -1,4 +1,4 @@
-/** Content types that images can be stored and served in. */
+/** Content types in which images can be stored and served. */
 export const contentTypes = {
   avif: 'image/avif',
   webp: 'image/webp',
@@ -13,13 +13,13 @@ export const isImageType = (text: string): text is ImageType => Object.hasOwn(co
 
 /**
  * Chooses the image type of a response:
- * - AVIF or WebP if `Accept` lists it, by weight. AVIF is preferred if the weights are equal.
+ * - AVIF or WebP if `Accept` lists it, whichever has the higher weight. AVIF is preferred if the weights are equal.
  * - Otherwise the original type, unless the header excludes it.
- * - If it is excluded (wildcards are taken into account), PNG or JPEG if listed.
+ * - If the original type is excluded (wildcards are taken into account), PNG or JPEG if listed.
  * - If no type is acceptable, the original type.
- * @param animated whether the image is animated; animations are never sent as AVIF, PNG or JPEG, which would show a
- * still image
- * @param betterTypes types to prefer to the original type, in ascending order of preference
+ * @param animated whether the image is animated; animations are never converted to AVIF, PNG or JPEG, which would show
+ * a still image
+ * @param betterTypes types to prefer over the original type, in ascending order of preference
  */
 export function chooseType(
   accept: string | undefined,

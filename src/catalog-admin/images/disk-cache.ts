@@ -6,8 +6,8 @@ import type { Logger } from '../../platform/logger.ts';
 import { pathOf, readIfThere, writeWhole } from './files.ts';
 
 /**
- * Disk cache for transformed images that do not fit into the memory cache. Its functions never fail: an error is
- * treated as a miss.
+ * Disk cache for transformed images that do not fit into the memory cache. Its functions never fail: errors are treated
+ * as cache misses.
  */
 export type DiskCache = {
   get: (key: string) => Promise<Buffer | null>;
@@ -18,9 +18,9 @@ type Options = { folder: string; maxBytes: number; logger: Logger };
 
 /**
  * Opens a disk cache of at most `maxBytes` in `folder`, with least-recently-used eviction. Files left by earlier
- * processes are reused, and evicted oldest first. Each process should use a separate folder; a shared folder only
- * causes additional misses.
- * @returns null if the cache is disabled, or if the folder cannot be used, which is logged once
+ * processes are reused, and the oldest are evicted first. Each process should use its own folder; a shared folder only
+ * causes additional cache misses.
+ * @returns null if the cache is disabled or the folder cannot be used; the latter is logged once
  */
 export async function openDiskCache({ folder, maxBytes, logger }: Options): Promise<DiskCache | null> {
   if (maxBytes === 0) return null;
@@ -59,7 +59,7 @@ export async function openDiskCache({ folder, maxBytes, logger }: Options): Prom
 
 const nameOf = (key: string): string => hash('sha256', key, 'hex');
 
-/** Lists the cached files, oldest first, and deletes temporary files left by killed processes. */
+/** Lists the cached files, oldest first. Deletes temporary files left by killed processes. */
 async function filesOf(folder: string): Promise<{ name: string; size: number }[]> {
   const files: { name: string; size: number; atMs: number }[] = [];
   for (const part of await readdir(folder)) {

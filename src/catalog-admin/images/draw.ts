@@ -2,17 +2,17 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Size } from './parameters.ts';
 
-/** Result of rendering an SVG: the image, its dimensions if they are too large, or another problem. */
+/** Result of rendering an SVG: the image, its dimensions if the image would be too large, or another problem. */
 export type Drawn = { png: Buffer } | { tooLarge: Size } | { problem: 'broken' | 'slow' | 'heavy' };
 
 export type DrawingLimits = {
-  /** Maximum width or height, in pixels. */
+  /** Maximum width or height of the rendered image, in pixels. */
   maxSide: number;
   /** Maximum number of pixels in the rendered image. */
   maxPixels: number;
   /** Maximum file size of the PNG, in bytes. */
   maxBytes: number;
-  /** Timeout from the start of the process until the image is ready, in milliseconds. */
+  /** Timeout for rendering, including the start of the process, in milliseconds. */
   timeoutMs: number;
 };
 
@@ -21,7 +21,10 @@ const program = fileURLToPath(new URL('../../../assets/draw-svg.mjs', import.met
 const tooLargeCode = 3;
 const brokenCode = 4;
 
-/** Returns the environment of the rendering process. The configuration is excluded because it contains secrets. */
+/**
+ * Returns the environment variables for the rendering process. The configuration is left out because it contains
+ * secrets.
+ */
 const environment = (): NodeJS.ProcessEnv => {
   const names = ['PATH', 'HOME', 'LD_LIBRARY_PATH', 'FONTCONFIG_PATH', 'FONTCONFIG_FILE'];
   return Object.fromEntries(
@@ -30,8 +33,8 @@ const environment = (): NodeJS.ProcessEnv => {
 };
 
 /**
- * Renders an SVG as a PNG in a separate process. A few hundred bytes of filters can keep the renderer busy for minutes,
- * and only a process can be killed while rendering.
+ * Renders an SVG as a PNG in a separate process. A few hundred bytes of SVG filters can keep the renderer busy for
+ * minutes, and rendering can be stopped only by killing its process.
  */
 export function drawSvg(svg: Buffer, { maxSide, maxPixels, maxBytes, timeoutMs }: DrawingLimits): Promise<Drawn> {
   const args = [program, ...[maxSide, maxPixels, timeoutMs].map(String)];

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** Returns the path of a file. Files are spread over 256 subdirectories to limit the number of files in each. */
+/** Returns the path of a file. Files are distributed over 256 subdirectories to keep the directories small. */
 export const pathOf = (folder: string, name: string): string => join(folder, name.slice(0, 2), name);
 
 /** Reads a file, or returns null if it does not exist. */
@@ -13,7 +13,7 @@ export async function readIfThere(path: string): Promise<Buffer | null> {
   });
 }
 
-/** Writes a file atomically. With `durable`, the file also survives a power failure. */
+/** Writes a file atomically. If `durable` is true, the file also survives a power failure. */
 export async function writeWhole(path: string, bytes: Buffer, { durable }: { durable: boolean }): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const unfinished = `${path}.${randomUUID()}.tmp`;

@@ -2,9 +2,9 @@ import { crc32 } from 'node:zlib';
 import type { ImageType } from './accept.ts';
 
 /**
- * Removes camera and editor metadata from an image, such as location, device and author, without re-encoding. Data that
- * affects the display is preserved: colours, transparency, animation and rotation (EXIF orientation). Trailing data
- * after the end of the image is removed. The result is deterministic.
+ * Removes camera and editor metadata such as location, device and author from an image without re-encoding it.
+ * Preserves data that affects the display: colours, transparency, animation and rotation (EXIF orientation). Removes
+ * any data after the end of the image. The result is deterministic.
  * @param orientation EXIF orientation, 1 to 8
  * @returns null if the file is malformed
  */
@@ -19,13 +19,13 @@ export function stripMetadata(bytes: Buffer, type: ImageType, orientation: numbe
 }
 
 /**
- * Maximum number of segments or chunks, far more than encoders write. It limits how long parsing can block other
+ * Maximum number of segments or chunks in a file, far more than encoders write. Limits how long parsing can block other
  * requests.
  */
 const maxParts = 10_000;
 
 /**
- * Validates the number of parts.
+ * Validates the number of segments or chunks.
  * @throws RangeError if there are more than `maxParts`
  */
 const refuseBeyondParts = (count: number): void => {
@@ -45,7 +45,7 @@ const turn = (orientation: number): Buffer =>
 
 const exifHead = Buffer.from('Exif\0\0', 'latin1');
 
-/** Application segments that affect colours: JFIF, ICC profile and Adobe. */
+/** Application segments to preserve because they affect colours: JFIF, ICC profile and Adobe. */
 const keptSegments: ReadonlyMap<number, string> = new Map([
   [0xe0, 'JFIF\0'],
   [0xe2, 'ICC_PROFILE\0'],
@@ -76,7 +76,7 @@ function stripJpeg(bytes: Buffer, turned: Buffer | null): Buffer | null {
     const isKept = isForApplications
       ? sign !== undefined && bytes.toString('latin1', at + 4, at + 4 + sign.length) === sign
       : marker !== 0xfe; // a comment
-    // A scan header is followed by the image data, up to the next marker.
+    // Skip the image data, which follows a scan header and ends at the next marker.
     const next = marker === 0xda ? endOfScan(bytes, end) : end;
     if (isKept) retained.push(bytes.subarray(at, next));
     at = next;
@@ -98,7 +98,7 @@ function segment(marker: number, content: Buffer): Buffer {
   return Buffer.concat([head, content]);
 }
 
-/** Ancillary chunks that affect the display, and animation chunks. */
+/** Ancillary chunks to preserve because they affect the display or animation. */
 const keptChunks: ReadonlySet<string> = new Set(
   'tRNS gAMA cHRM sRGB iCCP cICP mDCV cLLI sBIT bKGD pHYs acTL fcTL fdAT'.split(' '),
 );

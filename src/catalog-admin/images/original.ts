@@ -6,13 +6,13 @@ import type { ImageType } from './accept.ts';
 import type { ImageStore } from './image-store.ts';
 import type { Size } from './parameters.ts';
 
-/** Image as uploaded. The bytes of an id never change. */
+/** Image as it was uploaded. The bytes for an ID never change. */
 export type Original = {
   bytes: Buffer;
   /** SHA-256 of the image bytes (hex). */
   sha256: string;
   type: ImageType;
-  /** Displayed size, after EXIF rotation. Null if the bytes are not a readable image. */
+  /** Displayed size after EXIF rotation, or null if the bytes are not a readable image. */
   size: Size | null;
   /** Number of frames, or 1 for a still image. */
   frames: number;
@@ -21,7 +21,7 @@ export type Original = {
 /** Database row of an image. `bytes` is null if the bytes are in the image store. */
 export type StoredPicture = { bytes: Buffer | null; sha256: string };
 
-/** Returns the stored image of a creative, or null if there is no image with that id and type. */
+/** Returns the stored image of a creative, or null if the creative has no image of that type. */
 export async function findPicture(executor: Executor, id: number, type: ImageType): Promise<StoredPicture | null> {
   const { rows } = await executor.query<StoredPicture>({
     name: 'load_image',
@@ -33,7 +33,7 @@ from creative_images i join creatives c on c.id = i.creative_id where c.id = $1 
 }
 
 /**
- * Loads the bytes of an image and measures it. Bytes from the image store are verified against their digest.
+ * Loads the bytes of an image and measures it. Bytes from the image store are verified against their SHA-256.
  * @throws AppError unavailable if the image store does not return the bytes
  */
 export async function completeOriginal(
@@ -59,8 +59,8 @@ async function fetchBytes(sha256: string, store: ImageStore | null): Promise<Buf
 }
 
 /**
- * libvips names of the image types that a creative can have. Other formats that libvips reads, such as SVG and PDF, are
- * not transformed.
+ * libvips names of the image types that a creative can have. Other formats that libvips can read, such as SVG and PDF,
+ * are not transformed.
  */
 const rasterFormats: ReadonlySet<string> = new Set(['heif', 'webp', 'png', 'jpeg', 'gif']);
 

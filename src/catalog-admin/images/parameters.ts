@@ -13,8 +13,8 @@ const side = (name: string) =>
   );
 
 /**
- * Query parameters of an image request (docs/reference/themes-and-rendering.md#images). All values are strings. A
- * repeated parameter is invalid.
+ * Query parameters of an image request (docs/reference/themes-and-rendering.md#images). All values are strings.
+ * Repeating a parameter is invalid.
  */
 export const imageQuery = Type.Object({
   width: side('Width'),
@@ -59,10 +59,10 @@ function readSide(name: string, text: string | undefined): number | null {
 }
 
 /**
- * Computes the dimensions of the response, in whole pixels and at least 1×1. If both width and height are requested,
- * the result has exactly these dimensions, enlarged if necessary, and `aspect_ratio` is ignored. Otherwise it is the
- * largest frame with the requested ratio inside the original, reduced to the requested width or height and never
- * enlarged.
+ * Computes the dimensions of the response image, in whole pixels and at least 1×1. If both width and height are
+ * requested, the image has exactly these dimensions, enlarged if necessary, and `aspect_ratio` is ignored. Otherwise,
+ * it is the largest frame with the requested ratio that fits inside the original, scaled down to the requested width or
+ * height but never enlarged.
  */
 export function planSize(original: Size, { width, height, aspectRatio }: RequestedImage): Size {
   if (width !== null && height !== null) return { width, height };

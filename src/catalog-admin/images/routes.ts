@@ -16,7 +16,7 @@ const headers = {
   'x-content-type-options': 'nosniff',
 };
 
-/** Values of the `Cache-Status` header (RFC 9211), by source. */
+/** Values of the `Cache-Status` header (RFC 9211), by source of the image bytes. */
 const cacheStatus: Record<Source, string> = {
   hit: 'perkwire; hit',
   made: 'perkwire; fwd=miss; stored',

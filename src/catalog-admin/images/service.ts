@@ -16,15 +16,15 @@ import { encoderVersion, isAnimated, isProcessable } from './transform.ts';
 import { createTransforms, type ImageClient, type Plan, type Source, waitLimits } from './transforms.ts';
 
 /**
- * Image to send. The ETag is computed without the bytes, so that a conditional request can be answered without loading
- * or transforming the image.
+ * Image to send. Its ETag is computed without loading the bytes, so that a conditional request can be answered without
+ * loading or transforming the image.
  */
 type Picture = { etag: string; type: ImageType; bytes: () => Promise<{ bytes: Buffer; source: Source }> };
 
 export type Images = {
   /**
    * Returns the image of a creative in the requested size and type, or null if the creative has no image.
-   * @throws AppError unavailable if the database or image store is down or too many requests are queued;
+   * @throws AppError unavailable if the database or image store is down, or too many requests are queued;
    * image_not_processable
    */
   find: (
@@ -38,7 +38,10 @@ export type Images = {
   counts: () => { transforms: number; loads: number };
 };
 
-/** Limits concurrent loads, so that image requests use only a few pooled connections and do not delay beacons. */
+/**
+ * Limits concurrent loads of original images, so that image requests use only a few pooled connections and do not delay
+ * beacons.
+ */
 const loadLimits = {
   maxConcurrent: 3,
   maxWaitingPerClient: 256,
@@ -46,14 +49,14 @@ const loadLimits = {
   ...waitLimits,
 };
 
-/** Period after which the service checks again that an original still exists, in milliseconds. */
+/** How long a loaded original is cached before the service checks again that it still exists, in milliseconds. */
 const originalLifeMs = 60_000;
 
 export type ImageDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; config: Config; logger: Logger };
 
 /**
  * Creates the image service. It resizes images on the fly and caches them in memory (up to `IMAGE_CACHE_MB`) and on
- * disk (up to `IMAGE_CACHE_DISK_MB`). Concurrent requests for the same image share the work.
+ * disk (up to `IMAGE_CACHE_DISK_MB`). Concurrent requests for the same image share one transform.
  */
 export async function createImages({ pool, dbHealth, config, logger }: ImageDeps): Promise<Images> {
   const store = createImageStore(config.imageStore);
@@ -86,8 +89,8 @@ export async function createImages({ pool, dbHealth, config, logger }: ImageDeps
   }
 
   /**
-   * Chooses the transform. Under load, WebP replaces AVIF because it is faster to encode, unless the AVIF is already
-   * cached.
+   * Chooses the transform for a request. Under load, WebP is used instead of AVIF because it is faster to encode,
+   * unless the AVIF image is already cached.
    */
   function choosePlan(original: Original, requested: RequestedImage, accept: string | undefined): Plan | null {
     const best = planOf(original, requested, accept);
@@ -115,7 +118,7 @@ export async function createImages({ pool, dbHealth, config, logger }: ImageDeps
 }
 
 /**
- * Returns the required transform, or null if the original can be sent unchanged.
+ * Returns the transform that a request needs, or null if the original can be sent unchanged.
  * @throws AppError image_not_processable if the original cannot be transformed
  */
 function planOf(

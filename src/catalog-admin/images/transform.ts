@@ -4,21 +4,21 @@ import type { ImageType } from './accept.ts';
 import type { Original } from './original.ts';
 import type { Size } from './parameters.ts';
 
-/** Maximum number of pixels, summed over all frames. Larger images are not transformed. */
+/** Maximum number of pixels in all frames together. Larger images are not transformed. */
 const maxPixels = 50_000_000;
 
 /** Timeout of a transform, in seconds. */
 const timeoutS = 20;
 
 /**
- * Maximum number of pixels for encoding with more effort. At 640×427, AVIF effort 2 takes 390 ms for 9.6 KB, and effort
- * 0 takes 90 ms for 14.1 KB (2 cores).
+ * Maximum number of pixels up to which images are encoded with more effort. At 640×427, AVIF effort 2 takes 390 ms for
+ * 9.6 KB, and effort 0 takes 90 ms for 14.1 KB (2 cores).
  */
 const smallPixels = 300_000;
 
 /**
- * Encoder version. It is part of the ETag of every transformed image, because another encoder may produce different
- * bytes.
+ * Encoder version. It is part of the ETag of every transformed image, because a different encoder version may produce
+ * different bytes.
  */
 export const encoderVersion = `1-${sharp.versions.sharp}-${sharp.versions.vips}`;
 
@@ -29,8 +29,8 @@ export const isAnimated = ({ frames, size }: Original, target: Size): boolean =>
   frames > 1 && size !== null && frames * Math.max(pixelsOf(size), pixelsOf(target)) <= maxPixels;
 
 /**
- * Scales an image to cover exactly `size`, crops it around the centre, and converts it to `type`. The EXIF rotation is
- * applied, and all metadata is removed.
+ * Scales an image to cover exactly `size`, crops it around the centre, and converts it to `type`. Applies the EXIF
+ * rotation and removes all metadata.
  * @throws AppError image_not_processable if the original is corrupt; unavailable if the transform times out
  */
 export async function transform(original: Original, size: Size, type: ImageType): Promise<Buffer> {

@@ -16,9 +16,11 @@ export type Source = 'hit' | 'made' | 'collapsed';
 
 /** Client that requested the image. */
 export type ImageClient = {
-  /** Client address. Each address gets a fair share of the capacity. */
+  /** Client IP address. Capacity is shared fairly between addresses. */
   address: string;
-  /** Aborts when the client disconnects. Queued work that no client is waiting for is not started. */
+  /**
+   * Signal that aborts when the client disconnects. Queued work is not started if no client is waiting for it any more.
+   */
   signal?: AbortSignal | undefined;
 };
 
@@ -26,10 +28,10 @@ export type ImageClient = {
 export type Plan = { key: string; size: Size; type: ImageType };
 
 const message = problem('imagesWaiting');
-/** Limits for queued loads and transforms. */
+/** Limits that apply to both queued loads and queued transforms. */
 export const waitLimits = { maxWaitMs: 30_000, message };
 
-/** Maximum number of running and queued transforms, in total and per address. */
+/** Maximum number of transforms, running and queued, in total and per client address. */
 const addressLimits = {
   maxConcurrent: 512,
   maxConcurrentPerClient: 32,
@@ -38,13 +40,14 @@ const addressLimits = {
 };
 
 /**
- * Limits for running transforms. Originals are scheduled round-robin, so that many sizes of one original do not delay
- * others. libuv has four threads; two are left for other work.
+ * Limits for running transforms. Originals take turns, so that many sizes of one original do not delay other images.
+ * Two of libuv's four threads are left for other work.
  */
 const transformLimits = { maxConcurrent: 2, maxWaitingPerClient: 512, ...waitLimits };
 
 /**
- * Number of running and queued transforms at which AVIF is no longer encoded, because it takes several times as long.
+ * Number of running and queued transforms at which the service stops encoding AVIF, which takes several times as long
+ * as other types.
  */
 const busyTransforms = 6;
 
@@ -54,9 +57,9 @@ export type Transforms = {
    * @throws AppError unavailable if too many transforms are queued; image_not_processable
    */
   bytesOf: (original: Original, plan: Plan, client: ImageClient) => Promise<{ bytes: Buffer; source: Source }>;
-  /** Whether the transform is cached or in progress. */
+  /** Whether the transformed image is cached or being created. */
   has: (plan: Plan) => boolean;
-  /** Whether so many transforms are queued that a client would have to wait long. */
+  /** Whether so many transforms are running or queued that AVIF takes too long to encode. */
   isBusy: () => boolean;
   /** Returns the number of transforms since startup. */
   transformCount: () => number;
@@ -64,7 +67,7 @@ export type Transforms = {
 
 /**
  * Creates the transform service. Results are cached in memory, up to `maxSize` bytes, and on disk. Concurrent requests
- * share the work.
+ * for the same image share one transform.
  */
 export function createTransforms({ disk, maxSize }: { disk: DiskCache | null; maxSize: number }): Transforms {
   const limitAddresses = createLimiter(addressLimits);

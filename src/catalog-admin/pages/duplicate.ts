@@ -25,7 +25,7 @@ export function registerDuplicate(
       return { to: context.path(`/${name}/${view.id}`), done: t('crud.copied') };
     } catch (err) {
       if (!(err instanceof ApprovalRequired)) throw err;
-      // A draft holds a single row, but a copy may consist of several.
+      // The copy cannot be proposed as a draft: a draft holds a single row, but a copy may consist of several.
       return { to: context.path(`/${name}/${encodeURIComponent(key)}`), failed: t('crud.copyNeedsApproval') };
     }
   });

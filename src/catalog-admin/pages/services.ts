@@ -14,7 +14,7 @@ export type PageServices = Shell & {
   additions: AllAdditions;
 };
 
-/** Path from which the campaign form requests the reach, relative to the publisher's pages. */
+/** Path from which the campaign form requests the estimated reach, relative to the publisher's pages. */
 export const reachPath = '/campaigns/estimate';
 
 /** Returns the `figures` option for a resource's pages, or no option if the reports module is absent. */

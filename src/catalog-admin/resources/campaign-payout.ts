@@ -4,7 +4,7 @@ import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { type Problem, problem } from '../../platform/problem.ts';
 
-/** Validates the `payout_amount` of a campaign, or of a publisher that the campaign is served to. */
+/** Validates a `payout_amount`, either of a campaign or of its override for a publisher. */
 export const checkPayout = (kind: unknown, values: Values): ErrorDetail[] => [
   ...checkDecimals(values, 'payout_amount', 6),
   ...(kind === 'cps' && typeof values.payout_amount === 'number' && values.payout_amount > 100
@@ -12,7 +12,10 @@ export const checkPayout = (kind: unknown, values: Values): ErrorDetail[] => [
     : []),
 ];
 
-/** Validates a payout change against the campaign's history and the publishers' overrides. */
+/**
+ * Validates a payout change against amounts that the campaign has already booked and against the publishers' payout
+ * overrides.
+ */
 export async function checkPayoutChange(values: Values, work: Work, current: View): Promise<ErrorDetail[]> {
   const becomesShare = values.payout_kind === 'cps' && current.payout_kind !== 'cps';
   return [
@@ -22,8 +25,8 @@ export async function checkPayoutChange(values: Values, work: Work, current: Vie
 }
 
 /**
- * Rejects a change to a share of the sale while publishers override the payout, because their amounts would be
- * interpreted as percentages.
+ * Rejects a change to a share of the sale if a publisher's payout override is above 100, because the override would
+ * then be interpreted as a percentage.
  */
 async function checkOwnPayouts({ id }: View, { executor }: Work): Promise<ErrorDetail[]> {
   const { rows } = await executor.query<{ ids: string | null }>(
@@ -35,7 +38,7 @@ async function checkOwnPayouts({ id }: View, { executor }: Work): Promise<ErrorD
   return ids === null ? [] : [{ path: '/payout_kind', message: problem('payoutsAbove', { ids }) }];
 }
 
-/** Grain of the `rollup_money` rows by offer, day and currency (`reports/rollup/grains.ts`). */
+/** Number of the rollup grain in `rollup_money` that groups by offer, day and currency (`reports/rollup/grains.ts`). */
 const offerDays = 18;
 
 /**

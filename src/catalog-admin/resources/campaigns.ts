@@ -176,7 +176,7 @@ export const campaigns: Resource = {
     ...(await warnOfPlacements(view, work)),
   ],
   beforeSave: (work, values, current) => requireApproval('campaigns', work, values, current),
-  // Removing a campaign pauses its offers; restoring it resumes them.
+  // Removing a campaign pauses its offers. Restoring the campaign resumes them.
   beforeRemove: (work, { id }) => setOffersActive(work, id, false, 'active'),
   afterRestore: (work, { id, deleted_at }) =>
     setOffersActive(work, id, true, 'not active and deleted_at is null and updated_at = $4', [deleted_at]),
@@ -189,13 +189,13 @@ function warnOfUrls({ landing_url: url }: Values): Warning[] {
 const zoneOf = ({ rules }: Values): string | undefined => (rules as CampaignRules | null)?.schedule?.time_zone;
 
 /**
- * Rejects an unknown schedule time zone only if it has changed, so that other fields of the campaign can still be
- * saved.
+ * Returns a check for the schedule's time zone. An unknown time zone is rejected only if it has changed, so that other
+ * fields of the campaign can still be saved.
  */
 const zoneRule = (current: View | null) => (zone: string) =>
   isKnownZone(zone) || (current !== null && zone === zoneOf(current));
 
-/** Pauses or resumes those offers of a campaign that match a condition. */
+/** Pauses or resumes the campaign's offers that match a condition. */
 async function setOffersActive(
   work: Work,
   campaignId: unknown,
@@ -214,15 +214,15 @@ async function setOffersActive(
   }
 }
 
-/** Validates a goal. A goal whose deadline has passed is accepted if it is unchanged. */
+/** Validates a goal. A deadline in the past is accepted only if the goal is unchanged. */
 function checkGoal(goal: unknown): ErrorDetail[] {
   if (typeof goal !== 'object' || goal === null || !('by' in goal) || typeof goal.by !== 'string') return [];
   return Number.isNaN(timeOf(goal.by)) ? [{ path: '/goal/by', message: timeProblem }] : [];
 }
 
 /**
- * Returns warnings about missing exchange rates. Offers are ranked by their payouts, converted with the publisher's
- * rates.
+ * Returns warnings about missing exchange rates. They are needed because offers are ranked by payouts converted with
+ * the publisher's rates.
  */
 async function warnOfCurrencies(
   { id, payout_currency: currency }: View,
@@ -266,7 +266,7 @@ async function warnOfPlacements({ id, rules }: View, { executor, publisherId }: 
     .map(({ name, path }) => ({ path, message: problem('neverSeen', { name }) }));
 }
 
-/** Rejects unknown audiences. An audience must exist before a campaign refers to it. */
+/** Rejects audiences that do not exist. An audience must be created before a campaign can refer to it. */
 async function checkAudiences(rules: unknown, { executor, publisherId }: Work): Promise<ErrorDetail[]> {
   const { include, exclude } = (rules as CampaignRules | null)?.targeting?.audiences ?? {};
   const targetedAudiences = Object.entries({ include, exclude }).flatMap(([side, keys]) =>

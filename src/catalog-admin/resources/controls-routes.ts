@@ -72,8 +72,8 @@ const answer = Type.Object(
 type ControlsRoute = { Params: Static<typeof params>; Querystring: { dry_run?: unknown } };
 
 /**
- * Registers the routes for block rules: offers that a publisher never shows, keeps apart, or shows only above a minimum
- * revenue.
+ * Registers the routes for block rules, which define the offers that a publisher never shows, keeps apart, or shows
+ * only above a minimum revenue.
  */
 export function controlsRoutes(
   app: App,

@@ -21,7 +21,7 @@ export const countBlocked = (offers: readonly Offer[], blockOf: FindBlock): Prom
   );
 
 /**
- * Returns warnings about rules that block every offer, at all placements or at certain placements.
+ * Returns warnings if the rules block every offer, either at all placements or at certain ones.
  * @param blocked number of offers that are blocked at all placements
  */
 export async function warnOfNothingShown(
@@ -47,7 +47,10 @@ const domainsOf = (path: string, { blocked, allowed }: OfferLists): Named[] =>
     domains.map((domain, at) => ({ path: `${path}/${side}/domains/${at}`, domain })),
   );
 
-/** Returns warnings about public suffixes, because a rule for `co.uk` applies to all domains below it. */
+/**
+ * Returns warnings about domains that are public suffixes. A rule for `co.uk`, for example, applies to all domains
+ * below it.
+ */
 export async function warnOfSuffixes({ placements, separate, ...lists }: StoredControls): Promise<Warning[]> {
   const listedDomains = [
     ...domainsOf('', lists),

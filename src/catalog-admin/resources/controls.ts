@@ -14,10 +14,10 @@ import { problem } from '../../platform/problem.ts';
 import { countBlocked, warnOfNothingShown, warnOfSuffixes } from './controls-warnings.ts';
 import { publishers } from './publishers.ts';
 
-/** Maximum number of entries per list, and maximum number of floors. */
+/** Maximum number of entries per list, and maximum number of revenue floors. */
 const maxEntries = 1000;
 const maxLength = 200;
-/** Maximum number of placements with additional rules. */
+/** Maximum number of placements with rules of their own. */
 const maxPlacements = 200;
 
 const list = <Item extends TSchema>(item: Item, description: string) =>
@@ -90,7 +90,7 @@ const floorsInput = Type.Record(Type.String(), Type.Number({ minimum: 0, maximum
   description: 'Minimum expected revenue per 1,000 impressions, by placement. Offers below it are not shown.',
 });
 
-/** Input schema of the block rules. All parts are optional, at any level, and default to empty. */
+/** Input schema for block rules. Every part is optional, at every level, and defaults to empty. */
 export const controlsInput = Type.Object(
   {
     blocked: someBlocked,
@@ -129,12 +129,12 @@ export const controlsView = Type.Object(
 
 export type ControlsView = StoredControls & { publisher_id: number; offers: { total: number; blocked: number } };
 
-/** Returns the stored rules in a view, without its other fields. */
+/** Extracts the stored rules from a view, dropping its other fields. */
 export const storedOf = ({ publisher_id: _id, offers: _offers, ...stored }: ControlsView): StoredControls => stored;
 
 /**
- * Block rules of a publisher, with warnings. `etag` covers only the rules, because the number of blocked offers changes
- * with the catalogue.
+ * A publisher's block rules, with warnings. `etag` covers only the rules, because the number of blocked offers also
+ * changes with the catalogue.
  */
 type ControlsResult = { view: ControlsView; warnings: Warning[]; etag: string };
 type Find = (publisherId: number) => Publisher | undefined;

@@ -25,8 +25,8 @@ const created = Type.Object({
 const removed = Type.Object({ message: Type.String(), data: Type.Object({ advertiser_id: Type.Integer() }) });
 
 /**
- * Registers the routes for the secret with which an advertiser signs its conversion reports. Without a secret, a click
- * id is sufficient.
+ * Registers the routes for the secret with which an advertiser signs its conversion reports. If an advertiser has no
+ * secret, a click ID is enough to report a conversion.
  */
 export async function conversionSecretRoutes(app: App, http: ManagementHttp): Promise<void> {
   const hooks = { ...requirePermission(http, 'offers/management'), preHandler: refuseFields };
@@ -69,9 +69,9 @@ export async function conversionSecretRoutes(app: App, http: ManagementHttp): Pr
 }
 
 /**
- * Sets or clears the secret of one of the caller's advertisers. The audit log records whether a secret is set, but
- * never its value.
- * @returns the advertiser's id
+ * Sets or clears the conversion secret of one of the caller's advertisers. The audit log records whether a secret is
+ * set, but never its value.
+ * @returns the advertiser's ID
  * @throws AppError `advertiser_not_found`
  */
 async function saveSecret(work: Work, { params }: FastifyRequest<AdvertiserRoute>, sealed: Buffer | null) {

@@ -20,7 +20,7 @@ import { createUploadedCreative, creatives } from './creatives.ts';
 const maxFieldBytes = 1000;
 
 /**
- * Registers `POST /manage/v1/creatives`, which accepts an image as a multipart form with a file, or the URL of an image
+ * Registers `POST /manage/v1/creatives`, which accepts either an image file in a multipart form or the URL of an image
  * as JSON.
  */
 export async function creativeRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): Promise<void> {

@@ -22,8 +22,8 @@ const ofPicture = ['url', 'type', 'width', 'height'] as const;
 const side = Type.Integer({ minimum: 1, maximum: 20_000, description: 'Size in pixels.' });
 
 /**
- * Creative resource: an uploaded image, which the service measures, or the URL of an external image with its stated
- * size.
+ * Creative resource: either an uploaded image, which the service measures, or the URL of an external image with its
+ * stated size.
  */
 export const creatives: Resource = {
   name: 'creatives',
@@ -94,7 +94,7 @@ export const creatives: Resource = {
   },
   prepare: withCanonicalLanguage,
   initial: ({ actor }) => ({ user_id: actor.kind === 'user' ? actor.id : 0 }),
-  // Serialises changes to the creatives of one offer.
+  // Lock the offer, so that changes to its creatives are made one at a time.
   beforeLock: async ({ executor, publisherId }, id) => {
     await executor.query(
       `select 1 from offers where id = (select offer_id from creatives where id = $1) and publisher_id = $2
@@ -124,10 +124,10 @@ export const creatives: Resource = {
   },
 };
 
-/** Creatives with uploaded images. Their type and size are derived from the bytes, and they need no URL. */
+/** Creative resource for uploaded images. Type and size are derived from the bytes, and no URL is needed. */
 export const uploadedCreatives: Resource = { ...creatives, check: checkLanguage };
 
-/** Fields of an upload that cannot be derived from its bytes. */
+/** Fields of an uploaded creative that cannot be derived from the image bytes. */
 const uploadFields = ['offer_id', 'creative_type', 'is_primary', 'language'] as const;
 
 /** Stores an uploaded image as a creative of an offer. */
@@ -158,7 +158,7 @@ async function hasPrimary({ executor }: Work, offerId: unknown): Promise<boolean
 }
 
 /**
- * Unmarks the primary creative of an offer, even if the creative was removed, because the unique index allows only one
+ * Unmarks the primary creative of an offer, even if that creative has been removed: the unique index allows only one
  * per offer.
  */
 const unmarkPrimary = (work: Work, offerId: unknown): Promise<void> =>

@@ -19,7 +19,7 @@ import {
 } from './exchange-rates.ts';
 
 /**
- * Columns of a file with one row per rate, under the names used by central banks and spreadsheets. Alternatively, a
+ * Columns of a file with one row per rate, with the names that central banks and spreadsheets use. Alternatively, a
  * file can have one row per day and one column per currency.
  */
 const rateFormat: FileFormat<'currency' | 'rate' | 'valid_from' | 'base'> = {
@@ -43,7 +43,10 @@ const isAbsent = (text: string): boolean => /^(|-|n\/?a|\.)$/i.test(text);
 export type RateFileOptions = {
   isDryRun: boolean;
   isPartial: boolean;
-  /** Base currency of the rates. Null uses the column in the file, or else the stored base currency. */
+  /**
+   * Base currency of the rates. If null, the base currency is read from the file, or else the stored base currency is
+   * used.
+   */
   base: string | null;
   /** Whether the decimal separator is a comma. */
   hasDecimalComma: boolean;
@@ -60,10 +63,10 @@ export type ImportedRates = {
 };
 
 /**
- * Adds the rates in a file to the stored rates, or replaces the stored rates. It imports all readable rows, or none if
- * more than 1 % are unreadable.
+ * Adds the rates in a file to the stored rates, or replaces the stored rates with them. Imports all readable rows, or
+ * nothing if more than 1 % of the rows are unreadable.
  * @throws AppError unknown_header; invalid_request with lines and columns, or if the base currency is missing or
- * different
+ * differs
  */
 export async function importRates(work: Work, bytes: Buffer, options: RateFileOptions): Promise<ImportedRates> {
   const before = await readExchangeRates(work, options.isDryRun ? '' : 'for update');
@@ -94,7 +97,7 @@ const refuse = (name: string, message: Problem): AppError =>
 
 type ReadRates = { base: string; rates: NewRate[]; counter: FileCounter };
 
-/** Reads a file in slices, so that other requests are not blocked. */
+/** Reads a file of rates in slices, so that it does not block other requests. */
 async function readRates(bytes: Buffer, options: RateFileOptions, storedBase: string | null): Promise<ReadRates> {
   const { layout, batches } = await openDelimitedFile(bytes, rateFormat);
   const counter = createFileCounter(layout);
@@ -123,7 +126,7 @@ type RateRow = { rates: NewRate[]; isRepeated: boolean; sample: Record<string, s
 type RowProblem = { column?: string; message: Problem };
 
 /**
- * Returns a function that converts rows to rates. If there are two different rates for the same currency and day, the
+ * Returns a function that converts rows to rates. If two rows have different rates for the same currency and day, the
  * second one is rejected.
  */
 function createRateReader({ columns }: Layout, options: RateFileOptions, storedBase: string | null) {
@@ -180,8 +183,7 @@ function createRateReader({ columns }: Layout, options: RateFileOptions, storedB
     read,
     /**
      * Returns the base currency.
-     * @throws AppError invalid_request if it is specified neither in the call, nor in the file, nor with the stored
-     * rates
+     * @throws AppError invalid_request if the call, the file and the stored rates all specify no base currency
      */
     base: (): string => {
       const currency = base ?? storedBase;
@@ -213,7 +215,7 @@ const notADay = problem('rateDay');
 const notACurrency = problem('currencyIso');
 const months = 'january february march april may june july august september october november december'.split(' ');
 
-/** Parses a date and returns null if it is ambiguous, such as `01/02/2026`. */
+/** Parses a date. Returns null if the date is ambiguous, such as `01/02/2026`. */
 function dayOfText(text: string): string | null {
   const iso = /^(\d{4})-(\d\d)-(\d\d)(?:[T ]00:00(?::00(?:\.0+)?)?Z?)?$/.exec(text);
   if (iso !== null) return `${iso[1]}-${iso[2]}-${iso[3]}`;
@@ -227,7 +229,8 @@ function dayOfText(text: string): string | null {
 }
 
 /**
- * Parses a rate with the given decimal separator. The other separator is rejected, not taken for a thousands separator.
+ * Parses a rate with the given decimal separator. The other separator is rejected rather than treated as a thousands
+ * separator.
  */
 function decimalOf(cell: string, hasDecimalComma: boolean): string | { message: Problem } {
   const clean = cleanValue(cell);
@@ -239,8 +242,8 @@ function decimalOf(cell: string, hasDecimalComma: boolean): string | { message: 
 }
 
 /**
- * Adds warnings about rates that change by more than half from one day to the next, because such rates are often
- * inverted or in a different unit.
+ * Adds warnings about rates that change by more than half from one day to the next. Such rates are often inverted or in
+ * a different unit.
  */
 async function warnOfJumps(counter: FileCounter, rates: Iterable<NewRate>): Promise<void> {
   const byCurrency = new Map<string, NewRate[]>();
@@ -261,5 +264,5 @@ async function warnOfJumps(counter: FileCounter, rates: Iterable<NewRate>): Prom
   counter.addWarning({ code: 'rate_jumps', message, count: jumps.length });
 }
 
-/** Maximum file size, in bytes. A file with 20,000 rates, one per row, is smaller. */
+/** Maximum file size, in bytes. Even a file with 20,000 rates, one per row, is smaller. */
 export const maxRateFileBytes = 4 * 1024 * 1024;

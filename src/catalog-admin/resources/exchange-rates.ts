@@ -9,9 +9,9 @@ import { parseRate } from '../../platform/exchange-rates.ts';
 import { isCurrency } from '../../platform/money.ts';
 import { type Problem, problem } from '../../platform/problem.ts';
 
-/** Maximum number of rates per call. This many fit into a JSON body. */
+/** Maximum number of rates per call, chosen so that they fit into a JSON body. */
 const maxRates = 3000;
-/** Maximum number of rates per publisher, because reports read all of them. */
+/** Maximum number of rates per publisher. The limit exists because reports read all of them. */
 export const maxStoredRates = 20_000;
 /** Maximum number of changed rates listed in an audit log entry. */
 const maxLogged = 200;
@@ -66,7 +66,7 @@ export const exchangeRatesView = Type.Object(
 
 export type ExchangeRatesView = Static<typeof exchangeRatesView>;
 
-/** Exchange rate of a currency, valid from a given day. `rate` is a decimal string. */
+/** Exchange rate of a currency, valid from a given day on. `rate` is a decimal string. */
 export type NewRate = { currency: string; rate: string; valid_from: string };
 
 type ExchangeRatesAnswer = { view: ExchangeRatesView; etag: string };
@@ -162,8 +162,8 @@ type Change = {
 };
 
 /**
- * Inserts an audit log entry whose fields are named after currency and day. If there are many changes, it lists only
- * the first ones.
+ * Inserts an audit log entry that lists the changed rates, each named after its currency and day. If there are many
+ * changes, only the first ones are listed.
  */
 async function logChange(work: Work, before: ExchangeRatesView, { base, changed, removed }: Change): Promise<void> {
   const id = work.publisherId;
@@ -183,11 +183,11 @@ async function logChange(work: Work, before: ExchangeRatesView, { base, changed,
   });
 }
 
-/** Returns the name of a rate in the audit log. */
+/** Returns the name by which the audit log identifies a rate. */
 export const keyOf = ({ currency, valid_from }: { currency: string; valid_from: string }): string =>
   `${currency} ${valid_from}`;
 
-/** Parses and normalises rates: upper-case currencies, no duplicates. */
+/** Parses and normalises rates: converts currencies to upper case and removes duplicates. */
 function parse(input: unknown): { base: string; rates: NewRate[] } {
   const details = checkValue(exchangeRatesInput, input);
   if (details.length > 0) throw new AppError('invalid_request', { details });
@@ -204,8 +204,8 @@ function parse(input: unknown): { base: string; rates: NewRate[] } {
 }
 
 /**
- * Converts a number to the decimal string that was sent: at most 12 significant digits are exact, and small numbers
- * have no exponent.
+ * Converts a JSON number back to the decimal string that was sent. Up to 12 significant digits are exact. Small numbers
+ * are written without an exponent.
  */
 const decimalOf = (rate: string | number): string => {
   if (typeof rate === 'string') return rate.trim();

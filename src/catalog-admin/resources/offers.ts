@@ -40,7 +40,10 @@ const copy = (name: LimitedText, description?: string) => {
   });
 };
 
-/** Offer resource: copy variants of a campaign. Limits: docs/reference/themes-and-rendering.md#text-limits. */
+/**
+ * Offer resource: one variant of a campaign's copy. For text limits, see
+ * docs/reference/themes-and-rendering.md#text-limits.
+ */
 export const offers: Resource = {
   name: 'offers',
   noun: 'offer',

@@ -16,7 +16,7 @@ export const placementName = (description?: string) =>
     ...(description !== undefined && { description }),
   });
 
-/** Placement resource. Fetches refer to placements by name, and unknown placements are created on first use. */
+/** Placement resource. Fetches refer to placements by name. Unknown placements are created on first use. */
 export const placements: Resource = {
   name: 'placements',
   noun: 'placement',

@@ -23,7 +23,7 @@ const view = Type.Object(
 );
 
 /**
- * Registers the routes for the publishers that a campaign is served to. Only operators may serve a campaign to
+ * Registers the routes that define which publishers a campaign is served to. Only operators may serve a campaign to
  * publishers other than its owner.
  */
 export function provisionRoutes(app: App, http: ManagementHttp): void {

@@ -11,7 +11,7 @@ import { problem } from '../../platform/problem.ts';
 import { checkPayout } from './campaign-payout.ts';
 import { campaigns } from './campaigns.ts';
 
-/** Campaign overrides for one publisher. Null means that the campaign's value applies. */
+/** A campaign's overrides for one publisher. Where an override is null, the campaign's value applies. */
 export const provisionInput = Type.Object(
   {
     active: flag(true, 'Whether the campaign is served to this publisher.'),
@@ -107,5 +107,5 @@ export async function setProvision(
   return after;
 }
 
-/** Serialises to JSON explicitly, because pg would convert a list to a PostgreSQL array. */
+/** Serialises a value to JSON. This is explicit because pg would convert a list to a PostgreSQL array. */
 const jsonOf = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));

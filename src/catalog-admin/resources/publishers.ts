@@ -164,7 +164,7 @@ export const publishers: Resource = {
 function checkPublisher(values: Values, work: Work, current: View | null): ErrorDetail[] {
   requireOperator(values, work, current);
   return [
-    // Accept an unchanged time zone from an earlier release, so that other fields can be saved.
+    // Accept an unchanged time zone even if it is no longer allowed, so that the other fields can still be saved.
     ...(values.time_zone === current?.time_zone ? [] : checkZone(values.time_zone as string)),
     ...checkDecimals(values, 'currency_multiplier', 4),
     ...(values.reporting_currency === null || isCurrency(values.reporting_currency as string)
@@ -179,7 +179,7 @@ function checkPublisher(values: Values, work: Work, current: View | null): Error
 }
 
 /**
- * Checks that settings reserved for operators are changed only by operators.
+ * Checks that operator-only settings are changed only by operators.
  * @throws AppError permission_denied
  */
 function requireOperator(values: Values, { actor }: Work, current: View | null): void {
@@ -191,7 +191,7 @@ function requireOperator(values: Values, { actor }: Work, current: View | null):
   throw new AppError('permission_denied', { message: problem('operatorMay'), details });
 }
 
-/** Returns the settings with the defaults of those that the caller must not change. */
+/** Returns the settings, with settings that the caller must not change reset to their defaults. */
 export function withoutOperatorSettings(values: Values, { actor }: Work): Values {
   if (isOperator(actor)) return values;
   const defaults = defaultsOf(publishers);

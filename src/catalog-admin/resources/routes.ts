@@ -28,7 +28,7 @@ import { translationRoutes } from './translation-routes.ts';
 
 const all = ['list', 'create', 'get', 'update', 'remove'] as const;
 
-/** Registers the REST API for the configuration, `/manage/v1`. */
+/** Registers the REST API for managing the configuration, `/manage/v1`. */
 export async function managementRoutes(
   app: App,
   {

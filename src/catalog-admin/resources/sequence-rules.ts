@@ -4,7 +4,7 @@ import { type Resource, removal, stamps } from '../../management/resource.ts';
 
 const { placement, positions, ...others } = sequenceRule.properties;
 
-/** Sequence rule resource: rules that determine which offers may be shown at which position of a placement. */
+/** Sequence rule resource. Sequence rules determine which offers may be shown at which position of a placement. */
 export const sequenceRules: Resource = {
   name: 'sequence-rules',
   noun: 'sequence rule',

@@ -103,13 +103,13 @@ export const themes: Resource = {
   },
 };
 
-/** Validates a theme key. An empty key is valid and will be generated from the name. */
+/** Validates a theme key. An empty key is valid, because a key will be generated from the name. */
 function checkKey(key: string): ErrorDetail[] {
   const message = key === '' ? null : themeKeyProblem(key);
   return message === null ? [] : [{ path: '/key', message }];
 }
 
-/** Generates an unused key. The lock on the publisher's row serialises concurrent creation of themes. */
+/** Generates an unused key. The lock on the publisher's row prevents concurrent calls from generating the same key. */
 async function freeKey({ executor, publisherId }: Work, name: string): Promise<string> {
   await executor.query('select 1 from publishers where id = $1 for no key update', [publisherId]);
   const { rows } = await executor.query<{ key: string }>(
@@ -119,7 +119,10 @@ async function freeKey({ executor, publisherId }: Work, name: string): Promise<s
   return themeKeyFrom(name, new Set(rows.map(({ key }) => key)));
 }
 
-/** Unsets the previous default theme. The lock on the publisher's row serialises concurrent changes. */
+/**
+ * Unsets the current default theme, so that another can become the default. The lock on the publisher's row serialises
+ * concurrent changes.
+ */
 async function yieldDefault(work: Work): Promise<void> {
   await work.executor.query('select 1 from publishers where id = $1 for no key update', [work.publisherId]);
   const { rows } = await work.executor.query<Values>(

@@ -5,7 +5,7 @@ import { idealLengthIn } from './translations.ts';
 /** Translation progress in one language. `missing` is the number of original texts without a translation. */
 export type TranslationCounts = { tag: string; offers: number; missing: number; tooLong: number };
 
-/** Returns the SQL expression for an original offer text. */
+/** Returns the SQL expression for an offer text in the original language. */
 const originalOf = (name: TranslatedText): string =>
   name === 'offer_description' ? 'c.offer_description' : `coalesce(o.${name}, '')`;
 

@@ -16,7 +16,7 @@ import { type Problem, problem } from '../../platform/problem.ts';
 import { offers } from './offers.ts';
 import { maxLengthOf } from './translations.ts';
 
-/** Columns in addition to the language columns. `limit` and `original` are for the translators' information. */
+/** Columns other than the language columns. `limit` and `original` are only for the translators' information. */
 const [idColumn, textColumn, limitColumn, originalColumn] = ['offer_id', 'text', 'limit', 'original'] as const;
 
 const translationFormat: FileFormat<typeof idColumn | typeof textColumn | typeof limitColumn | typeof originalColumn> =
@@ -35,8 +35,8 @@ type OfferTextsRow = Record<Exclude<TranslatedText, 'offer_description'> | 'offe
 };
 
 /**
- * Filter for an export. Null ids mean all offers. `languages` are the columns of the file; if empty, the languages that
- * the offers have are used.
+ * Filter for an export. Null IDs mean all offers. `languages` are the language columns of the file; if empty, there is
+ * one for each language that the offers have.
  */
 export type FileFilter = { campaignId: number | null; offerId: number | null; languages: readonly string[] };
 
@@ -92,7 +92,8 @@ export type ImportedTranslations = {
 };
 
 /**
- * Imports the texts in a file: all readable rows, or none if more than 1 % are unreadable. Empty cells change nothing.
+ * Imports the texts in a file: all readable rows, or nothing if more than 1 % of the rows are unreadable. Empty cells
+ * change nothing.
  * @throws AppError unknown_header; invalid_request with lines and columns
  */
 async function importTranslations(work: Work, bytes: Buffer, options: FileOptions): Promise<ImportedTranslations> {
@@ -118,7 +119,7 @@ class DryRunEnd extends Error {
   }
 }
 
-/** Imports a file in the transaction of `write`. A dry run rolls the transaction back. */
+/** Imports a file within the transaction that `write` opens. A dry run rolls the transaction back. */
 export async function runImport(
   options: FileOptions,
   write: (run: (work: Work) => Promise<ImportedTranslations>) => Promise<ImportedTranslations>,
@@ -137,7 +138,7 @@ export async function runImport(
 }
 
 /**
- * Updates an offer with its valid cells, and counts the other cells as invalid.
+ * Updates an offer with the cells that are valid. All other cells are counted as invalid.
  * @returns the number of changed texts
  */
 async function changeReadable(
@@ -235,9 +236,7 @@ async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: stri
   return { cells, languages, counter };
 }
 
-/**
- * Returns a function that converts rows to texts. If there are two rows for the same text, the second one is rejected.
- */
+/** Returns a function that converts rows to texts. If two rows are for the same text, the second one is rejected. */
 function createRowReader({ columns }: Layout, languages: readonly string[]) {
   const [idAt, textAt] = [idColumn, textColumn].map((role) => columns.findIndex((column) => column.role === role));
   const lineOf = new Map<string, number>();

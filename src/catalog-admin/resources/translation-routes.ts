@@ -126,7 +126,7 @@ async function importFile(
 }
 
 /**
- * Parses an id from a query parameter.
+ * Parses an ID from a query parameter.
  * @throws AppError invalid_request
  */
 export function idOf(name: string, text: string | undefined): number | null {

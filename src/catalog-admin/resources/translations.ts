@@ -12,7 +12,7 @@ import { problem } from '../../platform/problem.ts';
 const maxLanguages = 200;
 
 /**
- * Returns the maximum length of a text in any language, in characters
+ * Returns the maximum length of a text, in characters, which is the same in all languages
  * (docs/reference/themes-and-rendering.md#text-limits).
  */
 export const maxLengthOf = (name: TranslatedText): number =>
@@ -48,11 +48,11 @@ const isObject = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Normalises translations: language tags are canonical, terms are sanitised, and empty texts are removed. A language
- * can end up without texts.
+ * Normalises translations: makes language tags canonical, sanitises terms and removes empty texts. A language may end
+ * up without texts.
  */
 export function prepareTranslations(values: Values): Values {
-  // Leave it to the schema to reject too many languages: preparing each one takes 10 to 100 µs.
+  // Don't prepare too many languages, because each one takes 10 to 100 µs. The schema rejects them.
   if (!isObject(values.translations) || Object.keys(values.translations).length > maxLanguages) return values;
   const translations = Object.entries(values.translations).map(([tag, texts]): [string, unknown] => [
     canonicalTag(tag) ?? tag,

@@ -65,8 +65,8 @@ export function toPublisher(
     deliveryPercentage: row.delivery_percentage,
     testMode: row.test_mode,
     timeZone: row.time_zone,
-    // Absent in catalogues stored with decisions of earlier releases, as are `ranking` and all other fields read with
-    // `??`.
+    // This field may be missing in catalogues that earlier releases stored with decisions, as may `ranking` and all
+    // other fields read with `??`.
     language: wantedOf(row.language ?? 'en'),
     currencyName: row.currency_name,
     currencyMultiplier: Number(row.currency_multiplier),
@@ -171,7 +171,7 @@ export function toKey(row: KeyRow): ApiKey {
   };
 }
 
-/** Returns the restrictions of a key, or null if there are none, so that requests need only one check. */
+/** Returns the restrictions on a key. Returns null if there are none, so that requests need only one check. */
 function restrictionsOf(row: KeyRow): KeyRestrictions | null {
   const { read_only: readOnly, allowed_addresses: addresses, campaigns, placements } = row;
   if (!readOnly && addresses === null && campaigns === null && placements === null) return null;

@@ -1,15 +1,15 @@
 import { type Executor, readSlices } from '../../platform/db/pool.ts';
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
 
-/** Consistent set of rows, with the database source that they were read from. */
+/** Consistent set of rows, and the database source from which they were read. */
 export type Stored = { rows: CatalogRows; source: string };
 
-/** Loaded rows, with the campaigns that may differ from the base. Null means all campaigns. */
+/** Loaded rows, and the campaigns that may differ from the base rows. Null means that any campaign may differ. */
 export type Loaded = Stored & { changed: ReadonlySet<number> | null };
 
 /**
  * Reads the configuration version, which increases with every change.
- * @returns the version and its `source`, which changes with every start and restore of a database server; a promoted or
+ * @returns the version and its `source`, which changes whenever a database server is started or restored; a promoted or
  * restored server may have lost versions and reused their numbers for other changes
  */
 export async function loadVersion(executor: Executor): Promise<{ version: number; source: string }> {
@@ -24,15 +24,15 @@ export async function loadVersion(executor: Executor): Promise<{ version: number
 }
 
 /**
- * SQL condition for rows that valid tokens may refer to: rows that are not removed, or were removed recently. A click
- * token is valid for 30 days.
+ * SQL condition for rows that valid tokens may refer to: rows that have not been removed, or were removed only
+ * recently. A click token is valid for 30 days.
  */
 const isReferable = (table: string): string =>
   `(${table}.deleted_at is null or ${table}.deleted_at > now() - interval '31 days')`;
 
 /**
- * Builds the list of columns to load from a large table. Only the necessary columns are loaded, because rows stay in
- * memory. The type requires all of them.
+ * Builds the column list for loading a large table. Only columns that are used are loaded, because the rows stay in
+ * memory. The type ensures that none is forgotten.
  */
 const columns =
   <Row>(names: Record<keyof Row, true>) =>
@@ -100,8 +100,8 @@ const couponOf = (pool: string): string => `case when ${pool}.offer_id is not nu
           'drained', ${pool}.drained_at is not null) end`;
 
 /**
- * Number of past days whose exchange rates are loaded. Past rates are needed because it may still be yesterday in some
- * time zones, and because decisions are repeated.
+ * Number of past days for which exchange rates are loaded. Past rates are needed because it may still be yesterday in
+ * some time zones, and because past decisions are repeated.
  */
 const rateDays = 10;
 
@@ -187,8 +187,8 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
 }
 
 /**
- * Returns the campaigns that have changed since `base`, or lost a removed row. Returns null if they are unknown,
- * because the list of changes does not go back that far or was lost.
+ * Returns the campaigns that have changed since `base`, or whose removed rows no longer need to be loaded. Returns null
+ * if they are unknown because the list of changes does not go back that far or was lost.
  */
 async function loadChanged(executor: Executor, base: CatalogRows): Promise<Set<number> | null> {
   const { rows } = await executor.query<{ listed: boolean; removed_before: Date; campaign_ids: number[] }>({
@@ -217,7 +217,7 @@ async function readInSlices<Row extends object>(
   return loadedRows;
 }
 
-/** Merges the rows of unchanged campaigns in `base` into the newly loaded rows. */
+/** Adds the rows of unchanged campaigns from `base` to the newly loaded rows. */
 function reuseUnchanged(fresh: CatalogRows, base: CatalogRows, changed: ReadonlySet<number>): CatalogRows {
   const changedOffers = new Set(base.offers.filter((row) => changed.has(row.campaign_id)).map(({ id }) => id));
   return {
@@ -245,7 +245,7 @@ function reuseUnchanged(fresh: CatalogRows, base: CatalogRows, changed: Readonly
   };
 }
 
-/** Merges two lists that are sorted by a key and have no keys in common. */
+/** Merges two lists that are sorted by a key. No key may occur in both lists. */
 function mergeBy<Row>(keyOf: (row: Row) => number, base: readonly Row[], right: readonly Row[]): Row[] {
   const merged: Row[] = [];
   let at = 0;

@@ -8,24 +8,25 @@ import type { Publisher } from '../types.ts';
 const overflowPlacement = 'other';
 
 export type Placements = {
-  /** Returns the name under which a placement is counted. Unknown placements are created. */
+  /** Returns the placement name under which a request is counted. Creates the placement if it is unknown. */
   resolve: (publisher: Publisher, name: string) => string | Promise<string>;
 };
 
 /**
- * Placement names to create in the publisher's next transaction. `done` resolves to the names that exist afterwards.
+ * Names of placements that the publisher's next transaction will create. `done` resolves to the names that exist
+ * afterwards.
  */
 type Batch = { names: Set<string>; done: Promise<ReadonlySet<string>> };
 
 /**
- * Creates placements on first use in a request. Each publisher has only one transaction at a time, which enforces the
- * maximum number of placements. Names that arrive in the meantime share the next transaction. With one transaction per
- * name, hundreds of new names would use up the connection pool.
+ * Creates placements when a request first uses them. Each publisher has only one transaction at a time, which enforces
+ * the maximum number of placements. Names that arrive in the meantime share the next transaction: with one transaction
+ * per name, hundreds of new names would use up the connection pool.
  */
 export function createPlacements(pool: pg.Pool, failFast: FailFast): Placements {
-  /** Pending and completed creations of placements that are not in the snapshot yet. */
+  /** Placements that are not in the snapshot yet but have been created or are being created. */
   const created = new WeakMap<Publisher, Map<string, Promise<string>>>();
-  /** Pending batch and last started batch, by publisher. */
+  /** By publisher: the batch that is waiting to start, and the batch that was started last. */
   const [waiting, running] = [new Map<number, Batch>(), new Map<number, Promise<unknown>>()];
 
   const create = (publisherId: number, names: readonly string[]): Promise<ReadonlySet<string>> =>

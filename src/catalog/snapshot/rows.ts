@@ -13,7 +13,7 @@ import type {
   Unit,
 } from '../types.ts';
 
-/** Rows of the configuration tables as returned by `pg` (`numeric` and `bigint` as strings). */
+/** Rows of the configuration tables as returned by `pg`, with `numeric` and `bigint` values as strings. */
 export type PublisherRow = {
   id: number;
   name: string;
@@ -42,11 +42,11 @@ export type PublisherRow = {
   language?: string;
   own_events?: string[];
   reporting_currency?: string | null;
-  /** Base currency of the exchange rates. */
+  /** Base currency of the publisher's exchange rates. */
   rates_base?: string | null;
 };
 
-/** Exchange rate that is valid today or later. Only reports read earlier rates. */
+/** Exchange rate that applies today or later. Earlier rates are needed only by reports, so they are not loaded here. */
 export type ExchangeRateRow = RateRow & { publisher_id: number };
 
 export type KeyRow = {
@@ -113,9 +113,9 @@ export type CampaignRow = {
   overspend_percent: number;
   goal?: CampaignGoal | null;
   goal_since?: Date | string | null;
-  /** Time of the first activation. A string in rows from a stored catalogue. */
+  /** Time of the first activation. A string if the row was read from a stored catalogue. */
   activated_at: Date | string | null;
-  /** Rules as stored. Rules written directly to the database are not validated. */
+  /** Campaign rules as stored. Rules written directly to the database have not been validated. */
   rules: CampaignRules;
   payout_kind: PayoutKind;
   payout_amount: string;
@@ -212,7 +212,7 @@ export type ExperimentRow = {
   holdout: number;
   arms: { key: string; share: number; changes: ArmChanges }[];
   allocation: Slots[];
-  /** Start of the experiment, in epoch milliseconds. No start means a draft. The end may be open. */
+  /** Start of the experiment in epoch milliseconds, or null for a draft. The end may be open. */
   start_ms: number | null;
   end_ms: number | null;
   ramp: { after_hours: number; share: number }[] | null;

@@ -17,14 +17,14 @@ type Added = Stock &
     duplicates: { line: number; code: string }[];
   };
 
-/** Maximum file size for a single API call, in bytes. Larger files are sent in parts of `codesPerPart` codes. */
+/** Maximum file size for a single API call, in bytes. Larger files are sent in parts of `codesPerPart` codes each. */
 const maxCallBytes = 60 * 1024 * 1024;
 const codesPerPart = 500_000;
 
 const codesPath = (offer: string): string => `/manage/v1/offers/${offer}/coupon-codes`;
 
 /**
- * Returns the offer id from the command arguments.
+ * Returns the offer ID from the command arguments.
  * @throws CommandError if the arguments are invalid
  */
 function offerOf({ args }: Call, most: number): string {
@@ -88,7 +88,7 @@ function requireFewBad(counter: FileCounter, isPartial: boolean): void {
   }
 }
 
-/** Splits the codes of a file into smaller files with a single column. */
+/** Splits a file into smaller files that contain only its codes, in a single column. */
 async function* partsOf(file: string, layout: LayoutOptions): AsyncGenerator<Buffer> {
   let codes: string[] = [];
   const part = (): Buffer => Buffer.from(['code', ...codes, ''].join('\n'));

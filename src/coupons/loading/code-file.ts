@@ -8,7 +8,9 @@ import { problem } from '../../platform/problem.ts';
 import { refuseCode } from '../code-text.ts';
 import type { Line } from './lines.ts';
 
-/** Accepted columns of a code file, as exported by shop systems (docs/reading-input.md#columns). */
+/**
+ * Columns that a code file may have, with the names that shop systems use in exports (docs/reading-input.md#columns).
+ */
 const codeFormat: FileFormat<'code'> = {
   columns: {
     code: [
@@ -21,7 +23,7 @@ const codeFormat: FileFormat<'code'> = {
   identifiers: ['code'],
 };
 
-/** The codes in a file, with a counter of its rows. */
+/** Codes in a file, with a counter of its rows. */
 export type CodeFile = { lines: AsyncGenerator<Line | null, void>; counter: FileCounter };
 
 /**
@@ -35,8 +37,8 @@ export async function openCodeFile(source: FileSource, options: LayoutOptions): 
 }
 
 /**
- * Yields the codes of a file, or null at points where the caller may pause. The same object is reused for every code,
- * so read it before requesting the next one.
+ * Yields the codes in a file, or null at points where the caller may pause. The same object is reused for every code,
+ * so process each code before requesting the next one.
  */
 async function* readCodes({ layout, batches }: DelimitedFile, counter: FileCounter): AsyncGenerator<Line | null, void> {
   const at = layout.columns.findIndex(({ role }) => role === 'code');

@@ -3,8 +3,8 @@ import type { Problem } from '../../platform/problem.ts';
 import { refuseCode } from '../code-text.ts';
 
 /**
- * A code as a byte range in a buffer, with its line number (from 1). `problem` is the reason why the code is invalid,
- * or null.
+ * Code as a byte range in a buffer, with its line number (from 1). `problem` is the reason why the code is invalid, or
+ * null if it is valid.
  */
 export type Line = { bytes: Buffer; start: number; end: number; line: number; problem: Problem | null };
 
@@ -16,21 +16,21 @@ export function* linesOf(codes: readonly string[]): Generator<Line> {
   }
 }
 
-/** Character set of each pattern character, excluding characters that are easily confused. */
+/** Characters that each pattern character stands for. Characters that are easily confused are left out. */
 const alphabets: Readonly<Record<string, string>> = {
   '#': '0123456789',
   '?': 'ABCDEFGHJKLMNPQRSTUVWXYZ',
   '*': 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789',
 };
 
-/** Minimum number of possible codes per valid code that makes a pattern safe from guessing. */
+/** Minimum number of possible codes per valid code at which a pattern is safe from guessing. */
 export const safeOdds = 1_000_000;
 
 /** Returns the number of distinct codes that a pattern can produce. */
 export const codesOf = (pattern: string): number =>
   [...pattern].reduce((product, character) => product * (alphabets[character]?.length ?? 1), 1);
 
-/** Yields an endless sequence of random codes for a pattern. Codes may repeat. */
+/** Yields an endless sequence of random codes that match a pattern. Codes may repeat. */
 export function* makeCodes(pattern: string): Generator<Line> {
   const places = [...pattern];
   const draws = places.filter((character) => alphabets[character] !== undefined).length;
@@ -39,7 +39,7 @@ export function* makeCodes(pattern: string): Generator<Line> {
     let drawn = 0;
     const characters = places.map((character) => {
       const alphabet = alphabets[character];
-      // The modulo bias is below 1e-8, because 32 random bits are divided by at most 32.
+      // The modulo bias is below 1e-8, because a 32-bit random number is reduced modulo at most 32.
       return alphabet === undefined ? character : alphabet[random.readUInt32LE(4 * drawn++) % alphabet.length];
     });
     const bytes = Buffer.from(characters.join(''));

@@ -10,18 +10,24 @@ import { maxCodeLength } from '../code-text.ts';
 import { markStock } from '../pools.ts';
 import type { Line } from './lines.ts';
 
-/** Result of a load, as numbers of codes. `duplicateCodes` lists the first codes that the pool already contained. */
+/**
+ * Result of a load: the numbers of added codes and of duplicates. `duplicateCodes` lists the first duplicates, which
+ * the pool already contained.
+ */
 export type Loaded = { added: number; duplicates: number; duplicateCodes: { line: number; code: string }[] };
 
-/** Maximum number of codes per pool, including issued ones. Duplicate detection uses 16 bytes of memory per code. */
+/**
+ * Maximum number of codes per pool, including issued ones. The limit exists because duplicate detection uses 16 bytes
+ * of memory per code.
+ */
 const maxPoolCodes = 20_000_000;
 
 /** Maximum number of duplicates and rejected lines that a response lists. */
 const maxNamed = 100;
 const blocksAtOnce = 25;
-/** Maximum number of duplicates to redraw per requested code. */
+/** Maximum number of duplicates to redraw per requested code when codes are generated. */
 const maxMisses = 20;
-/** Number of lines between progress reports. `lookEvery` is the number of lines between checks of the clock. */
+/** Number of lines between progress reports. `lookEvery` is the number of lines between checks of whether to pause. */
 const reportEvery = 250_000;
 const lookEvery = 256;
 
@@ -45,10 +51,10 @@ export type CodeSource = {
 };
 
 /**
- * Adds codes to a pool: all of them, or none if a line is invalid. Codes that the pool contains or contained earlier
+ * Adds codes to a pool: all of them, or none if any line is invalid. Codes that the pool contains or used to contain
  * are skipped and reported. New codes are stored in blocks after the end of the stock, and the end is moved in the same
- * transaction. Only one load per pool can run at a time. Codes can be issued to users meanwhile.
- * @throws AppError invalid_request with the invalid lines; conflict while another load runs; resource_not_found
+ * transaction. Only one load per pool can run at a time, but codes can be issued to users in the meantime.
+ * @throws AppError invalid_request with the invalid lines; conflict while another load is running; resource_not_found
  */
 export async function loadCodes(deps: LoadDeps, source: CodeSource): Promise<Loaded> {
   const { offerId } = source;
@@ -70,12 +76,12 @@ export async function loadCodes(deps: LoadDeps, source: CodeSource): Promise<Loa
   }
 }
 
-/** SQL that tries to acquire the lock required to move the end of a pool's stock. */
+/** SQL that tries to acquire a pool's load lock, which is required to move the end of its stock. */
 export const loadLockSql = "pg_try_advisory_xact_lock(hashtext('perkwire_coupons'), offer_id)";
 
 /**
- * Acquires the load lock of a pool.
- * @returns position of the first new code
+ * Acquires a pool's load lock.
+ * @returns the position of the first new code
  */
 async function beginLoad(executor: Executor, offerId: number): Promise<number> {
   const { rows } = await executor.query<{ is_free: boolean }>(
@@ -134,8 +140,8 @@ async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource,
 }
 
 /**
- * Maximum time between two statements, in milliseconds. PostgreSQL terminates transactions that are idle for five
- * seconds.
+ * Maximum time between two statements in the load transaction, in milliseconds. PostgreSQL terminates transactions that
+ * are idle for five seconds.
  */
 const heartbeatMs = 1000;
 
@@ -148,7 +154,10 @@ function createHeartbeat(executor: Executor): () => Promise<void> {
   };
 }
 
-/** Counts the codes in a file that are duplicates: repeated in the file, or used by the pool now or earlier. */
+/**
+ * Counts the duplicate codes in a file: codes that are repeated in the file, or that the pool contains or used to
+ * contain.
+ */
 export async function countDuplicates(
   deps: LoadDeps,
   offerId: number,
@@ -221,7 +230,7 @@ function createBlockWriter(
   };
 }
 
-/** Records the load's progress outside of its transaction, so that other connections can see it. */
+/** Records the progress of a load outside its transaction, so that other connections can see it. */
 async function report({ pool, now }: LoadDeps, { offerId, received, total }: Record<string, number>): Promise<void> {
   await pool.query(
     `insert into coupon_loads (offer_id, received, total, seen_at) values ($1, $2, $3, $4)

@@ -16,18 +16,21 @@ export const cardId = 'coupons';
 export const fileField = 'codes_file';
 
 /**
- * A rejected form with the submitted values. `check` is the result of a dry run, for which the form is also shown
- * again.
+ * Form that is shown again with the submitted values because it was rejected. `check` is the result of a dry run, after
+ * which the form is also shown again.
  */
 export type Refused = { form: 'add' | 'settings'; typed: FormValues; errors: FieldErrors; check?: Html };
 
-/** Name of the hidden field that contains the stored expiry, accurate to the second. */
+/**
+ * Name of the hidden field that contains the stored expiry, precise to the second. The visible field contains only the
+ * day.
+ */
 export const expiresWas = 'expires_at.was';
 
 /** Returns the calendar day of an instant in a time zone, or an empty string. */
 export const dayIn = (timeZone: string, at: string): string => instantToLocal(at, timeZone).slice(0, 10);
 
-/** Renders the card for an offer's codes: the stock, forms to add codes, and the pool settings. */
+/** Renders the card for an offer's codes: the stock, the forms to add codes, and the pool settings. */
 export function couponCard(context: PublisherContext, coupons: OfferCoupons, refused: Refused | null = null): Html {
   const { pool, stock, offerId } = coupons;
   const canEdit = hasRole(context.viewer.user.role, 'manager');

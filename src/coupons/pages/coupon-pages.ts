@@ -25,7 +25,8 @@ export function couponPages(app: App, services: Services): void {
   const { management, service } = services;
   const pages = publisherPages(app, services);
   /**
-   * Runs the form's action and redirects to the card with the result. A rejected form is shown again with its values.
+   * Runs the action of a form and redirects to the card, which shows the result. If the form is rejected, it is shown
+   * again with its values.
    */
   const act =
     (
@@ -99,7 +100,9 @@ export function couponPages(app: App, services: Services): void {
   );
 }
 
-/** Renders the card with a submitted form that was rejected, or with the dry-run result of its file. */
+/**
+ * Renders the card with a submitted form, either because it was rejected or to show the dry-run result for its file.
+ */
 async function formPage(
   { card }: Services,
   context: PublisherContext,
@@ -124,7 +127,7 @@ async function formPage(
   };
 }
 
-/** Maps errors of single lines to the file field. */
+/** Assigns errors in single lines to the file field. */
 function inFile({ path, message }: FieldErrors[number]): FieldErrors[number] {
   const [, line] = /^\/lines\/(\d+)$/.exec(path) ?? [];
   return line === undefined
@@ -146,7 +149,10 @@ function givenIn(fields: Fields, upload: Upload | null): unknown {
   return pattern === '' ? { shared } : { pattern, count: fields.number('count') };
 }
 
-/** Returns the submitted expiry: the end of the selected day. If the day is unchanged, the stored time is returned. */
+/**
+ * Returns the submitted expiry, which is the end of the selected day. If the day is unchanged, the stored time is
+ * returned instead.
+ */
 function expiresIn(fields: Fields, timeZone: string): string | null {
   const [day, stored] = [fields.text('expires_at'), fields.text(expiresWas)];
   if (day === dayIn(timeZone, stored)) return stored || null;

@@ -29,7 +29,7 @@ import { checklistPages, setupChecklist } from './setup/checklist.ts';
 const ranges = ['7', '14', '30'] as const;
 const liveMinutes = 30;
 
-/** SDK id of the embedded demo, and the custom attribute that marks its generated sessions. */
+/** SDK ID of the embedded demo, and the custom attribute by which its generated sessions are marked. */
 export type DemoMark = { sdkId: string; mark: { name: string; value: string } };
 
 type OverviewServices = PageServices & {
@@ -41,8 +41,8 @@ type OverviewServices = PageServices & {
 type Scope = OverviewServices & { failFast: FailFast };
 
 /**
- * Registers the overview page: live counters, today compared with last week, and metrics over time, by placement and by
- * offer.
+ * Registers the overview page: live counters, today's figures compared with last week's, and metrics over time, by
+ * placement and by offer.
  */
 export function overviewPages(app: App, services: OverviewServices): void {
   const pages = publisherPages(app, services);
@@ -109,10 +109,13 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   };
 }
 
-/** Returns the publisher's local time in milliseconds. Each local day has 24 hours, even on days of clock changes. */
+/**
+ * Converts a time to the publisher's local time, in milliseconds. Each local day has 24 hours, even on days when the
+ * clocks change.
+ */
 const localMsOf = ({ timeZone }: Publisher, atMs: number): number => atMs + offsetMs(timeZone, atMs);
 
-/** Returns the day of a local time, as yyyy-mm-dd. */
+/** Returns the day of a local time in the form yyyy-mm-dd. */
 const dayOf = (localMs: number): string => new Date(localMs).toISOString().slice(0, 10);
 
 const alertsNotice = ({ path }: PublisherContext, alerts: number): Html =>

@@ -18,10 +18,10 @@ import type { Offer, Payout, Provision } from '../../catalog/types.ts';
 import { isTimeZone, minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
 import { toMicros } from '../../platform/money.ts';
 
-/** An offer as a candidate for one publisher's decisions, with its compiled rules. */
+/** Offer as a candidate for a publisher's decisions, with its compiled rules. */
 export type Candidate = {
   offer: Offer;
-  /** Index in catalogue order, which is also the candidate's bit number in bit sets. */
+  /** Index in catalogue order. It is also the number of the candidate's bit in bit sets. */
   index: number;
   forced: boolean;
   priority: number;
@@ -41,22 +41,25 @@ export type CompiledRules = {
   frequencyCaps: readonly FrequencyCap[];
   totalCaps: readonly CompiledTotalCap[];
   pacing: Pacing;
-  /** Ids of the publishers to which the campaign is served. */
+  /** IDs of the publishers to which the campaign is served. */
   publisherIds: readonly number[];
   goal: CompiledGoal | null;
   /** Start of pacing plans, in epoch milliseconds: the campaign's start, or else its first activation. */
   planStartMs: number;
-  /** Whether the campaign is withheld from unidentified users. */
+  /** Whether the campaign is hidden from unidentified users. */
   needsIdentity: boolean;
   groups: readonly string[];
-  /** Whether the index filters cover all rules of the campaign except opt-outs. */
+  /**
+   * Whether index filters cover all rules of the campaign except opt-outs. If so, opt-outs are the only post-filter to
+   * evaluate.
+   */
   indexed: boolean;
 };
 
 export type Matcher = { list: TargetList; include: readonly Pattern[] | null; exclude: readonly Pattern[] };
 type Pattern = { text: string; isPrefix: boolean };
 
-/** Parts of a campaign that are needed to compile its rules. */
+/** Parts of a campaign from which its rules are compiled. */
 export type RuledCampaign = {
   id: number;
   rules: CampaignRules;
@@ -65,7 +68,10 @@ export type RuledCampaign = {
   provisions: ReadonlyMap<number, Provision>;
 };
 
-/** Schedules stored by earlier releases may contain a time zone that is no longer accepted. */
+/**
+ * Accept all time zones that can be used: schedules stored by earlier releases may contain names that new schedules may
+ * not use.
+ */
 const checkStoredRules = (rules: unknown) => checkRules(rules, isTimeZone);
 
 /**
@@ -116,8 +122,8 @@ function withCaps(
 }
 
 /**
- * Creates the candidate for an offer at a publisher. Its `index` is assigned later, after sorting.
- * @throws Error if the caps of the provisioning are invalid
+ * Creates a publisher's candidate for an offer. Its `index` is assigned later, after sorting.
+ * @throws Error if the caps of the provision are invalid
  */
 export function toCandidate(offer: Offer, publisherId: number, base: CompiledRules, capZone: string): Candidate {
   const { campaign } = offer;
@@ -144,8 +150,8 @@ export function toCandidate(offer: Offer, publisherId: number, base: CompiledRul
 }
 
 /**
- * Validation results, keyed by the JSON of the rules. The index is rebuilt after every catalogue change, but few rules
- * differ.
+ * Cached validation results, keyed by the JSON of the rules. The index is rebuilt after every catalogue change, but few
+ * rules change each time.
  */
 const validityByJson = new Map<string, boolean>();
 const maxCached = 50_000;

@@ -4,21 +4,20 @@ import type { AudienceIndex, Bits, Dimension, EligibilityIndex, Exclusion, Index
 import type { DecisionContext } from '../types.ts';
 import type { Candidate } from './compile.ts';
 
-/** Returns the user's time zone, or the publisher's if it is unknown. */
+/** Returns the user's time zone or, if it is unknown, the publisher's. */
 export const userTimeZone = ({ timeZone }: EligibilityIndex, { geo }: DecisionContext): string =>
   geo.timeZone ?? timeZone;
 
 const hourOfWeek = (timeZone: string, nowMs: number): string => String(Math.floor(minuteOfWeek(timeZone, nowMs) / 60));
 
 /**
- * A set that candidates must belong to (or must not belong to, if `negated`), and the exclusion of all other
- * candidates.
+ * Set to which candidates must belong (or must not belong, if `negated`), and the exclusion of candidates that fail.
  */
 type IndexFilter = { bits: Bits; negated: boolean; exclusion: (candidate: Candidate) => Exclusion };
 
 /**
  * Returns the filters that apply to a request, in rule order.
- * @param relaxed whether the request is in dev or test mode, in which only its own restrictions apply
+ * @param relaxed whether the request is in dev or test mode, in which only the restrictions in the request itself apply
  */
 function filtersOf(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): IndexFilter[] {
   const filters: IndexFilter[] = [];
@@ -55,7 +54,7 @@ function filtersOf(index: EligibilityIndex, context: DecisionContext, relaxed: b
   return filters;
 }
 
-/** Returns the candidates that pass all index filters. Only post-filters remain to be checked. */
+/** Returns the candidates that pass all index filters. The caller still has to apply the post-filters. */
 export function passIndexFilters(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): Bits {
   const passing = index.all.slice();
   for (const { bits, negated } of filtersOf(index, context, relaxed)) {
@@ -77,8 +76,8 @@ export const indexExclusions = (
     .map(({ exclusion }) => exclusion(candidate));
 
 /**
- * Returns the exclusion by the first index filter that a candidate fails, or null. It is equivalent to
- * `passIndexFilters`, for a single candidate.
+ * Returns the exclusion by the first index filter that a candidate fails, or null if it passes all. Gives the same
+ * result as `passIndexFilters`, but for a single candidate.
  */
 export function indexExclusionOf(
   index: EligibilityIndex,
@@ -90,7 +89,7 @@ export function indexExclusionOf(
     filters.find(({ bits, negated }) => hasBit(bits, candidate.index) === negated)?.exclusion(candidate) ?? null;
 }
 
-/** Returns the request's value of an indexed property. */
+/** Returns the value that a request has for an indexed property. */
 function requestValue(key: IndexedKey, context: DecisionContext, index: EligibilityIndex): string | null {
   switch (key) {
     case 'countries':
@@ -116,8 +115,8 @@ const acceptedBy = ({ byValue, otherwise }: Dimension, value: string | null): Bi
   (value === null ? undefined : byValue.get(value)) ?? otherwise;
 
 /**
- * Returns the candidates whose audience rules accept the user: they include no audience or one of the user's, and
- * exclude none of the user's.
+ * Returns the candidates whose audience rules accept the user. Such a candidate includes no audience or at least one of
+ * the user's, and excludes none of the user's.
  */
 function acceptedByAudiences({ withoutInclude, byKey }: AudienceIndex, audiences: readonly string[]): Bits {
   if (audiences.length === 0) return withoutInclude;
@@ -129,8 +128,8 @@ function acceptedByAudiences({ withoutInclude, byKey }: AudienceIndex, audiences
 }
 
 /**
- * Returns the candidates that accept a language. The most specific tag that occurs in any list is used: `pt-BR`, or
- * else `pt`.
+ * Returns the candidates that accept a language. Of the language's tags, the most specific one that occurs in any list
+ * is used: `pt-BR`, or else `pt`.
  */
 function acceptedByLanguage({ byValue, otherwise }: Dimension, value: string | null): Bits {
   for (let tag = value?.toLowerCase() ?? ''; tag !== ''; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
@@ -209,7 +208,7 @@ export function countBits(bits: Bits, from: number, to: number): number {
   return (to & 31) === 0 ? count : count - countOnes((bits[last] as number) & (-1 << (to & 31)));
 }
 
-/** Counts the one bits of a 32-bit word in parallel (Hacker's Delight 5-1). */
+/** Counts the one bits of a 32-bit word in parallel (Hacker's Delight, 5-1). */
 function countOnes(word: number): number {
   let ones = word - ((word >>> 1) & 0x55555555);
   ones = (ones & 0x33333333) + ((ones >>> 2) & 0x33333333);

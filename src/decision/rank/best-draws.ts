@@ -15,19 +15,19 @@ type DrawOptions = {
   model: RevenueModel;
   /** Candidates that passed the index filters, as a bit set. */
   bits: Bits;
-  /** Number of these candidates in the priority class. */
+  /** Number of candidates in `bits` that belong to the priority class. */
   count: number;
   input: DecisionInput;
 };
 
 /**
- * Adds the candidates with the best draws of a priority class to `top`. A small class is drawn completely. For a large
- * class, draws are made layer by layer, from the top of the normal distribution. Given that a candidate's draw is in no
+ * Adds the candidates with the best draws of a priority class to `top`. In a small class, every candidate is drawn. In
+ * a large class, draws are made layer by layer, from the top of the normal distribution. If a candidate's draw is in no
  * higher layer, it is in the current layer with a fixed probability, independently of other candidates. The gaps
- * between such candidates have a geometric distribution. Drawing gaps finds them without a trial per candidate.
- * Candidates whose draws in the remaining layers could not be among the best are skipped. The result has the same
- * distribution as if every candidate were drawn, but the time hardly grows with their number. Draws do not depend on
- * the number of requested results.
+ * between candidates in a layer therefore have a geometric distribution, and drawing the gaps finds these candidates
+ * without a trial for each one. Candidates whose draws in the remaining layers could not be among the best are skipped.
+ * The result has the same distribution as if every candidate were drawn, but the running time hardly grows with their
+ * number. Draws do not depend on the number of requested results.
  */
 export function bestDraws(options: DrawOptions, top: Top): Top {
   const [highest, ...lower] = layersFor(options.count);
@@ -77,7 +77,7 @@ function drawLayers({ model, bits, input }: DrawOptions, highest: Layer, lower: 
   }
 }
 
-/** The best draws found so far, at most `limit`, highest score first. Equal scores are sorted by member. */
+/** Best draws found so far, at most `limit`, highest score first. Draws with equal scores are sorted by member. */
 export type Top = {
   readonly limit: number;
   readonly after: Draw;
@@ -88,7 +88,7 @@ export type Top = {
 type Draw = { score: number; member: number };
 
 /**
- * Creates an empty list.
+ * Creates an empty list of draws.
  * @param after only draws that rank after this draw are added
  */
 export const createTop = (limit: number, after: Draw): Top => ({ limit, after, scores: [], members: [] });

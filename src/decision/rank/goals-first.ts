@@ -12,8 +12,8 @@ import type { RankedCandidate } from './sampled-ranking.ts';
 type Options = { index: EligibilityIndex; bits: Bits; input: DecisionInput; priorityClass: PriorityClass };
 
 /**
- * Yields the candidates of a priority class. Candidates whose campaigns are behind their goals come first, as often as
- * the goals require.
+ * Yields the candidates of a priority class. Candidates whose campaigns are behind their goals are moved to the front
+ * in as many decisions as the goals require.
  */
 export function* goalsFirst(ranking: Iterable<RankedCandidate>, options: Options): Generator<RankedCandidate, void> {
   const first = behindGoals(options);
@@ -24,8 +24,8 @@ export function* goalsFirst(ranking: Iterable<RankedCandidate>, options: Options
 
 /**
  * Returns the candidates whose campaigns are behind their goals. Goals that need the smallest share of the remaining
- * time come first, so that an unreachable goal does not displace a reachable one. Equal shares are sorted by sampled
- * revenue.
+ * time come first, so that a goal that cannot be reached does not displace one that can. Equal shares are sorted by
+ * sampled revenue.
  */
 function behindGoals({ index, bits, input, priorityClass }: Options): RankedCandidate[] {
   const { totals, model, seed } = input;

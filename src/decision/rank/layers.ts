@@ -3,23 +3,25 @@ import { mix, normalQuantile, uniform } from '../random.ts';
 
 /** Part of the standard normal distribution, from `floor` up to the next higher layer. */
 export type Layer = {
-  /** Depth of the layer; 0 is the highest layer. */
+  /** Depth of the layer. The highest layer has depth 0. */
   depth: number;
   /** Logarithm of the probability that a draw is not in this layer, given that it is in no higher layer. */
   logOfMiss: number;
   floor: number;
   /** Whether this is the lowest layer, which contains every draw that is in no higher layer. */
   isLowest: boolean;
-  /** Quantiles of the layer. A draw picks one of them uniformly. */
+  /** Quantiles of the layer. A draw picks one of them at random, all with the same probability. */
   quantiles: Float64Array;
 };
 
 const quantileBits = 12;
 
-/** Minimum number of candidates for using several layers. */
+/** Minimum number of candidates at which several layers are used. */
 const minLayered = 256;
 
-/** Minimum expected number of draws in the highest of several layers. The maximum is twice as many. */
+/**
+ * Minimum expected number of draws in the highest layer, if there are several layers. The maximum is twice this number.
+ */
 const topDraws = 16;
 
 /** Ratio of a layer's probability to the total probability of all higher layers. */
@@ -28,8 +30,8 @@ const growth = 8;
 const layersByShare = new Map<number, readonly Layer[]>();
 
 /**
- * Returns the layers for a number of candidates, highest first. Empty if there are so few that they are drawn from the
- * whole distribution.
+ * Returns the layers for a number of candidates, highest first. Empty for a small number, for which all candidates are
+ * drawn from the whole distribution.
  */
 export function layersFor(count: number): readonly Layer[] {
   if (count < minLayered) return noLayers;
@@ -54,7 +56,7 @@ const layerOf = (depth: number, above: number, below: number): Layer => ({
   logOfMiss: Math.log1p((above - below) / (1 - above)),
   floor: -normalQuantile(below),
   isLowest: below === 1,
-  // Computed from the upper tail, where small probabilities are exact.
+  // Compute quantiles from the upper tail, where small probabilities are exact.
   quantiles: Float64Array.from({ length: 2 ** quantileBits }, (_, at) => {
     return -normalQuantile(above + ((below - above) * (at + 0.5)) / 2 ** quantileBits);
   }),

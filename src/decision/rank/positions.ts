@@ -12,14 +12,14 @@ type FillRules = {
   count: number;
   onOfferwall: boolean;
   sequence: Sequence | null;
-  /** If set, called for each candidate of the stream that is not chosen. */
+  /** Callback for each candidate read from the stream but not chosen. Undefined if there is no observer. */
   onExcluded: ((candidate: Candidate, exclusion: Exclusion) => void) | undefined;
 };
 
 type FillOptions = FillRules & {
   /** One candidate of each campaign that the same call shows at other placements. */
   elsewhere: readonly Candidate[];
-  /** Whether at most one offer per category may be chosen. */
+  /** Whether at most one offer per category may be shown. */
   separateCategories: boolean;
 };
 
@@ -30,9 +30,9 @@ type Filling = FillRules & {
 };
 
 /**
- * Fills the positions in order. Each position gets the best candidate that sequence rules allow there and that does not
- * conflict with offers chosen before.
- * @returns `offers`, and in `blocked` the number of candidates that were excluded only by sequence rules
+ * Fills the positions in order. Each position gets the best candidate that the sequence rules allow there and that does
+ * not conflict with offers already chosen.
+ * @returns the chosen `offers`; `blocked` is the number of candidates that only sequence rules excluded
  */
 export function fillPositions(options: FillOptions): { offers: RankedCandidate[]; blocked: number } {
   const { stream, count, onOfferwall, sequence, onExcluded } = options;
@@ -50,7 +50,10 @@ export function fillPositions(options: FillOptions): { offers: RankedCandidate[]
   return { offers, blocked };
 }
 
-/** Removes the best candidate for a position from the pending candidates, reading the stream as far as needed. */
+/**
+ * Removes the best candidate for a position from the pending candidates, and returns it. Reads the stream as far as
+ * needed.
+ */
 function takeBest(filling: Filling, position: number): RankedCandidate | null {
   const { pending, sequence, onOfferwall } = filling;
   const isReserved = sequence !== null && !onOfferwall && sequence.isReserved(position);
@@ -73,7 +76,7 @@ function takeBest(filling: Filling, position: number): RankedCandidate | null {
   return bestAt === -1 ? null : (pending.splice(bestAt, 1)[0] as RankedCandidate);
 }
 
-/** Moves the next candidate from the stream to the pending candidates. */
+/** Moves the next candidate from the stream to the pending candidates, and returns it. */
 function pull({ stream, pending }: Filling): RankedCandidate | null {
   const { value, done } = stream.next();
   if (done) return null;
@@ -81,11 +84,11 @@ function pull({ stream, pending }: Filling): RankedCandidate | null {
   return value as RankedCandidate;
 }
 
-/** Returns the grade of a candidate for a position. 0 excludes the candidate, and higher grades are preferred. */
+/** Returns the grade of a candidate for a position. Grade 0 excludes the candidate; higher grades are preferred. */
 function gradeOf(filling: Filling, { candidate }: RankedCandidate, position: number, isReserved: boolean): number {
   const { sequence, onOfferwall, onExcluded } = filling;
   if (sequence === null) return 1;
-  // Offerwall positions are unlimited, so only sequence rules for all positions apply.
+  // On an offerwall, apply only sequence rules for all positions, because the number of positions is unlimited.
   const denying = sequence.deniedBy(candidate.offer, onOfferwall ? null : position);
   if (denying !== null) {
     onExcluded?.(candidate, { rule: 'sequence_denied', ruleId: denying.id });
@@ -103,15 +106,15 @@ function reportRest(filling: Filling, onExcluded: (candidate: Candidate, exclusi
 }
 
 type Conflicts = {
-  /** Returns the conflict of a candidate with previously added candidates, or null. */
+  /** Returns the conflict between a candidate and the candidates added so far, or null if there is none. */
   find: (candidate: Candidate) => Exclusion | null;
   add: (candidate: Candidate) => void;
 };
 
 /**
- * Tracks conflicts between offers of a response. The limits are:
+ * Tracks conflicts between the offers in a response. The limits are:
  * - One offer per campaign in the response. This is the only limit for offerwalls.
- * - One campaign per exclusion group, across all placements of the response.
+ * - One campaign per exclusion group, across all placements in the response.
  * - One offer per category, across all placements, if the publisher separates categories.
  * - One offer per advertiser in each unit.
  */
@@ -170,9 +173,12 @@ type Sequence = {
    * positions are considered.
    */
   deniedBy: (offer: Offer, position: number | null) => SequenceRule | null;
-  /** Whether allow rules apply to a position. It is then reserved for the offers that they match. */
+  /** Whether allow rules apply to a position, so that it is reserved for the offers that they match. */
   isReserved: (position: number) => boolean;
-  /** Returns the grade of an offer at a reserved position. 0 means not allowed, and higher grades are preferred. */
+  /**
+   * Returns the grade of an offer for a reserved position. Grade 0 means that the offer is not allowed; higher grades
+   * are preferred.
+   */
   grade: (offer: Offer, position: number) => number;
   /** Returns the highest possible grade at a reserved position. */
   topGrade: (position: number) => number;
@@ -188,13 +194,13 @@ type Compiled = {
 const noRules: readonly Compiled[] = [];
 const compiledRules = new WeakMap<Publisher, Map<string, readonly Compiled[]>>();
 
-/** Maximum number of placements whose sequence rules are cached, per publisher. */
+/** Maximum number of placements per publisher for which compiled sequence rules are cached. */
 const maxPlacements = 500;
 
 /**
- * Returns the compiled sequence rules of a placement, or null if it has none. Deny rules are checked first. If allow
- * rules apply to a position, only offers that they match may be shown there. Such offers are sorted by the breadth of
- * the rule (all positions, several, one), then by its weight, then by the usual ranking
+ * Returns the compiled sequence rules of a placement, or null if there are none. Deny rules are checked first. If allow
+ * rules apply to a position, only offers that they match may be shown there. Such offers are sorted by how many
+ * positions the rule covers (all, several, one), then by the rule's weight, then by the usual ranking
  * (docs/guides/how-a-decision-is-made.md#sequence-rules).
  */
 export function sequenceOf(publisher: Publisher, placement: string): Sequence | null {
@@ -227,7 +233,9 @@ function rulesOf(publisher: Publisher, placement: string): readonly Compiled[] {
   return rules;
 }
 
-/** Greater than any rule weight, so that the breadth of a rule takes precedence over its weight. */
+/**
+ * Factor for the breadth of a rule. It is greater than any rule weight, so that breadth takes precedence over weight.
+ */
 const breadthUnit = 10_000_000;
 
 function compile(rule: SequenceRule): Compiled {

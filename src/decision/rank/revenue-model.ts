@@ -17,18 +17,18 @@ import type { DecisionInput } from '../types.ts';
 import { drawNormal, type Layer, wholeNormal } from './layers.ts';
 
 /**
- * Distributions of the expected revenue per impression at the first position, in millionths of the payout's currency.
- * It covers requests of one scope and the candidates of one priority class, by their index in the class. Values are
- * stored in parallel arrays. A ranking may draw from hundreds of candidates, and object references would cost more than
- * the arithmetic.
+ * Distributions of the expected revenue per impression at the first position, in millionths of the payout's currency. A
+ * model covers requests of one scope and the candidates of one priority class, by their index in the class. Values are
+ * stored in parallel arrays, because a ranking may draw from hundreds of candidates, and object references would cost
+ * more than the arithmetic.
  */
 export type RevenueModel = {
   scope: Scope;
   candidates: readonly Candidate[];
-  /** Start of the class in the candidate list, as in `PriorityClass`. */
+  /** Index in the candidate list at which the class starts, as in `PriorityClass`. */
   from: number;
   to: number;
-  /** Offer ids, which salt the random draws. */
+  /** Offer IDs, which are used as salts for the random draws. */
   offerIds: Int32Array;
   /**
    * Rows of `rowLength` numbers, one row per candidate, so that a draw needs few memory accesses:
@@ -36,44 +36,47 @@ export type RevenueModel = {
    * - mean of the cube root of a draw, in units of the cube root of the mean
    * - standard deviation of the cube root of a draw, in the same units
    * - amount to reserve
-   * - that amount as a share of the full payment
+   * - amount to reserve, as a share of the full payment
    */
   rows: Float64Array;
   /**
-   * Conversion factors to the comparison currency. NaN means that there is no exchange rate. Null if all payouts have
-   * the same currency.
+   * Factors for converting payouts to the comparison currency, or null if all payouts have the same currency. A factor
+   * is NaN if there is no exchange rate.
    */
   factors: Float64Array | null;
-  /** Candidates ordered by revenue, or null until first needed. */
+  /** Candidates in order of revenue, or null until first needed. */
   order: RevenueOrder | null;
 };
 
 /** All candidates of a priority class, highest revenue first. */
 export type RevenueOrder = {
   members: Int32Array;
-  /** Lowest member from each index to the end of the order. */
+  /** For each index in the order, the lowest member from that index to the end. */
   lowestMembers: Int32Array;
   /** Cached results of `revenueBoundsBelow`, keyed by layer. */
   bounds: Map<Layer, Float64Array>;
 };
 
-/** Assumed sale value until a sale is known, in millionths. */
+/** Sale value assumed until a sale has been reported, in millionths. */
 const defaultSaleMicros = 50_000_000;
 
-/** Maximum relative variance. Up to this value, the cube of a normal draw approximates a Gamma distribution well. */
+/**
+ * Maximum relative variance. Up to this value, the cube of a normal draw is a good approximation of a Gamma
+ * distribution.
+ */
 const maxVariance = 2;
 
 const rowLength = 5;
 
-/** Maximum number of cached rows (40 bytes each) per eligibility index and model version. */
+/** Maximum number of cached rows per eligibility index and model version. Each row takes up 40 bytes. */
 const maxRows = 500_000;
 
 type ByScope = { rows: number; models: Map<string, Map<PriorityClass, RevenueModel>> };
 const cachedModels = new WeakMap<Model, WeakMap<EligibilityIndex, ByScope>>();
 
 /**
- * Returns the revenue model of a priority class for a request. It is created on first use and cached as long as the
- * ranking model has the same version.
+ * Returns the revenue model of a priority class for a request. The model is created on first use and cached until the
+ * version of the ranking model changes.
  */
 export function revenueModelOf(
   index: EligibilityIndex,
@@ -123,9 +126,9 @@ const emptyModel = (
 });
 
 /**
- * Samples the expected revenue of an impression for a seed (Thompson sampling), in millionths. The posterior is
- * approximated by a Gamma distribution with the same mean and variance. It is sampled as the cube of a normal draw
- * (Wilson and Hilferty). The candidate must have been estimated.
+ * Samples the expected revenue from an impression for a seed (Thompson sampling), in millionths. The posterior is
+ * approximated by a Gamma distribution with the same mean and variance, which is sampled as the cube of a normal draw
+ * (Wilson and Hilferty). The candidate must have been estimated before.
  * @param layer part of the normal distribution to draw from
  */
 export function drawRevenue(model: RevenueModel, at: number, seed: number, layer: Layer = wholeNormal): number {
@@ -149,8 +152,8 @@ const compared = (micros: number, factor: number): number =>
 export const meanRevenueOf = ({ rows }: RevenueModel, at: number): number => rows[at * rowLength] as number;
 
 /**
- * Amount to reserve for an impression, in millionths, and its share of the full payment, which is an upper estimate of
- * the payment's probability. The less is known about the rates, the higher both are.
+ * Amount to reserve for an impression, in millionths, and its share of the full payment. The share is an upper estimate
+ * of the probability of the payment. Both are higher if less is known about the rates.
  */
 export type Reserve = { reserveMicros: number; reserveChance: number };
 
@@ -173,7 +176,10 @@ export function ensureEstimated(model: RevenueModel, at: number, input: Decision
   );
 }
 
-/** Returns a candidate's mean expected revenue and possible cost. Both are zero if the candidate does not pay. */
+/**
+ * Returns a candidate's mean expected revenue and the possible cost of an impression. Both are zero if the candidate
+ * does not pay.
+ */
 export function expectedRevenueOf(
   index: EligibilityIndex,
   priorityClass: PriorityClass,
@@ -188,12 +194,14 @@ export function expectedRevenueOf(
 }
 
 /**
- * Number of standard deviations above the mean at which candidates are ordered by revenue. Few candidates of a class
- * have draws as high as this.
+ * Number of standard deviations above the mean at which revenues are compared to order candidates. Few draws in a class
+ * are this high.
  */
 const highNormal = 2;
 
-/** Returns the revenue order of a class. It is created on first use, after estimating all candidates of the class. */
+/**
+ * Returns the revenue order of a class. On first use, it estimates all candidates of the class and creates the order.
+ */
 export function revenueOrderOf(model: RevenueModel, input: DecisionInput): RevenueOrder {
   if (model.order === null) {
     const high = Float64Array.from(model.offerIds, (_, at) => {
@@ -208,8 +216,8 @@ export function revenueOrderOf(model: RevenueModel, input: DecisionInput): Reven
 }
 
 /**
- * Returns upper bounds for draws below a layer. The bound at an index covers this candidate and all later ones in the
- * order.
+ * Returns upper bounds for draws below a layer. Each bound applies to the candidate at that index and to all later
+ * candidates in the order.
  */
 export function revenueBoundsBelow(model: RevenueModel, { members, bounds }: RevenueOrder, layer: Layer): Float64Array {
   return getOrInsert(bounds, layer, () => {
@@ -229,8 +237,8 @@ function fromEnd<T extends Int32Array | Float64Array>(values: T, combine: (a: nu
 }
 
 /**
- * Estimates a candidate: the mean and relative variance (variance divided by the squared mean) of its expected revenue,
- * the payment per paid event, and an upper estimate of the payment's probability.
+ * Estimates a candidate. The result contains the mean and relative variance (variance divided by the squared mean) of
+ * its expected revenue, the payment per paid event, and an upper estimate of the payment's probability.
  */
 function estimate(
   { payout, offer }: Candidate,

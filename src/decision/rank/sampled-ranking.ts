@@ -14,8 +14,8 @@ import {
 } from './revenue-model.ts';
 
 /**
- * Share of decisions that explore: a uniformly chosen eligible offer ranks first in its class, regardless of its
- * revenue.
+ * Share of decisions that explore. In such a decision, an eligible offer chosen uniformly at random ranks first in its
+ * class, regardless of its revenue.
  */
 export const explorationShare = 0.01;
 
@@ -39,7 +39,10 @@ type Options = {
   mayExplore: boolean;
 };
 
-/** Number of candidates to rank initially. Few decisions need more; each extension multiplies the number by four. */
+/**
+ * Number of candidates to rank at first. Few decisions need more. If they do, the number is multiplied by four each
+ * time.
+ */
 const firstLimit = 8;
 
 /** Yields the candidates of a paying priority class by sampled expected revenue, highest first. */
@@ -69,7 +72,7 @@ export function* sampledRanking(options: Options): Generator<RankedCandidate, vo
 /** Whether a decision with this seed explores. */
 export const isExploring = (seed: number): boolean => uniform(seed, salts.isExploration) < explorationShare;
 
-/** Returns the index in the class of the candidate to explore, or -1 if the decision does not explore. */
+/** Returns the class index of the candidate to explore, or -1 if the decision does not explore. */
 function exploredOf({ bits, input: { seed }, priorityClass: { from, to } }: Options, count: number): number {
   if (count === 0 || !isExploring(seed)) return -1;
   return nextBit(bits, from, to, Math.floor(uniform(seed, salts.exploredOffer) * count)) - from;

@@ -10,7 +10,10 @@ import type { DecisionInput } from '../types.ts';
 
 type Rule = (candidate: Candidate, index: EligibilityIndex, input: DecisionInput) => Exclusion | null;
 
-/** Rules that the index does not cover, in evaluation order: from the schedule to frequency caps and pacing. */
+/**
+ * Rules that the index does not cover, in evaluation order: they start with the schedule and end with frequency caps
+ * and pacing.
+ */
 const rulesInOrder: readonly Rule[] = [
   scheduleExclusion,
   ({ rules }, _index, { context }) => placeExclusion('cities', rules.cities, context.geo.city),
@@ -40,7 +43,10 @@ export const postExclusions = (candidate: Candidate, index: EligibilityIndex, in
     withOneCapEach(rule, candidate).flatMap((variant) => rule(variant, index, input) ?? []),
   );
 
-/** For cap rules, returns one copy of the candidate per cap, so that every reached cap is reported. */
+/**
+ * Returns the variants of a candidate to check against a rule. Cap rules get one copy of the candidate per cap, so that
+ * every reached cap is reported.
+ */
 function withOneCapEach(rule: Rule, candidate: Candidate): Candidate[] {
   const { rules } = candidate;
   if (rule === frequencyCapExclusion)
@@ -105,13 +111,14 @@ function pacingExclusion(
 }
 
 /**
- * Matches attributes that are lists or objects, which conditions ignore (docs/reference/fetch-offers.md#request-body).
+ * Matches attribute values that are lists or objects, which conditions ignore
+ * (docs/reference/fetch-offers.md#request-body).
  */
 const structured = /^(\[.*\]|\{.*\})$/s;
 
 /**
- * Whether the request's custom attributes satisfy a condition. A missing attribute is not equal to any value, and is in
- * no list or range. Lists and objects count as missing.
+ * Whether the request's custom attributes satisfy a condition. A missing attribute equals no value and is in no list or
+ * range. Lists and objects are treated as missing.
  */
 export function matchesCondition(condition: Condition, custom: ReadonlyMap<string, string>): boolean {
   if ('all' in condition) return condition.all.every((part) => matchesCondition(part, custom));

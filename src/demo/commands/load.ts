@@ -4,7 +4,7 @@ import { migrate } from '../../platform/db/migrate.ts';
 import { createPool, transaction } from '../../platform/db/pool.ts';
 import { loadDemoCatalogue, randomDemoIds } from '../catalogue.ts';
 
-/** Loads the demo catalogue into the database at DATABASE_URL. It generates a random API key, which is printed once. */
+/** Loads the demo catalogue into the database at DATABASE_URL. Generates a random API key and prints it once. */
 export const loadDemo: Run = async ({ env, out, signal }) => {
   if (!env.DATABASE_URL)
     throw usageError('Set DATABASE_URL. Without it, the server starts an embedded database with the demo catalogue.');

@@ -6,11 +6,11 @@ import { hourMs } from '../../platform/lib/time.ts';
 import { dayOfUuid7, newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Booking } from '../../tracking/bookings.ts';
 
-/** Generated activity of a user in a session, with clicks in chronological order. */
+/** Generated activity of one user in one session. Clicks are in chronological order. */
 export type MadeUpActivity = {
   events: TrackedEvent[];
   conversions: Booking[];
-  /** Ids of the selected and confirmed campaigns, or null if there are none. */
+  /** IDs of the campaigns whose offers the user selected and confirmed, or null if there are none. */
   confirmed: readonly number[] | null;
 };
 
@@ -21,12 +21,12 @@ const closeShare = 0.12;
 const confirmShare = 0.18;
 const selectShare = 0.4;
 const conversionShare = 0.12;
-/** Click-through rate at the first position. It falls by a third with each further position. */
+/** Click-through rate at the first position. It is a third lower at each further position. */
 const firstCtr = 0.085;
 /** Average sale value, in millionths. A `cps` payout is a share of it. */
 const saleMicros = 42_000_000;
 
-/** Generates the activity of a user in a session of the demo history. No event is later than `endMs`. */
+/** Generates a user's activity in a session of the demo history. No event is later than `endMs`. */
 export function makeUpActivity(session: SessionRecord, random: Random, endMs: number): MadeUpActivity {
   const activity: MadeUpActivity = { events: [], conversions: [], confirmed: null };
   if (session.offers.length === 0 || random() > seenShare) return activity;
@@ -51,7 +51,7 @@ function addOffer(
   const position = session.offers.indexOf(offer);
   const seenMs = session.createdAtMs + 300 + Math.floor(random() * 900);
   events.push(eventOf(session, offer, 'impression', seenMs));
-  // Vary the click rate by offer, identically in each run.
+  // Vary the click rate between offers, in the same way in each run.
   const appeal = 0.6 + (((offer.id * 37) % 17) / 17) * 0.9;
   if (random() < firstCtr * appeal * (2 / 3) ** position) {
     const clickMs = seenMs + 1_500 + Math.floor(random() * 12_000);
@@ -94,7 +94,7 @@ function conversionOf(session: SessionRecord, offer: Offer, clickAtMs: number, b
     sessionId: session.id,
     offerId: offer.id,
     event: 'sale',
-    // Each click has only one conversion, so any key is sufficient for deduplication.
+    // Use the ID as the deduplication key, because each click has only one conversion.
     txnKey: id,
     isVoid: false,
     id,

@@ -13,8 +13,8 @@ export const historyDays = 14;
 const sessionsPerDay = 170;
 
 /**
- * Length of the period before now without generated activity, so that live figures are correct from the start. In
- * milliseconds.
+ * Length of the period before the current time for which no activity is generated, in milliseconds. It keeps live
+ * figures correct from the start.
  */
 const quietMs = hourMs;
 
@@ -53,20 +53,23 @@ const visitors = 900;
 const emptyShare = 0.06;
 
 /**
- * Decision record that contains only the request, which is sufficient for estimating reach. It has no catalogue
- * version, because no decision was made.
+ * Decision record that contains only the request, which is enough to estimate reach. It refers to no catalogue version,
+ * because no decision was made.
  */
 const requestOnly = writeDecisionRecord({ catalogVersion: 0, scores: [], inputs: {} });
 
 type SessionSource = { publisher: Publisher; offers: readonly Offer[]; userKeys: UserKeys; random: Random };
 
-/** Generates the sessions of the last 14 days, except for the last hour, oldest first. */
+/** Generates the sessions of the last 14 days, oldest first. The last hour is left out. */
 export function makeUpSessions(source: SessionSource, nowMs: number): SessionRecord[] {
   const endMs = nowMs - quietMs;
   return timesOf(source.random, endMs).map((atMs) => makeUpSession(source, atMs));
 }
 
-/** Generates session times. There are more sessions on weekends and in the evening, and 2 % more each day. */
+/**
+ * Generates session times. There are more sessions on weekends and in the evening, and their number grows by 2 % each
+ * day.
+ */
 function timesOf(random: Random, endMs: number): number[] {
   const times: number[] = [];
   const averageHour = hourShares.reduce((sum, share) => sum + share, 0) / hourShares.length;
@@ -109,7 +112,7 @@ function makeUpSession({ publisher, offers, userKeys, random }: SessionSource, a
   };
 }
 
-/** Picks offers from different advertisers, weighted by their campaigns' weights. */
+/** Picks offers at random, each from a different advertiser, weighted by the weights of their campaigns. */
 function pickOffers(offers: readonly Offer[], count: number, random: Random): Offer[] {
   const picked: Offer[] = [];
   while (picked.length < count) {
@@ -126,7 +129,7 @@ function pickOffers(offers: readonly Offer[], count: number, random: Random): Of
   return picked;
 }
 
-/** Picks a random value, with a probability proportional to its weight. */
+/** Picks a random value with a probability proportional to its weight. */
 function pick<Value>(random: Random, values: readonly (readonly [Value, weight: number])[]): Value {
   let remaining = random() * values.reduce((sum, [, weight]) => sum + weight, 0);
   for (const [value, weight] of values) {

@@ -5,7 +5,7 @@ import type { Received } from '../received.ts';
 
 export type Beacon = { at: string; kind: string; offer_id: number; title: string; suspicious: string | null };
 
-/** A received webhook as shown in the demo shop. For `verified`, see {@link Received}. */
+/** Received webhook as the demo shop shows it. For `verified`, see {@link Received}. */
 export type SeenWebhook = {
   id: string;
   received_at: string;
@@ -19,12 +19,12 @@ export type SeenWebhook = {
 const maxShown = 20;
 const recentMs = 60 * 60_000;
 /**
- * Maximum age of the day under which beacons are stored, in milliseconds. Beacons are stored under the day of their
- * session, and are valid for 24 hours.
+ * How far back to search for beacons, in milliseconds. Beacons are stored under the day of their session and are valid
+ * for 24 hours, so a recent beacon can be stored under an earlier day.
  */
 const daysBackMs = 2 * dayMs;
 
-/** Returns the beacons of the last hour, newest first, at most 20. */
+/** Returns the beacons from the last hour, newest first, at most 20. */
 export async function recentBeacons(executor: Executor, publisherId: number, nowMs: number): Promise<Beacon[]> {
   const { rows } = await executor.query<Omit<Beacon, 'at'> & { at: Date; macros: MacroValues | null }>(
     `select e.at, e.kind, e.offer_id, o.title, e.suspicious, s.macros
@@ -59,7 +59,7 @@ export function seenWebhook({ headers, body, received_at, verified }: Received):
 
 type Body = { pub_user_id?: string; selected?: number; campaigns?: { title?: unknown }[] };
 
-/** The receiver accepts unauthenticated requests, so the body may have any structure. */
+/** Make no assumptions about the structure of the body, because the receiver accepts unauthenticated requests. */
 function bodyOf(text: string): Body {
   try {
     const { body } = JSON.parse(text) as { body?: Record<string, unknown> };

@@ -1,6 +1,7 @@
 /**
- * Returns the content security policy of the demo pages. They may load their own files and call the service at its
- * public URL. Images and beacons may be on advertisers' servers. Only the demo's own pages may frame them.
+ * Returns the content security policy for the demo pages. They may load their own files and call the service at its
+ * public URL. Images and beacons may be on advertisers' servers. Only the demo's own pages may show the demo pages in a
+ * frame.
  */
 export const policy = (
   publicUrl: string,
@@ -18,7 +19,7 @@ export const policy = (
     "frame-ancestors 'self'",
   ].join('; ');
 
-/** Returns the HTTP headers of all demo responses. */
+/** Returns the HTTP headers for all demo responses. */
 export const demoHeaders = (csp: string): Record<string, string> => ({
   'content-security-policy': csp,
   'cache-control': 'no-store',

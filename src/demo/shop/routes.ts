@@ -27,7 +27,7 @@ const files = {
 
 const types: Record<string, string> = { html: 'text/html', css: 'text/css', js: 'text/javascript' };
 
-/** Demo pages are hidden from the OpenAPI description. */
+/** Route schema that hides the demo pages from the OpenAPI description. */
 const schema = { hide: true };
 
 type ShopDeps = {
@@ -39,8 +39,8 @@ type ShopDeps = {
 };
 
 /**
- * Registers the demo shop with the real SDK, a simulated phone app, and a view of the recorded data. Available only in
- * the embedded demo.
+ * Registers the demo shop, which uses the real SDK, with a simulated phone app and a view of the recorded data.
+ * Available only in the embedded demo.
  */
 export async function demoShopRoutes(app: App, { config, pool, catalog, received, now }: ShopDeps): Promise<void> {
   const pagePolicy = policy(config.publicUrl);

@@ -7,19 +7,19 @@ import { policy } from './policy.ts';
 const templates = new URL('../../../assets/html/', import.meta.url);
 
 /**
- * Simulates the bridge that an app adds to its web view before the page runs, such as Android's
+ * Script that simulates the bridge that an app adds to its web view before the page runs, such as Android's
  * `addJavascriptInterface`.
  */
 const bridge = '<script src="/demo/bridge.js"></script>';
 
 export type WebViewPage = { html: string; csp: string };
 
-/** Query options of the simulated app's web views. */
+/** Query parameters for the web views of the simulated app. */
 export type WebViewQuery = { user: string; placement: string; mode: PrefetchMode; dev: boolean };
 
 /**
- * Creates the two pages that an app shows in its web views. They are created from the shipped templates in the same way
- * as in an app.
+ * Creates the two pages that an app shows in its web views, from the shipped templates and in the same way as an app
+ * does.
  */
 export async function createWebViews(publicUrl: string) {
   const [prefetch, checkout] = await Promise.all(

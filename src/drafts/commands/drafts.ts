@@ -15,7 +15,7 @@ function showWarnings({ out }: Call, warnings: DraftAnswer['warnings']): void {
 }
 
 /**
- * Returns the draft ids from the command arguments.
+ * Returns the draft IDs from the command arguments.
  * @throws CommandError if the arguments are invalid
  */
 function idsOf({ args }: Call): number[] {

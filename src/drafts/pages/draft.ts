@@ -20,7 +20,7 @@ export type DraftView = {
   /** Current row, or null if it does not exist yet or was deleted. */
   current: View | null;
   actor: Actor;
-  /** Fields that were changed since the draft was created, for which an approval was rejected. */
+  /** Fields that were changed after the draft was created. Set if an approval failed because of them. */
   differences?: readonly Difference[];
   errors?: FieldErrors;
   typed?: Readonly<Record<string, string>>;

@@ -115,7 +115,7 @@ async function approveOne(services: Services, context: PublisherContext, fields:
   }
 }
 
-/** Shows the draft page again with the reason why the decision failed. */
+/** Shows the draft page again with the reason why the approval or rejection failed. */
 async function shownAgain(
   services: Services,
   context: PublisherContext,

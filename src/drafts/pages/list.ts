@@ -14,10 +14,10 @@ type DraftListOptions = {
   path: string;
   state: DraftState;
   rows: readonly Draft[];
-  /** URL of the previous page, or null. `next` is that of the next page. */
+  /** URL of the previous page, or null if there is none. `next` is the URL of the next page. */
   previous: string | null;
   next: string | null;
-  /** Whether the viewer may decide drafts. */
+  /** Whether the viewer may approve or reject drafts. */
   decides: boolean;
 };
 

@@ -11,8 +11,8 @@ import { saveState } from './state.ts';
 import type { ExperimentView } from './view.ts';
 
 /**
- * Makes an arm permanent: writes its changes to placements, themes and floors, and stops the experiment. The control
- * arm changes nothing, and the hold-out arm turns the unit off.
+ * Makes an arm permanent: writes its changes to placements, themes and floors, and stops the experiment. Adopting the
+ * control arm changes nothing, and adopting the hold-out arm turns the ad unit off.
  * @throws AppError resource_not_found; invalid_request if the arm does not exist or one of its themes was removed;
  * conflict if the experiment has not run, an arm is already permanent, or a change of the arm can't be stored outside
  * of experiments
@@ -36,7 +36,8 @@ export async function adoptArm(work: Work, key: string, arm: string): Promise<Vi
 }
 
 /**
- * Reverts the adoption of an arm. The experiment remains stopped. If it is started again, each arm has the same users.
+ * Reverts the adoption of an arm. The experiment remains stopped. If it is started again, each user gets the same arm
+ * as before.
  * @throws AppError resource_not_found; conflict if no arm is permanent, or the adopted changes have been modified since
  */
 export async function undoAdoption(work: Work, key: string): Promise<View> {
@@ -67,8 +68,8 @@ function unitChangesOf({ arms, holdout, campaign_id: campaignId }: ExperimentVie
 }
 
 /**
- * Returns the arms that can be made permanent, the control first. Their changes can also be stored outside of
- * experiments.
+ * Returns the arms that can be made permanent, control arm first. Arms are left out if their changes can only be stored
+ * in an experiment.
  */
 export const adoptableArms = (experiment: ExperimentView): string[] => {
   const { arms, holdout, campaign_id: campaignId } = experiment;

@@ -5,16 +5,17 @@ type ArmShare = { key: string; share: number };
 
 type Wanted = {
   arms: readonly ArmShare[];
-  /** Arm that receives the users of removed arms. If null, they leave the experiment. */
+  /** Arm that receives the users of removed arms. If null, those users leave the experiment. */
   control: string | null;
-  /** Slots that are used by other experiments in the layer. */
+  /** Slots that other experiments in the layer use. */
   blockedSlots: readonly Slots[];
 };
 
 /**
- * Assigns slots to arms so that as few users as possible change arms. A growing arm takes users from outside of the
- * experiment, and a shrinking arm releases users. Users of a removed arm move to the control. New arms take users from
- * the control only if no free slots are left.
+ * Assigns slots to arms so that as few users as possible change arms:
+ * - A growing arm takes users from outside the experiment, and a shrinking arm releases users.
+ * - Users of a removed arm move to the control.
+ * - New arms take users from the control only if no free slots are left.
  * @returns null if the layer has too few free slots
  */
 export function allocate(before: readonly Slots[], { arms, control, blockedSlots }: Wanted): Slots[] | null {
@@ -45,9 +46,7 @@ export function allocate(before: readonly Slots[], { arms, control, blockedSlots
   return rangesOf(owners);
 }
 
-/**
- * Tolerated number of missing slots, because rounding shares such as thirds may require a few more slots than exist.
- */
+/** Number of slots that may be missing. Rounding shares such as thirds can require a few more slots than exist. */
 const roundingSlots = 5;
 
 const slotsIn = ({ from, to }: Slots): number[] => Array.from({ length: to - from }, (_, at) => from + at);

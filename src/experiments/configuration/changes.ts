@@ -56,7 +56,7 @@ export const share = Type.Number({ minimum: 0, maximum: 1 });
 /** Converts a share to a percentage, rounded to 0.01 %. */
 export const percentOf = (part: number): number => Math.round(part * 1e4) / 100;
 
-/** Maximum number of arms in addition to the control. */
+/** Maximum number of arms, not counting the control. */
 export const maxArms = 4;
 
 /** Schema of experiment keys and arm keys. */
@@ -76,7 +76,7 @@ export const armSchema = Type.Object(
 
 export type ArmInput = Static<typeof armSchema>;
 
-/** Checks an arm's changes beyond what its schema covers. */
+/** Validates an arm's changes beyond what the schema covers. */
 export const checkChanges = ({ changes }: ArmInput, path: string): ErrorDetail[] =>
   checkOverrides({ settings: changes.settings ?? {}, styles: {}, appearance: {} }).map((detail) => ({
     ...detail,

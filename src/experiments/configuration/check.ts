@@ -6,7 +6,7 @@ import { noun, problem } from '../../platform/problem.ts';
 import { type ArmInput, checkChanges, maxArms, percentOf } from './changes.ts';
 import type { ExperimentValues } from './view.ts';
 
-/** Validates an experiment beyond what its schema covers. */
+/** Validates an experiment beyond what the schema covers. */
 export async function check(
   { arms, holdout, start_at, end_at, campaign_id, ramp }: ExperimentValues,
   work: Work,
@@ -42,7 +42,8 @@ export async function check(
 }
 
 /**
- * Returns errors for themes and campaigns that the publisher does not have. Locks the themes to prevent their removal.
+ * Returns errors for themes and campaigns that the publisher does not have. Locks the themes, so that they can't be
+ * removed meanwhile.
  */
 async function unknownRows(
   { arms, campaign_id: campaignId }: { arms: ArmInput[]; campaign_id: number | null },

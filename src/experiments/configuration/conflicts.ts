@@ -17,7 +17,7 @@ type Scope = {
 export type LiveExperiment = Scope & { allocation: Slots[] };
 
 /**
- * Returns the running and scheduled experiments of the publisher. Concurrent changes are serialized until the
+ * Returns the running and scheduled experiments of a publisher. Takes a lock, so that concurrent changes wait until the
  * transaction ends.
  */
 export async function liveExperiments({ executor, publisherId, nowMs }: Work): Promise<LiveExperiment[]> {
@@ -32,9 +32,8 @@ export async function liveExperiments({ executor, publisherId, nowMs }: Work): P
 }
 
 /**
- * Requires that no other experiment conflicts with a scope.
- * @throws AppError conflict if another experiment changes the same setting at the same placement and is not in the same
- * layer
+ * Checks that an experiment with this scope would not conflict with other experiments.
+ * @throws AppError conflict if an experiment in a different layer changes the same setting at the same placement
  */
 export function requireNoConflict(scope: Scope, others: readonly LiveExperiment[]): void {
   const own = touches(scope);

@@ -20,7 +20,7 @@ import { type ExperimentValues, type ExperimentView, states } from './view.ts';
 const timeOrNull = (description: string) => orNull(text(40), { default: null, description });
 
 /**
- * Resource of experiments, which show different variants to different users of a publisher
+ * Experiments as a REST resource. An experiment shows different variants to different users of a publisher
  * (docs/reference/experiments-and-outcomes.md).
  */
 export const experiments: Resource = {
@@ -134,7 +134,7 @@ export const experiments: Resource = {
   complete: (values, work, current) => complete(values as ExperimentValues, work, current as ExperimentView | null),
 };
 
-/** Normalizes names and times before they are stored. */
+/** Normalises names and times before they are stored. */
 function prepare(values: Values): Values {
   const prepared = { ...values };
   if (Array.isArray(values.placements))
@@ -158,8 +158,8 @@ const stateSql = (nowMs: number): string => {
 const slotsOf = (part: number): number => Math.round(part * experimentSlots);
 
 /**
- * Returns the fields whose change starts a new version, in comparable form. Shares are rounded to slots, as in forms.
- * The order of arms and placements is irrelevant.
+ * Returns the fields that start a new version of the experiment when changed, in comparable form. Shares are rounded to
+ * slots, as in forms. The order of arms and placements is ignored.
  */
 const design = ({ arms, holdout, placements, campaign_id, layer }: ExperimentValues) => ({
   arms: new Map(arms.map(({ key, share: part, changes }) => [key, [slotsOf(part), changes]])),
@@ -171,8 +171,8 @@ const design = ({ arms, holdout, placements, campaign_id, layer }: ExperimentVal
 });
 
 /**
- * Completes a change of arms, shares or times with new slots and a new version. Rejects the change if it conflicts with
- * other experiments.
+ * Adds new slots and a new version if arms, shares or times change. Rejects the change if it conflicts with other
+ * experiments.
  */
 async function complete(values: ExperimentValues, work: Work, current: ExperimentView | null): Promise<Values> {
   if (current === null) {
@@ -196,8 +196,8 @@ async function complete(values: ExperimentValues, work: Work, current: Experimen
 const isAfter = (time: string, nowMs: number): boolean => Date.parse(time) > nowMs;
 
 /**
- * Restarts an ended experiment when its end time is moved: immediately, or at its start time if that is in the future.
- * A draft remains a draft.
+ * Restarts an ended experiment if its end time is moved: at its start time if that is in the future, or else
+ * immediately. A draft remains a draft.
  */
 async function startAgain(values: ExperimentValues, work: Work, current: ExperimentView): Promise<Values> {
   if (current.started_at === null && values.start_at === null) return values;
@@ -207,7 +207,7 @@ async function startAgain(values: ExperimentValues, work: Work, current: Experim
 }
 
 /**
- * Returns the columns of a running or scheduled experiment: its slots and the new version.
+ * Returns the columns to store for a running or scheduled experiment: its slots and its new version.
  * @throws AppError conflict, with the conflicting experiments
  */
 export async function arrange(
@@ -239,15 +239,15 @@ export async function arrange(
     allocation: JSON.stringify(allocation),
     version,
     versions: JSON.stringify([...before, { version, at, holdout, arms }]),
-    // The salt is shared by all experiments of a layer, which divide the same users among them.
+    // All experiments of a layer use the same salt, because they divide the same users among them.
     ...(layer === null ? {} : { salt: `${work.publisherId} ${layer}` }),
     history: withEntry(current ?? {}, work, { action, version }),
   };
 }
 
 /**
- * Maximum number of running experiments per publisher, because each fetch checks all of them. `maxVersions` is the
- * maximum number of versions per experiment.
+ * Maximum number of running experiments per publisher. It is limited because each fetch checks all of them.
+ * `maxVersions` is the maximum number of versions per experiment.
  */
 const maxLive = 50;
 const maxVersions = 200;

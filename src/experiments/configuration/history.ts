@@ -21,7 +21,7 @@ export const historySchema = Type.Array(
 
 const maxEntries = 500;
 
-/** Appends an entry to an experiment's history. Returns the history as JSON for its column. */
+/** Appends an entry to an experiment's history. Returns the history as JSON for the database column. */
 export function withEntry(
   { history = [] }: { history?: readonly HistoryEntry[] },
   { actor, nowMs }: { actor: Actor; nowMs: number },

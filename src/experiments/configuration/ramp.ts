@@ -24,7 +24,7 @@ export const rampSchema = orNull(Type.Array(step, { minItems: 1, maxItems: 20 })
 type Running = { state: string; start_at: string | null; started_at: string | null; ramp: RampStep[] | null };
 
 /**
- * Requires that a new ramp does not remove users from a running experiment.
+ * Checks that a new ramp does not remove users from a running experiment.
  * @throws AppError conflict if users would leave the experiment
  */
 export function requireNoneLeave(current: Running, ramp: RampStep[] | null, nowMs: number): void {

@@ -10,10 +10,10 @@ import { withEntry } from './history.ts';
 import type { ExperimentView } from './view.ts';
 
 /**
- * Starts an experiment immediately, regardless of its `start_at`. A running experiment is unchanged. An ended
- * experiment continues as a new version, with the same users in each arm. If an arm was adopted, the adoption can no
+ * Starts an experiment immediately, regardless of its `start_at`. If it is already running, nothing changes. If it has
+ * ended, it continues as a new version with the same users in each arm. An earlier adoption of an arm can then no
  * longer be undone.
- * @throws AppError resource_not_found; conflict, with the conflicting experiments; invalid_request if its end has
+ * @throws AppError resource_not_found; conflict, with the conflicting experiments; invalid_request if the end time has
  * passed or one of its themes was removed
  */
 export async function startExperiment(work: Work, key: string): Promise<View> {
@@ -28,7 +28,7 @@ export async function startExperiment(work: Work, key: string): Promise<View> {
   return saveState(work, current, { ...arranged, salt, ...started });
 }
 
-/** Stops an experiment. It no longer changes responses or counts users, but its results remain available. */
+/** Stops an experiment. It no longer changes responses or counts users. Its results remain available. */
 export async function stopExperiment(work: Work, key: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
   if (current.state === 'stopped') return current;

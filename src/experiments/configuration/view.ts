@@ -34,7 +34,7 @@ export type ExperimentView = ExperimentValues & {
   history: HistoryEntry[];
 };
 
-/** The adopted arm, and the rows that its adoption changed. */
+/** The adopted arm, and the rows that were changed by the adoption. */
 type Adopted = { arm: string; at: string; by: string; written: WrittenRow[] };
 
 type Version = { version: number; at: string; holdout: number; arms: ArmInput[] };

@@ -48,7 +48,10 @@ type Deps = {
   now: () => number;
 };
 
-/** Registers `POST /manage/v1/outcomes`, which accepts later actions of users, including users in hold-outs. */
+/**
+ * Registers `POST /manage/v1/outcomes`, through which publishers report later actions of users, including users in
+ * hold-outs.
+ */
 export async function outcomeRoutes(app: App, { http, outcomes, userKeys, isUp, now }: Deps): Promise<void> {
   app.addHook('onClose', outcomes.drain);
   const schema = {

@@ -9,14 +9,14 @@ import { columns, type FormBuilder, fieldGroup, moreFields } from '../../shell/f
 import { type ArmInput, labelNames, maxArms, percentOf } from '../configuration/changes.ts';
 import type { RampStep } from '../configuration/ramp.ts';
 
-/** Field name prefixes of the arms. The control has separate fields. */
+/** Field name prefixes of all arms except the control, which has separate fields. */
 const armNames = Array.from({ length: maxArms }, (_, at) => `arm${at + 1}`);
 
 const percentIn = (fields: Fields, name: string): number => Number(fields.text(name).replace(',', '.') || 0);
 const shareOf = (fields: Fields, name: string): number => percentIn(fields, name) / 100;
 const hasControl = (fields: Fields): boolean => shareOf(fields, 'control') !== 0;
 
-/** Bounds of percentage fields. The API uses fractions of 1 instead. */
+/** Bounds of percentage fields. The API uses fractions from 0 to 1 instead. */
 const shareBounds = { min: 0, max: 100 };
 const liftBounds = { min: 0.1, max: 1000 };
 
@@ -75,7 +75,7 @@ export function readForm(fields: Fields, { publisher }: PublisherContext): Value
   const placements = fields.all('placements');
   const key = fields.text('key');
   return {
-    // The form of an existing experiment has no key field, because the key can't be changed.
+    // The key can't be changed, so the form for an existing experiment has no key field.
     ...(key !== '' && { key }),
     name: fields.text('name'),
     placements: placements.length === 0 ? null : placements,
@@ -89,7 +89,7 @@ export function readForm(fields: Fields, { publisher }: PublisherContext): Value
   };
 }
 
-/** Parses a ramp from lines such as `24 50`: hours and percentage. */
+/** Parses a ramp from lines such as `24 50`: the hours since the start, and the percentage of users. */
 function readRamp(text: string): Values[] | null {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const steps = lines.map((line) => line.replaceAll(',', '.').replaceAll('%', '').trim().split(/\s+/));
@@ -101,7 +101,10 @@ function readRamp(text: string): Values[] | null {
       }));
 }
 
-/** Returns the arms with a key or a share. A share without a key is reported as an error of the key field. */
+/**
+ * Returns the arms for which a key or a share was entered. A share without a key is reported as an error of the key
+ * field.
+ */
 const usedArms = (fields: Fields): string[] =>
   armNames.filter((name) => fields.text(`${name}.key`) !== '' || fields.text(`${name}.share`) !== '');
 
@@ -120,7 +123,7 @@ function readArm(fields: Fields, name: string): Values {
   return { key: fields.text(`${name}.key`), share: shareOf(fields, `${name}.share`), changes };
 }
 
-/** Text that is not a JSON object is rejected by the field's validation. */
+/** Parses a JSON object. Any other text is left for the field's validation to reject. */
 function readTexts(text: string): Values {
   if (text === '') return {};
   try {
@@ -132,7 +135,9 @@ function readTexts(text: string): Values {
 
 type FieldError = FieldErrors[number];
 
-/** Maps errors of arms to the form fields of the arm. Shares in messages are converted to percentages. */
+/**
+ * Maps validation errors of arms to the form fields of each arm. Shares in error messages are converted to percentages.
+ */
 export function errorsToForm(errors: FieldErrors, fields: Fields): FieldErrors {
   const arms = [...(hasControl(fields) ? ['control'] : []), ...usedArms(fields)];
   return errors.map((error) => inPercent(inBlock(error, arms), fields));

@@ -107,10 +107,7 @@ function readOptions(query: Record<string, unknown>, { versions }: ExperimentVie
   };
 }
 
-/**
- * Registers the start, stop and adoption actions. If an action is rejected, the reason is shown on the experiment's
- * page.
- */
+/** Registers the start, stop and adoption actions. If an action is rejected, the experiment's page shows the reason. */
 function registerActions(pages: Pages<PublisherContext>, management: ManagementClient): void {
   const act = (action: string, run: (work: Work, key: string, fields: Fields) => Promise<unknown>, done: Done): void =>
     pages.post(`${path}/:key/${action}`, 'admin', async (context, fields) => {
@@ -136,8 +133,8 @@ function registerActions(pages: Pages<PublisherContext>, management: ManagementC
 type Done = (to: string, fields: Fields) => { done: string; undo?: { to: string } };
 
 /**
- * Returns the message of a rejected action.
- * @throws the error itself if it is not a rejection
+ * Returns the error message of a rejected action.
+ * @throws the error itself if it is of any other kind
  */
 function refusalOf(err: unknown): string {
   const details = fieldErrorsOf(err).map(({ path: at, message }) => {

@@ -12,9 +12,9 @@ import { readForm } from './form.ts';
 import { inWords } from './words.ts';
 
 /**
- * Renders a panel next to the form with the estimated duration of the experiment, updated with each edit. If
- * `isPlanned`, it is shown immediately. A running experiment displays its actual progress, so its panel appears only
- * after an edit.
+ * Renders a panel next to the form with the estimated duration of the experiment, which is updated with each edit. If
+ * `isPlanned`, the panel is shown immediately. For a running experiment, it appears only after an edit, because the
+ * page already shows the actual progress.
  */
 export const planPanel = ({ path, viewer }: PublisherContext, isPlanned: boolean): Html =>
   hasRole(viewer.user.role, 'admin')
@@ -33,7 +33,7 @@ export const planPanel = ({ path, viewer }: PublisherContext, isPlanned: boolean
 /** Dependencies of the plan. `userKeyMark` is the prefix of user keys (`pepperMark`). */
 export type PlanDeps = { management: ManagementClient; userKeyMark: string };
 
-/** Estimates the plan for the form's current values, which may be incomplete. */
+/** Estimates the duration for the current form values, which may be incomplete. */
 export async function typedPlan(
   { management, userKeyMark }: PlanDeps,
   context: PublisherContext,

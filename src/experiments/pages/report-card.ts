@@ -50,7 +50,7 @@ function tiles(report: ExperimentReport): Html {
     </div>`;
 }
 
-/** Renders tabs for the versions of the experiment, which have separate results. */
+/** Renders tabs for the versions of the experiment. Each version has separate results. */
 function versionTabs({ version, population }: ExperimentReport, { experiment, href }: OfExperiment): Html {
   if (experiment.versions.length < 2) return nothing;
   const entries = experiment.versions.slice(-maxVersionTabs).map((entry) => ({
@@ -102,7 +102,8 @@ function armsTable(report: ExperimentReport): Html {
 }
 
 /**
- * Renders a note if revenue is in several currencies: the currency for the comparison, and the amounts booked in each.
+ * Renders a note if revenue is in several currencies. It states the currency used for the comparison, and the amounts
+ * booked in each currency.
  */
 function currencyNote({ currency, arms }: ExperimentReport): Html {
   const booked = new Set(arms.flatMap((arm) => arm.revenue_by_currency.map((sum) => sum.currency)));
@@ -117,7 +118,7 @@ function currencyNote({ currency, arms }: ExperimentReport): Html {
 const canAdopt = ({ viewer }: PublisherContext, { adopted, versions, state }: ExperimentView): boolean =>
   hasRole(viewer.user.role, 'admin') && adopted === null && versions.length > 0 && state !== 'scheduled';
 
-/** Renders forms that end the experiment by showing one arm to all users. */
+/** Renders the forms with which an admin ends the experiment and shows one arm to all users. */
 function decisions(context: PublisherContext, of: OfExperiment): Html {
   if (!canAdopt(context, of.experiment)) return nothing;
   return html`

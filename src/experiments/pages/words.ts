@@ -42,7 +42,7 @@ export const liftText = (lift: Estimate | null): string =>
     ? '–'
     : t('experiments.between', { lift: change(lift.estimate), low: change(lift.low), high: change(lift.high) });
 
-/** Returns text that states whether there is enough data, or when there will be. */
+/** Returns text that states whether there is enough data, or when that is expected. */
 export function daysText({ is_enough: isEnough, days_left: days, enough_since: since }: ExperimentReport): string {
   if (isEnough) {
     const day = since === null ? '' : momentText(utc, Date.parse(since), 'day');
@@ -51,9 +51,9 @@ export function daysText({ is_enough: isEnough, days_left: days, enough_since: s
   return days === null ? t('experiments.notEnough') : t('experiments.notEnoughDays', { days });
 }
 
-/** Returns the names of the texts and settings that an arm changes, as displayed in the form. */
+/** Returns the names of the texts and settings that an arm changes, as they appear in the form. */
 const textNames = ({ settings, labels }: Pick<ArmInput['changes'], 'settings' | 'labels'>): string[] => [
-  // While the user is typing, the settings may not be an object yet.
+  // While the user is still typing, the settings may not be an object.
   ...(typeof settings === 'object' ? Object.keys(settings ?? {}) : []).map(fieldName),
   ...labelNames.filter((name) => labels?.[name] !== undefined).map((name) => t(`experiments.label_${name}`)),
 ];
@@ -61,7 +61,7 @@ const textNames = ({ settings, labels }: Pick<ArmInput['changes'], 'settings' | 
 const isTrusted = ({ sample_ratio: shares, before_exposure: before }: ExperimentReport): boolean =>
   !shares.is_wrong && !before.is_wrong;
 
-/** Returns the currencies whose amounts are missing in the metrics because there was no exchange rate. */
+/** Returns the currencies whose amounts are not included in the metrics, because there was no exchange rate. */
 const unconvertedOf = ({ arms }: ExperimentReport): string[] =>
   [
     ...new Set(
@@ -71,7 +71,7 @@ const unconvertedOf = ({ arms }: ExperimentReport): string[] =>
     ),
   ].sort();
 
-/** Whether the revenue was summed across several currencies by an earlier release. */
+/** Whether an earlier release added up revenue in different currencies without converting it. */
 const isMixed = ({ arms }: ExperimentReport): boolean =>
   arms.some(({ metrics }) => metrics.revenue_per_1000_sessions === undefined);
 

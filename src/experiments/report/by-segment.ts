@@ -4,10 +4,10 @@ import { ratioOf } from '../statistics/moments.ts';
 import { revenueLifts } from './over-time.ts';
 import { armSums, type Population, readRows, type Segment } from './sums.ts';
 
-/** Revenue per 1,000 sessions, by a property of the users' first sessions. */
+/** Revenue per 1,000 sessions, by a user property. The property is taken from the user's first session. */
 export type SegmentsReport = {
   by: Segment;
-  /** Number of confidence intervals that jointly have a coverage of 95 %. More intervals make each of them wider. */
+  /** Number of confidence intervals that jointly have 95 % coverage. The more there are, the wider each of them is. */
   comparisons: number;
   values: { value: string; arms: { arm: string; users: number; value: number; lift: Estimate | null }[] }[];
 };
@@ -22,7 +22,7 @@ type SegmentsQuery = {
   alpha: number;
 };
 
-/** Maximum number of segment values to compare. Those with the most users are selected. */
+/** Maximum number of segment values to compare. The values with the most users are selected. */
 const maxValues = 12;
 
 export async function readSegments(executor: Executor, query: SegmentsQuery): Promise<SegmentsReport> {
@@ -58,5 +58,5 @@ export async function readSegments(executor: Executor, query: SegmentsQuery): Pr
   };
 }
 
-/** Arm name of the users outside of the experiment, if they are its control. */
+/** Arm name for the users outside the experiment if they serve as its control. */
 export const outside = 'outside';

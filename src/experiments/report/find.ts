@@ -23,8 +23,8 @@ export async function reportFor(work: Work, key: string, options: ReportOptions)
 export type PlannedDesign = Pick<ExperimentView, 'arms' | 'holdout' | 'placements' | 'smallest_lift'>;
 
 /**
- * Returns the shares of all arms, the control first. Without a control arm, the first share is that of users outside of
- * the experiment.
+ * Returns the traffic shares of all arms, control first. Without a control arm, the first share is that of the users
+ * outside the experiment.
  */
 export function plannedShares({ arms, holdout }: { arms: ArmInput[]; holdout: number }): number[] {
   const control = controlOf(arms);
@@ -36,7 +36,7 @@ export function plannedShares({ arms, holdout }: { arms: ArmInput[]; holdout: nu
   return [arms.find(({ key }) => key === control)?.share ?? rest, ...others];
 }
 
-/** Estimates the duration of an experiment, stored or not. `userKeyMark` is the prefix of user keys. */
+/** Estimates the duration of an experiment, which need not be stored yet. `userKeyMark` is the prefix of user keys. */
 export const planFor = (
   { executor, publisherId, nowMs }: Work,
   design: PlannedDesign,

@@ -5,10 +5,10 @@ import { compare, type Estimate } from '../statistics/compare.ts';
 import { noMoments } from '../statistics/moments.ts';
 import { type ArmSums, readRows, type SumsRow } from './sums.ts';
 
-/** Sums of an experiment at the end of a day. */
+/** Results of an experiment at the end of a day. */
 type Point = { day: string; rows: SumsRow[] };
 
-/** Records the current results of running experiments, replacing earlier records of the same day. */
+/** Records the current results of running experiments. They replace results recorded earlier on the same day. */
 export async function recordPoints(pool: pg.Pool, nowMs: number): Promise<void> {
   const { rows } = await pool.query<{ id: number; version: number }>(
     `select id, version from experiments where stopped_at is null and coalesce(started_at, start_at) <= $1
@@ -21,7 +21,7 @@ export async function recordPoints(pool: pg.Pool, nowMs: number): Promise<void> 
   }
 }
 
-/** Stores the results of an experiment, unless it was removed meanwhile. */
+/** Stores the results of an experiment, unless it has been removed in the meantime. */
 const writePoint = (
   executor: Executor,
   id: number,
@@ -35,8 +35,8 @@ const writePoint = (
   );
 
 /**
- * Deletes the sums of users of experiments that ended before a time. The final results of each version are first
- * recorded for its last day, so that reports remain available.
+ * Deletes the per-user sums of experiments that ended before a given time. First records the final results of each
+ * version for its last day, so that reports remain available.
  * @returns number of users whose sums were deleted
  */
 export async function deleteSumsOfUsers(pool: pg.Pool, endedBefore: Date): Promise<number> {
@@ -78,10 +78,13 @@ export async function readPoints(
 
 const maxDays = 120;
 
-/** Revenue lift of an arm with its confidence interval. `lift` is null if there are too few users. */
+/** Revenue lift of an arm with its confidence interval, or with a null `lift` if there are too few users. */
 export type ArmLift = { arm: string; lift: Estimate | null; isSignificant: boolean };
 
-/** Returns the revenue lifts of all arms except the control, which is the first name. `alpha` applies to each arm. */
+/**
+ * Returns the revenue lift of each arm over the control, which comes first in `names`. `alpha` is the error probability
+ * per arm.
+ */
 export function revenueLifts(names: readonly string[], sums: readonly ArmSums[], alpha: number): ArmLift[] {
   const revenueOf = (name: string) => sums.find(({ arm }) => arm === name)?.metrics.revenue ?? noMoments;
   const [control = '', ...others] = names;
@@ -92,8 +95,8 @@ export function revenueLifts(names: readonly string[], sums: readonly ArmSums[],
 }
 
 /**
- * Whether the data answer the question: the revenue differs significantly, or the difference is smaller than the lift
- * to detect.
+ * Whether the result is conclusive: the revenue differs significantly, or any difference is smaller than the lift that
+ * the experiment is meant to detect.
  */
 export function isAnswered({ lift, isSignificant }: Omit<ArmLift, 'arm'>, smallestLift: number): boolean {
   if (lift === null) return false;

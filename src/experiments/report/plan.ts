@@ -15,21 +15,21 @@ export const alpha = 0.05;
 export type ExperimentPlan = {
   /** Relative difference in revenue to detect; 0.05 is 5 %. */
   lift: number;
-  /** Users per day at the experiment's placements, including users outside of the experiment. */
+  /** Users per day at the experiment's placements, including users outside the experiment. */
   users_per_day: number;
-  /** Required number of users in all arms, or null if there is no revenue to base the estimate on. */
+  /** Required number of users in all arms together, or null if there is no revenue to base the estimate on. */
   users_needed: number | null;
-  /** Days until `users_needed` is reached at the recent traffic, or null without traffic. */
+  /** Number of days until `users_needed` is reached with the recent traffic, or null if there is no traffic. */
   days: number | null;
 };
 
 type PlanQuery = {
   publisherId: number;
-  /** Prefix of user keys (`pepperMark`). Keys of earlier peppers do not occur any more. */
+  /** Prefix of user keys (`pepperMark`). User keys under earlier peppers no longer occur. */
   userKeyMark: string;
-  /** Normalized placement names, or null for all placements. */
+  /** Normalised placement names, or null for all placements. */
   placements: readonly string[] | null;
-  /** Traffic shares of all arms, the control first. They exclude users outside of the experiment. */
+  /** Traffic shares of all arms, control first. Users outside the experiment are not included. */
   shares: readonly number[];
   lift: number;
   nowMs: number;
@@ -39,13 +39,13 @@ type PlanQuery = {
 const windowDays = 7;
 const enoughSessions = 5_000;
 
-/** Maximum number of samples of the default size (`sampleShare`): about 160,000 sessions. */
+/** Maximum sample size, as a multiple of the default size (`sampleShare`). This is about 160,000 sessions. */
 const mostSamples = 16;
 
-/** Initial fraction of table pages to read. It is quadrupled until there are enough sessions. */
+/** Fraction of table pages to read first. It is quadrupled until enough sessions are found. */
 const smallestPart = 1 / 4096;
 
-/** Estimates the size of an experiment from a sample of the last week's users. */
+/** Estimates the required size of an experiment from a sample of the last week's users. */
 export async function planOf(executor: Executor, query: PlanQuery): Promise<ExperimentPlan> {
   const { shares, lift } = query;
   const { moments, usersPerDay } = await sampleUsers(executor, query);
@@ -59,14 +59,14 @@ export async function planOf(executor: Executor, query: PlanQuery): Promise<Expe
 type Design = { mean: number; variance: number; lift: number; shares: readonly number[] };
 
 /**
- * Returns the number of users in all arms that is required to detect the lift of each arm.
- * @param shares traffic shares, the control first
+ * Returns the number of users in all arms together that is required to detect the lift in each arm.
+ * @param shares traffic shares, control first
  * @returns null if the lift can never be detected
  */
 export function usersOfAllArms({ mean, variance, lift, shares }: Design): number | null {
   const [control = 0, ...others] = shares.filter((share) => share > 0);
   if (others.length === 0 || mean <= 0) return null;
-  // The smallest arm takes the longest time.
+  // The smallest arm takes longest to reach its number of users.
   const arm = Math.min(...others);
   const users = usersNeeded({
     mean,
@@ -82,9 +82,9 @@ export function usersOfAllArms({ mean, variance, lift, shares }: Design): number
 type Sample = { moments: Moments; usersPerDay: number };
 
 /**
- * Samples users. First, random pages show which fraction of all sessions contains enough sessions of the publisher.
- * Then that fraction of all users is read. The number of rows is limited, so a small publisher among large ones gets a
- * smaller sample.
+ * Samples users in two steps. First, random table pages are read to find the fraction of all sessions that contains
+ * enough sessions of the publisher. Then the same fraction of all users is read. The number of rows is limited, so a
+ * small publisher among large ones gets a smaller sample.
  */
 async function sampleUsers(executor: Executor, query: PlanQuery): Promise<Sample> {
   const most = Math.min(1, mostSamples * (await sampleShare(executor, 'sessions', query.nowMs - windowDays * dayMs)));
@@ -94,11 +94,11 @@ async function sampleUsers(executor: Executor, query: PlanQuery): Promise<Sample
     part = Math.min(most, part * 4);
     sessions = await readSample(executor, query, pages(part));
   }
-  // If no session has a user, each session counts as a user.
+  // If no session has a known user, count each session as a user.
   return sampleOf(sessions.identified === 0 ? sessions : await readSample(executor, query, users(part, query)), part);
 }
 
-/** SQL of the sessions to read. `$1` to `$3` are already in use. */
+/** SQL fragments that select the sessions to read. The parameters `$1` to `$3` are already in use. */
 type Source = { from: string; where: string; values: readonly unknown[] };
 
 const pages = (part: number): Source => ({
@@ -107,7 +107,10 @@ const pages = (part: number): Source => ({
   values: [100 * part],
 });
 
-/** Selects users by key range. User keys are random after their prefix, so the lowest keys are a random sample. */
+/**
+ * Selects a fraction of users by key range. User keys are random after their prefix, so those with the lowest keys are
+ * a random sample.
+ */
 const users = (part: number, { userKeyMark: mark }: PlanQuery): Source => {
   const last = Math.floor(part * 16 ** 12) - 1;
   return {

@@ -7,22 +7,25 @@ import type { ArmSums } from './sums.ts';
 type Design = { shares: readonly number[]; lift: number; sinceMs: number; nowMs: number };
 
 type Progress = {
-  /** Required number of users in all arms, or null if unknown. */
+  /** Required number of users in all arms together, or null if unknown. */
   needed: number | null;
-  /** Number of users so far. */
+  /** Number of users in all arms so far. */
   users: number;
-  /** Days left at the average pace since the version started, at least 1, or null if unknown. */
+  /**
+   * Estimated days left, based on the average number of users per day since the version started. At least 1, or null if
+   * unknown.
+   */
   daysLeft: number | null;
-  /** Share of the variance that is explained by the users' history. Minimum of all arms. */
+  /** Share of the variance that the users' history explains, from 0 to 1. The lowest value of all arms is used. */
   explained: number;
 };
 
-/** Minimum number of control users for estimating the variance. */
+/** Minimum number of control users required to estimate the variance. */
 const fewestUsers = 100;
 
 /**
- * Returns an experiment's progress towards detecting the smallest lift in revenue.
- * @param arms sums of each arm, the control first
+ * Returns an experiment's progress towards detecting the smallest revenue lift.
+ * @param arms sums of each arm, control first
  */
 export function progressOf(arms: readonly (ArmSums | null)[], { shares, lift, sinceMs, nowMs }: Design): Progress {
   const [control = noMoments, ...others] = arms.map((arm) => arm?.metrics.revenue ?? noMoments);

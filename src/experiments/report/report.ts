@@ -26,9 +26,9 @@ import {
 } from './sums.ts';
 
 type MetricReport = {
-  /** Metric value per 1,000 sessions. Own outcomes are per user. */
+  /** Metric value per 1,000 sessions. For the publisher's own outcomes, the value is per user. */
   value: number;
-  /** Difference from the control. Null for the control itself, or if there are too few users. */
+  /** Difference from the control, or null for the control itself and if there are too few users. */
   difference: Estimate | null;
   lift: Estimate | null;
   is_significant: boolean;
@@ -41,12 +41,12 @@ type ArmReport = {
   sessions: number;
   would_have_seen: { users: number; sessions: number };
   /**
-   * Booked revenue by currency. `not_converted` is the part that is missing in the metrics because there was no
+   * Booked revenue by currency. `not_converted` is the part that is not included in the metrics, because there was no
    * exchange rate.
    */
   revenue_by_currency: { currency: string; revenue: number; not_converted: number }[];
   metrics: Record<string, MetricReport>;
-  /** The publisher's own outcomes per user, keyed by name. */
+  /** The publisher's own outcomes, keyed by name. Values are per user. */
   outcomes: Record<string, MetricReport>;
 };
 
@@ -57,30 +57,30 @@ export type ExperimentReport = Validity & {
   from: string | null;
   control: string;
   population: Population;
-  /** Currency of the revenue. Null if there is no revenue, or if an earlier release summed several currencies. */
+  /** Currency of the revenue. Null if there is no revenue, or if an earlier release added up several currencies. */
   currency: string | null;
   /**
-   * Whether the data answer the question: the revenue differs significantly, or the difference is smaller than the lift
-   * to detect.
+   * Whether the result is conclusive: the revenue differs significantly, or any difference is smaller than the lift
+   * that the experiment is meant to detect.
    */
   is_enough: boolean;
-  /** Number of users in all arms required to detect the smallest lift, or null if unknown. */
+  /** Number of users in all arms together required to detect the smallest lift, or null if unknown. */
   users_needed: number | null;
-  /** Number of users so far. */
+  /** Number of users in all arms so far. */
   users_counted: number;
-  /** Share of the revenue variance that is explained by the users' history, from 0 to 1. */
+  /** Share of the revenue variance that the users' history explains, from 0 to 1. */
   explained_by_history: number;
   smallest_lift: number;
   /**
-   * Days until a running experiment has enough data, at the pace so far. 0 if it already has enough, or null if
-   * unknown.
+   * Estimated days until a running experiment has enough data, based on its progress so far. 0 if it already has
+   * enough, or null if unknown.
    */
   days_left: number | null;
   erased_users: number;
   arms: ArmReport[];
-  /** Revenue lift at the end of each day, and now. */
+  /** Revenue lift of each arm, at the end of each day and at the time of the report. */
   over_time: { day: string; is_enough: boolean; arms: { arm: string; lift: Estimate | null }[] }[];
-  /** First day of the current period with enough data on every day, or null if there is currently not enough data. */
+  /** First day since which there has been enough data every day, or null if there is currently not enough. */
   enough_since: string | null;
   /** Results by segment, or null if not requested. */
   segments: SegmentsReport | null;
@@ -111,8 +111,8 @@ export async function reportOf(
     rows: comparable(rows, money),
   }));
   const live = comparable(await readRows(executor, { ...versionKey, segment: null }), money);
-  // Sums of users are deleted some time after an experiment ends. The recorded results of its last day are used
-  // instead.
+  // Per-user sums are deleted some time after an experiment ends. From then on, use the results recorded for its last
+  // day.
   const isOver = points.length > 0 && !live.some(({ moments }) => moments.n > 0);
   const rows = isOver ? (points.at(-1)?.rows ?? []) : live;
   const sums = armSums(rows, population);
@@ -171,10 +171,10 @@ export async function reportOf(
   };
 }
 
-/** Whether the revenue was summed across several currencies by an earlier release. */
+/** Whether an earlier release added up revenue in different currencies without converting it. */
 const isMixed = ({ currency }: VersionMoney): boolean => currency === unknownCurrency;
 
-/** Returns the sums without those that can't be compared. */
+/** Drops the sums that can't be compared between arms. */
 const comparable = (rows: readonly SumsRow[], money: VersionMoney): SumsRow[] =>
   rows.filter(({ name, isOwn }) => isOwn || !isMixed(money) || (name !== 'revenue' && name !== 'paying'));
 
@@ -200,7 +200,7 @@ function sharesOf(names: readonly string[], { arms, holdout, allocation, isCurre
   return shares;
 }
 
-/** Name of a metric, with its values by arm. */
+/** Metric name and its values by arm. */
 type Series = [name: string, MetricReport[]];
 
 async function armReports(
@@ -257,21 +257,21 @@ const scaled = ({ estimate, low, high }: Estimate, factor: number): Estimate => 
   high: high * factor,
 });
 
-/** Checks of whether the results of a report can be trusted. */
+/** Checks that show whether the results of a report can be trusted. */
 type Validity = {
   /** Whether users were lost or counted twice in some arms (sample ratio mismatch). */
   sample_ratio: { is_wrong: boolean; odds: number };
   /**
-   * Whether an arm affects which users see an offer, so that those users can't be compared between arms. Null if all
-   * users are compared.
+   * Whether an arm affects which users see an offer, in which case those users can't be compared between arms. Null if
+   * the report compares all users.
    */
   seen_ratio: { is_wrong: boolean; odds: number } | null;
-  /** Arms whose users already differed from the control's before they joined the experiment. */
+  /** Arms whose users already differed from the control's users before they joined the experiment. */
   before_exposure: { is_wrong: boolean; arms: string[] };
 };
 
 type ValidityQuery = {
-  /** Arm names, the control first. `shares` contains the traffic share of each. */
+  /** Arm names, control first. `shares` contains the traffic share of each arm. */
   names: readonly string[];
   shares: readonly number[];
   population: Population;
@@ -279,7 +279,8 @@ type ValidityQuery = {
 
 /**
  * Runs the validity checks.
- * @param sums sums of all users, whatever they saw, because a check must not depend on what arms change
+ * @param sums sums of all users, whether or not they saw an offer, because the checks must not depend on what the arms
+ * change
  */
 function validityOf(sums: readonly ArmSums[], { names, shares, population }: ValidityQuery): Validity {
   const arms = names.map((name) => sums.find(({ arm }) => arm === name));

@@ -10,31 +10,31 @@ export const sessionMetrics = ['revenue', 'perks', 'clicks', 'conversions'] as c
 type SessionMetric = (typeof sessionMetrics)[number];
 
 export type ArmSums = {
-  /** Arm key, or empty for users outside of the experiment. */
+  /** Arm key, or empty for users outside the experiment. */
   arm: string;
   users: number;
   usersWhoWouldSee: number;
   sessions: number;
   sessionsThatWouldShow: number;
   metrics: Record<SessionMetric, Moments>;
-  /** Sums of own outcomes, keyed by name. */
+  /** Sums of the publisher's own outcomes, keyed by name. */
   outcomes: Map<string, Moments>;
 };
 
-/** User properties by which results can be broken down. They are taken from the user's first session. */
+/** User properties by which results can be broken down. Each is taken from the user's first session. */
 export const segments = ['device', 'country'] as const;
 export type Segment = (typeof segments)[number];
 
 type SumsQuery = { experimentId: number; version: number; segment: Segment | null };
 
 /**
- * Sums over the users of an arm. If `sees` is true, these are the users who saw an offer or would have seen one;
- * otherwise, the remaining users.
+ * Sums over the users of an arm. If `sees` is true, over the users who saw an offer or would have seen one; if false,
+ * over all others.
  */
 export type SumsRow = {
   arm: string;
   sees: boolean;
-  /** Segment value; empty for all users, or if unknown. */
+  /** Segment value. Empty for all users, or if the value is unknown. */
   value: string;
   /**
    * Name of the metric or own outcome. `shown` is the number of sessions with an offer, and `paying` the number of
@@ -46,18 +46,18 @@ export type SumsRow = {
 };
 
 /**
- * Quantile at which revenue per user is capped, among users with revenue (winsorizing). Without the cap, a single order
- * by a reseller could outweigh thousands of others.
+ * Quantile at which revenue per user is capped, among users with revenue (winsorising). Without this cap, a single
+ * order by a reseller could outweigh thousands of other users.
  */
 const cappedAt = 0.999;
 
-/** Returns how many of `count` users are at or above the quantile. Their values are read individually. */
+/** Returns how many of `count` users are at or above the quantile. The revenue of these users is read individually. */
 const cappedCount = (count: number): number => (count === 0 ? 0 : count - Math.ceil(cappedAt * count) + 1);
 
-/** Maximum number of own outcomes in a report. The same maximum applies to own events. */
+/** Maximum number of the publisher's own outcomes in a report, and separately of own events. */
 const maxOutcomes = 20;
 
-/** Reads the sums of a version, converted to report units: currency units instead of micros. */
+/** Reads the sums of an experiment version, converted to report units: currency units instead of micros. */
 export async function readRows(executor: Executor, query: SumsQuery): Promise<SumsRow[]> {
   const { experimentId, version, segment } = query;
   const { rows } = await executor.query<Omit<SumsRow, 'moments'> & Moments>({
@@ -106,7 +106,7 @@ export async function readRows(executor: Executor, query: SumsQuery): Promise<Su
   });
 }
 
-/** Converts sums to report units. `isMicros` indicates whether y and b are in micros. */
+/** Converts sums to report units. `isMicros` indicates whether `y` and `b` are in micros. */
 function inUnits(moments: Moments, isMicros: boolean): Moments {
   if (!isMicros) return moments;
   const { y, b, yy, bb, xy, xb, yb } = moments;
@@ -130,14 +130,14 @@ type Excess = { arm: string; sees: boolean; value: string; name: string; isOwn: 
 /** Revenue of an arm in one currency, in currency units. */
 type ArmMoney = { arm: string; currency: string; revenue: number; not_converted: number };
 
-/** Revenue of a version, by arm and currency. */
+/** Revenue of an experiment version, by arm and currency. */
 export type VersionMoney = {
-  /** Currency of the revenue sums by user. `XXX` if unknown, or null without revenue. */
+  /** Currency of the per-user revenue sums. `XXX` if unknown, or null if there is no revenue. */
   currency: string | null;
   arms: ArmMoney[];
 };
 
-/** Reads the currency of a version's revenue, and the booked amounts by currency. */
+/** Reads the currency of a version's revenue, and the amounts booked in each currency. */
 export async function readMoney(
   executor: Executor,
   { experimentId, version }: { experimentId: number; version: number },
@@ -155,7 +155,7 @@ export async function readMoney(
 }
 
 /**
- * Reads the revenue above the cap of users at or above the quantile.
+ * Reads by how much the revenue of the top users exceeds the cap.
  * @param count number of users at or above the quantile
  */
 async function revenueExcess(executor: Executor, query: SumsQuery, count: number): Promise<Excess[]> {
@@ -201,7 +201,7 @@ async function outcomeExcess(
   return rows;
 }
 
-/** Returns the sums of each arm for a population. */
+/** Returns the sums of each arm for one of the two populations. */
 export function armSums(rows: readonly SumsRow[], population: Population): ArmSums[] {
   const arms = new Map<string, ArmSums>();
   for (const { arm, sees, name, isOwn, moments } of rows) {
@@ -219,7 +219,7 @@ export function armSums(rows: readonly SumsRow[], population: Population): ArmSu
   }
   const names = new Set([...arms.values()].flatMap(({ outcomes }) => [...outcomes.keys()]));
   for (const sums of arms.values()) {
-    // Use all users as the denominator. Users without an outcome have the value 0.
+    // Divide by all users of the arm. Users without an outcome count as 0.
     const n = sums.metrics.clicks.n;
     for (const name of names) sums.outcomes.set(name, { ...(sums.outcomes.get(name) ?? noMoments), n, x: n, xx: n });
   }

@@ -1,12 +1,12 @@
 import { linearised, type Moments, ratioOf } from './moments.ts';
 
-/** A ratio, estimated as if the users of all arms had the same history, and its variance. */
+/** Ratio as it would be if the users of all arms had the same history, with its variance. */
 export type Adjusted = { mean: number; variance: number };
 
 /**
- * Adjusts results for the users' history (CUPED). The experiment can't have affected the history, so the part of a
- * difference that the history explains is due to chance and is subtracted. The slope is pooled over all arms, because
- * it must not depend on the arm.
+ * Adjusts results for the users' history (CUPED). The experiment can't have affected that history, so any difference
+ * that it explains is due to chance and is subtracted. The slope is estimated over all arms together, because it must
+ * not depend on the arm.
  */
 export function adjust(arms: readonly Moments[]): { arms: Adjusted[]; explained: number } {
   const counted = arms.filter(({ n }) => n > 0);

@@ -6,17 +6,22 @@ import type { Moments } from './moments.ts';
 /** False alarm probability of a check, across all interim analyses. */
 const falseAlarms = 0.001;
 
-/** Odds against the planned shares above which users must have been lost. */
+/**
+ * Odds against the planned shares above which the check raises an alarm: users must have been lost or counted twice.
+ */
 const alarmOdds = 1 / falseAlarms;
 
-/** Weights of the priors, in users. They detect deviations of about 2 % and 0.2 % from the planned shares. */
+/**
+ * Weights of the prior distributions, in users. They are suited to detecting deviations of about 2 % and 0.2 % from the
+ * planned shares.
+ */
 const priors = [600, 60_000];
 
 /**
  * Detects whether users were lost or counted twice in some arms, with a sequential test of the shares (Lindon and
- * Malek, "Anytime valid inference for multinomial count data", 2022). It compares the likelihood of the counts under
- * shares near the planned ones with that under the planned shares. If the planned shares are correct, these odds exceed
- * 1,000 with a probability below 0.001, no matter how often the test is repeated.
+ * Malek, "Anytime valid inference for multinomial count data", 2022). The test compares how likely the counts are under
+ * shares close to the planned ones with how likely they are under exactly the planned shares. If the planned shares are
+ * correct, these odds exceed 1,000 with a probability below 0.001, no matter how often the test is repeated.
  * @param arms number of users and planned share of each arm
  */
 export function sampleRatio(arms: readonly { users: number; share: number }[]): { odds: number; isWrong: boolean } {
@@ -37,10 +42,10 @@ export function sampleRatio(arms: readonly { users: number; share: number }[]): 
 }
 
 /**
- * Detects whether the users of an arm already differed from the control's before they joined the experiment. A random
- * assignment balances the history of users. Otherwise, the selection was biased, or an earlier experiment still has an
- * effect.
- * @param measures for each arm, the control first, the sums of each property of the history
+ * Detects whether the users of an arm already differed from the control's users before they joined the experiment.
+ * Random assignment balances the users' history. If it differs, the selection was biased, or an earlier experiment
+ * still has an effect.
+ * @param measures for each arm, control first, the sums of each property of the history
  * @returns indexes of the arms that differ
  */
 export function differBefore(measures: readonly (readonly Moments[])[]): number[] {
@@ -56,7 +61,7 @@ export function differBefore(measures: readonly (readonly Moments[])[]): number[
   );
 }
 
-/** Returns the sums with the users' history as the measured value, per user. */
+/** Returns per-user sums in which the users' history is the measured value. */
 const historyOf = ({ n, b, bb }: Moments): Moments => ({
   n,
   x: n,
@@ -71,8 +76,8 @@ const historyOf = ({ n, b, bb }: Moments): Moments => ({
 });
 
 /**
- * Returns the logarithm of the gamma function (Stirling's series, with an error below 1e-10 from 10 on; smaller
- * arguments are shifted up).
+ * Returns the logarithm of the gamma function. Uses Stirling's series, whose error is below 1e-10 for arguments of 10
+ * or more; smaller arguments are shifted up.
  */
 function logGamma(value: number): number {
   let x = value;
@@ -89,36 +94,39 @@ type Plan = {
   variance: number;
   /** Smallest relative lift to detect; 0.03 is 3 %. */
   lift: number;
-  /** Shares of the control and the arm among all users. */
+  /** The control's and the arm's shares of all users. */
   shares: readonly [control: number, arm: number];
   alpha: number;
 };
 
-/** Quantile of the normal distribution at 0.8, which is the power: the probability of detecting a true lift. */
+/** 0.8 quantile of the normal distribution. 0.8 is the power, which is the probability of detecting a true lift. */
 const power80 = 0.8416;
 
 /**
- * Returns the number of users in the control and the arm together that is required to detect a lift with 80 % power.
- * Returns Infinity if it can never be detected.
+ * Returns how many users the control and the arm together need for detecting a lift with 80 % power. Returns Infinity
+ * if the lift can never be detected.
  */
 export function usersNeeded({ mean, variance, lift, shares: [control, arm], alpha }: Plan): number {
   const delta = Math.abs(mean * lift);
   if (delta === 0 || control <= 0 || arm <= 0) return Number.POSITIVE_INFINITY;
   const all = control + arm;
   const byUser = variance * (all / control + all / arm);
-  // The interval width hardly depends on the number of users, so a few iterations are sufficient.
+  // A few iterations suffice, because the interval width hardly depends on the number of users.
   let users = byUser / delta ** 2;
   for (let turn = 0; turn < 20; turn += 1)
     users = (byUser * (alwaysValidWidth(Math.max(users, 1), alpha) + power80) ** 2) / delta ** 2;
   return Math.ceil(users);
 }
 
-/** Number of random draws per arm. The resulting error is about 0.005. */
+/** Number of random draws per arm. The error of a probability is then about 0.005. */
 const draws = 10_000;
 
 const normalsByPlace: Float64Array[] = [];
 
-/** Returns standard normal draws for the arm at an index. They are generated once and are the same in each call. */
+/**
+ * Returns standard normal draws for the arm at an index. They are generated once, so that each call returns the same
+ * draws.
+ */
 function normalsOf(place: number): Float64Array {
   normalsByPlace[place] ??= Float64Array.from({ length: draws }, (_, draw) =>
     normalQuantile(Math.min(1 - 1e-9, Math.max(1e-9, uniform(draw * 64 + place, 0x5eed)))),
@@ -127,14 +135,15 @@ function normalsOf(place: number): Float64Array {
 }
 
 /**
- * Returns each arm's probability of having the highest ratio, under a flat prior. Each ratio is assumed to be normally
- * distributed around its estimate.
+ * Returns, for each arm, the probability that it has the highest ratio, under a flat prior. Each ratio is assumed to be
+ * normally distributed around its estimate.
  */
 export function probabilitiesToBeBest(arms: readonly Moments[]): number[] {
   const highest = new Float64Array(draws).fill(Number.NEGATIVE_INFINITY);
   const best = new Uint8Array(draws);
   for (const [at, { mean, variance }] of adjust(arms).arms.entries()) {
-    // Arms without data are equally likely to be the best. A tiny standard deviation breaks their ties at random.
+    // All arms without data must be equally likely to be the best. A tiny standard deviation breaks ties between them
+    // at random.
     const sd = Math.sqrt(variance) || 1e-300;
     const normals = normalsOf(at);
     for (let draw = 0; draw < draws; draw += 1) {

@@ -6,31 +6,31 @@ export type Estimate = { estimate: number; low: number; high: number };
 
 export type Comparison = {
   difference: Estimate;
-  /** Relative difference of the arm from the control; 0.04 is 4 % more. Null if the value of the control is 0. */
+  /** Relative difference between the arm and the control; 0.04 is 4 % more. Null if the control's value is 0. */
   lift: Estimate | null;
   /** Whether the confidence intervals of both the difference and the lift exclude 0. */
   isSignificant: boolean;
-  /** Share of the variance that is explained by the users' history, from 0 to 1. */
+  /** Share of the variance that the users' history explains, from 0 to 1. */
   explained: number;
 };
 
 /**
- * Number of users for which confidence intervals are narrowest. With ten times as many users, they are 7 % wider than
- * the optimum.
+ * Number of users for which confidence intervals are tuned to be as narrow as possible. With ten times as many users,
+ * they are 7 % wider than the optimum.
  */
 const narrowestAt = 10_000;
 
 /**
- * Minimum number of users per arm for the asymptotic approximation. It also applies to the number of users in both arms
- * with a value.
+ * Minimum number of users per arm for the normal approximation. Both arms together must also have at least this many
+ * users with a value.
  */
 const fewestUsers = 100;
 
 /**
  * Returns half the width of an asymptotic confidence sequence, in standard errors (Waudby-Smith, Arbour, Sinha, Kennedy
- * and Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences", 2024). It contains the true
- * value at all times with probability 1 - alpha, so the results may be checked as often as desired.
- * @param n number of users in both arms
+ * and Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences", 2024). The sequence contains the
+ * true value at all times with probability 1 - alpha, so results may be checked as often as desired.
+ * @param n number of users in both arms together
  */
 export function alwaysValidWidth(n: number, alpha: number): number {
   const rho2 = (-2 * Math.log(alpha) + Math.log(1 - 2 * Math.log(alpha))) / narrowestAt;
@@ -46,8 +46,8 @@ type Options = {
 };
 
 /**
- * Compares an arm with the control: the difference of their ratios, and the lift. The variance is reduced by the users'
- * history, which the experiment can't have affected (CUPED).
+ * Compares an arm with the control: the difference between their ratios, and the lift. The users' history, which the
+ * experiment can't have affected, is used to reduce the variance (CUPED).
  * @returns null if there are too few users
  */
 export function compare(
@@ -71,14 +71,14 @@ export function compare(
 }
 
 /**
- * Computes the lift on a logarithmic scale, on which a ratio is closer to normal. If the arm's value may be 0, the
- * delta method is used instead.
+ * Computes the lift on a logarithmic scale, where ratios are closer to normally distributed. If the arm's value may be
+ * 0, uses the delta method instead.
  */
 function liftOf(control: Adjusted, arm: Adjusted, factor: number): Estimate | null {
   const [base, value] = [control.mean, arm.mean];
   if (base <= 0) return null;
   const estimate = value / base - 1;
-  // If the ratio may be 0, for example in a hold-out, its logarithm is unbounded.
+  // If the arm's value may be 0, for example in a hold-out, the logarithm of the ratio is unbounded.
   if (value <= factor * Math.sqrt(arm.variance)) {
     const half = (factor * Math.sqrt(arm.variance + (value / base) ** 2 * control.variance)) / base;
     return { estimate, low: estimate - half, high: estimate + half };

@@ -1,5 +1,6 @@
 /**
- * Sums over the users of an arm. `n` is the number of users; the other names are products of these values per user:
+ * Sums over the users of an arm. `n` is the number of users. The other names stand for sums of these values or of their
+ * products (`xy` is the sum of x · y):
  * - `y`: the measured value
  * - `x`: its denominator (the user's number of sessions, or 1)
  * - `b`: the value before the experiment
@@ -32,8 +33,8 @@ export const momentsOf = (x: number, y: number, b: number): Moments => ({
 export const ratioOf = ({ x, y }: Moments): number => (x === 0 ? 0 : y / x);
 
 /**
- * Linearises the ratio with the delta method: it varies like the mean of `z = (y - ratio x) / mean(x)` over users.
- * Returns the variance of `z`, the variance of `b`, and their covariance.
+ * Linearises the ratio with the delta method: the ratio varies like the mean of `z = (y - ratio x) / mean(x)` over
+ * users. Returns the variance of `z`, the variance of `b`, and their covariance.
  */
 export function linearised(moments: Moments): { z: number; b: number; zb: number } {
   const { n, x, b, xx, yy, bb, xy, xb, yb } = moments;

@@ -5,15 +5,15 @@ const isNew = `xid8send(t.written_by) >= (select xid8send($1::xid8))
   and xid8send(t.written_by) < (select xid8send($2::xid8))`;
 
 /**
- * SQL condition for sessions in an experiment, checked on the decision text. Other sessions are skipped before their
- * JSON is parsed.
+ * SQL condition for sessions that take part in an experiment. It is checked on the decision's text, so that the JSON of
+ * other sessions is not parsed.
  */
 const isIn = (session: string): string => `not ${session}.dev and strpos(${session}.decision, '"experiments":') > 0`;
 const inputs = (session: string): string => `${session}.decision::json -> 3`;
 
 /**
- * SQL join that yields the experiment arms of a session and its unit key, as `arm`. `session` is the SQL alias of a row
- * with the session's inputs and id.
+ * SQL join that returns a session's experiment arms and its unit key, as `arm`. `session` is the SQL alias of a row
+ * with the session's inputs and ID.
  */
 const members = (session: string): string => `cross join lateral (
   select (m ->> 0)::int as experiment_id, (m ->> 1)::int as version, coalesce(m ->> 3, '') as arm,
@@ -24,7 +24,7 @@ const members = (session: string): string => `cross join lateral (
 const key = 'experiment_id, version, arm, unit_key';
 const keyOf = (row: string): string => key.replace(/\w+/g, `${row}.$&`);
 
-/** SQL that sets the currency in which a version's revenue is summed, before its first session is added. */
+/** SQL that sets the currency for a version's revenue sums, before the version's first session is added. */
 export const setCurrenciesSql = `
 insert into experiment_currencies (experiment_id, version, currency)
 select m.id, m.number, currency from (
@@ -35,8 +35,8 @@ select m.id, m.number, currency from (
 on conflict do nothing`;
 
 /**
- * SQL expression for the currency of an amount. Earlier releases stored events without a currency. `t` is an event or a
- * booking.
+ * SQL expression for the currency of an amount, which may be missing because earlier releases stored events without
+ * one. `t` is an event or a booking.
  */
 const currencyOfRow = `case when t.revenue_micros <> 0 then
   coalesce(t.currency, (select k.payout_currency from campaigns k where k.id = t.campaign_id), 'XXX') end`;
@@ -49,13 +49,13 @@ const exchangeSql = ({ publisherId, micros, from, to, at }: Amount): string =>
     when ${micros} <> 0 then exchange_micros(${publisherId}, ${micros}, ${from}, ${to}, ${at}) end`;
 
 /**
- * SQL expression for an outcome's name with its currency, because values in different currencies must not be summed.
- * `t` is the outcome.
+ * SQL expression for an outcome's name followed by its currency, because values in different currencies must not be
+ * added up. `t` is the outcome.
  */
 const outcomeName = "concat_ws(' ', t.name, t.currency)";
 
 /**
- * SQL expression for the revenue of an event or booking `t` in the currency of `m`, or null if there is no exchange
+ * SQL expression for the revenue from an event or booking `t` in the currency of `m`, or null if there is no exchange
  * rate.
  */
 export const paidSql = exchangeSql({
@@ -68,7 +68,7 @@ export const paidSql = exchangeSql({
 
 /**
  * SQL that adds users who joined an experiment, and their sessions in it. For new users, it also reads their activity
- * and own outcomes of the two weeks before, because no version of the experiment can have affected them.
+ * and outcomes in the two weeks before, which no version of the experiment can have affected.
  */
 export const addSessionsSql = `
 with given as (
@@ -127,7 +127,8 @@ left join lateral (
 ) b on true`;
 
 /**
- * SQL that moves sums of returning users to their new keys during a pepper rotation. It runs before sessions are added.
+ * SQL that moves the sums of returning users to their new keys during a pepper rotation. It must run before sessions
+ * are added.
  */
 export const moveUnitsSql = `
 with moved as (
@@ -142,15 +143,16 @@ with moved as (
 update experiment_units u set unit_key = m.unit_key from moved m where u.unit_key = m.earlier_key
   and not exists (select from experiment_units p where p.unit_key = m.unit_key)`;
 
-/** Force one index lookup per row: `offset 0` prevents a join that would read whole partitions. */
+/** Look up each row separately by index: `offset 0` prevents a join that would read whole partitions. */
 const sessionOf = `cross join lateral (
   select s.id as session_id, ${inputs('s')} as inputs from sessions s
   where s.day = t.day and s.id = t.session_id and ${isIn('s')} offset 0
 ) g`;
 
 /**
- * Returns SQL that adds counts and revenue to users. Revenue is converted to the currency of the version, and booked
- * amounts are also stored by arm and currency. `rows` must have `publisher_id`, `at`, `paid_micros` and `currency`.
+ * Returns SQL that adds counts and revenue to the users' sums. Revenue is converted to the version's currency, and
+ * booked amounts are also stored by arm and currency. `rows` must have the columns `publisher_id`, `at`, `paid_micros`
+ * and `currency`.
  */
 const addSql = (rows: string, counts: readonly string[]): string => `
 with booked as materialized (
@@ -202,8 +204,8 @@ export const addBookingsSql = addSql(
 );
 
 /**
- * SQL that adds the publishers' own outcomes of users who were in an experiment at the time of the outcome. They are
- * added to the version that was running then, even if the outcome is reported later.
+ * SQL that adds the publishers' own outcomes for users who were in an experiment when the outcome occurred. An outcome
+ * is added to the version that was running then, even if it is reported later.
  */
 export const addOutcomesSql = `
 insert into experiment_outcomes as o (${key}, sees, name, occurrences, value_micros)
@@ -218,7 +220,10 @@ group by 1, 2, 3, 4, 5, 6
 on conflict (experiment_id, version, name, arm, unit_key) do update
 set occurrences = o.occurrences + excluded.occurrences, value_micros = o.value_micros + excluded.value_micros`;
 
-/** SQL that adds own events of sessions in an experiment, as outcomes with the value 1 and the name of the event. */
+/**
+ * SQL that adds the publisher's own events in sessions of an experiment. Each counts as an outcome with the value 1,
+ * named after the event.
+ */
 export const addOwnEventsSql = `
 insert into experiment_outcomes as o (${key}, sees, name, occurrences, value_micros)
 select u.experiment_id, u.version, u.arm, u.unit_key, u.would_see > 0, g.kind, count(*), 1000000 * count(*)
@@ -236,9 +241,9 @@ const momentKey = 'experiment_id, version, arm, sees, segment, segment_value, na
 const sums = ['n', 'x', 'y', 'b', 'xx', 'yy', 'bb', 'xy', 'xb', 'yb'];
 
 /**
- * SQL that merges the rows of each sum into one if rows were added. Users are included in the sum of an own outcome
- * from their first such outcome in the experiment. Their values from before are already stored in a row without users,
- * which is retained.
+ * SQL that merges added rows into one row per sum. For the publisher's own outcomes, users count only from their first
+ * such outcome in the experiment. Their values from before the experiment are already stored in a separate row without
+ * users, which is retained.
  */
 export const addUpMomentsSql = `
 with touched as (

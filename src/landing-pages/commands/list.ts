@@ -2,7 +2,7 @@ import { createApi } from '../../command-line/api.ts';
 import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import type { LandingPageOf, LandingPageView } from '../view.ts';
 
-/** Fields to list of a campaign, or of an offer with a secondary action. */
+/** Fields to list for a campaign, or for an offer with a secondary action. */
 type Listed = {
   kind: LandingPageOf;
   id: number;
@@ -19,7 +19,7 @@ type Offer = {
   action_page: LandingPageView | null;
 };
 
-/** Lists the publisher's campaigns and secondary actions with their landing pages. */
+/** Lists the landing pages of the publisher's campaigns and of secondary actions. */
 export const listPages: Run = async (call) => {
   if (call.args.length > 0) throw usageError('This command takes no arguments.');
   const api = createApi(call);
@@ -39,7 +39,7 @@ export const listPages: Run = async (call) => {
         }),
       ),
   ];
-  // A page that has not been checked yet does not count as a problem.
+  // Pages that have not been checked yet do not count as a problem.
   const isWell = ({ landing_page: page }: Listed): boolean => page === null || page.result === 'found';
   const selected = pages.filter((entry) => call.options.problems !== true || !isWell(entry));
   call.out.data(selected);
@@ -47,12 +47,14 @@ export const listPages: Run = async (call) => {
     call.out.line(
       `${kind} ${id}  ${name}  ${active ? 'active' : 'paused'}  ${page === null ? 'not checked yet' : textOf(page)}`,
     );
-  // The exit code indicates lost pages, even if they are not listed.
+  // The exit code reports lost pages even if they are filtered out of the list.
   const isLost = ({ landing_page: page }: Listed): boolean => page?.result === 'gone' || page?.result === 'moved';
   return pages.some(isLost) ? exitCodes.problem : exitCodes.ok;
 };
 
-/** Formats a result as text: its start time, the response, the final URL, and the time of the check. */
+/**
+ * Formats a check result as text: the result and when it began, the response, the final URL, and the time of the check.
+ */
 const textOf = ({ result, looked_at: at, problem, status, redirects, ...page }: LandingPageView): string => {
   const moved = result === 'moved' ? ` instead of ${page.led_to}` : '';
   const since = page.failing_since === null ? '' : ` since ${page.failing_since}`;

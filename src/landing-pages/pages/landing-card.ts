@@ -36,7 +36,7 @@ export function landingCards(
   return { campaignCards: [campaignCard], offerCards: [offerCard] };
 }
 
-/** Renders a card with the latest check of a landing page. `page` is null if it has not been checked yet. */
+/** Renders a card for the latest check of a landing page. `page` is null if the page has not been checked yet. */
 function landingCard(
   { publisher }: PublisherContext,
   kind: LandingPageOf,

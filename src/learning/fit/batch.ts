@@ -11,23 +11,25 @@ import {
   readRequests,
 } from '../reading/observations.ts';
 
-/** Events and requests to learn from in one run, which are read in a single short transaction. */
+/** Events and requests to learn from in one run. They are read in a single short transaction. */
 export type Batch = {
   observations: readonly Observation[];
   requests: readonly RequestCount[];
-  /** End of the range that was read, as a transaction id (exclusive). */
+  /** Transaction ID at which the range that was read ends (exclusive). */
   to: string;
   /** Whether the batch contains all available rows. */
   isComplete: boolean;
 };
 
 /**
- * Limits of a batch. A batch has at most `rows` rows. It spans at most `mostTransactions` transactions, and fewer, down
- * to `leastTransactions`, if they contain more rows than that.
+ * Limits for a batch. It has at most `rows` rows and spans at most `mostTransactions` transactions. If these contain
+ * more rows, it spans fewer transactions, but at least `leastTransactions`.
  */
 export type BatchLimits = { rows: number; leastTransactions: number; mostTransactions: number };
 
-/** Initial limits of a batch, and the bounds within which they adapt. All are row or transaction counts. */
+/**
+ * Initial limits for a batch, and the bounds within which the limits adapt. All are numbers of rows or transactions.
+ */
 const limits = { rows: 5000, leastRows: 100, transactions: 20_000, leastTransactions: 100, most: 100_000_000 };
 
 export const firstLimits: BatchLimits = {
@@ -59,7 +61,7 @@ export function afterSuccess(before: BatchLimits, isSparse: boolean): BatchLimit
   };
 }
 
-/** Reads the rows of a range, or only those of its first part if there are many. */
+/** Reads the rows of a range, or only the first part of the range if it has many rows. */
 export async function readBatch(
   executor: Executor,
   { from, to: end }: Range,
@@ -79,12 +81,12 @@ export async function readBatch(
   return { observations, requests: await readRequests(executor, range), to, isComplete: to === end };
 }
 
-/** Maximum number of rows that a learner reads again after its start. */
+/** Maximum number of rows that a learner rereads when it starts. */
 const maxReread = 60_000;
 
 /**
- * Returns the id of the transaction from which a starting learner reads rows again. There are at most `maxReread` of
- * them.
+ * Returns the ID of the transaction from which a starting learner rereads rows, so that it rereads at most `maxReread`
+ * rows.
  */
 export async function rereadFrom(executor: Executor, { xid, marks }: Progress): Promise<string> {
   for (const from of ['0', ...marks.map(([, mark]) => mark)])

@@ -13,12 +13,12 @@ const binOf = (ms: number): number =>
 /** Maximum number of recent successes from which the curve is computed. */
 const maxSuccesses = 4000;
 
-/** Assumed delays before any success is known, in milliseconds. Each has the weight of one success. */
+/** Delays to assume before any success is known, in milliseconds. Each has the weight of one success. */
 export type AssumedDelays = readonly number[];
 
 /**
- * Estimates the delay curve. A delay can be observed only if it is shorter than the age of its row. The shares are
- * therefore computed from the longest delay downward, each among the rows that are old enough to show that delay
+ * Estimates the delay curve. A delay can only be observed if it is shorter than the age of its row. The shares are
+ * therefore computed from the longest delay down, each from the rows that are old enough to show that delay
  * (Lynden-Bell 1971). The share of successes that arrive later than the age of the oldest row is extrapolated.
  */
 export function delayCurve(rows: Rows, nowMs: number, assumed: AssumedDelays): DelayCurve {
@@ -53,18 +53,21 @@ export function delayCurve(rows: Rows, nowMs: number, assumed: AssumedDelays): D
   return curve;
 }
 
-/** Fraction of the oldest row's age in which the decline of successes is measured. It is divided into two halves. */
+/**
+ * Window in which the decline of successes is measured, as a fraction of the oldest row's age. The window is divided
+ * into two halves.
+ */
 const measuredPart = 0.75;
 
 /**
- * Maximum ratio of successes in the second half to those in the first. Without it, a few successes could suggest that
- * they never decline.
+ * Upper limit for the ratio of successes in the second half of the window to those in the first. Without this limit, a
+ * small sample could make the success rate look as if it never declines.
  */
 const mostOfHalf = 0.7;
 
 /**
- * Returns the share of successes that arrive later than the age of the oldest row. It is assumed that successes
- * continue to decline by the same ratio per half.
+ * Returns the share of successes that arrive later than the age of the oldest row. Assumes that successes continue to
+ * decline by the same ratio from one half window to the next.
  */
 function laterShare({ size, atMs, delaysMs }: Rows, nowMs: number, oldestMs: number): number {
   const measuredMs = oldestMs * measuredPart;

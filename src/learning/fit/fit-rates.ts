@@ -8,26 +8,24 @@ import { thinRows } from './thinning.ts';
 /** An event from which the ranking learns. */
 export type LearnEvent = {
   what: 'seen' | 'clicked' | 'converted';
-  /** Offer and its session at the time of the event. */
+  /** Offer and session of the event, and the time of the event. */
   row: RowInput;
-  /**
-   * Time from the impression to the click, or from the click to the conversion, in milliseconds, or null if unknown.
-   */
+  /** Time from the impression to the click, or from the click to the conversion, in milliseconds. Null if unknown. */
   delayMs: number | null;
-  /** Sale of a conversion whose payout is a share of the sale, or null. */
+  /** Sale that led to a conversion, if the payout is a share of the sale, or null otherwise. */
   sale: { campaignId: number; micros: number } | null;
 };
 
 type Kind = 'click' | 'conversion';
 type Learner = { rows: Rows; fit: Fit; delays: Delays };
 
-/** Rows and fits of the click rate and of the conversion rate. */
+/** Rows and fits for the click rate and the conversion rate. */
 export type Fits = Record<Kind, Learner>;
 
 /** Maximum number of rows per rate. */
 const capacity = 100_000;
 
-/** Assumed delays before any success is known, in milliseconds. */
+/** Delays to assume before any success is known, in milliseconds. */
 const assumedMs = { click: [1000, 3000, 8000, 20_000], conversion: [30_000, 300_000, 3_600_000, 20_000_000] };
 
 /** Age up to which thinning assumes that a row may still get a success, in milliseconds. */
@@ -43,7 +41,7 @@ export function createFits(): Fits {
   return { click: learner('click'), conversion: learner('conversion') };
 }
 
-/** Adds an event. If it was already added, only the statistics of delays and sales change. */
+/** Adds an event. If it was already added, only the delay and sales statistics change. */
 export function takeEvent(fits: Fits, sales: Map<number, Sales>, { what, row, delayMs, sale }: LearnEvent): void {
   const { click, conversion } = fits;
   const delay = Math.max(0, delayMs ?? 0);
@@ -85,7 +83,7 @@ export function fitAndPublish(fits: Fits, model: Model, nowMs: number): boolean 
   return hasLearned;
 }
 
-/** Returns the time of the newest event. */
+/** Returns the time of the newest event, in epoch milliseconds. */
 function newestOf({ size, atMs, delaysMs }: Rows): number {
   let newestMs = Number.NEGATIVE_INFINITY;
   for (let row = 0; row < size; row++)
@@ -94,14 +92,14 @@ function newestOf({ size, atMs, delaysMs }: Rows): number {
 }
 
 /**
- * Number of recent rows from which the event density is measured, and number of average gaps between rows that may pass
- * without an event.
+ * Number of recent rows from which the average gap between events is measured, and how many average gaps may plausibly
+ * pass without any event.
  */
 const [measuredRows, possibleGaps] = [200, 20];
 
 /**
- * Returns the time up to which events are known, which follows the newest event. If rows are delayed by a long
- * transaction or a backlog, missing successes are only unknown, and do not indicate an outage.
+ * Returns the time up to which all events are assumed to be known, based on the newest event. If rows are delayed by a
+ * long transaction or a backlog, their successes are merely not known yet, which does not indicate an outage.
  */
 function knownMs({ size, atMs }: Rows, newestMs: number, nowMs: number): number {
   const from = Math.max(0, size - measuredRows);

@@ -7,14 +7,14 @@ import { type HourCount, learnTraffic } from '../traffic.ts';
 import { isRepeated, type NewVersion } from '../versions.ts';
 import { createFits, type Fits, fitAndPublish, type LearnEvent, takeEvent } from './fit-rates.ts';
 
-/** Model and delays at the start of a fit session. */
+/** Model and delay counts at the start of a fit session. */
 export type SessionStart = {
-  /** Latest version as a complete model, or null if there is none. */
+  /** Latest version as a complete model, or null if there is no version yet. */
   body: Uint8Array | null;
   delays: DelayCounts | null;
 };
 
-/** Request to the fit session to add requests and fit all rows. */
+/** Request to add rows to the fit session and, if due, to fit all of its rows. */
 export type FitRequest = {
   requests: readonly RequestCount[];
   traffic: Progress['traffic'];
@@ -35,7 +35,7 @@ export type FitResult = {
   tookMs: number;
 };
 
-/** In-memory state of the learner, without I/O: the rows and their fits, and the model as last stored. */
+/** In-memory state of the learner: the rows and their fits, and the model as last stored. It performs no I/O. */
 export type FitSession = {
   take: (events: readonly LearnEvent[]) => void;
   fit: (request: FitRequest) => Promise<FitResult>;
@@ -66,7 +66,7 @@ export async function createFitSession({ body, delays }: SessionStart): Promise<
   };
 }
 
-/** Marks the property keys as closed that are closed in the stored model. */
+/** Closes the property keys that are closed in the stored model. */
 function closeKeys(fits: Fits, { click, conversion }: Model): void {
   for (const { effects } of [click, conversion])
     for (const [group, prior] of effects.priors) if (prior === 0) fits.click.rows.closedKeys.add(keyOf(group));
@@ -79,7 +79,7 @@ function takeRequests(model: Model, { requests, traffic }: FitRequest): Progress
   return next;
 }
 
-/** Encodes the next version, and from time to time also the complete model. */
+/** Encodes the next version as changes and, from time to time, also as a complete model. */
 async function pack(model: Model, { version, isFull }: FitRequest): Promise<NewVersion[]> {
   const versions: NewVersion[] = [{ version, isFull, body: await (isFull ? packModel : packChanges)(model) }];
   if (isRepeated(version + 1)) versions.push({ version: version + 1, isFull: true, body: await packModel(model) });

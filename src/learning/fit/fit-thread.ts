@@ -7,7 +7,7 @@ import { createFitSession, type FitRequest, type FitSession, type SessionStart }
  * does no I/O: it receives rows as messages and sends back model versions.
  */
 
-/** Message to the thread. Messages are answered in order. */
+/** Message to the thread. Messages are processed in order. */
 export type FitMessage =
   | { what: 'start'; start: SessionStart }
   | { what: 'take'; events: readonly LearnEvent[] }

@@ -5,8 +5,8 @@ import { type Block, type Column, grown, type Rows } from './rows.ts';
 
 /**
  * Mixed-effects logistic regression over the rows of one kind (impressions or clicks). Its formula is logit p =
- * intercept + offer + offer recency + position + Σ shared effect of an attribute + Σ its effect on the offer. Each
- * group of effects is a block of independent, normally distributed cells with a common prior variance.
+ * intercept + offer + offer recency + position + Σ effect of an attribute on all offers + Σ its effect on the single
+ * offer. Each group of effects is a block of independent, normally distributed cells with a common prior variance.
  */
 export type Fit = {
   startLogit: number;
@@ -22,8 +22,8 @@ const blockOf = (variance: number): Block => ({ variance, means: new Float64Arra
 
 /**
  * Creates a fit without rows.
- * @param startRate assumed success rate until one is known
- * @param assumed assumed delays, in milliseconds
+ * @param startRate success rate to assume until one is known
+ * @param assumed delays to assume, in milliseconds
  */
 export function createFit(startRate: number, assumed: AssumedDelays): Fit {
   const startLogit = Math.log(startRate / (1 - startRate));
@@ -41,15 +41,21 @@ export function createFit(startRate: number, assumed: AssumedDelays): Fit {
   };
 }
 
-/** Number of age buckets of an offer's recency effect. */
+/** Number of age buckets for an offer's recency effect. */
 export const bucketCount = 8;
-/** Number of successes in the newest age bucket. Each older bucket has four times as many as the next newer one. */
+/** Number of successes in the newest age bucket. Each older bucket covers four times as many as the next newer one. */
 const bucketSuccesses = 50;
 
-/** Candidate prior variances of a block. `noisePenalty` is the log evidence that an effect must exceed to be used. */
+/**
+ * Candidate values for the prior variance of a block. `noisePenalty` is the log evidence that an effect must exceed to
+ * be used.
+ */
 const grid = [0, 0.01, 0.03, 0.1, 0.3, 1, 3];
 const offerGrid = [0.3, 1, 3];
-/** Recency variances never include 0, because an offer's current state is uncertain if it was not shown recently. */
+/**
+ * The variance of the recency effect is never 0, because an offer's current state is uncertain if it was not shown
+ * recently.
+ */
 const recencyGrid = [0.003, ...grid.slice(1)];
 const noisePenalty = { alone: 2, among: -1 };
 
@@ -79,13 +85,13 @@ export function refit(rows: Rows, fit: Fit, nowMs: number, sweeps = 2): boolean 
 }
 
 /**
- * Prior variance of the recency effect from which rates count as having changed abruptly. `leftOfOld` is the remaining
- * weight of rows from before the change.
+ * Variance of the recency effect from which rates count as having changed abruptly. `leftOfOld` is the factor applied
+ * to the weights of rows from before the change.
  */
 const changedVariance = 0.3;
 const leftOfOld = 0.1;
 
-/** Reduces the weight of rows from before a change, when rates were different. */
+/** Reduces the weight of rows from before an abrupt change in rates. */
 function fadeOldRows({ size, weights }: Rows, { buckets }: Work): void {
   for (let row = 0; row < size; row++)
     if ((buckets[row] as number) > 0) weights[row] = Math.max(leftOfOld ** 2, (weights[row] as number) * leftOfOld);
@@ -98,15 +104,15 @@ function sweepBlocks(rows: Rows, fit: Fit, work: Work): void {
   step(rows, work, { ...all, cells: rows.offers }, fit.offers, offerGrid);
   step(rows, work, { ...all, cells: rows.places }, fit.places, null);
   const evidences = [...rows.columns.values()].map(({ evidence }) => evidence);
-  // Exclude the strongest evidence, because it supports only its own attribute.
+  // Exclude the attribute with the strongest evidence: it says nothing about the other attributes.
   const together = evidences.reduce((a, b) => a + b, 0) - Math.max(0, ...evidences);
   const penalty = together > noisePenalty.alone ? noisePenalty.among : noisePenalty.alone;
   for (const column of rows.columns.values()) {
     const isNoise = column.shared.variance === 0 && column.own.variance === 0;
     if (isNoise && column.size < 1.2 * column.checkedSize) continue;
     column.checkedSize = column.size;
-    // Fit the effects on single offers first. Otherwise, a shared effect would absorb that of an offer with most of the
-    // rows.
+    // Fit the effects on single offers first. Otherwise, if one offer has most of the rows, the shared effect would
+    // absorb that offer's own effect.
     column.evidence = step(rows, work, { ...column, cells: column.cells }, column.own, grid, penalty);
     step(rows, work, { ...column, cells: column.values }, column.shared, grid, noisePenalty.alone);
   }
@@ -119,10 +125,7 @@ function recencyCells({ size, offers }: Rows, { buckets }: Work): Int32Array {
   return cells;
 }
 
-/**
- * Initial position effect on the logit, before anything is learned: half of the logarithm of the position is
- * subtracted.
- */
+/** Effect of the position on the logit before anything is learned: minus half the logarithm of the position. */
 const positionOffset = (position: number): number => -0.5 * Math.log(position);
 
 function addLogits(rows: Rows, fit: Fit, { logits, buckets }: Work): void {
@@ -151,7 +154,7 @@ function addEffects({ size, rows, values, cells, shared, own }: Column, logits: 
   }
 }
 
-/** Extends each block to the number of cells that the rows use. */
+/** Extends each block so that it has a cell for every index in the rows. */
 function ensureCells(rows: Rows, fit: Fit): void {
   const offers = rows.offerIds.length;
   resize(fit.offers, offers);
@@ -169,8 +172,9 @@ function resize(block: Block, length: number): void {
 }
 
 /**
- * Returns the age bucket of each row, based on the usual number of successes in newer rows. If successes become rare,
- * the newest bucket therefore doesn't cover a longer time. The rows must be approximately in chronological order.
+ * Returns the age bucket of each row. Buckets are based on the usual number of successes in newer rows. If successes
+ * become rare, the newest bucket therefore does not cover a longer time. The rows must be approximately in
+ * chronological order.
  */
 function bucketsOf({ size, delaysMs, weights }: Rows): Int32Array {
   const buckets = new Int32Array(size);

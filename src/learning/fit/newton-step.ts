@@ -3,7 +3,9 @@ import type { Block, Rows } from './rows.ts';
 /** Working arrays of a fit, indexed by row. */
 export type Work = {
   logits: Float64Array;
-  /** First derivative of the log likelihood with respect to the logit. `infos` is the Fisher information. */
+  /**
+   * First derivative of the log likelihood with respect to the logit, for each row. `infos` is the Fisher information.
+   */
   residuals: Float64Array;
   infos: Float64Array;
   /** Share of a row's successes that would be known by now. */
@@ -11,18 +13,18 @@ export type Work = {
   buckets: Int32Array;
 };
 
-/** Variance at which the combined evidence of all attributes is computed. */
+/** Prior variance for which the combined evidence of all attributes is computed. */
 const usualVariance = 0.03;
 
 /**
- * Rows of a block and their cells. `rows` is null if the block has all rows, and `cells` is null if all rows are in one
- * cell.
+ * Rows of a block and the cells they belong to. If `rows` is null, the block has all rows. If `cells` is null, all rows
+ * are in one cell.
  */
 export type Members = { size: number; rows: Int32Array | null; cells: Int32Array | null };
 
 /**
- * Makes one Newton step for all cells of a block, after choosing its prior variance by evidence.
- * @returns log evidence of the usual variance compared with no effect
+ * Chooses the prior variance of a block by evidence, then takes one Newton step for all of its cells.
+ * @returns log evidence for the usual variance compared with no effect
  */
 export function step(
   rows: Rows,
@@ -61,7 +63,7 @@ export function step(
   return evidence;
 }
 
-/** Adds the steps of cells to the logits of their rows. After long steps, residuals are recomputed exactly. */
+/** Adds the steps of the cells to the logits of their rows. After long steps, the residuals are recomputed exactly. */
 function moveRows(rows: Rows, work: Work, members: Members, moves: Float64Array, isLong: boolean): void {
   const { logits, residuals, infos } = work;
   for (let at = 0; at < members.size; at++) {
@@ -84,7 +86,7 @@ function bestVariance(block: Block, gradients: Float64Array, variances: readonly
 }
 
 /**
- * Returns the log evidence of a variance compared with no effect, in a quadratic approximation around the current
+ * Returns the log evidence for a variance compared with no effect, using a quadratic approximation around the current
  * means.
  */
 function evidenceOf({ means, infos }: Block, gradients: Float64Array, variance: number): number {

@@ -2,16 +2,16 @@ import { type DelayCurve, shareBy } from './delay-curve.ts';
 import type { Work } from './newton-step.ts';
 import type { Rows } from './rows.ts';
 
-/** State of outage detection. In an outage, successes are lost. */
+/** State of outage detection. During an outage, no successes are recorded. */
 export type OutageState = {
   curve: DelayCurve;
   /** Current outage, or null if there is none. */
   outage: { fromMs: number } | null;
-  /** Periods in which successes were lost. Rows are not expected to have successes in these periods. */
+  /** Periods in which successes were lost. Rows are not expected to have successes from these periods. */
   lostTimes: { fromMs: number; toMs: number }[];
 };
 
-/** Returns the share of a row's successes that would be known by now, excluding lost ones. */
+/** Returns the share of a row's successes that would be known by now, excluding those lost in outages. */
 export function knownShare({ curve, lostTimes }: OutageState, atMs: number, nowMs: number): number {
   let share = shareBy(curve, nowMs - atMs);
   for (const { fromMs, toMs } of lostTimes)
@@ -20,13 +20,13 @@ export function knownShare({ curve, lostTimes }: OutageState, atMs: number, nowM
 }
 
 /**
- * Thresholds for the number of expected successes that are missing:
+ * Thresholds for detecting an outage, as numbers of expected successes that did not arrive:
  * - `least`: minimum for an outage. Fewer may be missing by chance.
- * - `most`: number up to which fits are always postponed until the outage ends.
+ * - `most`: up to this number, fits are always postponed until the outage ends.
  * - `ofOthers`: above `most`, fits continue if fewer than this are missing for offers other than the most affected one.
  */
 const outageExpected = { least: 12, most: 40, ofOthers: 5 };
-/** Minimum number of successes for detecting outages, and maximum number of stored outage periods. */
+/** Minimum number of successes required to detect outages, and maximum number of outage periods to store. */
 const [minSuccesses, maxLostTimes] = [30, 20];
 
 /**

@@ -7,10 +7,12 @@ import { sampledPart } from '../score.ts';
 import { bucketCount, type Fit } from './fit.ts';
 import type { Block, Column, Rows } from './rows.ts';
 
-/** Minimum changes to be published: the absolute change of a mean, and the relative change of a variance or count. */
+/**
+ * Smallest changes that are published: the absolute change of a mean, and the relative change of a variance or count.
+ */
 const [leastMove, leastPart] = [0.01, 0.05];
 
-/** Prior variance stored for a group without an effect. It is not 0, because 0 marks a closed group. */
+/** Prior variance that is stored for a group without an effect. It can't be 0, because 0 marks a closed group. */
 const noisePrior = Math.fround(1e-5);
 
 /** Publishes the changed values of a fit to the model that decisions use. */
@@ -39,9 +41,9 @@ export function publish(model: RateModel, rows: Rows, fit: Fit, provenSinceMs: n
 }
 
 /**
- * Adjusts the mean and variance of a logit. The Gamma distribution that decisions sample is then as wide as the
- * log-normal distribution of the rate. The mean is increased for uncertain offers; otherwise, an offer with a bad start
- * would hardly be tried again.
+ * Adjusts the mean and variance of a logit, so that the Gamma distribution from which decisions sample is as wide as
+ * the log-normal distribution of the rate. The mean is raised for uncertain offers. Otherwise, an offer with a bad
+ * start would hardly be tried again.
  */
 function widened(mean: number, variance: number): [number, number] {
   const rate = 1 / (1 + Math.exp(-mean));
@@ -58,7 +60,8 @@ const posteriorOf = ({ means, infos, variance }: Block, cell: number): [number, 
       : [means[cell] as number, 1 / ((infos[cell] as number) + 1 / variance)];
 
 /**
- * Publishes the number of successes per offer, and of trials that are old enough for most successes to have arrived.
+ * Publishes two counts per offer: its successes, and its trials that are old enough for most of their successes to have
+ * arrived.
  */
 function publishAged(rates: Table, { size, offers, offerIds, atMs, delaysMs, weights }: Rows, sinceMs: number): void {
   const successes = new Float64Array(offerIds.length);
@@ -111,7 +114,7 @@ function setAt(table: Table, slot: number, [mean, variance]: [number, number]): 
 
 function setCounts(table: Table, slot: number, successes: number, trials: number): void {
   const [before, beforeTrials] = [table.first[slot] as number, table.second[slot] as number];
-  // Small counts are always published exactly.
+  // Always publish small counts exactly.
   const isSame = (count: number, last: number): boolean =>
     count === last || Math.abs(count - last) <= leastPart * last - 1;
   if (!isSame(successes, before) || !isSame(trials, beforeTrials)) setPair(table, slot, successes, trials);

@@ -2,10 +2,10 @@ import { isCustom, type Property, publisherPart } from '../properties.ts';
 
 /** An impression or click from which a fit learns. */
 export type RowInput = {
-  /** Row id for `succeed`: an integer below 2⁵³. */
+  /** Row ID for `succeed`: an integer below 2⁵³. */
   id: number;
   offerId: number;
-  /** Placement of a publisher. Positions are compared only within a placement. */
+  /** Publisher's placement. Positions are compared only within a placement. */
   place: string;
   /** Position of the offer, from 1. */
   position: number;
@@ -15,14 +15,14 @@ export type RowInput = {
 
 /** Parameters of a block of effects. Each row of the block belongs to exactly one cell. */
 export type Block = {
-  /** Prior variance of the cells. 0 means that the block has no effect. */
+  /** Prior variance of the cells. If it is 0, the block has no effect. */
   variance: number;
   means: Float64Array;
-  /** Fisher information of the rows about each cell. */
+  /** Fisher information about each cell from its rows. */
   infos: Float64Array;
 };
 
-/** Rows with a property key. Its values have cells that all offers share, and cells per offer. */
+/** Rows that have a certain property key. Each value has one cell shared by all offers, and one cell per offer. */
 export type Column = {
   key: string;
   size: number;
@@ -30,15 +30,15 @@ export type Column = {
   values: Int32Array;
   cells: Int32Array;
   valueIds: Map<string, number>;
-  /** Cell indexes, keyed by value id and offer index. */
+  /** Cell indexes, keyed by value ID and offer index. */
   cellIds: Map<number, number>;
   cellValues: number[];
   cellOffers: number[];
   shared: Block;
   own: Block;
-  /** Number of rows when the evidence was last computed without finding an effect. */
+  /** Number of rows when the evidence was last computed and no effect was found. */
   checkedSize: number;
-  /** Log evidence from the last fit for separate effects of the values on each offer. */
+  /** Log evidence from the last fit that the values have different effects on different offers. */
   evidence: number;
 };
 
@@ -49,9 +49,9 @@ export type Rows = {
   offers: Int32Array;
   places: Int32Array;
   atMs: Float64Array;
-  /** Time from the row to its success, in milliseconds. Negative if there is no success yet. */
+  /** Time from the row to its success, in milliseconds. Negative while there is no success. */
   delaysMs: Float64Array;
-  /** Number of original rows that a row represents. */
+  /** Number of original rows that a row stands for after thinning. */
   weights: Float64Array;
   ids: Float64Array;
   indexOf: Map<number, number>;
@@ -61,9 +61,11 @@ export type Rows = {
   /** Position of each place index. */
   positions: number[];
   columns: Map<string, Column>;
-  /** Property keys with too many values. They may identify users, so they are permanently excluded from learning. */
+  /**
+   * Property keys with too many values. They are excluded from learning permanently, because they may identify users.
+   */
   closedKeys: Set<string>;
-  /** Number of custom attributes per publisher, keyed by the publisher's prefix. */
+  /** Number of custom attributes per publisher. The key is the publisher's prefix. */
   keyCounts: Map<string, number>;
 };
 
@@ -77,7 +79,7 @@ const emptyBlock = (): Block => ({ variance: 0, means: new Float64Array(0), info
 /**
  * Creates an empty set of rows.
  * @param capacity maximum number of rows
- * @param closedKeys closed keys, shared with other sets
+ * @param closedKeys property keys that are excluded from learning, shared with other sets of rows
  */
 export const createRows = (capacity: number, closedKeys: Set<string>): Rows => ({
   capacity,
@@ -98,7 +100,7 @@ export const createRows = (capacity: number, closedKeys: Set<string>): Rows => (
   keyCounts: new Map(),
 });
 
-/** Returns an array with at least the given length that starts with the same values. */
+/** Returns an array that starts with the same values and has at least the given length. */
 export function grown<T extends Int32Array | Float64Array>(array: T, length: number): T {
   if (array.length >= length) return array;
   const longer = new (array.constructor as new (length: number) => T)(Math.max(length, Math.ceil(array.length * 1.5)));
@@ -107,7 +109,7 @@ export function grown<T extends Int32Array | Float64Array>(array: T, length: num
 }
 
 /**
- * Adds a row unless its id already exists.
+ * Adds a row unless a row with its ID already exists.
  * @returns index of the row
  */
 export function addRow(rows: Rows, { id, offerId, place, position, properties, atMs }: RowInput): number {
@@ -146,7 +148,7 @@ function indexIn<Key>(index: Map<Key, number>, key: Key): number {
   return index.size - 1;
 }
 
-/** Upper bound of offer indexes. A cell id combines a value id with an offer index. */
+/** Upper bound for offer indexes. It is needed because a cell ID combines a value ID with an offer index. */
 const offerBound = 2 ** 22;
 
 function addToColumn(rows: Rows, row: number, offer: number, { key, value }: Property): void {
@@ -177,7 +179,7 @@ function addToColumn(rows: Rows, row: number, offer: number, { key, value }: Pro
 
 /**
  * Creates a column for a property key.
- * @returns null if the publisher already has too many attributes
+ * @returns null if the publisher already has the maximum number of custom attributes
  */
 function newColumn(rows: Rows, key: string): Column | null {
   if (isCustom(key)) {

@@ -13,14 +13,15 @@ type Waiting = { resolve: (result: unknown) => void; reject: (err: unknown) => v
 
 function createWorker(): Worker {
   if (!import.meta.url.endsWith('.ts')) return new Worker(new URL('./fit-thread.js', import.meta.url));
-  // In development, threads don't inherit the TypeScript loader, so the thread must register it first.
+  // In development, threads don't inherit the TypeScript loader, so the thread must register it before it loads its
+  // code.
   const file = JSON.stringify(new URL('./fit-thread.ts', import.meta.url).href);
   return new Worker(`import('tsx/esm/api').then(({ register }) => { register(); return import(${file}); })`, {
     eval: true,
   });
 }
 
-/** Starts the thread that computes fits, so that fits never block requests. */
+/** Starts the thread that computes fits. In a separate thread, they never block requests. */
 export async function startFitThread(start: SessionStart): Promise<FitThread> {
   const worker = createWorker();
   worker.unref();

@@ -4,10 +4,10 @@ import type { Column, Rows } from './rows.ts';
 const targetPart = 0.75;
 
 /**
- * Makes room in a full set of rows. All successes, all rows that may still get a success, and a sample of the other
- * rows are retained. Offers with many rows keep a smaller share of them. Each sampled row also represents dropped rows.
- * If there are too many successes, the oldest rows are dropped.
- * @param youngSinceMs start time of the rows that may still get a success, in epoch milliseconds
+ * Makes room in a full set of rows. Keeps all successes, all rows that may still get a success, and a sample of the
+ * other rows. The sampling rate is lower for offers with many rows, and each sampled row is weighted to stand for
+ * dropped rows as well. If there are too many successes, the oldest rows are dropped.
+ * @param youngSinceMs time since which rows may still get a success, in epoch milliseconds
  */
 export function thinRows(rows: Rows, youngSinceMs: number): void {
   const target = Math.floor(rows.capacity * targetPart);
@@ -31,7 +31,7 @@ export function thinRows(rows: Rows, youngSinceMs: number): void {
   });
 }
 
-/** Returns the maximum number of rows per offer such that the total is at most `sum`. */
+/** Returns the maximum number of rows per offer for which the total is at most `sum`. */
 function mostOfEach(counts: Float64Array, sum: number): number {
   const sorted = [...counts].sort((a, b) => a - b);
   let remaining = Math.max(1, sum);
@@ -43,15 +43,15 @@ function mostOfEach(counts: Float64Array, sum: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
-/** Returns a pseudorandom number from 0 to 1 that depends only on the row and the run. */
+/** Returns a pseudorandom number from 0 to 1 that depends only on the row ID and on the salt of the run. */
 function uniformOf(id: number, salt: number): number {
   const mixed = Math.imul((id % 4_294_967_291) ^ Math.imul(salt, 0x9e3779b1), 0x85ebca6b);
   return (Math.imul(mixed ^ (mixed >>> 15), 0xc2b2ae35) >>> 0) / 2 ** 32;
 }
 
 /**
- * Retains rows and scales their weights.
- * @param factorOf returns the factor for the weight of a row; 0 drops the row
+ * Keeps or drops rows, and scales the weights of those kept.
+ * @param factorOf returns the factor for a row's weight; 0 drops the row
  */
 function keepRows(rows: Rows, factorOf: (row: number) => number): void {
   const newIndex = new Int32Array(rows.size);

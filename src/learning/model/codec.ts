@@ -21,7 +21,10 @@ type StoredRate = {
   link?: 'logit';
 };
 
-/** A stored version: the changes since the previous version, or the complete model. Small parts are always complete. */
+/**
+ * A stored version. It contains either the changes since the previous version or the complete model. Small parts are
+ * always stored completely.
+ */
 type StoredVersion = {
   layout: 1;
   click: StoredRate;
@@ -32,14 +35,17 @@ type StoredVersion = {
 };
 
 /**
- * Selects the pairs of a table to include in a version. `isClosed` indicates whether a feature belongs to a closed key,
- * which is excluded from learning.
+ * Selects which pairs of a table a version includes. `isClosed` indicates whether a feature belongs to a closed
+ * property key, which is excluded from learning.
  */
 type Selection = (table: Table, isClosed: (feature: string) => boolean) => Iterable<number>;
 
 const changedSlots: Selection = ({ changed }) => changed ?? [];
 
-/** Excludes the values of closed keys from complete models, because they may identify users. */
+/**
+ * Selects all pairs except those of closed property keys. The values of these keys may identify users, so they must not
+ * appear in complete models.
+ */
 function* openSlots({ size, features, featureOf }: Table, isClosed: (feature: string) => boolean): Iterable<number> {
   const closed = features.map(isClosed);
   for (let slot = 0; slot < size; slot++) if (closed[featureOf[slot] as number] === false) yield slot;
@@ -105,7 +111,7 @@ function isClosed({ priors }: Effects, feature: string): boolean {
   return read !== null && priors.get(groupOf(read.level, read.key)) === 0;
 }
 
-/** Number of pairs to process between two pauses: about a millisecond of work. */
+/** Number of pairs to process before yielding to the event loop: about a millisecond of work. */
 const sliceSize = 10_000;
 
 function* storedTable(table: Table, slots: Iterable<number>): Generator<void, StoredTable> {
@@ -142,7 +148,7 @@ function* storedTable(table: Table, slots: Iterable<number>): Generator<void, St
 
 const toBase64 = ({ buffer }: Int32Array | Float32Array): string => Buffer.from(buffer).toString('base64');
 
-/** Decodes base64 text to a separate buffer at offset 0, as typed arrays require. */
+/** Decodes base64 text into a separate buffer. Typed arrays need a buffer in which their data starts at offset 0. */
 const bytesOf = (text: string): ArrayBuffer => new Uint8Array(Buffer.from(text, 'base64')).buffer;
 
 /** A decoded version that has not been applied yet. */
@@ -171,8 +177,8 @@ function check({ features, counts, entities, first, second }: StoredTable): void
 }
 
 /**
- * Prepares to apply a version. `model` must have the previous version, and is not changed.
- * @returns a function that applies the version synchronously, so that no decision sees a partial version
+ * Prepares to apply a version. `model` must have the previous version. It is not changed yet.
+ * @returns a function that applies the version synchronously, so that no decision sees a partially applied version
  */
 export async function prepare(model: Model, version: number, stored: ReadVersion): Promise<() => Model> {
   const tables = await runInSlices(findTables(model, stored));
@@ -189,7 +195,7 @@ export async function modelOf(version: number, stored: ReadVersion): Promise<Mod
   return withRest(model, version, stored);
 }
 
-/** Updates the model fields that are stored outside of the weight tables. */
+/** Updates the model fields that are stored outside the weight tables. */
 function withRest(model: Model, version: number, stored: ReadVersion): Model {
   for (const kind of ['click', 'conversion'] as const) {
     for (const [group, prior] of stored[kind].priors) model[kind].effects.priors.set(group, prior);
@@ -203,7 +209,7 @@ function withRest(model: Model, version: number, stored: ReadVersion): Model {
   };
 }
 
-/** Pairs of a version with their slots in the table, or -1 for new pairs. */
+/** The pairs of a version with their slots in the table. The slot of a new pair is -1. */
 type FoundTable = {
   table: Table;
   features: number[];
@@ -224,7 +230,10 @@ function* findTables({ click, conversion, traffic }: Model, stored: ReadVersion)
   ];
 }
 
-/** Looks up the pairs of a version, and adds missing features. A feature without pairs does not affect decisions. */
+/**
+ * Looks up the pairs of a version, and adds missing features to the table. A feature without pairs does not affect
+ * decisions.
+ */
 function* find(table: Table, { features: names, counts, ...stored }: StoredTable): Generator<void, FoundTable> {
   const features = names.map((name) => addFeature(table, name));
   const entities = new Int32Array(bytesOf(stored.entities));

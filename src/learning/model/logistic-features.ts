@@ -1,9 +1,9 @@
 /**
- * Feature names in the tables of a logistic model. `rates` contains pairs of mean and variance by offer. `weights`
- * contains such pairs by property, either for all offers (entity 0) or for a single offer.
+ * Feature names in the tables of a logistic model. `rates` contains a mean and a variance per offer. `weights` contains
+ * a mean and a variance per property, either for all offers (entity 0) or for a single offer.
  */
 
-/** Feature with the logit of the intercept, and the variance of an offer without data. */
+/** Feature with the logit of the intercept, and with the variance for an offer without data. */
 export const allFeature = 'intercept';
 
 /** Feature with the mean and variance of an offer's effect, including recent changes. */

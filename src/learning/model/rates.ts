@@ -2,20 +2,22 @@ import type { Offer } from '../../catalog/types.ts';
 import { findSlot, type Table } from './table.ts';
 
 /**
- * Rates of offers at placements in models of earlier releases, which are needed to repeat decisions of the last week.
- * The tables contain pairs of successes and exposure (trials, weighted by position and user). Each level serves as the
- * prior of the next narrower level, whose own counts are excluded from it.
+ * Rates of offers at placements in models of earlier releases, which are needed to repeat decisions from the last week.
+ * The tables contain pairs of successes and exposure (number of trials, weighted by position and user). Each level is
+ * the prior for the next narrower level, and excludes that level's own counts.
  */
 
-/** A Gamma distribution, given by its mean and its shape. The shape is its weight as a number of successes. */
+/**
+ * A Gamma distribution with its mean and its shape. The shape is the distribution's weight as a number of successes.
+ */
 export type Rate = { mean: number; shape: number };
 
 type Level = {
   feature: (offer: Offer, place: string) => string;
   entity: (offer: Offer) => number;
   /**
-   * Maximum weight, as a number of successes, that this level has as a prior of the next one. It expresses, for
-   * example, how much the offers of a category differ.
+   * Maximum weight of this level as the prior for the next one, as a number of successes. A low maximum means that, for
+   * example, the offers of a category differ a lot.
    */
   maxShape: number;
 };
@@ -41,13 +43,16 @@ const levels: readonly Level[] = [
 /** Index of the level with the offer's counts across all placements. */
 const ofOffer = levels.length - 2;
 
-/** Returns the table slots of an offer at a placement, widest level first. A slot is -1 if there are no counts. */
+/**
+ * Returns the table slots for an offer at a placement, widest level first. A slot is -1 if the table has no counts for
+ * it.
+ */
 export const rateSlots = (table: Table, offer: Offer, place: string): number[] =>
   levels.map(({ feature, entity }) => findSlot(table, table.indexOf.get(feature(offer, place)) ?? -1, entity(offer)));
 
 /**
- * Computes the rate from the counts in the slots that `rateSlots` returns.
- * @param startRate rate if nothing is known
+ * Computes a rate from the counts in the slots that `rateSlots` returned.
+ * @param startRate rate to assume if nothing is known
  */
 export function rateOf({ first, second }: Table, slots: readonly number[], startRate: number): Rate {
   let mean = startRate;
@@ -68,18 +73,20 @@ export function rateOf({ first, second }: Table, slots: readonly number[], start
 /** Feature with an offer's successes, and its trials that are old enough for most successes to have arrived. */
 export const agedFeature = 'aged';
 
-/** Minimum number of aged trials for an offer to count as proven. With fewer trials, even a rate of 1 is possible. */
+/** Minimum number of aged trials for an offer to count as proven. With fewer trials, a rate of 1 can't be ruled out. */
 const provingTrials = 20;
 
-/** Number of standard deviations for high estimates: above the mean rate, and above the offer's own count of events. */
+/**
+ * Number of standard deviations that a high estimate adds to the mean rate, and to the offer's own number of successes.
+ */
 const highDeviations = { mean: 2, own: 3 };
 
-/** Returns a high estimate of the expected number of successes, given that `count` were observed. */
+/** Returns a high estimate for the expected number of successes after `count` were observed. */
 const highCount = (count: number): number => count + 1 + highDeviations.own * Math.sqrt(count + 1);
 
 /**
- * Returns the highest plausible rate of an offer, based on its aged trials and the distribution of its rate. It is 1
- * until the offer is proven. Budget reservations use this rate.
+ * Returns the highest plausible rate of an offer, based on its aged trials and its rate distribution. Until the offer
+ * is proven, the result is 1. Used for budget reservations.
  * @param mostTrials maximum number of the offer's trials to consider
  */
 export function highRateOf(table: Table, { id }: Offer, mostTrials: number, { mean, shape }: Rate): number {
@@ -90,8 +97,8 @@ export function highRateOf(table: Table, { id }: Offer, mostTrials: number, { me
 }
 
 /**
- * Returns the number of an offer's trials in a model of an earlier release, weighted by the probability that they were
- * seen. Null if there are no counts.
+ * Returns the number of an offer's trials, weighted by the probability that they were seen. Only for models of earlier
+ * releases. Null if there are no counts.
  */
 export const exposureOf = ({ second }: Table, slots: readonly number[]): number | null =>
   (slots[ofOffer] as number) === -1 ? null : (second[slots[ofOffer] as number] as number);

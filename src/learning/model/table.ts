@@ -1,13 +1,13 @@
 /**
- * Learned data of a model: pairs of numbers by feature and entity, such as `offer device=mobile` and an offer id. They
- * are stored in arrays, because there may be a million pairs. Numbers have single precision, so that a stored model is
+ * Learned data of a model: a pair of numbers for each feature and entity, such as `offer device=mobile` and an offer
+ * ID. Arrays are used because there may be a million pairs. Numbers have single precision, so that a stored model is
  * identical bit for bit.
  */
 export type Table = {
   /** Feature names by index. New features are appended, and features are never removed. */
   readonly features: string[];
   readonly indexOf: Map<string, number>;
-  /** Slots by entity id, for each feature index. */
+  /** Slots by entity ID. There is one map per feature index. */
   readonly slots: Map<number, number>[];
   size: number;
   featureOf: Int32Array;

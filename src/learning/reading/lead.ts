@@ -8,7 +8,9 @@ const leadMs = 30_000;
 
 const lock = (executor: Executor): Promise<unknown> => executor.query(`select pg_advisory_xact_lock(${learningLock})`);
 
-/** Returns the database time in epoch milliseconds. The clocks of processes may differ. */
+/**
+ * Returns the database's current time, in epoch milliseconds. It is used because the clocks of processes may differ.
+ */
 export async function databaseNow(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ now_ms: number }>(
     'select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms',
@@ -25,13 +27,13 @@ export const takeLead = (pool: pg.Pool, id: string): Promise<boolean> =>
     await lock(executor);
     const [progress, nowMs] = [await readProgress(executor), await databaseNow(executor)];
     const { lead } = progress;
-    // The database clock may have been set back, so a heartbeat far in the future is as invalid as an old one.
+    // A heartbeat far in the future is as invalid as an old one, because the database clock may have been set back.
     if (lead !== null && lead.id !== id && Math.abs(nowMs - lead.atMs) <= leadMs) return false;
     await writeProgress(executor, { ...progress, lead: { id, atMs: nowMs } });
     return true;
   });
 
-/** Whether the learner still leads, and no other learner has stored a version. */
+/** Whether this learner still leads and no other learner has stored a version. */
 export async function isLeading(executor: Executor, id: string, version: number): Promise<boolean> {
   const { lead } = await readProgress(executor);
   return lead?.id === id && (await newestVersion(executor)) === version;
@@ -54,7 +56,7 @@ type Next = {
 };
 
 /**
- * Stores versions and progress, unless another process has changed the progress.
+ * Stores versions and progress, unless another process has changed the progress in the meantime.
  * @returns whether they were stored
  */
 export const storeNext = (pool: pg.Pool, { versions, next, before, nowMs }: Next): Promise<boolean> =>

@@ -16,7 +16,7 @@ import { createEventReader, type LearningCatalog } from './read-events.ts';
 
 type LearnerDeps = { pool: pg.Pool; catalog: LearningCatalog; now: () => number };
 
-/** Result of a run: the number of rows, and whether all available rows were read. Null if another process leads. */
+/** Result of a run: the number of rows, and whether these were all available rows. Null if another process leads. */
 type Learned = { rows: number; complete: boolean } | null;
 
 export type Learner = { learn: () => Promise<Learned>; stop: () => Promise<void> };
@@ -24,13 +24,16 @@ export type Learner = { learn: () => Promise<Learned>; stop: () => Promise<void>
 /** Number of rows below which a batch counts as sparse. */
 const fewRows = 5000;
 
-/** Minimum pause after a fit, as a multiple of the fit's duration, and maximum pause in milliseconds. */
+/**
+ * Minimum pause after a fit, as a multiple of the time that the fit took. The second constant is the maximum pause, in
+ * milliseconds.
+ */
 const [pausePerFit, maxPauseMs] = [10, 10_000];
 
 /** Number of rows to process before yielding to the event loop: about a millisecond of work. */
 const sliceSize = 50;
 
-/** State of this process while it leads, as last stored. */
+/** State of this process while it leads, as of the last stored version. */
 type Leading = {
   thread: FitThread;
   version: number;
@@ -42,10 +45,10 @@ type Leading = {
 };
 
 /**
- * Creates the learner, which learns from committed rows. Only one process leads at a time. Another process takes over
- * when the leader's heartbeat stops. The leader reads rows in short transactions and passes them to a thread, which
- * retains the latest rows and fits the model to them. Each version is stored together with the progress in a separate
- * transaction. After a failure, the learner discards its state, reads the latest rows again, and uses smaller batches.
+ * Creates the learner, which learns from committed rows. Only one process leads at a time; another takes over when the
+ * leader's heartbeat stops. The leader reads rows in short transactions and passes them to a thread, which keeps the
+ * latest rows and fits the model to them. Each version is stored together with the progress, in a separate transaction.
+ * After a failure, the learner discards its state, rereads the latest rows, and uses smaller batches.
  */
 export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
   const id = randomUUID();
@@ -59,7 +62,7 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
   }
 
   async function learn(): Promise<Learned> {
-    // 1. Take the lead, or leave it to another process.
+    // 1. Take the lead, or stop here if another process has it.
     if (leading !== null && !(await isLeading(pool, id, leading.version))) await drop();
     if (leading === null) {
       if (!(await takeLead(pool, id))) return null;
@@ -120,10 +123,10 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
   };
 }
 
-/** Starts a thread with the latest version, and passes it the latest rows that were already read earlier. */
+/** Starts a thread with the latest version, and passes it the latest rows that had already been learned from. */
 async function begin(pool: pg.Pool, catalog: LearningCatalog, limits: typeof firstLimits): Promise<Leading> {
   const version = await newestVersion(pool);
-  // If a version is missing or corrupt, learn the model from scratch.
+  // If a version is missing or corrupt, learn from scratch.
   const model = await loadVersion(pool, version).catch(() => null);
   const progress = await readProgress(pool);
   const body = model === null || version === 0 ? null : await packModel(model);
@@ -190,7 +193,7 @@ async function fitNext(
   return result;
 }
 
-/** Retention of marks, in milliseconds. A starting learner reads rows again from one of the marks. */
+/** How long marks are retained, in milliseconds. A starting learner rereads rows from one of the marks. */
 const marksMs = 8 * dayMs;
 
 type Input = { progress: Progress; end: string; databaseMs: number; batch: Batch };
@@ -216,7 +219,7 @@ const renewMs = 10_000;
 
 const isOld = ({ lead }: Progress, nowMs: number): boolean => lead === null || Math.abs(nowMs - lead.atMs) > renewMs;
 
-/** Returns the id of the oldest transaction that may still be running. All earlier transactions have ended. */
+/** Returns the ID of the oldest transaction that may still be running. All earlier transactions have ended. */
 async function oldestOpen(executor: Executor): Promise<string> {
   const { rows } = await executor.query<{ xid: string }>('select pg_snapshot_xmin(pg_current_snapshot())::text as xid');
   return (rows[0] as { xid: string }).xid;

@@ -1,6 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
-/** An event with data of the request that started its session. */
+/** An event, with data from the request that started its session. */
 export type Observation = {
   session_id: string;
   kind: 'impression' | 'click' | 'conversion';
@@ -16,8 +16,8 @@ export type Observation = {
   loyalty: string | null;
   revenue_micros: number;
   /**
-   * Currency of `revenue_micros`. Null without revenue, or if an earlier release stored the event; the campaign's
-   * currency then applies.
+   * Currency of `revenue_micros`. Null if there is no revenue, or if an earlier release stored the event; the
+   * campaign's currency then applies.
    */
   currency: string | null;
   session_ms: number;
@@ -28,13 +28,16 @@ export type Observation = {
   delay_ms: number | null;
 };
 
-/** Range of transaction ids from `from` (inclusive) to `to` (exclusive), whose rows are read. */
+/**
+ * Range of transaction IDs from `from` (inclusive) to `to` (exclusive). The rows written by these transactions are
+ * read.
+ */
 export type Range = { from: string; to: string };
 
 const writtenIn = `xid8send(t.written_by) >= (select xid8send($1::xid8))
   and xid8send(t.written_by) < (select xid8send($2::xid8))`;
 
-/** Force one index lookup per row: `offset 0` prevents a join that reads whole partitions. */
+/** Look up each row separately by index: `offset 0` prevents a join that would read whole partitions. */
 const sessionOf = `cross join lateral (
   select placement, device, os, country, custom, decision, offer_ids, created_at from sessions
   where day = t.day and id = t.session_id and not dev offset 0
@@ -51,19 +54,19 @@ const columns = `t.session_id::text as session_id, t.publisher_id, t.offer_id,
   s.decision::json -> 3 ->> 'timeZone' as time_zone, s.decision::json -> 3 ->> 'loyalty' as loyalty,
   (extract(epoch from s.created_at) * 1000)::float8 as session_ms`;
 
-/** Forces the use of the index of new rows, never a sequential scan. */
+/** Forces PostgreSQL to use the index of new rows instead of a sequential scan. */
 const settingsSql = 'set local enable_seqscan = off; set local jit = off';
 
 const lowest = (a: string, b: string): string => (BigInt(a) < BigInt(b) ? a : b);
 
 /**
- * Limits of a partial range. It spans `most` transactions. If they contain more than `rows` events, it spans fewer, but
- * at least `least`.
+ * Limits for reading a part of a range. The part spans `most` transactions. If these contain more than `rows` events,
+ * it spans fewer, but at least `least`.
  */
 type Part = { rows: number; least: number; most: number };
 
 /**
- * Returns the end of the partial range to read in one batch. Ranges are split because the number of rows per
+ * Returns where to end the part of a range that is read in one batch. Ranges are split because the number of rows per
  * transaction varies.
  */
 export async function endOfRange(
@@ -103,7 +106,7 @@ export async function readEvents(
 }
 
 /**
- * Reads booked conversions. Conversions that are voided later are not unlearned, because the user did want the offer.
+ * Reads booked conversions. If a conversion is voided later, it is not unlearned, because the user did want the offer.
  */
 export async function readConversions(executor: Executor, { from, to }: Range): Promise<Observation[]> {
   await executor.query(settingsSql);
@@ -117,7 +120,7 @@ export async function readConversions(executor: Executor, { from, to }: Range): 
   return rows;
 }
 
-/** Number of requests of a publisher in an hour, which is counted in hours since the epoch. */
+/** Number of requests to a publisher in one hour. `hour` is the number of hours since the epoch. */
 export type RequestCount = { publisher_id: number; hour: number; requests: number };
 
 /** Reads answered requests, ordered by hour. */
@@ -134,12 +137,12 @@ export async function readRequests(executor: Executor, { from, to }: Range): Pro
   return rows;
 }
 
-/** Maximum number of unprocessed events that are searched for their publishers. */
+/** Maximum number of unprocessed events to read in order to find their publishers. */
 const maxWaiting = 1000;
 
 /**
- * Returns the ids of publishers with counted events that were stored since a transaction and are older than a given
- * time.
+ * Returns the IDs of publishers with counted events that were stored since a given transaction and are older than a
+ * given time.
  */
 export async function findWaiting(executor: Executor, from: string, beforeMs: number): Promise<number[]> {
   await executor.query(settingsSql);

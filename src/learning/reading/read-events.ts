@@ -7,14 +7,14 @@ import type { Observation } from './observations.ts';
 
 export type LearningCatalog = Pick<CatalogStore, 'current'>;
 
-/** Position from which all positions are treated as equal. */
+/** From this position on, all positions are treated as the same. */
 const maxPosition = 10;
 
 const whatOf = { impression: 'seen', click: 'clicked', conversion: 'converted' } as const;
 
 /**
- * Creates a function that converts an observation to a learning event. It returns null if the offer or its publisher
- * was removed.
+ * Creates a function that converts an observation to a learning event, or to null if the offer or its publisher was
+ * removed.
  */
 export function createEventReader(catalog: LearningCatalog): (observation: Observation) => LearnEvent | null {
   const { offers, publishers } = catalog.current();
@@ -45,16 +45,14 @@ export function createEventReader(catalog: LearningCatalog): (observation: Obser
   };
 }
 
-/**
- * Returns the row id of an offer in a session, computed from the random end of the session id and from the offer id.
- */
+/** Returns the row ID for an offer in a session, computed from the random end of the session ID and the offer ID. */
 const rowIdOf = ({ session_id: session, offer_id: offer }: Observation): number =>
   (Number.parseInt(session.slice(-12), 16) + ((offer * 2_654_435_761) % 2 ** 48)) % 2 ** 52;
 
 /**
- * Returns the sale amount of a conversion with a `cps` payout, or null for other conversions. The payout is a share of
- * the sale, in millionths of a percent. Sales in a currency other than the campaign's are ignored, so that the average
- * sale has a single currency.
+ * Returns the sale amount for a conversion with a `cps` payout, or null for other conversions. It is calculated from
+ * the payout, which is a share of the sale in millionths of a percent. Sales in a currency other than the campaign's
+ * are ignored, because an average needs a single currency.
  */
 function saleOf(
   { kind, revenue_micros: revenueMicros, currency }: Observation,

@@ -42,8 +42,8 @@ export function bulkForm<C extends PageContext>(crud: Crud<C>, context: C): Html
 }
 
 /**
- * Bulk action on each selected row. `run` passes the row to `failing` first, so that an error message can name the row.
- * It resolves to whether the row changed.
+ * Bulk action on one of the selected rows. `run` resolves to whether the row changed. It first passes the row to
+ * `failing`, so that an error message can name the row.
  */
 type Step = {
   done: MessageKey;
@@ -87,7 +87,7 @@ function stepOf<C extends PageContext>(crud: Crud<C>, name: string, typed: strin
   };
 }
 
-/** Applies an action to all selected rows in one transaction. If one row cannot be changed, no row is changed. */
+/** Applies an action to all selected rows in one transaction. If any row cannot be changed, none are. */
 export async function changeSelected<C extends PageContext>(
   { crud, management }: CrudPages<C>,
   context: C,

@@ -64,8 +64,8 @@ export async function listPage<C extends PageContext>({ crud, management }: Crud
 }
 
 /**
- * Returns the list columns with their cells. Columns with figures come before a last column without a heading, such as
- * the row's buttons.
+ * Returns the list columns with their cells. Statistics columns come last, but before a final column without a heading,
+ * such as the one for row buttons.
  */
 async function columnsOf<C extends PageContext>(
   crud: Crud<C>,

@@ -11,7 +11,7 @@ import { isRestorable, restorableDays } from '../restore.ts';
 
 const rowsPerPage = 50;
 
-/** Renders the page of removed rows, most recently removed first, with restore buttons. */
+/** Renders the page that lists removed rows with restore buttons, most recently removed first. */
 export async function removedPage<C extends PageContext>(
   { crud, management }: CrudPages<C>,
   context: C,

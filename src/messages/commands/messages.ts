@@ -30,7 +30,7 @@ export const list: Run = async (call) => {
   return exitCodes.ok;
 };
 
-/** Returns the newest messages, or all failed and pending messages. Both are ordered newest first. */
+/** Returns messages, newest first: either the newest ones, or all that are failed or pending. */
 async function messagesOf(call: Call): Promise<Message[]> {
   const api = createApi(call);
   if (call.options.failed !== true) return ((await api.call('GET', path)) as { data: Message[] }).data;

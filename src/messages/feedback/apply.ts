@@ -11,8 +11,8 @@ export type FeedbackCall = {
   provider: string;
   reports: readonly AddressReport[];
   /**
-   * Signed content of the call. It identifies the call, so that the call is applied only once. Null if the provider
-   * does not sign calls.
+   * Signed content of the call. It is used to recognise the call, so that the call is applied only once. Null if the
+   * provider does not sign calls.
    */
   signed: string | null;
 };
@@ -20,15 +20,15 @@ export type FeedbackCall = {
 /** Maximum number of readers per statement. */
 const maxReaders = 1000;
 
-/** Only one call at a time changes suppressions, which prevents deadlocks between calls. */
+/** SQL for a lock that lets only one call at a time change suppressions. This prevents deadlocks between calls. */
 const lockSql = "select pg_advisory_xact_lock(hashtext('perkwire_message_feedback'))";
 
 /**
  * Applies a provider's reports in order.
- * - Bounces and complaints apply to all publishers: a bounced address works for none of them, and a complaint concerns
- *   the sender.
+ * - Bounces and complaints apply to all publishers. A bounced address works for none of them, and a complaint concerns
+ *   the sender that they share.
  * - An unsubscription applies to the publisher of the message. If the message is unknown, it applies to each publisher
- *   that sends messages. Each of them can revert it.
+ *   that sends messages, and each of them can revert it.
  */
 export async function applyFeedback({ pool, readerKeys, now }: ApplyDeps, call: FeedbackCall): Promise<void> {
   const { provider, reports, signed } = call;
@@ -46,8 +46,8 @@ export async function applyFeedback({ pool, readerKeys, now }: ApplyDeps, call: 
 }
 
 /**
- * Records a call as applied.
- * @returns false if the call was already applied
+ * Records that a call has been applied.
+ * @returns false if the call was already recorded
  */
 async function claimCall(executor: Executor, signed: string, nowMs: number): Promise<boolean> {
   const id = createHash('sha256').update(signed).digest('hex').slice(0, 32);
@@ -59,9 +59,9 @@ async function claimCall(executor: Executor, signed: string, nowMs: number): Pro
 }
 
 type Scopes = {
-  /** Publisher ids by message id. */
+  /** Publisher IDs, keyed by message ID. */
   publisherOf: ReadonlyMap<string, number>;
-  /** Ids of all publishers that send messages or have sent messages before. */
+  /** IDs of all publishers that send messages or have done so before. */
   senders: readonly number[];
 };
 
@@ -83,8 +83,8 @@ async function loadScopes(executor: Executor, reports: readonly AddressReport[])
 const ofOnePublisher: readonly AddressChange[] = ['unsubscribed', 'resubscribed'];
 
 /**
- * Returns the readers that a report applies to. One address key is enough to suppress an address. To lift a
- * suppression, all address keys are used.
+ * Returns the readers to whom a report applies. Suppressing an address needs only one of its keys. Lifting a
+ * suppression needs all of them.
  */
 function readersOf(readerKeys: ReaderKeys, scopes: Scopes, { email, change, messageId }: AddressReport): Reader[] {
   const { publisherOf, senders } = scopes;
@@ -103,7 +103,7 @@ function readersOf(readerKeys: ReaderKeys, scopes: Scopes, { email, change, mess
   });
 }
 
-/** Groups consecutive reports of the same change. */
+/** Groups consecutive reports of the same kind of change. */
 function runsOf(reports: readonly AddressReport[]): { change: AddressChange; part: AddressReport[] }[] {
   const runs: { change: AddressChange; part: AddressReport[] }[] = [];
   for (const report of reports) {

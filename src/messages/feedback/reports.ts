@@ -10,7 +10,7 @@ export type AddressChange = 'bounced' | 'complained' | 'unsubscribed' | 'added' 
 export type AddressReport = {
   email: string;
   change: AddressChange;
-  /** Id of the reported perk message, or null if it is unknown. */
+  /** ID of the perk message that the report is about, or null if unknown. */
   messageId: string | null;
 };
 
@@ -31,9 +31,9 @@ function report(email: unknown, change: AddressChange | undefined, messageId: un
 }
 
 /**
- * Classifies a permanent failure. The mail server's reply takes precedence. Without a reply, the provider's
- * classification applies. `isInvalid` means that the provider reports a nonexistent address. It is accepted unless the
- * reply gives another reason.
+ * Classifies a permanent failure. The mail server's reply takes precedence over the provider's classification.
+ * `isInvalid` means that the provider reports a nonexistent address. It is believed unless the reply gives another
+ * reason.
  */
 function permanent(texts: readonly unknown[], isInvalid = false): 'bounced' | undefined {
   const text = texts.map(textOf).join(' ').trim();
@@ -60,7 +60,7 @@ function sendGridChange({ event, type, status, reason, bounce_classification: cl
   const name = textOf(event);
   if (name === 'dropped') return sendGridDrops.get(textOf(reason).trim().toLowerCase());
   if (name !== 'bounce') return sendGridEvents.get(name);
-  // Ignore `blocked` and `expired`: the sender was refused, or no server responded in time.
+  // Ignore `blocked` and `expired`: they mean that the sender was refused, or that no server responded in time.
   if (type !== undefined && type !== 'bounce') return undefined;
   return permanent([reason, status], textOf(classified).toLowerCase() === 'invalid address');
 }
@@ -77,7 +77,7 @@ const mailgunReasons = new Map<string, AddressChange | undefined>([
   ['old', undefined],
   ['greylisted', undefined],
 ]);
-/** Mailgun codes for addresses on its own suppression list. */
+/** Mailgun codes for addresses that are on Mailgun's own suppression list. */
 const mailgunCodes = new Map<string, AddressChange>([
   ['605', 'bounced'],
   ['606', 'unsubscribed'],
@@ -113,7 +113,7 @@ const postmarkSuppressions = new Map<string, AddressChange>([
   ['SpamComplaint', 'complained'],
 ]);
 
-/** Postmark metadata key of the perk message id, set with the header `X-PM-Metadata-…`. */
+/** Postmark metadata key for the perk message ID, which is set with the header `X-PM-Metadata-…`. */
 export const postmarkMetadata = 'perkwire-message';
 
 function postmarkChange(body: Json): AddressChange | undefined {
@@ -136,12 +136,12 @@ export function readPostmark(body: unknown): AddressReport[] {
   return report(address, postmarkChange(event), jsonOf(event.Metadata)[postmarkMetadata]);
 }
 
-/** Bounce subtypes for addresses that SES did not send to because of an earlier bounce. */
+/** Bounce subtypes for addresses to which SES did not send because of an earlier bounce. */
 const sesListed = ['Suppressed', 'OnAccountSuppressionList'];
-/** Feedback types that are not complaints from a reader about unwanted mail. */
+/** Feedback types other than a reader's complaint about unwanted mail. */
 const sesNoComplaints = ['not-spam', 'auth-failure', 'virus'];
 
-/** Reads the message of an SES notification (https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html). */
+/** Reads the message in an SES notification (https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html). */
 export function readSes(message: unknown): AddressReport[] {
   const { notificationType, eventType, bounce, complaint, subscription, mail } = jsonOf(message);
   const messageId = sesMessageId(jsonOf(mail));
@@ -182,7 +182,7 @@ function sesSubscription({ unsubscribeAll, topicSubscriptionStatus, topicPrefere
   return unsubscribeAll === false || states.includes('optin') ? 'resubscribed' : undefined;
 }
 
-/** Returns the `Message-ID` header as sent. `mail.messageId` is a different id, assigned by SES. */
+/** Returns the `Message-ID` header as it was sent. `mail.messageId` is a different ID, which SES assigns. */
 function sesMessageId({ commonHeaders, headers }: Json): unknown {
   const header = listOf(headers).find(({ name }) => textOf(name).toLowerCase() === 'message-id');
   return jsonOf(commonHeaders).messageId ?? header?.value;

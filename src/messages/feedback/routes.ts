@@ -15,7 +15,7 @@ type FeedbackDeps = {
   config: { mailFeedback: MailFeedback };
   readerKeys: ReaderKeys;
   now: () => number;
-  /** Fetches signing certificates and subscription confirmations from Amazon. */
+  /** Fetches signing certificates and confirms subscriptions at Amazon. */
   fetchText?: FetchText;
 };
 
@@ -40,9 +40,9 @@ const feedbackPath = '/messages/feedback';
 const bodyLimit = 1024 * 1024;
 
 /**
- * Registers the routes that receive address reports from mail providers
- * (docs/reference/perks-and-wallet.md#bounces-and-complaints). A provider without a secret in MAIL_FEEDBACK has no
- * route.
+ * Registers the routes through which mail providers report on addresses
+ * (docs/reference/perks-and-wallet.md#bounces-and-complaints). A provider has a route only if its secret is in
+ * MAIL_FEEDBACK.
  */
 export async function feedbackRoutes(app: App, deps: FeedbackDeps): Promise<void> {
   app.removeAllContentTypeParsers();
@@ -99,17 +99,20 @@ function readersOf({ config: { mailFeedback: secrets }, now, fetchText }: Feedba
   return readers;
 }
 
-/** Maximum age of a signature, in seconds. During that time, the signed content identifies the call. */
+/**
+ * Maximum age of a signature, in seconds. A call can't be replayed within this time, because calls are recorded with
+ * their signed content.
+ */
 const maxAgeS = 900;
-/** Maximum age of an SNS message, in seconds. SNS retries for an hour with the timestamp of the first attempt. */
+/** Maximum age of an SNS message, in seconds. SNS retries for an hour and keeps the timestamp of the first attempt. */
 const snsMaxAgeS = 75 * 60;
 
 const isFresh = (timestampS: number, nowMs: number, maxS: number): boolean =>
   Math.abs(nowMs / 1000 - timestampS) <= maxS;
 
 /**
- * Parses JSON, or returns null if the text is not JSON. The first message of a topic, "Successfully validated SNS topic
- * …", is plain text.
+ * Parses JSON, or returns null if the text is not JSON. The first message of a topic is plain text: "Successfully
+ * validated SNS topic …".
  */
 function jsonOrNull(text: string): unknown {
   try {
@@ -139,7 +142,7 @@ export function isFromSendGrid(key: KeyObject, headers: Headers, body: Buffer): 
 const isTimestamp = (text: string): boolean => /^\d{1,12}$/.test(text);
 
 /**
- * Verifies the HMAC-SHA256 of the timestamp and token in the body's `signature`.
+ * Verifies the HMAC-SHA256 over the timestamp and token in the body's `signature`.
  * @returns the signed content, or null if the signature is invalid
  */
 function signedByMailgun(key: string, body: unknown, nowMs: number): string | null {
@@ -154,7 +157,7 @@ function signedByMailgun(key: string, body: unknown, nowMs: number): string | nu
 }
 
 /**
- * Whether the password is correct. Postmark does not sign calls, so the password in the webhook URL authenticates them.
+ * Whether the password is correct. Postmark does not sign calls, so a password in the webhook URL authenticates them.
  */
 function isFromPostmark(password: string, headers: Headers): boolean {
   const [scheme, encoded = ''] = String(headers.authorization ?? '').split(' ');

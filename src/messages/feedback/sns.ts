@@ -3,13 +3,13 @@ import { LRUCache } from 'lru-cache';
 import { AppError } from '../../platform/errors.ts';
 import { hourMs, minuteMs } from '../../platform/lib/time.ts';
 
-/** Verified message of the topic. `text` is empty if the message contains no report. */
+/** Verified SNS message. `text` is empty if the message contains no report. */
 type SnsMessage = { id: string; timestamp: string; text: string };
 
 /** Fetches text from an Amazon URL. */
 export type FetchText = (url: string) => Promise<string>;
 
-/** Signed fields by message type, in signing order. */
+/** Fields that are signed, in signing order, by message type. */
 const signedFields = new Map<unknown, readonly string[]>([
   ['Notification', ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type']],
   ['SubscriptionConfirmation', ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']],
@@ -38,19 +38,22 @@ export async function fetchFromAmazon(url: string): Promise<string> {
 }
 
 /**
- * Maximum number of fetches from Amazon in ten minutes. The limit is necessary because anyone can send a made-up
- * certificate URL.
+ * Maximum number of fetches from Amazon in ten minutes. They must be limited, because anyone can send a call with a
+ * made-up certificate URL.
  */
 const maxFetches = 5;
 const fetchWindowMs = 10 * minuteMs;
-/** Cache durations in milliseconds: for a certificate, and for a URL that returned no certificate. */
+/**
+ * How long a certificate is cached, in milliseconds. The next constant is the cache duration for a URL that returned no
+ * certificate.
+ */
 const certificateMs = 24 * hourMs;
 const failureMs = 10 * minuteMs;
 
 /**
- * Creates a reader that verifies messages of one SNS topic with Amazon's certificate and confirms the topic
- * subscription (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html). Certificates are
- * fetched only from the topic's region, a few in ten minutes.
+ * Creates a reader for the messages of one SNS topic. It verifies them with Amazon's certificate, and confirms the
+ * subscription to the topic (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html).
+ * Certificates are fetched only from the topic's region, and only a few in ten minutes.
  * @returns null if the message is not from this topic
  * @throws AppError unavailable
  */
@@ -71,7 +74,7 @@ export function createSnsReader(topicArn: string, fetchText: FetchText, now: () 
   };
   /**
    * Fetches a certificate.
-   * @returns null if the URL has no certificate, or had none a few minutes ago
+   * @returns null if the URL returns no certificate, or returned none a few minutes ago
    */
   const certificateAt = async (url: string): Promise<string | null> => {
     const cached = certificates.get(url);
@@ -117,7 +120,7 @@ export function createSnsReader(topicArn: string, fetchText: FetchText, now: () 
   };
 }
 
-/** Returns the fields with string values. Fields with other values are treated as absent. */
+/** Returns the fields whose values are strings. All other fields are treated as absent. */
 function textsOf(body: unknown): Readonly<Record<string, string | undefined>> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return {};
   return Object.fromEntries(Object.entries(body).filter(([, value]) => typeof value === 'string'));
@@ -125,7 +128,7 @@ function textsOf(body: unknown): Readonly<Record<string, string | undefined>> {
 
 type Signed = { certificate: string; signature: string };
 
-/** Whether the signature of a text is valid. Returns false for an invalid certificate, too. */
+/** Whether the signature of a text is valid. An invalid certificate also makes it invalid. */
 function isSigned(algorithm: string, text: string, { certificate, signature }: Signed): boolean {
   try {
     return verify(algorithm, Buffer.from(text), certificate, Buffer.from(signature, 'base64'));

@@ -77,7 +77,7 @@ const settingsIn = (fields: Fields) => ({
   reply_to: fields.text('reply_to').trim() || null,
 });
 
-/** Rejected input: settings with validation errors, or an invalid address. */
+/** Input that was rejected: settings with their validation errors, or an invalid address. */
 type Refused = { typed?: FormValues; errors?: FieldErrors; address?: string | null };
 
 async function messagesPage(

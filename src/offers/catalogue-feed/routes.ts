@@ -68,8 +68,8 @@ type CatalogueFeed = {
 };
 
 /**
- * Registers `GET /native/v3/catalog.json`, which returns all offers that a publisher may show, without a session
- * (docs/reference/fetch-offers.md#catalogue-feed).
+ * Registers `GET /native/v3/catalog.json`, which returns all offers that a publisher may show, without starting a
+ * session (docs/reference/fetch-offers.md#catalogue-feed).
  */
 export async function catalogueRoutes(app: App, { auth, tokens, config, now }: CatalogueFeed): Promise<void> {
   const schema = {
@@ -108,7 +108,10 @@ export async function catalogueRoutes(app: App, { auth, tokens, config, now }: C
 
 type AskedOffers = Omit<CatalogueQuery, 'nowMs'>;
 
-/** Restricts a query to the campaigns of a limited key. A key that is limited only to placements gets no offers. */
+/**
+ * Restricts a query to the campaigns that a limited API key may access. A key that is limited only to placements gets
+ * no offers.
+ */
 function keptTo({ key }: Caller, query: AskedOffers): AskedOffers {
   const resources = key?.restrictions?.resources ?? null;
   if (resources === null) return query;
@@ -146,7 +149,7 @@ function readQuery({ offer_id, campaign_id, countries, os, limit, cursor }: Stat
   };
 }
 
-/** Parses a comma-separated list. Returns null for an empty or absent list. */
+/** Parses a comma-separated list. Returns null if it is empty or absent. */
 function itemsOf(text: string | undefined, path: string, pattern: RegExp, message: Problem): string[] | null {
   const items = (text ?? '')
     .split(',')

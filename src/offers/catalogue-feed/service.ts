@@ -9,20 +9,20 @@ import { buildOfferView, fillCopy } from '../offer-view.ts';
 export type CatalogueQuery = {
   offerIds: ReadonlySet<number> | null;
   campaignIds: ReadonlySet<number> | null;
-  /** Upper-case country codes. An offer matches if it can be shown in any of these countries. */
+  /** Upper-case country codes. An offer matches if it can be shown in at least one of the countries. */
   countries: readonly string[] | null;
-  /** Lower-case operating system names. An offer matches if it can be shown on any of them. */
+  /** Lower-case operating system names. An offer matches if it can be shown on at least one of the systems. */
   systems: readonly string[] | null;
-  /** Exclusive lower bound of offer ids. */
+  /** Exclusive lower bound for offer IDs. */
   after: number;
   limit: number;
-  /** Current time, in epoch milliseconds. Campaigns that have ended or not yet started are excluded. */
+  /** Current time, in epoch milliseconds. Campaigns that have ended or have not yet started are excluded. */
   nowMs: number;
 };
 
 const servedOffers = new WeakMap<Publisher, readonly Offer[]>();
 
-/** Returns the offers that a publisher may show, ordered by id. Computed once per snapshot. */
+/** Returns the offers that a publisher may show, ordered by ID. The list is computed once per snapshot. */
 function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
   let offers = servedOffers.get(publisher);
   if (offers === undefined) {
@@ -33,7 +33,7 @@ function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
 }
 
 /**
- * Returns a page of the offers that a publisher may show now, ordered by id. `next` is the `after` value of the
+ * Returns a page of the offers that a publisher may show now, ordered by ID. `next` is the `after` value for the
  * following page, or null on the last page.
  */
 export function pageOf(
@@ -62,15 +62,18 @@ function admits({ include, exclude }: TargetList, value: string): boolean {
 
 const isShownIn = ({ rules }: Campaign, country: string): boolean => admits(rules.targeting?.countries ?? {}, country);
 
-/** A campaign that targets a platform also targets the operating systems of that platform. */
+/**
+ * Whether a campaign can be shown on an operating system. A campaign that targets a platform also targets all of its
+ * operating systems.
+ */
 const isShownOn = ({ rules }: Campaign, os: string): boolean =>
   admits(rules.targeting?.os ?? {}, os) && admits(rules.targeting?.platforms ?? {}, platformOf(os));
 
 type ViewDeps = { tokens: TokenCodec; publicUrl: string };
 
 /**
- * Builds the view of an offer without a session. It has no beacons and no save URL, and its click URL is the one in its
- * QR code.
+ * Builds an offer object without a session. It has no beacons and no save URL. Its click URL is the one that is
+ * otherwise used in QR codes.
  */
 export function buildCatalogueView(publisher: Publisher, offer: Offer, { tokens, publicUrl }: ViewDeps) {
   const { campaign } = offer;

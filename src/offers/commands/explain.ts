@@ -12,7 +12,10 @@ type Decision = Outcome & {
 };
 type Explained = { offer_id: number; title: string; position: number | null; reason: string };
 
-/** Explains why each offer is or is not shown. Exits with code 1 if the offer given by --offer is not shown. */
+/**
+ * Explains for each offer why it is or is not shown. If the offer specified with --offer is not shown, the exit code is
+ * 1.
+ */
 export const explain: Run = async (call) => {
   const { args, out } = call;
   const [session, ...rest] = call.args;
@@ -76,7 +79,7 @@ function parse(text: string): object {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   } catch {
-    // Ignored, because the error below reports the problem.
+    // Ignore this error, because the error below reports the problem.
   }
   throw usageError('--body must be a JSON object.');
 }

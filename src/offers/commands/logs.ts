@@ -16,7 +16,7 @@ type LiveCall = {
 };
 type Note = { path: string; message: string };
 
-/** Maximum number of printed calls to remember, because a reconnect may return them again. */
+/** Maximum number of printed calls to remember. They are remembered because a reconnect may return them again. */
 const maxRemembered = 1000;
 
 /** Prints calls as they arrive, until the command is stopped. */
@@ -29,7 +29,7 @@ export const tailCalls: Run = async (call) => {
   if (!/^\d{1,3}$/.test(last) || Number(last) > 200) throw usageError('--last must be a whole number from 0 to 200.');
   const placement = textOption(call, 'placement');
   const filter = { ...(status !== '' && { status }), ...(placement !== '' && { placement }) };
-  // After a reconnect, the most recent calls include the missed ones.
+  // After a reconnect, request the most recent calls as well, because they include those that were missed.
   const pathOf = (isFirst: boolean): string =>
     `/manage/v1/live-calls/stream?${new URLSearchParams({ last: isFirst ? last : '200', ...filter })}`;
   const printedIds = new Set<string>();

@@ -15,7 +15,10 @@ import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
 import type { DecisionSample, SampledDecision } from './decision-sample.ts';
 
-/** Maximum number of rules to evaluate. For each rule, the index is rebuilt and all decisions are repeated. */
+/**
+ * Maximum number of rules to evaluate. The number is limited because, for each rule, the index is rebuilt and all
+ * decisions are repeated.
+ */
 const maxRules = 100;
 
 type Change = (stored: StoredControls) => StoredControls;
@@ -24,12 +27,12 @@ const asItWas: Change = (stored) => stored;
 /** Minimum number of decisions required for a revenue estimate. */
 const minDecisions = 20;
 
-/** Booked revenue over the sample period by currency, in millionths of the currency unit. */
+/** Revenue booked in the sample period, in millionths of the currency unit, by currency. */
 export type BookedRevenue = ReadonlyMap<string, number>;
 
 /**
- * Estimates the cost of each current rule by re-deciding the sample without it. Only rules that were in force at the
- * time of a decision change its outcome.
+ * Estimates the cost of each current rule by re-deciding the sample without the rule. A rule that was not in force at
+ * the time of a decision does not affect that decision's result.
  */
 export async function costOf(
   sample: DecisionSample,
@@ -47,7 +50,7 @@ export async function costOf(
   return { days, sessions, sampled: decisions.length, rules: costs, rest: Math.max(0, rules.length - maxRules) };
 }
 
-/** Estimates how other rules would have changed decisions if they had replaced the current ones. */
+/** Estimates how the decisions would have changed if a different set of rules had been in force. */
 export async function effectOf(
   sample: DecisionSample,
   present: StoredControls,
@@ -58,7 +61,7 @@ export async function effectOf(
   return differenceOf(sample, before, await decideAll(sample, () => other), booked);
 }
 
-/** Shown offers of each decision in the sample. */
+/** Offers shown by each decision in the sample. */
 type ShownOffers = (readonly DecidedOffer[])[];
 
 /**
@@ -107,7 +110,7 @@ async function variantOf(
   const timeZoneOf = (id: number): string => publishers.get(id)?.timeZone ?? 'UTC';
   const { offers } = publisher.index;
   const isBlocked = ({ controls }: Publisher, offer: Offer): boolean => (controls?.blockOf(offer) ?? null) !== null;
-  // Placement rules are part of the index.
+  // Also compare placement rules, because they are part of the index.
   const isSameThere = isDeepStrictEqual(changed.placements, stored.placements);
   const blocksSame = isSameThere && offers.every((offer) => isBlocked(variant, offer) === isBlocked(publisher, offer));
   if (
@@ -138,7 +141,7 @@ function differenceOf(
   return { days, sessions, sampled, changed: share(changed), emptied: share(emptied), ...money };
 }
 
-/** Returns the expected revenue of the shown offers by currency, in millionths of the currency unit. */
+/** Returns the expected revenue from the shown offers by currency, in millionths of the currency unit. */
 function expectedOf(offers: ShownOffers): Map<string, number> {
   const expected = new Map<string, number>();
   for (const { payout, meanMicros } of offers.flat())
@@ -147,9 +150,9 @@ function expectedOf(offers: ShownOffers): Map<string, number> {
 }
 
 /**
- * Estimates the revenue change by currency: booked revenue times the relative change of expected revenue. The model may
- * expect other amounts than those booked, but its error is the same before and after. The data of a currency is
- * insufficient if it has no booked or expected revenue, or if the gain exceeds its booked revenue.
+ * Estimates the revenue change by currency: booked revenue times the relative change in expected revenue. The model may
+ * expect different amounts than those booked, but its error is the same before and after. A currency has insufficient
+ * data if it has no booked or expected revenue, or if the estimated gain exceeds its booked revenue.
  */
 function changeOfRevenue(
   before: ReadonlyMap<string, number>,

@@ -19,26 +19,30 @@ import {
 import { readDecisionRecord } from '../session-record.ts';
 import { catalogueIdOf, findState, unpackCatalogue } from './states.ts';
 
-/** Age of the oldest sampled decisions, in days. Older decisions cannot be re-decided. */
+/** Maximum age of sampled decisions, in days. Older decisions can no longer be re-decided. */
 const days = 7;
 
 /**
- * Maximum number of decisions to re-decide, and of the catalogues and models that they need, which are slow to load.
+ * Maximum number of decisions to re-decide. The next constants limit the catalogues and models needed for them, which
+ * are slow to load.
  */
 const maxDecisions = 200;
 const maxCatalogues = 3;
 const maxModels = 10;
 
-/** Maximum number of stored decisions to choose the sample from. */
+/** Maximum number of stored decisions from which the sample is chosen. */
 const maxRows = 2000;
 
-/** Stored decision that can be re-decided, with the publishers at its time. */
+/** Stored decision that can be re-decided, with the publishers as they were at that time. */
 export type SampledDecision = { input: DecisionInput; publishers: ReadonlyMap<number, Publisher> };
 
-/** Random sample of a publisher's stored decisions, and the approximate number of sessions in the sampled days. */
+/** Random sample of a publisher's stored decisions, with the approximate number of sessions in the sampled days. */
 export type DecisionSample = { decisions: readonly SampledDecision[]; sessions: number; days: number };
 
-/** Samples decisions of a publisher. Decisions for testers, erased users, and late or held-out fetches are excluded. */
+/**
+ * Samples decisions of a publisher. Decisions for testers, erased users, and fetches that were late or held out are
+ * excluded.
+ */
 export async function sampleDecisions(executor: Executor, publisherId: number, nowMs: number): Promise<DecisionSample> {
   const sinceMs = nowMs - days * dayMs;
   const share = await sampleShare(executor, 'sessions', sinceMs);
@@ -74,14 +78,14 @@ async function publishersOf(executor: Executor, catalogueId: string): Promise<Sn
 
 const modelVersionOf = ({ inputs }: StoredDecision): number => inputs.modelVersion ?? 0;
 
-/** Groups items by key, with the largest groups first. */
+/** Groups items by key and returns the `count` largest groups, largest first. */
 function largestBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key, count: number): [Key, Item[]][] {
   const groups = new Map<Key, Item[]>();
   for (const item of items) getOrInsert(groups, keyOf(item), () => []).push(item);
   return [...groups].sort(([, a], [, b]) => b.length - a.length).slice(0, count);
 }
 
-/** Requests of sampled sessions. `share` is the fraction of all sessions that was read; 1 means all. */
+/** Request data of sampled sessions. `share` is the fraction of all sessions that was read, from 0 to 1. */
 export type SessionSample = { contexts: readonly DecisionContext[]; share: number };
 
 /** Number of rows to convert before yielding to the event loop. */

@@ -14,7 +14,9 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
 import { findDecision, inputOf, propensitiesOf, reDecide, type StoredDecision } from '../re-decide.ts';
 
-/** Age below which the states of a session may not be stored yet, in milliseconds. */
+/**
+ * Session age below which the catalogue state of the session's decision may not have been stored yet, in milliseconds.
+ */
 const freshMs = 30_000;
 const retryMs = 50;
 const maxAttempts = 40;
@@ -104,7 +106,7 @@ export async function decisionLogRoutes(app: App, { pool, dbHealth, auth, now }:
   app.get('/manage/v1/sessions/:id/decision', { schema, preValidation }, async (request) => {
     const { publisherId } = callOf(request);
     const id = request.params.id.toLowerCase();
-    // A forged id can contain a time outside PostgreSQL's date range.
+    // A forged session ID can contain a time that is outside PostgreSQL's date range.
     if (!isPossibleUuid7(id, now())) throw new AppError('session_not_found');
     const stored = await failFast(() => findDecision(pool, publisherId, id));
     const input = await inputWhenStored(stored);

@@ -12,12 +12,12 @@ import type { DecisionRecord } from '../session-record.ts';
 
 type CatalogRows = ReturnType<typeof rowsOf>;
 
-/** Interval at which a catalogue state in use is marked as used, in milliseconds. */
+/** Interval at which a catalogue state is marked as used while it is in use, in milliseconds. */
 export const touchMs = hourMs;
 
 /**
- * Returns the id of the catalogue state that a decision was made with. Earlier releases identified the state by its
- * version number only.
+ * Returns the ID of the catalogue state with which a decision was made. Earlier releases identified the state only by
+ * its version number.
  */
 export const catalogueIdOf = ({ catalogVersion, inputs }: DecisionRecord): string =>
   inputs.catalogue ?? `catalog ${catalogVersion}`;
@@ -83,12 +83,12 @@ export async function findState(executor: Executor, id: string): Promise<Buffer 
   return rows[0]?.state ?? null;
 }
 
-/** Time for which a decision can be re-decided, in milliseconds. */
+/** How long a decision can be re-decided, in milliseconds. */
 const reDecidableMs = 7 * dayMs;
 
-/** Deletes catalogue states that no decision of the last week was made with. */
+/** Deletes catalogue states that were not used for any decision in the last week. */
 export async function deleteOldDecisionStates(executor: Executor, nowMs: number): Promise<void> {
-  // A state in use is marked only once an hour, so the cutoff includes a margin.
+  // Add a margin, because a state in use is marked only once an hour.
   await executor.query('delete from decision_states where used_at < to_timestamp($1::float8)', [
     (nowMs - reDecidableMs - touchMs) / 1000,
   ]);

@@ -1,18 +1,18 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
-/** Session in the list of a user's sessions. */
+/** An entry in the list of a user's sessions. */
 export type UserDecision = {
   sessionId: string;
   at: Date;
   placement: string;
   userKey: string | null;
   offerIds: readonly number[];
-  /** Whether the session's decision is stored. */
+  /** Whether the decision of the session is stored. */
   isStored: boolean;
 };
 
 /**
- * Returns a user's newest sessions, newest first. Sessions are found by any of the user's keys and by `pub_user_id`.
+ * Returns a user's latest sessions, newest first. Sessions are found by any of the user's keys and by `pub_user_id`.
  */
 export async function findUserDecisions(
   executor: Executor,

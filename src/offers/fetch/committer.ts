@@ -10,9 +10,9 @@ import { forgetShown, type PendingFetch, type UserProfile } from './pending-fetc
 import { createFindProfile, profilesOfBatch } from './profiles.ts';
 
 /**
- * Empties committed sessions whose fetches were answered with an empty response at their deadline. The caller does not
- * wait for this. Responses that are still in time are sent in the same event loop turn, before another deadline can
- * pass.
+ * Removes the offers from committed sessions if an empty response was sent at their fetch's deadline. The caller does
+ * not wait for the removal. Responses that are still in time are sent in the same event loop turn, before another
+ * deadline can pass.
  */
 export type EmptyExpired = (committed: readonly FetchDecision[]) => void;
 
@@ -42,15 +42,16 @@ const maxSessions = 128;
 const nothingUsed: StoredUsage = { history: noHistory, totals: noTotals };
 const noProfiles: ReadonlyMap<PendingFetch, UserProfile> = new Map();
 
-/** Refused fetch with the user profile that it was decided with. */
+/** Fetch that could not be committed as decided, with the user profile that was used for the decision. */
 type RefusedDecision = RefusedFetch<PendingFetch> & { profile: UserProfile | null };
 
 /**
- * Creates a committer. One statement writes the sessions of a batch and checks that the data they were decided with has
- * not changed. Refused fetches are decided again, usually with locks. Each fetch is handled by its plan (`planFetch`):
- * - Without a history, a fetch is decided from memory as soon as its request is read.
- * - With a history but without totals, a fetch is decided with the stored history, which is not locked.
- * - With a history and totals, a fetch is decided with locks.
+ * Creates a committer. One statement writes the sessions of a batch and checks that the data used for their decisions
+ * has not changed since. Refused fetches are decided again, usually with locks. The plan of each fetch (`planFetch`)
+ * determines how it is decided:
+ * - Without a history: from memory, as soon as its request is read.
+ * - With a history but without totals: with the stored history, which is not locked.
+ * - With a history and totals: with locks.
  */
 export function createCommitter(deps: CommitterDeps): FetchCommitter {
   const { budgets, dbHealth, now, batchMeters, renderer, late } = deps;
@@ -76,7 +77,7 @@ export function createCommitter(deps: CommitterDeps): FetchCommitter {
   const decideWithoutProfile = (fetch: PendingFetch, usage: StoredUsage, nowMs: number): FetchDecision =>
     decideFetch(deps, fetch, null, usage, nowMs);
 
-  /** Returns the functions that decide a batch. Profiles are read together with the histories. */
+  /** Returns the functions that decide a batch. User profiles are read together with the histories. */
   function decidingOf(
     fetches: readonly PendingFetch[],
     profiles: ReadonlyMap<PendingFetch, UserProfile | null>,
@@ -93,7 +94,7 @@ export function createCommitter(deps: CommitterDeps): FetchCommitter {
     };
   }
 
-  /** Replaces the decision of a fetch that has expired since then with an empty one. */
+  /** Replaces a decision with an empty one if its fetch has expired in the meantime. */
   function unlessExpired(draft: Draft<FetchDecision>): Draft<FetchDecision> {
     const { fetch, profile, evaluation } = draft.decision;
     if (!fetch.answer.expired) return draft;
@@ -113,7 +114,7 @@ export function createCommitter(deps: CommitterDeps): FetchCommitter {
     );
   }
 
-  /** Writes decided fetches, and renders them in the meantime. */
+  /** Writes decided fetches to the database, and renders their responses at the same time. */
   async function write(drafts: readonly Draft<FetchDecision>[]): Promise<RenderedFetch[]> {
     const decisions = drafts.map(({ decision }) => decision);
     const committing = budgets.commit(drafts);
@@ -134,7 +135,7 @@ export function createCommitter(deps: CommitterDeps): FetchCommitter {
     );
   }
 
-  /** Decides a fetch again. If its opt-outs are known, no locks are needed. */
+  /** Decides a fetch again. If its opt-outs are already known, no locks are needed. */
   const again = (fetch: PendingFetch, optOuts: OptOuts | null, profile: UserProfile | null): Promise<FetchResult> =>
     (optOuts === null ? locked : optedOut).add({ fetch, optOuts, profile });
 

@@ -43,7 +43,7 @@ type KnownUser = { history: UserHistory; profile: UserProfile | null };
 
 const unknownUser: KnownUser = { history: noHistory, profile: null };
 
-/** Creates a batcher that reads the histories and profiles of users, with one query for concurrent calls. */
+/** Creates a batcher that reads the histories and profiles of users. Concurrent calls share one query. */
 const createUserReader = ({ preview, dbHealth, now }: CountDeps): Batcher<Call, KnownUser> =>
   createBatcher<Call, KnownUser>({
     write: async (batch) => {
@@ -60,11 +60,11 @@ const createUserReader = ({ preview, dbHealth, now }: CountDeps): Batcher<Call, 
     dbHealth,
   });
 
-/** Returns the user keys of a fetch. Dev fetches have no history. */
+/** Returns the user keys for which to read a fetch's history. Empty for dev fetches, which have no history. */
 const keysOf = ({ userKey, dev, earlierKeys }: PendingFetch): string[] =>
   userKey === null || dev ? [] : [userKey, ...earlierKeys];
 
-/** Decides the fetches in order. Offers shown by one fetch count as seen for the following fetches. */
+/** Decides the fetches in order. Offers shown by one fetch count as already seen in the fetches that follow. */
 function countEach(
   call: Call,
   profile: UserProfile | null,

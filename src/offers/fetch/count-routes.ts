@@ -15,10 +15,7 @@ const schemas = { querystring: fetchOffersQuery, body: fetchBody };
 const removeUnreadable = createTolerantCheck({ querystring: fetchOffersQuery, body: readBody });
 const url = '/native/v4/any.json';
 
-/**
- * Registers the routes that return the number of offers a fetch would get
- * (docs/reference/fetch-offers.md#count-offers).
- */
+/** Registers the routes that return how many offers a fetch would get (docs/reference/fetch-offers.md#count-offers). */
 export async function countRoutes(scope: App, { auth, offers, hot, observe }: CountRoutes): Promise<void> {
   const readCall = createCallReader(auth, removeUnreadable);
   const handler = hot(scope, observe)(url, async (request) => {

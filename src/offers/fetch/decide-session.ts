@@ -23,25 +23,25 @@ import {
 } from './pending-fetch.ts';
 import type { FetchOffersRequest } from './request.ts';
 
-/** Provides the ranking model, and stores each catalogue state that decisions are made with. */
+/** Provides the ranking model, and stores each catalogue state that is used for decisions. */
 export type DecisionSources = { model: { current: () => Model }; states: { note: (snapshot: Snapshot) => void } };
 
-/** Decision for a fetch. A fetch that is decided again gets a new decision. */
+/** Decision for a fetch. If the fetch is decided again, a new object is created. */
 export type FetchDecision = {
   fetch: PendingFetch;
-  /** User profile that the fetch was decided with. */
+  /** User profile that was used for the decision. */
   profile: UserProfile | null;
   session: SessionRecord;
-  /** Shown offers with their scores and reservations. */
+  /** Shown offers, with their scores and budget reservations. */
   decided: readonly DecidedOffer[];
   /**
-   * Input, start time (`performance.now()`) and duration of the decision. Null if the session is empty because the
+   * Input, start time (`performance.now()`) and duration of the decision. Null if the session is empty because its
    * fetch had expired.
    */
   evaluation: { input: DecisionInput; startMs: number; tookMs: number } | null;
 };
 
-/** Makes the decision for a fetch. An expired fetch shows no offers, because an empty response was already sent. */
+/** Makes the decision for a fetch. An expired fetch gets no offers, because an empty response has already been sent. */
 export function decideFetch(
   { model, states }: DecisionSources,
   fetch: PendingFetch,
@@ -104,7 +104,7 @@ export function decideFetch(
 }
 
 /**
- * Outcome of a decision. `ghost` contains the offers that a hold-out would have been shown, or null if there is no
+ * Outcome of a decision. `ghost` contains the offers that a held-out user would have seen, or is null if there is no
  * hold-out.
  */
 type Outcome = {
@@ -126,7 +126,7 @@ function decideHeldOut({ isHeldOut, rules }: Assigned, input: DecisionInput): Ou
   return { ghost: isWithheld ? ghost : null, ...decision };
 }
 
-/** Makes the decision as if no campaign were held out. */
+/** Makes the decision as if no campaign had a hold-out. */
 export function decideGhost(input: DecisionInput): Decision {
   const { withheld: _withheld, ...arm } = input.context.arm ?? {};
   return decide({ ...input, context: { ...input.context, arm } });
@@ -139,7 +139,7 @@ const ghostOf = (offers: readonly DecidedOffer[]): NonNullable<StoredInputs['gho
 });
 
 /**
- * Returns the macro values of the shown offers. They are stored with the session, so that the webhook uses the same
+ * Returns the macro values for the shown offers. They are stored with the session, so that webhooks use the same
  * values.
  */
 function macrosFor(offers: readonly Offer[], request: FetchOffersRequest): MacroValues {
@@ -183,7 +183,10 @@ function storedInputsOf(
   return inputs;
 }
 
-/** Moves the linked offer, whose link opened the offerwall, to the front if it is among the decided offers. */
+/**
+ * Moves the linked offer to the front if it is among the decided offers. This is the offer whose link opened the
+ * offerwall.
+ */
 export function withLinkedFirst<Decided extends { offer: Offer }>(
   offers: readonly Decided[],
   linkedOfferId: number | null,
@@ -192,25 +195,25 @@ export function withLinkedFirst<Decided extends { offer: Offer }>(
   return linked === undefined ? offers : [linked, ...offers.filter((other) => other !== linked)];
 }
 
-/** Stores each catalogue state that decisions are made with, once and outside of requests. */
+/** Stores each catalogue state that is used for decisions, only once and outside of requests. */
 type StateWriter = {
   /** Called with the catalogue snapshot of each decision. */
   note: (snapshot: Snapshot) => void;
-  /** Resolves when all catalogue states are stored or have failed. */
+  /** Resolves when all catalogue states have been stored or have failed to be stored. */
   drain: () => Promise<void>;
 };
 
-/** Delay before the next attempt after a failure, in milliseconds. */
+/** Delay before a failed attempt is repeated, in milliseconds. */
 const retryMs = 5_000;
 
 /**
- * Maximum number of offers in the catalogues that are queued for packing, in addition to one catalogue. Queued
- * catalogues stay in memory. If a large catalogue changes faster than it can be packed, some of its states are not
+ * Maximum total number of offers in queued catalogues; a single catalogue may exceed it. Queued catalogues stay in
+ * memory until they are packed. If a large catalogue changes faster than it can be packed, some of its states are not
  * stored.
  */
 const maxWaitingOffers = 20_000;
 
-/** Maximum number of cached ids of stored states. Only a few states are in use at a time. */
+/** Maximum number of state IDs to remember as stored. Only a few states are in use at a time. */
 const maxRemembered = 1000;
 
 export function createStateWriter({
@@ -222,7 +225,7 @@ export function createStateWriter({
   logger: Logger;
   now: () => number;
 }): StateWriter {
-  /** Time when each state must be stored or marked as used again, in epoch milliseconds. */
+  /** Time when each state must be stored or marked as used again, in epoch milliseconds, keyed by state ID. */
   const dueMs = new Map<string, number>();
   let work: Promise<void> = Promise.resolve();
   let waitingOffers = 0;

@@ -88,7 +88,7 @@ const textsOf = (offer: Offer, preferred: Wanted, publisher: Publisher): { title
 
 const removeUnreadable = createTolerantCheck({ querystring: explainQuery, body: fetchOffersBody });
 
-/** Registers the route that explains which offers a fetch-offers request would get. */
+/** Registers the route that explains for each offer why a fetch-offers request would or would not return it. */
 export async function explainRoutes(
   app: App,
   { auth, explain }: { auth: Authenticator<Caller>; explain: Explain },

@@ -11,19 +11,19 @@ import { contextOf, type OpenFetch, type PendingFetch, requestWith, type UserPro
 import type { FetchOffersRequest } from './request.ts';
 
 /**
- * Options of a decision input. An undefined `theme` means the placement's theme, or else the default theme.
+ * Options of a decision input. If `theme` is undefined, the placement's theme is used, or else the default theme.
  * `earlierKeys` are the user's keys under earlier peppers.
  */
 type InputOptions = { theme?: Theme | null; earlierKeys?: readonly string[] };
 
-/** Builds the input of a decision as it would be made now. */
+/** Builds the input for a decision made at this moment. */
 export type InputNow = (
   publisher: Publisher,
   context: Omit<DecisionContext, 'nowMs'>,
   options?: InputOptions,
 ) => Promise<DecisionInput>;
 
-/** Data sources of a decision's input. */
+/** Data sources for the input of a decision. */
 export type InputSources = {
   now: () => number;
   catalog: CatalogStore;
@@ -31,7 +31,10 @@ export type InputSources = {
   preview: Budgets['preview'];
 };
 
-/** Creates a function that reads the user's real history and the current cap usage. Nothing is locked or reserved. */
+/**
+ * Creates a function that builds the input for a decision made now, from the user's real history and the current cap
+ * usage. Nothing is locked or reserved.
+ */
 export function createInputNow({ now, catalog, model, preview }: InputSources, failFast: FailFast): InputNow {
   return async (publisher, context, { theme, earlierKeys = [] } = {}) => {
     const { userKey } = context;
@@ -56,7 +59,7 @@ export function createInputNow({ now, catalog, model, preview }: InputSources, f
 export type Explain = (publisher: Publisher, request: FetchOffersRequest) => Promise<Explanation[]>;
 
 /**
- * Creates a function that explains why each offer would or would not be shown for a request now. Nothing is stored,
+ * Creates a function that explains for each offer why a request made now would or would not show it. Nothing is stored,
  * counted or reserved.
  */
 export function createExplain(

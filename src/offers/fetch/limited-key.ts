@@ -3,8 +3,8 @@ import type { KeyResources } from '../../platform/http/key-restrictions.ts';
 import { type Problem, problem } from '../../platform/problem.ts';
 
 /**
- * Restricts a request to the resources of a limited key: one of its placements, and its campaigns. If the key is
- * limited to a single campaign, the request need not specify it.
+ * Restricts a request to the resources that a limited API key can access: one of its placements, and its campaigns. If
+ * the key is limited to a single campaign, the request need not specify the campaign.
  * @throws AppError permission_denied
  */
 export function keepToKey<Request extends { placement: string; campaignId: number | null }>(

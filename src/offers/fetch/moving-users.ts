@@ -4,9 +4,12 @@ import type { UserKeys } from '../../platform/security/user-key.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 import type { BatchDeps } from './profiles.ts';
 
-/** Moves the user of a fetch to the current key before the decision, during a rotation of USER_PEPPER. */
+/** Moves the user of a fetch to the current user key before the decision. Needed during a rotation of USER_PEPPER. */
 export type MovingUsers = {
-  /** Moves the user of a fetch. Returns the fetch with the user's current key, or null if no move is necessary. */
+  /**
+   * Moves the user of a fetch to the current key. Returns the fetch with that key, or null if the user need not be
+   * moved.
+   */
   move: (pending: PendingFetch) => Promise<PendingFetch> | null;
   drain: () => Promise<void>;
 };
@@ -29,7 +32,7 @@ export function createMovingUsers({ pool, dbHealth, now, batchMeters, userKeys }
       if (userKey === null || dev) return null;
       if (earlierKeys.length > 0)
         return batcher.add({ publisherId: publisher.id, userKey, earlierKeys }).then(() => pending);
-      // A link identifies its user by the key stored in its session, which may be under an earlier pepper.
+      // A link identifies its user by the key that its session stored, which may be under an earlier pepper.
       if (!userKeys.isEarlier(userKey)) return null;
       return findMovedKey(pool, userKey).then((key) => (key === null ? pending : { ...pending, userKey: key }));
     },

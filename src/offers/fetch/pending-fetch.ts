@@ -13,15 +13,15 @@ import type { Trace } from '../../platform/tracing/tracing.ts';
 import { createUserAgentReader, type UserAgent } from '../../platform/user-agent/client-device.ts';
 import type { FetchOffersRequest } from './request.ts';
 
-/** Offer link that opened an offerwall. */
+/** Link of an offer, through which an offerwall was opened. */
 export type WallLink = {
-  /** User key of the link's session, used instead of a user identifier in the request. */
+  /** User key from the link's session. It is used instead of a user identifier in the request. */
   userKey: string | null;
-  /** Id of the offer to show first. */
+  /** ID of the offer to show first. */
   offerId: number;
 };
 
-/** Surface that shows the offers: a unit, or an offerwall, which may have been opened by an offer link. */
+/** Surface that shows the offers: an ad unit, or an offerwall, which may have been opened through an offer link. */
 type Surface = { kind: 'unit' } | { kind: 'offerwall'; link: WallLink | null };
 
 /** Location and device of an end user. Contains no data that identifies the user. */
@@ -34,21 +34,21 @@ export type PendingFetch = {
   readonly request: FetchOffersRequest;
   readonly client: ClientContext;
   readonly theme: Theme | null;
-  /** Preferred languages for the offer texts. */
+  /** Preferred languages of the user, for the offer texts. */
   readonly language: Wanted;
-  /** Placement name in reports. */
+  /** Name of the placement in reports. */
   readonly placement: string;
   readonly userKey: string | null;
   /** Keys of the same user under earlier peppers. Usually empty. */
   readonly earlierKeys: readonly string[];
   /** Keys under which the publisher may have stored a user profile. Empty if the publisher stores no profiles. */
   readonly profileKeys: ProfileKeys;
-  /** Whether this is a dev fetch, which is not counted and ignores caps. */
+  /** Whether this is a dev fetch. Dev fetches are not counted and ignore caps. */
   readonly dev: boolean;
   readonly surface: Surface;
   /** Changes made by the publisher's experiments, or null if no experiment applies. */
   readonly assigned: Assigned | null;
-  /** User whom experiments are assigned to, or null if the publisher has no experiments. */
+  /** User to be assigned to experiment arms, or null if the publisher has no experiments. */
   readonly subject: Subject | null;
   readonly trace: Trace | null;
   /** Position in a call with several placements, or null for a single fetch. */
@@ -56,25 +56,25 @@ export type PendingFetch = {
   readonly answer: AnswerState;
 };
 
-/** Mutable state of an answer until it is sent. */
+/** State of an answer, which changes until the answer is sent. */
 type AnswerState = {
-  /** Session id, set at the decision or at the deadline, whichever comes first. */
+  /** Session ID. It is set by the decision or at the deadline, whichever comes first. */
   sessionId: string | null;
-  /** Whether the deadline has passed, so that an empty response was sent. */
+  /** Whether the deadline has passed and an empty response was sent. */
   expired: boolean;
 };
 
 /** Position of a fetch in a call with several placements. The fetches of a call must not show the same campaigns. */
 type CallPlace = {
   index: number;
-  /** Ids of the campaigns shown by the latest decision of each fetch in the call. */
+  /** For each fetch of the call, the IDs of the campaigns that its latest decision shows. */
   campaignIdsByFetch: (readonly number[])[];
 };
 
-/** User data stored by the publisher. */
+/** Data about a user that the publisher has stored. */
 export type UserProfile = {
   attributes: ReadonlyMap<string, string>;
-  /** Keys of the user's audiences that campaigns refer to. */
+  /** Keys of those of the user's audiences that campaigns refer to. */
   audiences: readonly string[];
 };
 
@@ -89,8 +89,8 @@ export type OpenFetch = (
 ) => PendingFetch;
 
 /**
- * Creates a function that resolves a request's data: the publisher and theme in the current snapshot, the user's key,
- * and the client context.
+ * Creates a function that derives a fetch from a request. It looks up the publisher and theme in the current snapshot,
+ * the user's key, and the client context.
  */
 export function createFetchOpener(
   { catalog, geo, now }: { catalog: CatalogStore; geo: Geo; now: () => number },
@@ -138,7 +138,7 @@ export function createFetchOpener(
 const none: readonly never[] = [];
 const noProfileKeys: ProfileKeys = { all: none, email: null };
 
-/** Whether the publisher's users may have attributes, or memberships in audiences that campaigns refer to. */
+/** Whether users of the publisher may have stored attributes, or belong to audiences that campaigns refer to. */
 const hasProfiles = (publisher: Publisher): boolean =>
   publisher.keepsAttributes || indexOf(publisher).audiences !== null;
 
@@ -167,7 +167,7 @@ const withCustom = (request: FetchOffersRequest, custom: ReadonlyMap<string, str
   custom,
 });
 
-/** Opens a fetch for each further request of the call, for the same user at the same time. */
+/** Derives the other fetches of a call from its first one. All fetches have the same user and time. */
 export function openCall(first: PendingFetch, requests: readonly { request: FetchOffersRequest }[]): PendingFetch[] {
   const { publisher, subject, dev } = first;
   const campaignIdsByFetch = requests.map(() => none);
@@ -186,14 +186,14 @@ export function openCall(first: PendingFetch, requests: readonly { request: Fetc
   });
 }
 
-/** Records the campaigns shown by a decision. Other fetches of the same call must not show them. */
+/** Records which campaigns a decision shows. Other fetches of the same call must not show them. */
 export function noteShown({ call }: PendingFetch, offers: readonly { offer: Offer }[]): void {
   if (call !== null) call.campaignIdsByFetch[call.index] = offers.map(({ offer }) => offer.campaign.id);
 }
 
 /**
- * Clears the shown campaigns of fetches that are about to be decided again. Their first new decisions then avoid only
- * the campaigns of fetches that keep their decision.
+ * Clears the campaigns recorded for fetches that are about to be decided again. The new decisions then avoid only the
+ * campaigns of fetches whose decisions remain valid.
  */
 export function forgetShown(batch: Iterable<PendingFetch>): void {
   for (const { call } of batch) if (call !== null) call.campaignIdsByFetch[call.index] = none;
@@ -201,7 +201,7 @@ export function forgetShown(batch: Iterable<PendingFetch>): void {
 
 /**
  * Creates a function that reads the client context of a request. A country in the request takes precedence over the
- * country of the IP address. The IP address's region, city and time zone then apply only if they are in that country
+ * country of the IP address. The region, city and time zone of the IP address are used only if they are in that country
  * (docs/reference/fetch-offers.md#request-body).
  */
 function createClientContextReader(geo: Geo): (request: FetchOffersRequest) => ClientContext {
@@ -215,7 +215,7 @@ function createClientContextReader(geo: Geo): (request: FetchOffersRequest) => C
   };
 }
 
-/** Adds the attributes of the user's profile to a request. Values in the request take precedence. */
+/** Adds the attributes in the user's profile to a request. Values in the request take precedence. */
 export function requestWith({ request }: PendingFetch, profile: UserProfile | null): FetchOffersRequest {
   if (profile === null || profile.attributes.size === 0) return request;
   return withCustom(request, new Map([...profile.attributes, ...request.custom]));
@@ -223,7 +223,7 @@ export function requestWith({ request }: PendingFetch, profile: UserProfile | nu
 
 /**
  * Builds the decision context of a fetch.
- * @param request request including the attributes of the user's profile
+ * @param request request to which the attributes in the user's profile have been added
  */
 export function contextOf(
   pending: PendingFetch,
@@ -259,7 +259,7 @@ export function contextOf(
 const shownElsewhere = ({ index, campaignIdsByFetch }: CallPlace): number[] =>
   campaignIdsByFetch.flatMap((campaignIds, other) => (other === index ? none : campaignIds));
 
-/** Returns the id of the offer whose link opened the offerwall, or null. */
+/** Returns the ID of the offer whose link opened the offerwall, or null if there is none. */
 export const linkedOfferId = ({ surface }: PendingFetch): number | null =>
   surface.kind === 'offerwall' && surface.link !== null ? surface.link.offerId : null;
 

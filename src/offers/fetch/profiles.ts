@@ -7,12 +7,15 @@ import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
 import type { PendingFetch, UserProfile } from './pending-fetch.ts';
 
-/** Dependencies for batching statements. */
+/** Dependencies for running statements in batches. */
 export type BatchDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number; batchMeters: BatchMeters };
 
 const audiencesByPublisher = new WeakMap<Publisher, ReadonlyMap<number, string>>();
 
-/** Returns the keys, by id, of the audiences that a publisher's campaigns refer to. Computed once per snapshot. */
+/**
+ * Returns the audiences that a publisher's campaigns refer to: their keys by ID. The result is computed once per
+ * snapshot.
+ */
 function namedAudiences(publisher: Publisher): ReadonlyMap<number, string> {
   let audiences = audiencesByPublisher.get(publisher);
   if (audiences === undefined) {
@@ -44,8 +47,7 @@ export function profilesOfBatch(batch: readonly PendingFetch[], nowMs: number): 
 }
 
 /**
- * Returns a function that finds the profile of a fetch in the query result. It returns null if the user cannot have a
- * profile.
+ * Returns a function that finds the profile for a fetch in the query result, or null if the user cannot have a profile.
  */
 export function createFindProfile(rows: readonly ProfileRow[], nowMs: number) {
   const profileOf = profilesOf(rows);
@@ -59,8 +61,7 @@ export function createFindProfile(rows: readonly ProfileRow[], nowMs: number) {
 }
 
 /**
- * Creates a batcher that reads the profiles of users whose histories are not read, with one query for concurrent
- * fetches.
+ * Creates a batcher that reads the profiles of users whose histories are not read. Concurrent fetches share one query.
  */
 export const createProfileReader = ({
   pool,

@@ -14,14 +14,14 @@ export type ReasonFormat = {
   /** Formats a weekday. 0 is Monday. */
   weekday: (day: number) => string;
   timeOfDay: (minute: number) => string;
-  /** Formats an amount of money. If `currency` is null, the amount has no currency. */
+  /** Formats an amount of money. If `currency` is null, the currency is omitted. */
   amount: (micros: number, currency: string | null) => string;
 };
 
-/** Maximum number of list values in a text. The remaining values are only counted. */
+/** Maximum number of list values in a text. The text states how many more there are. */
 const maxListed = 10;
 
-/** Describes a reason for campaign managers in the reader's language. */
+/** Describes a reason in the reader's language, for campaign managers. */
 export const reasonText = ({ key, values }: Reason, format: ReasonFormat): string =>
   t(
     `reasons.${key}`,
@@ -48,7 +48,7 @@ function valueText(value: ReasonValue, format: ReasonFormat): string | number {
   }
 }
 
-/** Formats the first values of a list and the number of remaining values. */
+/** Formats the first values of a list, followed by the number of remaining values. */
 function listText(values: readonly (string | number | boolean)[]): string {
   const listed = values.slice(0, maxListed).join(', ');
   return values.length > maxListed
@@ -74,7 +74,7 @@ function joined(parts: readonly Condition[], word: 'and' | 'or'): string {
 const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 const twoDigits = (value: number): string => String(value).padStart(2, '0');
 
-/** Locale-independent formatters for the API. */
+/** Formatters for the API. Their output does not depend on a locale. */
 const apiFormat: ReasonFormat = {
   count: String,
   share: (value) => `${Number((value * 100).toPrecision(2))} %`,
@@ -84,7 +84,7 @@ const apiFormat: ReasonFormat = {
   amount: (micros, currency) => `${fromMicros(micros).toFixed(2)}${currency === null ? '' : ` ${currency}`}`,
 };
 
-/** Labels of the properties that every request has. Custom attributes appear under their own names. */
+/** Labels for the properties that every request has. Custom attributes are shown by their names. */
 const propertyNames: Readonly<Record<string, MessageKey>> = {
   country: 'dimensions.lower_country',
   device: 'dimensions.lower_device',
@@ -99,7 +99,7 @@ function propertyName(name: string): string {
   return messageKey === undefined ? name : t(messageKey);
 }
 
-/** Describes the influence of a property in the reader's language. */
+/** Describes in the reader's language how a property influences the rate. */
 export function influenceText({ property, value, factor }: Influence, format: ReasonFormat): string {
   if (property === exchangeProperty) {
     const [currency = '', other = ''] = value.split('/');
@@ -116,9 +116,9 @@ export function influenceText({ property, value, factor }: Influence, format: Re
   });
 }
 
-/** Describes the influence of a property for the API, in English. */
+/** Describes in English how a property influences the rate, for the API. */
 export const apiInfluence = (influence: Influence): string =>
   inLanguage('en', () => influenceText(influence, apiFormat));
 
-/** Describes a reason for the API, in English. */
+/** Describes a reason in English, for the API. */
 export const apiReason = (reason: Reason): string => inLanguage('en', () => reasonText(reason, apiFormat));

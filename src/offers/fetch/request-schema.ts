@@ -9,7 +9,7 @@ const text = (maxLength: number, description: string) =>
 /** Maximum length of `language`, in characters. The field may contain a whole `Accept-Language` header. */
 const maxLanguageLength = 256;
 
-/** Unreadable country values are ignored, because released apps may send anything. */
+/** Unreadable country values are ignored rather than rejected, because apps in the field may send anything. */
 const country = Type.Optional(
   Type.Unknown({
     description:
@@ -18,7 +18,7 @@ const country = Type.Optional(
   }),
 );
 
-/** Schema of an integer from 10 to 5000 in text form. */
+/** Schema of an integer from 10 to 5000, as text. */
 const timeoutText = Type.String({
   pattern: '^([1-9][0-9]{1,2}|[1-4][0-9]{3}|5000)$',
   description: 'Maximum response time in milliseconds, 10 to 5000. If it is exceeded, the response contains no offers.',
@@ -125,7 +125,7 @@ const placementOfCall = Type.Object(
   { additionalProperties: false },
 );
 
-/** Body schema of a call with one or several placements (docs/reference/fetch-offers.md#multiple-placements). */
+/** Body schema for a call with one or several placements (docs/reference/fetch-offers.md#multiple-placements). */
 export const fetchBody = Type.Object(
   {
     ...fetchOffersBody.properties,
@@ -143,7 +143,7 @@ export const fetchBody = Type.Object(
   { title: 'FetchOffers', additionalProperties: true },
 );
 
-/** The same body schema for validation. Placements are validated one by one. */
+/** The same body schema as used for validation. It accepts any placements, because they are validated one by one. */
 export const readBody = Type.Object(
   { ...fetchOffersBody.properties, placements: Type.Optional(Type.Unknown()) },
   { additionalProperties: true },

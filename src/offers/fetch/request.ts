@@ -28,31 +28,32 @@ export type FetchOffersRequest = {
   placement: string;
   userAgent: string;
   ip: string;
-  /** Upper-case country code, or null if the request does not specify a country. */
+  /** Upper-case country code from the request, or null if it does not specify one. */
   country: string | null;
   /**
-   * Whether the end user's identity may be used. Without consent, identifiers are null and custom attributes are empty.
+   * Whether the end user has consented to being identified. Without consent, identifiers are null and custom attributes
+   * are empty.
    */
   consent: boolean;
   adFp: string | null;
   pubUserId: string | null;
-  /** SHA-256 of the user's e-mail address, used for audiences only. Null without consent. */
+  /** SHA-256 hash of the user's e-mail address, used only for audiences. Null without consent. */
   emailSha256: string | null;
   dev: boolean;
   loyalty: 'none' | 'also' | 'only';
   onlyWithCreative: boolean;
   campaignId: number | null;
-  /** Maximum number of offers. Null means the setting of the placement, theme or publisher. */
+  /** Maximum number of offers. If null, the setting of the placement, theme or publisher applies. */
   count: number | null;
-  /** Requested theme, by id or key. The theme may not exist. */
+  /** ID or key of the requested theme, which may not exist. */
   themeId: string | null;
   /** Preferred languages of the end user, or null if unknown. */
   language: Wanted | null;
   /** Response deadline, in milliseconds after the request arrived. Null means no deadline. */
   timeoutMs: number | null;
-  /** Arms that a dev fetch selects, by experiment. Null if it selects none. */
+  /** Arms that a dev fetch selects for testing, keyed by experiment. Null if it selects none. */
   arms: ReadonlyMap<string, string> | null;
-  /** Custom attributes in text form. */
+  /** Custom attributes. All values are converted to text. */
   custom: ReadonlyMap<string, string>;
 };
 
@@ -65,7 +66,7 @@ const knownKeys = new Set([...Object.keys(fetchOffersBody.properties), ...Object
 
 const isSet = (value: unknown): boolean => value === '1' || value === 1 || value === true;
 
-/** Client data of the connection. */
+/** Data about the client, taken from the connection and HTTP headers. */
 export type Client = { ip: string; userAgent: string; gpc: boolean; acceptLanguage?: string | undefined };
 
 export const clientOf = ({ ip, headers }: FastifyRequest): Client => ({
@@ -92,7 +93,7 @@ export function readWithNotes(
   return resources === null ? read : keepToKey(resources, read);
 }
 
-/** Maximum number of notices per request. A body may have thousands of dropped fields. */
+/** Maximum number of notices per request. The number is limited because a body may have thousands of dropped fields. */
 const maxNotes = 50;
 
 /** Returns a function that adds notices about ignored and dropped values to a request. */
@@ -104,7 +105,7 @@ export const notesOf =
   };
 
 /**
- * Adds a notice if the publisher does not have the requested theme.
+ * Adds a notice if the publisher has no theme with the requested ID or key.
  * @returns whether the theme is unknown
  */
 export function noteUnknownTheme(publisher: Publisher, themeId: string | null, note: Note, path = '/themeId'): boolean {
@@ -176,7 +177,7 @@ function readArms(requested: unknown, isTest: boolean, note: Note): Map<string, 
   return null;
 }
 
-/** Adds the current field names for the old field names in a body. */
+/** Adds current field names to a body that uses old ones. */
 function withNewRequestNames<Body extends Record<string, unknown>>(body: Body): Body {
   let renamed: Record<string, unknown> = body;
   for (const [old, name] of renames) {
@@ -189,7 +190,7 @@ function withNewRequestNames<Body extends Record<string, unknown>>(body: Body): 
 /** Returns the languages in the body, or else those in the `Accept-Language` header, or null if there are none. */
 function readLanguage(sent: string | undefined, { acceptLanguage }: Client, note: Note): Wanted | null {
   if (sent !== undefined) {
-    // Some clients send their whole Accept-Language header.
+    // Some clients send a whole `Accept-Language` header in this field.
     const preferred = /[,;]/.test(sent) ? acceptedLanguages(sent) : wantedTag(sent);
     if (preferred !== null) return preferred;
     note('/language', noLanguage);
@@ -202,12 +203,12 @@ function readLanguage(sent: string | undefined, { acceptLanguage }: Client, note
 }
 
 /**
- * Returns the normalised placement name, or the default if the request has no readable placement.
+ * Returns the normalised placement name, or the default if the request contains no readable name.
  * @throws AppError missing_placement
  */
 function readPlacement(sent: string | number | undefined, defaultPlacement: string | null, note: Note): string {
   const normalised = sent === undefined ? '' : normaliseName(String(sent));
-  // Some letters become two characters in lower case.
+  // Check the length again, because some letters become two characters in lower case.
   const isTooLong = normalised.length > maxPlacementLength && [...normalised].length > maxPlacementLength;
   if (normalised !== '' && !isTooLong) return normalised;
   if (isTooLong) note('/placement', problem('longIgnored', { max: maxPlacementLength }));
@@ -217,9 +218,7 @@ function readPlacement(sent: string | number | undefined, defaultPlacement: stri
   return defaultPlacement;
 }
 
-/**
- * Returns the IP address without the port that proxies may append. Null means that the connection's address applies.
- */
+/** Returns the IP address without a port, which some proxies append. If null, the address of the connection is used. */
 function readAddress(sent: string | undefined, note: Note): string | null {
   const text = textOrNull(sent);
   if (text === null || text.toLowerCase() === 'auto') return null;
@@ -231,7 +230,8 @@ function readAddress(sent: string | undefined, note: Note): string | null {
 }
 
 /**
- * Returns the requested campaign id, or null. A number above the largest possible id is treated as an unknown campaign.
+ * Returns the requested campaign ID, or null if there is none. A number above the highest possible ID is treated as an
+ * unknown campaign.
  */
 function readCampaignId(sent: string | undefined, note: Note): number | null {
   if (sent === undefined) return null;

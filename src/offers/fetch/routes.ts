@@ -21,7 +21,7 @@ import { readSeveralPlacements } from './several-placements.ts';
 import { createTolerantCheck } from './tolerant-input.ts';
 
 /**
- * Paths of fetch-offers. All versions return the same response. v4 clients pass the SDK id as `api_key`
+ * Paths of fetch-offers. All versions return the same response. v4 clients pass the SDK ID as `api_key`
  * (docs/reference/fetch-offers.md#request).
  */
 const paths = {
@@ -30,7 +30,7 @@ const paths = {
   '/native/v1/offers.json': { operationId: 'fetchOffersV1', summary: 'Fetch offers (v1)' },
 };
 
-/** Dependencies of the offer routes. `observe` logs their requests. */
+/** Dependencies of the offer routes. `observe` logs requests to these routes. */
 export type OfferRoutes = { auth: Authenticator<Caller>; hot: HotRoutes; observe: HotObserver };
 
 const schemas = { querystring: fetchOffersQuery, body: fetchBody };
@@ -67,8 +67,8 @@ export async function offerRoutes(
 }
 
 /**
- * Creates a hook that authenticates an offers call, sets `request.caller`, and removes unreadable values from the body
- * and query.
+ * Creates a hook that authenticates an offers call and sets `request.caller`. It also removes unreadable values from
+ * the body and query.
  */
 export const createCallReader =
   ({ identify }: Authenticator<Caller>, removeUnreadable: ReturnType<typeof createTolerantCheck>) =>

@@ -38,7 +38,7 @@ import { createProfileReader } from './profiles.ts';
 import type { FetchOffersRequest } from './request.ts';
 import type { SeveralPlacements } from './several-placements.ts';
 
-/** Calls that return offers for units. */
+/** Calls that return offers for ad units. */
 export type UnitCalls = {
   /**
    * Fetches offers for one placement.
@@ -47,14 +47,11 @@ export type UnitCalls = {
    */
   fetch: (publisher: Publisher, request: FetchOffersRequest, trace: Trace | null) => Promise<Pieces>;
   /**
-   * Fetches offers for several placements. The placements never share offers, campaigns or exclusion groups. Earlier
+   * Fetches offers for several placements. No two placements get the same offer, campaign or exclusion group. Earlier
    * placements take precedence.
    */
   fetchSeveral: (publisher: Publisher, placements: SeveralPlacements, trace: Trace | null) => Promise<Pieces>;
-  /**
-   * Returns the number of offers that `fetchSeveral` would show at each placement. Nothing is stored, counted or
-   * reserved.
-   */
+  /** Returns how many offers `fetchSeveral` would show at each placement. Nothing is stored, counted or reserved. */
   count: (publisher: Publisher, placements: readonly { request: FetchOffersRequest }[]) => Promise<number[]>;
 };
 
@@ -72,7 +69,7 @@ export type WallCalls = {
   renderWall: Renderer['renderWall'];
 };
 
-/** Decides which offers are shown, commits the session, and renders the response. */
+/** Decides which offers to show, commits the session, and renders the response. */
 export type OfferService = UnitCalls &
   WallCalls & {
     explain: Explain;
@@ -113,7 +110,7 @@ export function createOfferService(sources: FetchSources): OfferService {
   const placementOf = ({ dev, request, publisher }: PendingFetch): string | Promise<string> =>
     dev ? request.placement : sources.resolvePlacement(publisher, request.placement);
 
-  /** Whether the user's profile needs a separate query, because no history is read. */
+  /** Whether the user's profile must be read by a separate query, because no history is read for the fetch. */
   const needsProfileAlone = (fetch: PendingFetch): boolean =>
     fetch.profileKeys.all.length > 0 && !planFetch(fetch).history;
 
@@ -131,7 +128,10 @@ export function createOfferService(sources: FetchSources): OfferService {
     return measured(await committer.add(fetch, profile));
   }
 
-  /** Fetches are decided in order, usually in one batch, because all of them are added in the same event loop turn. */
+  /**
+   * Decides all fetches of a call in order. They usually end up in one batch, because all of them are added in the same
+   * event loop turn.
+   */
   async function commitSeveral(first: PendingFetch, call: readonly PendingFetch[]): Promise<FetchResult[]> {
     const fetches: PendingFetch[] = [];
     for (const fetch of call) fetches.push(atPlacement(fetch, await placementOf(fetch)));
@@ -172,7 +172,7 @@ type UnitCallDeps = {
   late: LateAnswers;
 };
 
-/** Creates the calls for units, which meet the deadline of each fetch. */
+/** Creates the calls for ad units, which respond to each fetch before its deadline. */
 function createUnitCalls({ open, dbHealth, commit, commitSeveral, counter, late }: UnitCallDeps): UnitCalls {
   return {
     fetch: (publisher, request, trace) => {
@@ -224,9 +224,15 @@ function measure({ fetchMeter, outcomes }: FetchSources, { fetch, evaluation, se
   fetchMeter.answered(surface.kind, answer.expired ? 'deadline' : emptyReason, answer.expired ? 0 : offers.length);
 }
 
-/** Sends empty responses to fetches after their deadline, and handles sessions that are committed for them later. */
+/**
+ * Sends empty responses to fetches that miss their deadline. If a session is committed for such a fetch later, removes
+ * its offers.
+ */
 type LateAnswers = {
-  /** Returns the empty response to send at the deadline. If the session is committed later, its offers are removed. */
+  /**
+   * Marks a fetch as expired and returns the empty response to send. If its session is committed later, its offers are
+   * removed.
+   */
   expireAndAnswer: (pending: PendingFetch) => Pieces;
   emptyExpired: EmptyExpired;
   drain: () => Promise<void>;
@@ -266,12 +272,12 @@ function createLateAnswers(
   };
 }
 
-/** Part of a deadline that is reserved for writing and sending the response, in milliseconds. */
+/** Returns the part of a deadline to reserve for writing and sending the response, in milliseconds. */
 const marginMs = (timeoutMs: number): number => Math.min(20, timeoutMs / 5);
 
 /**
- * Returns the response if it is ready before the deadline, or else the response of `late`. A failure before the
- * deadline is passed on.
+ * Returns the response if it is ready before the deadline, or else the response that `late` returns. If the fetch fails
+ * before the deadline, the error is passed on.
  */
 function inTime<Answer>(
   { timeoutMs }: FetchOffersRequest,

@@ -7,14 +7,14 @@ import { type FetchOffersRequest, notesOf, noteUnknownTheme, readThemeName, read
 import { type FetchBody, type FetchOffersQuery, maxCallPlacements } from './request-schema.ts';
 import type { Note } from './tolerant-input.ts';
 
-/** Placements of a call, under the names in the call, with a request for each. */
+/** Placements of a call, by the names used in the call, with a request for each. */
 export type SeveralPlacements = readonly [PlacementRequest, ...PlacementRequest[]];
 
 type PlacementRequest = { name: string; request: FetchOffersRequest };
 
 /**
- * Reads the placements of a call by an authenticated caller. Unreadable entries and members are ignored, with a notice.
- * Returns null if the call has no list of placements.
+ * Reads the list of placements in the call of an authenticated caller. Unreadable entries and members are ignored with
+ * a notice. Returns null if the call has no such list.
  * @throws AppError errors of `readFetchOffers`
  */
 export function readSeveralPlacements(

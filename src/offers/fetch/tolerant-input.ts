@@ -16,17 +16,23 @@ const noReadableValue = problem('unreadableIgnored');
 const nullValue = problem('nullIgnored');
 const emptyValue = problem('emptyIgnored');
 
-/** Fields whose unreadable values reject the call instead of being ignored (docs/reading-input.md#requests). */
+/**
+ * Fields for which an unreadable value is not ignored, but causes the call to be rejected
+ * (docs/reading-input.md#requests).
+ */
 const strictFields: ReadonlySet<string> = new Set(['loyaltyboost', 'creative', 'campaignId', 'publisher_id']);
 
-/** Fields handled elsewhere: the authenticator reads keys, and `readPlacement` applies the default placement. */
+/**
+ * Fields for which no notice is added, because other code handles them: the authenticator reads keys, and
+ * `readPlacement` applies the default placement.
+ */
 const silentFields: ReadonlySet<string> = new Set(['key', 'api_key', 'accountId', 'placement']);
 
 const noTextOrNumber = (maxLength: number): Problem => problem('placementIgnored', { max: maxLength });
 const noUserId = noTextOrNumber(256);
 const noUserAgent = problem('userAgentIgnored');
 
-/** Notice for an unreadable value, by field. */
+/** Notices for unreadable values, by field. */
 const unreadable: Readonly<Record<string, Problem>> = {
   placement: noTextOrNumber(maxPlacementLength),
   ua: noUserAgent,
@@ -48,8 +54,9 @@ const queryPath = '/querystring';
 
 /**
  * Creates a validator for optional request values. It removes empty, `null` and unreadable values from the query and
- * body, and adds a notice for each. A valid request costs one run of the compiled schema, as on any other route.
- * @throws AppError invalid_request for an unreadable value of a field that rejects the call
+ * body, and adds a notice for each. For a valid request, this costs only one run of the compiled schema, as on any
+ * other route.
+ * @throws AppError invalid_request if the value is unreadable and its field must not be ignored
  */
 export function createTolerantCheck(schemas: {
   body: TObject;
@@ -68,7 +75,7 @@ type Fields = Record<string, unknown>;
 
 function objectOf(body: unknown, note: Note): Fields {
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Fields;
-  // PHP clients encode an empty payload as `[]`.
+  // Ignore the body with a notice instead of rejecting it: PHP clients encode an empty payload as `[]`.
   if (body !== undefined) note('', problem('bodyIgnored'));
   return {};
 }
@@ -97,7 +104,10 @@ function createFieldCheck(schema: TObject, part: 'body' | 'querystring') {
   };
 }
 
-/** Removes `null` values, and empty strings in schema fields. All other fields are custom attributes. */
+/**
+ * Removes `null` values, and empty strings in fields of the schema. All other fields are custom attributes, which may
+ * be empty.
+ */
 function removeEmpty(fields: Fields, schemaFields: Fields, note: Note): void {
   for (const name of Object.keys(fields)) {
     const value = fields[name];
@@ -109,6 +119,9 @@ function removeEmpty(fields: Fields, schemaFields: Fields, note: Note): void {
   }
 }
 
-/** Whether a text is empty. In `consent`, blanks are an unknown value, which means no consent. */
+/**
+ * Whether a text is empty. Texts of only blanks count as empty, except in `consent`, where they are an unknown value
+ * and therefore mean no consent.
+ */
 const isEmpty = (text: string, name: string): boolean =>
   text === '' || (text.charCodeAt(0) <= 32 && name !== 'consent' && text.trim() === '');

@@ -2,10 +2,10 @@ import { type EraseWithSessions, exportBySessions, type FindSessions } from '../
 import { eraseAttributeValues } from '../../reports/corrections.ts';
 
 /**
- * Finds up to `limit` sessions of a user before a time. The search depends on the identifier:
- * - `pub_user_id`: sessions with this user id, and sessions without a user id that have the same fingerprints
- * - `ad_fp`: sessions with the fingerprint, regardless of their user id
- * - e-mail address or its hash: sessions with the hash, regardless of their user id
+ * Finds up to `limit` sessions of a user before a given time. How they are found depends on the identifier:
+ * - `pub_user_id`: sessions with this user ID, and sessions without a user ID that have the same fingerprints
+ * - `ad_fp`: sessions with this fingerprint, whatever their user ID
+ * - e-mail address or its hash: sessions with this hash, whatever their user ID
  */
 export const findUserSessions: FindSessions = ({ publisherId, namedBy, identifier, userKeys }, until, limit) => {
   const values = [publisherId, userKeys, until, limit ?? null];
@@ -18,14 +18,17 @@ const columns = 'day::text, id, user_key as "userKey", pub_user_id as "pubUserId
 const byUserKeySql = `
 select ${columns} from sessions where publisher_id = $1 and user_key = any($2::uuid[]) and created_at <= $3 limit $4`;
 
-/** Must match the index `sessions_email_key`. Request values cannot match it, because JSON escapes their quotes. */
+/**
+ * Must match the index `sessions_email_key`. Values in requests can't match this text by accident, because JSON escapes
+ * their quotes.
+ */
 const byEmailKeySql = `
 select ${columns} from sessions
 where publisher_id = $1 and strpos(decision, '"emailKey":"') > 0
   and substring(decision from '"emailKey":"([0-9a-f-]{36})"') = any($2::text[]) and created_at <= $3 limit $4`;
 
 /**
- * Sessions without a user id are returned first: they can only be found while a session of the user still has its
+ * Sessions without a user ID come first: they can be found only as long as another session of the user still has their
  * fingerprint.
  */
 const byPubUserIdSql = `
@@ -46,8 +49,8 @@ select ${columns} from named
 limit $4`;
 
 /**
- * Removes the user's identifiers and custom attributes from sessions. It must run first in its transaction: it may wait
- * for a rollup, and rows that were locked earlier would block other requests meanwhile.
+ * Removes the user's identifiers and custom attributes from sessions. It must be the first step of its transaction,
+ * because it may have to wait for a rollup. Rows locked earlier would block other requests during that wait.
  */
 export const eraseSessions: EraseWithSessions = async (executor, sessions, { nowMs }) => {
   const days = sessions.map(({ day }) => day);

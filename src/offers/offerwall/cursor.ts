@@ -11,13 +11,13 @@ export type Cursors = {
    * @returns the cursor, 56 base64url characters
    */
   mint: (cursor: Cursor) => string;
-  /** Reads a cursor. Returns null if this service did not sign it, or if its session has expired. */
+  /** Reads a cursor. Returns null if this service did not sign the cursor, or if its session has expired. */
   read: (text: unknown, nowMs: number) => Cursor | null;
 };
 
 export const cursorPurpose = 'offerwall-cursor';
 
-/** Lifetime of a cursor, in milliseconds. It equals the time for which impressions of its session are accepted. */
+/** Lifetime of a cursor, in milliseconds. Impressions of its session are accepted for the same time. */
 const lifeMs = dayMs;
 
 const version = 1;

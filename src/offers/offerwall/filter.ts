@@ -1,11 +1,11 @@
 import type { Offer } from '../../catalog/types.ts';
 
-/** Filter of an offerwall. An empty text and a null category match everything. */
+/** Filter for the offers on an offerwall. An empty text or a null category matches everything. */
 export type WallFilter = { text: string; category: string | null };
 
 /**
- * Returns the offers whose copy, advertiser, category or tags contain every word of the text, ignoring case and
- * accents.
+ * Returns the offers that match the filter. Every word of the text must appear in the copy, advertiser, category or
+ * tags, ignoring case and accents.
  */
 export function filterOffers(offers: readonly Offer[], { text, category }: WallFilter): readonly Offer[] {
   const words = normalise(text)
@@ -21,7 +21,7 @@ export function filterOffers(offers: readonly Offer[], { text, category }: WallF
 }
 
 /**
- * Returns the categories of the offers, ordered by number of offers, largest first. Offers without a category are
+ * Returns the categories of the offers, starting with the one that has the most offers. Offers without a category are
  * ignored.
  */
 export function categoriesOf(offers: readonly Offer[]): string[] {

@@ -5,7 +5,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { TokenClaims, TokenCodec } from '../../platform/security/tracking-token.ts';
 import { checkToken } from '../../platform/security/tracking-token.ts';
 
-/** Offerwall link that has been verified. */
+/** Link to an offerwall, after its verification. */
 export type OpenedLink = {
   token: string;
   claims: TokenClaims & { sessionId: string };
@@ -16,7 +16,7 @@ export type OpenedLink = {
 export type LinkReader = { catalog: CatalogStore; tokens: TokenCodec; now: () => number };
 
 /**
- * Verifies the tracking token in an offer's `offerwall_url`. It is valid for as long as a click.
+ * Verifies the tracking token in an offer's `offerwall_url`. The token is valid for as long as a click would be.
  * @throws AppError invalid_token, offerwall_not_enabled
  */
 export function openLink({ catalog, tokens, now }: LinkReader, token: unknown): OpenedLink {

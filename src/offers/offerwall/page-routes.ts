@@ -21,9 +21,9 @@ const errorPages: ErrorPages = {
 };
 
 /**
- * Registers the hosted offerwall page for a browser, frame or web view: `/offerwall?t=…` from an offer's
- * `offerwall_url`, or `/offerwall/v2/?accountId=…&themeId=…&country=…&c_id=…` with user data. Offers are decided and
- * recorded only when the page's script requests them.
+ * Registers the hosted offerwall page, for use in a browser, frame or web view. Its URL is `/offerwall?t=…` from an
+ * offer's `offerwall_url`, or `/offerwall/v2/?accountId=…&themeId=…&country=…&c_id=…` with user data. Offers are not
+ * decided or recorded until the page's script requests them.
  */
 export async function offerwallPageRoutes(
   app: App,
@@ -41,7 +41,7 @@ export async function offerwallPageRoutes(
     return publisher;
   }
 
-  /** Returns the language of the link's session. Null if it has none, or if the database is unavailable. */
+  /** Returns the language of the link's session. Null if the session has none, or if the database is unavailable. */
   async function languageOfLink(token: unknown): Promise<string | null> {
     const { claims, publisher } = openLink(links, token);
     const find = () => findWallSession(pool, publisher.id, claims.sessionId);
@@ -86,8 +86,8 @@ const paths = ['/offerwall', '/offerwall/v2', '/offerwall/v2/'];
 const shadowStyle = (sheet: string): string => sheet.replace(/(^|[{}\s,])(?::root|body)(?=[{\s,])/g, '$1:host');
 
 /**
- * Returns the theme of the page, which is also the theme of its offers: the theme in the URL, or else the placement's
- * theme, or else the default.
+ * Returns the theme of the page, which also applies to its offers. It is the theme in the URL, or else the placement's
+ * theme, or else the default theme.
  */
 function themeOf(publisher: Publisher, query: Record<string, unknown>): Theme | null {
   const { theme_id: id, themeId = id, placement } = query;

@@ -12,7 +12,7 @@ import { createTolerantCheck } from '../fetch/tolerant-input.ts';
 import { createOfferwall, type OfferwallSources } from './service.ts';
 import type { WallPageRequest } from './wall.ts';
 
-/** Default number of offers per page. `maxLimit` is the maximum. */
+/** Default number of offers per page. `maxLimit` is the highest number that can be requested. */
 const defaultLimit = 20;
 const maxLimit = 100;
 
@@ -110,7 +110,7 @@ export async function offerwallRoutes(
   }
 }
 
-/** Registers the routes that the hosted page calls. The signed link authorises them. */
+/** Registers the routes that the hosted page calls. They are authorised by the signed link. */
 export async function linkedWallRoutes(app: App, sources: OfferwallSources): Promise<void> {
   const wall = createOfferwall(sources);
   const linkQuery = Type.Composite([Type.Object({ t: Type.Optional(Type.String()) }), wallQuery]);

@@ -21,13 +21,13 @@ import { selectPage, type Wall, type WallPageRequest } from './wall.ts';
  */
 export type Offerwall = {
   /**
-   * Returns a page of all offers that a user may see. A call without a cursor starts a separate session.
+   * Returns a page of all offers that a user may see. A call without a cursor starts a new session.
    * @returns the response as JSON
    */
   browse: (publisher: Publisher, request: () => FetchOffersRequest, page: WallPageRequest) => Promise<Buffer>;
   /**
-   * Returns a page for an offer link: it shows the offers for the user of the link's session, starting with the linked
-   * offer.
+   * Returns a page for an offer link. It contains the offers for the user of the link's session, starting with the
+   * linked offer.
    */
   browseByLink: (token: unknown, client: Client, page: WallPageRequest) => Promise<Buffer>;
 };
@@ -74,8 +74,8 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
   }
 
   /**
-   * Adds the linked offer to a wall. Every page does this, because a changed filter restarts with the first page's
-   * cursor.
+   * Adds the linked offer to an offerwall. This is done for every page, because a changed filter starts again from the
+   * first page's cursor.
    */
   function withLinked(wall: Wall, { claims, publisher, token }: OpenedLink): Wall {
     const offer = catalog.current().offers.get(claims.offerId);
@@ -129,8 +129,8 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
 const isShown = (offer: Offer, publisher: Publisher): boolean => isServedTo(offer, publisher) && offer.offerwallEnabled;
 
 /**
- * Returns the languages of a session.
- * @param tag language of the session; null means the publisher's language
+ * Returns the languages for a session.
+ * @param tag language stored in the session; null means the publisher's language
  */
 const languageOf = ({ language }: Publisher, tag: string | null): Wanted => (tag === null ? language : wantedOf(tag));
 

@@ -4,7 +4,7 @@ import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Client, FetchOffersRequest } from '../fetch/request.ts';
 import type { MacroValues } from '../offer-view.ts';
 
-/** Data of an earlier session that an offerwall needs. */
+/** Data from an earlier session that an offerwall needs. */
 export type WallSession = {
   id: string;
   publisherId: number;
@@ -15,7 +15,7 @@ export type WallSession = {
   country: string | null;
   /** Language stored in the session. */
   language: string | null;
-  /** Offer ids in the order of the session. */
+  /** Offer IDs in the order in which the session shows them. */
   offerIds: readonly number[];
   custom: ReadonlyMap<string, string>;
   macros: MacroValues;
@@ -35,7 +35,7 @@ type WallSessionRow = {
   dev: boolean;
 };
 
-/** Finds a publisher's session. Returns null if there is no such session. */
+/** Finds a session of a publisher. Returns null if there is none. */
 export async function findWallSession(
   executor: Executor,
   publisherId: number,

@@ -1,6 +1,6 @@
 import { styleDirectives } from '../../catalog/themes.ts';
 
-/** CSS rules of the offerwall page, in addition to those of all hosted pages. */
+/** CSS rules for the offerwall page, in addition to those for all hosted pages. */
 export const rules = `
 #wall{
   max-width:76rem;margin:0 auto;padding:clamp(.75rem,3vw,2rem);
@@ -73,9 +73,9 @@ dialog{width:calc(100vw - 1.5rem);max-width:34rem}
 `;
 
 /**
- * Returns the HTTP headers of the offerwall page. Only the page's own script can run. Images and advertisers' beacons
- * may come from any origin. If the publisher lists hosts, only these hosts may embed the page in a frame. Without a
- * list, any site may frame a page opened with the public SDK id, but no site may frame a user's signed link.
+ * Returns the HTTP headers for the offerwall page. Only the page's own script can run. Images and advertisers' beacons
+ * may come from any origin. If the publisher lists hosts, only these may embed the page in a frame. Without a list, any
+ * site may frame a page that was opened with the public SDK ID, but no site may frame a user's signed link.
  */
 export const pageHeaders = (
   publicUrl: string,
@@ -98,8 +98,8 @@ export const pageHeaders = (
 });
 
 /**
- * Returns the frame-ancestors directive, or nothing if any page may frame the wall. Without the directive, app pages
- * (`file:`, `capacitor:`), which a host list cannot include, may frame it as well.
+ * Returns the frame-ancestors directive, or no directive if any page may frame the offerwall. Without the directive,
+ * app pages (`file:`, `capacitor:`) may frame it as well, which a list of hosts could not allow.
  */
 function frameAncestors(frameHosts: readonly string[], signed: boolean): string[] {
   if (frameHosts.length > 0) return [`frame-ancestors 'self' ${frameHosts.join(' ')}`];

@@ -5,16 +5,16 @@ import { categoriesOf, filterOffers, type WallFilter } from './filter.ts';
 export type WallOffers = {
   /** Offers in session order. An entry is null if the offer is no longer served. */
   offers: readonly (Offer | null)[];
-  /** Linked offer, shown before all others with the token of the link's session. */
+  /** Linked offer, which is shown before all others. It keeps the token from the link's session. */
   linked: { offer: Offer; token: string } | null;
 };
 
-/** Open offerwall: its session and the offers that can still be shown. */
+/** An open offerwall: its session, and the offers that it can still show. */
 export type Wall = WallOffers & {
   publisher: Publisher;
   theme: Theme | null;
   session: { id: string; pubUserId: string | null; dev: boolean; macros: MacroValues; language: string | null };
-  /** Experiments that apply. Set on the first page only. */
+  /** Experiments that apply to the session. Set only on the first page. */
   experiments?: readonly { key: string; arm: string }[];
 };
 
@@ -23,11 +23,11 @@ export type WallPageRequest = {
   /** Number of offers per page. */
   limit: number;
   filter: WallFilter;
-  /** `next_cursor` of an earlier page, or null to start a new offerwall. */
+  /** `next_cursor` from an earlier page, or null to start a new offerwall. */
   cursor: string | null;
 };
 
-/** Offer on a page. `position` is its position in the session, starting from 1, or 0 for the linked offer. */
+/** Offer on a page. `position` is its position in the session, starting from 1. The linked offer has position 0. */
 type Entry = { offer: Offer; position: number; token?: string };
 
 /**
@@ -47,7 +47,7 @@ export function selectPage(
   const linkMatches = linked !== null && filterOffers([linked.offer], filter).length > 0;
   const page: Entry[] = linkMatches && offset === 0 ? [{ ...linked, position: 0 }] : [];
   let next = offset;
-  // Every page must advance, even if the linked offer fills it.
+  // Always add at least one offer, so that every page advances even if the linked offer already fills it.
   for (; next < offers.length && (page.length < limit || next === offset); next += 1) {
     const offer = offers[next] as Offer | null;
     if (offer !== null && matching.has(offer)) page.push({ offer, position: next + 1 });

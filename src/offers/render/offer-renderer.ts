@@ -6,7 +6,7 @@ import { type TokenCodec, tokenLength } from '../../platform/security/tracking-t
 import { buildOfferView, clickUrl, fillCopy, hasMacros, type MacroValues, offerAt } from '../offer-view.ts';
 import type { QrCodes } from '../qr.ts';
 
-/** Response data that its offers depend on. */
+/** Response data that affects how its offers are rendered. */
 export type AnswerContext = {
   publisher: Publisher;
   theme: Theme | null;
@@ -19,11 +19,11 @@ export type AnswerContext = {
 };
 
 export type OfferRenderer = {
-  /** Creates the missing QR codes of the offers. Returns undefined if no code is missing. */
+  /** Creates any missing QR codes for the offers. Returns undefined if all codes exist. */
   prepare: (publisher: Publisher, offers: readonly Offer[], hasUser: boolean) => Promise<unknown> | undefined;
   /** Renders an offer for a response. `token` is its tracking token. */
   render: (answer: AnswerContext, offer: Offer, token: string) => Part;
-  /** Creates the tracking token of an offer at a session position, counted from 1. */
+  /** Creates the tracking token for an offer at a position in the session, starting at 1. */
   tokenOf: (answer: AnswerContext, offer: Offer, position: number) => string;
 };
 
@@ -38,14 +38,17 @@ type Compiled = {
 
 const variantFor = (hasUser: boolean): 'plain' | 'saveable' => (hasUser ? 'saveable' : 'plain');
 
-/** Maximum position in a token, where it takes one byte. Later offers in an offerwall use this maximum. */
+/**
+ * Maximum position in a token, which stores the position in one byte. Offers further down an offerwall use this
+ * maximum.
+ */
 const maxPosition = 255;
 
 export type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes; now: () => number };
 
 /**
- * Creates a renderer with one cached template per offer and publisher. Offers with macros are rendered for each
- * request.
+ * Creates an offer renderer, which caches one template per offer and publisher. Offers with macros are rendered for
+ * each request.
  */
 export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: RendererDeps): OfferRenderer {
   const compiledOf = createCompiledOffers((publisher, offer) =>
@@ -93,7 +96,10 @@ export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: Rendere
   };
 }
 
-/** Returns the token claims of an offer's QR code: the campaign's click URL for this publisher, without a session. */
+/**
+ * Returns the token claims for an offer's QR code, which links to the campaign's click URL for this publisher without a
+ * session.
+ */
 const linkClaims = (publisher: Publisher, { id, campaign }: Offer) => ({
   publisherId: publisher.id,
   sessionId: null,
@@ -104,8 +110,8 @@ const linkClaims = (publisher: Publisher, { id, campaign }: Offer) => ({
 });
 
 /**
- * Creates a cache of compiled offers by publisher and publisher settings. An unchanged offer is the same object in the
- * next snapshot.
+ * Creates a cache of compiled offers, keyed by publisher and its settings. Entries stay valid across snapshots, because
+ * an unchanged offer is the same object in the next snapshot.
  */
 function createCompiledOffers(qrUrlOf: (publisher: Publisher, offer: Offer) => string) {
   const compiledOffers = new WeakMap<Offer, Map<number, Compiled>>();
@@ -132,7 +138,7 @@ function createCompiledOffers(qrUrlOf: (publisher: Publisher, offer: Offer) => s
   };
 }
 
-/** Template in a one-byte encoding with a token in several places: its bytes and the token offsets. */
+/** Template in a one-byte encoding: its bytes, and the offsets at which the token is inserted. */
 type OfferTemplate = { bytes: Buffer; tokenOffsets: readonly number[] };
 
 /** Placeholder for the token in a template. It has the same length as a token. */
@@ -146,7 +152,7 @@ function compileTemplate(text: string): OfferTemplate {
 }
 
 /**
- * Writes a template with its token at `offset`.
+ * Writes a template to the buffer at `offset`, with the token filled in.
  * @returns the end offset
  */
 function writeTemplate({ bytes, tokenOffsets }: OfferTemplate, token: string, into: Buffer, offset: number): number {
@@ -185,8 +191,8 @@ const isOffer = (part: Part): part is { template: OfferTemplate; token: string }
   typeof part === 'object' && !Buffer.isBuffer(part);
 
 /**
- * Serialises a value to JSON and escapes all non-ASCII characters. Each character is then one byte, so a plain copy
- * converts the text to bytes.
+ * Serialises a value to JSON and escapes all non-ASCII characters, so that each character is exactly one byte and no
+ * encoding step is needed.
  */
 export const asciiJson = (value: unknown): string =>
   JSON.stringify(value).replace(

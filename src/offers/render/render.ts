@@ -27,8 +27,8 @@ import {
 type FetchAnswer = AnswerContext & { offers: readonly Offer[]; assigned: Assigned | null };
 
 /**
- * Page of an offerwall to render. `position` is the position in the session, starting from 1. `token` belongs to
- * another session in which the offer was shown before. `extra` contains additional members of `data`.
+ * Offerwall page to render. `position` is the offer's position in the session, starting at 1. `token` is set if the
+ * offer was first shown in another session, to which the token belongs. `extra` contains additional members of `data`.
  */
 type WallAnswer = Omit<AnswerContext, 'usp'> & {
   page: readonly { offer: Offer; position: number; token?: string }[];
@@ -43,12 +43,12 @@ export type Renderer = {
   renderWall: (answer: WallAnswer) => Promise<Buffer>;
 };
 
-/** Response bytes before and after the session id. */
+/** Response bytes before and after the session ID. */
 type Frame = readonly [beforeSession: Buffer, afterSession: Buffer];
 
 /**
- * Creates a response renderer. The parts that do not depend on the request are rendered once per offer of a snapshot.
- * Per request, only the token is filled in. Offers with macros are rendered for each request.
+ * Creates a response renderer. Parts that do not depend on the request are rendered once per offer and snapshot, and
+ * each request only fills in the token. Offers with macros are rendered for each request.
  */
 export function createRenderer(deps: RendererDeps): Renderer {
   const offerRenderer = createOfferRenderer(deps);
@@ -111,8 +111,8 @@ export function joinAnswers(placements: readonly { name: string; answer: Pieces 
 }
 
 /**
- * Creates a cache of response frames with the theme's settings and styles. Each frame is rendered once per publisher of
- * a snapshot.
+ * Creates a cache of response frames, which contain the theme's settings and styles. Each frame is rendered once per
+ * publisher and snapshot.
  */
 function createFrames(publicUrl: string) {
   const frames = new WeakMap<Publisher, WeakMap<Theme | Publisher, Map<string, Frame>>>();
@@ -122,7 +122,8 @@ function createFrames(publicUrl: string) {
       ofPublisher = new WeakMap();
       frames.set(publisher, ofPublisher);
     }
-    // Experiment arms have modified themes with the same id as the original theme.
+    // The theme object is the key, not its ID: an experiment arm's modified theme has the same ID as the original
+    // theme.
     let ofTheme = ofPublisher.get(theme ?? publisher);
     if (ofTheme === undefined) {
       ofTheme = new Map();
@@ -157,10 +158,10 @@ function renderFrame(
   ];
 }
 
-/** Decision with its response. The response is null for an offerwall, which is rendered page by page. */
+/** Decision and its response. The response is null for an offerwall, which is rendered page by page. */
 export type FetchResult = { decision: FetchDecision; answer: Pieces | null };
 
-/** Rendered fetch, or a rejection if its response could not be rendered. */
+/** Rendered fetch, or a promise that rejects if its response could not be rendered. */
 export type RenderedFetch = FetchResult | Promise<FetchResult>;
 
 type ShownSession = {
@@ -192,8 +193,8 @@ export const renderSession = (
   });
 
 /**
- * Renders the responses of a batch. If one response cannot be rendered, only that fetch fails and the others are still
- * committed. Returns synchronously unless a QR code must be created first, which is rare.
+ * Renders the responses for a batch. If one response cannot be rendered, only that fetch fails, and the others are
+ * still committed. Returns synchronously except in the rare case that a QR code must be created first.
  */
 export function renderSessions(
   renderer: Renderer,
@@ -222,7 +223,7 @@ function renderOne(renderer: Renderer, decision: FetchDecision): RenderedFetch {
   }
 }
 
-/** Creates a rejected promise that can be handled later without counting as unhandled. */
+/** Creates a rejected promise that can be handled later without triggering an unhandled rejection. */
 function failure(err: unknown): Promise<never> {
   const failed = Promise.reject(err);
   failed.catch(() => {});

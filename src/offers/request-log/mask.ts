@@ -1,6 +1,7 @@
 /**
- * Masks recorded calls (docs/reference/debugging.md#live-calls), so that they show neither secrets nor values that
- * identify a user. Custom attributes are shown, as in reports, unless their name or value looks like such data.
+ * Masks recorded calls (docs/reference/debugging.md#live-calls), so that they reveal neither secrets nor values that
+ * identify a user. Custom attributes are shown, as they are in reports, unless their name or value looks like a secret
+ * or user data.
  */
 
 const hidden = '•••';
@@ -12,27 +13,33 @@ const hiddenNames = [
   'coupon|^(codes|shared)$|fallback_code',
 ];
 const hiddenName = new RegExp(hiddenNames.join('|'), 'i');
-/** The same pattern for responses, which also contain the names of campaigns and advertisers. */
+/**
+ * Pattern for field names in responses. It is narrower, because responses also contain the names of campaigns and
+ * advertisers.
+ */
 const hiddenInAnswer = /pub_user|ad_fp|mail|phone|first_name|last_name|token|secret|coupon|^codes$/i;
 
 /**
- * Number of characters of a text that are examined. The remaining text is not shown. The pattern's running time grows
- * quadratically with the text length.
+ * Maximum number of characters of a text that are checked. The rest of the text is not shown. The limit is needed
+ * because the pattern's running time grows quadratically with the text length.
  */
 const maxRead = 256;
 const personalText = /[^\s@]+@[^\s@]+\.[^\s@]+|^\+?[\d\s()-]{9,}$|^\d{1,3}(\.\d{1,3}){3}$|^[\w+/.-]{40,}$/;
 const urlQuery = /(https?:\/\/[^\s"'<>?]+)\?[^\s"'<>]*/g;
 
-/** Limits on the shown part of a value: text length in characters, number of list items, and nesting depth. */
+/** Limits on how much of a value is shown: text length in characters, number of list items, and nesting depth. */
 const maxText = 200;
 const maxItems = 50;
 const maxDepth = 8;
-/** Maximum number of hidden texts to search for in a response. If a request has more, the whole response is hidden. */
+/**
+ * Maximum number of hidden request texts to search for in the response. If there are more, the whole response is
+ * hidden.
+ */
 const maxHiddenTexts = 200;
 
 export type Masked = { visible: unknown; hiddenTexts: ReadonlySet<string> };
 
-/** Returns the masked fields of a request, and the set of texts that were hidden. */
+/** Masks the fields of a request. Also returns the set of texts that were hidden. */
 export function maskRequest(fields: unknown): Masked {
   const hiddenTexts = new Set<string>();
   const visible = walk(fields, (name, value, holder) => {
@@ -46,8 +53,8 @@ export function maskRequest(fields: unknown): Masked {
 }
 
 /**
- * Returns the masked fields of a response. Texts hidden in its request, such as a first name in the copy, are masked as
- * well.
+ * Masks the fields of a response. Texts that were hidden in its request are masked here too, for example a first name
+ * in the offer copy.
  */
 export function maskAnswer(fields: unknown, hiddenTexts: ReadonlySet<string>): unknown {
   if (hiddenTexts.size > maxHiddenTexts) return hidden;
@@ -65,7 +72,7 @@ const textsIn = (value: unknown): string[] =>
     ? Object.values(value).flatMap((item) => (typeof item === 'object' ? [] : [String(item)]))
     : [String(value)];
 
-/** Masks a field value. `holder` is the name of the enclosing field. */
+/** Masks a field value. `name` is the field name, and `holder` the name of the enclosing field. */
 type Mask = (name: string, value: unknown, holder: string) => unknown;
 
 /** Copies a value, applies `change` to every field and list item, and truncates long texts. */

@@ -5,9 +5,9 @@ import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 
 /**
- * Counts decision outcomes by campaign, so that the campaign page can explain why it was not delivered. Explaining a
- * decision costs more than making it, so only a sample is explained, after the response is sent. Each sample represents
- * all decisions of its publisher since the previous sample.
+ * Counts decision outcomes by campaign, so that the campaign page can explain why a campaign was not delivered.
+ * Explaining a decision costs more than making it. Therefore, only a sample is explained, after the response was sent.
+ * Each sample represents all of the publisher's decisions since the previous sample.
  */
 export type OutcomeSampler = {
   /** Must be called for every committed decision. */
@@ -16,12 +16,14 @@ export type OutcomeSampler = {
   write: (executor: Executor) => Promise<void>;
 };
 
-/** Number of decisions of a publisher in which a campaign had an outcome: `shown`, or the first rule that failed. */
+/**
+ * Number of a publisher's decisions in which a campaign had a given outcome: `shown`, or the first rule that failed.
+ */
 type CampaignOutcome = { publisherId: number; campaignId: number; outcome: string; decisions: number };
 
 /**
- * Maximum fraction of time spent on explaining decisions. The delay before the next sample is proportional to the
- * duration of the last one.
+ * Maximum fraction of time spent on explaining decisions. The longer a sample takes, the longer the pause before the
+ * next one.
  */
 const timeShare = 0.002;
 
@@ -89,7 +91,10 @@ export async function writeOutcomes(
   );
 }
 
-/** Returns the outcomes of a campaign for a publisher since a time, rounded to the hour, most frequent first. */
+/**
+ * Returns a campaign's outcomes for a publisher since a given time, which is rounded to the hour. The most frequent
+ * outcome comes first.
+ */
 export async function findOutcomes(
   executor: Executor,
   { publisherId, campaignId, sinceMs }: { publisherId: number; campaignId: number; sinceMs: number },

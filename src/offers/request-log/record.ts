@@ -13,7 +13,7 @@ import { isRefused, type LiveCall } from './store.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Notices about ignored and dropped values of the request. */
+    /** Notices about request values that were ignored or dropped. */
     notes?: ErrorDetail[];
   }
 }
@@ -23,7 +23,7 @@ type RecordDeps = { requestLog: RequestLog; catalog: CatalogStore; now: () => nu
 /** Response to a call. `ms` is the time spent in the service, in milliseconds. */
 type Answered = { status: number; ms: number; body: () => unknown };
 
-/** Logs the calls to all `included` routes of a plugin. */
+/** Logs calls to all of a plugin's routes that `included` accepts. */
 export function recordCalls(
   app: App,
   deps: RecordDeps,
@@ -36,14 +36,14 @@ export function recordCalls(
 }
 
 /**
- * Whether this is a refused management call. Such calls are logged without their content, which may contain secrets.
+ * Whether this is a rejected management call. Such calls are logged without their content, which may contain secrets.
  */
 export const isRefusedManagement = (request: FastifyRequest, status: number): boolean =>
   isRefused(status) && isManagement(request);
 
 const isManagement = ({ url }: FastifyRequest): boolean => url.startsWith('/manage/');
 
-/** Creates an observer that logs offers calls and adds notices about ignored, dropped and refused values. */
+/** Creates an observer that logs calls for offers and adds notices about ignored, dropped and refused values. */
 export const createOfferObserver =
   (deps: RecordDeps): HotObserver =>
   (request, { status, body, error }, ms) => {
@@ -68,8 +68,8 @@ function recordNotices(
 }
 
 /**
- * Logs a call for the owner of its key if the publisher is being watched or the call was refused. Otherwise, it costs
- * two comparisons.
+ * Logs a call for the publisher that owns its key, if that publisher is being watched or the call was refused. In all
+ * other cases, the check costs only two comparisons.
  */
 function recordCall(request: FastifyRequest, answered: Answered, { requestLog, catalog, now }: RecordDeps): void {
   if (answered.status === errorStatuses.client_closed) return;
@@ -82,7 +82,8 @@ function recordCall(request: FastifyRequest, answered: Answered, { requestLog, c
 }
 
 /**
- * Returns the only publisher, whose log receives calls with an unknown key, or null if there are several publishers.
+ * Returns the publisher to whose log calls with an unknown key are added. This is only possible if there is exactly one
+ * publisher. Otherwise returns null.
  */
 function onlyPublisher({ publishers }: Snapshot): number | null {
   const [first, second] = publishers.keys();

@@ -18,9 +18,9 @@ import {
 } from './store.ts';
 
 /**
- * Log of publishers' requests (docs/reference/debugging.md#request-log): refused calls, all calls while someone is
- * watching, and notices about ignored, dropped and refused values. Each process collects its own requests in memory. A
- * job writes them to the database in batches, where all processes can read them.
+ * Log of publishers' requests (docs/reference/debugging.md#request-log). It contains refused calls, all calls while
+ * someone is watching, and notices about ignored, dropped and refused values. Each process collects its own requests in
+ * memory. A job writes them to the database in batches, so that every process can read them.
  */
 export type RequestLog = {
   isAnyWatched: () => boolean;
@@ -36,10 +36,10 @@ export type RequestLog = {
    */
   addNotice: (publisherId: number, detail: ErrorDetail, refused: boolean) => void;
   /**
-   * Starts a watch on a publisher's calls.
-   * @returns a function that extends the watch in all processes by a few seconds and returns the calls since its
-   * previous result, oldest first; the first result contains the calls of the last minute and the refused calls of the
-   * last hour; because calls are written in batches, they may be slightly out of order
+   * Starts watching a publisher's calls.
+   * @returns a function that extends the watch by a few seconds in all processes and returns the calls since it was
+   * last called, oldest first. The first result contains the calls of the last minute and the refused calls of the last
+   * hour. Calls may be slightly out of order, because they are written in batches.
    */
   watch: (publisherId: number) => () => Promise<LoggedCall[]>;
   /**
@@ -49,20 +49,23 @@ export type RequestLog = {
   write: () => Promise<void>;
 };
 
-/** Duration of a watch, in milliseconds. An open page extends it before it ends. */
+/** Duration of a watch, in milliseconds. An open page extends the watch before it expires. */
 const watchMs = 15_000;
-/** Period before the start of a watch whose calls are included, in milliseconds. */
+/** When a watch starts, calls from this period before the start are included, in milliseconds. */
 export const lookbackMs = minuteMs;
-/** Maximum number of calls that a watch returns per result. */
+/** Maximum number of calls returned per result of a watch. */
 const maxReturned = 200;
 
-/** Limits on data collected between two writes. They are needed because anyone can cause refused calls and notices. */
+/**
+ * Limits on the data collected between two writes. They are needed because refused calls and notices can be caused by
+ * anyone.
+ */
 const maxPublishers = 1000;
 const maxWatchedCalls = 25;
 const maxUnwatchedCalls = 5;
 const maxNotices = 50;
 
-/** Maximum lengths of a notice, in characters. They match the table's columns. */
+/** Maximum lengths of the texts in a notice, in characters. They match the table columns. */
 const maxPath = 200;
 const maxMessage = 500;
 

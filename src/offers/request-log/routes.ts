@@ -46,7 +46,7 @@ const schema = {
   },
 };
 
-/** Dependencies of the call stream. `checkKey` reports whether the caller's key is still valid. */
+/** Dependencies for streaming calls. `checkKey` reports whether the caller's key is still valid. */
 type StreamDeps = {
   requestLog: RequestLog;
   now: () => number;

@@ -9,7 +9,7 @@ export type LiveCall = {
   /** Request path without the query. */
   path: string;
   status: number;
-  /** Time in the service until the response was sent, in milliseconds. */
+  /** Time between receiving the request and sending the response, in milliseconds. */
   ms: number;
   query: unknown;
   body: unknown;
@@ -18,7 +18,7 @@ export type LiveCall = {
   error: { code: string; message: string; details?: readonly StoredDetail[] } | null;
   /** Notices about ignored and dropped values, in their stored form. */
   notes: readonly StoredDetail[];
-  /** Id of the session that a fetch created, or that a perks call refers to. */
+  /** ID of the session that a fetch created, or that a perks call refers to. */
   sessionId: string | null;
 };
 
@@ -30,20 +30,20 @@ export const isRefused = (status: number): boolean => status >= 400;
 export type LoggedCall = { id: string; at: Date; call: LiveCall };
 
 /**
- * Notice with the number of requests in which a field was ignored, dropped or refused. `message` is the stored form of
- * the reason. Field values are not stored.
+ * Notice about a field that was ignored, dropped or refused, with the number of affected requests. `message` is the
+ * stored form of the reason. Field values are not stored.
  */
 export type Notice = { path: string; message: string; refused: boolean; count: number; lastAt: Date };
 
 type OfPublisher<Entry> = Entry & { publisherId: number };
 
 /**
- * Retention of calls, in milliseconds. Refused calls are retained longer, because they are logged even if no page is
- * open.
+ * Retention of calls, in milliseconds. Refused calls are retained longer, because they are logged even while nobody is
+ * watching.
  */
 const keptMs = 10 * minuteMs;
 export const refusedKeptMs = 60 * minuteMs;
-/** Retention of notices, in milliseconds. `maxNotices` limits the number of stored notices per publisher. */
+/** Retention of notices, in milliseconds. `maxNotices` limits how many notices are stored per publisher. */
 const noticesKeptMs = dayMs;
 const maxNotices = 100;
 
@@ -97,8 +97,8 @@ async function deleteOldCalls(executor: Executor, nowMs: number): Promise<void> 
 type CallQuery = { sinceMs: number; refusedSinceMs?: number; except: readonly string[]; limit: number };
 
 /**
- * Reads a publisher's latest calls since a time, and refused calls since another time, oldest first. Calls with the
- * given ids are excluded.
+ * Reads a publisher's latest calls, oldest first: all calls since one time, and refused calls since another. Calls with
+ * the given IDs are excluded.
  */
 export async function readCalls(
   executor: Executor,
@@ -119,8 +119,8 @@ export async function readCalls(
 }
 
 /**
- * Adds counts to the stored notices and retains only the newest notices of each publisher. Each combination of path and
- * message must occur only once.
+ * Adds counts to the stored notices and keeps only each publisher's newest notices. The list must not contain the same
+ * path and message twice.
  */
 export async function writeNotices(executor: Executor, notices: readonly OfPublisher<Notice>[]): Promise<void> {
   // Rows are sorted by key, so that two processes writing the same rows lock them in the same order.

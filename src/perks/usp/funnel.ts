@@ -4,8 +4,9 @@ import { firstUuid7At } from '../../platform/lib/uuid7.ts';
 import type { PerkStages, PerkStagesQuery } from '../../reports/perk-stages.ts';
 
 /**
- * Counts sessions by perk funnel stage from session rows, which are retained for RETENTION_RAW_DAYS days. A session has
- * a perks row only if its user changed the selection or wrapped it, so few rows are read. Dev sessions are excluded.
+ * Counts sessions by perk funnel stage. It counts session rows, which are retained for RETENTION_RAW_DAYS days. Few
+ * rows are read, because a session has a perks row only if its user changed the selection or wrapped the session. Dev
+ * sessions are excluded.
  */
 export async function countPerkStages(executor: Executor, query: PerkStagesQuery): Promise<PerkStages> {
   const { publisherId, fromMs, untilMs, texts, campaigns, offers, attribute } = query;

@@ -100,7 +100,7 @@ async function noStore(_request: FastifyRequest, reply: FastifyReply): Promise<v
 function callOf(request: FastifyRequest, sessionId: string): UspCall {
   const body = request.body as { pub_user_id?: string | number };
   const query = request.query as { pub_user_id?: string };
-  // Normalised as in fetch-offers, so that the same text identifies the same user.
+  // Normalise the user ID as in fetch-offers, so that the same text identifies the same user.
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
   return { caller: callerOf(request), sessionId, pubUserId, trace: request.trace };
 }
@@ -118,8 +118,8 @@ function changeOf({
 }
 
 /**
- * Rejects contradictory changes.
- * @throws AppError invalid_request if an id is in both lists
+ * Rejects changes that both select and unselect a campaign.
+ * @throws AppError invalid_request if an ID is in both lists
  */
 function refuseContradiction(selected: readonly number[], unselected: readonly number[]): void {
   if (!selected.some((id) => unselected.includes(id))) return;
@@ -128,9 +128,9 @@ function refuseContradiction(selected: readonly number[], unselected: readonly n
 }
 
 /**
- * Returns the ids of campaigns that the session showed. Any other id is treated as an unknown campaign, whether or not
- * the campaign exists (docs/reference/access-and-errors.md#unknown-campaigns).
- * @param ids campaign ids from the path or body
+ * Returns the given campaign IDs as numbers. Any ID that the session did not show is treated as an unknown campaign,
+ * whether or not the campaign exists (docs/reference/access-and-errors.md#unknown-campaigns).
+ * @param IDs campaign IDs from the path or body
  * @throws AppError campaign_not_in_session (404)
  */
 const shownIn = ({ campaignIds }: UspSession, ids: readonly (number | string)[]): number[] =>

@@ -3,8 +3,8 @@ import { couponSchema } from '../../coupons/coupon.ts';
 import { exactNumber } from '../../platform/http/schemas.ts';
 
 /**
- * Accepts any text. A user id that no fetch can have simply does not match the session's user. Numbers are accepted as
- * text.
+ * Accepts any text or number, and converts numbers to text. A user ID that no fetch could have used simply does not
+ * match the session's user.
  */
 const userId = Type.Optional(
   Type.Union([Type.String({ maxLength: 256 }), exactNumber], {
@@ -13,7 +13,7 @@ const userId = Type.Optional(
   }),
 );
 
-/** Maximum number of campaign ids in a change. A response never shows more than 10 campaigns. */
+/** Maximum number of campaign IDs in a change. This is ample, because a response shows at most 10 campaigns. */
 const maxIds = 100;
 
 const campaignIds = (description: string) =>

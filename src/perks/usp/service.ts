@@ -29,12 +29,12 @@ import {
   type UspSession,
 } from '../usp-sessions.ts';
 
-/** Session, caller and trace of a call. `pubUserId` is null if the call does not contain one. */
+/** Session, caller and trace of a call. `pubUserId` is null if the call does not contain a user ID. */
 export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null; trace: Trace | null };
 
 /**
- * Returns the change that a call requests. It receives the session, so that it can reject campaigns that the session
- * did not show.
+ * Returns the selection change that a call requests. The session is an argument, so that campaigns that it did not show
+ * can be rejected.
  */
 type ChangeOf = (session: UspSession) => SelectionChange;
 
@@ -42,8 +42,8 @@ export type UspService = {
   get: (call: UspCall) => Promise<SessionData>;
   change: (call: UspCall, changeOf: ChangeOf) => Promise<SessionData>;
   /**
-   * Applies the change and wraps the session. Idempotent: a session that is already wrapped is returned unchanged,
-   * without another webhook.
+   * Applies the change and wraps the session. Idempotent: if the session is already wrapped, returns it unchanged and
+   * sends no other webhook.
    */
   wrap: (call: UspCall, changeOf: ChangeOf, recipient: Recipient | null) => Promise<SessionData>;
 };
@@ -51,7 +51,7 @@ export type UspService = {
 /** `data` member of the session view (docs/reference/perks-and-wallet.md#user-selected-perks). */
 type SessionData = ReturnType<typeof viewOf>;
 
-/** Dependencies for writing a batch of wraps. */
+/** Dependencies for writing a batch of wraps to the database. */
 type WrapDeps = {
   pool: pg.Pool;
   tokens: TokenCodec;
@@ -69,14 +69,15 @@ export type UspDeps = WrapDeps & { dbHealth: DatabaseHealth; batchMeters: BatchM
 const openForMs = dayMs;
 
 /**
- * Creates the calls of User Selected Perks (docs/reference/perks-and-wallet.md#user-selected-perks). Errors:
- * session_not_found, pub_user_id_required, usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired.
+ * Creates the service for the User Selected Perks calls (docs/reference/perks-and-wallet.md#user-selected-perks).
+ * Errors: session_not_found, pub_user_id_required, usp_not_enabled, campaign_not_in_session, session_wrapped,
+ * session_expired.
  */
 export function createUspService({ dbHealth, batchMeters, now, ...written }: UspDeps): UspService {
   const { pool } = written;
-  // For direct database queries. Batchers fail fast on their own.
+  // Used for direct database queries only, because batchers already fail fast.
   const failFast = createFailFast(dbHealth);
-  // Reads the sessions of concurrent calls in one query. With a query per call, reading took two thirds of a wrap's
+  // Sessions for concurrent calls are read in one query. With one query per call, reads made up two thirds of a wrap's
   // time in PostgreSQL.
   const sessions = createBatcher<SessionKey, UspSession | null>({
     write: (keys) => findUspSessions(pool, keys),
@@ -90,17 +91,17 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
   });
 
   async function find({ caller, sessionId, pubUserId }: UspCall): Promise<UspSession> {
-    // The SDK id is public, so its callers must prove with the user id that the session is theirs. Callers with an API
-    // key need no proof.
+    // The SDK ID is public, so callers that use it must send the user ID to prove that the session is theirs. Callers
+    // with an API key need no such proof.
     if (caller.key === null && pubUserId === null) throw new AppError('pub_user_id_required');
     const id = sessionId.toLowerCase();
-    // A forged id can contain a time outside PostgreSQL's date range.
+    // A forged session ID can contain a time outside PostgreSQL's date range.
     if (!isPossibleUuid7(id, now())) throw new AppError('session_not_found');
     const session = await sessions.add({ publisherId: caller.publisher.id, id });
     if (session === null) throw new AppError('session_not_found');
     const resources = caller.key?.restrictions?.resources ?? null;
     if (resources !== null && !isWithin(session, resources)) throw new AppError('session_not_found');
-    // Checked before any other error, so that another user learns nothing about the session.
+    // Check the user before anything else, so that another user learns nothing about the session.
     const hasUser = session.usp || session.pubUserId !== null;
     const isForeign = pubUserId !== null && hasUser && pubUserId !== session.pubUserId;
     if (isForeign) throw new AppError('session_not_found');
@@ -112,7 +113,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
   const perksIn = (session: UspSession, selected: readonly number[], { caller }: UspCall): ConfirmedPerk[] =>
     perksOf(session, selected, contextOf(written, caller));
 
-  /** Returns the view of a session, including the codes if it is wrapped. */
+  /** Returns the session view, including the coupon codes if the session is wrapped. */
   async function view(session: UspSession, call: UspCall): Promise<SessionData> {
     if (session.wrappedAt === null) return viewOf(session, now());
     const perks = perksIn(session, session.selected, call);
@@ -149,7 +150,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
   return { get, change, wrap };
 }
 
-/** Whether a key's resources include everything that a session showed. */
+/** Whether everything that the session showed is among the key's resources. */
 const isWithin = ({ placement, campaignIds }: UspSession, { campaigns, placements }: KeyResources): boolean =>
   (placements === null || placements.has(placement)) &&
   (campaigns === null || campaignIds.every((id) => campaigns.has(id)));
@@ -182,16 +183,16 @@ type Wrap = {
   caller: Caller;
   nowMs: number;
   trace: Trace | null;
-  /** Recipient of the perk e-mail, or null if none was requested. */
+  /** Recipient of the perk e-mail, or null if the call did not request one. */
   recipient: Recipient | null;
 };
 
-/** First wrap of a session. It contains the wrapped session and its perks. */
+/** First wrap of a session, with the wrapped session and its perks. */
 type Confirmation = Wrap & { perks: readonly ConfirmedPerk[] };
 
 /**
- * Wraps sessions, stores their selection events for reports, and enqueues their webhooks, all in one transaction.
- * @returns the wrapped session with its perks for each item, or null if another call wrapped the session first
+ * In one transaction, wraps sessions, stores their selection events for reports, and enqueues their webhooks.
+ * @returns for each item, the wrapped session with its perks, or null if another call wrapped the session first
  */
 async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(Confirmation | null)[]> {
   const firstBySession = [...new Map(items.toReversed().map((item) => [item.session.id, item])).values()];
@@ -224,7 +225,7 @@ const contextOf = ({ tokens, config }: WrapDeps, { publisher, snapshot }: Caller
   publicUrl: config.publicUrl,
 });
 
-/** Returns the events of the selected perks, used in reports. */
+/** Returns the events that reports count for the selected perks. */
 const selectionEvents = ({ session, perks, nowMs }: Confirmation): PerkEvent[] =>
   session.dev ? [] : perks.map(({ claims }) => perkEvent('selection', claims, nowMs));
 
@@ -239,7 +240,10 @@ const toWebhook = ({ session, perks, nowMs, trace }: Confirmation): OutboxEvent 
   traceparent: trace?.traceparent ?? null,
 });
 
-/** Builds the message to the user, if the call requests one and perks were selected. */
+/**
+ * Builds the message to the user if the call requested one and perks were selected. Returns a list, which is empty if
+ * there is no message.
+ */
 function toMessage({ session, perks, recipient, nowMs }: Confirmation) {
   const { id: sessionId, publisherId, pubUserId, dev } = session;
   if (recipient === null || dev || pubUserId === null || perks.length === 0) return [];

@@ -15,17 +15,19 @@ type WalletChange = {
   item: WalletItem;
   atMs: number;
   /**
-   * Whether the change comes from a dev session, which is not stored. Its webhook is sent once per offer of the
-   * session.
+   * Whether the change comes from a dev session. Such a change is not stored, and its webhook is sent only once per
+   * offer and session.
    */
   dev: boolean;
   /** Trace of the request that made the change. */
   trace: Trace | null;
-  /** Code that the user got by saving the offer. Undefined if codes are not assigned on saving. */
+  /** Code that the user received by saving the offer, or undefined if codes are not assigned on saving. */
   coupon: Coupon | undefined;
 };
 
-/** Enqueues the webhook of a change in the same transaction, so that either both are committed or neither is. */
+/**
+ * Enqueues the webhook for a change in the transaction of the change, so that either both are committed or neither is.
+ */
 export type NotifyChange = (executor: Transaction, change: WalletChange) => Promise<void>;
 
 export const createChangeNotifier =
@@ -41,8 +43,8 @@ export const createChangeNotifier =
   };
 
 /**
- * Returns a delivery id derived from the save. Dev sessions have no row that would reveal a repeated save, so the
- * delivery id serves this purpose.
+ * Returns a delivery ID that is the same every time the same offer is saved in the same session. Dev sessions store no
+ * row that would reveal a repeated save, so the delivery ID is used to detect it.
  */
 function devDeliveryId(event: string, { sessionId, offerId }: WalletItem): string {
   return v7({

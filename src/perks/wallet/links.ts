@@ -2,18 +2,22 @@ import { readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
 import { macLength, type Signer } from '../../platform/security/tracking-token.ts';
 
 /**
- * Claims that identify the wallet of a link. The user is identified by a keyed hash, so the link reveals no user data.
+ * Claims that identify the wallet that a link opens. The user is identified by a keyed hash, so the link reveals no
+ * user data.
  */
 export type WalletClaims = {
   publisherId: number;
   userKey: string;
-  /** Id of the offer that the link acts on, or 0 for the whole wallet. */
+  /** ID of the offer that the link acts on, or 0 if the link is for the whole wallet. */
   offerId: number;
   /** Expiry, in epoch seconds. */
   expiresS: number;
 };
 
-/** Codec for signed links with a single purpose. A link that opens a wallet cannot remove an offer, and vice versa. */
+/**
+ * Codec for signed links, each of which is valid for one purpose only. A link that opens a wallet cannot remove an
+ * offer, and vice versa.
+ */
 export type WalletLinks = {
   /**
    * Creates a link token.
@@ -32,7 +36,7 @@ const dataLength = 31;
 const pattern = /^[A-Za-z0-9_-]{63}$/;
 
 /**
- * Creates the link codec. Layout, 47 bytes: 0 version · 1 key id · 2–5 publisher · 6–21 user key · 22–25 offer · 26–30
+ * Creates the link codec. Layout, 47 bytes: 0 version · 1 key ID · 2–5 publisher · 6–21 user key · 22–25 offer · 26–30
  * expiry · 31–46 HMAC.
  */
 export function createWalletLinks(signer: Signer): WalletLinks {
@@ -51,7 +55,8 @@ export function createWalletLinks(signer: Signer): WalletLinks {
     read: (token, nowMs) => {
       if (typeof token !== 'string' || !pattern.test(token)) return null;
       const bytes = Buffer.from(token, 'base64url');
-      // The last character has two unused bits. Only the canonical encoding is valid.
+      // The last base64url character has two unused bits, so several spellings decode to the same bytes. Accept only
+      // the canonical one.
       if (bytes[0] !== version || bytes.toString('base64url') !== token) return null;
       if (!signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))) return null;
       const expiresS = bytes.readUIntBE(26, 5);

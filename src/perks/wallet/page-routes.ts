@@ -8,8 +8,8 @@ import { type WalletDeps, walletPagePath } from './service.ts';
 import { pageHeaders } from './style.ts';
 
 /**
- * The pages are not part of the API reference. A malformed query or form is reported as an invalid link rather than as
- * a validation error.
+ * The pages are not part of the API reference. There is no validation schema, so that a malformed query or form is
+ * reported as an invalid link.
  */
 const options = { schema: { hide: true }, config: { errorPages: walletErrorPages } };
 
@@ -47,7 +47,7 @@ type Fields = Record<string, unknown>;
 
 const fieldsOf = (body: unknown): Fields => (body ?? {}) as Fields;
 
-/** Returns a relative path, so that it works with any host name. */
+/** Returns the path of a link relative to the host, so that it works with any host name. */
 function pathOf(link: string, form: Fields): string {
   const language = languageOf(form.language);
   return `${walletPagePath}?t=${link}${language === null ? '' : `&language=${language}`}`;

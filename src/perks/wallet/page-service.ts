@@ -9,14 +9,14 @@ import type { SavedOffer } from './saved-offers.ts';
 import { createWalletService, type WalletDeps } from './service.ts';
 import { rules } from './style.ts';
 
-/** Unvalidated query or form fields. */
+/** Query or form fields, not yet validated. */
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Actions of the wallet page. Errors: invalid_token for any invalid link; wallet_not_enabled. */
 export type Pages = {
   /**
-   * Renders the page for the link `t` in the reader's language. With a tracking token in `save`, the page asks whether
-   * to save that offer.
+   * Renders the wallet page for the link token `t` in the reader's language. If `save` contains a tracking token, the
+   * page asks whether to save its offer.
    * @returns HTML and its style sheet
    */
   show: (query: Fields) => Promise<{ page: string; style: string }>;
@@ -26,7 +26,7 @@ export type Pages = {
    */
   remove: (form: Fields, trace: Trace | null) => Promise<string>;
   /**
-   * Saves the offer of the tracking token `t`.
+   * Saves the offer that the tracking token `t` belongs to.
    * @returns the link to the wallet page
    */
   save: (form: Fields, trace: Trace | null) => Promise<string>;
@@ -38,7 +38,10 @@ export function createPages(deps: WalletDeps): Pages {
   const openLinks = createWalletLinks(createSigner(config.tokenKeys, openPurpose));
   const removeLinks = createWalletLinks(createSigner(config.tokenKeys, removePurpose));
 
-  /** Returns the offer of a tracking token if it belongs to this user and is not saved yet, or null otherwise. */
+  /**
+   * Returns the offer that a tracking token belongs to, if the token is for this user and the offer is not saved yet.
+   * Returns null otherwise.
+   */
   async function saveableOf(
     token: unknown,
     owner: WalletClaims,

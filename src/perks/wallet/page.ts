@@ -11,22 +11,22 @@ type PageOffer = SavedOffer & { removeToken: string };
 
 export type WalletPage = {
   publisherName: string;
-  /** The publisher's time zone, used for dates. */
+  /** The publisher's time zone, in which dates are shown. */
   timeZone: string;
-  /** Origin of resizable images. */
+  /** Origin from which resizable images are served. */
   publicUrl: string;
   style: string;
   offers: readonly PageOffer[];
-  /** Offer that can be saved, with its token. Null if there is none or it is already in the wallet. */
+  /** Offer that the user can save, with its token. Null if there is no offer, or if it is already in the wallet. */
   saveable: { title: string; token: string } | null;
 };
 
-/** Relative targets of the page's forms, so that they work with any host name. */
+/** Form targets. They are relative, so that they work with any host name. */
 export const removePath = '/wallet/remove';
 export const savePath = '/wallet/save';
 
 /**
- * Renders the page of a user's saved offers in the reader's language.
+ * Renders the page with a user's saved offers in the reader's language.
  * @returns HTML
  */
 export function renderWallet({ publisherName, timeZone, publicUrl, style, offers, saveable }: WalletPage): string {
@@ -64,7 +64,7 @@ const savePanel = ({ title, token }: NonNullable<WalletPage['saveable']>): Html 
 <div class="actions"><button class="button main">${t('endUser.wallet.save')}</button></div></form>
 </section>`;
 
-/** Renders the hidden form fields. They preserve the language for the next page. */
+/** Renders the hidden form fields: the token, and the language in which to render the next page. */
 function hidden(token: string): Html {
   const { language } = reader();
   return html`<input type="hidden" name="t" value="${token}"><input type="hidden" name="language" value="${language}">`;
@@ -88,7 +88,7 @@ ${removeForm(title, removeToken)}
 </div></li>`;
 }
 
-/** Users can select the whole code at once. It is displayed left to right in every language. */
+/** Renders a coupon. The code can be selected as a whole, and is displayed left to right in every language. */
 function couponPart({ code, expires_at: expiresAt, terms }: NonNullable<Coupon>, timeZone: string): Html {
   const until =
     expiresAt === null
@@ -128,8 +128,8 @@ function removeForm(title: string, token: string): Html {
 const pictureTypes = ['hero_image', 'offer_image', 'icon_image'] as const;
 
 /**
- * Renders the offer's image of the widest available type. The advertiser's initial is behind it, and replaces it if
- * there is no image.
+ * Renders the offer image, using the widest available image type. The advertiser's initial is behind the image and is
+ * visible if there is none.
  */
 function picture(view: OfferView, publicUrl: string): Html {
   const creative = pictureTypes.flatMap((type) =>

@@ -54,7 +54,7 @@ const removeAnswer = Type.Object({
 });
 
 /**
- * Registers the routes for saving an offer by its save URL, and for the publisher's access to a wallet
+ * Registers the routes for saving an offer with its save URL, and for the publisher's access to a user's wallet
  * (docs/reference/perks-and-wallet.md#wallet).
  */
 export async function walletRoutes(
@@ -70,12 +70,12 @@ export async function walletRoutes(
 }
 
 /**
- * A malformed query is reported as an invalid token rather than as a validation error. Its schema serves as
- * documentation only.
+ * The query schema is for documentation only, so that a malformed query is reported as an invalid token and not as a
+ * validation error.
  */
 const unvalidated = { validatorCompiler: () => () => true, config: { errorPages: walletErrorPages } };
 
-/** Web pages also call DELETE, after a CORS preflight (docs/reference/fetch-offers.md#request). */
+/** DELETE is included, because web pages call it after a CORS preflight (docs/reference/fetch-offers.md#request). */
 const corsMethods = ['GET', 'DELETE', 'OPTIONS'];
 
 const reminderBody = Type.Partial(
@@ -104,7 +104,7 @@ function jsonOrNothing(body: string | Buffer): unknown {
   }
 }
 
-/** Returns the body fields that request a reminder. Other fields, and values of other types, are ignored. */
+/** Returns the body fields that request a reminder. Ignores other fields and values of the wrong type. */
 function askedOf(body: unknown) {
   const { consent, email, language } = (typeof body === 'object' && body !== null ? body : {}) as Record<
     string,
@@ -118,7 +118,7 @@ function askedOf(body: unknown) {
 }
 
 async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Promise<void> {
-  // Any body is accepted, but only JSON is parsed.
+  // Accept any body, but parse only JSON.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, jsonOrNothing(body)));
   const querystring = Type.Object({
@@ -229,6 +229,6 @@ async function listRoutes(
   });
 }
 
-/** Normalised as in fetch-offers, so that the same text identifies the same user. */
+/** Normalise the user ID as in fetch-offers, so that the same text identifies the same user. */
 const ownerOf = (wallet: WalletService, publisherId: number, pubUserId: string): Promise<WalletOwner> =>
   wallet.ownerOf(publisherId, pubUserId.toWellFormed().trim());

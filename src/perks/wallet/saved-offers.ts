@@ -19,7 +19,7 @@ type WalletState = 'active' | 'expired';
 /** Saved offer as displayed in the wallet. */
 export type SavedOffer = {
   item: WalletItem;
-  /** Offer view without its QR code, which encodes `qrUrl`. */
+  /** Offer view without the QR code, whose target is `qrUrl`. */
   view: OfferView;
   qrUrl: string;
   savedAt: Date;
@@ -28,7 +28,7 @@ export type SavedOffer = {
   coupon: Coupon;
 };
 
-/** Dependencies of saved offers. `now` returns epoch milliseconds. */
+/** Dependencies for building saved offers. `now` returns epoch milliseconds. */
 type SavedOfferDeps = { catalog: CatalogStore; tokens: TokenCodec; config: Config; now: () => number };
 
 /**
@@ -52,8 +52,8 @@ export function createSavedOffers({
       const offer = offerAt(catalogueOffer, now());
       const qrClaims: TokenClaims = { publisherId, sessionId: null, offerId, campaignId, position: 0, dev: false };
       const sessionClaims = { ...qrClaims, sessionId, position };
-      // Clicks are attributed to the session of the save while its token is valid. After that, they belong to no
-      // session, as with a QR code.
+      // Clicks are attributed to the session in which the offer was saved, as long as its token is valid. After that,
+      // the link uses the QR code token, which belongs to no session.
       const token = tokens.mint(checkToken(sessionClaims, now(), eventKinds.click.token) ? sessionClaims : qrClaims);
       const { language, macros } = item;
       const view = renderShown(offer, { publisher, language, macros, token, hasUser: true, publicUrl });

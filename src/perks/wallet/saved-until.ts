@@ -3,8 +3,8 @@ import type { Offer } from '../../catalog/types.ts';
 import type { Coupon } from '../../coupons/coupon.ts';
 
 /**
- * Returns the end of a saved offer for its user: the end of its campaign or of the user's code. Returns null if it has
- * no end.
+ * Returns when a saved offer ends for its user: at the end of its campaign or when the user's code expires. Returns
+ * null if it has no end.
  */
 export function savedUntilMs({ campaign }: Offer, coupon: Coupon): number | null {
   const ends = [endMsOf(campaign), coupon?.expires_at == null ? null : Date.parse(coupon.expires_at)];

@@ -39,18 +39,21 @@ export type WalletDeps = {
 };
 
 /**
- * Wallet calls (docs/reference/perks-and-wallet.md#wallet). All calls reject with `unavailable` (503) while the
- * database is unavailable.
+ * Wallet calls (docs/reference/perks-and-wallet.md#wallet). While the database is unavailable, all calls reject with
+ * `unavailable` (503).
  */
 export type WalletService = {
   /**
-   * Saves the offer of a tracking token. `recipient` gets a reminder before the offer ends.
+   * Saves the offer that a tracking token belongs to. `recipient` gets a reminder before the offer ends.
    * @returns the URL of the wallet page. Errors: invalid_token, wallet_not_enabled
    */
   save: (token: unknown, trace: Trace | null, recipient?: Recipient | null) => Promise<string>;
-  /** Returns the wallet page URL of the token's user without saving the offer. Errors are the same as for `save`. */
+  /**
+   * Returns the URL of the wallet page for the token's user, without saving the offer. Errors are the same as for
+   * `save`.
+   */
   pageOf: (token: unknown) => Promise<string>;
-  /** Verifies a token without saving the offer. Errors are the same as for `save`. */
+  /** Checks that a token can be used, without saving the offer. Errors are the same as for `save`. */
   verify: VerifySaveToken;
   list: (owner: WalletOwner) => Promise<readonly SavedOffer[]>;
   /** Returns the URL of the owner's wallet page. The URL is the same for a whole day, and valid for 59 to 60 days. */
@@ -61,14 +64,16 @@ export type WalletService = {
    */
   remove: (owner: WalletOwner, offerId: number, trace: Trace | null) => Promise<boolean>;
   ownerOf: (publisherId: number, pubUserId: string) => Promise<WalletOwner>;
-  /** Returns the owner that a link was created for, even if the user key has changed since then. */
+  /**
+   * Returns the current owner of the wallet that a link was created for, even if the user's key has changed since then.
+   */
   ownerByLink: <Owner extends WalletOwner>(owner: Owner) => Promise<Owner>;
 };
 
 /**
- * Lifetime of a wallet link after its session, in milliseconds. An offer can be saved for 30 days after the session, so
- * a link is always valid for at least 30 days. The lifetime starts at the session, so that a repeated save gets the
- * same response.
+ * Lifetime of a wallet link, counted from its session, in milliseconds. An offer can be saved up to 30 days after the
+ * session, so a link is always valid for at least 30 more days. Counting from the session means that saving an offer
+ * again returns the same link.
  */
 const linkLifeMs = 60 * dayMs;
 
@@ -80,7 +85,7 @@ export function createWalletService(deps: WalletDeps): WalletService {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   const links = createWalletLinks(createSigner(config.tokenKeys, openPurpose));
 
-  /** Returns a user's key. Moves the user's wallet to it from keys under earlier peppers. */
+  /** Returns a user's current key. Also moves the user's wallet to this key if it is stored under an earlier pepper. */
   async function userKeyOf(publisherId: number, pubUserId: string): Promise<string> {
     const [userKey = '', ...earlier] = userKeys.allOf(publisherId, pubUserId);
     if (earlier.length > 0) await moveItems(pool, publisherId, earlier, userKey);

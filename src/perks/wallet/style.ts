@@ -1,8 +1,8 @@
 import { styleDirectives } from '../../catalog/themes.ts';
 
 /**
- * CSS rules of the wallet page, in addition to those of all hosted pages. The page has one column at 320 px and more on
- * wider screens.
+ * CSS rules for the wallet page, in addition to those of all hosted pages. The page has one column at a width of 320
+ * px, and more on wider screens.
  */
 export const rules = `
 main{max-width:70rem;margin:0 auto;padding:clamp(1rem,4vw,2.5rem)}
@@ -31,8 +31,8 @@ form{display:contents}
 `;
 
 /**
- * Returns the HTTP headers of all wallet pages: no scripts, no framing, no caching, no referrer. Forms can post only to
- * the service's own origin. Images may come from any advertiser. `style` is the inline style sheet, or "".
+ * Returns the HTTP headers for all wallet pages. They forbid scripts, framing, caching and referrers. Forms can post
+ * only to the service's own origin, and images may come from any advertiser. `style` is the inline style sheet, or "".
  */
 export const pageHeaders = (publicUrl: string, style: string): Record<string, string> => ({
   'content-security-policy': [

@@ -9,8 +9,8 @@ import { checkToken, type TokenCodec } from '../../platform/security/tracking-to
 import { findSessionUser, type WalletItem } from '../wallet-items.ts';
 
 /**
- * Purpose of a token: to `view` its user's wallet, or to `save` its offer, which also requires that the offer allows
- * saving.
+ * What a token is used for: to `view` its user's wallet, or to `save` its offer. Saving also requires that the offer
+ * allows it.
  */
 type TokenUse = 'view' | 'save';
 
@@ -26,7 +26,7 @@ export type VerifySaveToken = (token: unknown, use: TokenUse) => Promise<Verifie
 
 type UserKeyOf = (publisherId: number, pubUserId: string) => Promise<string>;
 
-/** Dependencies of the token verifier. `now` returns epoch milliseconds. */
+/** Dependencies for verifying tokens. `now` returns epoch milliseconds. */
 type VerifierDeps = { catalog: CatalogStore; tokens: TokenCodec; pool: Executor; now: () => number };
 
 export function createSaveTokenVerifier(

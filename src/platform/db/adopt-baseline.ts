@@ -28,10 +28,10 @@ export function refuseBeforeBaseline(applied: Applied, replaced: ReplacedNames):
 }
 
 /**
- * Records the baseline in a database whose schema was created by the replaced migrations. It runs in one transaction.
- * First it creates the expected schema next to the actual one, compares the two, and rolls the expected schema back.
- * The records of the replaced migrations are retained, so that an earlier build can still start.
- * @param baseline files of the baseline
+ * Records the baseline in a database whose schema was created by the migrations that it replaces. In one transaction,
+ * it creates the expected schema next to the actual one, compares the two, and rolls the expected schema back. The
+ * records of the replaced migrations are kept, so that an earlier build can still start.
+ * @param baseline baseline files
  * @param later other migrations of the database, in the order in which they were applied
  * @throws StartupError if the schemas differ; nothing is changed
  */
@@ -47,13 +47,15 @@ export async function adoptBaseline(
     await recordApplied(client, baseline);
     await client.query('commit');
   } catch (err) {
-    // A broken connection has already rolled back.
+    // If the rollback fails, the connection is broken and the server has already rolled back.
     await client.query('rollback').catch(() => {});
     throw err;
   }
 }
 
-/** Describes the schema that migrations create. The schema exists only within a savepoint of the transaction. */
+/**
+ * Creates a schema from the migrations and describes it. The schema exists only within a savepoint of the transaction.
+ */
 async function describeExpected(client: Executor, migrations: readonly Migration[]): Promise<SchemaDescription> {
   await client.query('savepoint expected_schema');
   await client.query('create schema perkwire_expected').catch((err: { code?: string }) => {
@@ -70,12 +72,12 @@ async function describeExpected(client: Executor, migrations: readonly Migration
   return expected;
 }
 
-/** Maximum number of differences listed in the error message, and maximum length of each definition in it. */
+/** Maximum number of differences in the error message, and maximum length of each definition in it, in characters. */
 const [listedDifferences, listedLength] = [5, 120];
 
 /**
- * Rejects a schema in which an expected part is missing or differs. Additional indexes or tables created by the
- * operator are allowed.
+ * Rejects a schema in which an expected part is missing or different. Additional indexes and tables, such as the
+ * operator's own, are allowed.
  */
 function refuseDifferences(actual: SchemaDescription, expected: SchemaDescription): void {
   const differences = [...expected.keys()].filter((part) => actual.get(part) !== expected.get(part)).sort();

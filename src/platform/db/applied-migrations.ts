@@ -2,7 +2,8 @@ import type { Migration } from './migration-files.ts';
 import type { Executor } from './pool.ts';
 
 /**
- * Recorded checksums of an applied migration. Null means that the build that applied it did not record this checksum.
+ * Checksums recorded for an applied migration. A checksum is null if the build that applied the migration did not
+ * record it.
  */
 type Recorded = { checksum: string | null; sqlChecksum: string | null };
 
@@ -18,8 +19,8 @@ export async function readApplied(executor: Executor): Promise<Applied> {
 }
 
 /**
- * Adds the column that earlier builds did not have. If the column exists, the table is not altered, so that later
- * starts do not wait for a dump that is reading it.
+ * Adds the checksum column, which earlier builds did not have. If the column exists, the table is not altered, so that
+ * startup does not wait for a database dump that is reading it.
  */
 export async function addSqlChecksum(executor: Executor): Promise<void> {
   const column = await executor.query(

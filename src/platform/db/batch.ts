@@ -66,8 +66,8 @@ export async function writeBatch<Item, Result>(
 }
 
 /**
- * Adds a commit span to the trace of every item. The span starts when the item was added, so it includes the queue
- * time.
+ * Adds a commit span to each item's trace. The span starts when the item was added, so it includes the time in the
+ * queue.
  */
 function traceCommit<Item, Result>(
   entries: readonly Entry<Item, Result>[],
@@ -82,7 +82,8 @@ function traceCommit<Item, Result>(
 }
 
 /**
- * Writes items individually while the database is available. Without this check, each item would wait for its timeout.
+ * Writes items one at a time, and stops when the database becomes unavailable. Otherwise, each item would wait for its
+ * own timeout.
  */
 async function writeEach<Item, Result>(writer: BatchWriter<Item, Result>, batch: Batch<Item, Result>): Promise<void> {
   for (const [at, entry] of batch.entries.entries()) {
@@ -102,7 +103,7 @@ export function rejectAll<Item, Result>(entries: readonly Entry<Item, Result>[],
 export type BatchMeter = {
   /**
    * Called when a batch starts.
-   * @param waitMs queue time of the first item, in milliseconds
+   * @param waitMs time that the first item was queued, in milliseconds
    */
   started: (items: number, waitMs: number) => void;
   /**

@@ -13,8 +13,7 @@ export type BatcherOptions<Item, Result> = Omit<BatchWriter<Item, Result>, 'mete
   /** Maximum number of items per transaction. */
   maxItems?: number;
   /**
-   * Maximum number of concurrent transactions. One is enough for a fast database. Additional transactions hide the
-   * latency of a slow one.
+   * Maximum number of concurrent transactions. One is enough for a fast database; more hide the latency of a slow one.
    */
   maxConcurrentBatches?: number;
   /** Minimum number of items required to start a transaction while another one is running. */
@@ -28,7 +27,7 @@ export type Batcher<Item, Result> = {
   /** Adds an item. Resolves after the commit, or rejects with `unavailable` (503) if the database is unavailable. */
   add: (item: Item) => Promise<Result>;
   /**
-   * Returns a promise that resolves when all items that are queued or running now have been written or have failed.
+   * Returns a promise that resolves when all currently queued or running items have been written or have failed.
    * Returns null if there are no such items.
    */
   written: () => Promise<void> | null;
@@ -42,17 +41,19 @@ export type Batcher<Item, Result> = {
  */
 const slowBatchMs = 5;
 
-/** Minimum number of queued items for sending a batch before the previous batch's response has been processed. */
+/**
+ * Minimum number of queued items for sending the next batch before the previous batch's response has been processed.
+ */
 const minEarlyItems = 4;
 
 /**
- * Creates a batcher for group commits: concurrent requests share one transaction.
- * - If no batch is running, one starts immediately. Items that arrive meanwhile form the next batch, so a single write
- *   never waits for others.
- * - A second batch runs concurrently only if both are large, because two batches of half the size cost half as much
- *   again as one.
- * - To keep the database busy, `minConcurrentItems` items are sent before more requests are read, and the next batch is
- *   sent before the previous one's response is processed.
+ * Creates a batcher for group commits, in which concurrent requests share one transaction.
+ * - If no batch is running, one starts immediately. Items that arrive while it runs form the next batch, so a single
+ *   write never waits for others.
+ * - A second batch runs concurrently only if both are large, because two batches of half the size cost 50 % more than
+ *   one.
+ * - To keep the database busy, a batch is sent as soon as `minConcurrentItems` items are queued, before more requests
+ *   are read. The next batch is sent before the previous batch's response is processed.
  * - If a batch fails because of its data, its items are written individually, so that only invalid items fail.
  */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
@@ -77,7 +78,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
       return;
     }
     isScheduled = true;
-    // Requests that the event loop has already read can add their items to the same batch.
+    // Wait until the event loop has handled the requests that it has already read, so that their items join this batch.
     setImmediate(() => {
       isScheduled = false;
       if (waiting.length === 0) return settleIdle();
@@ -135,8 +136,8 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
 }
 
 /**
- * Rejects the items of running batches. It is unknown whether they were committed, but their clients should not wait
- * any longer.
+ * Rejects the items of running batches. Whether they were committed is unknown, but their clients should not wait any
+ * longer.
  */
 function abandon<Item, Result>(batches: Iterable<Batch<Item, Result>>): void {
   for (const batch of batches) {
@@ -152,7 +153,7 @@ type UnderWay<Batch> = {
   add: (batch: Batch, items: number) => void;
   /** Marks a batch as written or failed. Idempotent. */
   end: (batch: Batch) => void;
-  /** Resolves when all running batches and the next `waitingItems` items have been written or have failed. */
+  /** Resolves when all running batches and the next `waitingItems` queued items have been written or have failed. */
   written: (waitingItems: number) => Promise<void>;
   /** Resolves all pending promises of `written`, because the queued items will not be written. */
   giveUp: () => void;

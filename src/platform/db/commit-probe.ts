@@ -6,18 +6,18 @@ export type CommitProbe = {
   /**
    * Commits a transaction.
    * @param withSpace whether to also allocate a page of disk space, which fails if the disk is full
-   * @returns the database server's clock, in epoch milliseconds
+   * @returns the database server's time, in epoch milliseconds
    * @throws the error that prevented the commit
    */
   commit: (withSpace: boolean) => Promise<number>;
-  /** Process id of the PostgreSQL backend, for `endCommitProbe`. */
+  /** Process ID of the PostgreSQL backend, which `endCommitProbe` takes. */
   backendPid: number;
   destroy: () => void;
 };
 
 const applicationName = 'perkwire-commit';
 
-/** Writes only to the WAL, which PostgreSQL flushes and replicates as for any commit. No table is changed. */
+/** Writes only to the WAL, which PostgreSQL flushes and replicates as it does for any commit. No table is changed. */
 const commitSql = `
 select pg_logical_emit_message(true, 'perkwire', ''), current_setting('transaction_read_only')::boolean as read_only,
   extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`;
@@ -52,8 +52,8 @@ export async function openCommitProbe(url: string): Promise<CommitProbe> {
 }
 
 /**
- * Terminates the backend of a probe that hangs in its commit. Otherwise, it would remain until a replica responds, and
- * each further attempt would add another backend. No data is lost.
+ * Terminates the backend of a probe whose commit hangs. Otherwise, the backend would remain until a replica responds,
+ * and each further attempt would add another one. No data is lost.
  */
 export async function endCommitProbe(connection: Connection, backendPid: number): Promise<void> {
   await connection.query(

@@ -22,9 +22,10 @@ type SchemaPart = {
 export type SchemaDescription = ReadonlyMap<string, string>;
 
 /**
- * Selects the parts of the first schema on the search path: everything that a migration can create. It excludes
- * partitions, which are created daily, the migration records, and everything that extensions, comments and privileges
- * add. The "pretty" functions omit the schema name, and print an expression the same way after a dump and restore.
+ * Selects the parts of the first schema on the search path, which is everything that a migration can create. It
+ * excludes migration records, partitions (which are created daily), and everything that extensions, comments and
+ * privileges add. The "pretty" functions omit the schema name, and print an expression the same way before and after a
+ * dump and restore.
  */
 const partsSql = `
 with of_extensions as (

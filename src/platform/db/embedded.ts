@@ -1,7 +1,7 @@
 import type { Logger } from '../logger.ts';
 import type { DatabaseHealth } from './health.ts';
 
-/** PostgreSQL server whose data is stored in a local folder. */
+/** PostgreSQL server that stores its data in a local folder. */
 export type EmbeddedDatabase = {
   url: string;
   /** Restarts the server if it has stopped. */
@@ -13,7 +13,7 @@ export type EmbeddedDatabase = {
 export type EmbeddedDatabases = {
   /** Whether a folder contains a database. */
   isIn: (dataDir: string) => boolean;
-  /** Starts the database in a folder, or attaches to its running server. */
+  /** Starts the database in a folder. If its server is already running, attaches to it. */
   start: (options: { dataDir: string; log?: (details: object, message: string) => void }) => Promise<EmbeddedDatabase>;
   /**
    * Supervises the server and restarts it whenever it stops.

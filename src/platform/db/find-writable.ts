@@ -3,20 +3,20 @@ import { Connection } from './pool.ts';
 import { createServers } from './servers.ts';
 import { isAboutTls, rememberTls, type Tls, tlsAttempts } from './tls.ts';
 
-/** Connection to the writable server. Timelines are compared as strings: the greater one is the later one. */
+/** Connection to the writable server. `timeline` can be compared as a string: the greater one is more recent. */
 export type WritableServer = { url: string; connection: Connection; timeline: string };
 
-/** Timeout for a server to accept a connection and report its role, in milliseconds. */
+/** Time that a server has to accept a connection and report its role, in milliseconds. */
 const answerTimeoutMs = 1_000;
-/** Time to wait for further servers after a writable server was found, in milliseconds. */
+/** After a writable server was found, time to wait for other servers to respond, in milliseconds. */
 const othersTimeoutMs = 100;
 /**
- * Interval at which servers are queried again while another server does not respond, in milliseconds. One of them may
- * be promoted meanwhile.
+ * While a server does not respond, interval at which the other servers are queried again, in milliseconds. One of them
+ * may have been promoted in the meantime.
  */
 const againMs = 200;
 
-/** The timeline is the first 8 hex digits of a WAL file name. Each promotion starts a new timeline. */
+/** The first 8 hex digits of a WAL file name are the timeline. Each promotion starts a new timeline. */
 const roleSql = `
 select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as read_only,
   case when pg_is_in_recovery() then '' else left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline`;
@@ -71,14 +71,14 @@ export async function findWritable(
   return best;
 }
 
-/** Returns the URL of the writable server, for a program that connects immediately and then ends. */
+/** Returns the URL of the writable server, for short-lived programs that connect immediately. */
 export async function findWritableUrl(databaseUrl: string): Promise<string> {
   const { url, connection } = await findWritable(createServers(databaseUrl), 'perkwire-start');
   connection.destroy();
   return url;
 }
 
-/** Resolves when one of the promises has added a candidate. Rejects if none of them does. */
+/** Resolves when one of the promises has added a candidate. Rejects if all of them end without adding one. */
 const firstOf = (connecting: readonly Promise<unknown>[], candidates: readonly unknown[]): Promise<void> =>
   Promise.any(
     connecting.map(async (connected) => {
@@ -87,7 +87,9 @@ const firstOf = (connecting: readonly Promise<unknown>[], candidates: readonly u
     }),
   );
 
-/** Connects with the first TLS mode that the server accepts (`sslmode`). Further connections use the same mode. */
+/**
+ * Connects with the first TLS mode allowed by `sslmode` that the server accepts. Later connections use the same mode.
+ */
 async function ask(url: string, applicationName: string): Promise<WritableServer> {
   const [first, ...others] = tlsAttempts(url);
   let attempt = askBy(url, applicationName, first);

@@ -4,7 +4,7 @@ import type { WritableServer } from './find-writable.ts';
 
 /** Interval between two read probes, in milliseconds. */
 const probeIntervalMs = 50;
-/** Interval between two probes of a full disk, in milliseconds. */
+/** Interval between two probes while the disk is full, in milliseconds. */
 const diskIntervalMs = 500;
 
 const diskFull = '53100';
@@ -13,28 +13,28 @@ export const isDiskFull = (err: unknown): boolean => (err as { code?: unknown })
 /** Callbacks for the server's responses. */
 type LinkEvents = {
   /**
-   * Called for each response.
+   * Called for each response from the server.
    * @param tookMs response time, in milliseconds
    */
   onAnswer: (tookMs: number) => void;
   /**
-   * Called for each commit.
-   * @param databaseMs server clock, in epoch milliseconds, read between `sentMs` and `receivedMs` of this process's
-   * clock
+   * Called for each successful commit.
+   * @param databaseMs database server's time, in epoch milliseconds; it was read between `sentMs` and `receivedMs` on
+   * this process's clock
    */
   onCommit: (databaseMs: number, sentMs: number, receivedMs: number) => void;
   onDiskFull: (err: Error) => void;
 };
 
-/** Pair of connections that probe a server. */
+/** Pair of connections that probe a database server. */
 export type HealthLink = {
   /** Rejects with the error that ended the link. Never resolves. */
   lost: Promise<never>;
   lose: (reason: Error) => void;
-  /** Returns the process id of the PostgreSQL backend that commits. */
+  /** Returns the process ID of the PostgreSQL backend that runs the commits. */
   commitPid: () => number | null;
   /**
-   * Requests an immediate commit.
+   * Requests a commit now, without waiting for the next interval.
    * @param withSpace whether the commit must allocate disk space
    */
   askNow: (withSpace: boolean) => void;
@@ -45,7 +45,7 @@ type LinkOptions = LinkEvents & {
   commitIntervalMs: number;
   now: () => number;
   /**
-   * Process id of the previous link's commit backend, or null. While a replica does not respond, this backend keeps
+   * Process ID of the previous link's commit backend, or null. While a replica does not respond, this backend keeps
    * waiting even after the link has ended.
    */
   previousPid: number | null;
@@ -103,7 +103,8 @@ export function openHealthLink({ url, connection }: WritableServer, options: Lin
   async function run(): Promise<never> {
     if (previousPid !== null) await endCommitProbe(connection, previousPid);
     const loops = [keepReading(), keepCommitting()];
-    // Only the loop that ends first is awaited. The other one ends together with the link.
+    // Only the loop that ends first is awaited, because the other one ends when the link does. Handle its rejection
+    // here.
     for (const loop of loops) loop.catch(() => {});
     return Promise.race(loops);
   }

@@ -19,7 +19,10 @@ export type DatabaseHealth = {
   sawFailure: (err: unknown) => void;
   /** Registers a listener that is called when the database becomes unavailable. */
   onDown: (listener: () => void) => void;
-  /** Returns the minimum difference between this process's clock and the database server's clock, in milliseconds. */
+  /**
+   * Returns the clock difference between this process and the database server, in milliseconds. The actual difference
+   * is at least this large.
+   */
   clockSkewMs: () => number;
   stop: () => Promise<void>;
 };
@@ -33,9 +36,9 @@ export type HealthOptions = {
   onChange: (up: boolean, reason?: Error) => void;
   /** Time without a commit after which the database counts as unavailable, in milliseconds. */
   commitTimeoutMs: number;
-  /** Returns this process's time for comparison with the database server's clock, in epoch milliseconds. */
+  /** Returns this process's current time in epoch milliseconds, which is compared with the database server's clock. */
   now: () => number;
-  /** Called when the difference between the clocks first exceeds `clockWarningMs`. */
+  /** Called when the clock difference first exceeds `clockWarningMs`. */
   onClockSkew?: (skewMs: number) => void;
   /**
    * Called when the new primary is on an earlier timeline than a previous primary. Data that the previous primary
@@ -44,36 +47,39 @@ export type HealthOptions = {
   onTimelineBack?: (since: Date) => void;
 };
 
-/** Clock difference above which a warning is logged and the process is not ready, in milliseconds. */
+/** Clock difference above which a warning is logged and the process reports that it is not ready, in milliseconds. */
 export const clockWarningMs = 2_000;
 export const clockLimitMs = 60_000;
 
 /**
  * Time without a response to any statement, including probes, after which the database counts as unavailable, in
- * milliseconds. It counts only time during which this process could run. A slow disk delays commits, but not the
- * probe's read.
+ * milliseconds. Only time during which this process could run is counted. The probe only reads, so a slow disk, which
+ * delays commits, does not delay its response.
  */
 const probeTimeoutMs = 220;
 /**
- * Multiple of a server's slowest recent response time, in milliseconds, that is allowed without a response. A limit
- * applies.
+ * A slow server is given this multiple of its slowest recent response time to respond, but at most
+ * `longestProbeTimeoutMs`.
  */
 const slownessFactor = 4;
 const longestProbeTimeoutMs = 1_500;
-/** Factor by which the slowest response time decays at each probe. It decays within about ten seconds. */
+/**
+ * Factor by which the recorded slowest response time is multiplied at each probe. The record fades within about ten
+ * seconds.
+ */
 const slownessKept = 0.98;
 /**
- * Maximum number of commit timeouts without a commit by the probe, as long as batches commit. A batch may have had
- * nothing to write, so its commit proves less than the probe's.
+ * Maximum time without a commit by the probe while batches still commit, as a multiple of the commit timeout. A batch's
+ * commit proves less than the probe's, because the batch may have had nothing to write.
  */
 const longestExcuse = 3;
 /** Minimum interval between two searches for the writable server, in milliseconds. */
 const searchIntervalMs = 50;
 
 /**
- * Finds the writable server, then probes its responses and commits. While the database is unavailable, requests are
- * rejected immediately with 503. They are served again as soon as the database commits. Slow responses are tolerated
- * (docs/operations.md#database-health). Resolves after the first response or failure.
+ * Finds the writable server, then continually probes its responses and commits. While the database is unavailable,
+ * requests are rejected immediately with 503. They are served again as soon as the database commits. Slow responses are
+ * tolerated (docs/operations.md#database-health). Resolves after the first response or failure.
  */
 export async function startDatabaseHealth(options: HealthOptions): Promise<DatabaseHealth> {
   const { servers, onTimelineBack } = options;
@@ -112,7 +118,8 @@ export async function startDatabaseHealth(options: HealthOptions): Promise<Datab
     await link.lost.catch((err: Error) => {
       commitPid = link?.commitPid() ?? null;
       link = null;
-      // A broken connection alone does not mean that the database is unavailable. The next search decides.
+      // A broken connection alone does not mean that the database is unavailable. The next search for a writable server
+      // decides.
       if (err instanceof NotReplicatedError) set(false, err);
     });
   }
@@ -139,7 +146,7 @@ export async function startDatabaseHealth(options: HealthOptions): Promise<Datab
     sawAnswer: signs.answers.end,
     sawCommit: signs.commits.end,
     sawFailure: (err) => {
-      // The data may not be on any replica yet. It is on all replicas once a later commit succeeds.
+      // The data may not have reached a replica yet. A later successful commit shows that it has.
       if (err instanceof NotReplicatedError) set(false, err);
       link?.askNow(isDiskFull(err));
     },
@@ -154,7 +161,7 @@ export async function startDatabaseHealth(options: HealthOptions): Promise<Datab
   };
 }
 
-/** Creates the availability state of the database with its listeners. */
+/** Creates the state that tracks whether the database is available and notifies listeners. */
 function createState(onChange: HealthOptions['onChange']) {
   const listeners: (() => void)[] = [];
   let up = false;
@@ -202,8 +209,8 @@ function createSigns({ commitTimeoutMs, onClockSkew }: HealthOptions) {
     answers,
     commits,
     /**
-     * Called when a server was found. Unless the database is already available, the commit timeouts restart, which
-     * leaves time for a first commit.
+     * Called when a server was found. Unless the database is already available, restarts the commit timeouts, so that
+     * there is time for a first commit.
      */
     found: (isUp: boolean) => {
       answers.end();
@@ -246,8 +253,8 @@ type FailFastHealth = {
 };
 
 /**
- * Creates a fail-fast wrapper for idempotent work. If the database becomes unavailable while work is running, its
- * outcome is unknown.
+ * Creates a fail-fast wrapper for idempotent work. The work must be idempotent, because its outcome is unknown if the
+ * database becomes unavailable while it is running.
  */
 export function createFailFast(dbHealth: FailFastHealth): FailFast {
   const underWay = new Set<(err: Error) => void>();
@@ -269,9 +276,9 @@ export function createFailFast(dbHealth: FailFastHealth): FailFast {
 }
 
 /**
- * Time without a response that this process could have noticed. A late event loop tick counts as a single tick
- * interval, because messages that arrived in the meantime are read only after it. As a result, a process short of CPU
- * time waits longer.
+ * Time without a response, not counting time when this process could not have received one. However late an event loop
+ * tick is, it counts as one tick interval, because messages that arrived in the meantime are read only after the tick.
+ * As a result, a process that is short of CPU time waits longer.
  */
 export type Silence = {
   /** Reports a response, which ends the silence. */

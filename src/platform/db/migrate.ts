@@ -10,8 +10,8 @@ import { Connection } from './pool.ts';
 type Build = { files: readonly Migration[]; replaced: ReadonlyMap<string, readonly string[]> };
 
 /**
- * Applies the missing migrations in order, each in its own transaction. Processes that start simultaneously take turns
- * by means of an advisory lock.
+ * Applies the missing migrations in order, each in its own transaction. An advisory lock ensures that processes that
+ * start at the same time do not migrate concurrently.
  * @param options.signal aborts the migration; the current migration is rolled back
  * @returns the names of the applied migrations
  * @throws StartupError if an applied migration differs from this build's file, or if a database created before the
@@ -47,8 +47,8 @@ export async function migrate(
 }
 
 /**
- * Returns the names of the migrations that have not been applied. For an empty database, these are all migrations. A
- * database created before the baseline already has the baseline's tables. Makes no changes.
+ * Returns the names of the migrations that have not been applied, which are all of them for an empty database. A
+ * database created before the baseline counts as having the baseline. Makes no changes.
  */
 export async function missingMigrations(executor: Executor, folder: URL = migrationsFolder): Promise<string[]> {
   const [names, replaced] = [await listMigrations(folder), await readReplaced(folder)];
@@ -64,7 +64,7 @@ async function readBuild(folder: URL): Promise<Build> {
   return { files, replaced: new Map(Object.entries(replaced)) };
 }
 
-/** Returns the migrations to apply. First records the baseline in a database that was created before it. */
+/** Returns the migrations to apply. If the database was created before the baseline, records the baseline first. */
 async function adoptMissing(
   client: Connection,
   { applied, build: { files, replaced } }: { applied: Applied; build: Build },
@@ -80,7 +80,8 @@ async function adoptMissing(
 
 export type SchemaOptions = {
   /**
-   * Whether to accept a schema with newer migrations that this program does not have, after a rollback of the program.
+   * Whether to accept a schema with newer migrations than this program has. This is the case after a rollback of the
+   * program.
    */
   allowNewer?: boolean;
   folder?: URL;
@@ -112,8 +113,8 @@ const wayOut =
   'docs/operations.md.';
 
 /**
- * Rejects a database whose applied migrations were later changed or removed, because its tables may differ from the
- * expected ones.
+ * Rejects a database if a migration that was applied to it was later changed or removed, because its tables may not be
+ * as expected.
  */
 function refuseOtherBuild(applied: Applied, { files, replaced }: Build): void {
   const acceptedOf = new Map(replaced);
@@ -137,8 +138,8 @@ function refuseOtherBuild(applied: Applied, { files, replaced }: Build): void {
 }
 
 /**
- * Makes the server cancel this process's statement shortly after the process is killed. Otherwise, the statement would
- * run to completion, hold its lock, and only then roll back. Not available on all platforms.
+ * Makes the server cancel the running statement soon after this process is killed. Otherwise, the statement would keep
+ * its lock, run to completion, and only then be rolled back. Not available on all platforms.
  */
 async function endWithClient(client: pg.Client): Promise<void> {
   await client.query("set client_connection_check_interval = '2s'").catch(() => {});
@@ -165,7 +166,7 @@ async function applyOne(client: pg.Client, migration: Migration): Promise<void> 
     await client.query(migration.sql);
     await client.query('commit');
   } catch (err) {
-    // A broken connection has already rolled back.
+    // If the rollback fails, the connection is broken and the server has already rolled back.
     await client.query('rollback').catch(() => {});
     throw new Error(`migration ${migration.name} failed: ${(err as Error).message}`, { cause: err });
   }

@@ -4,13 +4,16 @@ import { sqlTokens } from './sql-text.ts';
 
 export const migrationsFolder = new URL('../../../migrations/', import.meta.url);
 
-/** Name prefix of baseline files, which is also their folder. It sorts after the numbers of all other migrations. */
+/**
+ * Name prefix of baseline files, which is also their folder name. It sorts after all other migrations, whose names
+ * start with a number.
+ */
 export const baselinePrefix = 'baseline/';
 
 /**
- * Contents of `checksums.json` in the migrations folder: the checksums that builds have recorded for each file. The
- * first checksum is the one to record now, because the previous release compares it. The others belong to file versions
- * that differ only in comments.
+ * Contents of `checksums.json` in the migrations folder: for each file, all checksums that builds have recorded. The
+ * first checksum is the one to record now, because the previous release compares it. The others are from versions of
+ * the file that differ only in comments.
  */
 type ChecksumLock = Readonly<Record<string, readonly string[]>>;
 

@@ -10,9 +10,9 @@ export async function ensurePartitions(pool: pg.Pool, nowMs: number): Promise<vo
 }
 
 /**
- * Drops the partitions of the given tables that begin before a day, in one transaction per table. A drop locks its
- * table. If the transaction held a lock on another table, it could deadlock with transactions that use both. Waiting
- * for the lock ends after 2 s, so that other statements do not queue behind it.
+ * Drops all partitions of the given tables that begin before a given day. Each table has its own transaction, because a
+ * drop locks the table, and holding locks on two tables could cause a deadlock with transactions that use both. A drop
+ * waits at most 2 s for its lock, so that other statements do not queue behind it.
  * @param andThen additional work in the same transactions
  * @returns the number of dropped partitions
  */
@@ -40,8 +40,8 @@ export async function dropPartitions(
 const samplePages = 600;
 
 /**
- * Returns the fraction of the partitions since a time that a sample reads, from 0 to 1. It is the percentage for
- * `tablesample system` divided by 100.
+ * Returns the fraction of a table to sample, from 0 to 1, considering only partitions since a given time. For
+ * `tablesample system`, multiply it by 100.
  */
 export async function sampleShare(executor: Executor, parent: string, sinceMs: number): Promise<number> {
   const { rows } = await executor.query<{ pages: number }>(

@@ -13,22 +13,22 @@ export type PoolOptions = {
   size: number;
   applicationName: string;
   onError: (err: Error) => void;
-  /** Statement timeout, in milliseconds, after which the connection is closed. Default: 10 s. */
+  /** Time after which a running statement's connection is closed, in milliseconds. Default: 10 s. */
   queryTimeoutMs?: number;
 } & Pick<ConnectionOptions, 'settings' | 'onAnswer' | 'signal'>;
 
 const defaultQueryTimeoutMs = 10_000;
 
 /**
- * Timeout for opening a connection or waiting for a free one, in milliseconds. Both can take long on a busy machine
- * without an error. When the database is unavailable, `breakConnections` ends the former, and `createFailFast` and the
- * batchers end the latter.
+ * Timeout for opening a connection or waiting for a free one, in milliseconds. It is long, because both can be slow on
+ * a busy machine without an error. When the database becomes unavailable, `breakConnections` ends the former, and
+ * `createFailFast` and the batchers end the latter.
  */
 const connectTimeoutMs = 10_000;
 
 /**
- * Maximum lifetime of a connection, in seconds. Some statements contain a date, and PostgreSQL caches their plans for
- * the lifetime of the connection.
+ * Maximum lifetime of a connection, in seconds. It is limited because some statements contain a date, and PostgreSQL
+ * caches their plans for as long as the connection is open.
  */
 const lifetimeS = 86_400;
 
@@ -68,8 +68,8 @@ export function createPool(options: PoolOptions): pg.Pool {
 }
 
 /**
- * Breaks every connection of a pool, which opens new ones on demand. Used when the database becomes unavailable: a
- * connection to an unreachable machine would block its user until the query timeout.
+ * Breaks all connections of a pool. The pool opens new ones on demand. Used when the database becomes unavailable,
+ * because a connection to an unreachable machine would block its user until the query timeout.
  */
 export function breakConnections(pool: pg.Pool): void {
   for (const socket of socketsOf.get(pool) ?? []) socket.destroy();
@@ -86,7 +86,10 @@ export type Transaction = Executor & {
 
 const isTransaction = (executor: Executor): executor is Transaction => 'onCommit' in executor;
 
-/** Calls `run` after the transaction of `executor` commits, or immediately if `executor` is not a transaction. */
+/**
+ * Calls `run` after the transaction of `executor` has been committed, or immediately if `executor` is not a
+ * transaction.
+ */
 export function whenCommitted(executor: Executor, run: () => void): void {
   if (isTransaction(executor)) executor.onCommit(run);
   else run();
@@ -125,8 +128,8 @@ export const readTransaction = <T>(pool: pg.Pool, work: (executor: Executor) => 
 const sliceSize = 500;
 
 /**
- * Yields the rows of a statement in slices, using a cursor. Requires a transaction. A transaction can read only one
- * such statement at a time.
+ * Yields the rows that a statement returns, in slices, using a cursor. Requires a transaction, in which only one
+ * statement can be read this way at a time.
  */
 export async function* readSlices<Row extends object = Record<string, unknown>>(
   executor: Executor,
@@ -172,13 +175,16 @@ export type ConnectionOptions = Omit<pg.ClientConfig, 'connectionString'> & {
   settings?: Record<string, string>;
   /** Called for each response from the server. */
   onAnswer?: () => void;
-  /** Breaks the connection when aborted, and prevents opening a new one. */
+  /** Breaks the connection when aborted, and prevents it from being opened if already aborted. */
   signal?: AbortSignal | undefined;
   /** TLS options. Default: the options of the last successful connection. */
   tls?: Tls;
 };
 
-/** PostgreSQL function that waits for replicas. Unlike warning texts, its name is never translated. */
+/**
+ * PostgreSQL function that waits for replicas. It identifies the warning, because its name is never translated, unlike
+ * the warning text.
+ */
 const replicationWait = 'SyncRepWaitForLSN';
 
 /** Error for a statement that was committed on the primary, but possibly not on any replica. Its outcome is unknown. */
@@ -194,9 +200,9 @@ type Query = pg.Client['query'];
 type Callback = (err: Error | undefined, result: unknown) => void;
 
 /**
- * Connection class used by the whole program. The connection breaks when a statement takes longer than `query_timeout`.
- * A single timer serves all statements of a connection. With one timer per statement, as in pg, rows survive until a
- * full garbage collection, and young collections take 5 ms instead of 0.4.
+ * Connection class that the whole program uses. The connection breaks when a statement takes longer than
+ * `query_timeout`. All statements of a connection share one timer. With one timer per statement, as in pg, rows survive
+ * until a full garbage collection, and young collections take 5 ms instead of 0.4.
  */
 export class Connection extends pg.Client {
   #waiting = false;
@@ -236,7 +242,8 @@ export class Connection extends pg.Client {
     this.on('notice', ({ routine }) => {
       if (routine === replicationWait) this.#unreplicated = true;
     });
-    // A connection that breaks during setup has no other error listener yet. Its statements fail nevertheless.
+    // Prevents a crash if the connection breaks during setup, when there is no other error listener yet. Its statements
+    // fail anyway.
     this.on('error', () => {});
     const stop = (): void => this.destroy(signal?.reason);
     signal?.addEventListener('abort', stop);

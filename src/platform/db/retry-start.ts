@@ -3,13 +3,13 @@ import { StartupError } from '../startup-error.ts';
 import { isDatabaseUnavailable } from './pool.ts';
 import { tlsProblem } from './tls.ts';
 
-/** Time that startup waits for a database that does not respond, in milliseconds. */
+/** How long startup waits for a database that does not respond, in milliseconds. */
 export const databaseWaitMs = 30_000;
 
 const retryMs = 250;
 
 type Options = {
-  /** Timeout in milliseconds, counted from the first failure. */
+  /** Time to keep retrying, in milliseconds, counted from the first failure. */
   limitMs?: number;
   /** Builds the error that the operator sees after the timeout. */
   gaveUp?: (err: Error) => StartupError;
@@ -28,7 +28,7 @@ export async function retryStart<T>(step: () => Promise<T>, options: Options = {
     try {
       return await step();
     } catch (err) {
-      // An error that identifies its step carries the database error as its cause.
+      // An error that names the failed step has the database error as its cause.
       const { cause = err } = err as { cause?: unknown };
       if (err instanceof StartupError || !isDatabaseUnavailable(cause) || tlsProblem(cause as Error) !== null)
         throw err;

@@ -1,15 +1,18 @@
 import { parseServerList } from '../../config/server-list.ts';
 
-/** URL of a database server, or a function that returns the URL for each new connection. */
+/** URL of a database server, or a function that is called for the URL of each new connection. */
 export type ServerUrl = string | (() => string);
 
 export const urlOf = (server: ServerUrl): string => (typeof server === 'string' ? server : server());
 
 /** Servers listed in DATABASE_URL, exactly one of which is writable (docs/operations.md#replicated-postgresql). */
 export type Servers = {
-  /** Server URLs with a single host each, in the configured order. */
+  /** Server URLs in the configured order, each with a single host. */
   all: readonly string[];
-  /** Returns the URL of the server most recently found to be writable, or the first server if none was found yet. */
+  /**
+   * Returns the URL of the server that was last found to be writable, or of the first server if none has been found
+   * yet.
+   */
   current: () => string;
   use: (url: string) => void;
 };

@@ -1,14 +1,14 @@
 /**
  * Session settings that guarantee "2xx means committed, on every replica that PostgreSQL was told to wait for",
- * regardless of the defaults of the server, database and role. A statement applies them, because poolers drop startup
- * options.
+ * whatever the defaults of the server, database and role are. They are applied by a statement, because poolers drop
+ * startup options.
  */
 export const sessionSettings = {
   synchronous_commit: 'on',
-  // Cancelling a statement that is already waiting for a replica does not undo its commit. Our own deadlines close the
-  // connection instead.
+  // Cancelling a statement that is already waiting for a replica does not undo its commit, so no statement timeout is
+  // set. Our own timeouts close the connection instead.
   statement_timeout: '0',
-  // A frozen process must not keep holding its row locks.
+  // Ends the transaction of a process that hangs, so that it does not keep its row locks.
   idle_in_transaction_session_timeout: '5000',
   // PostgreSQL warns if a commit did not wait for its replicas. This warning must reach the client.
   client_min_messages: 'warning',

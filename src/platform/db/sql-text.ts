@@ -33,7 +33,7 @@ const operator = /(?:(?!--|\/\*)[-+*/<>=~!@#%^&|`?:])+/y;
 
 function* scan(sql: string): Generator<string> {
   let at = 0;
-  /** Whether a string literal on a new line would continue a literal that uses backslash escapes. */
+  /** Whether a string literal on the next line would continue a literal that uses backslash escapes. */
   let continues = false;
   let brokeLine = false;
   const take = (expression: RegExp): string | null => {

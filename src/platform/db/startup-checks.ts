@@ -9,9 +9,9 @@ import { tlsProblem } from './tls.ts';
 const oldestVersion = 14;
 
 /**
- * Checks, without changing anything, that this program can use the database. Returns the URL of the writable server
+ * Checks that this program can use the database, without changing anything. Returns the URL of the writable server
  * (docs/operations.md#startup-errors).
- * @param limitMs timeout for an unreachable or read-only database, in milliseconds
+ * @param limitMs how long to retry if the database is unreachable or read-only, in milliseconds
  * @throws StartupError
  */
 export async function openCheckedDatabase(
@@ -36,7 +36,8 @@ async function waitForWritable(databaseUrl: string, limitMs: number): Promise<Wr
   try {
     return await retryStart(() => findWritable(servers, 'perkwire-start'), { limitMs, gaveUp });
   } catch (err) {
-    // Retrying cannot fix a wrong password or database name. It can bridge a failover or a database startup.
+    // Retrying helps during a failover or while the database starts up, but not if the password or database name is
+    // wrong.
     if (err instanceof StartupError) throw err;
     const problem = tlsProblem(err as Error);
     throw new StartupError(`DATABASE_URL: ${problem ?? `${(err as Error).message}. Correct it`}.`);
@@ -99,8 +100,8 @@ async function checkSchema(connection: Connection, options: SchemaOptions): Prom
 }
 
 /**
- * Detects a pooler in transaction mode. Such a pooler assigns the most recently used server connection to the next
- * transaction. As a result, two connections share a server process, or one connection switches between two.
+ * Detects a pooler in transaction mode. Such a pooler runs each transaction on the server connection that was used
+ * last. As a result, two connections share a server process, or one connection switches between two.
  */
 async function checkPooling(first: Connection, url: string): Promise<void> {
   const pidOf = async (connection: Connection): Promise<number | undefined> =>

@@ -69,7 +69,7 @@ function encryption(mode: Mode, params: ReadonlyMap<string, string>, place: stri
   };
 }
 
-/** Returns the path of a file in libpq's user directory, or undefined if the file does not exist. */
+/** Returns the path of a file in libpq's directory in the user's home, or undefined if the file does not exist. */
 function existing(name: string): string | undefined {
   const path = join(homedir(), '.postgresql', name);
   return existsSync(path) ? path : undefined;
@@ -84,23 +84,26 @@ function read(name: string, path: string): string {
   }
 }
 
-/** TLS options of the last successful connection, by server URL. A single pg connection cannot try several options. */
+/**
+ * TLS options of the last successful connection, by server URL. They are remembered because a single pg connection
+ * cannot try several options.
+ */
 const working = new Map<string, Tls>();
 
-/** Returns the TLS options that last worked for a server, or the first ones to try if none has worked yet. */
+/** Returns the TLS options that last worked for a server. If none have worked yet, returns the first options to try. */
 export const tlsOf = (url: string): Tls => (working.has(url) ? working.get(url) : tlsAttempts(url)[0]);
 
 export const rememberTls = (url: string, tls: Tls): void => void working.set(url, tls);
 
-/** Whether an error makes libpq try the other option of `allow` or `prefer`. */
+/** Whether an error is one after which libpq tries the other option for the `allow` or `prefer` mode. */
 export const isAboutTls = (err: unknown): boolean =>
   err instanceof Error && (lacksTls(err) || (err as { code?: string }).code === '28000');
 
-/** pg has no error code for a server that does not support TLS. */
+/** pg reports a server without TLS support by message only, without an error code. */
 const lacksTls = ({ message }: Error): boolean => message.startsWith('The server does not support SSL');
 
 /**
- * Describes a certificate or encryption error.
+ * Describes an error about certificates or encryption.
  * @returns null for other errors
  */
 export function tlsProblem(err: Error & { code?: string }): string | null {

@@ -43,7 +43,7 @@ export const fileWarning = Type.Object(
 
 export type FileWarning = Static<typeof fileWarning>;
 
-/** Dry-run response (`?dry_run=true`) of every import (docs/reading-input.md#files). */
+/** Response to a dry run (`?dry_run=true`), which every import supports (docs/reading-input.md#files). */
 export const dryRunView = Type.Object(
   {
     separator: Type.Union([Type.Literal(','), Type.Literal(';'), Type.Literal('\t'), Type.Null()], {
@@ -80,7 +80,7 @@ export const dryRunView = Type.Object(
 type BadRow = Omit<Static<typeof badRow>, 'message'> & { message: Problem };
 type SampleRow = { line: number; values: RowValues; problem: Problem | null };
 
-/** Dry-run result whose problems are not yet translated to text. */
+/** Dry-run result whose problems have not been converted to text yet. */
 export type DryRunView = Omit<Static<typeof dryRunView>, 'sample' | 'errors'> & {
   sample: SampleRow[];
   errors: BadRow[];
@@ -96,7 +96,7 @@ export type FileCounter = {
   accept: (row: FileRow, values: () => RowValues) => void;
   /** Counts an invalid row, including every line that it spans. */
   refuse: (row: FileRow, problem: RowProblem, values: () => RowValues) => void;
-  /** Reclassifies an accepted row as invalid. */
+  /** Counts a row as invalid that was already counted as valid. */
   withdraw: (line: number, problem: RowProblem) => void;
   addDuplicate: () => void;
   addArtefact: (artefact: Artefact | null) => void;
@@ -113,7 +113,7 @@ export type FileCounter = {
   view: () => DryRunView;
 };
 
-/** Creates a counter for the file rows of an import, whose results go into the response. */
+/** Creates a counter for the rows of an import file. The response contains its results. */
 export function createFileCounter(layout: Layout): FileCounter {
   let [rows, bad, duplicates] = [0, 0, 0];
   const artefacts: Record<Artefact, number> = { apostrophe: 0, formula: 0 };

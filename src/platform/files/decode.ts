@@ -2,17 +2,17 @@ import { AppError } from '../errors.ts';
 import { createPacer } from '../lib/slices.ts';
 import { type Problem, problem } from '../problem.ts';
 
-/** Number of bytes decoded between two pauses, which takes about a millisecond. */
+/** Number of bytes decoded before each pause. Decoding this many takes about a millisecond. */
 const sliceBytes = 16 * 1024;
 
-/** Number of bytes inspected at the start of a file to detect its encoding and type. */
+/** Number of bytes at the start of a file that are inspected to detect its encoding and type. */
 const probeBytes = 1024;
 
 export type FileSource = Buffer | AsyncIterable<Buffer>;
 
 type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be';
 
-/** Magic bytes of non-text file types, with advice for the user. */
+/** Magic bytes of unsupported file types, each with advice for the user. */
 const otherTypes: readonly [string, Problem][] = [
   ['504b0304', problem('fileWorkbook')],
   ['d0cf11e0', problem('fileExcel')],

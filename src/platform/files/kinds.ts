@@ -1,20 +1,20 @@
 import { type Problem, problem } from '../problem.ts';
 
-/** Minimum share of the other values that must agree for the first value to stand out. */
+/** Minimum share of the other values that must have something in common for the first value to stand out. */
 const minShare = 0.9;
 
-/** Minimum number of values for which a common case or length is significant. */
+/** Minimum number of values that must share a case or length for it to be significant. */
 const minValues = 4;
 
 /**
- * Property that distinguishes headers from values. `first` is the expected result for a header. `few` means that the
- * property is significant even for a small number of values.
+ * Property that distinguishes headers from values. `first` is the result of `has` that is expected for a header. `few`
+ * means that the property is significant even if there are only a few values.
  */
 type Kind = { has: (value: string) => boolean; few: boolean; first: boolean; text: Problem };
 
 /**
- * Properties that distinguish headers from codes and ids. `first` is true if headers have the property and values do
- * not.
+ * Properties that distinguish headers from codes and IDs. If `first` is true, headers have the property and values do
+ * not. If it is false, the reverse is true.
  */
 const kinds: readonly Kind[] = [
   { has: (value) => /\p{Nd}/u.test(value), few: true, first: false, text: problem('kindDigits') },
@@ -30,8 +30,8 @@ const kinds: readonly Kind[] = [
 ];
 
 /**
- * Describes how the first value in a column differs from the others in the way that a header does.
- * @returns null if it does not differ
+ * Describes how a column's first value differs from the others, if it differs in the way that headers do.
+ * @returns null if there is no such difference
  */
 export function describeKind(first: string, others: readonly string[]): Problem | null {
   if (others.length === 0 || first === '') return null;

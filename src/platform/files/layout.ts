@@ -5,8 +5,8 @@ import { comparableName, createRoleFinder, type FileFormat } from './names.ts';
 import { type FileRecord, parseSample, type Separator, separators } from './parse.ts';
 
 /**
- * File layout given by the caller. A null `header` or `column` is detected. `column` is the name or number of the
- * identifier column.
+ * File layout as specified by the caller. A null `header` or `column` is detected automatically. `column` is the name
+ * or number of the identifier column.
  */
 export type LayoutOptions = { header: 'present' | 'absent' | null; column: string | null };
 
@@ -20,10 +20,10 @@ export type Layout = {
   separator: Separator | null;
   hasHeader: boolean;
   columns: readonly FileColumn[];
-  /** Line number and byte offset of the first record, after a `sep=` line if there is one. */
+  /** Line number of the first record, and byte offset at which it starts. An initial `sep=` line is skipped. */
   firstLine: number;
   skippedBytes: number;
-  /** Whether a second separator is equally plausible. */
+  /** Whether another separator would be equally plausible. */
   isSeparatorUnsure: boolean;
 };
 
@@ -31,7 +31,7 @@ export type Layout = {
 const sampleRecords = 100;
 const maxColumns = 1000;
 
-/** Minimum share of sampled records that a separator must split into several fields to be accepted. */
+/** A separator is accepted only if it splits at least this share of the sampled records into several fields. */
 const minShare = 0.5;
 
 /** Optional first line that tells spreadsheet programs which separator the file uses. */
@@ -96,7 +96,7 @@ function chooseSample(text: string, { declared, roleOf, isStrict, mayHaveHeader 
   const [any] = candidates;
   if (declared !== null && any !== undefined) return { separator: declared, records: any.records, isUnsure: false };
   const byNames = candidates.filter(({ names, isSplit }) => isSplit && names > 0).sort((a, b) => b.names - a.names);
-  // Countries with decimal commas (12,50) use semicolons as separators, so the comma is tried last.
+  // Countries that write decimals with a comma (12,50) use semicolons as separators, so try the comma last.
   const byShare = candidates.filter(({ isSplit, share }) => isSplit && share >= minShare).reverse();
   byShare.sort((a, b) => b.share - a.share);
   const isOneName = candidates.some(({ names, isSplit }) => names > 0 && !isSplit);
@@ -149,7 +149,7 @@ function listColumns(
 
 type Chosen = { at: number; isName: boolean; role: string | null };
 
-/** Finds the column given by the caller. */
+/** Finds the column that the caller specified. */
 function columnAt(
   column: string,
   { first, roleOf, options }: { first: readonly string[]; roleOf: RoleFinder; options: LayoutOptions },
@@ -172,8 +172,8 @@ function columnAt(
 }
 
 /**
- * Whether the first value is a header, based on a comparison with the other values.
- * @throws AppError ambiguous_header if it looks different from them but may still be a value
+ * Whether the first value in a column is a header, which is decided by comparing it with the other values.
+ * @throws AppError ambiguous_header if it looks different from the others but may still be a value
  */
 function isHeaderByKind(records: readonly FileRecord[], at: number): boolean {
   const [first = '', ...others] = records.map(({ cells }) => (cells[at] ?? '').trim());
@@ -184,7 +184,7 @@ function isHeaderByKind(records: readonly FileRecord[], at: number): boolean {
 
 type Kind = { hasHeader: boolean; role: string; patterns: readonly [string, RegExp][] };
 
-/** Rejects a column whose values look like those of another role, such as hashes instead of ids. */
+/** Rejects a column whose values look as if they have another role, such as hashes in an ID column. */
 function refuseOtherKind(records: readonly FileRecord[], at: number, { hasHeader, role, patterns }: Kind): void {
   const values = records.slice(hasHeader ? 1 : 0).map(({ cells }) => (cells[at] ?? '').trim());
   for (const [other, pattern] of patterns) {
@@ -211,7 +211,7 @@ function requireColumns(first: readonly string[], required: readonly string[], r
   return columns;
 }
 
-/** Returns the first file rows for an error message. */
+/** Returns the first file rows, for use in an error message. */
 const firstRows = (records: readonly FileRecord[]) =>
   records.slice(0, 5).map(({ line, cells }) => ({
     path: `/lines/${line}`,

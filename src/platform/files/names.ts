@@ -1,4 +1,4 @@
-/** Normalises a column name for comparison: keeps only letters and digits, and ignores case and accents. */
+/** Normalises a column name for comparison by keeping only letters and digits and ignoring case and accents. */
 export const comparableName = (name: string): string =>
   name
     .normalize('NFKD')
@@ -6,21 +6,23 @@ export const comparableName = (name: string): string =>
     .toLowerCase()
     .replaceAll('ß', 'ss');
 
-/** Column names by import role, as used by the systems that export such files. */
+/** Column names that common export systems use, by import role. */
 type ColumnNames<Role extends string> = Readonly<Record<Role, readonly string[]>>;
 
 /**
- * Import file format. A file has exactly one column with a role in `identifiers`; if that is its only column, the
- * header is optional. `required` lists roles that must all be present, for formats that always have a header.
+ * Format of an import file. A file has exactly one column whose role is in `identifiers`. If it has no other columns,
+ * the header is optional. `required` lists roles that must all be present, for formats that always have a header.
  */
 export type FileFormat<Role extends string> = {
   columns: ColumnNames<Role>;
-  /** Returns an additional role for a column name, such as a language, or null if the column has none. */
+  /** Returns an additional role for a column name, such as a language, or null if the name has none. */
   otherColumn?: (name: string) => string | null;
 } & (
   | {
       identifiers: readonly [Role, ...Role[]];
-      /** Value patterns by role, for roles whose values could be confused if there is no header. */
+      /**
+       * Patterns for values, by role. They are needed for roles whose values could be confused if there is no header.
+       */
       patterns?: Readonly<Partial<Record<Role, RegExp>>>;
       required?: never;
     }

@@ -4,15 +4,15 @@ import { detectLayout, type Layout, type LayoutOptions } from './layout.ts';
 import type { FileFormat } from './names.ts';
 import { type FileRecord, parseRecords, separators } from './parse.ts';
 
-/** Number of bytes used to detect the file layout. */
+/** Number of bytes at the start of a file from which its layout is detected. */
 const headBytes = 32 * 1024;
 
-/** File row, with the problem if it is invalid. `cells` are in the order of the layout's columns. */
+/** File row. If the row is invalid, `problem` says why. `cells` are in the order of the layout's columns. */
 export type FileRow = { line: number; lines: number; cells: readonly string[]; problem: Problem | null };
 
 export type DelimitedFile = {
   layout: Layout;
-  /** Data rows in batches, some of which may be empty. They can be read only once. */
+  /** Data rows in batches, some of which may be empty. The generator can be consumed only once. */
   batches: AsyncGenerator<FileRow[], void>;
 };
 

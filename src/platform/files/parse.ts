@@ -6,7 +6,7 @@ import { type Problem, problem } from '../problem.ts';
 export type Separator = ',' | ';' | '\t';
 export const separators: readonly Separator[] = [',', ';', '\t'];
 
-/** Maximum record size in bytes, number of fields per record, and number of blank lines per file. */
+/** Limits: record size in bytes, fields per record, and blank lines per file. */
 const maxRecordBytes = 1024 * 1024;
 const maxFields = 2000;
 const maxBlankLines = 2_000_000;
@@ -28,7 +28,7 @@ const optionsOf = ({ separator, isStrict }: Parsing) => ({
 /**
  * Parses UTF-8 chunks into records, one chunk at a time. Blank records are skipped. Memory usage is bounded by the
  * longest record.
- * @param firstLine line number at the start of the first chunk
+ * @param firstLine number of the line at which the first chunk starts
  * @throws AppError invalid_request with the line number of a misplaced or unclosed quote, or of an oversized record
  */
 export async function* parseRecords(
@@ -83,7 +83,7 @@ export async function* parseRecords(
   }
 }
 
-/** Parses the first records of a text that may be truncated. Stops at the first error. */
+/** Parses the first records of a text, which may be cut off in the middle of a record. Stops at the first error. */
 export function parseSample(text: string, parsing: Parsing, maxRecords: number): FileRecord[] {
   const records: FileRecord[] = [];
   let line = 1;
@@ -97,14 +97,14 @@ export function parseSample(text: string, parsing: Parsing, maxRecords: number):
   try {
     parseSync(text, { ...optionsOf(parsing), to: maxRecords, on_record: onRecord });
   } catch {
-    // Parsing the whole file later reports this error with its position.
+    // Ignore the error, because parsing the whole file later reports it with its position.
   }
   return records;
 }
 
 /**
- * Removes trailing blank cells.
- * @returns whether no cells remain
+ * Removes blank cells from the end of a record.
+ * @returns whether the record has no cells left
  */
 function isBlank(cells: string[]): boolean {
   while (cells.length > 0 && (cells.at(-1) as string).trim() === '') cells.pop();

@@ -18,12 +18,16 @@ export type ValueSet = {
 
 const maxLoad = 0.6;
 
-/** Number of parts. Each part grows separately, so that no event loop turn rehashes all values. */
+/**
+ * Number of parts that the set is split into. Each part grows separately, so that rehashing never blocks the event loop
+ * for all values at once.
+ */
 const parts = 256;
 
 /**
- * Creates a set of 64-bit hashes in typed arrays. Ten million codes take 128 MB and two seconds; a `Set` of strings
- * takes 1 GB. The hash key is random. The probability of any collision among ten million codes is 1 in 300,000.
+ * Creates a set that stores 64-bit hashes in typed arrays. Ten million codes take 128 MB and two seconds, whereas a
+ * `Set` of strings takes 1 GB. The hash key is random. The probability of any collision among ten million codes is 1 in
+ * 300,000.
  */
 export function createValueSet(): ValueSet {
   const seeds = [randomInt(2 ** 32), randomInt(2 ** 32)] as const;
@@ -48,7 +52,7 @@ export function createValueSet(): ValueSet {
       }
       a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909);
       b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909);
-      // A zero marks a free slot, so it is never used as a hash.
+      // In the table, zero marks a free slot, so a zero hash is replaced with 1.
       const isNew = (puts[(b >>> 24) % parts] as Put)(a >>> 0 || 1, b >>> 0);
       if (isNew) count += 1;
       return isNew;

@@ -1,6 +1,6 @@
 import { type Problem, problem } from '../problem.ts';
 
-/** Spreadsheet artefact around a value: a leading apostrophe, or `="…"`. */
+/** Characters that spreadsheets add around a value: a leading apostrophe, or `="…"`. */
 export type Artefact = 'apostrophe' | 'formula';
 
 export type CleanValue = { value: string; artefact: Artefact | null } | { problem: Problem };
@@ -8,7 +8,7 @@ export type CleanValue = { value: string; artefact: Artefact | null } | { proble
 /** Matches values that need no cleaning: printable ASCII without surrounding blanks or artefacts. */
 const plain = /^[!#-&(-<>-~](?:[ !#-~]*[!#-~])?$/;
 
-/** Placeholders for "no value" in exports of databases and programs, and error values of spreadsheets. */
+/** Placeholders that databases and programs export for "no value", and error values in spreadsheets. */
 const placeholder =
   /^(?:\\N|n\/a|null|\(null\)|none|nan|undefined|\[object Object\]|#(?:N\/A|REF!|NAME\?|VALUE!|NULL!|DIV\/0!|NUM!))$/i;
 
@@ -16,8 +16,8 @@ const placeholder =
 const rounded = /^\d[.,]\d+E\+\d{2,}$/i;
 
 /**
- * Cleans an identifier or a code: removes surrounding blanks and tabs, and spreadsheet artefacts. Rejects values with
- * other invisible characters.
+ * Cleans an identifier or code by removing spreadsheet artefacts and surrounding blanks and tabs. Rejects values that
+ * contain other invisible characters.
  */
 export function cleanValue(cell: string): CleanValue {
   if (plain.test(cell) && !isSuspicious(cell)) return { value: cell, artefact: null };

@@ -28,7 +28,7 @@ const wrongMethod = Type.Ref('Error');
 type HealthDeps = {
   dbHealth: DatabaseHealth;
   catalogVersion: () => number;
-  /** Event log status, or null if there is no event log. */
+  /** Event log status, or null if no event log is configured. */
   eventLog: { isUp: () => boolean } | null;
 };
 

@@ -7,23 +7,24 @@ import { type KeyRestrictions, type RestrictedRequest, refusalOf } from './key-r
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Caller of the request, set by `requireKey`. The catalogue defines its type (`callerOf`). */
+    /** Caller that `requireKey` identified. Its type is defined by the catalogue (`callerOf`). */
     caller: unknown;
   }
 }
 
 /**
- * Name of an action that keys and users can be permitted. Modules register their permissions
+ * Name of an action that a key or user can be permitted to perform. Modules register their permissions
  * (management/unit-of-work.ts).
  */
 export type Permission = string;
 
 /**
- * Rate limit of the key with this id: calls per second, which is also the burst size. Other keys may share the limit.
+ * Rate limit of the API key with this ID, in calls per second. The burst size is the same number. Other keys may share
+ * the limit.
  */
 export type KeyLimit = { id: number; perS: number };
 
-/** Access rights of a key. Each call counts towards all of its rate limits. */
+/** Access that a key grants. Each call counts towards all of the key's rate limits. */
 export type KeyGrant<Caller> = {
   permissions: ReadonlySet<Permission>;
   limits: readonly KeyLimit[];
@@ -33,10 +34,10 @@ export type KeyGrant<Caller> = {
 };
 
 export type AuthDeps<Caller> = {
-  /** Returns the grant for a secret, or null if the secret is unknown or expired. */
+  /** Returns the grant for an API key secret, or null if the secret is unknown or expired. */
   findKey: (secret: string) => KeyGrant<Caller> | null;
   now: () => number;
-  /** Called for every accepted call. */
+  /** Called for every call that is accepted. */
   used: (caller: Caller) => void;
 };
 
@@ -49,7 +50,7 @@ export type Authenticator<Caller> = {
    * @throws AppError missing_key, unknown_key, permission_denied, too_many_requests
    */
   identify: (source: KeySource & RestrictedRequest, permission: Permission, ...alternatives: Permission[]) => Caller;
-  /** Creates a hook that accepts keys with any of these permissions and sets `request.caller`. */
+  /** Creates a hook that accepts keys with at least one of these permissions and sets `request.caller`. */
   requireKey: (permission: Permission, ...alternatives: Permission[]) => preValidationHookHandler;
 };
 
@@ -82,7 +83,7 @@ export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Cal
 
   return {
     identify,
-    // The hook uses a callback, because the promise of an async hook costs more than the check itself.
+    // The hook uses a callback, because an async hook's promise costs more than the check itself.
     requireKey:
       (permission, ...alternatives) =>
       (request, _reply, done) => {
@@ -97,7 +98,8 @@ export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Cal
 }
 
 /**
- * Returns the hash under which an API key is stored, in hex. Keys are long and random, so a single fast hash is enough.
+ * Returns the hash under which an API key is stored, in hex. A single fast hash is enough, because keys are long and
+ * random.
  */
 export const hashKey = (key: string): string => hash('sha256', key, 'hex');
 

@@ -10,28 +10,32 @@ import { problem } from '../problem.ts';
 export const maxBodyBytes = 64 * 1024;
 
 /**
- * Maximum nesting depth of a request body. It is far beyond any valid call and far below what would overflow a
- * recursive walk.
+ * Maximum nesting depth of a request body. No valid call comes close, and a recursive walk can go much deeper without a
+ * stack overflow.
  */
 const maxDepth = 64;
 
 /**
- * Maximum number of values and members in a request body, far beyond any valid call. Parsing an unknown member name
- * costs 2 µs and blocks other requests.
+ * Maximum number of values and members in a request body. No valid call comes close. The limit is needed because
+ * parsing an unknown member name takes 2 µs, during which other requests are blocked.
  */
 const maxValues = 50_000;
 const maxMembers = 10_000;
-/** Maximum length of a string in a request body, in characters. Validation patterns run on the entire string. */
+/**
+ * Maximum length of a string in a request body, in characters. The limit is needed because validation patterns run on
+ * the entire string.
+ */
 const maxTextLength = 1_000_000;
 
-/** preValidation hook for routes with an optional body. A missing body is treated as an empty object. */
+/** preValidation hook for routes whose body is optional. Treats a missing body as an empty object. */
 export function emptyBodyByDefault(request: { body: unknown }, _reply: unknown, done: () => void): void {
   request.body ??= {};
   done();
 }
 
 /**
- * Registers parsers for plain and compressed JSON bodies. An empty body counts as missing, for calls that need no body.
+ * Registers parsers for plain and compressed JSON bodies. An empty body counts as missing, because some calls need no
+ * body.
  */
 export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
   await app.register(compress, {
@@ -46,7 +50,7 @@ export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
   );
 }
 
-/** Registers body parsing for the scope without hooks. Reads the whole body first and decompresses it afterwards. */
+/** Registers body parsing for the scope without hooks. The whole body is read before it is decompressed. */
 export function registerHotBodyParsing(app: FastifyInstance): void {
   const readJson = createJsonReader(app);
   app.removeAllContentTypeParsers();
@@ -104,7 +108,7 @@ function createJsonReader(app: FastifyInstance): JsonReader {
   };
 }
 
-/** Returns the error for a JSON text that exceeds the limits, or null. The result is irrelevant for invalid JSON. */
+/** Returns the error for a JSON text that exceeds the limits, or null. For invalid JSON, the result has no meaning. */
 function refusalOf(text: string): AppError | null {
   if (text.length <= 2 * maxDepth) return null;
   let depth = 0;
@@ -154,8 +158,8 @@ function isEscaped(text: string, at: number): boolean {
 }
 
 /**
- * Trims a text and replaces lone surrogates, which PostgreSQL rejects. Returns null if nothing is left. Converts
- * numbers to text, because some clients send them as ids.
+ * Trims a text and replaces lone surrogates, which PostgreSQL rejects. Returns null if nothing is left. Numbers are
+ * converted to text, because some clients send IDs as numbers.
  */
 export function textOrNull(value: string | number | undefined): string | null {
   const clean = value === undefined ? '' : String(value).toWellFormed().trim();

@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import { dayMs } from '../lib/time.ts';
 import { type Problem, problem } from '../problem.ts';
 
-/** Range of days from the first to the last one, both inclusive, such as `2026-11-21`. */
+/** Range of days, such as `2026-11-21`. The first and last days are both included. */
 export type DayRange = { from: string; to: string };
 export type DayRangeParameters = { from?: string | undefined; to?: string | undefined };
 

@@ -14,8 +14,8 @@ type ErrorBody = {
 };
 
 /**
- * Error codes that count towards the failure limit per client address: bad key, bad token, bad signature, unknown
- * click, unknown route.
+ * Error codes that count towards the failure limit per client address: invalid key, token or signature, unknown click,
+ * unknown route.
  */
 export const limitedCodes = new Set<ErrorCode>([
   'missing_key',
@@ -94,7 +94,9 @@ export type FailureDeps = {
   logger: Pick<FastifyBaseLogger, 'debug' | 'info' | 'warn' | 'error'>;
 };
 
-/** Returns the error to send for a failed request. Applies the failure limit to the client, and logs server errors. */
+/**
+ * Returns the error to send for a failed request. Counts it towards the client's failure limit, and logs server errors.
+ */
 export function handleFailure(err: unknown, request: FailedRequest, { failures, logger }: FailureDeps): AppError {
   const error = toAppError(err);
   if (hasLeft(request, err)) {
@@ -109,7 +111,7 @@ export function handleFailure(err: unknown, request: FailedRequest, { failures, 
   return answered;
 }
 
-/** Error codes of work that was aborted because its client disconnected. */
+/** Error codes that occur when work is aborted because the client disconnected. */
 const abortCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE']);
 
 /**
@@ -122,8 +124,8 @@ function hasLeft({ raw }: FailedRequest, err: unknown): boolean {
 }
 
 /**
- * Logs an error response with its request id at the default level, up to a rate limit. A database outage is not logged
- * here: it affects every request, so the health check logs it once.
+ * Logs an error response with its request ID, at the default level and up to a rate limit. A database outage is not
+ * logged here, because it affects every request. The health check logs it once instead.
  */
 export function logAnswer(
   { method, url, id }: { method: string; url: string; id: string },
@@ -137,7 +139,7 @@ export function logAnswer(
   else logger[failures.mayLog() ? 'info' : 'debug']({ ...about, status, code }, 'request refused');
 }
 
-/** Returns the HTTP methods that have a route at a path. */
+/** Returns the HTTP methods for which a path has a route. */
 export type MethodsAt = (path: string) => readonly string[];
 
 /** Starts recording all routes that are registered from now on. */

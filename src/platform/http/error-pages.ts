@@ -5,7 +5,10 @@ import { type MessageKey, t } from '../i18n/messages.ts';
 import { inRequestLanguage } from '../i18n/reader.ts';
 import { html, pageOf } from './html.ts';
 
-/** Key prefix for the title and text of an error page in the message files, such as `endUser.privacy.notFound`. */
+/**
+ * Prefix of the keys under which the message files contain an error page's title and text, such as
+ * `endUser.privacy.notFound`.
+ */
 type ErrorPage<Key = Extract<MessageKey, `endUser.${string}`>> = Key extends `${infer Page}.title`
   ? `${Page}.text` extends MessageKey
     ? Page
@@ -21,12 +24,13 @@ declare module 'fastify' {
   }
 }
 
-/** Whether the client accepts HTML, as browsers do and programs do not. */
+/** Whether the client accepts HTML. Browsers do, and programs usually do not. */
 export const readsPages = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   headers.accept?.includes('text/html') === true;
 
 /**
- * Whether the browser displays the response as a page, because it follows a link and does not load an image or script.
+ * Whether the browser will display the response as a page, because the request follows a link rather than loading an
+ * image or script.
  */
 export const isOpened = (request: Pick<FastifyRequest, 'headers'>): boolean =>
   readsPages(request) && request.headers['sec-fetch-mode'] === 'navigate';

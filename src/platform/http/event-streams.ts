@@ -2,21 +2,21 @@ import type { FastifyReply } from 'fastify';
 import { AppError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 
-/** Server-sent event. `id` is the position from which the client resumes after a reconnect. */
+/** Server-sent event. `id` is the position at which the client resumes after it reconnects. */
 export type StreamEvent = { name: string; id?: string; data: string };
 
 type StreamOptions = {
   /** User or key that owns the stream. Each owner may open only a few streams. */
   owner: string;
-  /** Publisher of the stream. Each publisher gets an equal share of the streams in a process. */
+  /** Publisher that the stream is for. The streams of a process are shared equally between publishers. */
   publisherId: number;
   /** Interval between two calls of `next`, in milliseconds. */
   pauseMs?: number;
-  /** Returns the events since the previous call. It is not called again until it has resolved. */
+  /** Returns the events since the previous call. It is not called again until the returned promise has resolved. */
   next: () => Promise<readonly StreamEvent[]>;
   /**
    * Whether the owner still has access. Called twice a second and before events are sent. Returning `false` ends the
-   * stream. If it throws, nothing is sent.
+   * stream. If the check throws, no events are sent.
    */
   isAllowed: () => boolean | Promise<boolean>;
 };
@@ -34,8 +34,8 @@ export type EventStreams = {
 
 const defaultPauseMs = 1000;
 /**
- * Maximum interval between two calls of `isAllowed`, in milliseconds. A stream ends within a second after its access is
- * revoked.
+ * Maximum interval between two calls of `isAllowed`, in milliseconds. It ensures that a stream ends within a second
+ * after access is revoked.
  */
 const checkEveryMs = 500;
 const minPauseMs = 1;
@@ -48,7 +48,7 @@ const refusedForS = 10;
 
 type Holder = { owner: string; publisherId: number };
 
-/** Open streams by the function that ends them, oldest first. */
+/** Open streams, oldest first. The key is the function that ends the stream. */
 type State = { open: Map<() => void, Holder>; logger: Logger };
 
 /**
@@ -77,8 +77,9 @@ export function createEventStreams(logger: Logger): EventStreams {
 }
 
 /**
- * Ends the oldest stream of the publisher with the most streams, if the given publisher has at least two fewer. In this
- * way, a publisher that connects late gets an equal share, and publishers do not evict each other repeatedly.
+ * Makes room for a publisher's new stream. Ends the oldest stream of the publisher with the most streams, provided that
+ * the given publisher has at least two fewer. As a result, a publisher that connects late gets an equal share, and
+ * publishers do not keep evicting each other.
  * @throws AppError `unavailable`
  */
 function makeRoom({ open }: State, publisherId: number): void {
@@ -110,7 +111,7 @@ function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOpti
   const end = (): void => {
     clearTimeout(timer);
     open.delete(end);
-    // A graceful end would wait for a client that has stopped reading.
+    // Destroy the connection of a client that has stopped reading, because a graceful end would wait for it.
     if (raw.writableNeedDrain) raw.destroy();
     else raw.end();
   };
@@ -154,7 +155,7 @@ async function ask({ isAllowed }: StreamOptions): Promise<boolean | null> {
  */
 async function send(raw: FastifyReply['raw'], { next, isAllowed }: StreamOptions): Promise<boolean> {
   const events = await next();
-  // Access may have been revoked while the events were loading.
+  // Check again, because access may have been revoked while the events were loading.
   if (events.length > 0 && !(await isAllowed())) return false;
   if (raw.writableEnded) return false;
   for (const event of events) raw.write(serialise(event));

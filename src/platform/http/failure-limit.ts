@@ -17,8 +17,8 @@ export function createRateLimit(now: () => number, maxKeys = 50_000): (key: stri
 }
 
 /**
- * Rate limit for failed requests only (bad key, bad token, unknown route): 20 per second and client address, with a
- * burst of 100.
+ * Rate limit that counts only failed requests (invalid key, invalid token, unknown route). Each client address may
+ * cause 20 failures per second, with a burst of 100.
  */
 export type FailureLimit = {
   /**
@@ -44,8 +44,8 @@ export function createFailureLimit(now: () => number): FailureLimit {
 export const tooManyRequests = (): AppError => new AppError('too_many_requests', { retryAfterS: 1 });
 
 /**
- * Returns the client key for rate limits: the IPv4 address, or the /64 network for IPv6, because providers assign a /64
- * to each customer.
+ * Returns the key under which a client is rate limited: its IPv4 address, or its /64 network for IPv6, because
+ * providers assign a whole /64 network to each customer.
  */
 export function clientSubnet(address: string): string {
   if (!ipaddr.isValid(address)) return address;

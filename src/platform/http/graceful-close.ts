@@ -3,18 +3,18 @@ import type { Socket } from 'node:net';
 import type { App } from './app.ts';
 
 /**
- * Keep-alive timeout of responses that began before the server started to close, in milliseconds. Zero would mean no
- * limit.
+ * Keep-alive timeout for connections whose response began before the server started to close, in milliseconds. It is
+ * not 0, because 0 would mean no limit.
  */
 const closingKeepAliveMs = 1;
 
-/** Timeout for requests that are still being received when the server closes, in milliseconds. */
+/** When the server closes, timeout for requests that are still being received, in milliseconds. */
 const arrivalMs = 500;
 
 /**
- * Ends open connections when the server closes. Fastify closes only connections that are idle at that moment. Without
- * this function, a connection with a pending response would stay open for more requests. A connection whose request
- * never completes would stay open forever.
+ * Makes open connections end when the server closes. Fastify closes only connections that are idle at that moment.
+ * Without this function, a connection with a pending response would stay open for more requests, and a connection whose
+ * request never completes would stay open forever.
  * @param withHooks scope in which an `onSend` hook adds `connection: close` to responses
  */
 export function closeGracefully(app: App, withHooks: App): void {
@@ -37,8 +37,9 @@ export function closeGracefully(app: App, withHooks: App): void {
 const isOpen = (response: ServerResponse): boolean => !response.writableFinished;
 
 /**
- * Tracks each open connection with its last response and all earlier responses that are not fully sent, because clients
- * may pipeline requests. Listening to the end of each response would take 0.7 µs.
+ * Tracks open connections. For each one, returns its last response and any earlier responses that have not been sent
+ * completely, because clients may pipeline requests. The alternative, listening for the end of each response, would
+ * take 0.7 µs.
  */
 function trackResponses({ server }: App): ReadonlyMap<Socket, readonly ServerResponse[]> {
   const responsesOf = new Map<Socket, ServerResponse[]>();

@@ -9,14 +9,12 @@ import { errorHeaders, errorText, handleFailure } from './error-handler.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { endRequest, startRequest } from './request-trace.ts';
 
-/**
- * Response body that is written directly into the output buffer. `writeTo` fills a buffer of exactly `length` bytes.
- */
+/** Response body that writes itself into the output buffer. `writeTo` fills a buffer of exactly `length` bytes. */
 export type Pieces = { length: number; writeTo: (bytes: Buffer) => void };
 
 /**
- * Response that is written in one piece. `head` alternates header names and values. A string `body` must have one byte
- * per character. `error` is the error that the response reports, if any.
+ * Response that is sent in one write. `head` alternates header names and values. If `body` is a string, each character
+ * must be one byte. `error` is the error that the response reports, if any.
  */
 export type HotAnswer = {
   status: number;
@@ -32,12 +30,12 @@ export type HotAnswer = {
 type HotHandler = (request: FastifyRequest) => Promise<HotAnswer>;
 
 /**
- * Observer of the responses in a plugin. `ms` is the time from reading the request to handing over the response, in
+ * Observer of a plugin's responses. `ms` is the time from reading the request until the response is sent, in
  * milliseconds.
  */
 export type HotObserver = (request: FastifyRequest, answer: HotAnswer, ms: number) => void;
 
-/** Installs the error handler of a plugin in the scope without hooks, and wraps its route handlers. */
+/** Installs a plugin's error handler in the scope without hooks, and wraps the plugin's route handlers. */
 export type HotRoutes = (
   plugin: App,
   observer?: HotObserver,
@@ -48,7 +46,7 @@ export const unvalidated = { validatorCompiler: () => () => true };
 
 const allowOrigin = { 'access-control-allow-origin': corsOptions.origin };
 
-/** Builds the response headers for any origin, without the content length. */
+/** Builds the response headers, without the content length. They allow any origin (CORS). */
 export const hotHead = (headers: Record<string, string>): string[] =>
   Object.entries({ ...allowOrigin, ...headers }).flat();
 
@@ -61,9 +59,9 @@ export const hotAnswer = (status: number, headers: Record<string, string>, body:
 type HotDeps = { logger: Logger; failures: FailureLimit; metrics: Metrics; tracing: Tracing };
 
 /**
- * Creates the scope without hooks for the most frequent routes. Hook runners and the reply object cost more than the
- * rest of a beacon request (docs/performance.md#hot-routes). The handlers directly call the functions that other routes
- * run as hooks.
+ * Creates the scope without hooks, for the most frequent routes. Hook runners and the reply object would cost more than
+ * everything else in a beacon request (docs/performance.md#hot-routes). Therefore, the handlers directly call the
+ * functions that other routes run as hooks.
  */
 export function createHotRoutes(app: App, { logger, failures, metrics, tracing }: HotDeps): HotRoutes {
   let isClosing = false;
@@ -91,7 +89,7 @@ export function createHotRoutes(app: App, { logger, failures, metrics, tracing }
       logRequest(logger, request, status, ms);
     }
 
-    // Handles errors that occur before the handler runs, such as an unreadable body.
+    // Handles errors that occur before the handler runs, for example because the body is unreadable.
     plugin.setErrorHandler((err, request, reply) => {
       reply.hijack();
       const { url: route = 'unknown' } = request.routeOptions;
@@ -151,9 +149,9 @@ function writeAnswer(
 }
 
 /**
- * Buffer to which responses are written one after the other. In nearly all cases, the kernel has accepted the whole
- * response when `uncork` returns. If not, the response keeps this buffer, and the next response gets a new one
- * (docs/adr/0014-memory-of-sent-answers.md).
+ * Buffer that is reused for one response after the other. This works because the kernel has nearly always accepted the
+ * whole response when `uncork` returns. If it has not, the response keeps this buffer, and a new one is allocated for
+ * the next response (docs/adr/0014-memory-of-sent-answers.md).
  */
 let memory: Buffer = Buffer.alloc(0);
 

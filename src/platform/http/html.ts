@@ -2,7 +2,7 @@ import { languages } from '../i18n/languages.ts';
 import { reader } from '../i18n/reader.ts';
 import { escapeHtml } from '../lib/escape-html.ts';
 
-/** Markup that is inserted without escaping. */
+/** Markup, which is inserted into templates without escaping. */
 export type Html = { readonly markup: string };
 
 /** Template value. Null, undefined and false produce no output. */
@@ -21,7 +21,7 @@ function markupOf(value: Value): string {
   return 'markup' in value ? value.markup : value.map((part) => part.markup).join('');
 }
 
-/** Marks sanitised or hard-coded text as markup, so that it is not escaped. */
+/** Marks a text as markup, so that it is not escaped. The text must be sanitised or hard-coded. */
 export const trusted = (markup: string): Html => ({ markup });
 
 export const nothing: Html = trusted('');
@@ -63,6 +63,6 @@ const standardViewport = 'width=device-width, initial-scale=1';
 
 const characters: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
 
-/** Converts offer copy to plain text by decoding the HTML escapes in macro values. */
+/** Converts offer copy to plain text. The copy contains HTML escapes in macro values, which are decoded. */
 export const plainText = (copy: string): string =>
   copy.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => characters[entity] as string);

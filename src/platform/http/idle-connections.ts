@@ -16,8 +16,9 @@ export const serverTimeouts = {
 const shedIntervalMs = 1000;
 
 /**
- * Closes idle connections in excess of `maxConnections`. Each connection costs memory and a file handle, and a client
- * can reconnect with its next request. `serverTimeouts` closes connections that send no request or send too slowly.
+ * Closes idle connections when there are more than `maxConnections`, because each connection uses memory and a file
+ * handle. Clients can reconnect for their next request. Connections that send no request, or send it too slowly, are
+ * closed by `serverTimeouts`.
  */
 export function shedIdleConnections(app: App, maxConnections = 10_000): void {
   let connections = 0;

@@ -6,11 +6,11 @@ import { type Problem, problem } from '../problem.ts';
 
 /** Limits for a request body that is parsed in slices. */
 export type SliceLimits = {
-  /** Maximum total number of rows in all lists of the body. */
+  /** Maximum number of rows in the body, added up over all its lists. */
   rows: number;
-  /** Returns the maximum size of a row or other member, in bytes, given the member name. */
+  /** Returns the maximum size of a member with the given name, in bytes. For a list, the limit applies to each row. */
   rowBytes: (name: string) => number;
-  /** Advice shown to callers whose body is too large. */
+  /** Advice on alternatives for callers whose body is too large. */
   otherwise: Problem;
 };
 
@@ -24,7 +24,7 @@ const maxDepth = 64;
 const sliceBytes = 256 * 1024;
 
 type Span = { start: number; end: number };
-/** Top-level member of the body, with the byte range of its value or of each row in its list. */
+/** Top-level member of the body. The byte range is that of its value or, for a list, of each row. */
 type Member = { name: string; value: Span | Span[] };
 
 /**
@@ -70,7 +70,7 @@ export async function findFirstRow(body: Buffer, name: string, limits: SliceLimi
 const withoutMark = (body: Buffer): Buffer =>
   body.subarray(body.subarray(0, 3).equals(markBytes) ? markBytes.length : 0);
 
-/** Windows editors and shells write a byte order mark before UTF-8 text. */
+/** Skip a byte order mark, which Windows editors and shells write before UTF-8 text. */
 const markBytes = Buffer.from(byteOrderMark);
 
 const malformed = (message?: Problem): AppError =>
@@ -136,7 +136,7 @@ function* splitBody(bytes: Buffer, limits: SliceLimits): Generator<void, { rows:
   return { members };
 }
 
-/** Current member name and limits while scanning. */
+/** Name of the member being scanned, and the limits. */
 type Place = { limits: SliceLimits; name: string };
 
 function* splitList(
@@ -177,8 +177,8 @@ function* skipSpace(bytes: Buffer, start: number): Generator<void, number> {
 }
 
 /**
- * Returns the index after a value. For invalid JSON, the index may be arbitrary, because parsing rejects the value
- * later.
+ * Returns the index after a value. For invalid JSON, the index is arbitrary. This is harmless, because parsing rejects
+ * the value later.
  */
 function* endOfValue(bytes: Buffer, start: number, { limits, name }: Place): Generator<void, number> {
   const most = limits.rowBytes(name);

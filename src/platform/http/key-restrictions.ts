@@ -6,11 +6,14 @@ import { problem } from '../problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Effect of a call, if it differs from its HTTP method. By default, `GET` reads and all other methods write. */
+    /**
+     * Effect of a call, if it is not the default for the HTTP method. By default, `GET` reads and all other methods
+     * write.
+     */
     effect?: 'read' | 'write';
     /**
-     * Whether the route itself enforces the resource restrictions of a key. All other routes reject resource-restricted
-     * keys.
+     * Whether the route itself enforces the resource restrictions of a key. Routes that do not enforce them reject
+     * resource-restricted keys.
      */
     keepsToResources?: boolean;
   }
@@ -25,18 +28,15 @@ export type KeyRestrictions = {
   resources: KeyResources | null;
 };
 
-/**
- * Resources that a key is limited to. At most one of the two fields is null, which means that the field imposes no
- * limit.
- */
+/** Resources that a key is limited to. A null field imposes no limit. At most one of the two fields is null. */
 export type KeyResources = {
-  /** Ids of the campaigns that the key is limited to. */
+  /** IDs of the campaigns that the key is limited to. */
   campaigns: ReadonlySet<number> | null;
   /** Normalised names of the placements that the key is limited to. */
   placements: ReadonlySet<string> | null;
 };
 
-/** Parts of a request that are checked against the restrictions of its key. */
+/** Parts of a request that are checked against the key's restrictions. */
 export type RestrictedRequest = Pick<FastifyRequest, 'ip' | 'method' | 'routeOptions'>;
 
 /** Returns the error for a call that the key's restrictions do not allow, or null if it is allowed. */

@@ -3,8 +3,8 @@ import { createPacer } from '../lib/slices.ts';
 import type { Problem } from '../problem.ts';
 
 /**
- * Reads a whole request body. Its chunks are joined in slices, because allocating 30 MB at once takes 150 ms on systems
- * with slow memory allocation.
+ * Reads a whole request body. Its chunks are copied into the result in slices, because allocating 30 MB at once takes
+ * 150 ms on systems where memory allocation is slow.
  * @param tooLarge error message for bodies larger than `maxBytes`
  * @throws AppError body_too_large; malformed_request if the body ended early or cannot be decompressed
  */

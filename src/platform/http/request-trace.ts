@@ -9,7 +9,7 @@ declare module 'fastify' {
   }
 }
 
-/** Starts the trace of a request, or continues the caller's trace. */
+/** Starts a trace for a request, or continues the trace that the caller sent. */
 export const startRequest = (
   tracing: Tracing,
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
@@ -20,8 +20,8 @@ const singleHeader = (value: string | string[] | undefined): string | null =>
   typeof value === 'string' ? value : null;
 
 /**
- * Ends the span of a request and sets the attributes of the HTTP semantic conventions. Paths and queries are omitted
- * because they can identify users.
+ * Ends a request span and sets its attributes according to the HTTP semantic conventions. Paths and queries are
+ * omitted, because they can identify users.
  */
 export function endRequest(
   span: Span,
@@ -40,7 +40,7 @@ export function endRequest(
   );
 }
 
-/** Monitoring tools send these requests continuously, and their traces are of no use. */
+/** Whether a request comes from a monitoring tool. Such requests arrive continuously, and nobody needs their traces. */
 const isProbe = (route: string): boolean => route.startsWith('/health/') || route === '/metrics';
 
 /** Traces all requests in a scope except probes and metrics scrapes. */

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { Problem } from '../problem.ts';
 
-/** Error response schema (docs/reference/access-and-errors.md#errors), documented for every route. */
+/** Schema of error responses (docs/reference/access-and-errors.md#errors), documented for every route. */
 export const errorSchema = Type.Object(
   {
     message: Type.String(),
@@ -29,17 +29,17 @@ export const noNul = '^[^\\u0000]*$';
 export const noNulNotBlank = '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$';
 
 /**
- * Schema of a numeric identifier. Larger numbers would be rounded during parsing, so that two different identifiers
- * could become equal.
+ * Schema of a numeric identifier. The limits are needed because larger numbers would be rounded during parsing, so that
+ * two different identifiers could become equal.
  */
 export const exactNumber = Type.Number({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
 
-/** Schema keyword that holds the schema to show in the API description instead of the validation schema. */
+/** Schema keyword for an alternative schema, which the API description shows instead of the validation schema. */
 export const describedAs = 'x-described-as';
 
 /**
- * Schema of an optional integer query parameter. It is validated as text, because URL parameters are text, but
- * described as an integer, so that generated clients accept numbers.
+ * Schema of an optional integer query parameter. It is validated as text, because URL parameters are text. In the API
+ * description it is an integer, so that generated clients accept numbers.
  */
 export const integerParameter = (
   range: { minimum?: number; maximum?: number },
@@ -47,8 +47,8 @@ export const integerParameter = (
 ) => Type.Optional(Type.String({ ...options, [describedAs]: { type: 'integer', ...range } }));
 
 /**
- * Schema of an optional boolean query parameter. It is validated as the text `true` or `false`, and described as a
- * boolean.
+ * Schema of an optional boolean query parameter. It is validated as the text `true` or `false`. In the API description
+ * it is a boolean.
  */
 export const booleanParameter = (description?: string) =>
   Type.Optional(Type.String({ ...(description && { description }), [describedAs]: { type: 'boolean' } }));

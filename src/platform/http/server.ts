@@ -15,7 +15,7 @@ import { lazySerializers, lazyValidators, validatorOptions } from './validation.
 /** Maximum length of a path parameter, in UTF-16 code units. Placement names have up to 128 characters. */
 const maxParamLength = 256;
 
-/** Creates a generator of request ids, which are a random prefix and a counter. */
+/** Creates a generator of request IDs, which are a random prefix and a counter. */
 function createRequestIds(): () => string {
   const prefix = Math.random().toString(36).slice(2, 8);
   let requests = 0;
@@ -23,8 +23,8 @@ function createRequestIds(): () => string {
 }
 
 /**
- * Whether to trust the proxy at an address to report the client address. `hop` is the number of proxies between it and
- * this server.
+ * Whether to trust the proxy at an address to report the client address. `hop` is the number of proxies between the
+ * given proxy and this server.
  */
 type Trust = (address: string, hop: number) => boolean;
 
@@ -41,7 +41,7 @@ export function createServer({ config, logger, failures }: ServerDeps): App {
   const nextRequestId = createRequestIds();
   const app = Fastify({
     http: serverTimeouts,
-    // Fastify would overwrite these two values with its own defaults.
+    // Set both timeouts explicitly. Otherwise, Fastify would overwrite them with its defaults.
     requestTimeout: serverTimeouts.requestTimeout,
     keepAliveTimeout: serverTimeouts.keepAliveTimeout,
     // If the `logger` option were used, Fastify would listen for the end of every response even if there is nothing to
@@ -71,13 +71,13 @@ export function createServer({ config, logger, failures }: ServerDeps): App {
   return app;
 }
 
-/** Error codes by the code of HTTP parser errors and timeouts in Node. */
+/** Error codes for HTTP parser errors and timeouts, by the error code in Node. */
 const connectionErrors: Record<string, ErrorCode> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 };
 
-/** Time that a client has to read the error before its connection is closed, in milliseconds. */
+/** Time that a client has to read the error response before its connection is closed, in milliseconds. */
 const lingerMs = 1000;
 
 /**
@@ -99,7 +99,8 @@ function answerUnparsable(err: NodeJS.ErrnoException, socket: Socket, requestId:
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  // Closing only our side would leave the connection open for as long as the client keeps sending.
+  // Destroy the socket, because closing only our side would leave the connection open for as long as the client keeps
+  // sending.
   setTimeout(() => socket.destroy(), lingerMs).unref();
   return error;
 }

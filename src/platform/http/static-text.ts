@@ -9,7 +9,7 @@ import { namesEtag } from './etag.ts';
 export type StaticText = {
   /** First 12 hex digits of the SHA-256 hash of the content. */
   hash: string;
-  /** Returns the body in a content encoding. Each encoding is compressed on first use. */
+  /** Returns the body in the given content encoding. It is compressed on first use. */
   bodyIn: (encoding: Encoding) => Promise<Buffer>;
 };
 

@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import { isPossibleUuid7, readUuid, writeUuid } from '../lib/uuid7.ts';
 import { problem } from '../problem.ts';
 
-/** Encodes a pagination cursor for a list ordered by id: the id of the last row on the page. */
+/** Encodes a pagination cursor for a list ordered by ID: the ID of the last row on the page. */
 export function writeCursor(id: string): string {
   const bytes = Buffer.alloc(16);
   writeUuid(id, bytes, 0);

@@ -7,8 +7,8 @@ import { type Problem, problem } from '../problem.ts';
 import { describedAs } from './schemas.ts';
 
 /**
- * Validators and serialisers are compiled on first use. Compiling them for all routes took half of the CPU time at
- * startup.
+ * Validators and serialisers are compiled on first use, because compiling them for all routes took half of the CPU time
+ * at startup.
  */
 
 type Serialize = (value: unknown) => string;
@@ -57,7 +57,10 @@ export const lazyValidators: typeof buildValidatorCompiler = (externalSchemas, o
 /** Creates the error for an invalid value. `path` is the location of the value within the request part. */
 export type InvalidPart = (path?: string) => AppError;
 
-/** Creates a validator for one part of a request. It is compiled on first use, and returns null for a valid value. */
+/**
+ * Creates a validator for one part of a request. It is compiled on first use. The validator returns null for a valid
+ * value.
+ */
 export function createPartCheck(schema: TSchema, part: 'body' | 'querystring'): (value: unknown) => InvalidPart | null {
   const isValid = lazyValidators({}, { customOptions: validatorOptions })({ schema });
   return (value) => {
@@ -98,7 +101,7 @@ const typeProblems = {
   null: problem('isNull'),
 };
 
-/** Returns the problem for a value that violates a single schema rule. */
+/** Returns the problem for a violation of a single schema rule. */
 function problemOf({ keyword, params }: FastifySchemaValidationError): Problem {
   const { type, limit: ofRule, comparison, pattern, allowedValue, allowedValues } = params as RuleParameters;
   const limit = ofRule ?? 0;
@@ -145,7 +148,7 @@ type RuleParameters = {
   allowedValues?: unknown[];
 };
 
-/** Returns the problem for a value that matches none of several alternatives. The text lists all alternatives. */
+/** Returns the problem for a value that matches none of the allowed alternatives. The text lists all of them. */
 function choicesOf(errors: readonly FastifySchemaValidationError[], path: string): Problem {
   const shapes = errors.filter(({ instancePath, keyword }) => instancePath === path && keyword !== 'anyOf');
   const values = shapes.filter(({ keyword }) => keyword === 'const').map(({ params }) => params.allowedValue);

@@ -1,10 +1,10 @@
 /**
- * Matches text that a spreadsheet may interpret as a formula, including after invisible characters and in full-width
- * forms.
+ * Matches text that a spreadsheet may interpret as a formula. This includes formulas that follow invisible characters
+ * or use full-width characters.
  */
 const formula = /^[\s\p{C}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
 
-/** Whether a text could be a formula, ignoring leading apostrophes. Such text is escaped with one more apostrophe. */
+/** Whether a text could be a formula, ignoring leading apostrophes. `csvCell` adds an apostrophe to such text. */
 const isGuarded = (text: string): boolean => formula.test(text.replace(/^'+/, ''));
 
 /** Encodes a value as a CSV cell. Text that a spreadsheet may interpret as a formula is prefixed with an apostrophe. */

@@ -1,8 +1,8 @@
 import { domainToASCII, domainToUnicode } from 'node:url';
 
 /**
- * Returns the lower-case spellings of an email address, starting with the one whose domain is in Punycode. New rows use
- * this first spelling; rows of earlier releases use the address as it was sent.
+ * Returns the lower-case spellings of an e-mail address. The first one has its domain in Punycode, and is used for new
+ * rows. Rows from earlier releases use the address as it was sent.
  */
 export function spellingsOf(email: string): string[] {
   const at = email.lastIndexOf('@');

@@ -1,6 +1,6 @@
 /**
- * Matches 16 digits, which every integer beyond 2^53 contains. Texts without a match are passed to the parser unchanged
- * (0.3 µs for 1 kB).
+ * Matches 16 digits in a row. Every integer beyond 2^53 has at least as many, so texts without a match can be parsed
+ * directly. The check takes 0.3 µs for 1 kB.
  */
 const longDigits = /[0-9]{16}/;
 
@@ -11,8 +11,8 @@ const longDigits = /[0-9]{16}/;
 const textOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/gs;
 
 /**
- * Parses JSON without rounding integers. An integer beyond 2^53 becomes a string with its original digits, because two
- * different identifiers could otherwise become the same number. Numbers with an exponent stay numbers.
+ * Parses JSON without rounding integers. An integer beyond 2^53 becomes a string with its original digits, because
+ * rounding could turn two different identifiers into the same number. Numbers with an exponent stay numbers.
  * @param parse `JSON.parse` or an equivalent; throws for malformed text
  */
 export function parseExactJson<Value>(text: string, parse: (text: string) => Value): Value {

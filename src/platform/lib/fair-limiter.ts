@@ -6,35 +6,37 @@ export type LimiterOptions = {
   maxConcurrent: number;
   /** Maximum number of concurrent tasks per client. By default, there is no limit per client. */
   maxConcurrentPerClient?: number;
-  /** Maximum number of queued tasks per client. Additional tasks are rejected with 503. */
+  /** Maximum number of queued tasks per client. Any more are rejected with 503. */
   maxWaitingPerClient: number;
-  /** Maximum number of queued tasks of all clients. By default, only the limit per client applies. */
+  /** Maximum number of queued tasks for all clients together. By default, only the limit per client applies. */
   maxWaiting?: number;
-  /** Maximum time that a task may be queued before it is rejected, in milliseconds. By default, there is no limit. */
+  /**
+   * Maximum time that a task may be queued, in milliseconds. After that, it is rejected. By default, there is no limit.
+   */
   maxWaitMs?: number;
-  /** Error message of a rejected task. */
+  /** Error message for rejected tasks. */
   message: Problem;
 };
 
 export type WorkOptions = {
   /** Client that the task belongs to. By default, all tasks belong to the same client. */
   client?: number | string;
-  /** Abort signal for a result that is no longer needed. A task that is still queued is then not started. */
+  /** Abort signal that fires when the result is no longer needed. A task that is still queued then never starts. */
   signal?: AbortSignal | undefined;
 };
 
 /**
- * Runs a task within the limits. Rejects with `unavailable` (503, retry-after) if too many tasks are queued, or if the
- * task was queued for too long.
+ * Runs a task within the limits. Rejects with `unavailable` (503, retry-after) if too many tasks are queued or the task
+ * was queued for too long.
  */
 export type Limiter = <T>(work: () => Promise<T>, options?: WorkOptions) => Promise<T>;
 
 type ClientQueue = { running: number; waiting: (() => void)[] };
 
 /**
- * Creates a limiter that is first come, first served within a client, and round-robin between clients. A client that
- * floods the limiter occupies at most `maxConcurrent` workers and `maxWaitingPerClient` queue positions. It delays each
- * other client by only one task.
+ * Creates a limiter that runs each client's tasks in order of arrival, alternating between clients (round-robin). A
+ * client that floods the limiter occupies at most `maxConcurrent` workers and `maxWaitingPerClient` queue positions,
+ * and delays every other client by only one task.
  */
 export function createLimiter(options: LimiterOptions): Limiter {
   const { maxConcurrent, maxConcurrentPerClient = maxConcurrent, maxWaitMs, message } = options;

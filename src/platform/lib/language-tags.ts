@@ -1,12 +1,12 @@
 /** Maximum length of a language tag, in characters. RFC 5646 recommends 35. */
 export const maxTagLength = 35;
 
-/** Maximum length of a language in a request, in characters. It may be a tag with extensions or a locale name. */
+/** Maximum length of the language in a request, in characters. It may be a tag with extensions or a locale name. */
 const maxLocaleLength = 128;
 
 /**
  * Returns the canonical form of a BCP 47 tag without extensions, such as `pt-BR`, or null if the text is not a tag.
- * Language names such as `german` also have the form of a tag. They are rejected, because no registered language tag
+ * Language names such as `german` also have the form of a tag, but are rejected, because no registered language code
  * has more than three letters.
  */
 export function canonicalTag(text: string): string | null {
@@ -34,9 +34,9 @@ const windowsNames: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Parses the language of a client, which is a BCP 47 tag or a platform-specific locale name. `_` is treated as `-`
- * (Unicode LDML). POSIX names (`en_US.UTF-8`, `sr_RS@latin`) and Java names (`zh_CN_#Hans`) are accepted too. Returns
- * the canonical tag without extensions, or null if the text does not identify a language (`C`, `English`).
+ * Parses a client's language, which is a BCP 47 tag or a platform-specific locale name. `_` is treated as `-` (Unicode
+ * LDML). POSIX names (`en_US.UTF-8`, `sr_RS@latin`) and Java names (`zh_CN_#Hans`) are also accepted. Returns the
+ * canonical tag without extensions, or null if the text does not identify a language (`C`, `English`).
  */
 export function tagOfLocale(text: string): string | null {
   if (text.length > maxLocaleLength) return null;
@@ -50,8 +50,8 @@ export function tagOfLocale(text: string): string | null {
 
 /**
  * Returns a canonical tag followed by its fallbacks, in lower case: `pt-BR` → `pt-br`, `pt`, as in RFC 4647 lookup. The
- * language with the usual script of the region comes before the plain language, so that `zh-TW` matches texts for
- * `zh-Hant`.
+ * fallback with the script that is usual in the region comes before the plain language, so that `zh-TW` matches texts
+ * for `zh-Hant`.
  */
 export function chainOf(tag: string): string[] {
   const chain: string[] = [];
@@ -63,7 +63,7 @@ export function chainOf(tag: string): string[] {
   return [...new Set(chain.length === 0 ? [language, ...withScript] : [...chain, ...withScript, language])];
 }
 
-/** Returns the first and most preferred tag in a comma-separated list. */
+/** Returns the first tag in a comma-separated list, which is the most preferred one. */
 export const firstTag = (tags: string): string => (tags.includes(',') ? tags.slice(0, tags.indexOf(',')) : tags);
 
 /** Scripts that are written from right to left (ISO 15924). */
@@ -71,6 +71,6 @@ const rightToLeft: ReadonlySet<string> = new Set([
   ...['Adlm', 'Arab', 'Aran', 'Hebr', 'Mand', 'Nkoo', 'Rohg', 'Samr', 'Syrc', 'Thaa', 'Yezi'],
 ]);
 
-/** Returns the text direction of the usual script for a canonical language tag. */
+/** Returns the text direction for a canonical language tag, based on its usual script. */
 export const directionOf = (tag: string): 'ltr' | 'rtl' =>
   rightToLeft.has(new Intl.Locale(tag).maximize().script ?? '') ? 'rtl' : 'ltr';

@@ -6,11 +6,11 @@ import { parseUrlTemplate } from './url-template.ts';
 type UrlWarning = { path: string; message: Problem };
 
 export type MacroRules = {
-  /** Names of the macros that are replaced in this URL. If the list is empty, the URL is used as stored. */
+  /** Names of the macros that are replaced in this URL. If the list is empty, no macros are replaced. */
   names: readonly string[];
   /**
-   * Treatment of other macros such as `{other}`: replaced with empty text, sent literally, or replaced with the custom
-   * attribute of that name.
+   * What happens to any other macro, such as `{other}`: it is replaced with empty text, sent literally, or replaced
+   * with the custom attribute of that name.
    */
   others: 'emptied' | 'sent' | 'custom';
 };
@@ -20,7 +20,7 @@ const maxWarnings = 5;
 
 /** Pattern for the name inside a macro, including the fallback or filter that some systems allow. */
 const inner = String.raw`\s*([A-Za-z_][\w .|:-]{0,63}?)\s*`;
-/** Macro syntax of other systems that does not otherwise occur in URLs. */
+/** Macro syntax of other systems that never occurs in URLs for any other purpose. */
 const certain = [
   String.raw`\{\{${inner}\}\}`,
   String.raw`(?:[$%]|(?<==)[#@])\{${inner}\}`,
@@ -60,9 +60,9 @@ const synonyms: Readonly<Record<string, string>> = {
 };
 
 /**
- * Warns about URL macros that would be emptied or sent literally: misspelt names (`{clickid}`) and the syntax of other
- * systems (`{{click_id}}`, `${click_id}`, `%%click_id%%`, `[CLICK_ID]`). Percent-encoded braces are treated as literal
- * text.
+ * Warns about macros in a URL that would be replaced with empty text or sent literally. These are misspelt names
+ * (`{clickid}`) and the syntax of other systems (`{{click_id}}`, `${click_id}`, `%%click_id%%`, `[CLICK_ID]`).
+ * Percent-encoded braces are treated as literal text.
  */
 export function warnOfMacros(path: string, url: unknown, rules: MacroRules): UrlWarning[] {
   const template = typeof url === 'string' ? parseUrlTemplate(url) : null;

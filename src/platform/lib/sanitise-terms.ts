@@ -22,7 +22,8 @@ export function sanitiseTerms(html: string): string {
     transformTags: {
       a: (tagName, { href, style }) => ({
         tagName,
-        // Following a relative link would navigate away from the page or app that displays the terms.
+        // Keep only absolute links, because following a relative one would navigate away from the page or app that
+        // displays the terms.
         attribs: {
           ...(style === undefined ? {} : { style }),
           ...(href !== undefined && /^https:\/\//i.test(href) ? { href } : {}),

@@ -1,7 +1,7 @@
-/** Deduplicates concurrent calls with the same key by letting them share one task. */
+/** Lets concurrent calls with the same key share one task. */
 export type SharedWork<Result> = {
   /**
-   * Starts the task, or joins it if it is already running.
+   * Starts the task for a key, or joins it if it is already running.
    * @param signal aborts when this caller no longer needs the result
    * @param work receives a signal that aborts when no caller needs the result any more
    */
@@ -31,7 +31,8 @@ export function createSharedWork<Result>(): SharedWork<Result> {
   const join: SharedWork<Result>['join'] = async (key, signal, work) => {
     signal?.throwIfAborted();
     const pendingEntry = entries.get(key);
-    // An abandoned task may fail because of the abort, or may be too far along to stop. Wait for its end and try again.
+    // The running task has been abandoned. It may fail because of the abort, or be too far along to stop, so wait until
+    // it ends and then try again.
     if (pendingEntry?.abandoned.signal.aborted) return pendingEntry.result.catch(() => join(key, signal, work));
     const entry = pendingEntry ?? begin(key, work);
     const leave = (): void => {

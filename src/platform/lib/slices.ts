@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Yields to other work in the event loop. */
+/** Pauses a computation so that the event loop can do other work. */
 export type Pause = () => Promise<unknown>;
 
 /** Runs a long computation in slices. It pauses at each `yield`, so that requests are not blocked until its end. */
@@ -12,7 +12,7 @@ export async function runInSlices<T>(work: Generator<void, T>, pause: Pause = ()
   }
 }
 
-/** Runs a sliced computation to its end without pauses. */
+/** Runs a computation that is divided into slices, but without pauses. */
 export function runAtOnce<T>(work: Generator<void, T>): T {
   for (;;) {
     const step = work.next();
@@ -24,7 +24,7 @@ export function runAtOnce<T>(work: Generator<void, T>): T {
 const turnMs = 10;
 
 /**
- * Creates a pacer that a loop awaits between its steps. It pauses once the current slice has reached its maximum
+ * Creates a pacer, which a loop awaits between its steps. It pauses if the current slice has lasted for the maximum
  * duration.
  */
 export function createPacer(nowMs: () => number = () => performance.now(), pause: Pause = () => nextTurn()): Pause {

@@ -2,12 +2,15 @@ import { dayMs, hourMs, minuteMs } from './time.ts';
 
 export type CalendarPeriod = 'hour' | 'day' | 'month' | 'lifetime';
 
-/** Granularity of cached time zone offsets, in milliseconds. `Intl` results are cached per quarter-hour. */
+/** Granularity at which time zone offsets are cached, in milliseconds. One `Intl` result is cached per quarter-hour. */
 const quarterMs = 15 * 60_000;
 
 /** Maximum number of cached offsets, one per time zone and quarter-hour. */
 const maxKnown = 2000;
-/** Maximum number of cached formatters. Callers may write time zone names in any case. */
+/**
+ * Maximum number of cached formatters. The limit is needed because callers may write time zone names with any
+ * capitalisation.
+ */
 const maxFormats = 600;
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -43,8 +46,8 @@ function formatOf(zone: string): Intl.DateTimeFormat {
 }
 
 /**
- * Returns the UTC offset of local time, in milliseconds, or 0 for an unknown time zone. Offsets change only on
- * quarter-hours.
+ * Returns the offset of local time from UTC, in milliseconds, or 0 for an unknown time zone. Offsets change only on the
+ * quarter-hour.
  */
 export function offsetMs(zone: string, atMs: number): number {
   if (zone === 'UTC') return 0;
@@ -107,7 +110,7 @@ export function instantOf(zone: string, localMs: number): number {
   return first + offsetMs(zone, first) === localMs ? first : later;
 }
 
-/** Parses a time of day in the form `HH:MM` to minutes, from 0 to 1440, or returns null for any other text. */
+/** Parses a time of day such as `HH:MM` to minutes since midnight, from 0 to 1440. Returns null for any other text. */
 export function minuteOf(text: string): number | null {
   const match = /^(\d{2}):(\d{2})$/.exec(text);
   const minutes = Number(match?.[1]) * 60 + Number(match?.[2]);
@@ -117,13 +120,13 @@ export function minuteOf(text: string): number | null {
 const rfc3339 = /^(?!000)(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i;
 
 /**
- * Parses an RFC 3339 time to epoch milliseconds. Returns null if the text is absent. Returns NaN if it is invalid or
- * its year is out of range for stored rows.
+ * Parses an RFC 3339 time to epoch milliseconds. Returns null if the text is absent, or NaN if it is invalid or its
+ * year cannot be stored.
  */
 export function timeOf(text: string | undefined): number | null {
   if (text === undefined) return null;
   const [, year, month, day] = rfc3339.exec(text) ?? [];
-  // Date.UTC would interpret 31 February as 3 March.
+  // Check the day, because Date.UTC would interpret 31 February as 3 March.
   if (
     day === undefined ||
     new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() !== Number(day)

@@ -4,7 +4,7 @@ export type TokenBucket = { tokens: number; atMs: number };
 /** Token bucket settings: tokens added per second, and the capacity. */
 export type TokenRate = { perS: number; burst: number };
 
-/** Adds the tokens for the time since the last refill. If the clock went back, adds none. */
+/** Adds the tokens for the time since the last refill. Adds none if the clock was set back. */
 export function refill(bucket: TokenBucket, { perS, burst }: TokenRate, nowMs: number): void {
   bucket.tokens = Math.min(burst, bucket.tokens + (Math.max(0, nowMs - bucket.atMs) / 1000) * perS);
   bucket.atMs = nowMs;

@@ -26,7 +26,7 @@ export const urlMacros = ({ path, tail }: UrlTemplate): string[] =>
  */
 export function fillUrl({ origin, path, tail }: UrlTemplate, textOf: (name: string) => string): URL {
   const encoded = (name: string): string => encodeURIComponent(textOf(name).toWellFormed());
-  // A path segment that consists of dots would escape from the stored path.
+  // Omit a value that consists only of dots, because such a path segment would escape from the stored path.
   const filledPath = path.replace(macro, (_, name: string) => (/^\.+$/.test(textOf(name)) ? '' : encoded(name)));
   const url = new URL(origin + filledPath + tail.replace(macro, (_, name: string) => encoded(name)));
   if (url.origin !== origin) throw new Error('a URL left its origin');

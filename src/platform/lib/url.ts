@@ -1,5 +1,6 @@
 /**
- * Parses a URL. Does not use `URL.canParse`: in Node 20, once it is compiled, it rejects URLs with letters such as "ü".
+ * Parses a URL. `URL.canParse` is not used, because in Node 20, once it has been compiled, it rejects URLs with letters
+ * such as "ü".
  * @returns null if the text is not a URL
  */
 export function parseUrl(text: string, base?: string): URL | null {

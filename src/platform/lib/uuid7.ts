@@ -17,11 +17,11 @@ function randomBytes16(): Uint8Array {
   return randomPool.subarray(randomUsed - 16, randomUsed);
 }
 
-/** Creates a UUIDv7, such as a session id, which contains its creation time. */
+/** Creates a UUIDv7, for example as a session ID. It contains its creation time. */
 export const newUuid7 = (nowMs: number): string => v7({ msecs: nowMs, random: randomBytes16() });
 
 /**
- * Returns the lowest UUIDv7 for a time in epoch milliseconds. Ids created earlier are lower. For times before 1970,
+ * Returns the lowest UUIDv7 for a time in epoch milliseconds. IDs created earlier are lower. For times before 1970,
  * returns the lowest UUIDv7 of all.
  */
 export function firstUuid7At(timeMs: number): string {
@@ -39,13 +39,13 @@ export const isUuid7 = (text: string): boolean => uuidPattern.test(text);
 export const timeOfUuid7 = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
 /**
- * Whether a text is an id that this service may have issued. A forged id can contain a time that no calendar or
- * database date can represent. Times up to a day in the future are allowed, because clocks differ.
+ * Whether a text is an ID that this service may have issued. This excludes forged IDs with a time that calendars or the
+ * database cannot represent. Times up to a day in the future are allowed, because clocks differ.
  */
 export const isPossibleUuid7 = (text: string, nowMs: number): boolean =>
   isUuid7(text) && timeOfUuid7(text) <= nowMs + dayMs;
 
-/** Returns the last 32 random bits of a UUIDv7, which are the seed of the session's decision. */
+/** Returns the last 32 random bits of a UUIDv7, which serve as the random seed for the session's decision. */
 export const seedOf = (id: string): number => Number.parseInt(id.slice(28), 16);
 
 /**
@@ -64,8 +64,9 @@ for (const [value, code] of digits.entries()) digitValues[code] = value;
 const textBuffer = Buffer.alloc(36, '-');
 
 /**
- * Converting digit by digit takes a third of the time that slicing and concatenating text takes. V8 flattens a
- * concatenated text as soon as it is read, and every event id is converted on its way from a token to the database.
+ * Converting digit by digit takes a third of the time of slicing and concatenating text. Concatenation is slow because
+ * V8 flattens the text as soon as it is read. The difference matters because every event ID is converted on its way
+ * from a token to the database.
  */
 
 /** Writes a UUID in canonical form to `bytes`, as 16 bytes at `offset`. */

@@ -3,8 +3,8 @@ import { editDistance } from './edit-distance.ts';
 
 /**
  * IANA time zones that PostgreSQL and Node interpret identically, by area. These are the names with an area in tzdata
- * 2024b. Names without an area are deliberately excluded: PostgreSQL interprets many of them as abbreviations with a
- * fixed offset (`CET`, `EST`, `IST`), whereas Node interprets them as zones.
+ * 2024b. Names without an area are deliberately excluded, because PostgreSQL interprets many of them as abbreviations
+ * with a fixed offset (`CET`, `EST`, `IST`), whereas Node interprets them as zones.
  */
 const namesByArea: Readonly<Record<string, string>> = {
   Africa:
@@ -118,8 +118,8 @@ const abbreviations: Readonly<Record<string, string>> = {
 const maxNames = 3;
 
 /**
- * Returns the supported time zones that a text most likely refers to, most likely first. The list is empty if no zone
- * resembles the text.
+ * Returns the supported time zones that a text may refer to, most likely first. The list is empty if no zone resembles
+ * the text.
  */
 function nearestZones(text: string): string[] {
   const typed = text.trim().slice(0, 64);
@@ -144,7 +144,7 @@ function nearestZones(text: string): string[] {
 
 const wordsOf = (name: string): string => name.toLowerCase().replaceAll(/[_\s]+/g, ' ');
 
-/** Returns Node's canonical time zone for a name without an area, such as `Japan`. */
+/** Returns the canonical time zone that Node uses for a name without an area, such as `Japan`. */
 function canonicalOf(name: string): string[] {
   try {
     const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions();

@@ -10,14 +10,15 @@ export type GaugeOptions = {
   labelName?: string;
   /** Reads the current values, usually with a count query. */
   read: () => Promise<readonly Sample[]>;
-  /** Maximum age of cached values, in milliseconds. It limits how often scrapes cause a read. */
+  /** Maximum age of cached values, in milliseconds. It limits how often scrapes trigger a read. */
   maxAgeMs: number;
   now: () => number;
 };
 
 /**
- * Registers a gauge that is read on demand. All processes would report the same values, so a page for all processes
- * shows those of one process. While the gauge cannot be read, such as during a database outage, it has no values.
+ * Registers a gauge whose values are read on demand. All processes would report the same values, so a metrics page for
+ * all processes shows the values from only one. While the values cannot be read, such as during a database outage, the
+ * gauge has none.
  */
 export function registerGauge(registry: Registry, { name, help, labelName, read, maxAgeMs, now }: GaugeOptions): void {
   const cached = remember(read, maxAgeMs, now);
@@ -58,7 +59,7 @@ export function remember<Value>(
   };
 }
 
-/** Returns null if the value is not available before the timeout. A later scrape may get it. */
+/** Waits for a value, but returns null if it is not available before the timeout. A later scrape may then get it. */
 async function withinLimit<Value>(value: Promise<Value | null>): Promise<Value | null> {
   const limit = new AbortController();
   const late = sleep(readLimitMs, null, { signal: limit.signal, ref: false }).catch(() => null);

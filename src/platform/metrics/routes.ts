@@ -7,8 +7,8 @@ import { errorAnswers } from '../http/schemas.ts';
 import type { Metrics } from './metrics.ts';
 
 /**
- * Registers `GET /metrics` for Prometheus, in every role, for callers with METRICS_TOKEN. The route does not exist if
- * METRICS_TOKEN is not set.
+ * Registers `GET /metrics` for Prometheus, in every role. Callers must send METRICS_TOKEN. If METRICS_TOKEN is not set,
+ * the route does not exist.
  */
 export async function metricsRoutes(
   app: App,

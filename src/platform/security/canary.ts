@@ -16,9 +16,9 @@ export const sealedCanary = sealedColumn({
 });
 
 /**
- * Checks that this process has the secrets that the database was created with. With other secrets, it could not decrypt
- * stored secrets or recognise users. During a rotation, one secret in each list must match. Once everything is sealed
- * with the first key, the first pepper becomes the database's pepper.
+ * Checks that this process has the secrets that the database was created with. With different secrets, it could not
+ * decrypt stored secrets or recognise users. During a rotation, one secret in each list must match. Once everything is
+ * sealed with the first key, the first pepper becomes the database's pepper.
  * @throws StartupError that identifies the variable
  */
 export async function checkSecrets(
@@ -29,7 +29,7 @@ export async function checkSecrets(
 ): Promise<void> {
   const marks = [userPepper, ...earlierPeppers].map(markOf);
   const [mark = ''] = marks;
-  // The first process stores its mark. All processes compare their marks with the stored one.
+  // The first process to start stores its mark. All processes compare their marks with the stored one.
   await pool.query('insert into installation (canary) values ($1) on conflict (id) do nothing', [
     box.seal(mark, context),
   ]);
@@ -41,7 +41,7 @@ export async function checkSecrets(
 }
 
 /**
- * Compares the secrets without changing anything.
+ * Compares the secrets with those of the database, without changing anything.
  * @returns the problem, which identifies the variable, or null
  */
 export async function findSecretProblem(
@@ -54,12 +54,12 @@ export async function findSecretProblem(
 }
 
 /**
- * Compares the token keys of this process, by id, with the token keys recorded in the database, and records new ones.
- * Two processes with different secrets for the same id would reject each other's links.
+ * Compares this process's token keys, by ID, with those recorded in the database, and records new ones. Two processes
+ * with different secrets for the same key ID would reject each other's links.
  * @throws StartupError that identifies the entry
  */
 export async function checkTokenKeys(pool: pg.Pool, keys: readonly TokenKey[]): Promise<void> {
-  // A process with a wrong key must not record any new keys.
+  // Record new keys only now, because a process with a wrong key must not record any.
   await pool.query(
     `update installation set token_key_marks = token_key_marks || $1::jsonb
     where not token_key_marks @> $1::jsonb and not exists (
@@ -71,7 +71,7 @@ export async function checkTokenKeys(pool: pg.Pool, keys: readonly TokenKey[]): 
 }
 
 /**
- * Compares the token keys without changing anything.
+ * Compares the token keys with those recorded in the database, without changing anything.
  * @returns the problem, or null
  */
 export async function findTokenKeyProblem(pool: pg.Pool, keys: readonly TokenKey[]): Promise<string | null> {
@@ -87,7 +87,10 @@ export async function findTokenKeyProblem(pool: pg.Pool, keys: readonly TokenKey
   );
 }
 
-/** Returns a signature for each key id. Links expose such signatures publicly, so they need not be sealed. */
+/**
+ * Returns a signature made with each key, by key ID. Links expose signatures like these publicly, so they need not be
+ * sealed.
+ */
 const tokenKeyMarks = (keys: readonly TokenKey[]): Record<string, string> =>
   Object.fromEntries(
     keys.map((key) => [key.id, createSigner([key], context).sign(Buffer.from(context)).toString('base64')]),

@@ -2,8 +2,8 @@ import type { Executor } from '../db/pool.ts';
 import type { SecretBox } from './secret-box.ts';
 
 /**
- * Many modules store sealed values in their tables. Each module exports its sealed columns as values of this type. The
- * command that reseals them receives the list of all columns (docs/operations.md#rotating-the-secrets-key).
+ * Many modules store sealed values in their tables. Each of them exports its sealed columns as values of the type
+ * below. The command that reseals values receives all of these columns (docs/operations.md#rotating-the-secrets-key).
  */
 
 type Key = readonly unknown[];
@@ -49,14 +49,17 @@ export function sealedColumn({ table, column, key, context }: Place): SealedColu
   };
 }
 
-/** Number of values sealed with each key of the box, in order, and number of unreadable values. */
+/**
+ * Number of values sealed with each key of the secret box, in the order of its keys, and number of unreadable values.
+ */
 export type SealedCounts = { byKey: number[]; unreadable: number };
 
 const sliceSize = 200;
 
 /**
- * Counts the values in a column by key. With `reseal`, also reseals values of earlier keys with the first key. It can
- * be interrupted and restarted at any time; resealed values are only read.
+ * Counts the values in a column by the key that sealed them. With `reseal`, also reseals values of earlier keys with
+ * the first key. It can be interrupted and restarted at any time, because values that are already resealed are only
+ * read.
  * @param report called after each batch with the number of values read so far
  */
 export async function walkSealed(

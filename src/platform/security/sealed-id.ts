@@ -3,12 +3,12 @@ import type { TokenKey } from '../../config.ts';
 import { createSigner, macLength } from './tracking-token.ts';
 
 /**
- * Encrypts ids into texts that only this service can read. Equal ids produce equal texts until the first key changes.
+ * Encrypts IDs as texts that only this service can decrypt. Equal IDs produce equal texts until the first key changes.
  */
 export type SealedIds = {
   /**
-   * Encrypts an id.
-   * @returns base64url text of the id's length plus 18 bytes
+   * Encrypts an ID.
+   * @returns base64url text, which encodes 18 bytes more than the ID has
    */
   seal: (id: Buffer) => string;
   /** Decrypts a text that was sealed for this purpose. Returns null for any other text. */
@@ -20,10 +20,10 @@ const version = 1;
 const headLength = 2 + macLength;
 
 /**
- * Creates an encryptor for ids of one length, with authenticated encryption for one purpose. The first configured key
- * seals; all keys open (rotation). The MAC of the id serves as the nonce (SIV construction, RFC 5297). For this reason,
- * no nonce needs to be stored or generated, and equal ids produce equal texts. Layout: 0 version · 1 key id · 2–17 MAC
- * · ciphertext with the length of the id.
+ * Creates an encryptor for IDs of a fixed length. It uses authenticated encryption and serves a single purpose. The
+ * first configured key seals, and all keys open (rotation). The MAC of the ID serves as the nonce (SIV construction,
+ * RFC 5297). Therefore, no nonce has to be generated or stored, and equal IDs produce equal texts. Layout: 0 version ·
+ * 1 key ID · 2–17 MAC · ciphertext with the length of the ID.
  */
 export function createSealedIds(keys: readonly TokenKey[], purpose: string, idLength: number): SealedIds {
   const signer = createSigner(keys, `${purpose} authentication`);
@@ -40,7 +40,7 @@ export function createSealedIds(keys: readonly TokenKey[], purpose: string, idLe
     },
     open: (text) => {
       const sealed = Buffer.from(text, 'base64url');
-      // Base64 can encode the same bytes in several ways. Only the canonical encoding is accepted.
+      // Several base64 texts can decode to the same bytes. Accept only the canonical one.
       if (sealed.length !== length || sealed[0] !== version || sealed.toString('base64url') !== text) return null;
       const keyId = sealed[1] as number;
       const secret = secrets.get(keyId);

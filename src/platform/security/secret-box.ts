@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 /**
- * Encrypts texts at rest. `context` identifies the purpose of a text (the row it belongs to). It is not stored, and
- * decryption requires the same context.
+ * Encrypts texts at rest. `context` identifies the purpose of a text, such as the row that it belongs to. The context
+ * is not stored, and the same one is required for decryption.
  */
 export type SecretBox = {
   /**
@@ -16,8 +16,8 @@ export type SecretBox = {
    */
   open: (sealed: Buffer, context: string) => string;
   /**
-   * Returns the index of the key that sealed a text. Index 0 is the current key. Returns null if no key matches or the
-   * text was altered.
+   * Returns the index of the key that sealed a text. Index 0 is the current key. Returns null if no key matches or if
+   * the text was altered.
    */
   keyOf: (sealed: Buffer, context: string) => number | null;
   /** Number of keys in the box, including earlier ones. */

@@ -3,15 +3,15 @@ import type { TokenKey } from '../../config.ts';
 import { readUuid, timeOfUuid7, writeUuid } from '../lib/uuid7.ts';
 
 /**
- * Claims of a tracking token (docs/reference/tracking-and-conversions.md#tracking-urls). A single signed token is used
- * in all URLs of an offer. `sessionId` is null for the permanent token of a QR code, which has no session.
+ * Claims of a tracking token (docs/reference/tracking-and-conversions.md#tracking-urls). All URLs of an offer contain
+ * the same signed token. `sessionId` is null for the permanent token of a QR code, which has no session.
  */
 export type TokenClaims = {
   publisherId: number;
   sessionId: string | null;
   offerId: number;
   campaignId: number;
-  /** Position of the offer, starting at 1, or 0 for a QR code. */
+  /** Position of the offer in the session, starting at 1, or 0 for a QR code. */
   position: number;
   dev: boolean;
 };
@@ -22,7 +22,10 @@ export type TokenCodec = {
    * @returns 64 characters of base64url
    */
   mint: (claims: TokenClaims) => string;
-  /** Returns the claims of a token with a valid signature, or null for any other text. Does not check the token age. */
+  /**
+   * Returns the claims of a token with a valid signature, or null for any other text. Does not check how old the token
+   * is.
+   */
   read: (token: string) => TokenClaims | null;
 };
 
@@ -35,7 +38,7 @@ const tokenPattern = /^[A-Za-z0-9_-]{64}$/;
 const devFlag = 1;
 
 /**
- * Creates a codec for tokens with this 48-byte layout: 0 version · 1 key id · 2 flags · 3 position · 4–19 session ·
+ * Creates a codec for tokens with this 48-byte layout: 0 version · 1 key ID · 2 flags · 3 position · 4–19 session ·
  * 20–23 publisher · 24–27 offer · 28–31 campaign · 32–47 HMAC-SHA256 of the preceding bytes, truncated. 48 bytes are 64
  * base64url characters without padding.
  */
@@ -45,7 +48,7 @@ export function createTokenCodec(signer: Signer): TokenCodec {
   const receivedBytes = Buffer.alloc(claimsLength + macLength);
   const givenClaims = receivedBytes.subarray(0, claimsLength);
   const givenMac = receivedBytes.subarray(claimsLength);
-  /** Session id currently in `bytes`, which all offers of a response share. */
+  /** Session ID that `bytes` currently contains. It is reused, because all offers in a response share their session. */
   let written: string | null = null;
   return {
     mint: (claims) => {
@@ -85,19 +88,20 @@ export function createTokenCodec(signer: Signer): TokenCodec {
 }
 
 /**
- * Validity rules for one use of tokens. `maxAgeMs` is the maximum age of the session, in milliseconds. `acceptsQrCode`
- * also accepts QR code tokens.
+ * Rules for which tokens are valid for one use, such as clicks. `maxAgeMs` is the maximum age of the session, in
+ * milliseconds. `acceptsQrCode` means that QR code tokens are also accepted.
  */
 export type TokenUse = { maxAgeMs: number; acceptsQrCode: boolean };
 
 /**
- * Maximum time that a session may be in the future, in milliseconds, because the clocks of two processes can differ.
+ * How far a session's time may be in the future, in milliseconds. This is allowed because the clocks of two processes
+ * can differ.
  */
 const maxAheadMs = 5 * 60_000;
 
 /**
- * Whether a signed token may still be used. A QR code token never expires. It is valid for clicks only, because there
- * is no unit to view or close.
+ * Whether a signed token is still valid for the given use. A QR code token never expires. It is valid for clicks only,
+ * because there is no ad unit that could be viewed or closed.
  */
 export function checkToken(claims: TokenClaims, nowMs: number, { maxAgeMs, acceptsQrCode }: TokenUse): boolean {
   if (claims.sessionId === null) return acceptsQrCode;
@@ -105,16 +109,16 @@ export function checkToken(claims: TokenClaims, nowMs: number, { maxAgeMs, accep
   return ageMs >= -maxAheadMs && ageMs <= maxAgeMs;
 }
 
-/** Signer for one purpose. Signatures for one purpose are never valid for another. */
+/** Signer for a single purpose. Its signatures are never valid for another purpose. */
 export type Signer = {
-  /** Id of the signing key, from 0 to 255. */
+  /** ID of the signing key, from 0 to 255. */
   keyId: number;
   /**
    * Signs a byte sequence.
    * @returns 16 bytes: HMAC-SHA256, truncated
    */
   sign: (bytes: Buffer) => Buffer;
-  /** Verifies a signature in constant time, with the key that has the given id. */
+  /** Verifies a signature in constant time, with the key that has the given ID. */
   verify: (keyId: number, bytes: Buffer, mac: Buffer) => boolean;
 };
 
@@ -141,7 +145,7 @@ export function createSigner(keys: readonly TokenKey[], purpose: string): Signer
 
 /**
  * Computes the HMAC-SHA256 of a message with a fixed key.
- * @returns the first 16 bytes, one character each
+ * @returns the first 16 bytes as a string with one character per byte
  */
 export type Mac = (message: Uint8Array) => string;
 
@@ -152,8 +156,9 @@ const blockLength = 64;
 const digestLength = 32;
 
 /**
- * Creates a MAC function. It computes two one-shot hashes over prepared blocks with string results, which takes 0.9 µs.
- * Buffers would take 1.6 µs, and an Hmac object 2.6 µs. Every served offer, beacon and user requires one MAC.
+ * Creates a MAC function. It computes two one-shot hashes with string results over prepared blocks, which takes 0.9 µs.
+ * With buffers it would take 1.6 µs, and with an Hmac object 2.6 µs. The speed matters because every served offer,
+ * beacon and user requires a MAC.
  */
 export function createMac(key: Uint8Array): Mac {
   const padded = Buffer.alloc(blockLength);
@@ -161,7 +166,7 @@ export function createMac(key: Uint8Array): Mac {
   else padded.set(key);
   let inner = Buffer.concat([padded.map((byte) => byte ^ 0x36)], blockLength + 256);
   const outer = Buffer.concat([padded.map((byte) => byte ^ 0x5c)], blockLength + digestLength);
-  // Messages of the same kind usually have the same length, so the block view is reused.
+  // Reuse the view of the block, because messages of the same kind usually have the same length.
   let block = inner.subarray(0, blockLength);
   return (message) => {
     const length = blockLength + message.length;

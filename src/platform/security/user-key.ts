@@ -3,11 +3,11 @@ import { readUuid } from '../lib/uuid7.ts';
 import { StartupError } from '../startup-error.ts';
 import { createMac } from './tracking-token.ts';
 
-/** Converts an end user's identifier into a user key, the only form in which activity data stores it. */
+/** Converts an end user's identifier to a user key. Activity data stores identifiers only in this form. */
 export type UserKeys = {
   /** Returns the user key of an identifier: a keyed hash in UUID format that differs for each publisher. */
   of: (publisherId: number, identifier: string) => string;
-  /** Returns the user keys of the same identifier under earlier peppers (rotation). The list is usually empty. */
+  /** Returns the user keys that the same identifier had under earlier peppers (rotation). The list is usually empty. */
   earlierOf: (publisherId: number, identifier: string) => string[];
   /** Returns all user keys of an identifier, the current one first. */
   allOf: (publisherId: number, identifier: string) => string[];
@@ -17,18 +17,19 @@ export type UserKeys = {
   isRotating: boolean;
 };
 
-/** Number of leading bytes of a user key that identify its pepper. */
+/** Number of bytes at the start of a user key that identify its pepper. */
 const markLength = 2;
 
 /**
- * Returns the prefix of all user keys under a pepper, as 4 hex digits. It allows counting the users under each pepper.
+ * Returns the prefix that all user keys under a pepper have in common, as 4 hex digits. It is used to count the users
+ * under each pepper.
  */
 export const pepperMark = (pepper: string): string =>
   hash('sha256', `perkwire pepper mark\0${pepper}`, 'hex').slice(0, 2 * markLength);
 
 /**
- * Creates the user keys of a server. They are hashed with the server's pepper, so that known identifiers cannot be
- * looked up in a copy of the database.
+ * Creates the user key functions for a server. User keys are hashed with the server's pepper, so that known identifiers
+ * cannot be looked up in a copy of the database.
  * @param earlier peppers under which users may still be stored
  * @throws StartupError if two peppers have the same prefix, which has a probability of 1 in 65,536
  */

@@ -25,7 +25,7 @@ import type { Span, Tracing } from './tracing.ts';
 
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT };
 
-/** Export timeout in milliseconds, including the final export at process exit. */
+/** Export timeout, in milliseconds. It also applies to the final export when the process exits. */
 const exportTimeoutMs = 5000;
 
 /**
@@ -61,8 +61,8 @@ export function startOpenTelemetry(
 }
 
 /**
- * Whether a new trace is excluded by sampling. This is decided before the SDK generates its ids, which takes 1 µs or a
- * twentieth of a beacon request (docs/adr/0019-sample-traces-early.md).
+ * Whether sampling excludes a new trace. This is decided before the SDK generates IDs for the trace, which would take 1
+ * µs, a twentieth of a beacon request (docs/adr/0019-sample-traces-early.md).
  */
 const isLeftOut = ({ sampler, ratio }: TracingSetting, random: () => number): boolean =>
   sampler === 'parentbased_traceidratio' && random() >= ratio;
@@ -84,12 +84,12 @@ function startSpan(tracer: Tracer, name: string, kind: SpanKind, remote: SpanCon
   };
 }
 
-/** Creates a span that passes on the caller's context unchanged, because the caller's trace is not sampled. */
+/** Creates a span that only passes on the caller's trace context, because the caller's trace is not sampled. */
 const passedOn = (remote: SpanContext): Span => ({ traceparent: format(remote), child: () => {}, end: () => {} });
 
 /**
- * Parses a traceparent header. An invalid header is treated as missing, as W3C Trace Context requires. Later versions
- * may contain additional fields.
+ * Parses a traceparent header. As W3C Trace Context requires, an invalid header is treated as missing, and headers of
+ * later versions may contain additional fields.
  */
 function parse(traceparent: string): SpanContext | null {
   const [, id, traceId = '', spanId = '', flags = '', more] =
@@ -103,7 +103,7 @@ const format = ({ traceId, spanId, traceFlags }: SpanContext): string =>
   `00-${traceId}-${spanId}-${traceFlags & TraceFlags.SAMPLED ? '01' : '00'}`;
 
 function samplerOf({ sampler, ratio }: TracingSetting): Sampler {
-  // `isLeftOut` has already applied the sampling ratio to the remaining root traces.
+  // Sample all remaining root traces, because `isLeftOut` has already applied the sampling ratio.
   if (sampler === 'parentbased_traceidratio') return new ParentBasedSampler({ root: new AlwaysOnSampler() });
   const name = sampler.replace('parentbased_', '');
   const root =
@@ -115,7 +115,7 @@ function samplerOf({ sampler, ratio }: TracingSetting): Sampler {
   return name === sampler ? root : new ParentBasedSampler({ root });
 }
 
-/** Wraps the exporter to report its errors, which would otherwise be lost. */
+/** Wraps an exporter so that its errors are reported. Otherwise, they would be lost. */
 const reporting = (exporter: SpanExporter, onError: (err: Error) => void): SpanExporter => ({
   export: (spans, done) =>
     exporter.export(spans, (result) => {

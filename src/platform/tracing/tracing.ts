@@ -8,7 +8,7 @@ export type Trace = {
   child: (name: string, startMs: number, endMs: number, attributes?: Attributes) => void;
 };
 
-/** Operation that is still running. */
+/** Operation that has not ended yet. */
 export type Span = Trace & {
   /**
    * Ends the operation.
@@ -19,11 +19,11 @@ export type Span = Trace & {
 
 /** OpenTelemetry tracing (docs/monitoring.md#traces). */
 export type Tracing = {
-  /** Whether tracing is enabled. If it is not, no trace context is passed on. */
+  /** Whether tracing is enabled. If not, no trace context is passed on. */
   isOn: boolean;
   /**
-   * Starts an operation. Returns null if it is not sampled and there is no context to pass on.
-   * @param traceparent header sent by the caller, or the stored part of it
+   * Starts an operation. Returns null if it is not sampled and there is no trace context to pass on.
+   * @param traceparent header that the caller sent, or the part of it that was stored
    */
   start: (name: string, kind: 'server' | 'client', traceparent: string | null) => Span | null;
   /** Exports the pending spans. */

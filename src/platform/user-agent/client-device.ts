@@ -1,13 +1,13 @@
 import bowser from 'bowser';
 import { LRUCache } from 'lru-cache';
 
-/** Parsed user agent. All values are lower case and come from a limited set, so that rules and reports can use them. */
+/** Parsed user agent. All values are lower case and from a limited set, so that rules and reports can use them. */
 export type UserAgent = {
   /** Device type: mobile, tablet, desktop, tv, bot or other. */
   device: string;
   os: string;
   browser: string;
-  /** Platform: ios or android, depending on the operating system, or else web. */
+  /** Platform: `ios` or `android` for those operating systems, or else `web`. */
   platform: Platform;
 };
 
@@ -17,8 +17,8 @@ export type Platform = 'web' | 'ios' | 'android';
 const maxCached = 5_000;
 
 /**
- * Maximum length of a cached user agent, in characters. Only the first part of a longer one is parsed, and the result
- * is not cached.
+ * Maximum length of a user agent that is cached, in characters. If it is longer, only the beginning is parsed, and the
+ * result is not cached.
  */
 const maxLength = 512;
 
@@ -66,7 +66,7 @@ function deviceOf(userAgent: string, type: string | undefined, system: string): 
   return system === 'ios' || system === 'android' ? 'mobile' : 'other';
 }
 
-/** Names of television sets and set-top boxes. The parser mistakes most of them for tablets. */
+/** Names of TVs and set-top boxes, most of which the parser mistakes for tablets. */
 const television = new RegExp(
   [
     'smart-?tv|android ?tv|google ?tv|apple ?tv|fire ?tv|philipstv|hbbtv|iptv|nettv|kreatv|tvos|gftv|gfiber|vidaa',
@@ -84,12 +84,12 @@ const isTelevision = (userAgent: string): boolean =>
   television.test(userAgent) ||
   (televisionWord.test(userAgent) && (userAgent.includes('arm; Android') || !/\bMobile\b/.test(userAgent)));
 
-/** Returns the operating system of an app that sends the default user agent of its HTTP library. */
+/** Returns the operating system of an app that sends its HTTP library's default user agent. */
 function appSystem(userAgent: string): string {
   if (/\b(?:iphone|ipad|ipod|ios)\b/i.test(userAgent)) return 'ios';
   if (/\b(?:android|okhttp|volley|dalvik)\b/i.test(userAgent)) return 'android';
   if (!/\b(?:cfnetwork|darwin)\//i.test(userAgent)) return 'other';
-  // On a Mac, apps add the processor or the model: "(x86_64)", "(MacBookPro10,2)".
+  // On a Mac, such user agents contain the processor or the model: "(x86_64)", "(MacBookPro10,2)".
   return /x86_64|arm64|\bmac/i.test(userAgent) ? 'macos' : 'ios';
 }
 

@@ -7,8 +7,8 @@ import detectorRobots from 'node-device-detector/regexes/bots.js';
 const maxCached = 5_000;
 
 /**
- * Maximum length of a cached user agent, in characters. Only the first part of a longer one is checked, and the result
- * is not cached.
+ * Maximum length of a user agent that is cached, in characters. If it is longer, only the beginning is checked, and the
+ * result is not cached.
  */
 const maxLength = 512;
 
@@ -28,17 +28,26 @@ const appUserAgents = [
   'WhatsApp/2.22',
 ];
 
-/** Default user agent of HTTP clients on Node.js. A publisher's server may forward events with it. */
+/**
+ * Default user agent of HTTP clients in Node.js. It does not count as a robot, because a publisher's server may use it
+ * to forward events.
+ */
 const nodeDefault = 'node';
 
 const anyOf = (robots: readonly { regex: string }[]): RegExp =>
   new RegExp(`(?:^|[^A-Z_-])(?:${robots.map(({ regex }) => regex).join('|')})`, 'i');
 
-/** The last entry contains general terms such as "crawler". All others are names of known robots. */
+/**
+ * The last entry is excluded, because it contains general terms such as "crawler". All others are names of known
+ * robots.
+ */
 const robotNames = anyOf(detectorRobots.slice(0, -1));
 const generalWords = anyOf(detectorRobots.slice(-1));
 
-/** Names of robots and of servers that send requests automatically. Short names also occur in phone names. */
+/**
+ * Names of robots and of servers that send automated requests. They are not checked for personal devices, because short
+ * names also occur in phone names.
+ */
 const serverNames = new RegExp(
   crawlers
     .map(({ pattern }) => pattern)
@@ -46,7 +55,10 @@ const serverNames = new RegExp(
     .join('|'),
 );
 
-/** Other terms that robots use for themselves. Names of apps and phones can contain these terms, too. */
+/**
+ * Other terms that robots use to describe themselves. They are not checked for personal devices, because they also
+ * occur in the names of apps and phones.
+ */
 const robotWords = new RegExp(
   [
     'bots?\\b|crawl|spider|scrap(?:e|er|ing)\\b|headless|https?://|http-?client|fetcher|checker|scanner|monitor',
@@ -86,10 +98,10 @@ const browserParts = new RegExp(
 );
 
 /**
- * Creates a function that determines whether a User-Agent header belongs to a robot or a tool. It returns false for a
- * missing or empty header, and for the default names of apps and HTTP libraries. The signature of a personal device
- * takes precedence over a robot term inside a product name. It does not take precedence over the name of a known robot,
- * or over "(compatible; ExampleCrawler/1.0; …)".
+ * Creates a function that checks whether a User-Agent header belongs to a robot or a tool. It returns false for a
+ * missing or empty header, and for the default names of apps and HTTP libraries. If a product name contains a robot
+ * term, the signature of a personal device takes precedence over it. It does not take precedence over the name of a
+ * known robot, or over "(compatible; ExampleCrawler/1.0; …)".
  */
 export function createRobotCheck(): (userAgent: string | undefined) => boolean {
   const verdicts = new LRUCache<string, boolean>({ max: maxCached });

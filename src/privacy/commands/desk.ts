@@ -13,7 +13,7 @@ type Erasure = { id: string; status: string; requested_at: string; erased: Recor
 const options = { user: 'pub_user_id', 'ad-fp': 'ad_fp', email: 'email', 'email-sha256': 'email_sha256' };
 
 /**
- * Reads the user identifier from the command-line options.
+ * Reads the user's identifier from the command-line options.
  * @throws CommandError
  */
 async function personOf(call: Call): Promise<object> {
@@ -40,7 +40,7 @@ const countsOf = (data: object): [string, number][] =>
     Array.isArray(rows) ? [[kind, rows.length]] : [],
   );
 
-/** Reports the stored data of a user. Exits with code 1 if there is none. */
+/** Reports what data is stored about a user. Exits with code 1 if there is none. */
 export const findUser: Run = async (call) => {
   const data = await read(call);
   const counts = countsOf(data);

@@ -40,16 +40,16 @@ export const kindTexts: Readonly<Record<string, MessageKey>> = {
   webhooks: 'privacyDesk.webhooks',
 };
 
-/** Maximum length of an identifier, in characters. The limit is the same for fetches. */
+/** Maximum length of an identifier, in characters. Fetches have the same limit. */
 const maxIdentifierLength = 256;
 
 type Typed = { identifier: string; named_by: IdentifierKind };
-/** Number of stored rows by kind, and the attributes that the publisher has stored. */
+/** Number of rows stored about a user, by kind, and the attributes that the publisher has stored. */
 type UserSummary = { subject: UserSubject; counts: Map<string, number>; attributes: Attributes[] };
 type Attributes = { attributes: Record<string, { value: string | number | boolean }> };
 
 /**
- * Registers the pages that find, export and erase the personal data of a user. The identifier is sent only in form
+ * Registers the pages for finding, exporting and erasing a user's personal data. The identifier is sent only in form
  * bodies, so that no URL, log or draft contains it.
  */
 export function deskPages(app: App, services: Services): void {
@@ -109,7 +109,7 @@ const typedIn = (fields: Fields): Typed => ({
   named_by: identifierKinds.find((kind) => kind === fields.text('named_by')) ?? 'pub_user_id',
 });
 
-/** Returns the user identified in the form, or an error message if the identifier is invalid. */
+/** Returns the user identified in the form. If the identifier is invalid, returns an error message. */
 function subjectIn(desk: PrivacyDesk, { publisher }: PublisherContext, typed: Typed): UserSubject | string {
   try {
     return desk.subjectOf(publisher.id, { [typed.named_by]: typed.identifier });
@@ -204,7 +204,7 @@ function foundCard(context: PublisherContext, { subject, counts, attributes }: U
   );
 }
 
-/** Renders the attributes that the publisher has stored, by name. */
+/** Renders a table of the attributes that the publisher has stored. */
 function attributeTable(stored: readonly Attributes[]): Html {
   const entries = stored.flatMap(({ attributes }) => Object.entries(attributes));
   if (entries.length === 0) return nothing;

@@ -11,17 +11,17 @@ export type Own = {
   isDemo: boolean;
 };
 
-/** Heading and the text below it, for the search index. */
+/** Heading with the text below it, for the search index. */
 type Section = { id: string; title: string; depth: number; text: string };
 
 export type Rendered = { title: string; markup: string; sections: Section[] };
 
-/** Hosts that the documents use for the service. They are replaced with the reader's own host. */
+/** Hosts that the documents use for the service. They are replaced with the host that the reader is using. */
 const exampleHosts = /http:\/\/localhost:8080|https:\/\/(?:offers\.example|perks\.example\.com)\b/g;
 
 /**
- * Renders one of the Markdown documents in this package. HTML in it is not escaped, because only files of the package
- * are rendered.
+ * Renders one of this package's Markdown documents. HTML in the document is not escaped, because only the package's own
+ * files are rendered.
  * @param file path relative to the package root, for resolving links
  */
 export function renderMarkdown(markdown: string, file: string, { publicUrl, isDemo }: Own): Rendered {
@@ -42,7 +42,7 @@ export function renderMarkdown(markdown: string, file: string, { publicUrl, isDe
       table({ header, rows }: Tokens.Table) {
         const row = (cells: Tokens.TableCell[], start: string, end: string) =>
           `<tr>${cells.map(({ tokens }) => start + this.parser.parseInline(tokens) + end).join('')}</tr>`;
-        // Screen readers would announce an empty heading.
+        // Use plain cells for empty headings, which screen readers would otherwise announce.
         const headings = row(header, '<th scope="col">', '</th>').replaceAll('<th scope="col"></th>', '<td></td>');
         const head = `<thead>${headings}</thead>`;
         const body = `<tbody>${rows.map((cells) => row(cells, '<td>', '</td>')).join('')}</tbody>`;
@@ -76,7 +76,7 @@ function uniqueId(anchor: string, ids: Map<string, number>): string {
   return before === 0 ? anchor : `${anchor}-${before}`;
 }
 
-/** Returns the URL on this site for a link in a document, or null if the target file is not served. */
+/** Returns the URL on this site that a link in a document leads to, or null if the target file is not served. */
 function addressOf(href: string, file: string): string | null {
   if (/^[a-z]+:|^#/.test(href)) return href;
   const [path = '', anchor] = href.split('#');

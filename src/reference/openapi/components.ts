@@ -8,8 +8,8 @@ type Components = Record<'schemas' | 'responses' | 'parameters' | 'examples', No
 const dataKeywords = new Set(['default', 'const', 'enum', 'example', 'examples']);
 
 /**
- * Extracts repeated parts of an OpenAPI description into components: each schema with a `title`, the error response of
- * each status, and repeated parameters by name. Does not affect request validation.
+ * Moves repeated parts of an OpenAPI description to components: schemas with a `title`, the error response for each
+ * status, and repeated parameters by name. Does not affect request validation.
  * @throws if two different schemas have the same title
  */
 export function nameComponents<Document extends object>(document: Document): Document {
@@ -54,12 +54,12 @@ function rewrite(value: unknown, nameSchema: (schema: Node) => Node, isMap = fal
   return typeof schema.title === 'string' ? nameSchema(schema) : schema;
 }
 
-/** Whether a schema keyword is internal to our validation. */
+/** Whether a schema keyword is only used internally, for our validation. */
 const isInternal = (key: unknown): boolean => key === 'x-problem' || key === describedAs;
 
 /**
- * Returns the schema to show in the description. It may differ from the validation schema, which may validate a number
- * as text.
+ * Returns the schema to show in the API description. It may differ from the validation schema, for example because a
+ * number is validated as text.
  */
 function describe(schema: Node, described: Node): Node {
   const replacement = schema[describedAs];
@@ -77,7 +77,7 @@ function withoutDefaulted(schema: Node): Node {
   return needed.length === 0 ? rest : { ...rest, required: needed };
 }
 
-/** Simplifies a union: literals become a single `enum`, and a plain type or null becomes a single `type`. */
+/** Simplifies a union: literals become a single `enum`, and a plain type combined with null becomes a single `type`. */
 function simplify({ anyOf, ...rest }: Node): Node {
   if (!Array.isArray(anyOf)) return anyOf === undefined ? rest : { anyOf, ...rest };
   const choices = anyOf as Node[];
@@ -91,8 +91,8 @@ function simplify({ anyOf, ...rest }: Node): Node {
 }
 
 /**
- * Replaces a schema with a reference. The description and default stay with the reference, because they may differ from
- * those of the component.
+ * Replaces a schema with a reference. The description and default are kept next to the reference, because they may
+ * differ from those of the component.
  */
 function referenceTo(schemas: Map<string, Node>, { title, default: preset, description, ...schema }: Node): Node {
   const name = String(title);
@@ -109,7 +109,7 @@ function referenceTo(schemas: Map<string, Node>, { title, default: preset, descr
 
 type Operation = { parameters?: Node[] };
 
-/** Moves parameters that all operations of a path share to the path level. */
+/** Moves parameters to the path level if all operations of the path share them. */
 function sharePathParameters(paths: Record<string, Node>): void {
   for (const methods of Object.values(paths)) {
     const [first, ...rest] = Object.values(methods) as Operation[];

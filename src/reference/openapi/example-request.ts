@@ -23,7 +23,7 @@ export type ApiDocument = {
   };
 };
 
-/** Returns all operations in a document by id, with their path-level parameters. */
+/** Returns all operations in a document by operation ID, including the parameters from their path. */
 export const operationsById = ({ paths }: ApiDocument) =>
   new Map(
     Object.entries(paths).flatMap(([path, { parameters = [], ...methods }]) =>
@@ -48,16 +48,16 @@ export const bodyExampleOf = ({ requestBody }: Operation): unknown =>
 
 export type ExampleRequest = {
   method: string;
-  /** Request path with its query string. */
+  /** Request path, including the query string. */
   url: string;
   headers: Record<string, string>;
   payload?: string;
 };
 
 /**
- * Builds the example call of an operation.
- * @param keys API keys by security scheme; the operation's first scheme with a key is used
- * @param values, body replacements for the example parameters by name, and for the example body
+ * Builds the example call for an operation.
+ * @param keys API keys by security scheme; the first scheme of the operation that has a key is used
+ * @param values, body replacements for the example parameters, by name, and for the example body
  */
 export function exampleRequestOf(
   document: ApiDocument,

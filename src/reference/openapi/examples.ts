@@ -3,8 +3,8 @@ import { describedAs } from '../../platform/http/schemas.ts';
 import type { Node } from './operation-components.ts';
 
 /**
- * Example values of an operation, by parameter name. `live` identifies values that replace them in the demo, by
- * parameter or by location in the body; see `live-examples.ts`.
+ * Example values for an operation, by parameter name. `live` says which of them are replaced with current values in the
+ * demo, by parameter name or by location in the body; see `live-examples.ts`.
  */
 type ExampleRequest = {
   path?: Record<string, string>;
@@ -15,7 +15,7 @@ type ExampleRequest = {
 };
 
 export type Examples = {
-  /** Example requests by operationId. `*` holds parameter values for operations that have none of their own. */
+  /** Example requests by operationId. `*` contains parameter values for operations that have none of their own. */
   requests: Record<string, ExampleRequest>;
   /**
    * Bodies of 2xx responses, recorded by `npm run openapi`. The key is the schema name, or else `operationId status`.

@@ -9,7 +9,7 @@ export const isNode = (value: unknown): value is Node =>
 type ResponseObject = Node & { description?: string; content?: Record<string, { schema: Node }> };
 type Operation = { parameters?: Node[]; responses: Record<string, ResponseObject> };
 
-/** Minimum size of a response that is replaced with a reference, in bytes of JSON. */
+/** Minimum size for a response to be replaced with a reference, in bytes of JSON. */
 const minNamedBytes = 80;
 
 const errorSchemaRef = '#/components/schemas/Error';
@@ -19,8 +19,8 @@ const operationsOf = (paths: Record<string, Node>): Operation[] =>
   Object.values(paths).flatMap((methods) => Object.values(methods) as Operation[]);
 
 /**
- * Replaces the error responses of all operations, which have the same structure, with references to one response per
- * status.
+ * Replaces the error responses of all operations with references. There is one response per status, because error
+ * responses have the same structure.
  * @returns these responses by status name, each with a list of its error codes
  */
 export function nameErrorAnswers(paths: Record<string, Node>): Node {
@@ -28,7 +28,7 @@ export function nameErrorAnswers(paths: Record<string, Node>): Node {
   for (const { responses } of operationsOf(paths)) {
     for (const [status, answer] of Object.entries(responses)) {
       if (answer.description === 'Default Response') answer.description = STATUS_CODES[status] ?? status;
-      // The generator adds a JSON body to every response.
+      // The generator adds a JSON body to every response. Remove it where the status allows no body.
       if (/^(204|3..)$/.test(status)) delete answer.content;
       if (answer.content?.['application/json']?.schema.$ref !== errorSchemaRef) continue;
       const name = (STATUS_CODES[status] ?? status).replaceAll(' ', '');

@@ -35,7 +35,7 @@ const securitySchemes = {
   },
 } as const;
 
-/** Registers the OpenAPI 3.1 description of the webhooks and of all routes that are registered from now on. */
+/** Registers the OpenAPI 3.1 description, which covers the webhooks and all routes that are registered from now on. */
 export async function describeApi(app: App, publicUrl: string, webhooks: Record<string, object>): Promise<void> {
   const examples = readExamples();
   const contact = { name: 'Perkwire guides', url: `${publicUrl}${guidesPath}` };

@@ -1,6 +1,6 @@
 type Tag = { name: string; description: string };
 
-/** Operation tags, in the order and groups of the API reference. */
+/** Tags of the operations, in the groups and order that the API reference uses. */
 export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
   {
     title: 'Show offers',

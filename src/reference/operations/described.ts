@@ -15,16 +15,16 @@ export type Described = OperationEntry & {
   parameters: Parameter[];
   body: { schema: Node; isRequired: boolean; example: unknown } | null;
   answers: ResponseDescription[];
-  /** Kind of key that the operation requires, or null if it requires none. */
+  /** Kind of key that the operation requires, or null if it requires no key. */
   scheme: 'bearer' | 'operator' | null;
 };
 
 export type DescribedTag = { name: string; slug: string; description: string; operations: Described[] };
 
-/** Rendering input of the API reference pages. */
+/** Input for rendering the API reference pages. */
 export type Reader = {
   document: ApiDocument;
-  /** API keys by security scheme: the demo's keys, or placeholders that the reader replaces. */
+  /** API keys by security scheme: in the demo, its keys; otherwise, placeholders that the reader replaces. */
   keys: Record<string, string>;
   publicUrl: string;
   isDemo: boolean;
@@ -33,7 +33,7 @@ export type Reader = {
 const json = 'application/json';
 type Media = { schema: Node; example?: unknown; examples?: { demo: { $ref: string } } };
 
-/** Resolves a reference. Returns other schemas unchanged. */
+/** Resolves a reference. Schemas that are not references are returned unchanged. */
 export function resolve(document: ApiDocument, { $ref, ...beside }: Node): Node {
   if (typeof $ref !== 'string') return beside;
   let target: unknown = document;

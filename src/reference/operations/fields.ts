@@ -4,13 +4,13 @@ import { isNode, type Node } from '../openapi/operation-components.ts';
 import { inlineText } from '../site/inline-text.ts';
 import { resolve } from './described.ts';
 
-/** Maximum nesting depth on the page. The description file contains deeper levels. */
+/** Maximum nesting depth shown on the page. Deeper levels are only in the description file. */
 const maxDepth = 5;
 
 /** Field in a list. `isOpen` means that its members are expanded. */
 type Field = { name: string; schema: Node; isRequired: boolean; isOpen?: boolean; description?: string };
 
-/** Renders a list of the members of an object, or of the objects in an array. */
+/** Renders a list of the members of an object or, for an array, of the objects in it. */
 export function fieldsOf(document: ApiDocument, node: Node, depth = 0): Html {
   const schema = membersOf(document, node);
   if (schema === null || depth > maxDepth) return nothing;
@@ -44,7 +44,7 @@ export function fieldOf(
   </li>`;
 }
 
-/** Returns the object schema within a schema, which may be an array of objects or a union that contains one. */
+/** Returns the object schema that a schema contains, for example as the items of an array or as part of a union. */
 function membersOf(document: ApiDocument, node: Node): Node | null {
   const { properties, items, anyOf, ...rest } = resolve(document, node);
   if (isNode(properties)) return Object.keys(properties).length === 0 ? null : { ...rest, properties };

@@ -7,7 +7,7 @@ import { fieldOf, fieldsOf } from './fields.ts';
 import { samplesOf } from './samples.ts';
 import { tryForm } from './try-form.ts';
 
-/** Renders an operation: its parameters and responses, next to the call in several languages. */
+/** Renders an operation: its parameters and responses, next to code samples for the call in several languages. */
 export const renderOperation = (operation: Described, reader: Reader): Html => html`
 <section class="operation" id="${operation.id}">
   <div class="about">

@@ -12,13 +12,14 @@ import { referencePath, tagPath } from './paths.ts';
 
 type ReferenceDeps = { assets: DocsAssets; publicUrl: string; examples: LiveExamples | null };
 
-/** Placeholder keys outside of the demo, which readers replace with real keys. */
+/** Placeholder keys, which readers replace with their own keys. Not used in the demo. */
 const exampleKeys = { bearer: 'demo-key', operator: 'demo-operator-key' };
 
 /**
- * Registers the API reference routes (docs/reference/operations-health.md#api-reference): the API description and its
- * pages. In the demo, they contain current values. Otherwise, each page is rendered once.
- * @returns a function that loads the search entries of the operations
+ * Registers the routes for the API description and the API reference pages
+ * (docs/reference/operations-health.md#api-reference). In the demo, they contain current values. Otherwise, each page
+ * is rendered only once.
+ * @returns a function that loads the search entries for the operations
  */
 export function referenceRoutes(app: App, { assets, publicUrl, examples }: ReferenceDeps): () => Promise<SearchRow[]> {
   const describe = createDescription(app, examples);

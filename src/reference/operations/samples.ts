@@ -89,7 +89,7 @@ const phpLiteral = (value: unknown): string => literal(value, { open: '[', close
 
 type Dialect = { open: string; close: string; colon: string; words: Record<string, string> };
 
-/** Formats a JSON value as a literal in another language. */
+/** Formats a JSON value as a literal in the given language. */
 function literal(value: unknown, dialect: Dialect): string {
   if (typeof value === 'string') return quote(value);
   if (typeof value !== 'object' || value === null) return dialect.words[String(value)] ?? String(value);

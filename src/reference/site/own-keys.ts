@@ -1,6 +1,9 @@
 import { type Html, html } from '../../platform/http/html.ts';
 
-/** Demo keys in the documents, with the placeholders shown until readers enter real keys in the browser. */
+/**
+ * Demo keys that occur in the documents. Each has a placeholder that is shown until readers enter their own keys in the
+ * browser.
+ */
 const exampleKeys: Record<string, { own: string; placeholder: string }> = {
   'demo-operator-key': { own: 'operator', placeholder: 'YOUR_OPERATOR_KEY' },
   'demo-key': { own: 'key', placeholder: 'YOUR_API_KEY' },
@@ -9,8 +12,8 @@ const exampleKeys: Record<string, { own: string; placeholder: string }> = {
 const keyPattern = new RegExp(`\\b(?:${Object.keys(exampleKeys).join('|')})\\b`, 'g');
 
 /**
- * Replaces the demo keys in a snippet with placeholders for the reader's keys. In the demo, the demo keys are kept,
- * because they are valid there.
+ * Replaces the demo keys in a snippet with placeholders for the reader's own keys. On a demo server, keeps the demo
+ * keys, because they are valid there.
  */
 export const withOwnKeys = (escaped: string, isDemo: boolean): string =>
   isDemo
@@ -21,7 +24,7 @@ export const withOwnKeys = (escaped: string, isDemo: boolean): string =>
       });
 
 /**
- * Form in which readers enter their keys. Only the page script uses it, and the keys are stored only in the browser.
+ * Form in which readers enter their own keys. The keys are used only by the page script and stored only in the browser.
  */
 export const ownKeysForm: Html = html`
 <details class="own" hidden>

@@ -87,7 +87,7 @@ const pageHeaders = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
-/** Cache-Control value that makes browsers revalidate with the ETag, so that repeated requests get 304. */
+/** Cache-Control value that makes browsers revalidate their copy with the ETag. If it is current, they get 304. */
 export const caching = 'no-cache';
 
 export const sendDocsPage = (request: FastifyRequest, reply: FastifyReply, page: StaticText): Promise<FastifyReply> =>

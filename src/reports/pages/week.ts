@@ -33,7 +33,7 @@ type WeekDeps = {
   now: () => number;
 };
 
-/** Loads the figures of the last 7 days for the list and the pages of a resource, with a single query for all rows. */
+/** Loads the figures for the last 7 days, for a resource's list and pages. All rows are loaded with a single query. */
 export function weekFigures(
   { pool, dbHealth, catalog, now }: WeekDeps,
   { dimension, key }: WeekOf,

@@ -1,6 +1,6 @@
 /**
- * Builds text byte by byte. It is used for responses with so many rows that intermediate strings would cost more than
- * the rows themselves.
+ * Builds a text as bytes. It is used for responses with so many rows that intermediate strings would cost more than the
+ * rows themselves.
  */
 export type Writer = {
   /** Appends bytes, and reserves space for a number after them. */
@@ -15,9 +15,9 @@ export type Writer = {
 
 /** Chunk size in bytes. A chunk takes about a millisecond, so that large responses do not delay other requests. */
 const pieceBytes = 262_144;
-/** Space that is sufficient for any number, in bytes. */
+/** Space reserved for a number, in bytes. It is enough for any number. */
 const numberBytes = 32;
-/** Maximum length, in bytes, up to which copying byte by byte is faster. */
+/** Maximum length for which copying byte by byte is faster, in bytes. */
 const fewBytes = 32;
 
 const [minus, point, zero] = [45, 46, 48];

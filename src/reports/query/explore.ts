@@ -29,17 +29,17 @@ export type ExploreQuery = Pick<
 > & {
   /** Dimension to group by, or null for totals only. */
   by: DimensionName | 'custom' | null;
-  /** Additional dimensions. Groups are then combinations of values. */
+  /** Additional dimensions to group by. Each group is then a combination of values. */
   also: readonly DimensionName[];
-  /** Metrics to add up; all others are 0. Each metric costs as much as reading the rows. */
+  /** Metrics to add up. All others are 0. Adding up one metric costs as much as reading the rows. */
   metrics: readonly MetricName[];
   days: DayRange;
   before: DayRange | null;
-  /** Currency of the converted total. If it is null or absent, there is no converted total. */
+  /** Currency to convert the total to. If it is null or absent, no converted total is computed. */
   convertTo?: string | null;
   /**
-   * Upper limit for hours on the last day of `before`, in epoch milliseconds. Only hours that begin earlier are
-   * counted. Null means all hours.
+   * Time at which to cut off the last day of `before`, in epoch milliseconds. Only hours that begin earlier are
+   * counted. Null means that all hours are counted.
    */
   beforeUntilMs: number | null;
 };
@@ -49,22 +49,22 @@ export type Compared = { now: Metrics; before: Metrics | null };
 
 export type Explored = {
   series: readonly ActivityRow[];
-  /** Time series of the comparison period, with complete days. */
+  /** Time series for the comparison period. Its days are complete. */
   seriesBefore: readonly ActivityRow[];
   /**
-   * Total in which each session is counted once. If rollups cannot provide this, the number of sessions is NaN, here
-   * and in the rows.
+   * Total in which each session is counted once. If rollups cannot provide this, the number of sessions is NaN in the
+   * total and in the rows.
    */
   total: Compared;
   /**
-   * Total of the range in another currency. It is null if an exchange rate is missing, and absent if it was not
+   * Total for the range, converted to another currency. Null if an exchange rate is missing, or absent if it was not
    * requested.
    */
   converted?: ConvertedTotal | null;
   groups: readonly Group[];
 };
 
-/** Metrics of one group. `also` holds its values in the order of the query's additional dimensions. */
+/** Metrics of one group. `also` contains its values for the query's additional dimensions, in the same order. */
 type Group = Compared & { value: string | number; also: readonly (string | number)[] };
 
 /** Maximum number of values of one dimension in a response. Each value may have metrics in both ranges. */
@@ -80,8 +80,8 @@ const activityOf = (query: ExploreQuery, days: DayRange, groupBy: ActivityQuery[
 const hasSums = (query: ActivityQuery): boolean => sourceOf(query).kind !== 'raw';
 
 /**
- * Returns why rollups cannot answer a query, or null if they can. Possible reasons are hours with too many dimensions,
- * and an attribute together with a dimension.
+ * Returns the reason why rollups cannot answer a query: it combines hours with too many dimensions, or an attribute
+ * with a dimension. Returns null if they can.
  */
 export function missingSums(query: ExploreQuery): 'hours' | 'attribute' | null {
   if (!hasSums(activityOf(query, query.days, []))) return query.customKey === null ? 'hours' : 'attribute';
@@ -90,7 +90,10 @@ export function missingSums(query: ExploreQuery): 'hours' | 'attribute' | null {
 
 const groupByOf = ({ by, also }: ExploreQuery): ActivityQuery['groupBy'] => (by === null ? [] : [by, ...also]);
 
-/** Whether a partial last day can be compared. This requires hourly rollups, which exist for up to two dimensions. */
+/**
+ * Whether the comparison can be cut off in the middle of a day. This requires hourly rollups, which exist only for up
+ * to two dimensions.
+ */
 export const canCompareHours = (query: ExploreQuery): boolean =>
   hasSums({ ...activityOf(query, query.days, groupByOf(query)), aggregatedBy: 'hour' });
 
@@ -146,7 +149,7 @@ export async function exploreTop(
   const top: Top = { order: `order by ${metric} desc, value_0`, limit };
   const { by } = query;
   if (!isIdDimension(by)) return (await readGroups(executor, base, top)).map(toTop);
-  // With thousands of offers, add up only the metric that the rows are sorted by.
+  // First add up only the metric that the rows are sorted by, because there may be thousands of offers.
   const most = await readGroups(executor, { ...base, metrics: [metric] }, top);
   const filters = { ...query.filters, [by]: most.map(({ value }) => value) };
   return (await readGroups(executor, { ...base, filters }, top)).map(toTop);
@@ -154,7 +157,7 @@ export async function exploreTop(
 
 const toTop = ({ value, now }: Explored['groups'][number]) => ({ value, metrics: now });
 
-/** Sort order and limit of the rows. */
+/** Order and maximum number of the rows. */
 type Top = { order: string; limit: number };
 
 async function readGroups(
@@ -227,7 +230,10 @@ async function readMoney(executor: Executor, query: ExploreQuery, parts: readonl
   return money;
 }
 
-/** Adds amounts to the lines. Groups with amounts whose counts add up to zero get their own lines. */
+/**
+ * Adds the amounts to the lines. A group that has amounts but no line, because its counts add up to zero, gets a new
+ * line.
+ */
 function addMoneyLines(lines: readonly Line[], money: ReadonlyMap<string, MoneyLine>): Line[] {
   const rest = new Map(money);
   const paid = lines.map(({ group, metrics }) => {
@@ -252,8 +258,8 @@ const positions = (count: number): string => Array.from({ length: count }, (_, i
 type Part = Omit<Span, 'source'> & { activity: ActivityQuery };
 
 /**
- * Returns the rollup ranges to add up: the selected days first, then the comparison days, and the hours of a partially
- * compared day.
+ * Returns the rollup ranges to add up. The selected days come first, followed by the comparison days. If the last
+ * comparison day is cut off, its hours follow.
  */
 async function partsOf(executor: Executor, query: ExploreQuery): Promise<Part[]> {
   const groupBy = groupByOf(query);
@@ -283,8 +289,8 @@ const keyOf = (group: Line['group']): string | number | undefined =>
   group.length === 1 ? group[0] : JSON.stringify(group);
 
 /**
- * Combines the groups of both ranges.
- * @param before groups of the comparison period, or null without a comparison
+ * Combines the groups of the selected range with those of the comparison period.
+ * @param before groups of the comparison period, or null if there is no comparison
  */
 function compare(now: readonly Line[], before: readonly Line[] | null): Explored['groups'] {
   const groups = new Map<string | number | undefined, Group>();

@@ -18,8 +18,8 @@ import { dimensionColumns, isOneToOne, sourceOf, sourceSql, topValuesSql, unknow
 import type { ActivityQuery, ActivityRow } from './types.ts';
 
 /**
- * Reads the rollups of activity, sorted by time and then by the dimensions. Rows without activity are omitted. It reads
- * at most one row more than `limit`, whose presence means that there are more rows.
+ * Reads activity from rollups, sorted by time and then by the dimensions. Rows without activity are omitted. At most
+ * one row more than `limit` is read. If it is present, there are more rows than `limit`.
  */
 export async function queryActivity(executor: Executor, query: ActivityQuery, limit = 50_000): Promise<ActivityRow[]> {
   const range = await readRange(executor, query);
@@ -33,7 +33,7 @@ export async function queryActivity(executor: Executor, query: ActivityQuery, li
 }
 
 /**
- * Reads the amounts of a query by day, without its dimensions.
+ * Reads a query's amounts by day, ignoring its dimensions.
  * @param zone time zone of the days to which exchange rates apply; it may differ from the time zone of the query
  */
 export async function queryMoneyByDay(
@@ -92,7 +92,7 @@ export const moneyOf = (row: Readonly<Record<string, unknown>>): MoneySum => ({
 
 const rowKey = ({ startMs, group }: ActivityRow): string => JSON.stringify([startMs, ...group]);
 
-/** Adds amounts to the rows. Amounts whose counts add up to zero get their own rows. */
+/** Adds the amounts to the rows. Amounts without a row, because the counts add up to zero, get a new row. */
 function addMoneyRows(rows: readonly ActivityRow[], money: readonly ActivityRow[]): ActivityRow[] {
   const byKey = new Map<string, ActivityRow>();
   for (const row of money) {
@@ -109,8 +109,8 @@ function addMoneyRows(rows: readonly ActivityRow[], money: readonly ActivityRow[
 }
 
 /**
- * Returns SQL that produces one result row per time, which contains one line of text per report row. With separate
- * result rows for tens of thousands of report rows, the driver would be busy for longer than the database.
+ * Returns SQL that produces one result row per time. It contains all report rows for that time, as lines of text. With
+ * a separate result row for each of tens of thousands of report rows, the driver would take longer than the database.
  */
 async function activitySql(
   executor: Executor,
@@ -148,12 +148,14 @@ from (
 order by bucket`;
 }
 
-/** All report rows of one time. */
+/** Result row with all report rows for one time. */
 type TimeRow = { start_s: number; local_s: number; lines: Line[] };
 
 const textType = 25;
 
-/** Parses text as it arrives, while the database is still producing the rest. */
+/**
+ * Creates a parser configuration that parses each text when it arrives, while the database is still producing the rest.
+ */
 export const parseText = (parse: (text: string) => unknown): pg.CustomTypesConfig => ({
   getTypeParser: (type: number) => (type === textType ? parse : Number),
 });
@@ -161,7 +163,7 @@ export const parseText = (parse: (text: string) => unknown): pg.CustomTypesConfi
 export const isIdDimension = (name: DimensionName | 'custom'): name is 'campaign' | 'offer' =>
   name === 'campaign' || name === 'offer';
 
-/** SQL for the values of a dimension in the form in which they are returned. */
+/** Returns SQL for the values of a dimension, in the form in which reports return them. */
 export function groupSql(name: DimensionName | 'custom', hasAllValues: boolean): string {
   if (name === 'custom')
     return hasAllValues ? 'value' : `case when value in (select value from top) then value else '${otherValue}' end`;
@@ -169,7 +171,7 @@ export function groupSql(name: DimensionName | 'custom', hasAllValues: boolean):
   return `coalesce(nullif(${dimensionColumns[name]}, ''), '${unknownValue}')`;
 }
 
-/** SQL that encodes a text as JSON, without tabs and line breaks. */
+/** Returns SQL that encodes a text as JSON, which contains no literal tabs or line breaks. */
 export const groupTextSql = (name: DimensionName | 'custom', column: string): string =>
   isIdDimension(name) ? column : `to_json(${column})`;
 
@@ -181,8 +183,8 @@ function rowsOfTime({ start_s, local_s, lines }: TimeRow, { aggregatedBy }: Acti
 }
 
 /**
- * Merges all rows into one list. Days are added to their week or month. Rollups from before a time zone change are
- * added to the bucket in which they begin.
+ * Merges the rows of all result rows into one list. Days are added up by week or month. Rollups from before a time zone
+ * change are added to the bucket in which they begin.
  */
 function joinTimes(times: readonly ActivityRow[][]): ActivityRow[] {
   const joined: ActivityRow[] = [];
@@ -197,7 +199,7 @@ function joinTimes(times: readonly ActivityRow[][]): ActivityRow[] {
   return [...added.values()].sort(inOrder);
 }
 
-/** Compares rows in the sort order of the database: ids as numbers, and text by its bytes. */
+/** Compares two rows as the database sorts them: IDs as numbers, and text by its bytes. */
 function inOrder(a: ActivityRow, b: ActivityRow): number {
   if (a.startMs !== b.startMs) return a.startMs - b.startMs;
   for (const [index, value] of a.group.entries()) {
@@ -212,7 +214,7 @@ function inOrder(a: ActivityRow, b: ActivityRow): number {
 
 export type TimeRange = { start: Date; end: Date; zone: string };
 
-/** Returns the start of the first day and the end of the last day. */
+/** Returns the time range from the start of the first day to the end of the last day. */
 export async function readRange(
   executor: Executor,
   { from, to, timeZone }: { from: string; to: string; timeZone: string },
@@ -227,7 +229,7 @@ from (select time_zone_or_utc($3) as zone) as valid`,
   return rows[0] as TimeRange;
 }
 
-/** Whether every value of the attribute on these days and on the adjacent UTC days has its own rows. */
+/** Whether each value of the attribute has rows of its own, on these days and on the UTC days before and after. */
 async function hasFewValues(executor: Executor, { publisherId, customKey, from, to }: ActivityQuery): Promise<boolean> {
   const { rows } = await executor.query<{ few: boolean }>({
     name: 'has_few_values',

@@ -15,8 +15,8 @@ const statementTimeoutMs = 8000;
 const queryCanceled = '57014';
 
 /**
- * Rollups are read in long ranges with bitmap scans, for which the database prefetches pages. This halves the time of
- * an uncached report at no other cost.
+ * Returns SQL settings for reading. Rollups are read with bitmap scans over long ranges, for which the database
+ * prefetches pages. This halves the time of an uncached report at no other cost.
  */
 const settingsSql = ({ fromRollups }: ReadOptions): string => `
 set transaction isolation level repeatable read, read only;
@@ -24,7 +24,7 @@ set local statement_timeout = ${statementTimeoutMs}; set local jit = off; set lo
 set local max_parallel_workers_per_gather = 0; set local enable_indexscan = ${fromRollups ? 'off' : 'on'}`;
 
 /**
- * Runs all reads of a report on one snapshot, within the report timeout and only while the client is connected.
+ * Runs all reads of a report on a single snapshot, within the statement timeout and only while the client is connected.
  * @throws AppError report_too_large, unavailable
  */
 export const readConsistently = <T>(
@@ -42,7 +42,8 @@ export const readConsistently = <T>(
   });
 
 /**
- * Cancels the running statement on abort. The connection is held until then, so that no other statement is cancelled.
+ * Cancels the running statement when the signal aborts. The connection is released only after the cancellation, so that
+ * no other statement is cancelled.
  */
 async function cancelOnAbort<T>(
   pool: pg.Pool,

@@ -64,7 +64,7 @@ export const activityQuery = Type.Object(
 
 export type ActivityParameters = Static<typeof activityQuery> & Record<string, string | undefined>;
 
-/** Maximum range in days, and maximum range of hourly reports in days. */
+/** Maximum length of a range in days, in general and for hourly reports. */
 export const maxDays = 400;
 export const maxDaysByHour = 31;
 const maxGroups = 4;
@@ -78,15 +78,15 @@ export const isDimension = (name: string): name is DimensionName =>
 const reserved: ReadonlySet<string> = new Set(Object.keys(activityQuery.properties));
 const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
 const prefix = 'custom.';
-/** Columns that every row has. A custom attribute with such a name keeps its `custom.` prefix. */
+/** Columns that every row has. If a custom attribute has the same name, its column keeps the prefix `custom.`. */
 const otherColumns: ReadonlySet<string> = new Set(['date', 'hour', ...viewNames]);
 
 const invalid = (path: string, message: Problem): AppError =>
   new AppError('invalid_request', { details: [{ path: `/${path}`, message }] });
 
 /**
- * Returns the calendar day before today. It cannot subtract 24 hours, because days with a clock change have a different
- * length.
+ * Returns the calendar day before today. It does not subtract 24 hours from the current time, because days with a clock
+ * change are longer or shorter.
  */
 const yesterdayIn = (timeZone: string, nowMs: number): string => dayOf(Date.parse(dateIn(timeZone, nowMs)) - dayMs);
 
@@ -94,12 +94,12 @@ type ReadOptions = {
   publisher: Publisher;
   nowMs: number;
   hasKey: (key: string) => Promise<boolean>;
-  /** Resources that the report is limited to, or null for all resources. */
+  /** Resources that the API key can access, or null for all resources. The report is limited to them. */
   resources: KeyResources | null;
 };
 
 /**
- * Parses the report parameters. A custom attribute may be written without `custom.` if the publisher has sent it
+ * Parses the report parameters. The prefix `custom.` may be omitted for custom attributes that the publisher has sent
  * before.
  * @throws AppError invalid_request, unknown_group_by
  */
@@ -147,8 +147,8 @@ export async function readActivity(
 }
 
 /**
- * Returns the stored buckets that fit the requested time zone. Hourly buckets of two zones coincide if their offsets
- * differ by whole hours on every day of the range.
+ * Returns which stored buckets can be used for the requested time zone. Two zones can share hourly buckets if their
+ * offsets differ by whole hours on every day of the range.
  */
 function bucketsFor(timeZone: string, storedZone: string, { from, to }: DayRange): ActivityQuery['buckets'] {
   if (timeZone === storedZone) return 'day';
@@ -170,7 +170,7 @@ type CustomFilters = {
 };
 
 /**
- * Parses custom attribute filters. Attributes that the publisher has never sent match nothing.
+ * Parses the filters by custom attributes. An attribute that the publisher has never sent matches nothing.
  * @param groupKey attribute to group by, or null
  */
 function readCustomFilters(parameters: ActivityParameters, groupKey: string | null): CustomFilters {
@@ -218,8 +218,8 @@ function readFilters(parameters: ActivityParameters): ActivityQuery['filters'] {
 }
 
 /**
- * Limits filters to the resources of the key.
- * @throws AppError permission_denied if a filter contains another resource
+ * Limits the filters to the resources that the API key can access.
+ * @throws AppError permission_denied if a filter contains a resource that the key cannot access
  */
 function keptTo(resources: KeyResources | null, filters: ActivityQuery['filters']): ActivityQuery['filters'] {
   if (resources === null) return filters;
@@ -239,8 +239,8 @@ function keptTo(resources: KeyResources | null, filters: ActivityQuery['filters'
 }
 
 /**
- * Converts a filter value of a dimension to its stored form. Returns null if the dimension requires an id and the value
- * is not one.
+ * Converts a dimension's filter value to its stored form. Returns null if the dimension requires an ID but the value is
+ * not one.
  */
 export function filterValue(name: DimensionName, value: string): string | number | null {
   if (name === 'placement') return normaliseName(value);

@@ -28,7 +28,7 @@ const tables = {
   money: { rollups: 'rollup_money', custom: 'custom_rollup_money', columns: `currency, ${moneyColumns}` },
 } as const;
 
-/** Column of each dimension in every source. The column of a custom attribute is `value`. */
+/** Column name of each dimension, the same in every source. Custom attributes are in the column `value`. */
 export const dimensionColumns: Record<DimensionName, string> = {
   placement: 'placement',
   campaign: 'campaign_id',
@@ -42,10 +42,10 @@ const usesKey = ({ groupBy, customKey, customValues }: ActivityQuery): boolean =
   customKey !== null && (groupBy.includes('custom') || customValues !== null);
 
 /**
- * Returns the cheapest source that can answer a query. Raw rows are read only if no rollup fits:
- * - for a custom attribute together with other dimensions or attributes
+ * Returns the cheapest source that can answer a query. Raw rows are read only if no rollup fits, which is the case:
+ * - for a custom attribute combined with other dimensions or attributes
  * - for more than two dimensions by the hour
- * - if the buckets of the publisher's time zone do not fit
+ * - if the stored buckets do not fit the query's time zone
  */
 export function sourceOf(query: ActivityQuery): Source {
   const { groupBy, filters, customKey, aggregatedBy, buckets, otherCustom = [] } = query;
@@ -63,8 +63,8 @@ export function sourceOf(query: ActivityQuery): Source {
 }
 
 /**
- * Whether rollups count a session once for each of several offers. A session shows at most one offer per campaign, so
- * it is counted once if the query is for a single campaign or offer.
+ * Whether rollups may count a session several times, once per offer. A session shows at most one offer per campaign, so
+ * a query for a single campaign or offer counts each session once.
  */
 export const addsUpSessions = ({ groupBy, filters }: Pick<ActivityQuery, 'groupBy' | 'filters'>): boolean =>
   !groupBy.some((name) => name === 'offer' || name === 'campaign') &&
@@ -83,11 +83,11 @@ export function isOneToOne(source: Source, { groupBy, filters, aggregatedBy }: A
   );
 }
 
-/** Whether hourly rows must be added up to days, because the grain without dimensions has no daily rows. */
+/** Whether hourly rows must be added up to days. Rollups without dimensions are stored only by the hour. */
 const needsDays = (grain: number, aggregatedBy: Aggregation): boolean =>
   aggregatedBy !== 'hour' && (grain & dayBit) === 0;
 
-/** Returns SQL for the hour, day, week or month ($4) of a time in the time zone $5. */
+/** Returns SQL that truncates a time to the hour, day, week or month ($4) in the time zone $5. */
 const bucketOf = (at: string): string => `date_trunc($4, ${at}, $5)`;
 
 /** SQL placeholders for the start and end of the range. */
@@ -100,10 +100,11 @@ const dimensions = Object.values(dimensionColumns).join(', ');
 type BindValue = (value: unknown) => string;
 
 /**
- * Returns SQL for the source of a query. Its rows have `bucket`, the dimensions and the metrics, for publisher $1, from
- * $2 (inclusive) to $3 (exclusive). Buckets are days or hours ($4) in the time zone $5.
+ * Returns SQL that reads the source of a query. The rows have a `bucket`, the dimensions and the metrics. They belong
+ * to publisher $1 and cover the time from $2 (inclusive) to $3 (exclusive). Buckets are hours, days, weeks or months
+ * ($4) in the time zone $5.
  * @param values statement parameters, to which those of the source are appended
- * @param range placeholders other than $2 and $3, for a rollup source
+ * @param range placeholders to use instead of $2 and $3, for a rollup source
  */
 export function sourceSql(
   source: Source,
@@ -167,8 +168,8 @@ where ${byOffer ? 'offer_id <> 0' : 'true'}${usesKey(query) ? ' and value is not
 }
 
 /**
- * Returns SQL conditions that set the dimensions that a grain lacks to their empty values. This allows PostgreSQL to
- * use the filter index, which begins with device, country and offer. If the placement is filtered, the primary key is
+ * Returns SQL conditions that require the dimensions missing from a grain to be empty. They allow PostgreSQL to use the
+ * filter index, which begins with device, country and offer. If the query filters by placement, the primary key is
  * better.
  */
 function indexSql(grain: number, { filters }: ActivityQuery): string {
@@ -197,8 +198,8 @@ const otherCustomSql = ({ otherCustom = [] }: ActivityQuery, bind: BindValue): s
   otherCustom.map(({ key, values }) => ` and ${namedValue(`custom ->> ${bind(key)}`)} = any(${bind(values)})`).join('');
 
 /**
- * Converts campaign filters to offer filters, because the indexes contain only offers. An offer never changes its
- * campaign, and its row remains when it is removed.
+ * Converts campaign filters to offer filters, because the indexes contain only offers. This is safe because an offer
+ * never changes its campaign, and its row remains after it is removed.
  */
 function offersOfCampaignsSql({ filters: { campaign } }: ActivityQuery, bind: BindValue): string {
   if (campaign === undefined) return '';
@@ -216,8 +217,8 @@ top as (
 export type Span = { source: Source; start: Date; end: Date };
 
 /**
- * Splits a bucket range so that as few rows as possible are read: whole weeks and the remaining days, if the daily
- * source also has weeks. On average, 30 days become 9 buckets.
+ * Splits a bucket range into whole weeks and the remaining days, so that as few rows as possible are read. Does so only
+ * if the source has both daily and weekly rows. On average, 30 days become 9 buckets.
  */
 export function spansOf({ source, start, end }: Span): Span[] {
   if (source.kind !== 'rollups' || !(source.grain & dayBit)) return [{ source, start, end }];

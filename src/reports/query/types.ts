@@ -11,26 +11,26 @@ export type ActivityQuery = {
   aggregatedBy: Aggregation;
   /** Dimensions to group by. `custom` stands for the custom attribute in `customKey`. */
   groupBy: readonly (DimensionName | 'custom')[];
-  /** Values to include, by dimension. Campaigns and offers are given as ids. */
+  /** Values to include, by dimension. Campaigns and offers are identified by ID. */
   filters: Partial<Record<DimensionName, readonly (string | number)[]>>;
   customKey: string | null;
   customValues: readonly string[] | null;
   /** Additional custom attributes with the values to include. These filters require raw rows. */
   otherCustom?: readonly { key: string; values: readonly string[] }[];
-  /** IANA time zone. A name that the server does not know is treated as UTC. */
+  /** IANA time zone. An unknown time zone is treated as UTC. */
   timeZone: string;
   /**
-   * Length of the shortest stored buckets that fit the time zone. `none` is possible if the time zone is not the
+   * Size of the smallest stored buckets that fit the time zone. Can be `none` only if the time zone is not the
    * publisher's.
    */
   buckets: 'day' | 'hour' | 'none';
 };
 
-/** Metrics of one day or hour for one value of each group dimension. */
+/** Metrics for one time bucket and one value of each group dimension. */
 export type ActivityRow = {
   /**
-   * Day such as `2026-11-21`, or the first day of a week or month. For hours, `2026-11-21T13:00:00+05:45`, because a
-   * day of 25 hours contains one local hour twice.
+   * Day such as `2026-11-21`, or the first day of the week or month. Hours have an offset, such as
+   * `2026-11-21T13:00:00+05:45`, because one local hour occurs twice on a 25-hour day.
    */
   time: string;
   startMs: number;
@@ -40,7 +40,7 @@ export type ActivityRow = {
 };
 
 /**
- * Report request. `names` are the names of the group columns. They are spelled as requested, unless another column has
- * the same name.
+ * Report request. `names` contains the names of the group columns, as spelled in the request, unless another column
+ * already has that name.
  */
 export type ReportRequest = { query: ActivityQuery; names: readonly string[] };

@@ -1,13 +1,13 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
-/** Outcomes of the sessions on a range of UTC days, with a reason for every gap. */
+/** Outcomes of all sessions in a range of UTC days, with a reason for every gap between the counts. */
 export type Reconciliation = {
   sessions: number;
   filled_sessions: number;
   empty_sessions: number;
-  /** Reasons why a session had no offers. They add up to the number of empty sessions. */
+  /** Number of empty sessions by the reason why they had no offers. Adds up to the total number of empty sessions. */
   empty_reasons: Record<string, number>;
-  /** Number of dev sessions, which are not included in any other count. */
+  /** Number of dev sessions. No other count includes them. */
   dev_sessions: number;
   offers_served: number;
   /** Number of counted events by kind. */
@@ -16,11 +16,11 @@ export type Reconciliation = {
   suspicious: Record<string, Record<string, number>>;
   offers_not_seen: number;
   impressions_not_clicked: number;
-  /** Whether offers served ≥ impressions ≥ clicks. */
+  /** Whether the counts are plausible: offers served ≥ impressions ≥ clicks. */
   balanced: boolean;
 };
 
-/** Each day is looked up separately in the index, because the rows of a day are stored together for all publishers. */
+/** Looks up each day separately in the index, because the rows for one day are stored together for all publishers. */
 const reconcileSql = `
 select kind, reason, sum_exact(count)::float8 as count
 from unnest(array(select generate_series($2::date, $3::date, interval '1 day')::date)) as requested_day
@@ -34,8 +34,8 @@ const isSession = ({ kind }: Sum): boolean => kind === 'filled' || kind === 'emp
 const isDev = ({ reason }: Sum): boolean => reason === 'dev';
 
 /**
- * Adds up the sessions on these UTC days and all of their events, whenever they occurred. An impression after midnight
- * is counted with its session, so that it does not cause a gap.
+ * Adds up the sessions on these UTC days and all of their events, even events that occurred later. For example, an
+ * impression after midnight is counted on the day of its session, so that it does not cause a gap.
  */
 export async function reconcile(
   executor: Executor,

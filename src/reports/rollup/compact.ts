@@ -6,8 +6,8 @@ import { keptGrains, weekBit } from './grains.ts';
 import { nextWeekStartMs, weekStartMs } from './weeks.ts';
 
 /**
- * Number of recent days whose rollups may still change. In the westernmost time zone, a day ends half a day later than
- * in Greenwich.
+ * Number of recent days whose rollups may still change. It is more than one, because the day ends half a day later in
+ * the westernmost time zone than in UTC.
  */
 const openDays = 2;
 
@@ -16,8 +16,8 @@ const statementTimeoutMs = 8000;
 const queryCanceled = '57014';
 
 /**
- * Returns SQL that deletes one chunk of a publisher's day and reinserts it in sort order, without zero rows. $1:
- * publisher, $2: day, $3: grain or attribute key of the chunk.
+ * Returns SQL that deletes one chunk of a publisher's day and reinserts it in sort order, without rows that contain
+ * only zeros. $1: publisher, $2: day, $3: grain or attribute key of the chunk.
  */
 const rewriteSql = (table: string, piece: string, order: string): string => `
 with taken as (
@@ -27,15 +27,15 @@ with taken as (
 )
 insert into ${table} select * from taken where (${metricNames.join(' | ')}) <> 0 order by ${order}`;
 
-/** The sort order is that of the index for filtered reports. */
+/** Use the sort order of the index for filtered reports. */
 const rewriteGrainSql = rewriteSql('rollups', 'grain', 'device, country, offer_id, placement, bucket');
 const rewriteKeySql = rewriteSql('custom_rollups', 'key', 'grain, value, bucket');
 
 type NextDay = { publisher_id: number; day: string; is_empty: boolean };
 
 /**
- * Selects the oldest past day of any publisher that is not compacted. Skips publishers that another process is working
- * on.
+ * Selects the oldest past day of any publisher that is not compacted yet. Skips publishers that another process is
+ * working on.
  */
 const nextDaySql = `
 select publisher_id, day::text, not exists (
@@ -46,9 +46,9 @@ from rollup_publishers kept cross join lateral (select compacted_until + 1 as da
 where compacted_until < $1::date order by compacted_until, publisher_id limit 1 for update of kept skip locked`;
 
 /**
- * Rewrites the rollups of past days in the order in which reports read them. New rollup rows are stored wherever there
- * is free space: a report of 37,000 rows would read the same number of pages instead of a thousand. A late event that
- * conflicts with the rewrite waits, or is rolled up again.
+ * Rewrites the rollups of past days in the order in which reports read them. Without compaction, rows are scattered
+ * over the table, and a report on 37,000 rows reads that many pages instead of a thousand. If a late event conflicts
+ * with the rewrite, it waits or is rolled up again.
  * @param isStopped checked before each day, because thousands of days may be due after a long pause
  * @returns number of compacted days, summed over publishers
  */
@@ -95,7 +95,10 @@ async function compactDay(executor: Executor, { publisher_id, day }: NextDay): P
   for (const { key } of rows) await rewrite(rewriteKeySql, key);
 }
 
-/** Runs the rewrite of a chunk, but skips it if it exceeds the timeout. A skipped chunk is only slower to read. */
+/**
+ * Rewrites a chunk, but skips it if the statement exceeds the timeout. A skipped chunk remains correct and is only
+ * slower to read.
+ */
 async function skipIfTooLarge(executor: Executor, statement: { text: string; values: unknown[] }): Promise<void> {
   await executor.query('savepoint piece');
   try {

@@ -1,8 +1,8 @@
 import { unknownCurrency } from '../../platform/money.ts';
 
 /**
- * Maximum number of days between a session and a counted event, with a safety margin: clicks are counted for 30 days.
- * Bookings have no limit.
+ * Maximum number of days between a session and an event that is counted for it. Clicks are counted for 30 days, and the
+ * rest is a safety margin. Bookings have no limit.
  */
 export const longestDays = 64;
 
@@ -10,20 +10,20 @@ type EventsOptions = {
   /** SQL condition on the raw rows of sessions, events and bookings. `t` is the row, and `t.session_id` its session. */
   condition: string;
   /**
-   * SQL expression for the earliest session day of the sessions and events. Bookings may be older, because voids have
-   * no age limit.
+   * SQL expression for the earliest session day to consider for sessions and events. Bookings may belong to older
+   * sessions, because voids have no age limit.
    */
   fromDay: string;
-  /** SQL expression for the earliest day of sessions that are counted themselves. Defaults to `fromDay`. */
+  /** SQL expression for the earliest day on which sessions themselves are counted. Defaults to `fromDay`. */
   sessionsFromDay?: string;
-  /** SQL expressions for the session days of most events, used if there are many events. */
+  /** SQL expressions for the days to which the sessions of most events belong. Set this if there are many events. */
   openDays?: readonly string[];
 };
 
 /**
  * Builds SQL that returns raw rows as events, with the dimensions of their session. `kind` is `filled` or `empty` for a
- * session, `served` for each offer in it, an event kind from `catalog/event-kinds.ts`, or `booking`. If `counts` is
- * false, `reason` explains why. For empty sessions, `reason` is the empty reason.
+ * session, `served` for each offer in a session, an event kind from `catalog/event-kinds.ts`, or `booking`. If `counts`
+ * is false, `reason` explains why. For empty sessions, `reason` is the empty reason.
  */
 export const allEventsSql = (options: EventsOptions): string => `
 ${sessionEventsSql(options)}
@@ -37,18 +37,18 @@ export const countedEventsSql = (options: EventsOptions): string =>
   `select * from (${allEventsSql(options)}) as all_events where counts`;
 
 /**
- * SQL condition for raw rows that are already rolled up. Use it only while no rollup can commit, or on a snapshot
- * shared with the rollups.
+ * SQL condition for raw rows that are already rolled up. Use it only while no rollup can commit, or in a snapshot that
+ * also contains the rollups.
  */
 export const isRolledUp = `(
   t.written_by < (select until_xid from rollup_progress)
   and t.written_by <> all (array(select unnest(open_xids) from rollup_progress))
 )`;
 
-/** SQL for the custom attributes of a session. Erased values are `other`. */
+/** SQL for the custom attributes of a session. Erased values are reported as `other`. */
 const attributesOf = (session: string): string => `coalesce(${session}.custom, ${session}.erased_attributes)`;
 
-/** SQL that returns an event for each session, and an event for each offer in it. */
+/** SQL that returns one event for each session and one for each offer in the session. */
 const sessionEventsSql = ({ condition, fromDay, sessionsFromDay = fromDay }: EventsOptions): string => `
 select not t.dev as counts, t.day, t.session_id, t.publisher_id, t.created_at as at,
   t.placement, coalesce(t.country, '') as country, coalesce(t.device, '') as device, coalesce(t.os, '') as os,
@@ -65,9 +65,9 @@ cross join lateral (
 where t.day >= ${sessionsFromDay} and ${condition}`;
 
 /**
- * SQL for tracking events. The cost of finding a session grows with the number of partitions that have to be
- * considered, even if all but one are skipped. A quarter of a year costs twice as much as a single day. Therefore,
- * events of open days are separated from the rest, but only after the events were found. A condition on their day would
+ * SQL for tracking events. The cost of finding a session grows with the number of partitions to consider, even if all
+ * but one are skipped: with a quarter of a year, it is twice as high as with a single day. Events from open days are
+ * therefore looked up separately, but only after the events themselves have been found. A condition on their day would
  * prevent PostgreSQL from using the index on new rows.
  */
 function trackingEventsSql({ condition, fromDay, openDays = [] }: EventsOptions): string {
@@ -95,7 +95,7 @@ select true, t.day, t.session_id, t.publisher_id, t.at, ${sessionColumns}, t.off
 from bookings t left join lateral ${sessionOf('day = t.day')} s on true
 where s.dev is not true and ${condition}`;
 
-/** Rows of earlier releases have no currency, so they use the campaign's currency. */
+/** Rows from earlier releases have no currency. Use the campaign's currency for them. */
 const currencyOf = `
   coalesce(t.currency, (select payout_currency from campaigns where id = t.campaign_id), '${unknownCurrency}')`;
 
@@ -104,7 +104,9 @@ const sessionColumns = `coalesce(s.placement, ''), coalesce(s.country, ''), coal
 
 const ofAnyDay = (fromDay: string): string => `day >= ${fromDay} and day = t.day`;
 
-/** One index lookup per row. `offset 0` prevents a join that would read entire partitions. */
+/**
+ * Uses one index lookup per row. `offset 0` prevents PostgreSQL from using a join, which would read entire partitions.
+ */
 const sessionOf = (isDayOfSession: string): string => `(
   select placement, country, device, os, ${attributesOf('sessions')} as custom, dev from sessions
   where ${isDayOfSession} and id = t.session_id offset 0

@@ -1,8 +1,8 @@
 import type { DimensionName } from '../metrics.ts';
 
 /**
- * Bits of `rollups.grain` that represent the dimensions of a row. Device and os share a bit, and a campaign is derived
- * from its offers.
+ * Bits of `rollups.grain`, which indicate the dimensions that a row has. Device and OS share a bit. Campaigns need no
+ * bit, because they are derived from their offers.
  */
 export const dimensionBits: Record<DimensionName, number> = {
   placement: 1,
@@ -13,10 +13,12 @@ export const dimensionBits: Record<DimensionName, number> = {
   os: 8,
 };
 
-/** Grain bit that is set if the bucket is a day in the publisher's time zone. Otherwise, it is an hour or a week. */
+/**
+ * Grain bit for buckets that are a day in the publisher's time zone. Without this bit, the bucket is an hour or a week.
+ */
 export const dayBit = 16;
 
-/** Grain bit that is set if the bucket is a week (`weeks.ts`). */
+/** Grain bit for buckets that are a week (`weeks.ts`). */
 export const weekBit = 32;
 
 const columnsOfBit: readonly (readonly [bit: number, columns: readonly string[]])[] = [
@@ -30,9 +32,10 @@ const masks = Array.from({ length: 16 }, (_, mask) => mask);
 const dimensionsOf = (mask: number): number => columnsOfBit.filter(([bit]) => mask & bit).length;
 
 /**
- * Stored grains: up to two dimensions by the hour, and one or more dimensions by the day. Daily rows are 24 times less
- * data to read. Three dimensions by the hour would produce nearly as many rows as there are events. A publisher may
- * have thousands of offers, so offers are also stored by the week, with and without one other dimension.
+ * Stored grains: up to two dimensions by the hour, and one or more dimensions by the day. Reports read 24 times fewer
+ * rows from daily grains. Three dimensions by the hour would produce nearly as many rows as there are events. A
+ * publisher may have thousands of offers, so offers are also stored by the week, either on their own or with one other
+ * dimension.
  */
 export const keptGrains: readonly number[] = masks.flatMap((mask) => [
   ...(dimensionsOf(mask) <= 2 ? [mask] : []),

@@ -11,15 +11,15 @@ import { minutesKept, rollUp } from './roll-up.ts';
 type RollupJobDeps = { pool: pg.Pool; logger: Logger; now: () => number };
 
 /**
- * Maximum delay until an event is counted, in milliseconds. An event that arrives during a rollup waits for its end and
- * for the next rollup.
+ * Maximum delay until an event is counted, in milliseconds. An event that arrives during a rollup is counted by the
+ * next one.
  */
 const maxDelayMs = 1600;
 /** Minimum pause between rollups if they are fast, in milliseconds. */
 const minPauseMs = 400;
 /**
- * Pause as a multiple of the last rollup's duration. A rollup mostly writes summary rows, and fewer rollups rewrite
- * these rows less often.
+ * Length of the pause as a multiple of the last rollup's duration. Rollups spend most of their time writing summary
+ * rows, so longer pauses reduce the number of times that these rows are rewritten.
  */
 const pauseRatio = 20;
 /**
@@ -27,7 +27,10 @@ const pauseRatio = 20;
  * than about one second.
  */
 const transactions = { min: 100, first: 10_000, max: 10_000_000 };
-/** Time span of the sessions per re-bucketing step, in milliseconds, adjusted in the same way. */
+/**
+ * Time span of the sessions that one re-bucketing step processes, in milliseconds. It is adjusted to the step's
+ * duration in the same way.
+ */
 const steps = { minMs: 60_000, maxMs: 30 * dayMs };
 const quickMs = 800;
 const slowMs = 1800;
@@ -39,8 +42,8 @@ export const pauseAfter = (tookMs: number): number =>
 type JobState = { maxTransactions: number; stepMs: number };
 
 /**
- * Creates the job that keeps the rollups up to date. Every worker runs it. The first worker to acquire the lock does
- * the work, and another one takes over when it stops.
+ * Creates the job that keeps the rollups up to date. Every worker runs it, but only the worker that holds the lock does
+ * the work. If that worker stops, another one takes over.
  * @returns a function that runs the job once and resolves to the pause until the next run, in milliseconds
  */
 export function createRollupJob({ pool, logger, now }: RollupJobDeps): () => Promise<number> {
@@ -53,7 +56,7 @@ export function createRollupJob({ pool, logger, now }: RollupJobDeps): () => Pro
     try {
       if (!isMoneyComplete) await completeMoney(pool, now());
       isMoneyComplete = true;
-      // Without range summaries, rollups are still correct but have to read more.
+      // Ignore failures: without range summaries, rollups are still correct but have to read more.
       await summariseRanges(now()).catch((err: unknown) => logger.debug({ err }, 'summarising ranges failed'));
       const { events, complete } = await rollUp(pool, now(), state.maxTransactions);
       const tookMs = performance.now() - startMs;
@@ -75,7 +78,7 @@ function adaptTransactions(state: JobState, tookMs: number, complete: boolean): 
 }
 
 /**
- * Re-buckets a part of the rollups of a publisher whose time zone has changed.
+ * Re-buckets some of the rollups for a publisher whose time zone has changed.
  * @returns whether there was anything to re-bucket
  */
 async function rebucketStep(pool: pg.Pool, state: JobState, nowMs: number): Promise<boolean> {
@@ -88,8 +91,8 @@ async function rebucketStep(pool: pg.Pool, state: JobState, nowMs: number): Prom
 }
 
 /**
- * Deletes bookings after RETENTION_RAW_DAYS and rollups after RETENTION_ROLLUP_DAYS. Rollup partitions cover a month,
- * and are dropped when all of their days have expired.
+ * Deletes bookings after RETENTION_RAW_DAYS and rollups after RETENTION_ROLLUP_DAYS. Each rollup partition covers a
+ * month and is dropped when all days in that month have expired.
  */
 export const applyReportRetention: RetentionStep = async (pool, { retentionRawDays, retentionRollupDays }, nowMs) => {
   const rawFrom = dayOf(nowMs - retentionRawDays * dayMs);

@@ -1,6 +1,6 @@
 import { dayBit } from './grains.ts';
 
-/** Columns of the primary key, which precede the metrics in a row. */
+/** Columns of the primary key, which precede the metric columns in a row. */
 export const rollupKey = 'publisher_id, grain, bucket, placement, offer_id, country, device, os';
 export const customRollupKey = 'publisher_id, key, grain, bucket, value';
 export const moneyKey = `${rollupKey}, currency`;

@@ -1,12 +1,10 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
-/**
- * Key of the advisory lock that protects changes of rollups. Lock the rows of `rollup_publishers` before acquiring it.
- */
+/** Key for the advisory lock that protects changes to rollups. Lock rows in `rollup_publishers` before acquiring it. */
 const lockKey = "hashtext('perkwire_rollups')";
 
 /**
- * Tries to acquire the rollup lock until the end of the transaction.
+ * Tries to acquire the rollup lock, and holds it until the end of the transaction.
  * @returns false if another transaction holds the lock
  */
 export async function tryLockRollups(executor: Executor): Promise<boolean> {
@@ -15,8 +13,8 @@ export async function tryLockRollups(executor: Executor): Promise<boolean> {
 }
 
 /**
- * Makes rollups with an older snapshot fail, because they would not see the changes made under the lock. Such a rollup
- * also updates this row, which repeatable read rejects.
+ * Makes rollups with an older snapshot fail, because they would not see the changes made under the lock. Every rollup
+ * updates this row, and PostgreSQL rejects a conflicting update at the isolation level repeatable read.
  */
 export async function failOlderRollups(executor: Executor): Promise<void> {
   await executor.query('update rollup_progress set rolled_up_at = rolled_up_at');

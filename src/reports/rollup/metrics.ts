@@ -28,9 +28,9 @@ set local enable_seqscan = off; set local enable_indexscan = off; set local enab
 set local cpu_index_tuple_cost = 1; set local jit = off`;
 
 /**
- * Returns the delay of the rollups, in milliseconds. This is the age of the oldest row that is not yet rolled up, among
- * sessions of the last two days, or 0 if there is none. New rows are found through an index, never by a full table
- * scan.
+ * Returns the delay of the rollups, in milliseconds. This is the age of the oldest row that is not rolled up yet, or 0
+ * if there is none. Only rows of sessions from the last two days are considered. New rows are found through an index,
+ * never by a full table scan.
  * @param executor dedicated transaction, whose settings are changed
  */
 export async function rollupLagMs(executor: Executor, nowMs: number): Promise<number> {

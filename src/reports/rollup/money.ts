@@ -45,7 +45,7 @@ minute_money_written as (
   on conflict (publisher_id, minute, currency) do update set ${addMoneySql}
 )`;
 
-/** Number of past days to check, because an earlier release may have run for some time. */
+/** Number of past days to check. It allows for an earlier release that has been running for some time. */
 const comparedDays = 40;
 
 /** SQL for the first month in which the amounts by currency do not match the total amounts. */

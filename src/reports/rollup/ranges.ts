@@ -8,17 +8,17 @@ import { dayMs, dayOf, hourMs } from '../../platform/lib/time.ts';
  * when it is full, because every later row in it has to update the summary.
  */
 
-/** Number of pages per range, as in the index definitions. */
+/** Number of pages per range, which must match the index definitions. */
 const rangePages = 128;
 /** Maximum number of pages at the end of a table that may be allocated but not yet written. */
 const unwrittenPages = 64;
-/** Maximum number of ranges per transaction, which takes a tenth of a second. */
+/** Maximum number of ranges to summarise per transaction. That many take a tenth of a second. */
 const maxRanges = 40;
 /** Approximate time limit of one call, in milliseconds. */
 const limitMs = 300;
 /**
- * Interval at which past days are summarized, in milliseconds. By the next day, sessions have received nearly all of
- * their events.
+ * How often past days are re-summarised, in milliseconds. Hourly is enough, because few events arrive after the
+ * session's own day.
  */
 const pastEveryMs = hourMs;
 
@@ -32,12 +32,12 @@ where inhparent in ('sessions_written_by'::regclass, 'events_written_by'::regcla
   and right(heap.relname, 8) >= $1
 order by day desc, heap.relname`;
 
-/** Summarizes as many due ranges as possible within the time limit. Skips a partition that is being vacuumed. */
+/** Summarises as many of the due ranges as possible within the time limit. Skips partitions that are being vacuumed. */
 export type SummariseRanges = (nowMs: number) => Promise<void>;
 
-/** Creates a summarizer that remembers its progress. Several processes may run one at the same time. */
+/** Creates a summariser that remembers its progress. Several processes may run summarisers at the same time. */
 export function createRangeSummariser(pool: pg.Pool): SummariseRanges {
-  /** Number of summarized pages by partition index name. */
+  /** Number of summarised pages by partition index name. */
   const done = new Map<string, number>();
   let pastDueMs = Number.NEGATIVE_INFINITY;
 
@@ -70,7 +70,7 @@ const wholeRanges = (pages: number): number => pages - (pages % rangePages);
 const skippedCodes = new Set(['55P03', '42P01']);
 
 /**
- * Summarizes a range of pages. Acquires the same lock as a vacuum, but never waits for it, because waiting would cancel
+ * Summarises a range of pages. Acquires the same lock as a vacuum, but never waits for it, because waiting would cancel
  * an autovacuum.
  * @returns false if the lock is not available, or the partition was dropped
  */

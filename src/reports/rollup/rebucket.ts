@@ -21,8 +21,8 @@ const eventsOfStepSql = allEventsSql({
 });
 
 /**
- * Both statements use the time zone that applies to a session, which depends on whether it is before or after
- * `rebucketed_from`.
+ * The time zone that applies to a session depends on whether the session is before or after `rebucketed_from`. Both
+ * statements use that time zone.
  */
 const subtractSql = recountSql(eventsOfStepSql, '-', { reconciles: false });
 const addSql = recountSql(eventsOfStepSql, '', { reconciles: false });
@@ -42,8 +42,8 @@ where kept.next_time_zone is not null or kept.time_zone <> publishers.time_zone
 order by kept.publisher_id limit 1`;
 
 /**
- * Re-buckets a part of the rollups of a publisher whose time zone has changed.
- * @param spanMs maximum time span of the sessions, in milliseconds
+ * Re-buckets some of the rollups for a publisher whose time zone has changed.
+ * @param spanMs maximum time span of the sessions to re-bucket, in milliseconds
  * @returns whether there was such a publisher
  */
 export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number): Promise<{ hasWork: boolean }> {
@@ -54,7 +54,7 @@ export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number)
     stepOf(publisher, nowMs, spanMs).fromDay,
   ]);
   return transaction(pool, async (executor) => {
-    // Compaction and erasures lock this row, too. It is always locked before the rollups.
+    // Compaction and erasures lock this row, too. Always lock it before acquiring the rollup lock.
     const { rowCount: locked } = await executor.query(
       'select from rollup_publishers where publisher_id = $1 for update skip locked',
       [publisher.publisher_id],
@@ -74,8 +74,8 @@ type Step = { fromDay: string; fromSession: string; toDay: string; toSession: st
 const afterAll = { toDay: 'infinity', toSession: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
 
 /**
- * Returns the next step, which ends where the previous step began, because steps go back in time. The first step begins
- * with sessions in the future.
+ * Returns the next step. Steps go back in time, so each one ends where the previous one began. The first step also
+ * includes sessions with a time in the future.
  */
 function stepOf({ rebucketed_from_session: cursor }: Pending, nowMs: number, spanMs: number): Step {
   const endMs = cursor === null ? nowMs + dayMs : timeOfUuid7(cursor);

@@ -7,11 +7,11 @@ import { rollupSql } from './statement.ts';
 
 export type RollUp = {
   /**
-   * Number of events found, including events that do not count, or null if another process was already running a
-   * rollup.
+   * Number of events that the rollup found, including events that do not count. Null if another process was already
+   * running a rollup.
    */
   events: number | null;
-  /** Whether the rollup processed everything that had been committed when it began. */
+  /** Whether the rollup processed everything that had been committed before it began. */
   complete: boolean;
 };
 
@@ -22,10 +22,10 @@ export const minutesKept = 120;
 const writtenBy = 'xid8send(t.written_by)';
 
 /**
- * SQL condition for the rows to roll up. It matches rows of transactions from the end of the last rollup ($1) to the
- * end of this one ($2). It also matches rows of transactions that were still open at the last rollup ($3). A snapshot
- * defines which transactions it sees. Therefore, two rollups neither overlap nor leave a gap, however long a
- * transaction takes.
+ * SQL condition for the rows to roll up. It matches rows written by transactions between the end of the last rollup
+ * ($1) and the end of this one ($2). It also matches rows from transactions that were still open during the last rollup
+ * ($3). Each rollup relies on the set of transactions that its snapshot sees, so rollups neither overlap nor leave a
+ * gap, however long a transaction takes.
  */
 const isNew = `(
   ${writtenBy} >= (select xid8send($1::xid8)) and ${writtenBy} < (select xid8send($2::xid8))
@@ -50,8 +50,9 @@ type Progress = {
 };
 
 /**
- * Reads where the last rollup ended, and determines where this one ends, which is at most $2 transactions later. $1:
- * now. It runs in the rollup's own transaction, because that snapshot determines which rows the rollup sees.
+ * Reads where the last rollup ended and determines where this one ends, at most $2 transactions later. $1 is the
+ * current time. The query runs in the rollup's own transaction, because that snapshot determines which rows the rollup
+ * sees.
  */
 const progressSql = `
 select until_xid::text as from_xid, open_xids::text[], snapshot.last::text as end_xid,
@@ -65,14 +66,14 @@ update rollup_progress set until_xid = $1::xid8, rolled_up_at = $2,
   open_xids = array(select xid from pg_snapshot_xip(pg_current_snapshot()) as xid where xid < $1::xid8)`;
 
 /**
- * Minimum number of transactions that a rollup without events must have passed to be recorded. A rollup that did not
- * reach the end is always recorded.
+ * Minimum number of transactions after which a rollup without events records its progress. A rollup that stopped before
+ * the end always records it.
  */
 const notedTransactions = 1000;
 
 /**
- * Adds everything committed since the last rollup to the rollups, exactly once. Counts and progress are written in one
- * transaction, and only one process rolls up at a time. Several processes may try.
+ * Adds everything committed since the last rollup to the rollups, exactly once. Counts and progress are stored in one
+ * transaction. Several processes may call this at the same time, but only one of them performs the rollup.
  * @param maxTransactions maximum number of transactions to process
  */
 export async function rollUp(pool: pg.Pool, nowMs: number, maxTransactions: number): Promise<RollUp> {
@@ -101,13 +102,13 @@ const rollUpOnce = (pool: pg.Pool, nowMs: number, maxTransactions: number): Prom
   });
 
 /**
- * Whether an error reports a missing partition. It has the error code of a check violation, but no constraint name. The
- * message cannot be used because it is in the server's language.
+ * Whether an error reports a missing partition. Such an error has the SQLSTATE code for a check violation, but no
+ * constraint name. The message cannot be used because it is in the database server's language.
  */
 const isPartitionMissing = (err: unknown): boolean =>
   err instanceof pg.DatabaseError && err.code === '23514' && err.constraint === undefined;
 
-/** Creates partitions for events with unusual times, such as those caused by a wrong clock. */
+/** Creates the partitions for events with unusual times, for example those caused by a wrong clock. */
 const createPartitionsOfEvents = (pool: pg.Pool, nowMs: number, maxTransactions: number): Promise<void> =>
   transaction(pool, async (executor) => {
     const progress = await readProgress(executor, nowMs, maxTransactions);

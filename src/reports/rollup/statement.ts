@@ -29,11 +29,13 @@ import { weekStartSql } from './weeks.ts';
 
 export const reconciliationKey = 'day, publisher_id, kind, reason';
 
-/** Maximum number of attribute values per UTC day that get their own rows. Later values are counted as `other`. */
+/**
+ * Maximum number of values per attribute and UTC day that get their own rows. Further values are counted as `other`.
+ */
 export const maxValues = 1000;
 /**
  * Maximum number of reported attributes per publisher and UTC day. The limit is required because anyone who knows an
- * SDK id can send arbitrary attributes.
+ * SDK ID can send arbitrary attributes.
  */
 const maxKeys = 50;
 /** Maximum length of an attribute value, in characters. Longer values are counted as `other`. */
@@ -46,12 +48,12 @@ export const namedValue = (value: string): string =>
   `case when char_length(${value}) > ${maxValueLength} then '${otherValue}' else ${value} end`;
 
 /**
- * SQL for the quarter-hour that contains a time. This is the longest span that lies within a single hour in all time
- * zones.
+ * SQL for the start of the quarter-hour that contains a time. A quarter-hour is the longest span that lies within a
+ * single hour in every time zone.
  */
 export const quarterHourOf = (at: string): string => `date_bin('15 minutes', ${at}, 'epoch'::timestamptz)`;
 
-/** SQL condition for sessions that are already counted in the publisher's next time zone (`rebucket.ts`). */
+/** SQL condition for sessions that are already counted in the publisher's new time zone (`rebucket.ts`). */
 export const isRebucketed = '(day, session_id) >= (rebucketed_from_day, rebucketed_from_session)';
 
 /* Events that agree in all reported columns become one row, so that only finding sessions costs per event. */

@@ -31,7 +31,7 @@ export function nextWeekStartMs(atMs: number): number {
 const weekGrains = keptGrains.filter((grain) => grain & weekBit);
 
 /**
- * Builds SQL for the weekly amounts, added up from the daily rows.
+ * Builds SQL that adds up the daily amounts to weekly amounts.
  * @param days condition on the daily rows
  */
 export const moneyWeeksOfDaysSql = (days: string): string => `
@@ -41,7 +41,7 @@ from rollup_money where grain in (${weekGrains.map((grain) => grain - weekBit + 
 group by 1, 2, 3, placement, offer_id, country, device, os, currency`;
 
 /**
- * Builds SQL for the expected weekly rows with the columns of `rollups`, added up from the daily rows.
+ * Builds SQL for the expected weekly rows, added up from the daily rows. The result has the same columns as `rollups`.
  * @param days condition on the daily rows
  */
 export const weeksOfDaysSql = (days: string): string => `

@@ -6,14 +6,16 @@ export const periods = ['day', 'week', 'month'] as const;
 export type Period = (typeof periods)[number];
 export const isPeriod = (name: string): name is Period => periods.some((period) => period === name);
 
-/** Maximum number of days to search, which is longer than a month with a clock change. */
+/**
+ * Maximum number of days to search for the next due time. It is longer than any month, so that it also covers a clock
+ * change.
+ */
 const maxDays = 33;
 const monday = 1;
 
 /**
- * Returns the next due time after a given time. A report is due at the start of a local hour on the first day of its
- * period. If a clock change skips this hour, the report is due at the next hour. If the skipped hour is at the end of
- * the day, the report is due in the last minute of that day, which it covers.
+ * Returns the next due time after a given time. A report is due at the given local hour on the first day of its period.
+ * If a clock change skips that hour, the report is due at the next hour, but no later than the last minute of the day.
  */
 export function nextDueMs({ period, hour }: { period: Period; hour: number }, zone: string, afterMs: number): number {
   const localDayMs = Date.parse(dayOf(afterMs + offsetMs(zone, afterMs)));

@@ -11,7 +11,7 @@ import { dimensionText, type Names } from '../pages/explorer/names.ts';
 import { rangeText } from '../pages/explorer/periods.ts';
 import type { ExplorerState } from '../pages/explorer/state.ts';
 
-/** Report with its result, and the URLs of the pages that show it and unsubscribe from it. */
+/** Report with its result, the URL of the report page and the URL to unsubscribe. */
 export type Sent = {
   publisher: string;
   name: string;
@@ -19,20 +19,20 @@ export type Sent = {
   answer: ReportAnswer;
   names: Names;
   money: FormatMoney;
-  /** Text for the total in the reporting currency, which may be empty. */
+  /** Text for the total in the reporting currency. Empty if there is no such total. */
   converted: string;
   page: string;
   stop: string;
 };
 
-/** Maximum number of rows in an email. The attached file contains all rows. */
+/** Maximum number of rows in an e-mail. The attached file contains all rows. */
 const maxRows = 25;
-/** Maximum size of an attachment, in bytes. Larger files are available only on the report page. */
+/** Maximum size of an attachment, in bytes. Larger reports can be downloaded only on the report page. */
 const maxFileBytes = 1_000_000;
 
 const cell = 'padding:4px 12px 4px 0;border-bottom:1px solid #ddd;text-align:';
 
-/** Builds the email for a report: a table in HTML and in plain text, with all rows attached as CSV. */
+/** Builds the e-mail for a report: a table in HTML and in plain text, with all rows attached as CSV. */
 export function mailOf(sent: Sent): Omit<Mail, 'to'> {
   const { publisher, name, state, answer, names, page, stop } = sent;
   const title = `${publisher}: ${name}`;

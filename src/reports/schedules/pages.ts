@@ -25,7 +25,8 @@ type Scope = { deps: PageDeps; chatChannels: ChatChannels | null };
 type Recipient = { value: string; text: string };
 
 /**
- * Registers the pages that configure when and to whom a saved report is sent. Analysts can send it only to themselves.
+ * Registers the pages that configure when and to whom a saved report is sent. Analysts can schedule reports only for
+ * themselves.
  */
 export function schedulePages(pages: Pages<PublisherContext>, scope: Scope): void {
   const failFast = createFailFast(scope.deps.dbHealth);
@@ -54,7 +55,10 @@ async function reportIn({ deps }: Scope, context: PublisherContext): Promise<Sav
   return report;
 }
 
-/** Returns the recipients that the viewer may select. Managers may select channels, and admins also other users. */
+/**
+ * Returns the recipients that the viewer may select besides themselves. Managers may select channels, and admins may
+ * also select other users.
+ */
 async function recipientsOf(
   { deps, chatChannels }: Scope,
   { publisher, viewer }: PublisherContext,

@@ -3,7 +3,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { type Problem, storedProblem } from '../../platform/problem.ts';
 import type { Period } from './due.ts';
 
-/** Schedule of a saved report with its recipient. If `email` is null, the recipient is a channel. */
+/** Schedule for sending a saved report to one recipient. If `email` is null, the recipient is a channel. */
 export type Schedule = {
   id: number;
   userId: number | null;
@@ -18,7 +18,7 @@ export type Schedule = {
 
 /**
  * Maximum number of schedules per publisher. Each schedule sends at most once a day, so this also limits the number of
- * emails.
+ * e-mails.
  */
 export const maxSchedules = 50;
 
@@ -37,7 +37,7 @@ export async function listSchedules(
   return rows;
 }
 
-/** Lists the users of a publisher to whom an admin may send emails. */
+/** Lists the publisher's users to whom an admin may send reports by e-mail. */
 export async function listReaders(executor: Executor, publisherId: number): Promise<{ id: number; email: string }[]> {
   const { rows } = await executor.query<{ id: number; email: string }>(
     `select u.id, u.email from users u join memberships m on m.user_id = u.id
@@ -58,8 +58,8 @@ type NewSchedule = {
 };
 
 /**
- * Adds a recipient to a report, or changes the recipient's schedule.
- * @returns false if there are too many schedules, or the report no longer exists
+ * Adds a recipient to a report, or updates the recipient's existing schedule.
+ * @returns false if there are too many schedules, or if the report no longer exists
  */
 export async function saveSchedule(executor: Executor, schedule: NewSchedule, nowMs: number): Promise<boolean> {
   const { rowCount } = await executor.query(
@@ -82,8 +82,8 @@ export async function saveSchedule(executor: Executor, schedule: NewSchedule, no
 }
 
 /**
- * Deletes a schedule. If `ofUser` is set, deletes only a schedule of that user.
- * @returns the report id, or null if the schedule does not exist
+ * Deletes a schedule. If `ofUser` is set, deletes it only if it belongs to that user.
+ * @returns the report ID, or null if the schedule does not exist
  */
 export async function stopSchedule(
   executor: Executor,
@@ -109,7 +109,7 @@ export type DueSchedule = {
   name: string;
   query: string;
   attempts: number;
-  /** Email address of the recipient. It is null for a channel, or if the user no longer has access. */
+  /** Recipient's e-mail address. Null for a channel, or if the user no longer has access. */
   email: string | null;
   language: string | null;
 };
@@ -118,8 +118,8 @@ export type DueSchedule = {
 const maxBatch = 5;
 
 /**
- * Claims due messages. If the process dies, another process sends them. Retries follow after 4, 8, 16 … minutes, so
- * that attempts do not overlap.
+ * Claims due messages. If the process dies, another process sends them. Retries follow after 4, 8, 16 … minutes, which
+ * is long enough that attempts do not overlap.
  */
 export async function takeDue(executor: Executor, nowMs: number): Promise<DueSchedule[]> {
   const { rows } = await executor.query<DueSchedule>(
@@ -141,11 +141,12 @@ export async function takeDue(executor: Executor, nowMs: number): Promise<DueSch
 }
 
 /**
- * Maximum number of attempts. After the last one, the message is skipped, and the schedule continues with the next one.
+ * Maximum number of attempts per message. After the last failed attempt, the message is skipped, and the schedule
+ * continues with the next one.
  */
 const maxAttempts = 6;
 
-/** Records the result of a message. If it was sent or skipped, schedules the next one. */
+/** Records whether a message was sent. After a sent or skipped message, schedules the next one. */
 export async function settleDue(
   executor: Executor,
   { id, attempts, dueAt }: DueSchedule,

@@ -55,7 +55,8 @@ async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<Problem |
   const sent = await reportOf(deps, schedule).catch(() => problem('reportUnreadable'));
   if (sent instanceof Problem) return sent;
   if (channelId !== null) return (await chatChannels?.post(publisherId, channelId, chatMessageOf(sent))) ?? null;
-  // If a process dies after sending a message but before recording it, the message is sent again with the same id.
+  // Use the same message ID for each attempt: if a process dies between sending a message and recording it, the message
+  // is sent again.
   const messageId = `<report-${schedule.id}-${schedule.dueAt.getTime()}@${new URL(deps.config.publicUrl).hostname}>`;
   return (mailer as NonNullable<typeof mailer>).send({ to: email as string, messageId, ...mailOf(sent) }).then(
     () => null,
@@ -64,8 +65,8 @@ async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<Problem |
 }
 
 /**
- * Returns the report and its result for the day when it was due, however late it is sent. Returns the reason if the
- * report is not available.
+ * Returns the report and its result for the day on which it was due, regardless of how late it is sent. If the report
+ * is not available, returns the reason instead.
  */
 async function reportOf(deps: SendDeps, schedule: DueSchedule): Promise<Sent | Problem> {
   const { publisherId, reportId, name, query, dueAt } = schedule;

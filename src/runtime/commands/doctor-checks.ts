@@ -7,7 +7,7 @@ import { findSecretProblem, findTokenKeyProblem } from '../../platform/security/
 import { createSecretBox } from '../../platform/security/secret-box.ts';
 import { checkTargets } from '../../webhooks/check-targets.ts';
 
-/** Result of a check. `fix` tells the operator what to do. */
+/** Result of a check. `fix` tells the operator how to solve the problem. */
 export type Finding = { check: string; state: 'good' | 'warning' | 'bad'; text: string; fix?: string };
 
 /** Timeout for a request to the service's own public URL, in milliseconds. */

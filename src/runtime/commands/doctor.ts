@@ -8,10 +8,10 @@ import { existingSecrets } from '../secrets.ts';
 import { checkAddress, checkDatabase, type Finding } from './doctor-checks.ts';
 
 const signs = { good: '✓', warning: '!', bad: '✗' } as const;
-/** Timeout for a database that does not respond, in milliseconds. */
+/** Time to wait for a database that does not respond, in milliseconds. */
 const databaseWaitMs = 3000;
 
-/** Checks an installation without changing anything. Exits with code 1 if something needs to be fixed. */
+/** Checks an installation without changing anything. Exits with code 1 if a problem must be fixed. */
 export const doctor: Run = async (call) => {
   const { env, out } = call;
   const findings: Finding[] = [];

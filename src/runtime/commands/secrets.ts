@@ -11,7 +11,7 @@ import { createSecretBox, type SecretBox } from '../../platform/security/secret-
 import { pepperMark } from '../../platform/security/user-key.ts';
 import { existingSecrets } from '../secrets.ts';
 
-/** Loads the columns of a module that are sealed with SECRETS_KEY. */
+/** Function that loads a module's columns that are sealed with SECRETS_KEY. */
 export type LoadSealed = () => Promise<SealedColumn | readonly SealedColumn[]>;
 
 type WalkOptions = { reseal: boolean; report?: (column: string, read: number) => void };
@@ -30,7 +30,8 @@ export async function* walkAllSealed(
 }
 
 /**
- * Commands for rotating SECRETS_KEY and USER_PEPPER (docs/operations.md#secrets). They use the server's configuration.
+ * Commands for rotating SECRETS_KEY and USER_PEPPER (docs/operations.md#secrets). They read the same configuration as
+ * the server.
  */
 
 export const secretsStatus =
@@ -42,7 +43,7 @@ export const resealSecrets =
   (call) =>
     walk(call, columns, true);
 
-/** Counts or reseals all sealed values. Exits with code 1 if any value is not sealed with one of the keys. */
+/** Counts or reseals all sealed values. Exits with code 1 if a value is sealed with none of the configured keys. */
 async function walk(call: Call, columns: readonly LoadSealed[], reseal: boolean): Promise<number> {
   const { env, out, signal } = call;
   if (!hasDatabase(call)) throw usageError(noDatabaseText(env));
@@ -76,7 +77,9 @@ async function walk(call: Call, columns: readonly LoadSealed[], reseal: boolean)
   }
 }
 
-/** Prints the number of users under each pepper. A user moves to the current pepper when seen again. */
+/**
+ * Prints the number of users stored under each pepper. Users move to the current pepper the next time they are seen.
+ */
 async function showUsers(executor: Executor, peppers: readonly string[], out: Output): Promise<void> {
   const marks = peppers.map(pepperMark);
   const tables = {

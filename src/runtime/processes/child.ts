@@ -9,7 +9,7 @@ export type Child = {
   ready: Promise<boolean>;
   isReady: () => boolean;
   /**
-   * Resolves when the process has ended: its exit code or signal, whether it had served, and its running time in
+   * Resolves when the process has ended, with its exit code or signal, whether it had served, and its running time in
    * milliseconds.
    */
   ended: Promise<{ code: number | null; signal: string | null; served: boolean; livedMs: number }>;
@@ -18,12 +18,11 @@ export type Child = {
   kill: () => void;
 };
 
-/** Starts this program again with an assignment. Parent and child write to the same output. */
+/** Starts this program again as a child process with an assignment. Parent and child write to the same output. */
 export function startChild(assignment: Assignment): Child {
   const startMs = performance.now();
   const worker = cluster.fork({ [assignmentVariable]: JSON.stringify(assignment) });
-  // Sending a message to a process that has just died can fail. Ignore the error, because the exit is reported
-  // separately.
+  // Ignore the error: sending a message to a process that has just died can fail, and the exit is reported separately.
   worker.on('error', () => {});
   let isReady = false;
   const ended: Child['ended'] = new Promise((resolve) => {

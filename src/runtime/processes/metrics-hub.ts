@@ -4,15 +4,15 @@ import type { Child } from './child.ts';
 import type { Samples } from './messages.ts';
 
 /**
- * Timeout for a metrics request to a process, in milliseconds. After it, the last known metrics of the process are
- * used.
+ * Timeout for a metrics request to a process, in milliseconds. If it expires, the last known metrics of that process
+ * are used.
  */
 const answerMs = 2000;
 
-/** Metric types that only increase. Their totals must not drop when a process exits. */
+/** Types of metrics that only increase. Their totals must not drop when a process exits. */
 const growing = new Set<unknown>(['counter', 'histogram']);
 
-/** Creates the metrics page for all processes. The totals still include processes that have exited. */
+/** Creates the metrics page for all processes. Its totals still include the metrics of processes that have exited. */
 export function createMetricsHub(): { add: (child: Child) => void } {
   const latest = new Map<Child, Samples>();
   const waiting = new Map<number, () => void>();

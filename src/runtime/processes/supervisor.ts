@@ -11,12 +11,15 @@ import type { Assignment } from './messages.ts';
 const earlyDeathMs = 10_000;
 /**
  * Maximum number of consecutive early deaths of one process. After that, all processes are stopped, because the service
- * manager reports the failure better than a restart loop would.
+ * manager then reports a failure, which a restart loop would hide.
  */
 const maxEarlyDeaths = 4;
-/** Delay before a process is restarted after an early death, in milliseconds. Doubles with each early death. */
+/**
+ * Delay before a process is restarted after its first early death, in milliseconds. It doubles with each further early
+ * death.
+ */
 const firstPauseMs = 250;
-/** Extra time after `SHUTDOWN_TIMEOUT_S` before a process is killed, in milliseconds. */
+/** Extra time after `SHUTDOWN_TIMEOUT_S` has passed, before a process is killed, in milliseconds. */
 const killMarginMs = 1000;
 
 type Place = { assignment: Assignment; child: Child | null; earlyDeaths: number };
@@ -34,7 +37,7 @@ export type Supervisor = {
    * @throws StartupError if the first process exits before it is ready
    */
   start: () => Promise<'ready' | 'stopped'>;
-  /** Replaces the processes one by one. Each new process is ready before the old one stops. */
+  /** Replaces the processes one by one. Each old process stops only after its replacement is ready. */
   replaceAll: () => Promise<void>;
   /** Stops all processes. */
   stop: () => Promise<void>;
@@ -83,7 +86,7 @@ export function createSupervisor({ assignments, start, shutdownTimeoutMs, logger
 
   /**
    * Replaces a process.
-   * @returns false if the new process did not become ready; the old process then keeps running
+   * @returns false if the new process did not become ready, in which case the old process keeps running
    */
   async function replace(place: Place): Promise<boolean> {
     const next = launch(later(place.assignment));
@@ -137,7 +140,7 @@ async function stopChild(child: Child, killAfterMs: number): Promise<void> {
   clearTimeout(killing);
 }
 
-/** Runs one round at a time and queues at most one more. */
+/** Returns a function that runs one round at a time and queues at most one more. */
 function oneAtATime(round: () => Promise<void>): () => Promise<void> {
   let rounds: Promise<void> = Promise.resolve();
   let waits = false;
@@ -154,7 +157,10 @@ function oneAtATime(round: () => Promise<void>): () => Promise<void> {
 
 const later = (assignment: Assignment): Assignment => ({ ...assignment, first: false });
 
-/** A process that exits by itself has already logged the reason. A process that was killed by a signal has not. */
+/**
+ * Returns the error for a first process that ended before it was ready. For a signal, the message explains possible
+ * causes. A process that exits by itself has already logged its reason.
+ */
 function neverServed({ assignment }: Place, { code, signal }: Awaited<Child['ended']>): StartupError {
   const how =
     signal === null ? `with code ${code}. What it wrote above says why.` : `by ${signal}. ${killedBy(signal)}`;

@@ -6,7 +6,7 @@ import type { SourceSettings } from '../settings.ts';
 
 const names = ['traits', 'group_traits', 'audiences', 'events'] as const;
 
-/** Formats a mapping as lines of `trait = attribute`, or a single name if both names are equal. */
+/** Formats a mapping as one line per entry: `trait = attribute`, or a single name if both names are equal. */
 const linesOf = (mapping: Readonly<Record<string, string>>): string =>
   Object.entries(mapping)
     .map(([from, to]) => (from === to ? from : `${from} = ${to}`))
@@ -34,7 +34,7 @@ export function settingsToForm({
   };
 }
 
-/** Reads the entered settings without validating them. If `secret` is undefined, the stored secret is kept. */
+/** Reads the entered settings without validating them. If `secret` is undefined, the stored secret stays unchanged. */
 export function readSettings(fields: Fields) {
   const [traits, groupTraits, audiences, events] = names.map((name) => mappingOf(fields.text(name)));
   const outcomes = Object.entries(events ?? {}).map(([event, to]) => {

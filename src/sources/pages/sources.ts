@@ -22,8 +22,8 @@ const path = '/settings/sources';
 type Services = Shell & { management: ManagementClient; secretBox: SecretBox };
 
 /**
- * Registers the event source pages: the mapping of Segment and RudderStack events, and the results of the latest
- * events.
+ * Registers the event source pages, which show the mapping of Segment and RudderStack events and the results of the
+ * latest events.
  */
 export function sourcePages(app: App, services: Services): void {
   const pages = publisherPages(app, services);

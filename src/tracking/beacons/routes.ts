@@ -14,7 +14,7 @@ const png = Buffer.from(
   'base64',
 );
 
-/** Headers of every tracking response. Any page may load it, and no cache may store it. */
+/** Headers for every tracking response. They allow any page to load it and forbid caches to store it. */
 export const trackingHeaders = {
   'cache-control': 'no-store',
   'cross-origin-resource-policy': 'cross-origin',
@@ -26,11 +26,11 @@ export const sendImage = (reply: FastifyReply): FastifyReply => reply.headers(im
 
 /** Response to a valid beacon request. */
 const image = hotAnswer(200, imageHeaders, png);
-/** Response to a request with an invalid, expired or foreign token. */
+/** Response to a request whose token is invalid, expired or foreign. */
 const badTokenImage = hotAnswer(400, imageHeaders, png);
 
 /**
- * Responds to an invalid token with the image and status 400, or with 429 after too many failures from the client
+ * Responds to an invalid token: with the image and status 400, or with 429 after too many failures from the same client
  * address.
  */
 export function refuseToken(failures: FailureLimit, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -83,8 +83,8 @@ const ownSchema = {
 };
 
 /**
- * Registers the image beacon routes (docs/reference/tracking-and-conversions.md#tracking-urls), which receive the most
- * requests.
+ * Registers the routes for image beacons, which receive the most requests
+ * (docs/reference/tracking-and-conversions.md#tracking-urls).
  */
 export function addBeaconRoutes(scope: App, hot: HotRoutes, { failures, verify, recorder }: BeaconDeps): void {
   const serve = hot(scope);

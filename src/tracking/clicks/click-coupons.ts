@@ -43,7 +43,7 @@ export function createClickCoupons({ pool, dbHealth, batchMeters, coupons }: Cli
     codeOf: async (click, landing) => {
       const { claims, suspicious } = click.event;
       const isAsked = click.offer.coupon?.giveAt === 'click' || landing.needsCoupon;
-      // QR code tokens and bots have no user.
+      // Clicks with a QR code token and clicks by bots have no user.
       const isUser = claims.sessionId !== null && suspicious !== 'bot';
       const code = isAsked && isUser ? await batcher.add(click) : null;
       return code ?? offerAt(click.offer, click.event.atMs).coupon?.sharedCode ?? null;

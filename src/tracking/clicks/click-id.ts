@@ -2,23 +2,23 @@ import type { TokenKey } from '../../config.ts';
 import { readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
 import { createSealedIds } from '../../platform/security/sealed-id.ts';
 
-/** Click that a click id refers to. */
+/** Click that a click ID refers to. */
 export type ClickRef = { sessionId: string; offerId: number };
 
 export type ClickIdCodec = {
   /**
-   * Creates a click id.
-   * @returns 51 characters of base64url, which are the same if the click is repeated
+   * Creates a click ID.
+   * @returns 51 characters of base64url, always the same for repeated clicks
    */
   mint: (click: ClickRef) => string;
   read: (clickId: string) => ClickRef | null;
 };
 
-/** Length of the encoded session and offer ids, in bytes. */
+/** Length of the encoded session and offer IDs, in bytes. */
 const idLength = 20;
 
 /**
- * Creates a codec for click ids. They are opaque, because advertisers receive them and must not learn anything about
+ * Creates a codec for click IDs. They are opaque, because advertisers receive them and must not learn anything about
  * the session (docs/reference/tracking-and-conversions.md#tracking-urls).
  */
 export function createClickIdCodec(tokenKeys: readonly TokenKey[]): ClickIdCodec {

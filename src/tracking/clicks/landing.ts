@@ -4,16 +4,16 @@ import { fillUrl, parseUrlTemplate, type UrlTemplate, urlMacros } from '../../pl
 import { writeUuid } from '../../platform/lib/uuid7.ts';
 import { createSigner } from '../../platform/security/tracking-token.ts';
 
-/** Stored landing page URL, which may contain macros such as `{click_id}`. */
+/** Landing page URL as stored, which may contain macros such as `{click_id}`. */
 export type Landing = UrlTemplate & { needsSession: boolean; needsCoupon: boolean };
 
 /** Macro values. Unknown macros and absent or null values are replaced with an empty string. */
 export type LandingValues = Record<LandingMacro, string | number | null> & {
   click_id: string;
-  /** Session alias for the campaign. */
+  /** Alias of the session, which is different for each campaign. */
   session_id: string | null;
   placement: string | null;
-  /** User's coupon code for the offer. */
+  /** The user's coupon code for the offer. */
   coupon_code: string | null;
   offer_id: number;
   campaign_id: number;
@@ -32,9 +32,9 @@ export function parseLanding(landingUrl: string): Landing | null {
 
 /**
  * Builds the URL to which a click is redirected (docs/reference/tracking-and-conversions.md#tracking-urls):
- * - Macros are replaced with percent-encoded values. No value can change the origin.
- * - The parameter `clickIdParam` is set to the click id. It is added if the URL has neither the parameter nor the click
- *   id macro.
+ * - Macros are replaced with percent-encoded values. No value can change the URL's origin.
+ * - The parameter `clickIdParam` is set to the click ID. If the URL contains neither this parameter nor the click ID
+ *   macro, the parameter is added.
  */
 export function fillLanding(landing: Landing, clickIdParam: string, values: LandingValues): string {
   const byName: ReadonlyMap<string, string | number | null> = new Map(Object.entries(values));
@@ -45,7 +45,7 @@ export function fillLanding(landing: Landing, clickIdParam: string, values: Land
   return url.href;
 }
 
-/** Replaces the value of a query parameter and leaves the encoding of the rest of the query unchanged. */
+/** Replaces the value of a query parameter without changing the encoding of the rest of the query. */
 const replaceParameter = (search: string, name: string, value: string): string =>
   search
     .slice(1)
@@ -54,15 +54,15 @@ const replaceParameter = (search: string, name: string, value: string): string =
     .join('&');
 
 /**
- * Returns the session alias for an advertiser, used for the landing page macro `{session_id}`
- * (docs/reference/tracking-and-conversions.md#tracking-urls). It is the same for all clicks of a session on a campaign.
- * It cannot be reversed or linked to the alias for another campaign.
+ * Returns an alias for the session, which advertisers receive through the landing page macro `{session_id}`
+ * (docs/reference/tracking-and-conversions.md#tracking-urls). The alias is the same for all clicks in a session on the
+ * same campaign. It cannot be reversed or linked to the alias for another campaign.
  */
 export type SessionAlias = (sessionId: string, campaignId: number) => string;
 
 /**
  * Creates the session alias function.
- * @returns a function that returns 22 characters of base64url, which change when the first key changes
+ * @returns a function that returns 22 characters of base64url; the alias changes when the first key changes
  */
 export function createSessionAlias(tokenKeys: readonly TokenKey[]): SessionAlias {
   const signer = createSigner(tokenKeys, 'session-alias');

@@ -48,13 +48,13 @@ const schema = {
  * (docs/reference/tracking-and-conversions.md#tracking-urls).
  */
 export async function clickRoutes(app: App, { catalog, config, failures, verify, follow }: ClickDeps): Promise<void> {
-  /** Whether the offer can be saved to the wallet. Clicks on QR codes have no user. */
+  /** Whether the user can save the offer to the wallet. A click on a QR code has no user. */
   const isSaveable = ({ offer, event: { claims } }: TrackedRequest): boolean =>
     claims.sessionId !== null &&
     offer.walletEnabled &&
     catalog.current().publishers.get(claims.publisherId)?.walletEnabled === true;
 
-  // Skip validation: a malformed query must get the image response, not a validation error.
+  // Skip validation: the response to a malformed query must be the image, not a validation error.
   app.get('/sdk/offer-click', { schema, ...unvalidated, config: { errorPages } }, async (request, reply) => {
     const { t, save_for_later } = request.query as Record<string, unknown>;
     const tracked = verify(request, t, 'click');

@@ -4,10 +4,10 @@ import type { Campaign, Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { Booking, CountedTotal } from '../bookings.ts';
 
-/** Booking with the stored conversion of the same transaction, which a void reverses. */
+/** Booking, together with the stored conversion for the same transaction, which a void reverses. */
 type CountedBooking = { booking: Booking; click: { conversion: Booking | null } };
 
-/** Returns the totals in which `countBookings` counts the conversions of an offer. */
+/** Returns the campaign totals in which `countBookings` counts conversions for an offer. */
 export function totalsCounting(
   snapshot: Snapshot,
   { offerId, publisherId }: { offerId: number; publisherId: number },
@@ -28,10 +28,11 @@ export const areCounted = (snapshot: Snapshot, bookings: readonly CountedBooking
 };
 
 /**
- * Counts new bookings in campaign usage and in the user histories that caps need. Suspicious bookings are not counted.
- * Amounts that are unbilled for lack of an exchange rate are in no budget. A void subtracts its amount from the periods
- * and totals in which its conversion was counted, and removes the conversion from the user's history.
- * @returns the ids of the bookings that no longer fit into a budget
+ * Counts new bookings in the campaign usage and in the user histories that caps need. Suspicious bookings are not
+ * counted. Amounts that are unbilled because there is no exchange rate do not count towards any budget. A void
+ * subtracts its amount from the periods and totals in which its conversion was counted, and removes the conversion from
+ * the user's history.
+ * @returns the IDs of the bookings that no longer fit into a budget
  */
 export async function countBookings(
   executor: Executor,
@@ -59,14 +60,14 @@ const toEvent = (booking: Booking, campaign: Campaign): CountedEvent => ({
   offerId: booking.offerId,
   campaign,
   atMs: booking.bookedAtMs,
-  // Payouts are in the campaign currency, even if the snapshot does not contain the latest currency yet.
+  // Payouts are in the campaign currency, even if the snapshot still contains an earlier currency.
   revenueMicros: Number(booking.payoutMicros),
 });
 
 type CountedVoid = { booking: Booking; conversion: Booking | null; event: CountedEvent };
 
 function toVoided({ booking, conversion, event }: CountedVoid): VoidedConversion {
-  // Bookings from earlier releases may have another currency. These were not counted in any budget.
+  // Bookings from earlier releases may have a different currency. They were not counted towards any budget.
   const isInCurrency = booking.currency === event.campaign.payout.currency;
   return {
     ...event,

@@ -15,7 +15,8 @@ import type { ConversionReport } from './request.ts';
 
 /**
  * Maximum time between a click and its conversion, in milliseconds
- * (docs/reference/tracking-and-conversions.md#conversions). Voids are accepted for as long as the click is stored.
+ * (docs/reference/tracking-and-conversions.md#conversions). Voids have no such limit: they are accepted for as long as
+ * the click is stored.
  */
 const maxClickAgeMs = 30 * dayMs;
 
@@ -23,9 +24,9 @@ const maxClickAgeMs = 30 * dayMs;
 export type QueuedReport = {
   report: ConversionReport;
   click: ClickRef;
-  /** Transaction id hashes: first with the current pepper, then with earlier peppers. */
+  /** Hashes of the transaction ID: the first uses the current pepper, the others use earlier peppers. */
   txnKeys: readonly string[];
-  /** Trace context of the request. */
+  /** Trace context of the request that reported the conversion. */
   trace: Trace | null;
 };
 
@@ -33,8 +34,8 @@ export type QueuedReport = {
 export type NewBooking = { outcome: 'book'; booking: Booking; click: ConvertedClick; trace: Trace | null };
 
 /**
- * Decision about a report. It contains the new booking, or the first booking if the report is a duplicate. `ignored` is
- * used for dev sessions, whose bookings are not stored. Its booking is null for a void.
+ * Decision about a report. It contains the new booking, or the first booking if the report is a duplicate. The outcome
+ * `ignored` is for dev sessions, whose bookings are not stored. Its booking is null if the report is a void.
  */
 export type Decision =
   | { outcome: 'refused'; error: AppError }
@@ -43,7 +44,7 @@ export type Decision =
   | NewBooking;
 
 /**
- * Context of a decision: the configuration, the id of a new booking, the time, and a function that decrypts secrets.
+ * Context of a decision: the configuration, the ID of a new booking, the time, and a function that decrypts secrets.
  */
 type DecisionContext = {
   snapshot: Snapshot;
@@ -58,8 +59,9 @@ const refused = (code: ErrorCode, message?: Problem): Decision => ({
 });
 
 /**
- * Decides about a report. Pure function. Rejections: click_not_found, invalid_signature, click_expired,
- * conversion_not_found, conversion_conflict, too_many_conversions, invalid_request.
+ * Decides how to handle a report. This is a pure function. It may refuse the report with one of these errors:
+ * click_not_found, invalid_signature, click_expired, conversion_not_found, conversion_conflict, too_many_conversions,
+ * invalid_request.
  * @param click reported click, or null if it does not exist
  */
 export function decide(queued: QueuedReport, click: ConvertedClick | null, context: DecisionContext): Decision {
@@ -123,7 +125,7 @@ const bookingOf = (
   };
 };
 
-/** Returns the fields of a new ledger row that do not depend on the reported conversion. */
+/** Returns the ledger row fields that conversions and voids set in the same way. */
 const identityOf = ({ txnId }: ConversionReport, click: ConvertedClick, { snapshot, id, nowMs }: DecisionContext) => ({
   day: click.day,
   sessionId: click.sessionId,
@@ -138,13 +140,14 @@ const identityOf = ({ txnId }: ConversionReport, click: ConvertedClick, { snapsh
 });
 
 /**
- * Maximum booked amount, in millionths. The same limit applies to reported amounts that need no currency conversion.
+ * Maximum amount of a booking, in millionths. The same limit applies to reported amounts that need no conversion to
+ * another currency.
  */
 const mostMicros = 999_999_999_999_999n;
 
 /**
- * Computes the payout of a conversion in the campaign currency. The amount is unbilled if there is no exchange rate, or
- * if the converted amount exceeds the maximum. A suspicious click pays nothing.
+ * Computes the payout for a conversion, in the campaign currency. The payout is unbilled if there is no exchange rate,
+ * or if the converted amount exceeds the maximum. A suspicious click pays nothing.
  */
 function moneyOf(
   { currency: reportedCurrency }: ConversionReport,
@@ -181,8 +184,8 @@ function exchange(
 }
 
 /**
- * Returns the reported amount, or otherwise the fixed payout of the campaign. Null if the payout is a share of the sale
- * and the sale amount is missing.
+ * Returns the reported amount, or the campaign's fixed payout if no amount was reported. Returns null if the payout is
+ * a share of the sale and the sale amount is missing.
  */
 function payoutOf({ givenMicros }: ConversionReport, { payoutKind, payoutMicros }: ConvertedClick): bigint | null {
   if (payoutKind === 'cps') return givenMicros === null ? null : shareOf(givenMicros, payoutMicros);
@@ -190,8 +193,8 @@ function payoutOf({ givenMicros }: ConversionReport, { payoutKind, payoutMicros 
 }
 
 /**
- * Whether a report repeats the first one. It may omit the amount and currency, but if they are present, they must
- * match.
+ * Whether a report repeats the first one. A repeated report may omit the amount and currency, but if it contains them,
+ * they must match.
  */
 function isSame({ givenMicros, currency }: ConversionReport, first: Booking): boolean {
   const isSameAmount = givenMicros === null || givenMicros === reportedMicros(first);

@@ -10,7 +10,7 @@ import { postbackEvent } from './postback.ts';
 /** Click to look up, with the reported event and transaction. */
 export type Lookup = ClickRef & { event: string; txnKey: string };
 
-/** Click with all data that is needed to decide about its conversions and to send their postbacks. */
+/** Click with all the data needed to decide about its conversions and to send their postbacks. */
 export type ConvertedClick = ClickRef & {
   /** UTC day of the session. */
   day: string;
@@ -23,11 +23,11 @@ export type ConvertedClick = ClickRef & {
   /** Campaign payout for this publisher, in millionths. For `cps`, it is a percentage. */
   payoutMicros: bigint;
   payoutCurrency: string;
-  /** Currency multiplier of the publisher, in millionths. */
+  /** Publisher's currency multiplier, in millionths. */
   currencyMultiplier: bigint;
-  /** Encrypted secret of the advertiser, or null if reports need no signature. */
+  /** Encrypted secret of the advertiser, or null if the advertiser's reports need no signature. */
   secretSealed: Buffer | null;
-  /** Whether the click belongs to a dev session. Such clicks are not stored. */
+  /** Whether the click belongs to a dev session. Clicks in dev sessions are not stored. */
   dev: boolean;
   /** Click time in epoch milliseconds, or null in a dev session. */
   clickAtMs: number | null;
@@ -35,14 +35,14 @@ export type ConvertedClick = ClickRef & {
   pubUserId: string | null;
   /** Whether the user was erased. If so, no data that could identify the user may be stored. */
   erased: boolean;
-  /** Custom attributes of the fetch. */
+  /** Custom attributes that were sent with the fetch. */
   custom: Readonly<Record<string, string>>;
-  /** Existing conversion and void for the reported event and transaction, or null if there is none. */
+  /** Existing conversion and void for the reported event and transaction. Each is null if it does not exist. */
   conversion: Booking | null;
   void: Booking | null;
-  /** Number of ledger rows for this click, counted up to `maxBookings`. */
+  /** Number of ledger rows for this click. Counting stops at `maxBookings`. */
   bookings: number;
-  /** Endpoints that receive the postbacks of the click's conversions. */
+  /** Endpoints that receive the postbacks for the click's conversions. */
   targets: readonly Target[];
 };
 
@@ -65,8 +65,8 @@ const bookingSql = (days: string, isVoid: boolean): string => `(
 
 /**
  * Uses one primary key probe per table and click. The list of days lets the planner skip all other partitions, and
- * `offset 0` keeps the probes from becoming joins. A click on a scanned QR code has no session, and a dev session has
- * no stored click.
+ * `offset 0` prevents it from turning the probes into joins. A click on a scanned QR code has no session, and a dev
+ * session has no stored click.
  */
 const findSql = (days: string): string => `
 select c.index::integer, c.day::text, c.session_id as "sessionId", c.offer_id as "offerId",
@@ -121,7 +121,7 @@ type ClickRow = Omit<ConvertedClick, 'payoutMicros' | 'currencyMultiplier' | 'co
 
 /**
  * Looks up clicks in one statement.
- * @returns one entry per lookup, which is null if the click does not exist or its day was dropped
+ * @returns one entry per lookup; an entry is null if the click does not exist or its day's partition was dropped
  */
 export async function findClicks(
   executor: Executor,
@@ -144,8 +144,8 @@ export async function findClicks(
 }
 
 /**
- * Most clicks are from today or yesterday. With these days as literals in the statement, PostgreSQL reuses its plan.
- * With days as a parameter, it plans every batch, which takes as long as everything else
+ * Most clicks are from today or yesterday. If these days are literals in the statement, PostgreSQL reuses its plan. If
+ * they are a parameter, PostgreSQL plans the statement again for every batch, which takes as long as everything else
  * (docs/adr/0017-conversions-in-two-statements.md).
  */
 function statementOf(days: readonly string[], nowMs: number, values: readonly (readonly (string | number)[])[]) {

@@ -45,7 +45,7 @@ export const isoOrEmpty = (timeMs: number | null): string => (timeMs === null ? 
 /** Encodes a postback as JSON bytes. */
 export const encodePostback = (postback: Postback): Buffer => Buffer.from(JSON.stringify(postback));
 
-/** Click data that the postback of a booking contains. */
+/** Click data that is included in a booking's postback. */
 type PostedClick = {
   advertiserName: string;
   pubUserId: string | null;
@@ -55,8 +55,8 @@ type PostedClick = {
 };
 
 /**
- * Builds the postback of a booking. A void has the id and time of the conversion that it reverses, negative amounts,
- * and its own time.
+ * Builds the postback for a booking. The postback for a void contains the ID and time of the reversed conversion,
+ * negative amounts, and the void's own time.
  */
 export function bookingPostback(booking: Booking, click: PostedClick): Buffer {
   const conversion = (booking.isVoid ? click.conversion : null) ?? booking;

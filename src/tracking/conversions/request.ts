@@ -5,8 +5,8 @@ import { isCurrency, parseMicros } from '../../platform/money.ts';
 import { problem } from '../../platform/problem.ts';
 
 /**
- * Pattern for text without control characters. PostgreSQL cannot store NUL, and a line break would start a new line in
- * the signed text.
+ * Pattern for text without control characters. PostgreSQL cannot store NUL, and a line break in a value would add a
+ * line to the signed text.
  */
 const noControlCharacters = '^[^\\u0000-\\u001f\\u007f]*$';
 const text = (maxLength: number, description: string) =>
@@ -62,7 +62,7 @@ type ReportFields = Static<typeof conversionBody>;
 export type ConversionReport = {
   clickId: string;
   event: string;
-  /** Transaction id, or an empty string if absent. */
+  /** Transaction ID, or an empty string if absent. */
   txnId: string;
   /** Reported amount in millionths, or null if absent. */
   givenMicros: bigint | null;
@@ -78,7 +78,8 @@ export type ConversionReport = {
 const defaultEvent = 'conversion';
 
 /**
- * Reads the query and body, both already validated against their schemas. Body fields take precedence.
+ * Reads a report from the query and body, which have already been validated against their schemas. If a field is in
+ * both, the body takes precedence.
  * @throws AppError invalid_request
  */
 export function readConversion(query: ReportFields, body: ReportFields): ConversionReport {
@@ -135,9 +136,9 @@ const meantBy = new Map(
 );
 
 /**
- * Finds unknown parameters that were probably meant as a missing one. For example, a report with `amount` would book no
- * revenue, and nobody would notice (docs/guides/conversions.md). All other unknown parameters belong to the advertiser
- * and are ignored.
+ * Finds unknown parameters that were probably meant to be a missing one. Otherwise, a report with `amount`, for
+ * example, would book no revenue, and nobody would notice (docs/guides/conversions.md). All other unknown parameters
+ * are assumed to be for the advertiser's own use and are ignored.
  */
 function findMisspelt(parameters: Readonly<Record<string, unknown>>): ErrorDetail[] {
   return Object.keys(parameters).flatMap((name) => {
@@ -147,7 +148,7 @@ function findMisspelt(parameters: Readonly<Record<string, unknown>>): ErrorDetai
   });
 }
 
-/** Returns the known parameter that differs by one letter or by two swapped letters. */
+/** Returns the known parameter whose name differs by only one letter or by two swapped letters. */
 const neighbourOf = (name: string): string | undefined =>
   Object.keys(otherNames).find((parameter) => isNear(name, bare(parameter)));
 

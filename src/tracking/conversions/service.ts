@@ -45,19 +45,19 @@ export type ConversionDeps = {
   batchMeters: BatchMeters;
   eventMeter: EventMeter;
   /**
-   * Returns the time, in epoch milliseconds, up to which all acknowledged events are stored. With an event log, it may
-   * lag behind.
+   * Returns the time, in epoch milliseconds, up to which all acknowledged events have been stored. With an event log,
+   * this time may lag behind.
    */
   eventsStoredUntil: () => number;
   now: () => number;
 };
 
 /**
- * First and last delay, in milliseconds, between lookups of a click that may still be in the event log. The total wait
- * is at most twice the last delay.
+ * First and last delay between repeated lookups of a click that may still be in the event log, in milliseconds. Each
+ * delay is twice the previous one, so the total wait is less than twice the last delay.
  */
 const [firstPauseMs, lastPauseMs] = [50, 3_200];
-/** Maximum event log lag for which a report waits, in milliseconds. */
+/** Maximum lag of the event log at which a report still waits for its click, in milliseconds. */
 const lateMs = 5_000;
 
 /** Maximum number of reports per transaction. */
@@ -76,8 +76,8 @@ export function createConversionService(deps: ConversionDeps): ConversionService
   });
 
   /**
-   * Records a report after the events that were in the event log at its arrival are stored. Without an event log, all
-   * events are already stored.
+   * Records a report. If its click is not found, waits until all events that were already in the event log have been
+   * stored. Without an event log, all events are already stored.
    */
   async function recordWhenStored(queued: QueuedReport): Promise<Decision> {
     const arrivedMs = now();
@@ -94,8 +94,8 @@ export function createConversionService(deps: ConversionDeps): ConversionService
   return {
     record: async (report, trace) => {
       const click = clickIds.read(report.clickId);
-      // Only a wrong clock can create a click id in the future. Reject it, because PostgreSQL dates have an upper
-      // limit.
+      // Only a wrong clock can create a click ID with a future time. Reject it here, because PostgreSQL dates have an
+      // upper limit.
       if (click === null || timeOfUuid7(click.sessionId) > now() + dayMs) throw new AppError('click_not_found');
       const txnKeys = hashes.allOf(0, `transaction ${click.sessionId} ${report.txnId}`);
       const decision = await recordWhenStored({ report, click, txnKeys, trace });
@@ -108,8 +108,8 @@ export function createConversionService(deps: ConversionDeps): ConversionService
 }
 
 /**
- * Looks up the clicks of a batch, decides about its reports and inserts the new bookings. If another transaction has
- * booked a report in the meantime, it is decided again.
+ * Looks up the clicks for a batch of reports, decides about the reports and inserts the new bookings. If another
+ * transaction has booked a report in the meantime, decides about it again.
  */
 async function recordBatch(deps: ConversionDeps, queued: readonly QueuedReport[]): Promise<Decision[]> {
   const { snapshot, decisions } = await decideBatch(deps, queued);
@@ -139,7 +139,8 @@ async function decideBatch(deps: ConversionDeps, queued: readonly QueuedReport[]
   const openSecret = (sealed: Buffer): string => openConversionSecret(secretBox, sealed);
   const decisions = queued.map((report) => {
     const candidates = clicks.splice(0, report.txnKeys.length);
-    // During a `USER_PEPPER` rotation, a transaction that was booked with an earlier key keeps that key.
+    // During a `USER_PEPPER` rotation, a transaction may already be booked under the key of an earlier pepper. If so,
+    // keep that key.
     const click = candidates.findLast(isBooked) ?? candidates[0] ?? null;
     return decide(report, click, { snapshot, id: newUuid7(nowMs), nowMs, openSecret });
   });
@@ -153,10 +154,10 @@ const isBooked = (click: ConvertedClick | null): boolean =>
   click !== null && (click.conversion !== null || click.void !== null);
 
 /**
- * Inserts ledger rows, counts the new rows for caps and reports, and creates their postbacks, all atomically. Runs as a
- * single statement, and in a transaction only if caps must be counted. Bookings that no longer fit into a budget are
- * booked with an amount of 0.
- * @returns the inserted bookings, by id
+ * Inserts ledger rows, counts the new rows for caps and reports, and creates their postbacks, all atomically. It needs
+ * only a single statement, unless caps must be counted, which requires a transaction. Bookings that no longer fit into
+ * a budget are stored with an amount of 0.
+ * @returns the inserted bookings, by ID
  */
 async function insertAll(
   pool: pg.Pool,
@@ -191,7 +192,7 @@ async function insertAll(
 const byId = (bookings: readonly Booking[]): Map<string, Booking> =>
   new Map(bookings.map((booking) => [booking.id, booking]));
 
-/** Returns the deliveries of a booking, if its publisher receives conversion postbacks. */
+/** Returns the postback deliveries for a booking, if its publisher receives conversion postbacks. */
 function postbacksOf({ publishers }: Snapshot, { booking, click, trace }: NewBooking): Delivery[] {
   if (publishers.get(booking.publisherId)?.postbackEvents.includes('conversion') === false) return [];
   const event = {

@@ -8,9 +8,9 @@ import type { Settlement } from '../dispatcher/settle/settle.ts';
  */
 
 export const bucketMs = 15 * minuteMs;
-/** Retention of the activity sums, in milliseconds. */
+/** How long the activity sums are stored, in milliseconds. */
 const keptMs = 7 * dayMs;
-/** Maximum number of pending deliveries counted per endpoint. */
+/** Maximum number of pending deliveries that are counted per endpoint. */
 const maxBacklog = 10_000;
 
 /** Activity sums of one endpoint and time bucket. Latencies include all attempts that made a call. */
@@ -65,7 +65,10 @@ export function createEndpointActivity(now: () => number): EndpointActivity {
   };
 }
 
-/** Records the number of pending deliveries per endpoint. Each time bucket stores the maximum. */
+/**
+ * Records the number of pending deliveries for each endpoint. Each time bucket stores the highest number recorded in
+ * it.
+ */
 export async function noteBacklogs(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
     `insert into endpoint_activity as known (endpoint_id, bucket, backlog)
@@ -86,7 +89,7 @@ export async function deleteOldActivity(executor: Executor, nowMs: number): Prom
   await executor.query('delete from endpoint_activity where bucket < $1', [new Date(nowMs - keptMs)]);
 }
 
-/** Returns the activity of an endpoint since a given time, oldest first. Empty time buckets are omitted. */
+/** Returns an endpoint's activity since a given time, oldest first. Omits empty time buckets. */
 export async function readActivity(
   executor: Executor,
   endpointId: number,

@@ -31,8 +31,8 @@ function statusesOf(call: Call): string[] {
 }
 
 /**
- * Prints deliveries and all their status changes, oldest first. After an outage of the service, it prints the missed
- * changes.
+ * Prints deliveries and all changes to their status, oldest first. If the service was unreachable, prints the missed
+ * changes afterwards.
  */
 export const tailDeliveries: Run = async (call) => {
   const { signal, options, out } = call;
@@ -76,7 +76,7 @@ function lineOf(row: Delivery): string {
   }${answer === null ? '' : `, last ${answer}`}`;
 }
 
-/** Attempts deliveries immediately, selected by id or by a filter. Waits until they are queued. */
+/** Attempts deliveries immediately. They are selected by ID or by a filter. Waits until all of them are queued. */
 export const retryDeliveries: Run = async (call) => {
   const filter = {
     event: textOption(call, 'event') || undefined,

@@ -25,7 +25,7 @@ export type Forwarded = {
 const maxBytes = 16_384;
 const maxMessageLength = 300;
 
-/** Sends a delivery once, with its original headers, to a local server. Never rejects. */
+/** Sends a delivery to a local server once, with its original headers. Never rejects. */
 export async function forward(
   url: string,
   { headers, body, deadline_ms: deadlineMs }: ForwardedDelivery,

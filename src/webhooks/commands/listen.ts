@@ -56,7 +56,7 @@ const textOf = ({ status, error, took_ms: tookMs }: Forwarded): string =>
   `${status ?? `${error?.class}: ${error?.message}`} (${tookMs} ms)`;
 
 /**
- * Reports the response to the service.
+ * Reports a local server's response to the service.
  * @returns the outcome of the delivery, or the reason why the response was not recorded
  */
 async function report(api: Api, path: string, delivery: ForwardedDelivery, answer: Forwarded): Promise<string> {
@@ -76,7 +76,7 @@ async function report(api: Api, path: string, delivery: ForwardedDelivery, answe
 
 type TriggerResponse = { data: { event: string; deliveries: { id: string; webhook_id: string }[] } };
 
-/** Sends a sample event to listeners or an endpoint. */
+/** Sends a sample event to the listeners or to an endpoint. */
 export const trigger: Run = async (call) => {
   const [event, ...rest] = call.args;
   if (event === undefined || rest.length > 0) throw usageError('Expected one event type, such as usp.selection.');

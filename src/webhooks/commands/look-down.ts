@@ -1,4 +1,4 @@
-/** Delivery as listed by the API. */
+/** Delivery as returned by the API's delivery list. */
 export type Delivery = {
   id: string;
   webhook_id: string;
@@ -11,16 +11,18 @@ export type Delivery = {
   created_at: string;
 };
 
-/** Page of the delivery list, newest first. */
+/** Page of the delivery list, with the newest delivery first. */
 export type DeliveryPage = { deliveries: readonly Delivery[]; next_cursor: string | null };
 
 type ReadPage = (query: { cursor?: string; from?: string }) => Promise<DeliveryPage>;
 
-/** Maximum time, in milliseconds, after which a delivery can still be committed later than newer ones. */
+/** Maximum time by which a delivery may be committed later than a newer one, in milliseconds. */
 const settledMs = 2000;
-/** Maximum number of pending deliveries that are watched. Changes to older deliveries may be missed. */
+/**
+ * Number of newest known deliveries among which pending ones are watched. Changes to older deliveries may be missed.
+ */
 const maxWatched = 2000;
-/** Maximum number of remembered deliveries, in addition to those from the last two seconds. */
+/** Maximum number of deliveries to remember. Those from the last two seconds are always remembered. */
 const maxRemembered = 10_000;
 
 type DeliveryState = { state: string; atMs: number; isPending: boolean };
@@ -28,10 +30,16 @@ type DeliveryState = { state: string; atMs: number; isPending: boolean };
 const atMsOf = ({ created_at: at }: Delivery): number => Date.parse(at);
 const stateOf = ({ status, tries }: Delivery): string => `${status} ${tries}`;
 
-/** Creates a poller that reads deliveries from the newest backwards, as far as there are new or pending ones. */
+/**
+ * Creates a poller that reads the newest deliveries first, and reads back only as far as deliveries may be new or
+ * pending.
+ */
 export function createLooks(read: ReadPage) {
   const states = new Map<string, DeliveryState>();
-  /** Lower bound of all polls. Older deliveries may have existed before the first poll. */
+  /**
+   * Creation time below which no poll reads, in epoch milliseconds. Older deliveries may already have existed before
+   * the first poll.
+   */
   let bottomMs = 0;
   let newestMs = 0;
 

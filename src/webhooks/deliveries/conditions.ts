@@ -9,7 +9,9 @@ export function createParameters(): Parameters {
   return { values, add: (value) => `$${values.push(value)}` };
 }
 
-/** Returns SQL conditions on `webhook_endpoints e` that select the endpoints which may have matching deliveries. */
+/**
+ * Returns SQL conditions on `webhook_endpoints e` that select the endpoints to which matching deliveries may belong.
+ */
 export const endpointConditions = (
   { publisherId, event, endpointId }: { publisherId: number; event: string | null; endpointId: number | null },
   { add }: Parameters,
@@ -46,12 +48,12 @@ export const statusConditions = ({ statuses }: DeliveryFilter, { add }: Paramete
 export const undeliveredConditions = (filter: DeliveryFilter): string[] =>
   isUndeliveredOnly(filter) ? ['d.undelivered'] : [];
 
-/** Exclusive bounds of a list query, as delivery ids. */
+/** Exclusive bounds of a list query, as delivery IDs. */
 export type Bounds = { above: string | null; below: string | null };
 
 /**
- * Returns the SQL conditions for a time range. A delivery id contains its creation time, so each bound limits both the
- * day and the id.
+ * Returns the SQL conditions for a time range. A delivery ID contains its creation time, so each bound limits both the
+ * day and the ID.
  */
 export function rangeConditions(
   { fromMs, toMs }: DeliveryFilter,
@@ -69,7 +71,7 @@ export function rangeConditions(
 }
 
 /**
- * Returns the lowest (`0`) or highest (`f`) UUID for a millisecond. All ids created in that millisecond lie between the
+ * Returns the lowest (`0`) or highest (`f`) UUID for a millisecond. All IDs created in that millisecond lie between the
  * two.
  */
 function boundaryId(timeMs: number, digit: '0' | 'f'): string {

@@ -1,7 +1,7 @@
 import type { Executor } from '../../platform/db/pool.ts';
 
 /**
- * Returns SQL that records the status changes made by a statement, in the same transaction.
+ * Returns SQL that records how a statement changes the status of deliveries, in the same transaction.
  * @param moves SQL for rows of (publisher_id, day, was, became), one per delivery whose status changed; `was` is null
  * for new deliveries
  */
@@ -16,7 +16,7 @@ export const countMoves = (moves: string): string => `insert into delivery_count
     ) counted
     having count(*) > 0`;
 
-/** Returns SQL for the change in the number of deliveries with a status. */
+/** Returns SQL for the change in the number of deliveries that have a status. */
 function changeOf(status: string): string {
   return `(count(*) filter (where became = '${status}') - count(*) filter (where was = '${status}'))::int as ${status}`;
 }

@@ -23,10 +23,13 @@ export const isOfOneUser = ({ sessionId, pubUserId }: DeliveryFilter): boolean =
 export const isPendingOnly = ({ statuses }: DeliveryFilter): boolean =>
   statuses?.length === 1 && statuses[0] === 'pending';
 
-/** Whether the filter excludes delivered deliveries. All other deliveries are in the queue or have their own index. */
+/**
+ * Whether the filter excludes deliveries with the status `delivered`. All others are in the queue or in a separate
+ * index.
+ */
 export const isNotDelivered = ({ statuses }: DeliveryFilter): boolean =>
   statuses !== null && statuses.length > 0 && !statuses.includes('delivered');
 
-/** Whether the filter selects only failed or held deliveries, which have their own index. */
+/** Whether the filter selects only failed or held deliveries, for which there is a separate index. */
 export const isUndeliveredOnly = ({ statuses }: DeliveryFilter): boolean =>
   statuses?.every((status) => status === 'failed' || status === 'held') ?? false;

@@ -15,12 +15,12 @@ const defaultDays = 7;
 type ReconciliationDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; config: Config; now: () => number };
 
 /**
- * Registers the route that shows whether every delivery of a publisher is in exactly one state
+ * Registers the route that shows whether each of a publisher's deliveries is in exactly one state
  * (docs/reference/webhooks.md#deliveries).
  */
 export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: ReconciliationDeps): void {
   const failFast = createFailFast(dbHealth);
-  // Days with queued deliveries are retained for up to twice the retention period.
+  // A day that still has queued deliveries is retained for up to twice the retention period.
   const maxDays = 2 * config.retentionDeliveryDays + 1;
 
   app.get(

@@ -34,8 +34,8 @@ const dailyCounts = `(
   ) as counts (publisher_id, day, created, delivered, failed, held)`;
 
 /**
- * SQL for the number of undelivered deliveries by state, from the daily counts. It reads no delivery rows: with a
- * million pending and a million failed deliveries it takes 0.1 ms, whereas counting the rows takes seconds.
+ * SQL for the number of undelivered deliveries by state, read from the daily counts instead of the delivery rows. With
+ * a million pending and a million failed deliveries, this takes 0.1 ms, whereas counting the rows takes seconds.
  */
 export const openStatesSql = `
   select coalesce(sum(failed), 0)::bigint as failed, coalesce(sum(held), 0)::bigint as held,
@@ -43,8 +43,8 @@ export const openStatesSql = `
   from ${dailyCounts}`;
 
 /**
- * Counts deliveries by state in a single snapshot, so that the result is also correct under load. `lost`, `stray` and
- * `miscounted` must be 0. Reads all deliveries of the period.
+ * Counts deliveries by state. Uses a single snapshot, so that the result is correct even under load. `lost`, `stray`
+ * and `miscounted` must be 0. Reads every delivery in the period.
  * @param days number of days to look back from `nowMs` (epoch milliseconds); defaults to all days
  */
 export async function reconcileDeliveries(
@@ -86,13 +86,13 @@ export const isConsistent = (reconciliation: DeliveryReconciliation): boolean =>
   reconciliation.miscounted === 0 &&
   isReconciled(reconciliation);
 
-/** State counts of a publisher's deliveries created on one UTC day. */
+/** Counts by state for a publisher's deliveries that were created on one UTC day. */
 export type DayReconciliation = StateCounts & { day: string };
 
 /**
  * Reconciles a publisher's deliveries by day, in a single snapshot and without reading delivery rows. New and finished
- * deliveries are counted in the transactions that write them. Pending deliveries are counted from the queue rows. A day
- * therefore balances only if no delivery is lost or in two states.
+ * deliveries are counted by the transactions that write them, whereas pending deliveries are counted from the queue
+ * rows. The numbers for a day therefore add up only if no delivery is lost or in two states.
  * @param from first day, such as `2026-11-21`
  * @param to last day
  */

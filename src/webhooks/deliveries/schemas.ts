@@ -27,7 +27,7 @@ const filterFields = (events: EventTypes) => ({
   pub_user_id: Type.Optional(Type.String({ maxLength: 256, pattern: noNulNotBlank })),
 });
 
-/** Rejects unknown properties, so that a filter with a misspelt name does not match everything. */
+/** Rejects unknown properties, so that a filter with a misspelt property name does not match all deliveries. */
 const strict = { additionalProperties: false };
 
 export const listQuery = (events: EventTypes) =>

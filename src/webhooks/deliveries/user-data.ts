@@ -11,13 +11,13 @@ import {
 } from '../../platform/user-data.ts';
 import { countMoves } from './counts.ts';
 
-/** Maximum number of deliveries per statement. */
+/** Maximum number of deliveries to erase per batch. */
 const pieceSize = 200;
 
 /** Replacement for the payload of an erased delivery. */
 const erasedPayload = Buffer.from('{"erased":true}');
 
-/** Erases the deliveries whose payload contains the user id. */
+/** Erases the deliveries whose payload contains the user ID. */
 export const eraseDeliveriesOfUser: EraseOfUser = async (pool, sweep, onErased) => {
   const { subject, until } = sweep;
   if (subject.namedBy !== 'pub_user_id') return;
@@ -60,8 +60,8 @@ async function eraseInPieces(
 }
 
 /**
- * Removes a delivery from the queue. With strict order, it also resets the endpoint's wait, which was for its first
- * live delivery, the only one that was attempted.
+ * Removes a delivery from the queue. If its endpoint uses strict order, the endpoint may have been waiting to retry
+ * exactly this delivery, so that wait ends too.
  */
 const dequeue = `with removed as (
     delete from delivery_queue where delivery_id = $1 returning endpoint_id, lane, generation
@@ -70,9 +70,10 @@ const dequeue = `with removed as (
   where h.endpoint_id = r.endpoint_id and h.not_before is not null and r.lane = 'live' and r.generation > 0`;
 
 /**
- * Erases one delivery per transaction, starting with its queue row, so that it cannot deadlock with workers that settle
- * many deliveries at once. A delivery that was not sent yet is marked as failed. While this waits for the row lock, a
- * redelivery may queue the delivery again. The second removal happens under the lock, so nothing is left to send.
+ * Erases a single delivery. Each delivery has its own transaction, which locks the queue row first, so that it cannot
+ * deadlock with workers that settle many deliveries at once. A delivery that has not been sent is marked as failed.
+ * While the transaction waits for the row lock, a redelivery may queue the delivery again. It is therefore removed from
+ * the queue a second time under the lock.
  */
 const eraseDelivery = (pool: pg.Pool, { day, id }: Delivery, nowMs: number): Promise<void> =>
   transaction(pool, async (executor) => {
@@ -103,7 +104,7 @@ const eraseDelivery = (pool: pg.Pool, { day, id }: Delivery, nowMs: number): Pro
 const selectSql = `select id, event, session_id, status, created_at, convert_from(payload, 'UTF8')::json as payload
   from deliveries where publisher_id = $1 and erased_at is null`;
 
-/** Exports the deliveries of the user's sessions, followed by those whose payload contains the user id. */
+/** Exports the deliveries from the user's sessions, followed by deliveries whose payload contains the user ID. */
 export const exportDeliveries: ExportRows = async function* (executor, scope) {
   const { publisherId, namedBy, identifier } = scope.subject;
   const pubUserId = namedBy === 'pub_user_id' ? identifier : null;

@@ -4,7 +4,7 @@ import { viewOfTiming } from '../endpoints/timing-view.ts';
 
 export const webhookIdOf = (id: string): string => `msg_${id.replaceAll('-', '')}`;
 
-/** Returns the API view of a delivery in the delivery list. */
+/** Returns a delivery in the API format of the delivery list. */
 export const viewOfDelivery = (row: LoggedDelivery) => ({
   id: row.id,
   webhook_id: webhookIdOf(row.id),
@@ -24,7 +24,7 @@ export const viewOfDelivery = (row: LoggedDelivery) => ({
   erased_at: textOf(row.erased_at),
 });
 
-/** Returns the API view of a delivery with its payload and attempts. */
+/** Returns a delivery in API format, with its payload and attempts. */
 export const viewOfWholeDelivery = (row: WholeDelivery, attempts: readonly Attempt[]) => ({
   ...viewOfDelivery(row),
   payload: row.erased_at === null ? row.payload.toString('utf8') : null,

@@ -13,28 +13,31 @@ import {
 } from './conditions.ts';
 import { type DeliveryFilter, isNotDelivered, isOfOneUser, isPendingOnly, isUndeliveredOnly } from './filter.ts';
 
-/** Bounds, order and limit of a list query. Delivery ids sort by creation time. */
+/** Bounds, order and limit of a list query. Sorting delivery IDs also sorts deliveries by creation time. */
 export type Walk = Bounds & { order: 'newest' | 'oldest'; limit: number };
 
 /** Page of delivery keys. `next` is the exclusive bound of the next page, or null on the last page. */
 export type Page = { keys: { id: string; day: string }[]; next: string | null };
 
-/** Maximum number of deliveries that one query reads if no index covers the rest of the filter. */
+/** Maximum number of deliveries that one query reads if no index covers all filter conditions. */
 const maxScanned = 2000;
 
-/** Maximum number of queued deliveries to sort for one page. The queue is ordered by due time, not by id. */
+/**
+ * Maximum number of queued deliveries to sort for a page. Sorting is needed because the queue is ordered by due time,
+ * not by ID.
+ */
 const maxSorted = 2000;
 
 /**
- * Time budget for filling a page, in milliseconds. The first page should take at most 50 ms, regardless of the number
- * of deliveries.
+ * Time budget for filling a page, in milliseconds. It keeps the response time for the first page below 50 ms,
+ * regardless of the number of deliveries.
  */
 const pageBudgetMs = 20;
 
 /**
- * Reads matching deliveries within a limit. If few of the deliveries in an index match, it stops after reading 2,000
- * and returns the position at which to continue. It may therefore return fewer than `limit` rows although there are
- * more.
+ * Reads matching deliveries up to a limit. If only few deliveries in an index match, stops after reading 2,000 and
+ * returns the position at which to continue. The result may therefore contain fewer than `limit` rows even though there
+ * are more.
  */
 export async function walkDeliveries(executor: Executor, filter: DeliveryFilter, walk: Walk): Promise<Page> {
   const path = await accessPathOf(executor, filter);
@@ -56,7 +59,7 @@ export async function walkDeliveries(executor: Executor, filter: DeliveryFilter,
 }
 
 /**
- * Returns a page of the newest matching deliveries. It reads until the page is full, no deliveries are left, or the
+ * Returns a page of the newest matching deliveries. Reads until the page is full, there are no more deliveries, or the
  * deadline has passed.
  * @param untilMs deadline on the clock of `performance.now()`
  */
@@ -120,8 +123,8 @@ export async function countRedeliverable(
 type AccessPath =
   | { by: 'user' }
   /**
-   * `coversEvent` means that the endpoints receive only the event in the filter. `waiting` reads the queue together
-   * with the failed and held deliveries of each endpoint.
+   * `coversEvent` means that the endpoints receive only the event in the filter. `waiting` reads the queue as well as
+   * the failed and held deliveries of each endpoint.
    */
   | { by: 'endpoint' | 'queue' | 'waiting'; endpointIds: readonly number[]; coversEvent: boolean };
 
@@ -161,9 +164,9 @@ async function isQueueShort(executor: Executor, endpointIds: readonly number[]):
 }
 
 /**
- * Builds the list query, which reads by session, by user, or by endpoint. Each access path uses an index ordered by day
- * and id, so partitions are opened one after the other until the page is full. Pending deliveries are read from the
- * queue if it is short. If the queue is long, most of the newest deliveries are pending anyway.
+ * Builds the list query, which reads by session, by user or by endpoint. Each access path uses an index ordered by day
+ * and ID, so partitions are opened one after the other until the page is full. Pending deliveries are read from the
+ * queue if it is short. If it is long, this is not needed, because most of the newest deliveries are pending anyway.
  */
 function walkStatement(
   filter: DeliveryFilter,

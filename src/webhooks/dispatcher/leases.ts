@@ -6,21 +6,24 @@ import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Claimed } from './claim/claimed.ts';
 
-/** Time by which a lease outlasts the deadline of its call, in milliseconds. It leaves time to store the outcome. */
+/**
+ * Time for which a lease remains valid after the deadline of its call, in milliseconds. It leaves time to store the
+ * outcome.
+ */
 export const leaseGraceMs = 10_000;
 
-/** Leases held by a worker, for calls in flight and for outcomes that are not stored yet. */
+/** Leases that a worker holds for calls in flight and for outcomes that have not been stored yet. */
 export type Leases = {
   add: (claimed: Claimed) => void;
   remove: (claimed: Claimed) => void;
   all: () => Claimed[];
-  /** Extends and returns the leases that will expire soon. The caller must renew them in the database. */
+  /** Extends the leases that will expire soon, and returns them. The caller must then renew them in the database. */
   takeEnding: () => Claimed[];
 };
 
 /**
- * Releases leases that this worker does not know of, because the connection was lost before the claim's response
- * arrived. They would otherwise block their deliveries until they expire.
+ * Releases leases that this worker does not know of, because the connection was lost before it received the claim's
+ * response. Otherwise, these leases would block their deliveries until they expire.
  */
 export async function freeUnknownLeases(
   executor: Executor,
@@ -37,7 +40,7 @@ export async function freeUnknownLeases(
   );
 }
 
-/** Renews leases whose outcome is not stored yet, except those that other workers have taken over. */
+/** Renews leases whose outcome has not been stored yet. Skips leases that other workers have taken over. */
 export async function renewLeases(executor: Executor, workerId: number, leases: readonly Claimed[]): Promise<void> {
   await executor.query(
     `update delivery_queue q set lease_until = now() + ${leaseGraceMs} * interval '1 ms'
@@ -50,7 +53,7 @@ export async function renewLeases(executor: Executor, workerId: number, leases: 
 const reconnectMs = 250;
 const sweepMs = 500;
 /**
- * Delay after connecting before a worker may take over leases, in milliseconds. It is longer than a worker takes to
+ * Time after connecting until a worker may take over leases, in milliseconds. It is longer than other workers need to
  * reconnect.
  */
 const takeOverAfterMs = 1500;
@@ -59,15 +62,16 @@ const probeTimeoutMs = 3000;
 
 export type Liveness = {
   /**
-   * Returns the worker id, or null while the worker cannot prove that it is alive. It must not claim deliveries then.
+   * Returns the worker ID, or null while the worker cannot prove that it is alive. While it is null, the worker must
+   * not claim deliveries.
    */
   workerId: () => number | null;
   /**
-   * Whether expired leases may be taken over. This is not allowed right after connecting: PostgreSQL may have
-   * restarted, and the other workers need a moment to renew their leases.
+   * Whether expired leases of other workers may be taken over. This is not allowed right after connecting: PostgreSQL
+   * may have restarted, and the other workers need a moment to renew their leases.
    */
   mayTakeOver: () => boolean;
-  /** Gives up this worker's share of the endpoints. The worker keeps its leases. */
+  /** Gives up this worker's share of the endpoints, but keeps its leases. */
   retire: () => Promise<void>;
   /** Releases the remaining leases and the lock. */
   stop: () => Promise<void>;
@@ -77,30 +81,31 @@ type LivenessOptions = {
   databaseUrl: ServerUrl;
   logger: Logger;
   /**
-   * Called when there may be deliveries to claim: after connecting, or after the leases of a dead worker were released.
+   * Called when there may be deliveries to claim, which is the case after connecting and after the leases of a dead
+   * worker were released.
    */
   onWork: () => void;
 };
 
 type State = LivenessOptions & {
   client: pg.Client | null;
-  /** Id of this worker, or null while it is disconnected. */
+  /** ID of this worker, or null while it is disconnected. */
   workerId: number | null;
-  /** Worker id of the previous connection. Its leases are adopted under the next id. */
+  /** Worker ID used on the previous connection. The leases under this ID are adopted under the next ID. */
   lastId: number | null;
   connectedMs: number;
-  /** Ids of workers that had no lock in the last sweep. */
+  /** IDs of workers that were found without a lock in the last sweep. */
   suspects: ReadonlySet<number>;
   timer: NodeJS.Timeout | undefined;
   isStopped: boolean;
 };
 
 /**
- * Proves that this worker is alive with an advisory lock on its id, held by a dedicated connection. It also releases
- * the leases of workers that have lost their lock. PostgreSQL releases the lock of a killed process immediately, so its
- * deliveries are taken over within two sweeps, long before their leases expire. One sweep is not enough, because no
- * worker holds its lock right after a PostgreSQL restart. Each worker must first reconnect under a new id and adopt the
- * leases of its calls in flight. Resolves after the first connection attempt, even if it failed.
+ * Proves that this worker is alive by holding an advisory lock on its ID over a dedicated connection. Also releases the
+ * leases of workers that have lost their lock. PostgreSQL releases the lock of a killed process immediately, so its
+ * deliveries are taken over within two sweeps, long before their leases expire. One sweep is not enough: right after a
+ * PostgreSQL restart, no worker holds its lock until it has reconnected under a new ID and adopted the leases for its
+ * calls in flight. Resolves after the first connection attempt, even if it failed.
  */
 export async function startLiveness(options: LivenessOptions): Promise<Liveness> {
   const state: State = {
@@ -126,7 +131,7 @@ export async function startLiveness(options: LivenessOptions): Promise<Liveness>
       state.isStopped = true;
       clearTimeout(state.timer);
       state.client = state.workerId = null;
-      // If this fails, the other workers will detect that this worker is dead.
+      // Ignore errors: if this fails, the other workers will detect that this worker is dead.
       if (client !== null && workerId !== null) await freeLeases(client, [workerId]).catch(() => {});
       await client?.end().catch(() => {});
     },
@@ -191,10 +196,10 @@ async function sweep(state: State): Promise<void> {
   }
 }
 
-/** First key of the workers' advisory locks. The second key is the worker id. */
+/** First key of the advisory locks that workers hold. The second key is the worker ID. */
 export const workerLockClass = 1_886_544_747;
 
-/** Locks an unused worker id. Ids come from a secure random source, because two workers must never have the same id. */
+/** Locks an unused worker ID. IDs come from a secure random source, because two workers must never have the same ID. */
 async function lockNewId(client: pg.Client): Promise<number> {
   for (;;) {
     const id = randomInt(1, 2 ** 31 - 1);
@@ -206,9 +211,12 @@ async function lockNewId(client: pg.Client): Promise<number> {
   }
 }
 
-/** Registers the worker once it holds its lock. It adopts and extends the leases held under its previous id. */
+/**
+ * Registers the worker once it holds its lock. The worker adopts and extends the leases that it held under its previous
+ * ID.
+ */
 async function register(client: pg.Client, id: number, previousId: number | null): Promise<void> {
-  // TCP keep-alives detect a lost peer within about 11 s, but do not work on Unix sockets.
+  // TCP keep-alives detect a lost connection within about 11 s, but have no effect on Unix sockets.
   await client.query('set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3');
   await client.query(
     `with previous as (delete from dispatcher_workers where id = $2),
@@ -222,7 +230,7 @@ async function register(client: pg.Client, id: number, previousId: number | null
   );
 }
 
-/** Returns the registered workers that do not hold their lock. */
+/** Returns the IDs of registered workers that do not hold their lock. */
 async function findDeadWorkers(client: pg.Client): Promise<number[]> {
   const { rows } = await client.query<{ id: number }>({
     name: 'dispatcher-dead',
@@ -236,7 +244,7 @@ async function findDeadWorkers(client: pg.Client): Promise<number[]> {
   return rows.map((row) => row.id);
 }
 
-/** Releases the leases of these workers and deletes their rows. */
+/** Releases the leases of these workers and deletes the workers' rows. */
 async function freeLeases(client: pg.Client, workerIds: readonly number[]): Promise<number> {
   const { rowCount } = await client.query(
     `with removed as (delete from dispatcher_workers where id = any($1))

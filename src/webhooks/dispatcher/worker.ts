@@ -14,7 +14,7 @@ import { createHealthWatch } from './settle/health.ts';
 import { createSettlementWriter, recordSettlements, reportSettlement, type SettlementResult } from './settle/record.ts';
 import type { Settlement } from './settle/settle.ts';
 
-/** Maximum time that `stop` waits for settlements after all calls have ended, in milliseconds. */
+/** Maximum time for which `stop` waits for settlements after all calls have ended, in milliseconds. */
 const settleLimitMs = 3000;
 
 export type DispatcherOptions = AttemptTools & {
@@ -23,11 +23,11 @@ export type DispatcherOptions = AttemptTools & {
   logger: Logger;
   /** Maximum number of concurrent webhook calls. */
   concurrency: number;
-  /** Time that `stop` allows calls in flight to continue, in milliseconds. */
+  /** Time for which `stop` lets calls in flight continue, in milliseconds. */
   drainLimitMs: number;
   /**
-   * Poll interval, in milliseconds. A poll finds deliveries without a notification and retries that this worker did not
-   * schedule.
+   * Poll interval, in milliseconds. A poll finds deliveries that arrived without a notification, and retries that this
+   * worker did not schedule.
    */
   pollMs?: number;
   meter?: Meter;
@@ -39,16 +39,16 @@ export type Dispatcher = {
   /** Returns the number of calls in flight. */
   inFlight: () => number;
   /**
-   * Stops claiming deliveries and waits for calls in flight, then cancels the remaining calls. Unfinished deliveries
-   * are due again immediately.
+   * Stops claiming deliveries and waits for calls in flight. Cancels the calls that have not ended in time. Unfinished
+   * deliveries are due again immediately.
    */
   stop: () => Promise<void>;
 };
 
 /**
  * Starts the dispatcher, which scans the outbox and claims, attempts and settles deliveries. Delivery is at least once:
- * a delivery is repeated only if a worker died, or lost its database connection, between the call and the commit of its
- * outcome (docs/reference/webhooks.md#webhook-events).
+ * a receiver gets a delivery twice only if a worker died, or lost its database connection, between the call and the
+ * commit of its outcome (docs/reference/webhooks.md#webhook-events).
  */
 export async function startDispatcher(options: DispatcherOptions): Promise<Dispatcher> {
   const { pool, databaseUrl, concurrency, now, pollMs = 1000, meter = noMeter, onWritten = () => {} } = options;
@@ -127,7 +127,7 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
 }
 
 /**
- * Creates the lease table of a worker.
+ * Creates a worker's table of leases.
  * @param now monotonic clock, in milliseconds
  */
 function createLeases(now: () => number): Leases {

@@ -8,7 +8,7 @@ import { createEndpointSecret, createV1aKey } from '../signature.ts';
 
 /**
  * Enables or disables an endpoint. Enabling it clears the reason why it was disabled. Disabling it parks its pending
- * deliveries, which remain held.
+ * deliveries, which stay held even if it is enabled again.
  * @throws AppError `endpoint_not_found`
  */
 export async function enableEndpoint(executor: Executor, key: EndpointKey, enabled: boolean): Promise<Endpoint> {
@@ -19,17 +19,17 @@ export async function enableEndpoint(executor: Executor, key: EndpointKey, enabl
 }
 
 /**
- * Pauses an endpoint. Its deliveries stay in the queue until it is resumed. If it is already paused, the original pause
- * time is kept.
+ * Pauses an endpoint. Its deliveries stay in the queue until it is resumed. If it is already paused, the time of the
+ * first pause is kept.
  * @throws AppError `endpoint_not_found`
  */
 export const pauseEndpoint = (executor: Executor, key: EndpointKey): Promise<Endpoint> =>
   changeStored(executor, key, 'paused_at = coalesce(paused_at, $3), resume_rate_per_s = null');
 
 /**
- * Resumes a paused endpoint. If the endpoint was failing before the pause, its failure period restarts now, because no
- * call could have succeeded during the pause.
- * @param ratePerS deliveries per second until the backlog is delivered, or null for no limit
+ * Resumes a paused endpoint. If it was failing before the pause, the time for which it has been failing starts anew,
+ * because no call could have succeeded during the pause.
+ * @param ratePerS maximum number of deliveries per second until the backlog is delivered, or null for no limit
  * @throws AppError `endpoint_not_found`
  */
 export async function resumeEndpoint(executor: Executor, key: EndpointKey, ratePerS: number | null): Promise<Endpoint> {
@@ -46,8 +46,8 @@ export async function resumeEndpoint(executor: Executor, key: EndpointKey, rateP
 }
 
 /**
- * Generates a new secret for an endpoint. The previous secret also signs for another `overlapS` seconds. Any older
- * secret becomes invalid immediately.
+ * Generates a new secret for an endpoint. For another `overlapS` seconds, calls are also signed with the previous
+ * secret. Any older secret becomes invalid immediately.
  * @returns the new secret, which is shown only once
  * @throws AppError `endpoint_not_found`
  */

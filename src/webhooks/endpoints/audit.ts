@@ -11,9 +11,9 @@ import { plainViewOf } from './view.ts';
 export const endpointResource = { name: 'webhook-endpoints', key: 'id' } as const;
 
 /**
- * Changes an endpoint and records the changed fields, if any, in the audit log. Changes to a publisher's endpoints run
- * one after the other, so that each audit entry shows only its own change, and the limit on the number of endpoints is
- * enforced.
+ * Changes an endpoint and records the changed fields, if any, in the audit log. Changes to the endpoints of a publisher
+ * run one after the other. This ensures that each audit entry shows only its own change, and that the limit on the
+ * number of endpoints is enforced.
  * @param change called with the locked endpoint, or null if it does not exist
  */
 export async function changeEndpoint<T>(
@@ -30,7 +30,7 @@ export async function changeEndpoint<T>(
   return result;
 }
 
-/** Creates an endpoint that is not a default endpoint, and records it in the audit log like {@link changeEndpoint}. */
+/** Creates an endpoint other than a default endpoint, and records it in the audit log like {@link changeEndpoint}. */
 export async function createEndpoint(work: Work, box: SecretBox, create: () => Promise<Saved>): Promise<Saved> {
   await lockEndpoints(work);
   const saved = await create();
@@ -49,8 +49,8 @@ async function auditChange(work: Work, box: SecretBox, before: Endpoint | null, 
 }
 
 /**
- * Returns the view of an endpoint for the audit log. For the secret, the header values and the URL query, which may
- * contain a key, it shows only whether they are set, or have changed since `before`.
+ * Returns an endpoint as shown in the audit log. The secret, the header values and the URL query, which may contain a
+ * key, are not included. For these, it shows only whether they are set or have changed since `before`.
  */
 function loggedView(endpoint: Endpoint, before: Endpoint | null, box: SecretBox): View {
   const { id, event, events, updated_at: _time, url, ...fields } = plainViewOf(endpoint);
@@ -75,7 +75,10 @@ function partsOf(url: string): [address: string, query: string] {
   return [address, url.slice(address.length)];
 }
 
-/** Values are encrypted again on every save, so values with different ciphertexts must be decrypted to compare them. */
+/**
+ * Headers must be decrypted to compare them: they are encrypted again on every save, so the same value may have
+ * different ciphertexts.
+ */
 function loggedHeaders(
   { headers }: Endpoint,
   before: Endpoint | null,

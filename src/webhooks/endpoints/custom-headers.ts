@@ -1,7 +1,7 @@
 import { AppError } from '../../platform/errors.ts';
 import { type Problem, problem } from '../../platform/problem.ts';
 
-/** Headers that an endpoint cannot set: transport headers, message headers, and Perkwire's own headers. */
+/** Headers that cannot be set for an endpoint: transport headers, message headers, and Perkwire's own headers. */
 const refused = new Set(
   `accept-encoding connection content-encoding content-length content-type date expect host http2-settings keep-alive
    proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade user-agent via`.split(
@@ -13,7 +13,7 @@ const refusedPrefixes = ['webhook-', 'perkwire-', 'proxy-', 'sec-', ':'];
 const maxHeaders = 20;
 const maxValueLength = 1000;
 const namePattern = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
-/** Visible ASCII with spaces or tabs inside, but no line breaks. */
+/** Visible ASCII characters, with spaces or tabs between them, but no line breaks. */
 const valuePattern = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
 
 /** Whether a custom header may be sent with the calls of an endpoint. The name is case-insensitive. */
@@ -23,8 +23,8 @@ export function isAllowedHeader(name: string): boolean {
 }
 
 /**
- * Reads the custom headers of an endpoint and converts their names to lower case. A null value keeps the stored value
- * of the header.
+ * Reads an endpoint's custom headers and converts their names to lower case. A null value keeps the stored value of the
+ * header.
  * @throws AppError `invalid_endpoint` with the problem
  */
 export function readHeaders(

@@ -4,11 +4,12 @@ import { findUnreadable } from '../../management/schema-errors.ts';
 import { AppError } from '../../platform/errors.ts';
 import { problem } from '../../platform/problem.ts';
 
-/** Function that returns whether an endpoint receives an event with this payload (parsed JSON). */
+/** Function that returns whether an endpoint receives an event, given the event's payload (parsed JSON). */
 export type Filter = (payload: unknown) => boolean;
 
 /**
- * Maximum length of a filter, in characters of its JSON. It ensures that evaluating a filter takes only microseconds.
+ * Maximum length of a filter as JSON, in characters. The limit ensures that evaluating a filter takes only
+ * microseconds.
  */
 const maxFilterLength = 2000;
 
@@ -28,8 +29,9 @@ export function requireUsableFilter(filter: unknown): void {
 }
 
 /**
- * Compiles an endpoint filter: a condition of the rule language whose keys are paths into the payload, such as
- * `body.selected` (docs/reference/webhooks.md#filters). A path through a list matches the field in every list item.
+ * Compiles an endpoint filter. A filter is a condition in the rule language whose keys are paths into the payload, such
+ * as `body.selected` (docs/reference/webhooks.md#filters). A path that contains a list matches the field in every list
+ * item.
  * @param text stored condition as JSON
  */
 export function compileFilter(text: string): Filter {
@@ -53,8 +55,8 @@ function compile(condition: Condition): Filter {
 }
 
 /**
- * Compiles a comparison. It matches if at least one value matches. A negated comparison matches only if all values
- * match.
+ * Compiles a comparison. It matches if at least one of the values at its path matches. A negated comparison matches
+ * only if all values match.
  */
 function compileComparison(comparison: Comparison): Filter {
   const path = pathOf(comparison.key);
@@ -76,7 +78,7 @@ function testOf(comparison: Comparison): (value: string | undefined) => boolean 
   return (value) => (value !== undefined && listed.has(value)) === isIn;
 }
 
-/** Path of a key, with one entry per dot-separated part: the name of the part, and the key from that part on. */
+/** Parsed path. It has one entry per dot-separated part, with the name of the part and the key from that part on. */
 type Path = readonly { name: string; rest: string }[];
 
 function pathOf(key: string): Path {
@@ -101,6 +103,6 @@ function collect(node: unknown, path: Path, at: number, values: string[]): void 
   if (typeof node !== 'object' || node === null) return;
   const fields = node as Record<string, unknown>;
   if (Object.hasOwn(fields, part.name)) collect(fields[part.name], path, at + 1, values);
-  // Custom attribute names may contain dots.
+  // Look up the rest of the key as one name, because names of custom attributes may contain dots.
   else if (Object.hasOwn(fields, part.rest)) collect(fields[part.rest], path, path.length, values);
 }

@@ -28,7 +28,8 @@ const tags = ['Webhook endpoints'];
 type RouteDeps = TestDeps & WriteDeps & { auth: Authenticator<Caller> };
 
 /**
- * Registers the webhook endpoint routes: set, show, pause, rotate, test (docs/reference/webhooks.md#webhook-endpoints).
+ * Registers the routes that set, show, pause, rotate and test webhook endpoints
+ * (docs/reference/webhooks.md#webhook-endpoints).
  */
 export async function endpointRoutes(app: App, deps: RouteDeps): Promise<void> {
   const { config, auth } = deps;

@@ -38,7 +38,7 @@ const methodSchema = Type.Union([Type.Literal('POST'), Type.Literal('GET')]);
 export const maxSteps = 20;
 /** Maximum sum of all retry delays, in seconds (7 days). */
 export const maxRetryS = 7 * 86_400;
-/** Maximum time for which two secrets sign during a rotation, in seconds (7 days). */
+/** Maximum time for which calls are signed with two secrets during a rotation, in seconds (7 days). */
 const maxOverlapS = 7 * 86_400;
 
 const settingSchemas = {
@@ -147,8 +147,8 @@ export const patchBody = Type.Object(
 );
 
 /**
- * Body of a test request. It accepts all endpoint settings, so that a test can send them as they would be saved.
- * Settings that do not affect a single call are ignored.
+ * Body of a test request. It accepts all endpoint settings, so that clients can test settings exactly as they would
+ * save them. Settings that do not affect a single call are ignored.
  */
 export const testBody = Type.Partial(
   Type.Object({

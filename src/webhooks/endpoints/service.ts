@@ -11,14 +11,14 @@ import { type Endpoint, type EndpointRef, listEndpoints } from '../endpoint-stor
 import { changeEndpoint, createEndpoint } from './audit.ts';
 import { viewOfEndpoint, viewOfState } from './view.ts';
 
-/** Change to an endpoint. `stored` is the locked endpoint before the change, or null for a new endpoint. */
+/** Function that changes an endpoint. `stored` is the locked endpoint before the change, or null for a new endpoint. */
 export type Change<T> = (executor: Executor, key: EndpointKey, stored: Endpoint | null) => Promise<T>;
 
 type ServiceDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; secretBox: SecretBox; now: () => number };
 
 export type EndpointService = ReturnType<typeof createEndpointService>;
 
-/** Creates the service through which the routes access the endpoints of the caller's publisher. */
+/** Creates the service that the routes use to access the endpoints of the caller's publisher. */
 export function createEndpointService({ pool, secretBox, now, dbHealth }: ServiceDeps) {
   const failFast = createFailFast(dbHealth);
   const list = (request: FastifyRequest, ref: EndpointRef | null) =>
@@ -52,12 +52,12 @@ export function createEndpointService({ pool, secretBox, now, dbHealth }: Servic
         changeEndpoint(unit, ref, secretBox, (key, stored) => change(unit.executor, key, stored)),
       ),
     /**
-     * Creates an endpoint with a list of event types and writes the audit entry.
+     * Creates an endpoint for a list of event types and stores the audit entry.
      * @throws AppError `too_many_endpoints`
      */
     create: (request: FastifyRequest, create: (work: Work) => Promise<Saved>): Promise<Saved> =>
       work(request, (unit) => createEndpoint(unit, secretBox, () => create(unit))),
-    /** Returns the view of an endpoint in a response. `secret` is set only for a new endpoint. */
+    /** Returns an endpoint in the response format. `secret` is set only for a new endpoint. */
     view: (endpoint: Endpoint, secret: string | null = null) => ({
       ...viewOfEndpoint(endpoint, secretBox),
       ...(secret !== null && { secret }),

@@ -20,7 +20,10 @@ export type TestTarget = {
   deadlineMs: number;
 };
 
-/** Result of a test call. `body` contains the first 4 KiB as text, or null if there was no response. */
+/**
+ * Result of a test call. `body` contains the first 4 KiB of the response body as text, or null if there was no
+ * response.
+ */
 export type TestOutcome = {
   delivered: boolean;
   status: number | null;

@@ -75,8 +75,8 @@ export async function endpointTestRoutes(app: App, { rules, ...deps }: TestDeps 
 }
 
 /**
- * Merges the settings in the request body with the saved settings. The call is signed with the saved secret, or with a
- * secret generated for this call.
+ * Merges the settings in the request body with the saved settings. The call is signed with the saved secret. If there
+ * is none, it is signed with a secret generated for this call.
  */
 export function targetOf(
   eventType: EventType,
@@ -86,7 +86,7 @@ export function targetOf(
   { secretBox }: { secretBox: SecretBox },
 ): TestTarget {
   const sealed = saved?.secrets ?? { current: createEndpointSecret(secretBox).sealed, previous: null };
-  // Saved headers may be credentials, so they are sent only to the saved origin.
+  // Saved headers may be credentials. Send them only to the origin for which they were saved.
   const stored =
     saved !== null && new URL(url).origin === new URL(saved.url).origin ? openHeaders(secretBox, saved.headers) : {};
   return {

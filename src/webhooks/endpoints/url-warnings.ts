@@ -3,7 +3,7 @@ import { warnOfMacros } from '../../platform/lib/misspelt-macros.ts';
 import { selectionMacros } from '../dispatcher/send/request.ts';
 import type { EventTypes } from '../events.ts';
 
-/** Returns warnings about macros in an endpoint URL that none of the endpoint's events fill. */
+/** Returns warnings about macros in an endpoint URL for which none of the endpoint's events has a value. */
 export function warnOfUrl({ url, events }: { url: string; events: string[] }, types: EventTypes): Warning[] {
   const fields = events.map((event) => fieldsOf(event, types));
   const names = [...new Set(['payload', ...fields.flat()])];

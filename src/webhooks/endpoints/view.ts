@@ -3,14 +3,14 @@ import { defaultSteps } from '../dispatcher/settle/retry-schedule.ts';
 import type { Endpoint, EndpointHealth } from '../endpoint-store.ts';
 import { v1aPublicKey } from '../signature.ts';
 
-/** Returns the API view of an endpoint, without secrets and custom header values. */
+/** Returns an endpoint in API format, without secrets and without the values of custom headers. */
 export const viewOfEndpoint = (endpoint: Endpoint, box: SecretBox) => ({
   ...plainViewOf(endpoint),
   v1a_public_key:
     endpoint.signatureV1a && endpoint.v1aKeySealed !== null ? v1aPublicKey(box, endpoint.v1aKeySealed) : null,
 });
 
-/** Returns the same view as `viewOfEndpoint`, without the fields that require decryption. */
+/** Returns the same as `viewOfEndpoint`, except for fields that require decryption. */
 export const plainViewOf = (endpoint: Endpoint) => ({
   id: endpoint.id,
   event: endpoint.event,
@@ -37,7 +37,7 @@ export const plainViewOf = (endpoint: Endpoint) => ({
 
 type Status = 'active' | 'paused' | 'disabled';
 
-/** Returns the API view of an endpoint's state. */
+/** Returns the state of an endpoint in API format. */
 export function viewOfState({ enabled, pausedAt }: Endpoint, health: EndpointHealth) {
   const status: Status = !enabled ? 'disabled' : pausedAt === null ? 'active' : 'paused';
   const breaker: 'open' | 'closed' = health.breakerOpenUntil === null ? 'closed' : 'open';

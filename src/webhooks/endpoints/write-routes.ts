@@ -24,7 +24,7 @@ import type { EndpointService } from './service.ts';
 import { readEvents, readSettings } from './settings.ts';
 import { warnOfUrl } from './url-warnings.ts';
 
-/** Dependencies of the routes other than the endpoint service. */
+/** Dependencies of the routes, in addition to the endpoint service. */
 export type WriteDeps = { events: EventTypes; secretBox: SecretBox; management: Management };
 
 const tags = ['Webhook endpoints'];

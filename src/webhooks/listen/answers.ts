@@ -27,7 +27,7 @@ export type AnswerDeps = {
   now: () => number;
 };
 
-/** Remote address shown in the log for requests forwarded by a listener. */
+/** Remote address that the log shows for requests that a listener forwarded. */
 const remoteAddress = 'perkwire listen';
 
 export function createAnswers({
@@ -41,7 +41,7 @@ export function createAnswers({
 }: AnswerDeps & { payloadLinks: { url: PayloadLinks['url'] } }) {
   const watch = createHealthWatch(() => performance.now());
   const { meter } = dispatcherMetrics;
-  /** Returns tools that sign with the start time of the attempt, so that the same request can be rebuilt later. */
+  /** Returns tools that sign as of the attempt's start time, so that the same request can be rebuilt later. */
   const toolsAt = (startedAt: Date) => ({
     secretBox,
     payloadLinks,
@@ -49,7 +49,7 @@ export function createAnswers({
     random: Math.random,
   });
   return {
-    /** Builds the stream event that contains the request of an attempt. */
+    /** Builds the stream event with the request of an attempt. */
     eventOf: ({ claimed, startedAt }: HandedOut): StreamEvent => {
       const call = prepare(claimed, toolsAt(startedAt));
       const { deliveryId, generation, event, deadlineMs } = claimed;

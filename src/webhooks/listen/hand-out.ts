@@ -3,10 +3,10 @@ import { claimedColumns, claimedOf, type WholeRow } from '../dispatcher/claim/cl
 import type { Claimed, Standing } from '../dispatcher/claim/claimed.ts';
 import { leaseGraceMs } from '../dispatcher/leases.ts';
 
-/** Delivery that was sent to a listener. When the response is recorded, its request is rebuilt byte for byte. */
+/** Delivery that was sent to a listener. Its request is rebuilt byte for byte when the response is recorded. */
 export type HandedOut = { claimed: Claimed; startedAt: Date };
 
-/** Interval between updates of a listener's last-seen time, in seconds. */
+/** Minimum time between updates of a listener's last-seen time, in seconds. */
 const noteEveryS = 30;
 
 /*
@@ -64,7 +64,7 @@ type HandedOutRow = WholeRow & { endpoint_id: number; standing: Standing; room: 
 const handedOutOf = (row: HandedOutRow): HandedOut => ({ claimed: claimedOf(row), startedAt: row.started_at });
 
 /**
- * Leases due deliveries for a listener, up to its concurrency limit.
+ * Leases due deliveries to a listener, up to its concurrency limit.
  * @returns null if the listener does not exist
  */
 export async function handOut(
@@ -79,7 +79,10 @@ export async function handOut(
 
 export type HandedOutKey = { publisherId: number; listenerId: number; id: string; day: string; attempt: number };
 
-/** Returns a delivery that is leased to a listener, or null if it was already answered or its lease was taken over. */
+/**
+ * Returns a delivery that is leased to a listener. Returns null if its response was already recorded or its lease was
+ * taken over.
+ */
 export async function findHandedOut(executor: Executor, key: HandedOutKey): Promise<HandedOut | null> {
   const { publisherId, listenerId, id, day, attempt } = key;
   const { rows } = await executor.query<HandedOutRow>(findStatement, [listenerId, publisherId, id, day, attempt]);

@@ -12,7 +12,7 @@ export async function markListener(executor: Executor, endpointId: number): Prom
   await executor.query('update webhook_endpoints set is_listener = true where id = $1', [endpointId]);
 }
 
-/** Returns the ids of the publisher's listeners, which receive triggered sample events. */
+/** Returns the IDs of the publisher's listeners, to which triggered sample events are sent. */
 export async function listenerIds(executor: Executor, publisherId: number): Promise<number[]> {
   const { rows } = await executor.query<{ id: number }>(
     'select id from webhook_endpoints where publisher_id = $1 and is_listener and deleted_at is null order by id',

@@ -45,7 +45,7 @@ type ListenDeps = AnswerDeps & {
   auth: Authenticator<Caller>;
   /** Event types that publishers can subscribe to. */
   events: EventTypes;
-  /** Creates a check for whether the API key of a stream is still allowed to read it. */
+  /** Creates a function that checks whether the API key of a stream may still read it. */
   checkKey: (request: FastifyRequest) => () => boolean;
 };
 
@@ -56,7 +56,7 @@ const usualEvents = (events: EventTypes): string[] =>
   [...events.values()].flatMap(({ name, isNamedOnly }) => (isNamedOnly ? [] : [name]));
 
 /**
- * Registers the routes for deliveries to a developer's machine and for triggered sample events
+ * Registers the routes that send deliveries and triggered sample events to a developer's machine
  * (docs/reference/webhooks.md#listeners).
  */
 export async function listenRoutes(app: App, deps: ListenDeps): Promise<void> {
@@ -105,8 +105,8 @@ function createRoute(app: App, deps: ListenDeps): void {
 }
 
 /**
- * Rejects a forward URL that points to this service, because it would cause a loop. All other forward URLs are accepted
- * and only displayed.
+ * Rejects a forward URL that points to this service, because forwarding to it would cause a loop. Any other forward URL
+ * is accepted, because it is only displayed.
  * @throws AppError `invalid_endpoint`
  */
 function requireForwardUrl(text: string, publicUrl: string): void {
@@ -136,7 +136,7 @@ function streamRoutes(app: App, deps: ListenDeps): void {
         querystring,
         response: { 200: eventStream, ...errorAnswers(401, 403, 404) },
       },
-      // Reading the stream changes state, because a delivery sent to one listener is not sent to another.
+      // Reading the stream counts as a write, because a delivery that is sent to one listener is not sent to another.
       config: { effect: 'write' },
     },
     async (request, reply) => {

@@ -5,8 +5,8 @@ import { eventsSchema, orNull } from '../endpoints/schemas.ts';
 const strict = { additionalProperties: false };
 
 /**
- * Maximum number of stored characters per response header value. The next constant limits the number of stored response
- * headers.
+ * Maximum number of characters that are stored of a response header value. The next constant limits the number of
+ * stored response headers.
  */
 export const maxHeaderLength = 4096;
 export const maxHeaders = 100;

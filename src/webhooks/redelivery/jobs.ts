@@ -15,8 +15,8 @@ export type RedeliveryJob = {
   filter: DeliveryFilter;
   status: 'running' | 'done' | 'cancelled';
   /**
-   * Number of deliveries that matched when the job was created. `queued` is the number of those that were queued again
-   * or made due so far.
+   * Number of deliveries that matched the filter when the job was created. `queued` is the number of them that the job
+   * has queued again or made due so far.
    */
   total: number;
   queued: number;
@@ -50,9 +50,9 @@ const jobOf = (row: JobRow): RedeliveryJob => ({
   finishedAt: row.finished_at,
 });
 
-/** Maximum number of matching deliveries that are counted. */
+/** Maximum number of matching deliveries to count. */
 export const maxCounted = 1_000_000;
-/** Maximum number of running redelivery jobs per publisher. */
+/** Maximum number of redelivery jobs that a publisher may run at the same time. */
 const maxRunning = 5;
 /** Maximum number of jobs in the job list. */
 const maxListed = 50;
@@ -67,8 +67,8 @@ export const countMatching = (executor: Executor, filter: DeliveryFilter, nowMs:
   countRedeliverable(executor, filter, newUuid7(nowMs), maxCounted);
 
 /**
- * Creates a job for all deliveries that currently match the filter. Workers run the job. Pending deliveries are
- * attempted immediately.
+ * Creates a job for all deliveries that currently match the filter. The job is run by workers. It makes pending
+ * deliveries due immediately.
  * @throws AppError `too_many_replays`
  */
 export async function createJob(executor: Executor, filter: DeliveryFilter, nowMs: number): Promise<RedeliveryJob> {
@@ -120,10 +120,10 @@ export async function cancelJob(executor: Executor, publisherId: number, id: str
   return rowCount === 1;
 }
 
-/** SQL that marks a job as finished and removes the user id from its filter. $3 is the time. */
+/** SQL that marks a job as finished and removes the user ID from its filter. $3 is the time. */
 const finished = "finished_at = $3, updated_at = $3, filter = filter - 'pubUserId'";
 
-/** Returns the ids of the running jobs, oldest first. */
+/** Returns the IDs of the running jobs, oldest first. */
 export async function runningJobs(executor: Executor): Promise<string[]> {
   const { rows } = await executor.query<{ id: string }>(
     "select id from redelivery_jobs where status = 'running' order by id",
@@ -132,8 +132,8 @@ export async function runningJobs(executor: Executor): Promise<string[]> {
 }
 
 /**
- * Queues the next deliveries of a job and advances its cursor in one transaction, so that a worker that dies changes
- * nothing. Skips a job that another worker is processing.
+ * Queues the next deliveries of a job and advances its cursor. Both happen in one transaction, so that nothing changes
+ * if the worker dies. Skips a job that another worker is processing.
  * @returns whether more deliveries can be queued now; false while many redeliveries to the job's endpoints are due
  */
 export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<boolean> =>
@@ -184,7 +184,7 @@ async function countDue(executor: Executor, filter: DeliveryFilter): Promise<num
 
 type RunnerDeps = { pool: pg.Pool; now: () => number };
 
-/** Runs the redelivery jobs, alternating between them slice by slice. Several workers may run it concurrently. */
+/** Runs the redelivery jobs, taking one slice from each in turn. Several workers may run it concurrently. */
 export async function runRedeliveries({ pool, now }: RunnerDeps, isStopped: () => boolean): Promise<void> {
   let unfinished = await runningJobs(pool);
   while (unfinished.length > 0 && !isStopped()) {
@@ -194,7 +194,7 @@ export async function runRedeliveries({ pool, now }: RunnerDeps, isStopped: () =
   }
 }
 
-/** Cancels redelivery jobs for an erased user, because nothing is left to send. */
+/** Cancels redelivery jobs for an erased user, because none of the user's deliveries is left to send. */
 export const cancelRedeliveriesOfUser: EraseOfUser = async (pool, { subject, nowMs }) => {
   if (subject.namedBy !== 'pub_user_id') return;
   await pool.query(

@@ -7,7 +7,7 @@ import type { Page } from '../deliveries/walk.ts';
 import { findDelivery } from '../delivery-store.ts';
 import { wakeWorkers } from '../outbox.ts';
 
-/** Locks the publisher's endpoints until the end of the transaction, and returns the ids of those that are enabled. */
+/** Locks the publisher's endpoints until the end of the transaction, and returns the IDs of the enabled ones. */
 export async function lockOpenEndpoints(executor: Executor, publisherId: number): Promise<number[]> {
   const { rows } = await executor.query<{ id: number; enabled: boolean }>(
     'select id, enabled from webhook_endpoints where publisher_id = $1 order by id for share',
@@ -27,7 +27,7 @@ export type Requeue = {
 };
 
 /**
- * Queues deliveries again in the redelivery lane, with the full retry schedule. The id and bytes stay the same, and the
+ * Queues deliveries again in the redelivery lane, with the full retry schedule. The ID and bytes stay the same, and the
  * signature is new. Skips deliveries that are pending or erased, have another status, or belong to a disabled endpoint.
  * The new generation is higher than that of the last attempt, so that a worker with an outdated claim cannot settle the
  * redelivery.
@@ -71,8 +71,8 @@ export async function requeue(
  */
 
 /**
- * Makes pending deliveries due immediately. They keep their lane, their place in a strict order, and their attempts.
- * The concurrency limit of their endpoint still applies.
+ * Makes pending deliveries due immediately. They keep their lane, their place in a strict order, and their number of
+ * attempts. Their endpoint's concurrency limit still applies.
  * @returns the number of these deliveries that are in the queue
  */
 export async function attemptNow(
@@ -99,7 +99,10 @@ export async function attemptNow(
   return count;
 }
 
-/** Ends the waiting time of the endpoints that match the filter. An open breaker then allows one call as its probe. */
+/**
+ * Ends the waiting time of endpoints that match the filter. If an endpoint's breaker is open, it then allows one call
+ * as its probe.
+ */
 export async function endWait(
   executor: Executor,
   filter: { publisherId: number; event: string | null; endpointId: number | null },
@@ -119,7 +122,8 @@ export async function endWait(
 }
 
 /**
- * Queues one delivery of the publisher again. If it is pending, it is attempted immediately. Must run in a transaction.
+ * Queues one of the publisher's deliveries again. If it is pending, it is made due immediately. Must run in a
+ * transaction.
  * @throws AppError `delivery_not_found`, `delivery_erased`, `endpoint_disabled`
  */
 export async function redeliverOne(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<void> {

@@ -33,7 +33,7 @@ type RedeliveryDeps = {
 };
 
 /**
- * Registers the routes that redeliver a single delivery, or all deliveries that match a filter
+ * Registers the routes that redeliver either a single delivery or all deliveries matching a filter
  * (docs/reference/webhooks.md#deliveries).
  */
 export async function redeliveryRoutes(app: App, deps: RedeliveryDeps): Promise<void> {

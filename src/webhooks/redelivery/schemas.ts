@@ -34,7 +34,7 @@ export const redeliveredAnswer = Type.Object({
   data: Type.Object({ id: Type.String(), webhook_id: Type.String(), status: Type.Literal('pending') }),
 });
 
-/** Returns the API view of a redelivery job. */
+/** Returns a redelivery job in API format. */
 export const viewOfJob = ({ id, status, total, queued, createdAt, finishedAt }: RedeliveryJob) => ({
   id,
   status,

@@ -16,7 +16,7 @@ import type { PageServices } from '../services.ts';
 import { changeList, type Zone } from './changes.ts';
 import { type LoggedResources, operatorResources, publisherResources } from './resources.ts';
 
-/** Audit log shown on a page: a publisher's log or the operators' log. */
+/** Audit log shown on a page: either a publisher's log or the operators' log. */
 type LogScope<C extends PageContext> = {
   pages: Pages<C>;
   path: string;
@@ -32,7 +32,7 @@ type LogScope<C extends PageContext> = {
 
 const entriesPerPage = 50;
 
-/** Registers the audit log pages, which list changes with their authors, newest first. */
+/** Registers the audit log pages, which list the changes and their authors, newest first. */
 export function activityPages(app: App, services: PageServices): void {
   registerScope(services, {
     pages: publisherPages(app, services),
@@ -155,7 +155,7 @@ const entry = (scope: EntryScope, row: View): Html => html`
     ${changeList(scope.zone, row)}
   </li>`;
 
-/** Labels for parts of the service that change rows automatically. */
+/** Labels for the parts of the service that change rows automatically. */
 const systemActors: Readonly<Record<string, MessageKey>> = {
   [dispatcherLabel]: 'activity.byDispatcher',
   [signInLabel]: 'activity.bySignInLockout',

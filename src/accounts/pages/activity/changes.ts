@@ -12,7 +12,10 @@ const maxValueLength = 500;
 
 export type Zone = { timeZone: string };
 
-/** Renders the old and new values that an entry changed. Created and removed rows have only one of the two. */
+/**
+ * Renders the old and new values of the fields that an entry changed. Created and removed rows have only one of the
+ * two.
+ */
 export function changeList(zone: Zone, { action, changes }: View): Html {
   const values = Object.entries(changes as Record<string, { old: unknown; new: unknown }>)
     .filter(([name]) => name !== 'id')
@@ -38,7 +41,7 @@ function valueText(action: string, old: Html | string, current: Html | string): 
 
 type Difference = [name: string, old: unknown, current: unknown];
 
-/** Compares nested values and names each difference by its path. Lists of plain values are compared as a whole. */
+/** Compares nested values and identifies each difference by its path. Lists of plain values are compared as a whole. */
 function differences(name: string, old: unknown, current: unknown): Difference[] {
   if (isDeepStrictEqual(old, current)) return [];
   if (!isNested(old) && !isNested(current)) return [[name, old, current]];

@@ -12,7 +12,7 @@ offerReports(tag);
 if (tag.conversion !== null) {
   const { conversion } = tag;
   const send = (): void => void report(tag, conversion);
-  // Wait for activation, because a prerendered page may never be shown.
+  // Wait until a prerendered page is activated, because it may never be shown.
   if ((document as { prerendering?: boolean }).prerendering === true)
     document.addEventListener('prerenderingchange', send, { once: true });
   else send();

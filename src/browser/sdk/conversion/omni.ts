@@ -11,7 +11,7 @@ window.handleAdpxClickId = () => rememberClick(tag);
 declare global {
   interface Window {
     /**
-     * Stores the click id in the page's URL.
+     * Stores the click ID in the page's URL.
      * @returns whether the URL contains one
      */
     handleAdpxClickId: () => boolean;

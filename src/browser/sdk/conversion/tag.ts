@@ -7,9 +7,12 @@ import { tryCall } from '../try-call.ts';
 export type Tag = {
   /** Origin of the script, to which conversions are sent. */
   origin: string;
-  /** URL parameters of the landing page that may contain the click id. */
+  /** URL parameters of the landing page that may contain the click ID. */
   params: string[];
-  /** Domain of the cookie that shares the click id between hosts. Null uses the web storage of this origin. */
+  /**
+   * Domain of the cookie that shares the click ID between hosts. If null, the click ID is kept in the web storage of
+   * this origin.
+   */
   cookieDomain: string | null;
   /** Conversion to report immediately, or null. */
   conversion: Record<string, string> | null;
@@ -37,16 +40,16 @@ const onlyGiven = (values: Record<string, string | undefined>): Record<string, s
     Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
   );
 
-/** Returns the unverified click ids in the page's URL. */
+/** Returns the unverified click IDs in the page's URL. */
 function givenIds({ params }: Tag): (string | null)[] {
   const query = new URLSearchParams(location.search);
   return params.map((name) => query.get(name));
 }
 
 /**
- * Stores the click id in the page's URL for 30 days. With Global Privacy Control, it is stored only until the tab is
- * closed.
- * @returns whether the URL contains a click id
+ * Stores the click ID in the page's URL for 30 days. If Global Privacy Control is on, the click ID is stored only until
+ * the tab is closed.
+ * @returns whether the URL contains a click ID
  */
 export function rememberClick(tag: Tag): boolean {
   const id = givenIds(tag).find((candidate) => candidate !== null && clickId.test(candidate));
@@ -67,7 +70,7 @@ function setCookie(id: string, domain: string): void {
 
 const hasGpc = (): boolean => (navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl === true;
 
-/** Returns the click id in the page's URL, or else the stored one, or ''. */
+/** Returns the click ID in the page's URL, or else the stored one, or else ''. */
 function findClick(tag: Tag): string {
   const stored = originStorage.read(storageKey) as { id: unknown; until: number } | null | undefined;
   const candidates = [
@@ -85,7 +88,7 @@ declare global {
   }
 }
 
-/** Exposes the functions with which the page reports conversions. */
+/** Exposes the functions that the page calls to report conversions. */
 export function offerReports(tag: Tag): void {
   window.PerkwireConversion = { track: (conversion) => report(tag, conversion) };
 }

@@ -2,15 +2,15 @@ import { all, on } from '../compat.ts';
 import { tryCall } from '../try-call.ts';
 
 /**
- * Minimum scroll distance upwards, as a share of the window height, within the time below. Scrolling that far that fast
+ * Minimum upward scroll distance within the time below, as a share of the window height. Scrolling that far that fast
  * suggests that the user is going to the address bar.
  */
 const fastShare = 0.5;
 const fastMs = 400;
 
 /**
- * Calls `leave` once when the user is about to leave. With a mouse, this is when the pointer leaves through the top of
- * the window. On a phone, it is the back button, fast scrolling up, or returning from another tab.
+ * Calls `leave` once when the user is about to leave. With a mouse, the sign is that the pointer leaves the window at
+ * the top. On a phone, it is the back button, fast scrolling up, or returning from another tab.
  * @returns a function that stops the detection
  */
 export function onExit(leave: () => void, page: Window = window): () => void {

@@ -7,7 +7,7 @@ import type { UserPayload } from '../types.ts';
 /** Maximum number of placements in one call (docs/reference/fetch-offers.md#multiple-placements). */
 const maxPlacements = 10;
 
-/** Unit that is waiting for its offers. `ask` fetches the offers of this unit separately. */
+/** Unit that is waiting for its offers. `ask` fetches the offers for this unit in a separate call. */
 type Waiting = {
   name: string;
   theme_id: unknown;
@@ -22,7 +22,7 @@ const calls = new Map<string, Waiting[]>();
 
 /**
  * Fetches a mounted unit's offers in one call with other units. The call includes all units that are mounted before the
- * page is parsed, or later in the same task. No offer is returned twice.
+ * page has been parsed or, afterwards, in the same task. No offer is returned twice.
  * @returns the response, as if it were from a call for this unit only
  */
 export function fetchTogether(
@@ -33,7 +33,7 @@ export function fetchTogether(
   const { placement, themeId, ...shared } = body;
   const ask = (): Promise<unknown> => api.fetchOffers(query, body);
   const key = tryCall(() => toJson([base, config.accountId, query, shared]));
-  // The body is cyclic. The separate call will report the error.
+  // A cyclic body cannot be compared with others, so fetch this unit separately. That call reports the error.
   if (key === undefined) return ask();
   const name = `${placement}`;
   let units = calls.get(key);
@@ -57,7 +57,7 @@ export function fetchTogether(
 }
 
 /**
- * Converts the response part for one placement to the response of a separate call.
+ * Converts the part of a response that concerns one placement to the response of a separate call.
  * @throws SdkError server_error
  */
 function entryOf(raw: unknown, index: number): unknown {
@@ -69,8 +69,8 @@ function entryOf(raw: unknown, index: number): unknown {
 const refusedStatus = 400;
 
 /**
- * Fetches a placement separately if the joint call failed. Otherwise, one invalid placement would prevent the others
- * from getting offers.
+ * Fetches a placement separately if the joint call failed. Otherwise, one invalid placement would prevent the other
+ * placements from getting offers.
  */
 const alone =
   (ask: () => Promise<unknown>) =>

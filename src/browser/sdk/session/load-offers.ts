@@ -7,11 +7,13 @@ import { fetchTogether } from './fetch-together.ts';
 import { findPrefetched, storePrefetched } from './prefetch.ts';
 import { findStoredSessions, type StoredSession, storeSession } from './stored-session.ts';
 
-/** Response to show. `stored` is the session that it belongs to, if an earlier page of this tab stored one. */
+/**
+ * Response to show. `stored` is the session that the response belongs to, if an earlier page in this tab stored one.
+ */
 export type LoadedOffers = {
   raw: unknown;
   stored: StoredSession | null;
-  /** Whether the response was stored for a later page. Also true if that was not requested. */
+  /** Whether the response was stored for a later page. Also true if storing was not requested. */
   saved: boolean;
 };
 
@@ -30,7 +32,7 @@ export function requestBody(config: AdConfig, user: UserPayload): UserPayload {
 }
 
 /**
- * Loads offers from this tab's session, from an earlier page's prefetch, or by a fetch, in this order.
+ * Loads offers from this tab's session, from an earlier page's prefetch, or from the service, in this order.
  * @throws SdkError
  */
 export async function loadOffers(setup: Setup, mounted: boolean): Promise<LoadedOffers> {

@@ -9,11 +9,11 @@ const prefetchTtlMs = 30 * 60_000;
 /** Prefetched response. `user` identifies the user and the placement. */
 type PrefetchedResponse = { atMs: number; user: string; raw: unknown };
 
-/** Returns a text that identifies the user of a response. */
+/** Returns a string that identifies a user. */
 export const identityOf = (user: UserPayload): string =>
   toJson([user.pub_user_id ?? null, fingerprintOf(user) ?? null]);
 
-/** Returns a text that identifies the user and the placement of a request. */
+/** Returns a string that identifies the user and placement of a request. */
 export const requesterOf = (body: UserPayload): string => identityOf(body) + body.placement;
 
 const keyOf = (storageKey: string): string => `answer:${storageKey}`;

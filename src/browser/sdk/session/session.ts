@@ -12,9 +12,9 @@ import { requestBody } from './load-offers.ts';
 import { type StoredSession, storeSession } from './stored-session.ts';
 
 export type OfferSessionOptions = Setup & {
-  /** Key that is equal for equal requests, or for equal responses passed by the page. */
+  /** Key for comparing loads. Equal requests, or equal responses passed by the page, have the same key. */
   key: string;
-  /** Whether the page supplied the response, instead of the SDK fetching it. */
+  /** Whether the response was supplied by the page rather than fetched by the SDK. */
   isSupplied: boolean;
   unitFile: UnitFile;
   words: Words;
@@ -28,7 +28,7 @@ export type OfferSessionOptions = Setup & {
   onStorageFailure: () => void;
 };
 
-/** Response with its beacons and perks, and with its unit while it is shown. */
+/** Response with its beacons and perks, and its unit while the unit is shown. */
 export type OfferSession = OfferSessionOptions & {
   beacons: Beacons;
   usp: UspState | null;
@@ -99,7 +99,10 @@ function createSessionUsp(session: OfferSession): UspState | null {
   });
 }
 
-/** Sends the displayed selection to the server. The page's settings may select all or no perks, unlike the server. */
+/**
+ * Sends the displayed selection to the server if it differs from the server's. The page's settings may select all or no
+ * perks initially, regardless of the server.
+ */
 function selectAsShown({ answer, stored }: OfferSession, usp: UspState): void {
   const selectsAll = answer.settings.usp_all_offers_checked;
   if (stored !== null || selectsAll === answer.allSelected) return;

@@ -11,7 +11,7 @@ export type StoredSession = {
   confirmationEvent: string;
   /** Response as received from the service. */
   raw: unknown;
-  /** Ids of the selected campaigns. */
+  /** IDs of the selected campaigns. */
   selected: number[];
   pending: readonly PerkChange[];
   seenOfferIds: number[];
@@ -19,7 +19,7 @@ export type StoredSession = {
 
 const keyOf = (storageKey: string, user: UserPayload): string => `usp:${storageKey}:${identityOf(user)}`;
 
-/** Returns this tab's unconfirmed sessions of a user. The most recently changed session comes last. */
+/** Returns a user's unconfirmed sessions in this tab. The most recently changed session comes last. */
 export const findStoredSessions = (storageKey: string, user: UserPayload): StoredSession[] =>
   (tabStorage.read(keyOf(storageKey, user)) ?? []) as StoredSession[];
 

@@ -4,7 +4,7 @@ import type { Actions, Offer } from '../types.ts';
 import { setSelected } from '../usp/usp.ts';
 import { currentOffer, isLast, positionOf, type UnitState } from './state.ts';
 
-/** Functions with which a unit's actions change its display. */
+/** Functions that a unit's actions call to update its display. */
 export type ActionPorts = {
   redraw: () => void;
   /** Ends the unit. `closing` contains the displayed offers. */

@@ -13,7 +13,7 @@ import type { Unit } from './types.ts';
 export const isCustom = ({ render, template }: AdConfig): boolean => render !== undefined || template !== undefined;
 
 /**
- * Embeds the content rendered by the page without a frame or a shadow root, so that the page's styles and selectors
+ * Embeds content that the page renders. It has no frame and no shadow root, so that the page's styles and selectors
  * apply.
  */
 export function openBareFrame(target: Element): Frame {
@@ -32,7 +32,7 @@ export function openBareFrame(target: Element): Frame {
  * Template attributes:
  * - `data-ad="title"` specifies the offer field to insert.
  * - `data-ad-action="take"` specifies the action on click: take, reject, back, close, save, or select (a checkbox).
- * @returns the elements whose visibility is measured, with their offers
+ * @returns the elements whose visibility is measured, each with its offer
  * @throws SdkError render_error
  */
 export function customView(unit: Unit): Map<Element, Offer> {
@@ -71,7 +71,8 @@ function follow(unit: Unit, offer: Offer): void {
 }
 
 /**
- * Reports clicks on links that the page rendered like clicks on SDK links, unless the page's own handler opened them.
+ * Reports clicks on links that the page rendered in the same way as clicks on SDK links, unless the page's own handler
+ * opened them.
  */
 function reportLink(event: Event, { onLink }: Unit): void {
   const link = (event.target as Element).closest<HTMLAnchorElement>('a[href^=http]:not([data-ad-action=take])');

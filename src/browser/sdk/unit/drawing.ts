@@ -9,8 +9,8 @@ import { currentOffer, currentOffers, positionOf } from './state.ts';
 import type { Unit } from './types.ts';
 
 /**
- * Renders the current offers and records impressions. A single unit records them immediately, a grid when they become
- * visible.
+ * Renders the current offers and records impressions. A single unit records them immediately, and a grid when they
+ * become visible.
  */
 export function draw(unit: Unit, moveFocus: boolean): void {
   const { frame, labels, index, multi, offers } = unit;
@@ -37,7 +37,7 @@ function drawMulti(unit: Unit, moveFocus: boolean): void {
 }
 
 /**
- * Lets the page render the unit. If the page fails, the SDK renders this unit from now on.
+ * Lets the page render the unit. If this fails, the SDK renders the unit from now on.
  * @returns whether the page rendered the unit
  */
 function drawCustom(unit: Unit): boolean {

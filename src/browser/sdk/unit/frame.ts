@@ -136,15 +136,15 @@ const isDark = (settings: OffersResponse['settings']): boolean =>
 /** Host elements of the units on this page. */
 const live = new WeakSet<Element>();
 
-/** Removes the remains of a unit from a copy of the page, such as the one that Turbo shows on back navigation. */
+/** Removes a unit's remains from a copy of the page, such as the copy that Turbo shows on back navigation. */
 export function removeCopies(parent: Element): void {
   for (const child of [...parent.children])
     if (child.matches('[data-perkwire],[data-perkwire-space]') && !live.has(child)) child.remove();
 }
 
 /**
- * Opens the unit as an overlay. It is modal, unless the theme places it off-center without darkening the page. In that
- * case the page stays usable.
+ * Opens the unit as an overlay. The overlay is modal, unless the theme places it off-centre without darkening the page.
+ * In that case, the page stays usable.
  * @returns a function that removes the page's listeners
  */
 function openOverPage(
@@ -159,7 +159,7 @@ function openOverPage(
     event.preventDefault();
     close();
   });
-  // A browser may close the dialog despite preventDefault, for example after a second back gesture.
+  // The browser may close the dialog despite preventDefault, for example after a second back gesture.
   dialog.addEventListener('close', onClose);
   dialog.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') {
@@ -170,7 +170,8 @@ function openOverPage(
   });
   const openedAtMs = performance.now();
   const closeByClick = (event: Event): void => {
-    // Ignore the click that opened the unit. A modal dialog also receives clicks outside its bounds.
+    // Ignore the click that opened the unit. A modal dialog also receives clicks outside its bounds, so check the click
+    // position.
     if (event.timeStamp > openedAtMs && isOutside(event as MouseEvent, dialog)) close();
   };
   openDialog(dialog, modal, isDark(settings) ? 'dark' : '');
@@ -231,7 +232,9 @@ function applyTheme(host: HTMLElement, root: ShadowRoot, { styles, settings, dar
 const focusable =
   'a[href],button:not([disabled]),input:not([disabled]),select,textarea,summary,[tabindex]:not([tabindex="-1"])';
 
-/** Makes the Tab key wrap around within a modal unit. The page behind it is already inert. */
+/**
+ * Keeps the keyboard focus within a modal unit by making the Tab key wrap around. The page behind it is already inert.
+ */
 function trapTab(event: KeyboardEvent, root: ShadowRoot, frame: HTMLElement): void {
   if (event.key !== 'Tab') return;
   const host = root.host;

@@ -3,15 +3,18 @@ import { h } from '../views/dom.ts';
 import { removeCopies } from './frame.ts';
 import { findElement } from './target.ts';
 
-/** Initially reserved height of an embedded unit that this browser has not shown before, in CSS pixels. */
+/** Height to reserve for an embedded unit that this browser has not shown before, in CSS pixels. */
 const firstHeightPx = 640;
 
-/** Width step for remembered heights, in CSS pixels. Smaller width differences do not change the layout. */
+/**
+ * Step to which widths are rounded when heights are remembered, in CSS pixels. Smaller width differences do not change
+ * the layout.
+ */
 const widthStepPx = 64;
 
 /**
- * Draws faint placeholder cards in the page's text color, as many as fit. Each suggests an image, two lines of text and
- * a button.
+ * Style of the faint placeholder cards, in the page's text colour. As many cards as fit are shown, each suggesting an
+ * image, two lines of text and a button.
  */
 const placeholderStyle =
   'position:absolute;min-height:inherit;opacity:.09;' +
@@ -29,8 +32,8 @@ export type Space = {
 
 /**
  * Reserves space as soon as the target element exists, and shows a static placeholder there until the offers arrive.
- * The height is that of the last unit with this name in an element of this width. It overrides a `min-height` in the
- * element's `style` attribute, but not one in a style sheet.
+ * The height is that of the last unit with the same name in an element of the same width. It overrides a `min-height`
+ * in the element's `style` attribute, but not in a style sheet.
  */
 export function keepSpace(requestedTarget: unknown, name: string): Space {
   let element: HTMLElement | null = null;

@@ -24,8 +24,8 @@ export type UnitOptions = {
 export type UnitState = UnitOptions & {
   offers: readonly Offer[];
   /**
-   * Whether offers are shown in a grid instead of one at a time. Units that the page renders with `render` show one at
-   * a time.
+   * Whether offers are shown in a grid instead of one at a time. Units that the page renders with `render` show offers
+   * one at a time.
    */
   multi: boolean;
   /** Index of the displayed offer in a single unit, starting at 0. */
@@ -59,7 +59,7 @@ export function createState(options: UnitOptions): UnitState {
 export const currentOffers = ({ multi, remaining, offers, index }: UnitState): Offer[] =>
   multi ? [...remaining] : [offers[index] as Offer];
 
-/** Returns the offer that an action applies to if it is called without one. */
+/** Returns the offer to which an action applies if none is passed. */
 export const currentOffer = (unit: UnitState): Offer => (currentOffers(unit)[0] ?? unit.offers[0]) as Offer;
 
 /** Returns the position for events about an offer. `current` starts at 1. */

@@ -2,7 +2,7 @@ import { SdkError } from '../errors.ts';
 import { tryCall } from '../try-call.ts';
 import type { AdConfig, OffersResponse } from '../types.ts';
 
-/** Finds a page element. The target is an element, its id, or a selector. */
+/** Finds a page element. The target is an element, its ID, or a selector. */
 export const findElement = (target: unknown): Element | null | undefined =>
   typeof target === 'string'
     ? (document.getElementById(target) ?? tryCall(() => document.querySelector(target)))
@@ -22,11 +22,11 @@ export const embeddedOf = (
 ): string | Element | undefined =>
   targetElement ?? containerId ?? (embedded?.enabled ? embedded.targetElement : undefined);
 
-/** Timeout for a target element that the page renders late, in milliseconds. */
+/** Time to wait for a target element that the page renders late, in milliseconds. */
 const targetWaitMs = 10_000;
 
 /**
- * Calls `onFound` when the page has the element, or `missing` after the timeout.
+ * Calls `onFound` when the element exists in the page, or `missing` after the timeout.
  * @returns a function that stops waiting
  */
 export function waitForTarget(target: unknown, onFound: () => void, missing: () => void): () => void {

@@ -6,13 +6,13 @@ import type { UnitState } from './state.ts';
 export type Unit = UnitState & {
   actions: UnitActions;
   frame: Frame;
-  /** Replaces the frame for content rendered by the page with the SDK's own frame. */
+  /** Replaces the frame that holds the page's own content with the SDK's frame. */
   useOwnFrame: () => void;
   /** Reports a clicked link before the browser follows it. */
   onLink: (url: string, event: Event) => void;
   /** Updates the displayed selection. */
   refresh: () => void;
   stopWatching: () => void;
-  /** Stops watching for the removal of the unit by the page. */
+  /** Stops watching whether the page removes the unit. */
   stopWatchingHost: () => void;
 };

@@ -12,7 +12,8 @@ declare const UNIT_PATH: string;
 const files = new Map<string, Promise<UnitFile>>();
 
 /**
- * Loads the unit file at the same time as the offers, which keeps the script small for pages without offers.
+ * Loads the unit file in parallel with the offers. It is not part of the script, so that the script is small on pages
+ * without offers.
  * @throws SdkError connection_error
  */
 export function loadUnitFile(base: string): Promise<UnitFile> {

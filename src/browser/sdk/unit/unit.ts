@@ -9,12 +9,12 @@ import type { Unit } from './types.ts';
 
 /**
  * Shows the offers in a response (docs/reference/fetch-offers.md#show-offers).
- * @throws SdkError render_error; nothing is left on the page then
+ * @throws SdkError render_error; in that case, nothing is left on the page
  */
 export function openUnit(options: UnitOptions): Unit {
   const { answer, config, beacons, emit, onEnd } = options;
   const state = createState(options);
-  // The browser follows the link like any other. In a web view, the host app may open it instead.
+  // The browser follows the link like any other link. In a web view, the host app may open it instead.
   const onLink = (url: string, event: Event): void => {
     if (emit('url_clicked', { target_url: url, url }) === false) event.preventDefault();
   };
@@ -53,7 +53,7 @@ export function openUnit(options: UnitOptions): Unit {
 }
 
 /**
- * Watches for the removal of the unit by the page.
+ * Watches whether the page removes the unit.
  * @returns a function that stops watching
  */
 function watchHost(unit: Unit): () => void {

@@ -4,7 +4,8 @@ import { sendPending } from './pending.ts';
 import { mergePending, reportError, type UspState, undoChange } from './state.ts';
 
 /**
- * Sends pending changes, then wraps the session. Later calls get the result of the first call unless it failed.
+ * Sends pending changes, then wraps the session. Later calls return the result of the first call, unless that call
+ * failed.
  * @returns whether the session is wrapped
  */
 export function confirm(usp: UspState): Promise<boolean> {
@@ -12,7 +13,10 @@ export function confirm(usp: UspState): Promise<boolean> {
   return usp.confirming;
 }
 
-/** Awaits nothing before the wrap if there are no pending changes, so that the wrap is sent before the page unloads. */
+/**
+ * Wraps the session. If there are no pending changes, nothing is awaited before the wrap request, so that it is sent
+ * before the page unloads.
+ */
 async function wrapSession(usp: UspState): Promise<boolean> {
   try {
     if (usp.sending !== null) await usp.sending;
@@ -51,7 +55,7 @@ async function sendTogether(usp: UspState): Promise<void> {
 
 /**
  * Sends the remaining changes when the page unloads. They are sent in a single request that outlives the page, because
- * two requests could arrive in any order.
+ * separate requests could arrive in any order.
  */
 export function flush(usp: UspState): void {
   if (usp.closed || usp.wrapSent) return;

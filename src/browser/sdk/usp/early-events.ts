@@ -16,8 +16,8 @@ let waiting = 0;
 let stopRecording = (): void => {};
 
 /**
- * Starts recording the events that the page dispatches on `window` and `document`. All events are recorded, because
- * themes may define the event that confirms perks, so it is known only once the offers are loaded. Events named in
+ * Starts recording the events that the page dispatches on `window` and `document`. All events are recorded, because the
+ * theme may define which event confirms perks, and the theme is only known once the offers are loaded. Events named in
  * `likely` are recorded on any target.
  */
 export function rememberEvents(likely: readonly unknown[]): EarlyEvents {
@@ -51,7 +51,7 @@ function record(): () => void {
         target.dispatchEvent = remember;
       });
       return () => {
-        // Another script has wrapped this function since then and still calls it, so leave it in place.
+        // Another script has since wrapped this function and still calls it, so leave it in place.
         if (target.dispatchEvent !== remember) return;
         if (own) target.dispatchEvent = dispatch;
         else delete (target as Partial<EventTarget>).dispatchEvent;

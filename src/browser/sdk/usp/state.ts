@@ -9,7 +9,7 @@ export type UspOptions = {
   api: Api;
   sessionId: string;
   pubUserId: string;
-  /** Ids of the selected campaigns. */
+  /** IDs of the selected campaigns. */
   selected: Iterable<number>;
   pending: readonly PerkChange[];
   /** Name of the DOM event on window or document that confirms the perks. */
@@ -24,7 +24,7 @@ export type UspOptions = {
  * and the selection is confirmed once.
  */
 export type UspState = Omit<UspOptions, 'selected' | 'pending'> & {
-  /** Ids of the selected campaigns. */
+  /** IDs of the selected campaigns. */
   selected: Set<number>;
   /** Changes that the server has not acknowledged yet, in the user's order. */
   pending: PerkChange[];
@@ -56,12 +56,12 @@ export function applyChange(usp: UspState, change: PerkChange): void {
   usp.pending.push(change);
 }
 
-/** Reverts a change that the server rejected, unless a later change of the same campaign is pending. */
+/** Reverts a change that the server rejected, unless a later change to the same campaign is pending. */
 export function undoChange({ selected, pending }: UspState, { campaignId, selected: wasSelected }: PerkChange): void {
   if (!pending.some((later) => later.campaignId === campaignId)) selected[wasSelected ? 'delete' : 'add'](campaignId);
 }
 
-/** Merges the pending changes. The last change of each campaign takes precedence. */
+/** Merges the pending changes. For each campaign, the last change takes precedence. */
 export function mergePending({ pending }: UspState): { selected: number[]; unselected: number[] } {
   const last = new Map(pending.map((change) => [change.campaignId, change.selected]));
   const idsWhere = (isSelected: boolean): number[] =>

@@ -3,7 +3,10 @@ import { confirm, flush } from './confirmation.ts';
 import { sendPending } from './pending.ts';
 import { applyChange, createState, isOpen, type PerkChange, type UspOptions, type UspState } from './state.ts';
 
-/** Creates the perks state. Listens for the confirmation event, and sends changes that an earlier page left pending. */
+/**
+ * Creates the perks state. Listens for the confirmation event, and sends changes that were still pending on an earlier
+ * page.
+ */
 export function createUsp(options: UspOptions): UspState {
   const usp = createState(options);
   const onConfirmation = (): void => void confirm(usp);
@@ -24,7 +27,7 @@ export function changeSelection(usp: UspState, changes: readonly PerkChange[]): 
   sendPending(usp);
 }
 
-/** Applies a change made by the user. Changes without effect, or after the confirmation, are ignored. */
+/** Applies a change made by the user. Changes that have no effect or come after the confirmation are ignored. */
 export function setSelected(usp: UspState, campaignId: number, selected: boolean): void {
   if (!isOpen(usp) || usp.selected.has(campaignId) === selected) return;
   applyChange(usp, { campaignId, selected });

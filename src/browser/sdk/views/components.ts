@@ -14,7 +14,7 @@ export type ViewContext = {
   onLink: (url: string, event: Event) => void;
 };
 
-/** Returns whether a click is the second one of a double click, which would hit the next offer. */
+/** Returns whether a click is the second click of a double click, which would hit the next offer. */
 const isRepeatedClick = (event: Event): boolean => (event as MouseEvent).detail > 1;
 
 const link = (context: ViewContext, url: string, text: string, className: string): Child =>
@@ -22,7 +22,7 @@ const link = (context: ViewContext, url: string, text: string, className: string
 
 const newTab = ({ labels }: ViewContext): HTMLElement => h('span', 'sr', ` ${labels.newTab}`);
 
-/** Renders the positive call to action. It is a real link, because pop-up blockers allow links. */
+/** Renders the positive call to action. It is a real link, because pop-up blockers do not block links. */
 export function yesButton(context: ViewContext, offer: Offer, className = 'btn yes'): HTMLElement {
   const { styles, settings } = context.answer;
   const shimmer = settings.enable_effect_shimmer_pos_cta ? ' shimmer' : '';
@@ -52,7 +52,10 @@ const userAction = (context: ViewContext, offer: Offer, className: string): Chil
 const canSave = ({ answer: { settings } }: ViewContext, offer: Offer): boolean =>
   settings.enable_wallet && offer.wallet_enabled && offer.save_for_later_url !== '';
 
-/** Renders the third action of a card. It saves the offer for later, or else is the offer's own action. */
+/**
+ * Renders the third action on a card, which saves the offer for later or, if that is not available, is the offer's own
+ * action.
+ */
 export const thirdAction = (context: ViewContext, offer: Offer, className: string): Child =>
   canSave(context, offer) ? saveForLater(context, offer, className) : userAction(context, offer, className);
 
@@ -74,8 +77,8 @@ function saveForLater(context: ViewContext, offer: Offer, className: string): HT
 }
 
 /**
- * Renders the dialog with the full terms, which are not part of the initial view
- * (docs/reference/fetch-offers.md#offer-object). It also contains an action that does not fit on the card.
+ * Renders the dialog with the full terms, which are not shown initially (docs/reference/fetch-offers.md#offer-object).
+ * It also contains any action that does not fit on the card.
  */
 function terms(context: ViewContext, offer: Offer): HTMLElement | null {
   const click = (event: Event): void => {
@@ -88,7 +91,7 @@ function terms(context: ViewContext, offer: Offer): HTMLElement | null {
   if (!text && !further) return null;
   const summary = h('summary', '', html ? context.labels.terms : offer.useraction_cta);
   const details = h('details', 'terms', summary, text, further);
-  // Parse and sanitize the terms only when they are opened, because most users never open them.
+  // Parse and sanitise the terms only when they are opened, because most users never open them.
   const fill = (): void => {
     if (text) text.append(sanitise(html, context.answer.terms));
   };
@@ -110,7 +113,7 @@ export function header({ styles }: OffersResponse, headingId: string): HTMLEleme
 }
 
 /**
- * Renders the footer with the disclaimer and the links: to all offers, and to the privacy pages of the service and the
+ * Renders the footer with the disclaimer and the links to all offers and to the privacy pages of the service and the
  * publisher.
  */
 export function footer(answer: OffersResponse, onLink: (url: string, event: Event) => void): HTMLElement {

@@ -6,8 +6,8 @@ type Attribute = string | boolean | number | null | undefined | ((event: Event) 
 
 /**
  * Creates an element. A string passed as `attributes` is the class name. Functions in `attributes` become event
- * listeners. String children become text nodes, so that neither HTML nor inline styles can be injected. Each text gets
- * its own writing direction.
+ * listeners. String children become text nodes, so that neither HTML nor inline styles can be injected. The writing
+ * direction is determined for each text separately.
  */
 export function h<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
@@ -43,12 +43,15 @@ export const button = (className: string, click: (event: Event) => void, text: s
 
 let ids = 0;
 
-/** Generates an id that is unique in the shadow root. */
+/** Generates an ID that is unique in the shadow root. */
 export const newId = (): string => `a${++ids}`;
 
 let adopted = '';
 
-/** Loads the fonts of a shadow root's style sheet, because browsers only load fonts declared in the document. */
+/**
+ * Declares the fonts of a shadow root's style sheet in the document, because browsers only load fonts that are declared
+ * there.
+ */
 export function adoptFonts(faces: string): void {
   if (faces === adopted) return;
   adopted = faces;

@@ -1,7 +1,7 @@
 import type { Creative, Offer } from '../types.ts';
 import { h } from './dom.ts';
 
-/** Returns the image URL of an offer: the creative of the first available type, or else the primary image, or "". */
+/** Returns an offer's image URL: the creative of the first available type, or else the primary image, or else "". */
 export function imageUrl(offer: Offer, types: readonly string[]): string {
   for (const type of types) {
     const match = offer.creatives.find((creative: Creative) => creative.creative_type === type);

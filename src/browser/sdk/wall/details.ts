@@ -6,7 +6,10 @@ import { anchor, button, h } from '../views/dom.ts';
 import { media } from '../views/image.ts';
 import { type TileContext, takeLink } from './tile.ts';
 
-/** Opens a dialog in `root` with all details of an offer. Its button, the Escape key or a click outside closes it. */
+/**
+ * Opens a dialog in `root` with all details of an offer. The user closes it with its button, the Escape key or a click
+ * outside.
+ */
 export function openDetails(offer: Offer, context: TileContext, root: HTMLElement): void {
   const { onLink, answer, words } = context;
   const { labels } = words;

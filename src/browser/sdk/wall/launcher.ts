@@ -68,7 +68,7 @@ const queryOf = (fields: Record<string, unknown>): URLSearchParams =>
 
 /**
  * Loads the wall's style sheet in the publisher's theme. It is a constructed style sheet, because strict content
- * security policies allow these.
+ * security policies allow those.
  */
 async function loadStyle(base: string, query: URLSearchParams): Promise<Style | null> {
   const names = ['accountId', 'themeId', 'placement'].filter((name) => query.has(name));

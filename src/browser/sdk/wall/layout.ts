@@ -30,7 +30,9 @@ export function createLayout(root: HTMLElement, { offerwall: words }: WallWords,
   return { root, standalone, header, search, categories, featured, grid, status, more, footer };
 }
 
-/** Applies the publisher's logo and privacy page link from the first response. The page already has the colors. */
+/**
+ * Applies the publisher's logo and privacy page link from the first response. The theme's colours are already applied.
+ */
 export function applyBranding(
   { standalone, header, footer }: Layout,
   { styles, privacyUrl }: OffersResponse,

@@ -88,8 +88,8 @@ function start(wall: WallState, answer: OffersResponse, { categories, total }: W
 }
 
 /**
- * Returns whether to open the details of the first offer. This is requested by `open=1` in the signed link of an offer,
- * which then comes first.
+ * Returns whether to open the details of the first offer. An offer's signed link requests this with `open=1`, and that
+ * offer comes first.
  */
 const opensFirstOffer = ({ query, filter }: WallState): boolean =>
   query.has('t') && query.get('open') === '1' && filter.text === '';

@@ -23,5 +23,5 @@ async function start(): Promise<void> {
   });
 }
 
-/** Wait for activation, so that no session is opened while a browser prerenders the page. */
+/** Wait for activation, so that no session is opened while the browser prerenders the page. */
 void Promise.resolve(activation()).then(start);

@@ -5,7 +5,7 @@ import { withRetries } from '../retry.ts';
 import type { OffersResponse } from '../types.ts';
 import { defaults } from './words.ts';
 
-/** Search text and category. An empty text and a null category do not filter. */
+/** Search text and category. An empty text or a null category means no filter. */
 export type Filter = { text: string; category: string | null };
 
 export type WallPage = {
@@ -28,13 +28,13 @@ const pageSize = 24;
 /** URL parameters of the page that are not user data. */
 const pageParameters = ['accountId', 'sdk_id', 'standalone', 'language', 'lang', 'open', 'key', 'api_key'];
 
-/** Returns whether the service accepts a parameter as an attribute. A link may contain any parameters. */
+/** Returns whether the service accepts a parameter as an attribute. A page link may contain any parameters. */
 const isAttribute = ([name, value]: [string, string]): boolean =>
   /^[\w.-]{1,64}$/.test(name) && !['__proto__', 'constructor', 'prototype'].includes(name) && value.length <= 512;
 
 /**
- * Creates the offer source for the page's URL, which contains either the signed link of an offer (`t`) or the
- * publisher's SDK id (`accountId`).
+ * Creates the offer source for the page's URL, which contains either an offer's signed link (`t`) or the publisher's
+ * SDK ID (`accountId`).
  */
 export function createSource(base: string, query: URLSearchParams): WallSource {
   let session: string | null = null;

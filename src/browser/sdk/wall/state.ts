@@ -28,13 +28,14 @@ export type WallState = WallOptions & {
   offersByElement: Map<Element, Offer>;
   /** Cursor of the next page. Null before the first page and after the last one. */
   cursor: string | null;
-  /** Number that each new filter increments. Responses for an earlier filter are dropped. */
+  /** Counter that is incremented by each filter change. Responses for an earlier filter are dropped. */
   generation: number;
   loading: boolean;
   /** Whether the first page has loaded. */
   started: boolean;
   /**
-   * Offer whose close beacon is fired when the user leaves the page. A later search may have removed it from the list.
+   * Offer whose close beacon is fired when the user leaves the page. It may no longer be in the list after a later
+   * search.
    */
   lastSeen: Offer | null;
 };

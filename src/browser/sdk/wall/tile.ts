@@ -13,7 +13,7 @@ export type TileContext = {
   openDetails: (offer: Offer) => void;
 };
 
-/** Renders the tile of an offer. A featured tile is wider and shows the large image. */
+/** Renders an offer's tile. A featured tile is wider and shows the large image. */
 export function tile(offer: Offer, context: TileContext, featured: boolean): HTMLElement {
   const types = featured ? ['hero_image', 'offer_image'] : ['offer_image', 'icon_image'];
   const text = featured ? offer.description : offer.short_description;
@@ -41,7 +41,7 @@ export function tile(offer: Offer, context: TileContext, featured: boolean): HTM
   );
 }
 
-/** Renders the positive call to action. It is a real link, because pop-up blockers allow links. */
+/** Renders the positive call to action. It is a real link, because pop-up blockers do not block links. */
 export const takeLink = (offer: Offer, { onLink, words }: TileContext): HTMLElement =>
   anchor(
     offer.click_url,

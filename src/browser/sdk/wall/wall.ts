@@ -4,7 +4,7 @@ import { loadMore, reload } from './list.ts';
 import { createSource } from './source.ts';
 import type { WallOptions, WallState } from './state.ts';
 
-/** Distance of the list's end below the viewport at which the next page is loaded, in CSS pixels. */
+/** Distance between the viewport and the end of the list at which the next page is loaded, in CSS pixels. */
 const preloadDistancePx = 600;
 
 /** Starts the wall: a featured row, a grid that grows while scrolling, a search and categories. */
@@ -17,8 +17,8 @@ export function startWall(options: WallOptions): void {
     layout,
     loadPage: createSource(base, query),
     onLink: (url, event) => {
-      // The link then navigates, unless the host returns false. A host app that opens the URL from the event cancels
-      // the navigation in its navigation delegate.
+      // The browser then follows the link, unless the host returns false. A host app that opens the URL from the event
+      // cancels the navigation in its navigation delegate.
       if (emit('url_clicked', { target_url: url, url }) === false) event.preventDefault();
     },
     filter: { text: '', category: null },
@@ -31,7 +31,7 @@ export function startWall(options: WallOptions): void {
   };
   listenToFilter(wall, () => reload(wall));
   more.addEventListener('click', () => void loadMore(wall));
-  // Without IntersectionObserver (before iOS 12.2), the user presses the button to load more offers.
+  // Without IntersectionObserver (before iOS 12.2), the user presses a button to load more offers.
   if (typeof IntersectionObserver === 'function')
     new IntersectionObserver(
       (entries) => entries.some(({ isIntersecting }) => isIntersecting) && !more.hidden && void loadMore(wall),

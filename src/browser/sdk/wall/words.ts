@@ -18,7 +18,7 @@ type Name =
   | 'failed'
   | 'details';
 
-/** Texts of the offerwall (src/platform/i18n), in addition to those it shares with the unit. */
+/** Offerwall texts (src/platform/i18n), in addition to the texts that it shares with the unit. */
 export type WallWords = Words & { labels: Labels; offerwall: Record<Name, string> };
 
 /** Default settings of the wall, which does not load the unit file. */

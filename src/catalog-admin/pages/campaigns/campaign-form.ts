@@ -11,7 +11,7 @@ import { storedField } from './rules-part.ts';
 
 const payoutChoices = () => payoutKinds.map((kind) => ({ value: kind, text: t(`campaigns.payout_${kind}`) }));
 
-/** Choices and values for the campaign form. */
+/** Select options and field values for the campaign form. */
 type CampaignForm = {
   advertisers: readonly Choice[];
   timeZone: string;
@@ -97,7 +97,7 @@ const detailFields = (form: FormBuilder, picker: Picker): Html =>
     form.checkbox('is_loyalty', { label: t('campaigns.isLoyalty') }),
   );
 
-/** Renders a card with the stored rules as JSON, in the API format. */
+/** Renders a card that shows the stored rules as JSON, in the API format. */
 export const rulesJson = (rules: unknown): Html =>
   card(
     t('campaigns.rulesJson'),

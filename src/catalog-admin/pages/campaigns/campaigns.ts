@@ -116,7 +116,7 @@ export function campaignPages(app: App, services: PageServices): void {
   });
 }
 
-/** Returns a function that lists the warnings about a saved campaign. */
+/** Returns a function that lists warnings about a saved campaign. */
 const warningsIn =
   ({ management, additions }: PageServices) =>
   async (context: PublisherContext, view: View): Promise<Warning[]> =>
@@ -127,7 +127,7 @@ const warningsIn =
           ...(await warningsBeside(additions, campaigns, work, view)),
         ]);
 
-/** Adds the delivery state and budget usage to a row. */
+/** Adds the delivery state and budget usage to a campaign row. */
 const deliveredIn = async (
   { management, additions }: PageServices,
   context: PublisherContext,
@@ -137,7 +137,9 @@ const deliveredIn = async (
 
 const nameOf = (row: View): string => String(row.name);
 
-/** Level at which the kill switch stops a campaign according to the snapshot, if any. */
+/**
+ * Returns the level at which the kill switch stops a campaign according to the snapshot, or null if it is not stopped.
+ */
 const stoppedOf = ({ publisher }: { publisher: Publisher }, id: unknown): Campaign['stopped'] =>
   publisher.index.offers.find(({ campaign }) => campaign.id === Number(id))?.campaign.stopped ?? null;
 
@@ -173,7 +175,10 @@ const tagActions: readonly BulkAction[] = [
   },
 ];
 
-/** Whether a warning is about a field on this page. If so, the form stays open after saving. */
+/**
+ * Whether a warning is about a field on this page. If so, the form stays open after saving, so that the user can
+ * correct the field.
+ */
 const isFixedHere = ({ path }: Warning): boolean => /^\/(rules\/|goal\/|landing_url$)/.test(path);
 
 const noticesOf = (context: PublisherContext, view: View, warnings: readonly Warning[]): Html =>

@@ -7,7 +7,7 @@ import { type Choice, type FormBuilder, isNested, type Nested } from '../../../s
 import { rowList } from '../../../shell/row-list.ts';
 import type { RulesPart } from './rules-part.ts';
 
-/** Units for entering a rolling window, longest first, with their length in minutes. */
+/** Units in which a rolling window can be entered, longest first, with their length in minutes. */
 const units = [
   { value: 'day', text: 'campaigns.days', minutes: 1440 },
   { value: 'hour', text: 'campaigns.hours', minutes: 60 },
@@ -41,7 +41,10 @@ const frequency: CapKind = {
   }),
 };
 
-/** Reads a window, in minutes, or null for lifetime. Invalid numbers are left for validation to reject. */
+/**
+ * Reads the rolling window of a cap, in minutes, or null for a lifetime cap. Invalid numbers are left for validation to
+ * reject.
+ */
 function readWindow(fields: Fields, prefix: string): number | string | null {
   const unit = fields.text(`${prefix}.window_unit`);
   if (unit === 'lifetime') return null;
@@ -62,7 +65,7 @@ const total: CapKind = {
 
 /**
  * Creates the form fields for a list of caps.
- * @param prefix prefix of the field names; empty, or ending with a dot
+ * @param prefix prefix of the field names; either empty or ending with a dot
  */
 const capsPart = (prefix: string, path: string, kind: CapKind): RulesPart => ({
   path,
@@ -95,7 +98,10 @@ const choicesOf = (values: readonly string[]): Choice[] =>
 
 const eventChoices = (): Choice[] => capEvents.map((value) => ({ value, text: t(`campaigns.event_${value}`) }));
 
-/** Returns the own events as choices. The current event of a cap is included even if it is no longer defined. */
+/**
+ * Returns the own events that can be selected for a cap. The cap's current event is included even if it is no longer
+ * defined.
+ */
 const ownChoices = (ownKinds: readonly OwnKind[], current: FormValue | undefined): Choice[] =>
   [...new Set([...ownKinds, ...(isOwnKind(String(current)) ? [String(current)] : [])])].map((value) => ({
     value,

@@ -8,9 +8,9 @@ import { rowButton, rowList } from '../../../shell/row-list.ts';
 import { parseStored, type RulesPart, storedField } from './rules-part.ts';
 
 /**
- * The form shows conditions as groups of comparisons. Either at least one group must match with all its comparisons, or
- * every group must match with at least one. More deeply nested conditions have no form fields and are preserved
- * unchanged.
+ * The form shows conditions as groups of comparisons. Either all comparisons of at least one group must match, or at
+ * least one comparison of every group must match. More deeply nested conditions cannot be edited in the form and are
+ * preserved unchanged.
  */
 
 const path = 'conditions';
@@ -43,7 +43,9 @@ const matchChoices = () => [
 
 const isComparison = (condition: Condition): condition is Comparison => !('all' in condition || 'any' in condition);
 
-/** Converts a condition to groups. Returns null if it is nested more deeply, or mixes both kinds of groups. */
+/**
+ * Converts a condition to groups. Returns null if the condition is nested more deeply or mixes both kinds of groups.
+ */
 function toGroups(condition: Condition): Groups | null {
   if (isComparison(condition)) return { match: 'any', groups: [[condition]] };
   if ('all' in condition && condition.all.every(isComparison)) return { match: 'any', groups: [condition.all] };
@@ -99,8 +101,8 @@ function read(fields: Fields): Condition | undefined {
 }
 
 /**
- * Reads a comparison from a form row. An unedited row keeps the type of its stored value, because 50 and "50" look the
- * same in the form.
+ * Reads a comparison from a form row. An unedited row keeps the type of its stored value: the form shows the number 50
+ * and the string "50" identically.
  */
 function readRow(fields: Fields, at: string, storedComparisons: readonly Comparison[]): Comparison {
   const [key, op, value] = [fields.text(`${at}.key`), fields.text(`${at}.op`), fields.text(`${at}.value`)];
@@ -113,7 +115,7 @@ function readRow(fields: Fields, at: string, storedComparisons: readonly Compari
   return { key, op: op as 'equals', value };
 }
 
-/** Validates the stored rules, because the hidden field may have been tampered with in the browser. */
+/** Validate the stored rules, because the hidden field may have been tampered with in the browser. */
 const isCondition = (value: unknown): value is Condition => checkCondition(value, '').length === 0;
 
 function comparisonsIn(condition: unknown): Comparison[] {
@@ -141,7 +143,7 @@ export function conditionErrors(errors: FieldErrors, fields: Fields): FieldError
 
 /**
  * Renders the condition fields.
- * @param attributes URL that suggests names of custom attributes
+ * @param attributes URL that returns suggestions for custom attribute names
  */
 export function conditionFields(form: FormBuilder, attributes: string): Html {
   const { conditions } = parseStored(form.values[storedField]);

@@ -19,7 +19,7 @@ const tones = {
 
 type State = keyof typeof tones;
 
-/** Entry of `usage`, in the API format. */
+/** Entry of a campaign's `usage`, in the API format. */
 type Usage = {
   publisher_id: number | null;
   metric: string;
@@ -45,7 +45,7 @@ export const deliveryFilter = (selected: string): Html =>
     selected,
   );
 
-/** Renders a badge with the campaign's state and exhausted limit. */
+/** Renders a badge with the campaign's delivery state and the exhausted limit, if any. */
 export function deliveryCell(row: View): Html {
   const { delivery_state: state } = row as DeliveredView;
   if (state === undefined) return nothing;
@@ -60,7 +60,7 @@ export function exhaustedNotice(row: View): Html {
   return reason === null ? nothing : notice('warn', html`<p>${reason} ${t('campaigns.exhaustedUntil')}</p>`);
 }
 
-/** Describes the first limit without room for the next event. Returns null if there is none. */
+/** Describes the first budget or total cap that has no room for the next event. Returns null if there is none. */
 function exhaustedText(row: View): string | null {
   const { usage = [], payout_currency: currency, payout_kind: kind } = row as DeliveredView;
   const limits = usage.filter(({ exhausted }) => exhausted);

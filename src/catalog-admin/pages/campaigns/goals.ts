@@ -12,7 +12,7 @@ import { campaigns } from '../../resources/campaigns.ts';
 import { figuresOf, type PageServices } from '../services.ts';
 import { deliveryCell } from './delivery.ts';
 
-/** Name of the hidden field with the stored deadline of a goal, next to the editable deadline field. */
+/** Name of the hidden field that contains the stored deadline of a goal, in addition to the editable deadline field. */
 const storedBy = 'goal.by.was';
 
 /** Converts a goal to form values. */

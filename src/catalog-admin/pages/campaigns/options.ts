@@ -16,7 +16,7 @@ import type { Pages } from '../../../shell/pages.ts';
 /** Kind of value that a search field suggests. */
 type OptionKind = keyof typeof sources;
 
-/** Returns the suggestion source for a field, and the labels of its current values. */
+/** Returns where a field gets its suggestions from, and the labels of its current values. */
 export type Picker = (kind: OptionKind, value: FormValue) => PickerOptions;
 
 /** Maximum number of suggestions in a response. */
@@ -37,7 +37,7 @@ const countryLists = perLocale((locale) => {
   return countryCodes.map((code) => ({ value: code, text: countryName(code) })).sort((a, b) => compare(a.text, b.text));
 });
 
-/** Languages that the offer unit is translated into. Other languages can be typed in. */
+/** Languages into which the offer unit is translated. Users can type in other languages. */
 const languageChoices = perLocale(() => Object.keys(languages).map((tag) => ({ value: tag, text: languageName(tag) })));
 
 const fixed = (values: readonly string[]) => () => plain(values);
@@ -45,7 +45,7 @@ const campaignsOf = ({ offers }: { offers: () => readonly Offer[] }): Campaign[]
   ...new Set(offers().map(({ campaign }) => campaign)),
 ];
 
-/** Returns well-known values, followed by other values from recent requests. */
+/** Returns well-known values, followed by other values seen in recent requests. */
 const recentValues =
   (kind: SeenKind, wellKnown: readonly string[] = []) =>
   async ({ publisher, seenValues }: Scope): Promise<Choice[]> => {
@@ -66,7 +66,7 @@ const sources = {
   browsers: recentValues('browsers', ['chrome', 'safari', 'firefox', 'edge']),
   languages: () => languageChoices(''),
   attributes: recentValues('attributes'),
-  // Categories used by campaigns come before the taxonomy categories.
+  // Categories that campaigns use come first, followed by the other taxonomy categories.
   categories: (scope: Scope) => {
     const own = distinct(campaignsOf(scope).map(({ category }) => category));
     const names = new Set(own.map(({ value }) => plainCategory(value)));
@@ -101,7 +101,7 @@ const closedKinds: ReadonlySet<OptionKind> = new Set([
   'advertisers',
 ]);
 
-/** Option kinds whose values are ids, and therefore need labels. */
+/** Option kinds whose values are IDs. The form shows a label for each ID. */
 const idKinds: ReadonlySet<OptionKind> = new Set(['offers', 'campaigns', 'advertisers']);
 
 /** Registers `GET …/options?kind=countries&q=ger`, which returns the choices that match a text as list items. */
@@ -119,7 +119,7 @@ export function optionPages(
 
 const isKind = (kind: string): kind is OptionKind => Object.hasOwn(sources, kind);
 
-/** Scope of the suggestions: the publisher's own offers, and the offers served to it. */
+/** Returns the data for suggestions: the publisher's own offers and the offers served to it. */
 const scopeOf = ({ catalog }: { catalog: CatalogStore }, publisher: Publisher): Omit<Scope, 'seenValues'> => ({
   publisher,
   offers: () =>
@@ -163,7 +163,8 @@ export function createPicker(deps: { catalog: CatalogStore }, { path, publisher 
 }
 
 /**
- * Returns the own events that caps of a publisher's campaigns can count: those of the publisher and of its advertisers.
+ * Returns the own events that the caps of a publisher's campaigns can count: events defined by the publisher or by its
+ * advertisers.
  */
 export const ownKindsFor = (deps: { catalog: CatalogStore }, publisher: Publisher): OwnKind[] =>
   [

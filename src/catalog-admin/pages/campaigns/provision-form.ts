@@ -54,10 +54,7 @@ export function provisionTable(
   );
 }
 
-/**
- * Describes the caps of a provision. An empty list also overrides the campaign's caps, and means that there are no
- * caps.
- */
+/** Describes the caps of a provision. An empty list also overrides the campaign's caps: no caps apply then. */
 function capsText({ frequency_caps: frequency, total_caps: totals }: View): string {
   const count = [frequency, totals].flatMap((caps) => (caps as unknown[] | null) ?? []).length;
   if (count > 0) return t('campaigns.overridden', { count });
@@ -92,7 +89,7 @@ type Editor = {
   rows: readonly View[];
   publishers: Publishers;
   ownKinds: readonly OwnKind[];
-  /** Id of the publisher whose provision is edited. */
+  /** ID of the publisher whose provision is edited. */
   to: string;
   /** URL path of the page. */
   at: string;
@@ -156,7 +153,7 @@ const provisionFields = (form: FormBuilder, campaign: View, ownKinds: readonly O
 
 const parts = capParts('');
 
-/** Converts a provision to form values. A new provision has no overrides. */
+/** Converts a provision to form values. The form for a new provision has no overrides. */
 function provisionToForm(stored: View | undefined): FormValues {
   const { frequency_caps = null, total_caps = null } = stored ?? {};
   return {

@@ -26,7 +26,7 @@ const path = '/campaigns/:key/publishers';
 type Refused = { typed: FormValues; errors: FieldErrors };
 
 /**
- * Registers the pages for the publishers that a campaign is served to, and their overrides. Only operators can add
+ * Registers the pages that show which publishers a campaign is served to, with their overrides. Only operators can add
  * other publishers.
  */
 export function provisionPages(app: App, services: PageServices): void {

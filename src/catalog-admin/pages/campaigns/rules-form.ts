@@ -37,10 +37,10 @@ const partsOf = (timeZone: string): readonly RulesPart[] => [
 export const rulesToForm = (rules: unknown, timeZone: string): Record<string, FormValue> =>
   partsToForm(partsOf(timeZone), isNested(rules) ? rules : {});
 
-/** Reads campaign rules from form values. Default values are left out. */
+/** Reads campaign rules from form values. Values that equal the defaults are left out. */
 export const readRules = (fields: Fields, timeZone: string): Nested => readParts(partsOf(timeZone), fields);
 
-/** Maps validation errors to the form fields that show the values. */
+/** Assigns validation errors to the form fields that contain the invalid values. */
 export const ruleErrors = (errors: FieldErrors, fields: Fields): FieldErrors =>
   conditionErrors(scheduleErrors(errors, fields), fields);
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Fields, type FormValue, fieldsOf } from '../../../shell/context.ts';
 import { isNested, type Nested, readJson, valueAt, withoutValue, withValue } from '../../../shell/forms.ts';
 
-/** Mapping between a value in the rules and the form fields that show it. */
+/** Mapping between a value in the campaign rules and the form fields that show it. */
 export type RulesPart = {
   /** Path of the value in the rules, such as `schedule.start_at`. */
   path: string;
@@ -19,7 +19,7 @@ export type RulesPart = {
 };
 
 /**
- * Creates the mapping for a value that is shown in a single field. The field is named after the path.
+ * Creates the mapping for a value that is shown in a single field. The field has the same name as the path.
  * @param show returns the text to show, or null if the field cannot represent the value
  * @param read parses the submitted text, or returns undefined to leave the value out of the rules
  */
@@ -39,7 +39,7 @@ export function fieldPart(
   };
 }
 
-/** Name of the hidden field with the rules that the form was rendered from. */
+/** Name of the hidden field that contains the rules as they were when the form was rendered. */
 export const storedField = '_stored';
 
 export function partsToForm(parts: readonly RulesPart[], rules: Nested): Record<string, FormValue> {
@@ -48,8 +48,8 @@ export function partsToForm(parts: readonly RulesPart[], rules: Nested): Record<
 }
 
 /**
- * Reads the rules from a form. Unedited values are returned exactly as stored, including equivalent notations and
- * values without a form field.
+ * Reads the rules from a form. Unedited values are returned exactly as stored, even if they have no form field or could
+ * be written differently.
  */
 export function readParts(parts: readonly RulesPart[], fields: Fields): Nested {
   const stored = parseStored(fields.text(storedField));
@@ -64,8 +64,8 @@ export function readParts(parts: readonly RulesPart[], fields: Fields): Nested {
 }
 
 /**
- * Parses the hidden field with the rules that the form was rendered from. Returns {} for a new row, and for anything
- * other than an object.
+ * Parses the hidden field that contains the rules as they were when the form was rendered. Returns {} for a new row and
+ * for anything other than an object.
  */
 export function parseStored(text: unknown): Nested {
   const stored = typeof text === 'string' ? readJson(text) : {};

@@ -14,7 +14,7 @@ import { chosenOf, columns, type FormBuilder, fieldGroup, isNested } from '../..
 import { rowList } from '../../../shell/row-list.ts';
 import { fieldPart, type RulesPart } from './rules-part.ts';
 
-/** Window of hours on certain days. `from` and `to` are `HH:MM`; `days` are 1 (Monday) to 7 (Sunday). */
+/** Time window on certain days. `from` and `to` are `HH:MM`; `days` are 1 (Monday) to 7 (Sunday). */
 type HourWindow = { days: number[]; from: string; to: string };
 
 const grid = 'rules.schedule.grid';
@@ -45,7 +45,8 @@ const zonePart = fieldPart(
 );
 
 /**
- * Mapping for the schedule hours. Windows of whole hours are shown as cells of a grid; all others are shown as rows.
+ * Mapping for the schedule hours. Windows of whole hours are shown as cells of a grid; all other windows are shown as
+ * form rows.
  */
 const hoursPart: RulesPart = {
   path: 'schedule.hours',
@@ -89,8 +90,8 @@ const readExact = (fields: Fields): unknown[] =>
   }));
 
 /**
- * Returns the smallest set of windows that covers the checked cells. A window is a run of hours on all days with the
- * same run.
+ * Returns the smallest set of time windows that covers the checked cells. Each window is a run of consecutive hours,
+ * with all days that have the same run.
  */
 function windowsOf(cells: readonly string[]): HourWindow[] {
   const checked = new Set(cells);

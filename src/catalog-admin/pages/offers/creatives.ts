@@ -120,7 +120,7 @@ function creativeActions(context: PublisherContext, row: View): Html {
 }
 
 /**
- * Creates an offer, together with its first image if one was chosen, in a single transaction.
+ * Creates an offer and, if a file was chosen, its first image in a single transaction.
  * @throws AppError invalid_picture, assigned to the file field; body_too_large
  */
 export async function createWithImage(

@@ -23,7 +23,9 @@ import type { PageServices } from '../services.ts';
 const path = '/languages';
 const fileField = 'texts_file';
 
-/** Registers the pages for the translation progress of offers, and for exporting and importing their texts as files. */
+/**
+ * Registers the pages that show the translation progress of offers, and that export and import offer texts as files.
+ */
 export function languagePages(pages: Pages<PublisherContext>, services: PageServices): void {
   const { management } = services;
   pages.get(path, 'analyst', (context) => overview(services, context));
@@ -37,7 +39,7 @@ export function languagePages(pages: Pages<PublisherContext>, services: PageServ
   pages.post(`${path}/import`, 'manager', (context, fields, upload) => importFile(services, context, fields, upload));
 }
 
-/** Returns the valid language tags in a list. */
+/** Returns the valid language tags from a text that lists them. */
 const tagsIn = (list: string): string[] => list.split(/[\s,]+/).flatMap((name) => canonicalTag(name) ?? []);
 
 const importFile = (

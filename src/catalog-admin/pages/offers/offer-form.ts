@@ -17,8 +17,8 @@ export const offerTexts = [
 ] as const;
 
 /**
- * Renders the offer fields. Limits: docs/reference/themes-and-rendering.md#text-limits. `image` is the upload field of
- * a new offer.
+ * Renders the offer fields. For text limits, see docs/reference/themes-and-rendering.md#text-limits. `image` is the
+ * upload field for a new offer.
  */
 export const offerFields = (form: FormBuilder, image: Html): Html => html`
   ${copyFields(form, image)}

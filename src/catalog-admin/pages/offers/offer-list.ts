@@ -26,7 +26,7 @@ export const offerColumns = (): Column[] => [
 export const offerName = (row: { [name: string]: unknown }): string =>
   String(row.title || row.short_headline || t('offers.unnamed', { id: String(row.id) }));
 
-/** Renders the table cells of an offer. `offer` is the offer in the snapshot, if present. */
+/** Renders the table cells for an offer. `offer` is the offer from the snapshot, if it is there. */
 export function offerCells(context: PublisherContext, row: View, offer: Offer | undefined): Cell[] {
   const { path } = context;
   const campaign = offer?.campaign;
@@ -52,7 +52,7 @@ export function offerCells(context: PublisherContext, row: View, offer: Offer | 
   ];
 }
 
-/** Renders the primary image of an offer, or the advertiser's initial if the offer has no image. */
+/** Renders an offer's primary image, or the advertiser's initial if the offer has no image. */
 function thumbnail(offer: Offer | undefined): Html {
   const creative = offer?.creatives.find(({ isPrimary }) => isPrimary) ?? offer?.creatives[0];
   if (creative === undefined) {

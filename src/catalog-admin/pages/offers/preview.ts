@@ -17,7 +17,7 @@ import { type LowContrast, lowContrasts } from '../../theme-overrides.ts';
 import { describePath } from '../themes/appearance-fields.ts';
 import { offerTexts } from './offer-form.ts';
 
-/** Data for rendering the preview in the browser. For an offer, the browser adds the current form values. */
+/** Data with which the browser renders a preview. For an offer, the browser adds the current form values. */
 export type PreviewBase = {
   kind: 'offer' | 'theme';
   unit: 'sou' | 'mou';
@@ -25,7 +25,7 @@ export type PreviewBase = {
   styles: OfferStyles;
   appearance: OfferAppearance | null;
   offers: readonly object[];
-  /** Form fields that hold the texts of the first offer. */
+  /** Form fields that contain the texts of the first offer. */
   fields: readonly string[];
 };
 
@@ -39,7 +39,7 @@ type PreviewInput = {
   sampleOffers: PageExtensions['sampleOffers'];
 };
 
-/** Builds the common preview data, in the language of fetches that do not request one. */
+/** Builds the preview data that themes and offers have in common, in the publisher's default language. */
 const baseOf = ({ publisher, theme, publicUrl }: Omit<PreviewInput, 'sampleOffers'>) => {
   const language = publisher.language.unit ?? 'en';
   const privacyUrl = privacyUrlOf(publisher, publicUrl, language);
@@ -85,7 +85,7 @@ export const themePreview = (input: PreviewInput): PreviewBase => ({
 
 type PreviewedOffer = { offerId: number | null; advertiserName: string; creatives: readonly object[] };
 
-/** Builds the preview of the offer editor. The edited offer comes first. `creatives` are in SDK format. */
+/** Builds the preview of the offer editor. The edited offer comes first. `creatives` are in the SDK format. */
 export const offerPreview = (
   input: PreviewInput,
   { offerId, advertiserName, creatives }: PreviewedOffer,
@@ -112,7 +112,7 @@ export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
     <p class="hint">${t('offers.previewHint')}</p>
   </aside>`;
 
-/** Renders the content of the preview frame, and a warning about texts with insufficient contrast. */
+/** Renders the content of the preview frame, with a warning about any texts with insufficient contrast. */
 export function previewState(base: PreviewBase): Html {
   const lowContrastTexts = base.kind === 'theme' ? inWords(lowContrasts(base.styles, base.appearance)) : [];
   return html`<div data-preview="${JSON.stringify(base)}">${
@@ -123,8 +123,8 @@ export function previewState(base: PreviewBase): Html {
 }
 
 /**
- * Describes texts with insufficient contrast, without duplicates. Several styles may share a form field; in that case,
- * the lowest contrast is reported.
+ * Describes texts with insufficient contrast, without duplicates. If several styles share a form field, the lowest
+ * contrast is reported.
  */
 function inWords(lowContrastColours: readonly LowContrast[]): string[] {
   const texts = new Map<string, string>();
@@ -136,7 +136,7 @@ function inWords(lowContrastColours: readonly LowContrast[]): string[] {
   return [...texts.values()];
 }
 
-/** Renders the preview switches: name → values with labels. The first value is the default. */
+/** Renders the preview switches. Each has a name and values with labels; the first value is the default. */
 function switches({ unit }: PreviewBase): Html {
   const units = [
     ['mou', t('offers.multi')],

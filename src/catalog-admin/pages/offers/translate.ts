@@ -24,7 +24,7 @@ const path = '/offers/:key/languages';
 
 type Texts = Readonly<Record<TranslatedText, string>>;
 
-/** Offer being translated. `originals` are its own texts and its campaign's description. */
+/** Offer being translated. `originals` contains the offer's own texts and its campaign's description. */
 type Edited = { offer: View; originals: Texts; translations: Readonly<Record<string, Translation>> };
 
 type Refused = { typed: Translation; errors: FieldErrors };
@@ -151,7 +151,7 @@ const isTooLong = (name: TranslatedText, texts: Translation): boolean =>
 
 type Pair = { name: TranslatedText; texts: Translation };
 
-/** Renders an original text with its translation field next to it. */
+/** Renders an original text next to the field for its translation. */
 function textPair(form: FormBuilder, edited: Edited, tag: string, { name, texts }: Pair): Html {
   const { offer, originals, translations } = edited;
   const label = fieldName(name);
@@ -181,7 +181,7 @@ function textPair(form: FormBuilder, edited: Edited, tag: string, { name, texts 
     </div>`;
 }
 
-/** Returns a text as the offer unit shows it. The unit translates button texts that are the English default. */
+/** Returns a text as the offer unit shows it. The unit translates button texts that equal the English default. */
 function inUnit(tag: string, name: TranslatedText, text: string): string {
   const { offer: defaults } = en.endUser.unit;
   if ((name !== 'cta_yes' && name !== 'cta_no') || text !== defaults[name]) return text;
@@ -189,7 +189,7 @@ function inUnit(tag: string, name: TranslatedText, text: string): string {
   return offer[name];
 }
 
-/** Returns the text of the fallback language that is shown instead, such as `pt` for `pt-BR`. */
+/** Returns the text from a fallback language that is shown if the translation is missing, such as `pt` for `pt-BR`. */
 const shownInstead = (translations: Edited['translations'], tag: string, name: TranslatedText): string | undefined => {
   const byLowerCase = new Map(Object.entries(translations).map(([language, texts]) => [language.toLowerCase(), texts]));
   return chainOf(tag)

@@ -7,10 +7,10 @@ import { fromMicros } from '../../../platform/money.ts';
 import { type Cell, card, linkButton, notice, table } from '../../../shell/components.ts';
 import { count, moneyFormat, percent } from '../../../shell/format.ts';
 
-/** Query parameter that requests the cost of each rule. */
+/** Query parameter that requests the cost of each block rule. */
 const costAsked = 'cost';
 
-/** Renders a notice with the effect that the entered rules would have had on recent decisions. */
+/** Renders a notice that shows how the entered rules would have changed recent decisions. */
 export async function effectNotice(
   { extensions }: { extensions: PageExtensions },
   { publisher }: PublisherContext,
@@ -44,8 +44,8 @@ const ruleText = (by: ControlsRule['by'], value: string, placement: string | nul
 };
 
 /**
- * Renders a card with the cost of each rule. The cost is computed only on request, because all sampled decisions are
- * repeated for each rule.
+ * Renders a card with the cost of each rule. The cost is computed only on request, because all sampled decisions must
+ * be repeated for each rule.
  */
 export async function costCard(
   { extensions }: { extensions: PageExtensions },

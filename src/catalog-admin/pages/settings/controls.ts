@@ -31,12 +31,12 @@ const writes = 'admin';
 /** Name of the button that validates the form without saving it. */
 const checkField = '_check';
 
-/** Name of the checkbox that confirms rules that block every offer. */
+/** Name of the checkbox that the user must check to save rules that block every offer. */
 const confirmedField = '_confirmed';
 
 /**
- * Registers the block rule pages: offers that a publisher never shows, keeps apart, or shows only above a minimum
- * revenue.
+ * Registers the pages for block rules, which define the offers that a publisher never shows, keeps apart, or shows only
+ * above a minimum revenue.
  */
 export function controlsPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
@@ -48,7 +48,7 @@ export function controlsPages(app: App, services: PageServices): void {
 
 type CurrentControls = Awaited<ReturnType<typeof stored>>;
 type Shape = {
-  /** Placement whose rules are edited. Empty for the rules that apply to all placements. */
+  /** Placement whose rules are edited, or empty for the rules that apply to all placements. */
   placement: string;
   typed?: FormValues;
   errors?: FieldErrors;
@@ -211,7 +211,7 @@ function controlsFields(form: FormBuilder, picker: Picker, placement: string): H
     ${placement === '' && commonFields(form)}`;
 }
 
-/** Renders the fields that are not available for single placements. */
+/** Renders the fields that exist only for all placements together, not for single ones. */
 const commonFields = (form: FormBuilder): Html => html`
     ${fieldGroup(
       t('controls.separate'),
@@ -247,7 +247,7 @@ const controlsToForm = ({ separate, floors, ...lists }: ControlsView, placement:
     .join('\n'),
 });
 
-/** Parses an id. Invalid text is left for validation to reject. */
+/** Parses an ID. Invalid text is left for validation to reject. */
 const idOf = (text: string): string | number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : text);
 
 const readLists = (fields: Fields): Values =>
@@ -264,8 +264,8 @@ const readLists = (fields: Fields): Values =>
   );
 
 /**
- * Merges the submitted rules into the stored rules. The form contains the rules of one placement, or those for all
- * placements.
+ * Merges the submitted rules into the stored rules. The form contains either the rules for one placement or those for
+ * all placements.
  */
 function readControls(fields: Fields, stored: StoredControls, placement: string): Values {
   if (placement !== '') return { ...stored, placements: { ...stored.placements, [placement]: readLists(fields) } };
@@ -280,7 +280,10 @@ const readCommon = (fields: Fields): Values => ({
   floors: readFloors(fields.text('floors')),
 });
 
-/** Parses lines of the form `placement = amount`. An invalid amount remains a string, for validation to reject. */
+/**
+ * Parses lines of the form `placement = amount`. An invalid amount remains a string and is left for validation to
+ * reject.
+ */
 const readFloors = (text: string): Values =>
   Object.fromEntries(
     text

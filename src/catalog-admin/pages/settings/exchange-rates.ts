@@ -27,7 +27,7 @@ export function exchangeRatePages(app: App, services: PageServices): void {
   pages.post(`${path}/import`, writes, (context, fields, upload) => importFile(services, context, fields, upload));
 }
 
-/** Reads the import options from the form. They must be the same for the check and the import. */
+/** Reads the import options from the form. The dry run and the import must use the same options. */
 const optionsOf = (fields: Fields, { options }: FileForm, isDryRun: boolean): RateFileOptions => ({
   isDryRun,
   isPartial: options.isPartial,

@@ -24,7 +24,7 @@ export const features = [
   { name: 'offerwall_enabled', label: 'settings.offerwall', hint: 'settings.offerwallHint' },
 ] as const satisfies readonly { name: string; label: MessageKey; hint: MessageKey }[];
 
-/** Renders the fields of a publisher's settings. `asOperator` also renders the features. */
+/** Renders the fields for a publisher's settings. If `asOperator` is true, they include the features. */
 export const publisherFields = (form: FormBuilder, asOperator: boolean): Html => html`
   ${form.input('name', { label: t('common.name'), required: true })}
   ${offerFields(form)}

@@ -10,7 +10,7 @@ import { publishers } from '../../resources/publishers.ts';
 import type { PageServices } from '../services.ts';
 import { publisherFields, publisherToForm, readPublisher } from './publisher-form.ts';
 
-/** Registers the pages for all publishers, which only operators can open. */
+/** Registers the pages for managing all publishers, which only operators can open. */
 export function publisherAdminPages(app: App, services: PageServices): void {
   crudPages(commonPages(app, services), services.management, {
     resource: publishers,

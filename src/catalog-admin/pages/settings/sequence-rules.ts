@@ -27,7 +27,7 @@ const effectChoices = () => [
   { value: 'deny', text: t('settings.excludeThese') },
 ];
 
-/** Lists that a sequence rule can match offers by. An offer matches if at least one list contains it. */
+/** Lists by which a sequence rule can match offers. A rule matches an offer if at least one of its lists does. */
 const matchers: readonly { name: keyof SequenceMatch; items: MessageKey; label: MessageKey }[] = [
   { name: 'offers', items: 'settings.matchOffers', label: 'nav.offers' },
   { name: 'campaigns', items: 'settings.matchCampaigns', label: 'nav.campaigns' },
@@ -36,7 +36,7 @@ const matchers: readonly { name: keyof SequenceMatch; items: MessageKey; label: 
   { name: 'tags', items: 'settings.matchTags', label: 'settings.tags' },
 ];
 
-/** Registers the pages for sequence rules, which determine the offers that may be shown at each position. */
+/** Registers the pages for sequence rules, which determine which offers may be shown at each position. */
 export function sequenceRulePages(app: App, services: PageServices): void {
   crudPages(publisherPages(app, services), services.management, {
     resource: sequenceRules,
@@ -105,7 +105,7 @@ const readRule = (fields: Fields): Values => ({
   match: readMatch(fields),
 });
 
-/** Reads the match lists of a rule. Ids are converted to numbers; invalid text is left for validation to reject. */
+/** Reads the match lists of a rule. IDs are converted to numbers; invalid text is left for validation to reject. */
 function readMatch(fields: Fields): Values {
   const listOf = (name: string): unknown[] => splitList(fields.text(`match.${name}`));
   const idsOf = (name: string): unknown[] =>

@@ -2,7 +2,7 @@ import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Choice } from '../../../shell/forms.ts';
 import type { Palette } from './palette.ts';
 
-/** Paths of the web font fields. Empty fields are filled with measurements of the font file. */
+/** Path prefix of the web font fields. Fields left empty are filled with values measured from the font file. */
 const fontRoot = 'appearance.web_font';
 export const fontPaths = {
   url: `${fontRoot}.url`,
@@ -12,9 +12,10 @@ export const fontPaths = {
 };
 
 /**
- * Setting or style with its own form field. `also` lists paths that get the same value, unless the JSON field sets
- * them. `number` marks a string of digits. If `emptiable` is set, an empty value shows no text; otherwise it restores
- * the default.
+ * Setting or style that has its own form field:
+ * - `also` lists paths that get the same value, unless the JSON field sets them.
+ * - `number` marks a string of digits.
+ * - If `emptiable` is set, an empty value shows no text; otherwise, it restores the default.
  */
 export type AppearanceField = {
   path: string;
@@ -44,7 +45,7 @@ const fonts = (): Choice[] => [
 
 const corners = ['top_right', 'bottom_right', 'bottom_left'].map((corner) => `styles.popup.borderRadius.${corner}`);
 
-/** Returns the colour fields below `root`, which are the same for light and dark mode. */
+/** Returns the colour fields below the path `root`. Light and dark mode have the same fields. */
 const colours = (root: string): AppearanceField[] => {
   const multi = (name: string): string => `${root}.offerwall.button.offerwall_mou_button_${name}`;
   const yes = `${root}.offerText.buttonYes`;
@@ -74,7 +75,7 @@ const colours = (root: string): AppearanceField[] => {
   ];
 };
 
-/** Returns the colours of a palette, by field path. */
+/** Returns the colours of a palette with the paths of their fields. */
 export function coloursOf({ light, dark }: Palette): [path: string, colour: string][] {
   const below = (root: string, roles: Palette['light']): [string, string][] => {
     const { background, text, quiet, card, cardHover, cardBorder, yes, yesHover, yesText, no, noHover, noBorder } =
@@ -177,7 +178,7 @@ export const groups: readonly FieldSet[] = [
   },
 ];
 
-/** Web font fields, which are shown in a separate control. */
+/** Web font fields, which are shown in a separate part of the form. */
 const webFont: readonly AppearanceField[] = [
   { path: fontPaths.url, label: 'themes.webFont' },
   { path: fontPaths.boldUrl, label: 'themes.webFontBold' },

@@ -24,7 +24,7 @@ const withFont = { ...defaultAppearance, web_font: noWebFont };
 const defaults = { settings: defaultSettings, styles: defaultStyles, appearance: withFont };
 const plainDefaultOf = (path: string): unknown => valueAt(defaults, path);
 
-/** Returns the defaults of a theme. Dark colours that are not set depend on the light ones. */
+/** Returns the default values for a theme. The defaults of the dark colours depend on the theme's light colours. */
 const defaultsOf = (overrides: Nested): Nested => ({
   ...defaults,
   appearance: { ...withFont, dark: darkStylesOf(isNested(overrides.styles) ? overrides.styles : {}) },
@@ -32,12 +32,12 @@ const defaultsOf = (overrides: Nested): Nested => ({
 
 const isColour = (value: unknown): boolean => /^#[0-9a-f]{6}$/i.test(String(value));
 
-/** Name of the JSON field with all overrides that have no form field. */
+/** Name of the JSON field, which contains all overrides that have no form field of their own. */
 export const jsonField = 'rest';
 
 /**
- * Converts a theme's overrides to form values. The fields show overrides or defaults, and the JSON field contains the
- * remaining overrides.
+ * Converts a theme's overrides to form values. Each field shows an override or else the default. The JSON field
+ * contains the remaining overrides.
  */
 export function appearanceToForm(overrides: Nested): Record<string, FormValue> {
   const values: Record<string, FormValue> = {};
@@ -78,12 +78,12 @@ export function readAppearance(fields: Fields): { settings: unknown; styles: unk
   }
   if (fields.text(fontPaths.url) === '') overrides = withoutValue(overrides, 'appearance.web_font');
   const empty = { settings: {}, styles: {}, appearance: {} };
-  // Pass invalid JSON on as settings, so that validation rejects it.
+  // Pass on invalid JSON as settings, so that validation rejects it.
   if (typeof rest === 'string') return { ...empty, ...overrides, settings: rest };
   return { ...empty, ...mergeNested(rest, overrides) };
 }
 
-/** Reads a field, converted to the type of its default. */
+/** Reads a field and converts it to the type of its default. */
 function readValue(fields: Fields, { path }: AppearanceField): string | number | boolean | null {
   const type = typeof plainDefaultOf(path);
   if (type === 'boolean') return fields.checked(path);
@@ -118,7 +118,7 @@ export function appearanceFields(form: FormBuilder): Html {
 }
 
 /**
- * Renders the field that generates all colours from one or more brand colours. preview.js fills in the colour fields.
+ * Renders the field from whose brand colours all other colours are generated. preview.js fills in the colour fields.
  */
 const brandField = (form: FormBuilder): Html => html`
   <div class="brand-colours" data-palette>
@@ -166,10 +166,11 @@ function control(form: FormBuilder, { path, label, hint, choices, number }: Appe
   const value = plainDefaultOf(path);
   const current = form.values[path] ?? value;
   if (typeof value === 'number') return form.input(path, { ...options, type: 'number', min: 0 });
-  // Browsers discard text such as `18px` in a number field.
+  // Use a number field only for plain numbers, because browsers discard text such as `18px` in a number field.
   if (number === true && /^(\d+(\.\d+)?)?$/.test(String(current)))
     return form.input(path, { ...options, type: 'number', min: 0, step: 'any' });
-  // Browsers show any other colour notation, such as `#fff` or `rgb()`, as black.
+  // Use a colour field only for `#rrggbb` values, because browsers show other colour notations, such as `#fff` or
+  // `rgb()`, as black.
   const isPlain = isColour(value) && isColour(current);
   return form.input(path, { ...options, type: isPlain ? 'color' : 'text' });
 }

@@ -1,6 +1,6 @@
 import { contrastOf, minContrast } from '../../theme-overrides.ts';
 
-/** Red, green and blue components of a colour (0–255). */
+/** Red, green and blue components of a colour, each from 0 to 255. */
 type Rgb = readonly [red: number, green: number, blue: number];
 
 /** Colours of an offer unit by role, as `#rrggbb`. */
@@ -24,7 +24,7 @@ export type Palette = { light: Roles; dark: Roles };
 const colourPattern = /rgba?\(([^)]*)\)|#([\da-f]{8}|[\da-f]{6}|[\da-f]{3,4})\b|(?<![\w#])([\da-f]{6}|[\da-f]{3})\b/gi;
 const channelsPattern = /^\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})\s*(?:[,/].*)?$/;
 const [white, black] = ['#ffffff', '#000000'];
-/** Maximum number of steps for adjusting a colour until it is readable. */
+/** Maximum number of steps when adjusting a colour to make it readable. */
 const steps = 40;
 
 /** Returns the colours in a text such as `#1f5f4a, #fff8ec`, as `#rrggbb` without opacity. */
@@ -45,8 +45,9 @@ function ofChannels(text: string): string[] {
 }
 
 /**
- * Generates a palette from brand colours. The first colour is used for buttons. Of the others, a light one becomes the
- * background and a dark one the text colour. All texts have sufficient contrast (WCAG 2.2, level AA) for any input.
+ * Generates a palette from brand colours. The first colour is used for buttons. Of the other colours, a light one
+ * becomes the background and a dark one the text colour. For any input, all texts have sufficient contrast (WCAG 2.2,
+ * level AA).
  */
 export const paletteOf = ([brand = black, ...others]: readonly string[]): Palette => ({
   light: lightRoles(brand, others),
@@ -94,7 +95,10 @@ function darkRoles(brand: string): Roles {
   };
 }
 
-/** Returns the colours of a button. The hover colour differs more from the text colour than the button colour does. */
+/**
+ * Returns the colours of a button. The hover colour contrasts more strongly with the text colour than the normal colour
+ * does.
+ */
 function button(yes: string): { yes: string; yesHover: string; yesText: string } {
   const isWhite = contrast(white, yes) >= minContrast;
   const yesText = isWhite ? white : readable(mix(yes, black, 0.85), [yes], black);
@@ -112,7 +116,7 @@ function readable(colour: string, on: readonly string[], towards: string): strin
   return towards;
 }
 
-/** Mixes a `share` (0–1) of the second colour into the first. */
+/** Mixes two colours. `share` is the share of the second colour (0–1). */
 function mix(first: string, second: string, share: number): string {
   const [from, to] = [channels(first), channels(second)];
   const mixed = from.map((channel, index) => Math.round(channel + ((to[index] ?? 0) - channel) * share));

@@ -22,12 +22,12 @@ import { appearanceFields, appearanceToForm, fontFields, jsonField, readAppearan
 import { coloursIn, paletteOf } from './palette.ts';
 
 /**
- * Registers the theme pages: appearance and behaviour of offer units, and the User Selected Perks toggles
- * (docs/reference/themes-and-rendering.md#settings-and-styles).
+ * Registers the theme pages, which define the appearance and behaviour of offer units and the User Selected Perks
+ * toggles (docs/reference/themes-and-rendering.md#settings-and-styles).
  */
 export function themePages(app: App, services: PageServices): void {
   const { publicUrl, extensions } = services;
-  // `font` is the URL of the displayed font. The frame may load fonts only from that URL's origin.
+  // `font` is the URL of the font being previewed. The frame may load fonts only from the origin of that URL.
   app.get('/dashboard/p/:publisherId/preview', { schema: { hide: true } }, async (request, reply) => {
     const { font } = request.query as { font?: unknown };
     const origin = typeof font === 'string' && fontUrlProblem(font) === null ? new URL(font).origin : null;
@@ -37,19 +37,19 @@ export function themePages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   const previewOf = (publisher: Publisher, values: Values) =>
     themePreview({ publisher, theme: previewedTheme(values), publicUrl, sampleOffers: extensions.sampleOffers });
-  // Returns a preview of the entered values.
+  // Returns a preview of the values entered in the form.
   pages.post('/preview', 'admin', async ({ publisher }, fields) => ({
     fragment: previewState(previewOf(publisher, readTheme(fields))),
   }));
 
-  // Returns the palette field values for a text with brand colours. Empty if the text contains no colour.
+  // Returns the field values for a palette generated from brand colours. Empty if the text contains no colour.
   pages.post('/palette', 'admin', async (_context, fields) => {
     const colours = coloursIn(fields.text('brand'));
     const generated = colours.length === 0 ? [] : coloursOf(paletteOf(colours));
     return { fragment: html`${generated.map(([path, colour]) => html`<data value="${colour}">${path}</data>`)}` };
   });
 
-  // Returns the font field values measured from the font file. `problem` states why the font cannot be used.
+  // Returns the field values measured from the font file. `problem` states why a font cannot be used.
   pages.post('/font', 'admin', async ({ publisher }, fields) => {
     const read = (url: string) =>
       readFont(url, { fetchFont: extensions.fetchFont, publicUrl, publisherId: publisher.id });
@@ -126,7 +126,7 @@ const unitChoices = (): Choice[] => [
   { value: 'sou', text: t('themes.singleOfferChoice') },
 ];
 
-/** Form condition: User Selected Perks are available only in multi offer units. */
+/** Condition for showing form fields: User Selected Perks are available only in multi offer units. */
 const multiOffer = { field: 'unit', value: 'mou' };
 
 const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publisher): Html => html`
@@ -164,7 +164,7 @@ const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publi
   )}
   ${appearanceFields(form)}`;
 
-/** Returns a theme with the fields that a preview needs. The values may be invalid. */
+/** Builds a theme with only the fields that a preview needs. The values may be invalid. */
 const previewedTheme = (values: Values): Theme => ({
   id: 0,
   key: '',

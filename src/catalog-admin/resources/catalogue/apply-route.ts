@@ -22,7 +22,8 @@ import { checkPictures } from './import.ts';
 import { type Catalogue, parseForPublisher } from './parse.ts';
 
 /**
- * Maximum number of rows that one call can change, because each row is written separately. Use the command for more.
+ * Maximum number of rows that one call can change. The limit exists because each row is written separately. Use the CLI
+ * command for larger changes.
  */
 const maxChanges = 2000;
 
@@ -90,7 +91,7 @@ type ApplyDeps = { http: ManagementHttp; store: ImageStore | null; alone: Alone 
 
 /**
  * Registers the route that applies a catalogue file.
- * @param scope scope that does not parse request bodies, because the file is read only after the permissions were
+ * @param scope scope that does not parse request bodies, because the file must not be read until permissions have been
  * checked
  */
 export function applyRoute(scope: App, { http, store, alone }: ApplyDeps): void {

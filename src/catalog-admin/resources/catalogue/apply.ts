@@ -23,7 +23,7 @@ export type Applied = {
 type ApplyOptions = {
   store: ImageStore | null;
   prune: boolean;
-  /** Digest of the confirmed plan, or null to apply any plan. */
+  /** Digest of the plan that the user confirmed, or null to apply any plan. */
   expected: string | null;
   /** Maximum number of changes. If the plan has more, nothing is applied. */
   maxChanges?: number;
@@ -31,9 +31,9 @@ type ApplyOptions = {
 };
 
 /**
- * Changes a publisher's configuration to match a catalogue file (docs/guides/management-api.md#apply-a-file). It uses
- * the same functions as the calls for single rows. All changes are applied in one transaction, or none.
- * @throws AppError conflict if the plan is not the expected one; row errors, with their paths in the file
+ * Changes a publisher's configuration to match a catalogue file (docs/guides/management-api.md#apply-a-file). Uses the
+ * same functions as API calls for single rows. Either all changes are applied, in one transaction, or none.
+ * @throws AppError conflict if the plan is not the confirmed one; row errors, with their paths in the file
  */
 export async function applyCatalogue(work: Work, catalogue: Catalogue, options: ApplyOptions): Promise<Applied> {
   await work.executor.query('select 1 from publishers where id = $1 for no key update', [work.publisherId]);
@@ -97,7 +97,7 @@ const createPicture = (work: Work, values: Values, bytes: Buffer, store: ImageSt
   return createUploadedCreative(work, fields, { bytes, type, size: { width, height } }, store);
 };
 
-/** Adds the location of the row to an error: its path in the file, or its kind and id. */
+/** Adds the location of the row to an error: its path in the file or, if it is not in the file, its kind and ID. */
 function atRow(err: AppError, { kind, id, path }: Change): AppError {
   const at = path ?? `/${kind}/${id}`;
   const details = err.details ?? [{ path: '', message: err.problem }];

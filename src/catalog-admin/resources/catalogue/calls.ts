@@ -8,9 +8,9 @@ import { readJsonInSlices } from '../../../platform/http/json-slices.ts';
 import { readBytes } from '../../../platform/http/read-bytes.ts';
 import { problem } from '../../../platform/problem.ts';
 
-/** Shared code of the API calls with a catalogue file. */
+/** Functions shared by the API calls that take a catalogue file. */
 
-/** Maximum file size, in bytes. Use the command for larger files. */
+/** Maximum file size, in bytes. Use the CLI command for larger files. */
 export const maxBytes = 32 * 1024 * 1024;
 
 const mb = 1024 * 1024;
@@ -44,8 +44,8 @@ export const file = Type.Object(
 );
 
 /**
- * Requires the permissions for both settings and offers, because a catalogue contains both.
- * @throws AppError permission_denied if a permission is missing
+ * Requires permissions for both settings and offers, because a catalogue contains both.
+ * @throws AppError permission_denied if either permission is missing
  */
 export function requireBoth(request: FastifyRequest): ReturnType<typeof callOf> {
   const call = callOf(request);

@@ -23,8 +23,8 @@ const belongs: Readonly<Record<string, string>> = {
 };
 
 /**
- * Yields a publisher's catalogue as the text of a JSON file, in chunks, with one row per line. The ids in the file only
- * serve as references between its rows.
+ * Yields a publisher's catalogue as a JSON file in chunks, with one row per line. The IDs in the file serve only as
+ * references between its rows.
  * @param work its executor should be in a repeatable-read transaction, so that the file is consistent
  */
 export async function* exportCatalogue(
@@ -60,7 +60,7 @@ export async function* exportCatalogue(
   yield '\n}\n';
 }
 
-/** Yields the rows of a resource in API format, without those of removed campaigns and offers. */
+/** Yields the rows of a resource in API format, except rows of removed campaigns and offers. */
 export async function* rowsOf(kind: Resource, work: Work): AsyncGenerator<Values> {
   const conditions = [
     scopeOf(kind, work),
@@ -83,8 +83,8 @@ export async function* rowsOf(kind: Resource, work: Work): AsyncGenerator<Values
 type Context = { work: Work; store: ImageStore | null; exportedIds: ReadonlyMap<string, ReadonlySet<unknown>> };
 
 /**
- * Returns the importable fields of a row, with the bytes of an uploaded image. Returns null if nothing of the row can
- * be exported.
+ * Returns the fields of a row that can be imported, including the bytes of an uploaded image. Returns null if the row
+ * cannot be exported.
  */
 async function exportRow(kind: Resource, row: Values, { work, store, exportedIds }: Context): Promise<Values | null> {
   const fields = Object.fromEntries(Object.keys(kind.input.properties).map((name) => [name, row[name]]));

@@ -18,14 +18,14 @@ import { warnOfFileUrls } from './url-warnings.ts';
 /** Number of rows inserted per statement. */
 const chunkSize = 250;
 
-/** Import result. `warnings` are about parts that were left out, and about macros in URLs. */
+/** Import result. `warnings` report what was left out and which macros in URLs will not be replaced. */
 export type Imported = { publisher_id: number; counts: Record<string, number>; warnings: Warning[] };
 
-/** New row ids by the ids in the file, grouped by table. */
+/** New row IDs, keyed by table and then by the ID in the file. */
 export type Ids = ReadonlyMap<string, ReadonlyMap<unknown, unknown>>;
 
 /**
- * Validates and measures the images in a file. The type and dimensions stated in the file are ignored.
+ * Validates and measures the images in a file. Any types and dimensions stated in the file are ignored.
  * @throws AppError invalid_picture with the path of the image
  */
 export async function checkPictures({ rows }: Catalogue, progress: Progress = () => {}): Promise<void> {
@@ -43,10 +43,10 @@ export async function checkPictures({ rows }: Catalogue, progress: Progress = ()
 }
 
 /**
- * Imports a catalogue into a publisher without one, with new ids. The publisher's settings are replaced with those in
- * the file. Everything is imported in one transaction, or nothing.
- * @param work unit of work of the publisher; with `intoNew`, a new publisher is created, with the SDK id in the file if
- * that id is available
+ * Imports a catalogue for a publisher that has none, assigning new IDs. The publisher's settings are replaced with
+ * those in the file. Either everything is imported, in one transaction, or nothing.
+ * @param work unit of work of the publisher; with `intoNew`, a new publisher is created, with the SDK ID in the file if
+ * that ID is available
  * @throws AppError conflict if the publisher already has a catalogue
  */
 export async function importCatalogue(
@@ -88,10 +88,7 @@ async function makePublisher(work: Work, { publisher, sdkId }: Catalogue): Promi
   return view.id as number;
 }
 
-/**
- * Updates the publisher's settings. Settings that only operators can change are skipped unless an operator imports the
- * file.
- */
+/** Updates the publisher's settings. Operator-only settings are skipped unless an operator imports the file. */
 async function takePublisher(work: Work, { publisher }: Catalogue): Promise<number> {
   await work.executor.query('select 1 from publishers where id = $1 for update', [work.publisherId]);
   await requireEmpty(work);
@@ -102,7 +99,7 @@ async function takePublisher(work: Work, { publisher }: Catalogue): Promise<numb
 }
 
 /**
- * Returns the warnings about an import without importing anything.
+ * Returns the warnings that an import would produce, without importing anything.
  * @param options with `intoNew`, the file is to be imported into a new publisher
  */
 export const warningsOfImport = async (
@@ -147,7 +144,7 @@ export async function requireEmpty({ executor, publisherId }: Work): Promise<voi
     });
 }
 
-/** Allocates new ids for the rows of a resource, and returns them by the ids in the file. */
+/** Allocates new IDs for the rows of a resource. Returns them keyed by the IDs in the file. */
 async function allot(
   { executor }: Work,
   { table, key }: Resource,
@@ -184,7 +181,7 @@ async function insertRows(work: Work, kind: Resource, list: readonly FileRow[], 
   );
 }
 
-/** Returns a row with its references replaced by new ids. */
+/** Returns a row with its references replaced by new IDs. */
 export function renamed(kind: Resource, values: Values, ids: Ids): Values {
   const changed = { ...values };
   for (const [column, { table }] of Object.entries(kind.references ?? {}))

@@ -11,7 +11,9 @@ import { themes } from '../themes.ts';
 export const formatField = 'perkwire_catalogue';
 export const formatNumber = 1;
 
-/** Resources in a catalogue file, identified by their tables. Each one comes after those that it refers to. */
+/**
+ * Resources in a catalogue file, identified by their tables. Each resource comes after the resources that it refers to.
+ */
 export const kinds: readonly Resource[] = [
   themes,
   placements,
@@ -22,7 +24,7 @@ export const kinds: readonly Resource[] = [
   sequenceRules,
 ];
 
-/** Table of the ids in each match list of a sequence rule. */
+/** Table that the IDs in each match list of a sequence rule refer to. */
 const matchTables: Readonly<Record<string, string>> = {
   offers: 'offers',
   campaigns: 'campaigns',
@@ -30,8 +32,8 @@ const matchTables: Readonly<Record<string, string>> = {
 };
 
 /**
- * Maps the ids in the match of a sequence rule. Ids that are mapped to null are removed, and so are lists that become
- * empty.
+ * Replaces the IDs in the match lists of a sequence rule. IDs that are mapped to null are removed, and so are lists
+ * that become empty.
  */
 export function mapMatch(match: Values, change: (table: string, id: number) => unknown): Values {
   const entries = Object.entries(match).map(([name, list]): [string, unknown[]] => {

@@ -6,8 +6,8 @@ import { sequenceRules } from '../sequence-rules.ts';
 import type { FileRow } from './parse.ts';
 
 /**
- * Row of a file, with references converted to the publisher's ids. `picture` is the SHA-256 of an uploaded image (hex),
- * or null.
+ * Row of a file, with its references converted to the publisher's IDs. `picture` is the SHA-256 of an uploaded image
+ * (hex), or null if there is none.
  */
 export type WantedRow = { row: FileRow; values: Values; picture: string | null };
 export type CurrentRow = { view: View; picture: string | null };
@@ -32,9 +32,10 @@ const identityOf = ({ table }: Resource, values: Values, picture: string | null)
   JSON.stringify([...(names[table]?.(values) ?? []), picture]);
 
 /**
- * Matches the rows of a file to the publisher's rows. Among rows with the same name, the one with the same id is
- * preferred, or else the first unmatched one. If no name matches, the row with the same id is used and will be renamed.
- * @param idsCount whether the ids in the file are those of the publisher
+ * Matches the rows of a file to the publisher's rows. If several rows have the same name, the one with the same ID is
+ * preferred, or else the first unmatched one. If no row has the same name, the row with the same ID is used and will be
+ * renamed.
+ * @param idsCount whether the IDs in the file are those of the publisher
  */
 export async function matchRows(
   kind: Resource,
@@ -79,8 +80,8 @@ export async function matchRows(
 }
 
 /**
- * Whether a row of the publisher can be changed into a row of the file. Some fields, and the image of a creative,
- * cannot be changed.
+ * Whether a publisher's row can be changed into a row of the file. Some fields cannot be changed, nor can the image of
+ * a creative.
  */
 const canBecome = (kind: Resource, { values, picture }: WantedRow, current: CurrentRow): boolean =>
   (kind.fixed ?? []).every((name) => values[name] === current.view[name]) &&

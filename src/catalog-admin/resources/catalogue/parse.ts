@@ -13,10 +13,10 @@ import { sequenceRules } from '../sequence-rules.ts';
 import { themes } from '../themes.ts';
 import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
 
-/** Row of a file: its id in the file, its fields, and the bytes of its image, if any. */
+/** Row of a file: its ID in the file, its fields, its path, and the bytes of its image, if any. */
 export type FileRow = { id: unknown; values: Values; image: Buffer | null; path: string };
 
-/** Parsed catalogue. `settingNames` lists the publisher settings that the file contains. */
+/** Parsed catalogue. `settingNames` lists the publisher settings that are present in the file. */
 export type Catalogue = {
   sdkId: string | null;
   publisher: Values;
@@ -28,8 +28,8 @@ export type Catalogue = {
 export const maxDetails = 100;
 
 /**
- * Parses a catalogue file with the same schemas and rules as the calls that create single rows. The work is split into
- * slices so that other requests are not blocked.
+ * Parses a catalogue file with the same schemas and rules as API calls that create single rows. The work is split into
+ * slices so that it does not block other requests.
  * @param settings publisher settings to use if the file does not contain them
  * @returns the catalogue, or all errors with their paths in the file
  */
@@ -106,8 +106,7 @@ export async function parseCatalogue(
 }
 
 /**
- * Parses a file for an existing publisher. Settings that the file does not contain default to the publisher's current
- * settings.
+ * Parses a file for an existing publisher. Settings missing from the file default to the publisher's current settings.
  */
 export async function parseForPublisher(file: unknown, work: Work): ReturnType<typeof parseCatalogue> {
   const current = await getRow(publishers, work, String(work.publisherId));
@@ -135,7 +134,7 @@ async function problemsOf(kind: Resource, values: Values, work: Work): Promise<r
   return (await kind.check?.(input, work, null)) ?? [];
 }
 
-/** Returns errors for references to rows that do not precede the row in the file. */
+/** Returns an error for each reference to a row that does not come earlier in the file. */
 function missingReferences(
   kind: Resource,
   values: Values,
@@ -155,7 +154,7 @@ function missingReferences(
   return details;
 }
 
-/** Generates theme keys from the names, for files of earlier releases, which have no keys. */
+/** Generates theme keys from the theme names, for files from earlier releases, in which themes have no keys. */
 function fillThemeKeys(list: readonly FileRow[]): void {
   const usedKeys = new Set(list.map(({ values }) => values.key));
   for (const { values } of list) {

@@ -16,37 +16,37 @@ import { type CurrentRow, matchRows, type WantedRow } from './match.ts';
 import { type Catalogue, type FileRow, maxDetails } from './parse.ts';
 import { warnOfFileUrls } from './url-warnings.ts';
 
-/** Change that an apply makes to a row. */
+/** Change that applying a file makes to a row. */
 export type Change = {
   change: 'created' | 'changed' | 'removed';
   /** Table of the row, or `publisher` for the settings. */
   kind: string;
-  /** Id of the row, or null if the row will be created. */
+  /** ID of the row, or null if the row will be created. */
   id: unknown;
   /** Name or title of the row. */
   name: string;
   /** Path of the row in the file, or null if the file does not contain the row. */
   path: string | null;
-  /** Changed fields. Rows that are created by the same apply are referred to by their path in the file. */
+  /** Changed fields. Rows that will be created by the same plan are referred to by their paths in the file. */
   fields: { name: string; from: unknown; to: unknown }[];
 };
 
 export type Step = { change: Change; kind: Resource; row: FileRow | null };
 
 /**
- * Plan of an apply. `ids` maps ids in the file to ids of the publisher, by table. A row that will be created is mapped
- * to its path instead.
+ * Plan for applying a file. `ids` maps IDs in the file to the publisher's IDs, by table. A row that will be created is
+ * mapped to its path instead.
  */
 export type Plan = {
   steps: readonly Step[];
   ids: Map<string, Map<unknown, unknown>>;
   warnings: readonly Warning[];
-  /** Digest of the changes. Plans with the same changes have the same digest. */
+  /** Digest of the changes. Equal changes have equal digests. */
   digest: string;
 };
 
 /**
- * Computes the changes that make a publisher's catalogue match a file, without applying them.
+ * Computes the changes that would make a publisher's catalogue match a file. Does not apply them.
  * @param prune whether to remove rows that the file does not contain
  */
 export async function planApply(work: Work, catalogue: Catalogue, { prune }: { prune: boolean }): Promise<Plan> {
@@ -82,8 +82,8 @@ export async function planApply(work: Work, catalogue: Catalogue, { prune }: { p
 }
 
 /**
- * Plans the changes of settings. Settings that the file does not contain are unchanged. Operator settings are also
- * unchanged unless an operator applies the file.
+ * Plans the changes to the settings. Settings that the file does not contain stay unchanged. So do operator settings,
+ * unless an operator applies the file.
  */
 function planSettings({ actor }: Work, { publisher, settingNames }: Catalogue, current: View): Step[] {
   const excluded = isOperator(actor) ? [] : operatorSettings;
@@ -106,7 +106,7 @@ function planSettings({ actor }: Work, { publisher, settingNames }: Catalogue, c
 
 const pictureOf = ({ image }: FileRow): string | null => (image === null ? null : hash('sha256', image, 'hex'));
 
-/** Reads the current rows in export format. `known` collects their ids, by table. */
+/** Reads the current rows in export format. Their IDs are added to `known`, by table. */
 async function readCurrent(
   work: Work,
   kind: Resource,
@@ -127,7 +127,7 @@ async function readCurrent(
   return current;
 }
 
-/** Reads the SHA-256 of a publisher's uploaded images, by creative id. */
+/** Reads the SHA-256 of each image that a publisher has uploaded, keyed by creative ID. */
 async function readPictures({ executor, publisherId }: Work): Promise<Map<unknown, string>> {
   const { rows } = await executor.query<{ id: string; sha256: string }>(
     `select i.creative_id as id, encode(i.sha256, 'hex') as sha256 from creative_images i
@@ -139,7 +139,7 @@ async function readPictures({ executor, publisherId }: Work): Promise<Map<unknow
 }
 
 /**
- * Plans the changes of a resource's rows.
+ * Plans the changes to the rows of a resource.
  * @throws AppError invalid_request for changes that the stored rows do not allow
  */
 async function planRows(
@@ -177,15 +177,16 @@ async function planRows(
 }
 
 /**
- * Whether a field of a creative is compared. The type and size of an upload are derived from its bytes and are not
- * compared. If the file marks no primary creative for an offer, the service chooses one.
+ * Whether a field of a creative is compared. The file type and size of an uploaded image are not compared, because they
+ * are derived from its bytes. Whether a creative is primary is compared only if the file marks a primary creative for
+ * the offer; otherwise, the service chooses one.
  */
 const isCompared = ({ values, picture }: WantedRow, name: string, withPrimary: ReadonlySet<unknown>): boolean =>
   name === 'is_primary' ? withPrimary.has(values.offer_id) : picture === null || name === 'creative_type';
 
 /**
  * Plans the removal of rows that the file does not contain. Rows that are removed together with their parent get no
- * separate step, so that they can be restored together.
+ * separate step, so that restoring the parent also restores them.
  */
 function planRemovals(surplus: readonly [Resource, readonly CurrentRow[]][]): Step[] {
   const gone = new Map<string, Set<unknown>>();
@@ -207,7 +208,7 @@ function planRemovals(surplus: readonly [Resource, readonly CurrentRow[]][]): St
 
 /**
  * Whether a placement was created automatically by a request and never edited. Such placements are not removed, because
- * the next request would create them again.
+ * the next request would recreate them.
  */
 const isUntouched = ({ name: _name, auto_created, created_at: _at, updated_at: _updated, ...fields }: View): boolean =>
   auto_created === true && Object.values(fields).every((value) => value === null || value === '');

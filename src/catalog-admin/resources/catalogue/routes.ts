@@ -28,7 +28,7 @@ import { exportCatalogue } from './export.ts';
 import { checkPictures, importCatalogue, requireEmpty, warningsOfImport } from './import.ts';
 import { parseCatalogue } from './parse.ts';
 
-/** Approximate chunk length for encoding an export, in UTF-16 code units. */
+/** Approximate size of the chunks in which an export is encoded, in UTF-16 code units. */
 const chunkLength = 64 * 1024;
 
 const tags = ['Catalogue'];
@@ -94,7 +94,7 @@ export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: Imag
     },
   };
   app.register(async (scope) => {
-    // Disable body parsing, because the file must be read only after the permissions were checked.
+    // Disable body parsing, because the file must not be read until permissions have been checked.
     scope.removeContentTypeParser('application/json');
     scope.addContentTypeParser('application/json', (_request, payload, done) => done(null, payload));
     scope.post(
@@ -114,7 +114,8 @@ type ImportDeps = { http: ManagementHttp; store: ImageStore | null };
 async function importFile({ http, store }: ImportDeps, request: FastifyRequest, reply: FastifyReply) {
   const { actor, publisherId } = callOf(request);
   const isDryRun = flagOf(request, 'dry_run');
-  // A retry with an Idempotency-Key must get the stored response even though the publisher now has a catalogue.
+  // With an `Idempotency-Key`, skip this check: a retry must get the stored response, even though the publisher now has
+  // a catalogue.
   if (isDryRun || request.headers['idempotency-key'] === undefined)
     await http.management.read(actor, publisherId, requireEmpty);
   const bytes = await bytesOfFile(request);

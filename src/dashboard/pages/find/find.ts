@@ -17,7 +17,7 @@ import { findDelivery } from '../../../webhooks/delivery-store.ts';
 import { readEndpointLabels } from '../../../webhooks/endpoint-store.ts';
 import type { PageServices } from '../services.ts';
 
-/** Maximum number of results per kind. */
+/** Maximum number of search results per kind. */
 const maxOfKind = 5;
 const maxPublishers = 20;
 const maxLength = 200;
@@ -25,7 +25,7 @@ const maxLength = 200;
 type Scope = PageServices & { failFast: ReturnType<typeof createFailFast> };
 
 /**
- * Registers the search over all rows that a viewer may open. It returns a list for the search dialog on every page
+ * Registers the search over all rows that the viewer may open. Its results are shown in the search dialog on every page
  * (finder.js).
  */
 export function findPages(app: App, services: PageServices): void {
@@ -72,7 +72,7 @@ const pageGroup = (
     .map(({ text, href }) => ({ text, href, detail: '' })),
 });
 
-/** Lists the publishers that the viewer may open, with links to the current page of each. */
+/** Lists the publishers that the viewer may open. Each links to the current page for that publisher. */
 function publisherGroup({ deps, navigation }: Scope, context: PageContext, text: string): FoundGroup {
   const section = queryText(context, 'section');
   const page = isSection(navigation, section) ? section : '/overview';
@@ -134,7 +134,7 @@ async function endpointGroup({ deps, failFast }: Scope, { publisher, path }: Pub
   return { title: t('find.endpoints'), entries };
 }
 
-/** Finds a delivery or a session by its id, or by the `webhook-id` of a delivery. */
+/** Finds a session by its ID, or a delivery by its ID or `webhook-id`. */
 async function idGroup({ deps, failFast }: Scope, { publisher, path }: PublisherContext, text: string) {
   const { pool, now } = deps;
   const group: FoundGroup = { title: t('find.byId'), entries: [] };
@@ -164,7 +164,10 @@ async function idGroup({ deps, failFast }: Scope, { publisher, path }: Publisher
   return group;
 }
 
-/** Only the publisher knows its user ids, so link to the pages that accept one instead of searching. */
+/**
+ * Link to the pages that accept a user ID instead of searching for users, because only the publisher knows its user
+ * IDs.
+ */
 function userGroup({ path }: PublisherContext, text: string): FoundGroup {
   const user = encodeURIComponent(text);
   return {
@@ -186,7 +189,7 @@ function userGroup({ path }: PublisherContext, text: string): FoundGroup {
 
 type FoundGroup = { title: string; entries: { text: string; detail: string; href: string }[] };
 
-/** Renders the grouped options of the search dialog's list box. */
+/** Renders the results as grouped options for the list box of the search dialog. */
 function foundList(groups: readonly FoundGroup[]): Html {
   const nonEmpty = groups.filter(({ entries }) => entries.length > 0);
   if (nonEmpty.length === 0) return noMatches();

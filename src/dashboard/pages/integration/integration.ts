@@ -11,7 +11,7 @@ import type { PageServices } from '../services.ts';
 import { setupChecklist } from '../setup/checklist.ts';
 import { type Snippet, snippetsFor } from './snippets.ts';
 
-/** Registers the integration page, which shows code snippets with the publisher's SDK id, and live calls. */
+/** Registers the integration page, which shows code snippets with the publisher's SDK ID, and incoming calls live. */
 export function integrationPages(app: App, services: PageServices): void {
   const { deps } = services;
   const failFast = createFailFast(deps.dbHealth);

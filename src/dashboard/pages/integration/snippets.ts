@@ -3,7 +3,7 @@ import { t } from '../../../platform/i18n/messages.ts';
 
 export type Snippet = { key: string; title: string; text: string; guide: string | null };
 
-/** Returns code snippets with the publisher's SDK id. The guides in docs/guides contain the details. */
+/** Returns code snippets that contain the publisher's SDK ID. For details, see docs/guides. */
 export function snippetsFor({ sdkId }: Publisher, publicUrl: string): readonly Snippet[] {
   return [
     {

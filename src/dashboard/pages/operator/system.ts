@@ -107,7 +107,7 @@ const queueColumns = () => [
   { text: t('operator.dueNow'), numeric: true },
 ];
 
-/** Returns the delivery queues to display. An empty queue has no database rows, so it is added here. */
+/** Returns the delivery queues to display. Empty queues have no database rows, so they are added here. */
 const queuesOf = ({ queues }: SystemState): Queue[] =>
   queues.length === 0 ? [{ lane: 'live', waiting: 0, due: 0 }] : queues;
 
@@ -129,7 +129,7 @@ const partitionCells = (partition: Partitions): Cell[] => [
   bytes(partition.bytes),
 ];
 
-/** Converts a day such as `20261121` to `2026-11-21`. */
+/** Reformats a day such as `20261121` as `2026-11-21`. */
 const isoDay = (text: string): string => text.replace(/^(\d{4})(\d{2})(\d{2})$/, '$1-$2-$3');
 
 function bytes(value: number): string {

@@ -12,10 +12,10 @@ import { hasDelivered } from '../../../webhooks/delivery-store.ts';
 import { hasEndpoint } from '../../../webhooks/endpoint-store.ts';
 import type { PageServices } from '../services.ts';
 
-/** A setup step with a link to the page on which it is done. */
+/** Setup step, with a link to the page where it is done. */
 type Step = { key: SetupStep; path: string; to: MessageKey };
 
-/** Setup steps for the catalogue. The first offer requires an advertiser and a campaign. */
+/** Setup steps for the catalogue. An advertiser and a campaign are needed before the first offer. */
 const catalogueSteps: readonly Step[] = [
   { key: 'advertiser', path: '/advertisers/new', to: 'nav.advertisers' },
   { key: 'campaign', path: '/campaigns/new', to: 'nav.campaigns' },
@@ -31,7 +31,7 @@ const callSteps: readonly Step[] = [
   { key: 'delivery', path: '/deliveries', to: 'nav.deliveries' },
 ];
 
-/** Renders a link with an id, so that it retains the keyboard focus when the checklist is refreshed. */
+/** Renders a link with an `id` attribute, so that the link keeps the keyboard focus when the checklist is refreshed. */
 const linkTo = (key: SetupStep, href: string, text: string): Html =>
   html`<a id="setup-${key}" href="${href}">${text}</a>`;
 
@@ -42,13 +42,13 @@ export function checklistPages(pages: Pages<PublisherContext>, checklist: Checkl
 }
 
 /**
- * Renders the checklist of setup steps, from the first key to the first delivered webhook. Completed steps are checked.
- * Returns empty HTML when all steps are complete.
+ * Renders the checklist of setup steps, from the first API key to the first delivered webhook. Completed steps are
+ * ticked. Renders nothing once all steps are complete.
  */
 export async function setupChecklist({ deps, failFast }: Checklist, context: PublisherContext): Promise<Html> {
   const { publisher, path } = context;
   const done = await failFast(() => setupProgress(deps, publisher));
-  // A publisher that serves other publishers' offers needs no campaign of its own.
+  // A publisher that only shows other publishers' offers needs no campaign of its own.
   const isServed = done.has('offer') && !done.has('campaign');
   const steps = isServed ? callSteps : [...catalogueSteps, ...callSteps];
   const required = steps.filter(({ key }) => key !== 'selection' || publisher.uspEnabled);
@@ -85,8 +85,8 @@ type SetupStep = FirstRow | 'key' | 'fetch' | 'impression' | 'endpoint' | 'selec
 type SetupDeps = PageServices['deps'];
 
 /**
- * Returns the completed setup steps. Activity before the first key is ignored, which excludes the demo's generated
- * history.
+ * Returns the completed setup steps. Activity before the first API key was created is ignored, which excludes the
+ * demo's generated history.
  */
 async function setupProgress({ pool, catalog }: SetupDeps, { id }: Publisher): Promise<ReadonlySet<SetupStep>> {
   const [sinceMs, endpoint, rows] = await Promise.all([

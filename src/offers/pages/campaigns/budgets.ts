@@ -12,7 +12,7 @@ import type { HoldBack } from '../../goals.ts';
 import { outcomeText } from '../../outcome-text.ts';
 
 /**
- * Renders the card of a campaign's budgets and total caps: spent, reserved and unbilled amounts compared with the
+ * Renders the card for a campaign's budgets and total caps. It compares spent, reserved and unbilled amounts with the
  * pacing plan.
  */
 export function budgetsCard(standings: readonly Standing[], currency: string | null): Html {
@@ -61,7 +61,7 @@ function planText(
 
 type GoalCard = { goal: Goal; delivery: Delivery; holdBacks: readonly HoldBack[] };
 
-/** Renders the card of a campaign's goal: its delivery and the rules that limit it. */
+/** Renders the card for a campaign's goal, with its delivery and the rules that limit it. */
 export function goalCard({ publisher }: PublisherContext, { goal, delivery, holdBacks }: GoalCard): Html {
   const { percent: ofPlan, expected, delivered, onTrack } = delivery;
   const share = Math.min(1, delivered / goal.count);

@@ -9,8 +9,8 @@ import { count, percent } from '../../../shell/format.ts';
 import { type RecentSessions, sampledDays } from './recent-sessions.ts';
 
 /**
- * Creates the reach estimate shown next to the campaign form: the number of recent sessions that the campaign is
- * eligible for. It is updated with each edit.
+ * Creates the reach estimate that is shown next to the campaign form: the number of recent sessions for which the
+ * campaign is eligible. It is updated with each edit.
  */
 export const createReach = (recent: RecentSessions): NonNullable<PageExtensions['reach']> => ({
   panel: async (context, readOnly) => {
@@ -28,7 +28,7 @@ const liveEstimate = ({ path }: PublisherContext): Html => html`
 
 const noneEligible = (): Html => notice('warn', html`<p>${t('campaigns.noneEligible')}</p>`);
 
-/** Estimates the reach of the stored rules, or of the rules in the form, which may be incomplete. */
+/** Estimates the reach for the stored rules, or for the rules in the form, which may be incomplete. */
 async function estimate(
   recent: RecentSessions,
   { publisher }: PublisherContext,

@@ -9,7 +9,10 @@ import { percent } from '../../../shell/format.ts';
 import { outcomeText } from '../../outcome-text.ts';
 import { findOutcomes, outcomesKeptMs } from '../../request-log/outcomes.ts';
 
-/** Renders the card with the share of decisions by outcome over the last 24 hours and 7 days. */
+/**
+ * Renders the card with the outcomes of a campaign's decisions: the share of each outcome over the last 24 hours and
+ * the last 7 days.
+ */
 export async function outcomesCard(
   executor: Executor,
   { publisher, path }: PublisherContext,

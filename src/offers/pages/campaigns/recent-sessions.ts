@@ -5,12 +5,12 @@ import { createFailFast, type DatabaseHealth } from '../../../platform/db/health
 import { dayMs, minuteMs } from '../../../platform/lib/time.ts';
 import { type SessionSample, sampleSessions } from '../../decision-log/decision-sample.ts';
 
-/** Period that an estimate covers, in days. */
+/** Number of days that an estimate covers. */
 export const sampledDays = 7;
 
-/** Time for which a sample is cached, in milliseconds. Users often try several rules in succession. */
+/** How long a sample is cached, in milliseconds. Caching helps because users often try several rules in succession. */
 const keptMs = 5 * minuteMs;
-/** Maximum number of publishers with a cached session sample. */
+/** Maximum number of publishers whose session sample is cached. */
 const maxKept = 4;
 
 /** Returns a sample of a publisher's recent sessions. */

@@ -12,7 +12,7 @@ const send =
   (key: MessageKey): Advice =>
   () =>
     html`${t(key)}`;
-/** Returns advice that links to one of the publisher's pages. */
+/** Creates a piece of advice that links to one of the publisher's pages. */
 const go =
   (key: MessageKey, page: string): Advice =>
   (path) =>
@@ -46,7 +46,7 @@ const byField: Readonly<Record<string, Advice>> = {
   '/themeId': go('live.useTheme', '/settings/themes'),
 };
 
-/** Lists each field or reason for which a call was rejected or changed, with advice. */
+/** Returns advice for each reason why a call was rejected, and for each of its fields that was ignored or dropped. */
 export function adviceOf({ error, notes }: LiveCall, { id }: Publisher): Html[] {
   const path = (rest: string): string => publisherPath(id, rest);
   const noted = notes.map((note) => html`${fieldText(note)} ${byField[note.path]?.(path)}`);

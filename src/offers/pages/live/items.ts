@@ -13,8 +13,8 @@ import { adviceOf } from './advice.ts';
 import type { LiveRequest } from './requests.ts';
 
 /**
- * Renders the list item of an answered fetch with its events, and with its request and response if they were recorded.
- * `publisher` is its state when the page was opened, so that placements first used after that appear as new.
+ * Renders the list item for an answered fetch with its events, and with the request and response if they were recorded.
+ * `publisher` is the publisher as of when the page was opened, so that placements first used after that appear as new.
  */
 export function sessionItem(request: LiveRequest, call: LiveCall | undefined, publisher: Publisher): Html {
   const why = publisherPath(publisher.id, `/why?session=${request.sessionId}`);
@@ -38,7 +38,7 @@ export function sessionItem(request: LiveRequest, call: LiveCall | undefined, pu
   </li>`;
 }
 
-/** Renders the list item of any other call. */
+/** Renders the list item for a call other than an answered fetch. */
 export const callItem = ({ id, at, call }: LoggedCall, publisher: Publisher): Html =>
   html`<li id="call-${id}" data-kind="${kindOf(call)}">
     ${moment(publisher, at, 'second')}
@@ -50,7 +50,7 @@ export const callItem = ({ id, at, call }: LoggedCall, publisher: Publisher): Ht
   </li>`;
 
 /**
- * Returns the error text in the reader's language if it is the default text of the error code. Other texts stay in
+ * Returns the error text in the reader's language if it is the default text for the error code. Other texts remain in
  * English, as in the response.
  */
 function errorText({ code, message }: { code: string; message: string }): string {

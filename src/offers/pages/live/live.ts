@@ -17,7 +17,8 @@ import { type LiveSources, watchCalls } from './watch.ts';
 type LiveDeps = LiveSources & { logger: Logger; checkSession: SessionCheck };
 
 /**
- * Registers the live call pages, which show requests, responses and advice (docs/reference/debugging.md#live-calls).
+ * Registers the pages for live calls, which show requests and responses with advice
+ * (docs/reference/debugging.md#live-calls).
  */
 export function livePages(app: App, shell: Shell, { logger, checkSession, ...sources }: LiveDeps): void {
   const { pool, now } = sources;
@@ -61,7 +62,9 @@ export function livePages(app: App, shell: Shell, { logger, checkSession, ...sou
   });
 }
 
-/** The first response signals to the page that calls are now being recorded. */
+/**
+ * Creates the source of the page's event stream. The first response tells the page that calls are now being recorded.
+ */
 function opened(sources: LiveSources, publisher: Publisher, who: Reader): () => Promise<StreamEvent[]> {
   const next = watchCalls(sources, publisher);
   let isOpen = false;

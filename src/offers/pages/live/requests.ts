@@ -1,7 +1,7 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../../platform/lib/uuid7.ts';
 
-/** Answered fetch with its events so far. */
+/** Answered fetch with the events recorded for it so far. */
 export type LiveRequest = {
   sessionId: string;
   at: Date;
@@ -9,17 +9,17 @@ export type LiveRequest = {
   country: string | null;
   dev: boolean;
   offers: number;
-  /** Number of events by kind, excluding suspicious events such as those of bots. */
+  /** Number of events by kind. Suspicious events, such as those from bots, are excluded. */
   events: Readonly<Record<string, number>>;
-  /** Time when the perks were confirmed, or null if they were not. */
+  /** Time when the user confirmed the perks, or null if they have not been confirmed. */
   wrappedAt: Date | null;
   /** Number of selected perks, or null for a session without perks. */
   selected: number | null;
 };
 
 /**
- * Returns the ids of a publisher's sessions that follow a given session, oldest first. It reads only newer rows, by
- * primary key.
+ * Returns the IDs of a publisher's sessions that follow a given session, oldest first. Only newer rows are read, using
+ * the primary key.
  */
 export async function sessionsAfter(
   executor: Executor,

@@ -7,17 +7,17 @@ import { isFetch, type LiveCall } from '../../request-log/store.ts';
 import { callItem, sessionItem } from './items.ts';
 import { findRequests, sessionsAfter } from './requests.ts';
 
-/** Maximum number of sessions that a stream keeps up to date. */
+/** Maximum number of sessions that one stream tracks for changes. */
 const maxWatched = 30;
-/** Maximum number of new sessions per query. */
+/** Maximum number of new sessions read per query. */
 const maxNew = 200;
 
 /** Data sources of the live page: sessions and logged calls. */
 export type LiveSources = { pool: pg.Pool; requestLog: RequestLog; now: () => number };
 
 /**
- * Creates a watch on a publisher's calls.
- * @returns a function that returns the new and changed items since its previous call
+ * Starts watching a publisher's calls.
+ * @returns a function that returns the items that are new or changed since it was last called
  */
 export function watchCalls(sources: LiveSources, publisher: Publisher): () => Promise<StreamEvent[]> {
   const newCalls = sources.requestLog.watch(publisher.id);
@@ -33,7 +33,7 @@ export function watchCalls(sources: LiveSources, publisher: Publisher): () => Pr
   };
 }
 
-/** Creates a function that returns answered fetches, and returns them again when their events or perks change. */
+/** Creates a function that returns new answered fetches, and returns a fetch again when its events or perks change. */
 function changedSessions({ pool, now }: LiveSources, publisher: Publisher) {
   const sentItems = new Map<string, { markup: string; call: LiveCall | undefined }>();
   let lastId = firstUuid7At(now() - lookbackMs);

@@ -37,7 +37,8 @@ export function answerOf(context: PublisherContext, decision: FoundDecision, que
 }
 
 /**
- * Returns the explanation of the offer in the question, or of the campaign's offer that came closest to being shown.
+ * Returns the explanation for the offer in the question or, if none is given, for the offer of the campaign that came
+ * closest to being shown.
  */
 function ownOf(explanations: readonly Explanation[], { offer, campaign }: Question): Explanation | undefined {
   if (offer !== '') return explanations.find((explanation) => explanation.offer.id === Number(offer));
@@ -61,7 +62,7 @@ function verdict({ publisher }: PublisherContext, own: Explanation, input: Decis
     ${influences.length > 0 && html`<p class="hint">${influencesText(publisher, influences)}</p>`}`;
 }
 
-/** Renders the list of failing rules, or the ranking's reason if no rule fails. */
+/** Renders the list of failing rules. If no rule fails, renders the reason given by the ranking. */
 function rules(texts: readonly { rule: FailingRule['rule']; text: string }[], failing: number): Html {
   return html`
     <h2 class="section">${t('why.why')}</h2>
@@ -71,7 +72,7 @@ function rules(texts: readonly { rule: FailingRule['rule']; text: string }[], fa
     </ol>`;
 }
 
-/** Renders values untranslated, as in the API. */
+/** Renders values as they appear in the API, excluded from automatic translation. */
 const asIs = (values: readonly string[]): Html => html`<span translate="no">${values.join(', ')}</span>`;
 
 export const offerTitle = ({ id, copy }: Offer): string => copy.title || t('why.offerName', { id });
@@ -151,7 +152,7 @@ function sessionList(context: PublisherContext, sessions: readonly UserDecision[
     ${table(t('why.sessions'), sessionColumns(), rows)}`;
 }
 
-/** Weekdays and times need a date to be formatted: 1 January 2024 was a Monday. */
+/** Monday, 1 January 2024. Used as a base date, because formatting a weekday or time of day requires a date. */
 const clockMs = Date.UTC(2024, 0, 1);
 const clockFormat = perLocale(
   (locale, kind) =>
@@ -162,7 +163,7 @@ const clockFormat = perLocale(
 );
 const countFormat = perLocale((locale) => new Intl.NumberFormat(locale));
 
-/** Describes an explanation's influences to the dashboard user, with times in the publisher's time zone. */
+/** Describes an explanation's influences for the dashboard user, with times in the publisher's time zone. */
 const influencesText = (publisher: Publisher, influences: Explanation['influences']): string =>
   influences.map((influence) => influenceText(influence, formatOf(publisher))).join('; ');
 

@@ -15,16 +15,16 @@ import { findDecision, inputOf } from '../../re-decide.ts';
 import { type Question, sessionIdIn, visitorOf } from './question.ts';
 
 /**
- * Decision to explain. `input` is null for a session whose decision cannot be re-decided. `sessions` are the sessions
- * of the user in the question, newest first.
+ * Decision to explain. `input` is null if the session's decision cannot be reproduced. `sessions` are the sessions of
+ * the user in the question, newest first.
  */
 export type FoundDecision = {
   input: DecisionInput | null;
   kind: 'session' | 'user' | 'visitor';
-  /** Time of the session's decision. Null means now. */
+  /** Time of the session's decision, or null if the decision is made now. */
   at: Date | null;
   sessions: readonly UserDecision[];
-  /** Message if the subject of the question was not found, or null otherwise. */
+  /** Message to show if the session or user in the question was not found. Null otherwise. */
   problem: string | null;
 };
 
@@ -74,7 +74,7 @@ export function createFindDecision({ dbHealth, config, ...sources }: DecisionSea
     const newest = sessions.find(({ isStored }) => isStored);
     const last = newest === undefined ? null : await failFast(() => findDecision(pool, publisher.id, newest.sessionId));
     const foundKey = newest?.userKey ?? sessions[0]?.userKey ?? own;
-    // If the user is known only by a device, only the device's key is available.
+    // If the user was found only by device ID, only the key for the device is available.
     const isOwn = keys.includes(foundKey);
     const userKey = isOwn ? own : ((await failFast(() => findMovedKey(pool, foundKey))) ?? foundKey);
     const context = { ...(last?.context ?? visitorOf(question)), userKey };
@@ -91,7 +91,8 @@ export function createFindDecision({ dbHealth, config, ...sources }: DecisionSea
     if (question.session !== '') return ofSession(publisher, sessionIdIn(question));
     if (question.user !== '') return ofUser(publisher, question);
     const input = await inputNow(publisher, visitorOf(question));
-    // The visitor is identified but has no history, which differs from a visitor without an identity.
+    // The user key makes the visitor an identified user without history, who is treated differently from a visitor
+    // without an identity.
     const context = { ...input.context, userKey: 'made-up visitor' };
     return { input: { ...input, context }, kind: 'visitor', at: null, sessions: [], problem: null };
   };

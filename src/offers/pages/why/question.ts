@@ -6,8 +6,8 @@ import { isUuid7 } from '../../../platform/lib/uuid7.ts';
 import { queryText } from '../../../shell/context.ts';
 
 /**
- * Question that the user entered. Fields left blank are empty. A session takes precedence over a user, and a user over
- * a hypothetical visitor.
+ * Question that the dashboard user entered. Fields left blank are empty strings. A session takes precedence over a
+ * user, and a user over a hypothetical visitor.
  */
 export type Question = Record<(typeof names)[number], string>;
 
@@ -17,7 +17,7 @@ const names = [
 ] as const;
 
 const maxCustomAttributes = 50;
-/** Maximum field length, as in a fetch, in characters. */
+/** Maximum field length, in characters. The same limit applies to fetches. */
 const maxLength = 256;
 const maxCustomLength = 5000;
 
@@ -34,11 +34,11 @@ export function questionIn(context: PublisherContext): Question {
   return { ...(fields as Question), placement: fields.placement || firstPlacement };
 }
 
-/** Returns the session id in its stored form, or null if the text is not a session id. */
+/** Returns the session ID in its stored form, or null if the text is not a session ID. */
 export const sessionIdIn = ({ session }: Question): string | null =>
   isUuid7(session.toLowerCase()) ? session.toLowerCase() : null;
 
-/** Returns the hypothetical visitor of a question. */
+/** Returns the hypothetical visitor that a question describes. */
 export const visitorOf = (question: Question): Omit<DecisionContext, 'nowMs'> => ({
   surface: 'unit',
   placement: normaliseName(question.placement),

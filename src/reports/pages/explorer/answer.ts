@@ -22,32 +22,35 @@ import { type Periods, periodsOf } from './periods.ts';
 import { attributeOf, type ExplorerState } from './state.ts';
 import { type Slot, slotsOf } from './time-slots.ts';
 
-/** Table row with the metrics of one value, for the selected range and the comparison period. */
+/** Table row for one value of a dimension, with its metrics for the selected range and the comparison period. */
 export type AnswerRow = Compared & { value: string; text: string; also: readonly AlsoValue[] };
 
-/** Value of an additional dimension. */
+/** Value of an additional dimension in a row. */
 type AlsoValue = { name: DimensionName; value: string; text: string };
 
 export type ReportAnswer = {
   periods: Periods;
   total: Compared;
-  /** Total in the reporting currency, if the publisher has one. Null means that an exchange rate is missing. */
+  /**
+   * Total in the publisher's reporting currency, or null if an exchange rate is missing. Absent if the publisher has no
+   * reporting currency.
+   */
   converted?: ConvertedTotal | null | undefined;
   rows: readonly AnswerRow[];
   slots: readonly Slot[];
   /**
-   * Whether the selected range ends today with an incomplete day, while the last day of the comparison period is
-   * complete.
+   * Whether the last days cannot be compared, because the selected range ends today with an incomplete day, while the
+   * last day of the comparison period is complete.
    */
   isUneven: boolean;
 };
 
-/** Reason why a report cannot be shown, with a similar state for which it can. */
+/** Reason why a report cannot be shown. `fix` is a similar state for which it can be shown, if there is one. */
 export type Problem = { text: string; fix: { text: string; state: ExplorerState } | null };
 
 export type ReportQuestion = { state: ExplorerState; publisher: Publisher; names: Names; nowMs: number };
 
-/** Answers an explorer query from rollups only. */
+/** Answers a query of the report explorer, using rollups only. */
 export async function answerOf(
   reports: { explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored> },
   question: ReportQuestion,
@@ -94,7 +97,7 @@ function textOf(detail: ErrorDetail | undefined, isByHour: boolean): string {
   return detail?.path === '/to' ? t('reports.lastDayError', { reason }) : t('reports.firstDayError', { reason });
 }
 
-/** Builds the query for an explorer state. Returns a problem if there are no rollups for it. */
+/** Builds the query for a state of the explorer. Returns a problem if no rollups can answer it. */
 export function exploreQueryOf({ state, publisher, names }: ReportQuestion, periods: Periods): ExploreQuery | Problem {
   const attributes = Object.keys(state.filters).filter((name) => attributeOf(name) !== null);
   const used = new Set([...attributes, ...(attributeOf(state.by) === null ? [] : [state.by])]);
@@ -191,13 +194,13 @@ function groupRows({ state, names }: ReportQuestion, { groups }: Explored): Answ
   );
 }
 
-/** Whether rows are grouped by currency, because amounts in different currencies are never compared. */
+/** Whether rows are grouped by currency. This is needed because amounts in different currencies are never compared. */
 export const isByCurrency = ({ metric, sort }: ExplorerState, rows: readonly Compared[]): boolean =>
   metricOf(metric).kind === 'money' && sort !== 'name' && currenciesOf(rows.flatMap(periodsIn)).length > 1;
 
 /**
- * Returns the position of each row's currency group. Currencies are sorted by code, followed by rows with several
- * currencies. Rows without amounts come first if the smallest value is requested first, and last otherwise.
+ * Returns a function that computes the position of a row's currency group. Currencies are sorted by code, and rows with
+ * several currencies follow. Rows without amounts come first when sorting by smallest value, and last otherwise.
  */
 function currencyGroupsOf(
   state: ExplorerState,
@@ -215,7 +218,7 @@ function currencyGroupsOf(
 const periodsIn = ({ now, before }: Compared): (Metrics | null)[] => [now, before];
 
 /**
- * Merges groups by advertiser. 0 stands for the advertisers of deleted campaigns. A session is counted once for each
+ * Merges groups by advertiser. The advertiser ID is 0 for deleted campaigns. A session is counted once for each
  * campaign that it shows.
  */
 function byAdvertiser(groups: Explored['groups'], names: Names): Explored['groups'] {
@@ -235,11 +238,11 @@ function byAdvertiser(groups: Explored['groups'], names: Names): Explored['group
   });
 }
 
-/** Compares names. For thousands of names, this is ten times as fast as `localeCompare`. */
+/** Compares names. With thousands of names, this is ten times as fast as `localeCompare`. */
 const byName = perLocale((locale) => new Intl.Collator(locale));
 
 /**
- * Returns the sort order of rows: largest value first, largest decrease first, or by name. Rows with equal values are
+ * Returns a function that ranks rows: by largest value, by largest decrease, or by name. Rows with equal values are
  * sorted by name. Unknown values come last.
  */
 function rankingOf({ metric: name, sort }: ExplorerState): (now: Metrics, before: Metrics | null) => number {

@@ -68,7 +68,7 @@ function timeChart(state: ExplorerState, { slots, periods }: ReportAnswer, { cur
     metrics && (hasValue(metric, metrics, 'time') ? viewValue(metric.name, metrics) : null);
   const isCompared = periods.before !== null;
   const currencies = metric.kind === 'money' ? currenciesOf(slots.flatMap(({ now, before }) => [now, before])) : [];
-  // One chart line per currency, because amounts in different currencies are not added up.
+  // Draw one line per currency, because amounts in different currencies are not added up.
   const lines = currencies.length > 1 ? currencies : [currencies[0] ?? null];
   const series = lines.flatMap((currency) => {
     const only = (metrics: Metrics | null): Metrics | null =>
@@ -107,7 +107,7 @@ function bars(state: ExplorerState, { rows }: ReportAnswer, { money }: Writing):
   const metric = metricOf(state.metric);
   const of = (metrics: Metrics | null): number =>
     metrics === null || !hasValue(metric, metrics, state.by) ? 0 : Math.max(viewValue(metric.name, metrics), 0);
-  // The bars of a currency are kept together, and scaled to the largest amount in that currency.
+  // Keep the bars of each currency together, and scale them to the largest amount in that currency.
   const currencies = metric.kind === 'money' ? currenciesOf(rows.flatMap(({ now, before }) => [now, before])) : [];
   const groups = currencies.length < 2 ? [[...rows]] : currencies.map((currency) => rowsIn(rows, currency));
   const topGroups = groups.map((group) => group.sort((a, b) => of(b.now) - of(a.now)).slice(0, maxBars));
@@ -133,7 +133,7 @@ function bars(state: ExplorerState, { rows }: ReportAnswer, { money }: Writing):
   return html`${topGroups.map(list)}`;
 }
 
-/** Returns the rows that have amounts in a currency, limited to those amounts. */
+/** Returns the rows with amounts in a currency. Amounts in other currencies are removed. */
 const rowsIn = (rows: readonly AnswerRow[], currency: string): AnswerRow[] =>
   rows
     .filter(({ now, before }) => currenciesOf([now, before]).includes(currency))

@@ -8,8 +8,8 @@ import type { Names } from './names.ts';
 import { attributeOf, type ExplorerState } from './state.ts';
 
 /**
- * CSV line. `isFurther` means that the line contains only amounts, because the previous line contains the counts of the
- * same row.
+ * Line in the CSV file. `isFurther` means that the line contains only amounts, because the counts for the same row are
+ * on an earlier line.
  */
 type CsvRow = AnswerRow & { currency: string; isFurther: boolean };
 type Column = { heading: string; of: (row: CsvRow) => string | number };
@@ -28,7 +28,7 @@ function byCurrency(row: AnswerRow): CsvRow[] {
 }
 
 /**
- * Writes all rows as CSV (RFC 4180), with names next to ids, and each metric next to its value in the comparison
+ * Writes all rows as CSV (RFC 4180), with names next to IDs, and each metric next to its value in the comparison
  * period.
  */
 export function toReportCsv(state: ExplorerState, { rows, periods }: ReportAnswer, names: Names): string {

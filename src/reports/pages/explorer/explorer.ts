@@ -46,7 +46,7 @@ type Scope = {
   failFast: ReturnType<typeof createFailFast>;
 };
 
-/** Registers the report explorer pages (docs/guides/reports.md#the-explorer). The URL contains the complete query. */
+/** Registers the report explorer pages (docs/guides/reports.md#the-explorer). The whole query is in the URL. */
 export function explorerPages(app: App, services: PageServices): void {
   const { deps, countPerkStages } = services;
   const pages = publisherPages(app, services);
@@ -90,7 +90,7 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
     lead: t('reports.lead', { publisher: context.publisher.name, zone: context.publisher.timeZone }),
     nav: 'reports',
     assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
-    // htmx does not display error responses, so fragments are sent with 200.
+    // Fragments are sent with 200 even for errors, because htmx does not display error responses.
     status: 'text' in answer && !isFragmentRequest(context.request) ? 422 : 200,
     body: html`
       <div id="explorer" hx-boost="true" hx-target="#explorer" hx-select="#explorer" hx-swap="outerHTML show:none">
@@ -148,7 +148,7 @@ function body(
     }`;
 }
 
-/** Replaces the relative range of a state with its fixed dates. */
+/** Replaces the relative date range in a state with its current dates. */
 const fixed = (state: ExplorerState, { periods }: ReportAnswer): ExplorerState => ({
   ...state,
   range: null,

@@ -23,8 +23,8 @@ import { type ExplorerState, queryOf } from './state.ts';
 export const funnelPath = '/reports/funnel';
 
 /**
- * Renders a placeholder for the perk funnel card, so that the card does not delay the page. It stays empty if the
- * publisher has no perks.
+ * Renders a placeholder, which loads the perk funnel card later so that it does not delay the page. Renders nothing if
+ * the publisher has no perks.
  */
 export const funnelCard = ({ publisher, path }: PublisherContext, state: ExplorerState): Html =>
   publisher.uspEnabled
@@ -39,8 +39,8 @@ type FunnelScope = {
 };
 
 /**
- * Renders the perk funnel of sessions: shown → selected → confirmed → delivered. It uses the range and filters of a
- * report.
+ * Renders the perk funnel of sessions: shown → selected → confirmed → delivered. It has the same range and filters as
+ * the report.
  */
 export async function funnelFragment(
   { deps, reports, countPerkStages }: FunnelScope,

@@ -5,10 +5,10 @@ import { changeSize, count, percent } from '../../../shell/format.ts';
 import { currenciesOf, type MetricName, type Metrics } from '../../metrics.ts';
 import { viewValue } from '../../view.ts';
 
-/** Display format of a metric. */
+/** Format in which a metric is displayed. */
 type MetricKind = 'count' | 'money' | 'rate';
 
-/** Metric in the report explorer. `isBad` means that lower values are better. */
+/** Metric in the report explorer. `isBad` means that lower is better. */
 export type ReportMetric = { name: string; text: string; definition: string; kind: MetricKind; isBad?: boolean };
 
 const metric = (name: keyof Messages['metrics'], kind: MetricKind, isBad = false): ReportMetric => ({
@@ -47,7 +47,7 @@ export const reportMetrics: readonly ReportMetric[] = [
     .filter(({ name }) => mainMetrics.every((main) => main.name !== name)),
 ];
 
-/** Stored metrics from which each displayed metric is computed. */
+/** For each displayed metric, the stored metrics that it is computed from. */
 export const sumsOfMetric: Readonly<Record<string, readonly MetricName[]>> = {
   fill_rate: ['filled_sessions', 'sessions'],
   ctr: ['clicks', 'impressions'],
@@ -62,7 +62,7 @@ export const defaultMetrics: readonly string[] = ['sessions', 'fill_rate', 'impr
 export const metricOf = (name: string): ReportMetric =>
   reportMetrics.find((metric) => metric.name === name) ?? (reportMetrics[0] as ReportMetric);
 
-/** Denominator of each rate. */
+/** For each rate, the metric that is its denominator. */
 const wholeOf: Readonly<Record<string, MetricName>> = {
   fill_rate: 'sessions',
   ctr: 'impressions',
@@ -70,20 +70,25 @@ const wholeOf: Readonly<Record<string, MetricName>> = {
   rpm: 'sessions',
 };
 
-/** Dimensions that exist only for filled sessions. */
+/** Dimensions that have values only for filled sessions. */
 const filledOnly: ReadonlySet<string> = new Set(['offer', 'campaign', 'advertiser']);
 
-/** Whether a metric is meaningful for a dimension. For example, a fill rate is meaningless among filled sessions. */
+/**
+ * Whether a metric is meaningful for a dimension. For example, the fill rate is meaningless for dimensions that only
+ * filled sessions have.
+ */
 export const isKnownBy = ({ name }: ReportMetric, by: string): boolean => name !== 'fill_rate' || !filledOnly.has(by);
 
-/** Whether a metric has a value: it is known, its denominator is not 0, and it is meaningful for the dimension. */
+/**
+ * Whether a metric has a value: its value is known, its denominator is not 0, and it is meaningful for the dimension.
+ */
 export function hasValue(metric: ReportMetric, metrics: Metrics, by: string): boolean {
   const { name } = metric;
   if (!isKnownBy(metric, by)) return false;
   return !Number.isNaN(viewValue(name, metrics)) && !isRateOfNothing(name, metrics);
 }
 
-/** Whether a metric is a rate whose denominator is 0. `counts` holds counts by metric name or by view name. */
+/** Whether a metric is a rate whose denominator is 0. The keys of `counts` are metric names or view names. */
 function isRateOfNothing(name: string, counts: Readonly<Partial<Record<string, unknown>>>): boolean {
   const whole = wholeOf[name];
   return whole !== undefined && counts[whole] === 0;
@@ -96,21 +101,21 @@ export function formatMetric({ kind }: ReportMetric, value: number, money: Forma
   return kind === 'rate' ? percent(value) : count(value);
 }
 
-/** Minimum relative change that is displayed. Smaller changes are shown as no change. */
+/** Minimum relative change. Anything smaller is displayed as no change. */
 const minChange = 0.0005;
 
 export type Change = { direction: 'up' | 'down' | 'same' | 'new'; text: string };
 
 /**
- * Returns the difference of a metric for sorting. Returns NaN for amounts in different currencies, which are not
- * compared.
+ * Returns the difference between a metric's two values, for sorting. Returns NaN for amounts in different currencies,
+ * which are not compared.
  */
 export const differenceOf = ({ name, kind }: ReportMetric, now: Metrics, before: Metrics): number =>
   kind === 'money' && currenciesOf([now, before]).length > 1
     ? Number.NaN
     : viewValue(name, now) - viewValue(name, before);
 
-/** Returns the change of a metric, in percentage points for rates and as a relative change for other metrics. */
+/** Returns how a metric changed: in percentage points for rates, and as a relative change for other metrics. */
 export function changeOf(metric: ReportMetric, now: Metrics, before: Metrics): Change {
   const { name, kind } = metric;
   const [value, previous] = [viewValue(name, now), viewValue(name, before)];

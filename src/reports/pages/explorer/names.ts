@@ -4,7 +4,10 @@ import { countryName } from '../../../shell/format.ts';
 import { unknownValue } from '../../query/source.ts';
 import { attributeOf, type ExplorerDimension } from './state.ts';
 
-/** Display names for a publisher's ids. An offer that the publisher neither owns nor shows appears as its id. */
+/**
+ * Looks up display names for the IDs in a publisher's reports. An offer that the publisher neither owns nor shows
+ * appears as its ID.
+ */
 export type Names = {
   offer: (id: number) => Offer | undefined;
   campaign: (id: number) => Campaign | undefined;

@@ -14,9 +14,12 @@ export type Periods = {
   length: number;
   interval: 'day' | 'hour';
   before: DayRange | null;
-  /** If the range ends today, the end of the current hour on the last day of `before`, in epoch milliseconds. */
+  /**
+   * Where to cut off the comparison period (`before`) if the range ends today: the end of the current hour on its last
+   * day, in epoch milliseconds. Otherwise null.
+   */
   beforeUntilMs: number | null;
-  /** Whether the last day of the range has not ended yet. */
+  /** Whether the range ends today, so that its last day is incomplete. */
   isRunning: boolean;
 };
 
@@ -26,7 +29,7 @@ const plusDays = (day: string, days: number): string =>
 const lengthOf = ({ from, to }: DayRange): number => (Date.parse(to) - Date.parse(from)) / dayMs + 1;
 
 /**
- * Returns the days selected by a state, and the days that they are compared with.
+ * Returns the days that a state selects, and the days to compare them with.
  * @throws AppError invalid_request
  */
 export function periodsOf(state: ExplorerState, timeZone: string, nowMs: number): Periods {
@@ -49,7 +52,7 @@ export function periodsOf(state: ExplorerState, timeZone: string, nowMs: number)
 const tooLate = (): AppError =>
   new AppError('invalid_request', { details: [{ path: '/from', message: problem('inFuture') }] });
 
-/** Returns the end of the current local hour a given number of days ago. */
+/** Returns the end of the current local hour on the day that was `daysAgo` days ago, in epoch milliseconds. */
 function endOfHour(timeZone: string, nowMs: number, daysAgo: number): number {
   const localMs = nowMs + offsetMs(timeZone, nowMs) - daysAgo * dayMs;
   return instantOf(timeZone, Math.floor(localMs / hourMs) * hourMs + hourMs);

@@ -19,10 +19,10 @@ import {
 } from './state.ts';
 import { dropdown, entries, type HrefOf } from './toolbar.ts';
 
-/** Number of rows shown before the table is expanded. */
+/** Number of rows shown while the table is not expanded. */
 const fewRows = 50;
 
-/** Renders the tabs to group by: time, dimensions, and the publisher's custom attributes. */
+/** Renders the tabs for what to group by: time, dimensions, and the publisher's custom attributes. */
 export function groupTabs(state: ExplorerState, attributes: readonly string[], { href }: Writing): Html {
   const byOf = (name: string): ExplorerState => ({
     ...state,
@@ -42,7 +42,7 @@ export function groupTabs(state: ExplorerState, attributes: readonly string[], {
     </div>`;
 }
 
-/** Renders the menu of additional dimension columns. */
+/** Renders the menu for adding columns with further dimensions. */
 function alsoMenu(state: ExplorerState, href: HrefOf): Html {
   const isChosen = (name: DimensionName): boolean => state.also.includes(name);
   const list = dimensionNames
@@ -74,7 +74,7 @@ function orderLinks(state: ExplorerState, { periods }: ReportAnswer, { href }: W
   return html`<p class="order" role="group" aria-label="${t('reports.order')}">${options.map(sortLink)}</p>`;
 }
 
-/** Returns the table caption for a dimension. */
+/** Returns the table caption for the dimension that rows are grouped by. */
 const byText = (by: string): string =>
   t('reports.byAttribute', { attribute: attributeOf(by) ?? t(`dimensions.lower_${by as ExplorerDimension | 'time'}`) });
 
@@ -120,7 +120,7 @@ const nameSort = (state: ExplorerState, { href }: Writing): Column['sort'] => ({
   order: state.sort === 'name' ? 'ascending' : null,
 });
 
-/** Returns the sort link of a column: largest value first, or smallest first after a second click. */
+/** Returns the link that sorts by a column: largest value first or, on the second click, smallest first. */
 function metricSort(state: ExplorerState, name: string, { href }: Writing): Column['sort'] {
   const isSorted = name === state.metric && (state.sort === 'most' || state.sort === 'least');
   const sort = isSorted && state.sort === 'most' ? 'least' : 'most';
@@ -131,7 +131,7 @@ function metricSort(state: ExplorerState, name: string, { href }: Writing): Colu
   };
 }
 
-/** Renders the definition of each metric, with a link to all terms. */
+/** Renders the definition of each metric, with a link to the definitions of all terms. */
 const definitions = (metrics: readonly ReportMetric[]): Html =>
   moreFields(
     t('reports.definitions'),
@@ -159,7 +159,7 @@ function nameCell(
   return html`${link(href(drillDown(state, value)), text)}${below}`;
 }
 
-/** Renders a sentence about the value that contributes most to the change of an amount. */
+/** Renders a sentence that names the row which contributed most to the change in an amount. */
 function summary(state: ExplorerState, { rows, total }: ReportAnswer, { money, href }: Writing): Html {
   const metric = metricOf(state.metric);
   const isSum = metric.kind === 'count' || metric.name === 'revenue' || metric.name === 'unbilled';

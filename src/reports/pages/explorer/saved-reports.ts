@@ -20,7 +20,8 @@ export async function listSavedReports(executor: Executor, publisherId: number):
 type NewReport = { publisherId: number; userId: number; name: string; query: string; mayReplaceAll: boolean };
 
 /**
- * Saves a report. Replaces an existing report of the same name if it belongs to the user, or if `mayReplaceAll` is set.
+ * Saves a report. If a report with the same name exists, it is replaced, provided that it belongs to the user or
+ * `mayReplaceAll` is set.
  * @returns false if the existing report may not be replaced, or if the publisher has too many reports
  */
 export async function saveReport(executor: Executor, report: NewReport, nowMs: number): Promise<boolean> {
@@ -35,8 +36,8 @@ export async function saveReport(executor: Executor, report: NewReport, nowMs: n
 }
 
 /**
- * Removes a user's own report, or any report.
- * @returns whether the report existed
+ * Removes a report. If `ofUser` is set, only removes it if it belongs to that user.
+ * @returns whether a report was removed
  */
 export async function removeReport(
   executor: Executor,

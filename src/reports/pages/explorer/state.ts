@@ -6,7 +6,7 @@ import { isRange, type RangeName } from './ranges.ts';
 /** Prefix that marks custom attributes in groups and filters. */
 const attributePrefix = 'custom.';
 
-/** Dimensions for groups and filters, except custom attributes. An advertiser is translated to its campaigns. */
+/** Dimensions to group and filter by, except custom attributes. An advertiser is replaced with its campaigns. */
 export const explorerDimensions = ['placement', 'advertiser', 'campaign', 'offer', 'country', 'device', 'os'] as const;
 export type ExplorerDimension = (typeof explorerDimensions)[number];
 
@@ -14,7 +14,7 @@ export const views = ['line', 'bar', 'table'] as const;
 export const sorts = ['most', 'least', 'change', 'name'] as const;
 const comparisons = ['previous', 'week', 'none'] as const;
 
-/** State of a report explorer page, fully contained in its URL. */
+/** State of the report explorer page. All of it is in the URL. */
 export type ExplorerState = {
   /** Relative date range, or null if `from` and `to` are used. */
   range: RangeName | null;
@@ -23,7 +23,7 @@ export type ExplorerState = {
   compare: (typeof comparisons)[number];
   /** Length of the chart intervals. Null means hours for up to two days, and days for longer ranges. */
   interval: 'day' | 'hour' | null;
-  /** Grouping of the rows: `time`, a dimension, or a custom attribute as `custom.KEY`. */
+  /** What rows are grouped by: `time`, a dimension, or a custom attribute as `custom.KEY`. */
   by: string;
   /** Additional dimensions in the table. Each row is then a combination of values. */
   also: readonly DimensionName[];
@@ -31,7 +31,7 @@ export type ExplorerState = {
   filters: Readonly<Record<string, readonly string[]>>;
   /** Selected metrics in column order. */
   metrics: readonly string[];
-  /** Metric that the chart shows and the rows are sorted by. */
+  /** Metric that is shown in the chart and that rows are sorted by. */
   metric: string;
   sort: (typeof sorts)[number];
   view: (typeof views)[number];
@@ -93,7 +93,7 @@ export function readState(query: Record<string, unknown>): ExplorerState {
   };
 }
 
-/** Parses a URL query string, in which repeated parameters are lists. */
+/** Parses the query string of a URL. Repeated parameters become lists. */
 export function readQuery(query: string): ExplorerState {
   const params = new URLSearchParams(query);
   return readState(
@@ -127,7 +127,7 @@ function normalised(name: string, value: string): string | null {
   return read === null ? null : String(read);
 }
 
-/** Serialises a state to a query string. It contains only values that differ from the defaults, in a fixed order. */
+/** Serialises a state to a query string. Values that equal the default are omitted, and the order is fixed. */
 export function queryOf(state: ExplorerState): string {
   const query = new URLSearchParams();
   if (state.range === null) {
@@ -151,7 +151,7 @@ export function queryOf(state: ExplorerState): string {
 const defaultMetric = (metrics: readonly string[]): string =>
   metrics.includes('revenue') ? 'revenue' : (metrics[0] as string);
 
-/** Dimension that each dimension drills down to. */
+/** For each dimension, the dimension to group by after drilling down. */
 const next: Readonly<Record<string, string>> = {
   placement: 'campaign',
   advertiser: 'campaign',

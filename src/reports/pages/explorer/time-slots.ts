@@ -6,18 +6,21 @@ import type { Explored } from '../../query/explore.ts';
 import type { ActivityRow } from '../../query/types.ts';
 import { dayText, type Periods } from './periods.ts';
 
-/** Day or hour in the chart. `now` is null in the future, and `before` is null without a comparison. */
+/** Day or hour in the chart. `now` is null for times in the future, and `before` is null if there is no comparison. */
 export type Slot = {
   /** Day such as `2026-11-21`, or start of the hour in ISO 8601. */
   value: string;
   text: string;
-  /** Start in epoch milliseconds. For days, this is the start of the same calendar day in UTC. */
+  /** Start time, in epoch milliseconds. For a day, this is midnight UTC of the same calendar day. */
   atMs: number;
   now: Metrics | null;
   before: Metrics | null;
 };
 
-/** Returns all days or hours in the range, including empty ones, with those of the comparison period. */
+/**
+ * Returns all days or hours in the range, each with its counterpart in the comparison period. Days or hours without
+ * activity are included.
+ */
 export function slotsOf(periods: Periods, explored: Explored, timeZone: string, nowMs: number): Slot[] {
   const { days, before, interval } = periods;
   const times = timesOf(days, interval, timeZone);
@@ -56,7 +59,10 @@ function timesOf({ from, to }: DayRange, interval: Periods['interval'], timeZone
   return times;
 }
 
-/** Returns the start of a day. It is computed from noon UTC, which falls on that day in every time zone. */
+/**
+ * Returns when a day starts in a time zone, in epoch milliseconds. It is computed from noon UTC, because noon UTC falls
+ * on that day in every time zone.
+ */
 function startOfDay(day: string, timeZone: string): number {
   const noonMs = Date.parse(`${day}T12:00:00Z`);
   return periodOf('day', timeZone, noonMs - offsetMs(timeZone, noonMs)).startMs;

@@ -8,7 +8,7 @@ import { type Periods, rangeText } from './periods.ts';
 import { rangeName, rangeNames } from './ranges.ts';
 import { type ExplorerState, queryOf, withoutFilter } from './state.ts';
 
-/** Returns the URL for a state. */
+/** Returns the URL of the page with a given state. */
 export type HrefOf = (state: ExplorerState) => string;
 
 /** Renders a button that opens a menu. It also works without scripts. */
@@ -62,7 +62,8 @@ function rangeMenu(state: ExplorerState, periods: Periods | null, href: HrefOf, 
 }
 
 /**
- * Returns the comparison for a range: the previous week for up to one week, and the same weekdays for longer ranges.
+ * Returns which comparison the option `week` means for a range: the previous week for up to seven days, or the same
+ * weekdays for longer ranges. Other options are returned unchanged.
  */
 export const comparisonOf = <C extends ExplorerState['compare']>(compare: C, periods: Periods | null) =>
   compare === 'week' && periods !== null && periods.length > 7 ? ('weekdays' as const) : compare;
@@ -101,7 +102,7 @@ const metricsMenu = (state: ExplorerState, action: string): Html =>
       </form>`,
   );
 
-/** Renders a link with fixed dates, so that it shows the same report on later days. */
+/** Renders a link with fixed dates, so that the report stays the same on later days. */
 export const shareMenu = (url: string): Html =>
   dropdown(
     'share',

@@ -5,7 +5,7 @@ import type { Method } from '../send/request.ts';
 import type { Candidate, Claimed, Lane, Standing } from './claimed.ts';
 import type { Allowance, RateAllowance } from './limits.ts';
 
-/** SQL condition for whether endpoint `e` with health `h` may be called. */
+/** SQL condition that is true if endpoint `e` with health `h` may be called. */
 export const mayBeCalled = `e.enabled and e.paused_at is null and not e.is_listener
       and (h.breaker_state = 'closed' or h.open_until <= now())
       and (not e.strict_order or h.not_before is null or h.not_before <= now())`;
@@ -17,7 +17,7 @@ export const mayBeCalled = `e.enabled and e.paused_at is null and not e.is_liste
  */
 const isRecent = `d.day between (now() at time zone 'UTC')::date - 1 and (now() at time zone 'UTC')::date + 1`;
 
-/** SQL expression for the standing of an endpoint with health `h`, as known to the database. */
+/** SQL expression for the standing of an endpoint with health `h`, as far as the database knows it. */
 export const standingOf = `case
       when h.breaker_state = 'closed' and h.in_flight_limit is null and h.last_success_at is not null then 'trusted'
       when h.last_success_at is null and h.last_failure_at is null then 'untried' else 'tried' end`;
@@ -130,15 +130,15 @@ const claimStatement = `
     where k.endpoint_id = c.id
   ) found on true`;
 
-/** Reads delivery contents. $1 and $2 are the days and ids of the deliveries, in pairs. */
+/** Reads the contents of deliveries. $1 and $2 are arrays of their days and IDs, in pairs. */
 const contentStatement = `
   select d.id as delivery_id, d.event, d.dev, d.payload, d.traceparent
   from unnest($1::date[], $2::uuid[]) as k (day, id)
   cross join lateral (select * from deliveries d where d.day = k.day and d.id = k.id limit 1) d`;
 
 /**
- * Returns SQL for the claimable deliveries of the candidate endpoints with a standing, limited by the free room of each
- * endpoint.
+ * Returns SQL that selects the claimable deliveries for candidate endpoints with a standing, up to the number that each
+ * endpoint has room for.
  */
 function picked(standing: Standing): string {
   const free = 'q.due_at <= now() and (q.lease_until is null or ($12 and q.lease_until < now()))';
@@ -180,7 +180,9 @@ type DeliveryRow = {
 /** Content of a delivery. */
 type Content = { event: string; dev: boolean; payload: Buffer; traceparent: string | null };
 
-/** Result row of a claim: one row per delivery, or one row without a delivery for an endpoint that has none. */
+/**
+ * Result row of a claim. There is one row per delivery, and one row without a delivery for each endpoint that has none.
+ */
 type ClaimRow = { endpoint_id: number; standing: Standing; room: number } & (
   | (DeliveryRow & (Content | { payload: null }))
   | { delivery_id: null }
@@ -190,13 +192,13 @@ export type ClaimRequest = Allowance &
   RateAllowance & {
     workerId: number;
     lane: Lane;
-    /** Ids of the endpoints to claim from, in order. */
+    /** IDs of the endpoints to claim from, in order. */
     endpointIds: readonly number[];
-    /** Whether expired leases of other workers may be taken over. */
+    /** Whether expired leases held by other workers may be taken over. */
     takeOver: boolean;
   };
 
-/** Statement parameters, in order. */
+/** Names of the statement parameters, in order. */
 const parameters = [
   ...(['workerId', 'lane', 'endpointIds', 'trusted', 'untrusted', 'perUnproven', 'busyIds', 'busyCounts'] as const),
   ...(['slowIds', 'limitedIds', 'limitedCounts', 'takeOver', 'tried'] as const),

@@ -7,7 +7,7 @@ export type Lane = 'live' | 'redelivery';
 /**
  * Standing of an endpoint. Untried and tried endpoints are also called untrusted.
  * - `trusted`: a call has succeeded, and nothing limits the endpoint.
- * - `untried`: no call has ended yet.
+ * - `untried`: no call to it has ended yet.
  * - `tried`: all other endpoints.
  */
 export type Standing = 'trusted' | 'untried' | 'tried';
@@ -20,7 +20,7 @@ export type Claimed = {
   deliveryId: string;
   /** Day of the partition that contains the delivery, such as `2026-11-21`. */
   day: string;
-  /** Sequence number of the claim. All later writes must match it. */
+  /** Sequence number of the claim. All later writes for the delivery must match it. */
   generation: number;
   publisherId: number;
   endpointId: number;
@@ -38,7 +38,7 @@ export type Claimed = {
   /** Custom headers of the endpoint, encrypted. */
   headers: SealedHeaders;
   secrets: SealedSecrets;
-  /** Encrypted keys for ed25519 signatures. Empty if the endpoint does not use them. */
+  /** Encrypted keys for ed25519 signatures, or an empty list if the endpoint does not use them. */
   v1aKeys: readonly Buffer[];
   deadlineMs: number;
   strictOrder: boolean;
@@ -57,6 +57,9 @@ export type Claimed = {
 export type Candidate = {
   endpointId: number;
   standing: Standing;
-  /** Maximum number of deliveries that the claim could have returned. 0 or less if the endpoint is at its limit. */
+  /**
+   * Maximum number of deliveries that the claim could have returned for this endpoint. 0 or less if the endpoint is at
+   * its limit.
+   */
   room: number;
 };

@@ -1,19 +1,22 @@
 import { refill, type TokenBucket } from '../../../platform/lib/token-bucket.ts';
 import type { Standing } from './claimed.ts';
 
-/** Maximum numbers of calls that a worker may claim now. */
+/** Maximum numbers of calls for which a worker may claim deliveries now. */
 export type Allowance = {
-  /** Maximum number of calls to trusted endpoints and to untrusted endpoints. */
+  /** Maximum number of calls to all trusted endpoints. `untrusted` is the same for untrusted endpoints. */
   trusted: number;
   untrusted: number;
-  /** Maximum number of calls to tried endpoints, included in `untrusted`. */
+  /** Maximum number of calls to tried endpoints. These calls also count towards `untrusted`. */
   tried: number;
   /** Maximum number of calls to each endpoint that has never succeeded. */
   perUnproven: number;
-  /** Endpoints with calls in flight, and the number of calls for each. */
+  /** IDs of endpoints with calls in flight, with the number of calls for each. */
   busyIds: number[];
   busyCounts: number[];
-  /** Endpoints with a slow call in flight. They are not trusted, regardless of their standing in the database. */
+  /**
+   * IDs of endpoints with a slow call in flight. They are not treated as trusted, regardless of their standing in the
+   * database.
+   */
   slowIds: number[];
 };
 
@@ -28,46 +31,48 @@ export type Concurrency = {
   take: (endpointId: number, standing: Standing) => () => void;
   count: () => number;
   /**
-   * Returns the time in milliseconds until a slow first call releases its slot to another endpoint, or null if no slot
-   * will be released.
+   * Returns the time until a slow first call releases its slot to another endpoint, in milliseconds. Returns null if no
+   * slot will be released.
    */
   nextMs: () => number | null;
 };
 
-/** Call duration, in milliseconds, after which the endpoint counts as untrusted until the call ends. */
+/**
+ * Duration in milliseconds after which a call makes its endpoint count as untrusted. This lasts until the call ends.
+ */
 const slowMs = 1000;
-/** Share of the concurrency that all untrusted endpoints together may use. */
+/** Share of the concurrency that untrusted endpoints may use in total. */
 const untrustedShare = 0.4;
 /**
  * Part of the untrusted share that is reserved for untried endpoints, so that hanging endpoints cannot block the first
- * call of a new endpoint.
+ * call to a new endpoint.
  */
 const untriedShare = 1 / 4;
 /**
- * Threshold within the untrusted share. While usage is below it, an unproven endpoint may use its full concurrency.
- * Otherwise it may make only one call at a time.
+ * Threshold for the use of the untrusted share. While usage is below it, an unproven endpoint may use its full
+ * concurrency. Above it, an unproven endpoint may have only one call at a time.
  */
 const unprovenShare = 1 / 8;
 /**
- * Time after which a pending first call gives its slot to the first call of another endpoint, in milliseconds. New
- * endpoints that hang therefore do not keep a working one from being tried. `maxWaitingFirst` limits the number of
- * these calls, because each one holds a socket in addition to the concurrency.
+ * Time after which a pending first call gives its slot to the first call of another endpoint, in milliseconds. This
+ * prevents new endpoints that hang from blocking the first call to a working one. `maxWaitingFirst` limits the number
+ * of calls that have given up their slot, because each one holds a socket in addition to the concurrency.
  */
 const firstCallMs = 250;
 const maxWaitingFirst = 32;
-/** Value that exceeds the concurrent calls of any endpoint. */
+/** Value that is higher than the number of concurrent calls to any endpoint. */
 const unlimited = 1000;
 
 type Start = { atMs: number; isFirst: boolean };
 type Busy = { trusted: boolean; startsMs: Set<Start> };
 
 /**
- * Creates the concurrency shares of a worker:
+ * Divides the concurrency of a worker:
  * - 60 % of the concurrency is reserved for trusted endpoints.
  * - 10 % is reserved for first calls to new endpoints, with a minimum of one call if the other endpoints have two or
  *   more.
- * - If untrusted endpoints exceed their 40 %, for example when many trusted endpoints hang at once, the excess does not
- *   reduce the trusted share.
+ * - If untrusted endpoints exceed their 40 %, for example when many trusted endpoints start to hang at once, the excess
+ *   does not reduce the trusted share.
  * - The total never exceeds twice the concurrency, except for pending first calls that have released their slots.
  */
 export function createConcurrency(total: number, now: () => number): Concurrency {
@@ -150,34 +155,42 @@ export function createConcurrency(total: number, now: () => number): Concurrency
 export type RateAllowance = { limitedIds: number[]; limitedCounts: number[] };
 
 /**
- * Enforces the rate limits of endpoints. An endpoint with a rate limit is called by only one worker, so the limiter
- * state is kept in memory.
+ * Enforces the rate limits of endpoints. An endpoint with a rate limit is called by only one worker, so the state of
+ * the limiter can be kept in memory.
  */
 export type RateLimiter = {
   /**
-   * Returns the endpoints with a rate limit that this worker has called, and how many calls may be started for each
-   * now.
+   * Returns the endpoints with a rate limit that this worker has called, and how many calls to each of them may be
+   * started now.
    */
   allowance: () => RateAllowance;
-  /** Records the room that a claim had for an endpoint, to detect whether the rate limit restricted the claim. */
+  /**
+   * Records how many deliveries a claim had room for, to detect whether the endpoint's rate limit restricted the claim.
+   */
   observe: (endpointId: number, room: number) => void;
   /**
-   * Returns the endpoints that were held back by their rate limit and may be called now. Each endpoint is returned only
-   * once.
+   * Returns the IDs of endpoints that were held back by their rate limit and may now be called again. Each of these
+   * endpoints is returned only once.
    */
   ready: () => number[];
   /** Records the start of a call. `perS` is the endpoint's rate limit per second, or null if it has none. */
   spend: (endpointId: number, perS: number | null) => void;
-  /** Returns the time in milliseconds until an endpoint with a rate limit may be called, or null if none is waiting. */
+  /**
+   * Returns the time until an endpoint that is held back by its rate limit may be called, in milliseconds. Returns null
+   * if no endpoint is held back.
+   */
   nextMs: () => number | null;
 };
 
-/** Burst size as a fraction of the calls per second. It is large enough to compensate for late timers. */
+/**
+ * Burst size, as a fraction of the number of calls per second. It is large enough to compensate for timers that fire
+ * late.
+ */
 const burstS = 0.1;
 
 /**
- * Token bucket of an endpoint. `offered` is the number of calls allowed at the last claim. `waits` is true if the rate
- * limit restricted that claim.
+ * Token bucket of an endpoint. `offered` is the number of calls that the last claim was allowed. `waits` is true if the
+ * rate limit restricted that claim.
  */
 type Bucket = TokenBucket & { perS: number; offered: number; waits: boolean };
 
@@ -191,7 +204,7 @@ export function createRateLimiter(now: () => number): RateLimiter {
       for (const [endpointId, bucket] of buckets) {
         fill(bucket);
         bucket.offered = Math.max(0, Math.floor(bucket.tokens));
-        // Endpoints without a bucket may start one call.
+        // A full bucket can be deleted, because an endpoint without a bucket may start one call anyway.
         if (bucket.tokens === burstOf(bucket.perS) && !bucket.waits) buckets.delete(endpointId);
       }
       return { limitedIds: [...buckets.keys()], limitedCounts: [...buckets.values()].map(({ offered }) => offered) };

@@ -5,8 +5,8 @@ import { countMoves } from '../../deliveries/counts.ts';
 const maxParked = 5000;
 
 /**
- * Removes the pending deliveries of disabled endpoints from the queue and marks them as `held`. Leased deliveries are
- * left to their worker.
+ * Removes the pending deliveries of disabled endpoints from the queue and marks them as `held`. Skips leased
+ * deliveries, which their worker settles.
  * @returns the number of parked deliveries, up to 5,000 per call
  */
 export async function parkDisabled(executor: Executor): Promise<number> {

@@ -1,18 +1,15 @@
 import type { Candidate, Standing } from './claimed.ts';
 import type { ScannedEndpoint } from './scan.ts';
 
-/**
- * Maximum numbers of calls: to trusted endpoints, to untrusted endpoints, and to the tried endpoints among the
- * untrusted.
- */
+/** Maximum numbers of calls. `tried` limits the calls to tried endpoints, which also count towards `untrusted`. */
 type Limits = { trusted: number; untrusted: number; tried: number };
 
 /**
- * In-memory queue of the endpoints in a lane that may have deliveries to claim. It only avoids reading other endpoints.
- * Each claim reads from the database whether an endpoint may be called, and how often.
+ * In-memory queue of the endpoints in a lane that may have deliveries to claim. Its only purpose is to avoid reading
+ * other endpoints. Whether and how often an endpoint may be called is read from the database by each claim.
  */
 export type ReadyQueue = {
-  /** Records that new deliveries arrived for these endpoints. */
+  /** Records that these endpoints have received new deliveries. */
   arrived: (endpointIds: Iterable<number>) => void;
   /**
    * Replaces the state of the endpoints on a scanned page. `isEnd` marks the last page. After it, set-aside endpoints
@@ -21,11 +18,11 @@ export type ReadyQueue = {
   scanned: (endpoints: readonly ScannedEndpoint[], isEnd: boolean) => void;
   /** Records that a call has ended, so that an endpoint at its concurrency limit can accept more deliveries. */
   freed: (endpointId: number) => void;
-  /** Returns the next endpoints to claim from. They stay at the front until `update` is called. */
+  /** Returns the next endpoints to claim from. They stay at the front of the queue until `update` is called. */
   peek: (limits: Limits) => number[];
   /**
-   * Applies the result of a claim for the endpoints returned by `peek`: the number of claimed deliveries by endpoint,
-   * and the limits.
+   * Updates the queue with the result of a claim for the endpoints that `peek` returned. The result consists of the
+   * number of claimed deliveries by endpoint, and the limits.
    */
   update: (
     endpointIds: readonly number[],
@@ -37,12 +34,12 @@ export type ReadyQueue = {
 
 /**
  * Creates a first-come, first-served queue:
- * - An endpoint that was served and may have more deliveries goes to the end.
+ * - An endpoint that was served and may have more deliveries moves to the end.
  * - Each standing has its own queue. Untrusted endpoints never delay trusted ones, and tried endpoints never delay the
- *   first call of a new endpoint.
- * - An endpoint that is at its concurrency limit, or may not be called, is set aside. It returns when one of its calls
+ *   first call to a new endpoint.
+ * - An endpoint that is at its concurrency limit or may not be called is set aside. It returns when one of its calls
  *   ends or a scan finds that it may be called.
- * - Events that occur during a claim or scan are remembered, because the statement may not have seen them.
+ * - Events that occur during a claim or scan are remembered, because the SQL statement may not have seen them.
  */
 export function createReadyQueue(): ReadyQueue {
   const queues = { trusted: new Set<number>(), untried: new Set<number>(), tried: new Set<number>() };
@@ -162,8 +159,8 @@ export type RetryTimers = {
  */
 const sliceMs = 250;
 /**
- * Maximum time until a retry that gets a timer, in milliseconds. Later retries are left to the poll, because their
- * jitter is much longer than the poll interval.
+ * How far in the future a retry may be due to get a timer, in milliseconds. Later retries are left to the poll, because
+ * their random delay is much longer than the poll interval anyway.
  */
 const horizonMs = 60_000;
 

@@ -10,7 +10,7 @@ export type ScannedEndpoint = {
   standing: Standing;
 };
 
-/** Number of endpoints per scan statement, which takes 1.5 ms. */
+/** Number of endpoints per scan statement. A statement of this size takes 1.5 ms. */
 const page = 100;
 
 /*
@@ -35,9 +35,9 @@ const statement = `
   order by w.endpoint_id`;
 
 /**
- * Reads the next endpoints with deliveries in a lane of the queue, in id order.
- * @param after id of the last endpoint already read, or 0 to start from the beginning
- * @returns the endpoints with due deliveries, and the id of the last endpoint read, or null if there are no more
+ * Reads the next endpoints with deliveries in a lane of the queue, in ID order.
+ * @param after ID of the last endpoint already read, or 0 to start from the beginning
+ * @returns the endpoints with due deliveries, and the ID of the last endpoint read, or null if there are no more
  */
 export async function scanQueue(
   executor: Executor,

@@ -10,13 +10,13 @@ import { createReadyQueue } from './ready-queue.ts';
 import { scanQueue } from './scan.ts';
 
 /**
- * Growth of the claim size: additional deliveries per millisecond that the last claim took. Small claims are fast: each
- * delivery takes 25 µs, and 1 % of the claims with 50 deliveries took 7 ms. If commits are slow, a larger claim takes
- * no longer.
+ * Number of deliveries by which the claim size grows for each millisecond that the last claim took. Small claims are
+ * fast: each delivery takes 25 µs, and 1 % of the claims for 50 deliveries took 7 ms or more. If commits are slow,
+ * larger claims take no longer than small ones.
  */
 const claimedPerMs = 8;
 const claimSize = { least: 16, most: 64 };
-/** Maximum share of a claim for untrusted endpoints. */
+/** Maximum share of untrusted endpoints in a claim. */
 const untrustedShare = 0.5;
 /** Maximum share of the concurrency for redeliveries. */
 const redeliveryShare = 0.1;
@@ -39,9 +39,12 @@ export type Scheduler = {
   claim: (workerId: number, options: { takeOver: boolean }) => Promise<ClaimResult>;
   /** Records that the call for a claimed delivery has ended. */
   release: (claimed: Claimed) => void;
-  /** Returns the number of calls in flight. */
+  /** Returns the number of webhook calls in flight. */
   inFlight: () => number;
-  /** Returns the time in milliseconds until more deliveries may be claimed without any other event, or null. */
+  /**
+   * Returns the time in milliseconds until more deliveries may be claimed, if nothing else happens in the meantime.
+   * Returns null if there is no such time.
+   */
   nextMs: () => number | null;
 };
 
@@ -141,7 +144,7 @@ const sizeOf = (lastClaimMs: number): number =>
 const earlier = (a: number | null, b: number | null): number | null =>
   a === null || b === null ? (a ?? b) : Math.min(a, b);
 
-/** Returns the limits of one claim, derived from the allowance. */
+/** Returns the limits for a single claim, derived from the allowance. */
 function limitsOf({ trusted, untrusted, tried }: Allowance, size: number) {
   const ofOthers = Math.ceil(size * untrustedShare);
   return {
@@ -165,7 +168,7 @@ export type ClaimLoopOptions = {
   scheduler: Scheduler;
   leases: Leases;
   /**
-   * Returns the claiming worker, or null while it must not claim, because it is stopping or cannot prove that it is
+   * Returns the worker that claims, or null while it must not claim because it is stopping or cannot prove that it is
    * alive.
    */
   claimant: () => Claimant | null;
@@ -190,7 +193,7 @@ type State = {
   scanRequested: boolean;
   /** Whether a scan is running. It reads one page before each claim, so that it does not delay any claim for long. */
   isScanning: boolean;
-  /** Whether a claim failed that may have been committed nevertheless. */
+  /** Whether a claim has failed that may nevertheless have been committed. */
   isUncertain: boolean;
   isStopped: boolean;
   running: Promise<void> | null;

@@ -23,19 +23,19 @@ export type AttemptTools = RequestTools & {
   sender: Sender;
   /** Returns a random number in [0, 1). */
   random: () => number;
-  /** Tracing of attempts. If it is absent, attempts are not traced, and the trace context is passed on unchanged. */
+  /** Tracing for attempts. Without it, attempts are not traced, and the trace context is passed on unchanged. */
   tracing?: Tracing;
 };
 
 /**
- * Retry delay after a local failure, in milliseconds. Doubles each time up to the maximum. A local failure does not use
- * up an attempt, so the retry schedule does not apply.
+ * Delay before retrying after a local failure, in milliseconds. It doubles each time, up to the maximum. The retry
+ * schedule does not apply, because a local failure does not use up an attempt.
  */
 const localDelayMs = 1000;
 const maxLocalDelayMs = 60_000;
 
 /**
- * Makes one attempt of a delivery. Never rejects. `signal` cancels the attempt, and the delivery is then due again
+ * Makes one attempt at a delivery. Never rejects. `signal` cancels the attempt, which makes the delivery due again
  * immediately.
  */
 export async function attempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
@@ -127,7 +127,7 @@ const localWaitMs = ({ generation, attempts }: Claimed): number =>
   Math.min(localDelayMs * 2 ** Math.min(Math.max(generation - attempts - 1, 0), 10), maxLocalDelayMs);
 
 /**
- * Returns the request as stored in the log, without the values of the endpoint's custom headers, which may be
+ * Returns the request to store in the log. It omits the values of the endpoint's custom headers, because they may be
  * credentials.
  */
 function headOf({ method, url, headers }: HttpCall, { headers: own }: Claimed): RequestHead {
@@ -181,7 +181,7 @@ function startAttempt(tracing: Tracing | undefined, { traceparent, event, lagMs 
   return span;
 }
 
-/** Ends the span. Its attributes contain only the host of the URL, because the rest may identify users. */
+/** Ends the span. Of the URL, its attributes contain only the host, because the rest may identify users. */
 function endAttempt(span: Span, { claimed, attempts, outcome, status, errorClass }: Settlement): void {
   const { deliveryId, endpointId, event, method, url } = claimed;
   span.end(
@@ -200,7 +200,7 @@ function endAttempt(span: Span, { claimed, attempts, outcome, status, errorClass
   );
 }
 
-/** Calls in flight of one worker. */
+/** Calls that one worker has in flight. */
 export type Calls = {
   /** Makes an attempt and passes its settlement to `onEnd`. */
   start: (claimed: Claimed) => void;

@@ -8,8 +8,8 @@ import { type Clock, type ErrorClass, type Failure, type FetchResponse, fail } f
 /** Maximum size of the response head, in bytes. */
 const maxHeadBytes = 16_384;
 /**
- * Maximum idle time of a connection, in milliseconds. The default is 4 s, unless the receiver announces a different
- * time.
+ * Maximum time for which a connection stays open while idle, in milliseconds. Unless the receiver announces a time,
+ * connections stay open for 4 s.
  */
 const maxIdleMs = 30_000;
 
@@ -62,8 +62,8 @@ export type Connection = {
   client: Client;
   phase: Phase;
   /**
-   * TCP connection time and TLS handshake time of the current call, in milliseconds. Null if the connection was already
-   * open, or did not reach that phase.
+   * TCP and TLS connection times of the current call, in milliseconds. Null if the connection was already open or did
+   * not reach that phase.
    */
   connectMs: number | null;
   tlsMs: number | null;
@@ -140,8 +140,8 @@ const maxInterim = 16;
 type Call = { url: URL; method: 'POST' | 'GET' | 'HEAD'; headers: Record<string, string>; body: Buffer | null };
 
 /**
- * Sends one request and reads its response up to the size limit. Resolves once. Data that arrives later on the
- * connection is ignored.
+ * Sends one request and reads its response up to the size limit. Resolves only once. Data that arrives on the
+ * connection afterwards is ignored.
  */
 export function exchange(
   connection: Connection,
@@ -161,7 +161,7 @@ export function exchange(
     connection.expectResponse();
     connection.client.dispatch(request, {
       onRequestStart: () => {},
-      // Also called for interim responses (1xx), which are overwritten by the final response.
+      // This is also called for interim responses (1xx). The final response overwrites their values.
       onResponseStart: (controller, status, received) => {
         clock.timing.firstByteMs ??= clock.elapsedMs();
         if (status < 200 && ++interim > maxInterim) {
@@ -185,11 +185,12 @@ export function exchange(
   });
 }
 
-/** Aborts parsing, because a single chunk may contain thousands of interim responses. */
+/** Aborts parsing immediately, because a single chunk may contain thousands of interim responses. */
 const stopReading = (controller: Dispatcher.DispatchController): void => controller.abort(new Error('enough was read'));
 
 /**
- * Joins repeated headers and drops those that exceed the size limit. Joining can make the head longer than received.
+ * Joins repeated headers and drops headers that exceed the size limit. The limit is checked here because joining can
+ * make the head longer than it was when received.
  */
 function boundedHeaders(received: Record<string, string | string[] | undefined>): Record<string, string> {
   let room = maxHeadBytes;
@@ -219,11 +220,11 @@ const resetCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 
 const protocolCodes = new Set(['HTTPParserError', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH']);
 const tlsCode = /^(ERR_SSL_|ERR_TLS_|EPROTO$)/;
 
-/** Maps a connection error in the given phase to a failure. */
+/** Converts a connection error to a failure, depending on the connection phase. */
 function failureOf(error: Error, phase: Phase): Failure {
   // undici's parser errors have a name, but their `code` is undefined.
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
-  // If all addresses of a host were tried, the error is an `AggregateError` without a message.
+  // If a connection to several addresses failed, the error is an `AggregateError` without a message.
   const message = (error.message || code).slice(0, maxMessageLength);
   return fail(errorClassOf(code, message, phase), message);
 }
@@ -234,8 +235,8 @@ function errorClassOf(code: string, message: string, phase: Phase): ErrorClass {
   if (phase !== 'open') return phase === 'tls' ? 'tls' : 'connect';
   if (tlsCode.test(code)) return 'tls';
   if (protocolCodes.has(code)) return 'protocol';
-  // undici uses the same code if the receiver closed the connection and if undici closed it after an unexpected 100 or
-  // 101.
+  // undici uses the same code whether the receiver closed the connection or undici closed it itself after an unexpected
+  // 100 or 101.
   if (code === 'UND_ERR_SOCKET') return message.startsWith('bad ') ? 'protocol' : 'reset';
   return resetCodes.has(code) ? 'reset' : 'other';
 }

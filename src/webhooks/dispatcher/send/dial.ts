@@ -35,8 +35,8 @@ export function dial(options: DialOptions, { onTcp, ...events }: DialEvents): So
 }
 
 /**
- * Connects to the first vetted address through the proxy. Inside the tunnel, TLS is established with the host of the
- * URL. `onTunnel` receives the underlying socket.
+ * Connects to the first vetted address through the proxy. TLS runs inside the tunnel, with the host name of the URL.
+ * `onTunnel` receives the underlying socket.
  */
 export function dialThrough(
   proxy: HttpProxy,

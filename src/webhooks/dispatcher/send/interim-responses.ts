@@ -12,8 +12,8 @@ const interimStart = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/;
 const startLength = 'HTTP/1.1 100 '.length;
 
 /**
- * Skips the interim responses of a receiver. undici treats an unexpected `100 Continue` as a protocol error and closes
- * the connection, although HTTP requires clients to ignore it (RFC 9110, section 15.2).
+ * Skips interim responses from a receiver. Without this, undici would treat an unexpected `100 Continue` as a protocol
+ * error and close the connection, although HTTP requires clients to ignore it (RFC 9110, section 15.2).
  * @returns a function that must be called before each request
  */
 export function skipInterimResponses(socket: Socket): () => void {

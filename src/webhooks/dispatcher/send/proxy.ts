@@ -8,7 +8,7 @@ const wordsOfProxy = /^HTTP\/1\.[01] (\d{3})/;
 
 export const proxyErrorCode = 'PERKWIRE_PROXY';
 
-/** Error for an unreachable proxy or a proxy that refuses the request. It is not counted against the receiver. */
+/** Error for a proxy that cannot be reached or refuses the request. It does not count as a failure of the receiver. */
 class ProxyError extends Error {
   readonly code = proxyErrorCode;
 }
@@ -16,7 +16,8 @@ class ProxyError extends Error {
 type TunnelEvents = { onOpen: () => void; onError: (error: Error) => void };
 
 /**
- * Asks the proxy to connect to a vetted IP address. No host name is sent, so that the proxy does no DNS lookup.
+ * Asks the proxy to connect to a vetted IP address. The proxy does not receive the host name, so that it does no DNS
+ * lookup of its own.
  * @returns the socket immediately; it can be used as a tunnel once `onOpen` is called
  */
 export function openTunnel(

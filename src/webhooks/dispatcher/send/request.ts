@@ -8,20 +8,20 @@ export type Message = {
   /** Delivery UUID. `webhook-id` is `msg_` followed by its hex digits, and is the same for all attempts. */
   deliveryId: string;
   event: string;
-  /** Endpoint URL. Its macros are filled from the payload. */
+  /** Endpoint URL. Its macros are replaced with values from the payload. */
   url: string;
   method: Method;
-  /** Payload as UTF-8 JSON text. Exactly these bytes are stored, signed and sent. */
+  /** Payload as JSON text in UTF-8. Exactly these bytes are stored, signed and sent. */
   payload: Buffer;
   /** Custom headers of the endpoint. Reserved headers are dropped. */
   headers?: Readonly<Record<string, string>>;
   secrets: readonly Buffer[];
-  /** Ed25519 keys that sign in addition to the secrets. */
+  /** Ed25519 keys that are used to sign in addition to the secrets. */
   v1aKeys?: readonly KeyObject[];
   nowMs: number;
   dev: boolean;
   test: boolean;
-  /** Trace context to propagate, so that the receiver's spans join the trace, or null. */
+  /** Trace context to send, so that the receiver's spans join the trace, or null. */
   traceparent?: string | null;
   /**
    * Creates a link to the payload, for GET calls whose URL would be too long. Null if payload links are not available.
@@ -75,7 +75,7 @@ function usable(headers: Readonly<Record<string, string>>): Record<string, strin
 /** HTTP method of a webhook call. */
 export type Method = 'POST' | 'GET';
 
-/** Input for the target URL of a call. */
+/** Input for building the target URL of a call. */
 export type Target = {
   event: string;
   /** Endpoint URL, which may contain macros such as `{payout}`. */
@@ -86,7 +86,7 @@ export type Target = {
   payloadUrl: (() => string) | null;
 };
 
-/** Maximum URL length of a GET call that includes the payload, in bytes. */
+/** Maximum length of the URL for a GET call that contains the payload, in bytes. */
 export const maxUrlBytes = 8000;
 /**
  * Maximum length of a field in the URL of a GET call with a payload link, in bytes after encoding. Longer fields are
@@ -95,10 +95,11 @@ export const maxUrlBytes = 8000;
 const maxFieldBytes = 600;
 
 /**
- * Builds the URL of a call from only the endpoint URL and the payload, so that it is the same for every attempt:
+ * Builds the URL of a call. It depends only on the endpoint URL and the payload, so that it is the same for every
+ * attempt:
  * - Macros are replaced with percent-encoded payload fields or custom attributes. Unknown macros become empty.
- * - A GET call also has the fields and the signed payload as query parameters. The exception is a postback whose URL
- *   has macros, which is called as written.
+ * - For a GET call, the payload fields and the signed payload are added as query parameters. The exception is a
+ *   postback whose URL has macros, to which nothing is added.
  */
 export function targetUrl(target: Target): string {
   const { event, url, method, payload, payloadUrl } = target;
@@ -119,7 +120,8 @@ export function targetUrl(target: Target): string {
 type Fields = ReadonlyMap<string, string>;
 
 /**
- * Reads the payload fields as text, and the custom attributes of the fetch, which are in the nested object `payload`.
+ * Reads the payload fields as text, as well as the custom attributes of the fetch, which are in the nested object
+ * `payload`.
  */
 function readPayload(event: string, text: string): { fields: Fields; custom: Fields } {
   const parsed = JSON.parse(text) as Record<string, unknown>;
@@ -136,7 +138,7 @@ type Selection = {
   campaigns?: readonly { campaign_id: number }[];
 };
 
-/** Macros for the event `usp.selection` in an endpoint URL, in addition to `{payload}`. */
+/** Macros that an endpoint URL for the event `usp.selection` may contain, in addition to `{payload}`. */
 export const selectionMacros: readonly string[] = ['pub_user_id', 'selected', 'session_id', 'campaign_ids'];
 
 const selectionFields = ({ pub_user_id = '', selected = 0, session_id = '', campaigns = [] }: Selection): Fields =>
@@ -158,7 +160,7 @@ function textOf(value: unknown): string {
 const encoded = (value: string): string => encodeURIComponent(value.toWellFormed());
 
 /**
- * Appends query parameters to a URL and leaves the existing query unchanged. Spaces are encoded as `%20`, which every
+ * Appends query parameters to a URL without changing its existing query. Spaces are encoded as `%20`, which every
  * receiver can decode.
  */
 function withQuery(text: string, parameters: readonly (readonly [string, string])[]): string {

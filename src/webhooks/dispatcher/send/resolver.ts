@@ -10,9 +10,9 @@ const timeoutMs = 2000;
 const maxAttempts = 2;
 
 /**
- * Creates a DNS lookup over the network that uses no threads. The system resolver has only four threads per process, so
- * four names with unresponsive servers would delay all other lookups. The system resolver is used only for names
- * unknown to DNS, because of its hosts file and search domains, and for names without a dot.
+ * Creates a lookup that sends DNS queries without using threads. The system resolver has only four threads per process,
+ * so four names whose servers do not respond would delay all other lookups. It is used only for names without a dot and
+ * for names that DNS does not know, because they may be in the hosts file or depend on search domains.
  */
 export function createLookup(): Lookup {
   const resolver = new Resolver({ timeout: timeoutMs, tries: maxAttempts });
@@ -50,14 +50,14 @@ export const isTemporary = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && temporaryCodes.has(String(error.code));
 
 /**
- * Time without any DNS response, in milliseconds, after which our resolver counts as down. Before that, a lookup
- * failure is attributed to the servers of the name.
+ * Time without any DNS response after which our resolver counts as down, in milliseconds. Before that, a failed lookup
+ * is attributed to the name servers of the host.
  */
 const silenceMs = 30_000;
 
 /**
- * Creates a watch that distinguishes a resolver outage from a name whose servers do not respond while other names
- * resolve.
+ * Creates a watch that detects whether the resolver itself is down, or only the name servers of a single host do not
+ * respond.
  */
 export function createResolverWatch(now: () => number): { answered: () => void; isDown: () => boolean } {
   let answeredMs: number | null = null;

@@ -1,6 +1,6 @@
 import type { BlockReason } from '../../address-guard.ts';
 
-/** Error classes for missing responses that are not caused by this installation. */
+/** Error classes for calls without a response, if the cause is outside this installation. */
 export const remoteErrorClasses = ['timeout', 'dns', 'connect', 'tls', 'reset', 'protocol', 'other'] as const;
 type RemoteErrorClass = (typeof remoteErrorClasses)[number];
 
@@ -11,16 +11,16 @@ export const maxKeptBytes = 16_384;
  * Reason why there is no response:
  * - `timeout`: the deadline passed, in any phase
  * - `dns`, `connect`, `tls`: no connection could be established
- * - `reset`: the connection was reset or closed by the receiver
- * - `protocol`: not HTTP/1.1, or a response head over 16 KiB
+ * - `reset`: the receiver reset or closed the connection
+ * - `protocol`: the response was not HTTP/1.1, or its head exceeded 16 KiB
  * - `local`: a failure of this installation (cancelled, shut down, out of sockets or memory, no resolver, no proxy)
  */
 export type ErrorClass = RemoteErrorClass | 'local';
 
 /**
  * Timing of a call, in milliseconds. `dnsMs` is nearly 0 if the host is an IP address. `connectMs` (TCP) and `tlsMs`
- * are null for a reused connection, or if there was no connection. `firstByteMs` is the time from the start of the call
- * to the response head, and null without a response.
+ * are null if a connection was reused or none was established. `firstByteMs` is the time from the start of the call to
+ * the response head, or null if there was no response.
  */
 export type Timing = {
   dnsMs: number;
@@ -30,12 +30,12 @@ export type Timing = {
   totalMs: number;
 };
 
-/** Stopwatch of a call. */
+/** Stopwatch for a call. */
 export type Clock = { timing: Timing; elapsedMs: () => number };
 
 /**
- * Received response. `headers` have lower-case names, with repeated headers joined by a comma, up to 16 KiB in total.
- * `body` is stored as received and never decompressed.
+ * Received response. `headers` have lower-case names, and repeated headers are joined by a comma. Together, they have
+ * up to 16 KiB. `body` is stored as received and never decompressed.
  */
 export type FetchResponse = {
   kind: 'response';
@@ -57,7 +57,9 @@ export type SendRequest = {
   method: 'POST' | 'GET' | 'HEAD';
   headers: Record<string, string>;
   body: Buffer | null;
-  /** Time limit for DNS lookup, connection, TLS, response head and body together, in milliseconds. */
+  /**
+   * Time limit for the whole call, in milliseconds. It covers the DNS lookup, connection, TLS, response head and body.
+   */
   deadlineMs: number;
   /** Signal that ends the call early, with the error class `local`. */
   signal?: AbortSignal;

@@ -5,8 +5,8 @@ import { endpointResource } from '../../endpoints/audit.ts';
 import { endpointData, raiseEvents } from '../../raise-events.ts';
 
 /**
- * Time without a successful call after which an endpoint causes a warning. It is disabled after `disabledAfter`, if it
- * also has the minimum number of failed calls.
+ * Time without a successful call after which a warning is sent about an endpoint. After `disabledAfter`, the endpoint
+ * is disabled if it also has the minimum number of failed calls.
  */
 const warnedAfter = '24 hours';
 const disabledAfter = '5 days';
@@ -15,9 +15,9 @@ const disabledMinFailures = 20;
 export type FailingEndpoints = { disabled: number[]; warned: number[] };
 
 /**
- * Warns once about endpoints that have failed for a day, and disables those that have failed for several days. Paused
- * endpoints are skipped. Also removes the rate limit of resumed endpoints once their backlog is delivered.
- * @returns the ids of the disabled endpoints and of those with a warning
+ * Sends one warning about each endpoint that has failed for a day, and disables endpoints that have failed for several
+ * days. Skips paused endpoints. Also removes the rate limit from resumed endpoints once their backlog is delivered.
+ * @returns the IDs of the endpoints that were disabled and of those with a warning
  */
 export async function checkFailingEndpoints(executor: Executor): Promise<FailingEndpoints> {
   const disabled = await executor.query<{ id: number }>(
@@ -50,7 +50,7 @@ export async function checkFailingEndpoints(executor: Executor): Promise<Failing
   return { disabled: disabled.rows.map((row) => row.id), warned: warned.rows.map((row) => row.id) };
 }
 
-/** Runs the check as a background job and logs the results. */
+/** Runs the check for failing endpoints as a background job and logs its results. */
 export async function runFailingEndpointCheck({ pool, logger }: { pool: Executor; logger: Logger }): Promise<void> {
   const { disabled, warned } = await checkFailingEndpoints(pool);
   if (disabled.length > 0) logger.warn({ endpointIds: disabled }, 'endpoints disabled after days of failures');
@@ -58,7 +58,8 @@ export async function runFailingEndpointCheck({ pool, logger }: { pool: Executor
 }
 
 /**
- * SQL that raises an event for each disabled endpoint. The rows of `disabled` have the columns id, disabled_reason, ….
+ * SQL that raises an event for each disabled endpoint. The statement must provide them as `disabled`, with the columns
+ * id, disabled_reason, ….
  */
 export const raiseDisabled = raiseEvents(
   'endpoint.disabled',
@@ -68,8 +69,8 @@ export const raiseDisabled = raiseEvents(
 );
 
 /**
- * SQL that records disabled endpoints in the audit log. The rows of `disabled` have the columns id, publisher_id, event
- * and disabled_reason.
+ * SQL that records disabled endpoints in the audit log. The statement must provide them as `disabled`, with the columns
+ * id, publisher_id, event and disabled_reason.
  */
 export const auditDisabled = insertSystemUpdates({
   label: dispatcherLabel,

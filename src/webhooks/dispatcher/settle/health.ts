@@ -7,25 +7,28 @@ import type { Settlement } from './settle.ts';
  * Thresholds of the circuit breaker, and of endpoints that are failing (docs/guides/dispatcher.md).
  */
 
-/** Minimum duration of a call without a response that counts as a timeout, regardless of its error, in milliseconds. */
+/** Duration from which a call without a response counts as a timeout, in milliseconds, regardless of its error. */
 const timeoutAfterMs = 4500;
 
 /**
- * Time window of the circuit breaker, in milliseconds. The breaker opens if the error rate in the window reaches
- * `breakerFailureShare`, with at least `breakerMinCalls` calls.
+ * Time window of the circuit breaker, in milliseconds. The breaker opens if the window contains at least
+ * `breakerMinCalls` calls and their error rate reaches `breakerFailureShare`.
  */
 const breakerWindowMs = 60_000;
 const breakerMaxCalls = 100;
 const breakerMinCalls = 10;
 const breakerFailureShare = 0.5;
-/** Number of consecutive timeouts after which the circuit breaker also opens. */
+/** Number of consecutive timeouts that also open the circuit breaker. */
 const breakerTimeouts = 5;
 
-/** Time that an open breaker waits before a probe, in seconds. Doubles with each failed probe, up to the maximum. */
+/**
+ * Time from the opening of the breaker to the first probe, in seconds. It doubles with each failed probe, up to the
+ * maximum.
+ */
 const firstProbeAfterS = 30;
 const maxProbeAfterS = 900;
 
-/** Result of a finished call, as it affects the health of the endpoint. */
+/** Result of a finished call, for the health of its endpoint. */
 type CallResult = 'success' | 'failure' | 'timeout';
 
 type Call = { ageMs: number; failed: boolean };
@@ -43,9 +46,9 @@ export type Observation = {
   failures: number;
   /** Number of consecutive timeouts at the end of the batch. */
   timeouts: number;
-  /** Whether all calls timed out, so that they continue the previous series of timeouts. */
+  /** Whether all calls timed out. If so, they continue the series of timeouts before this batch. */
   onlyTimeouts: boolean;
-  /** Calls of the last minute that are not stored yet, oldest first. */
+  /** Calls during the last minute that have not been stored yet, oldest first. */
   calls: Call[];
 };
 
@@ -61,15 +64,18 @@ function callResultOf({ outcome, errorClass, status, timing }: Settlement): Call
     : 'failure';
 }
 
-/** Maximum number of targets (endpoint and URL) kept in memory. The least recently used target is dropped. */
+/**
+ * Maximum number of targets (endpoint and URL) kept in memory. If there are more, the least recently used target is
+ * dropped.
+ */
 const maxRemembered = 10_000;
 
-/** Summarizes settlements by endpoint and URL, and holds back successes that need not be stored. */
+/** Summarises settlements by endpoint and URL, and holds back successes that need not be stored immediately. */
 export type HealthWatch = { observe: (settlements: readonly Settlement[]) => Observation[] };
 
 /**
- * Creates a health watch. For a healthy endpoint, successes are stored once a minute, and together with the first
- * failure. They are needed because the circuit breaker counts the calls of all workers in the database.
+ * Creates a health watch. For a healthy endpoint, successes are stored only once a minute, and together with the first
+ * failure. They must be stored because the circuit breaker uses the database to count the calls of all workers.
  */
 export function createHealthWatch(now: () => number): HealthWatch {
   const unwritten = new Map<string, { atMs: number; failed: boolean }[]>();
@@ -141,7 +147,9 @@ function next(before: Observation, result: CallResult): Observation {
   return { ...failed, timeouts: before.timeouts + 1, timedOut: true, successes: 0 };
 }
 
-/** Selects from `changed` the endpoints that started to fail and those that recovered. */
+/**
+ * Selects the endpoints from `changed` that have started to fail. The second query selects those that have recovered.
+ */
 const failed = `select publisher_id, subject, count, data || jsonb_build_object(
       'failures', failures, 'failing_since', to_char(first_failure_at at time zone 'UTC', '${isoTime}')
     ) as data from changed fact where failing`;
@@ -231,7 +239,7 @@ const statement = `
   )
   select endpoint_id, open_until, opens from updated`;
 
-/** Circuit breaker that has just opened. */
+/** Circuit breaker that has just been opened. */
 export type Opened = { endpointId: number; openUntil: Date };
 
 /**

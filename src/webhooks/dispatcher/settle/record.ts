@@ -68,15 +68,15 @@ type Entry = { settlement: Settlement; giveUpAtMs: number };
 export type SettlementResult = 'written' | 'lost' | 'late';
 
 export type SettlementWriter = {
-  /** Stores the outcome of an attempt in a batch. Retries until it succeeds. */
+  /** Adds the outcome of an attempt to a batch, and retries until it is stored. */
   add: (settlement: Settlement) => void;
-  /** Resolves when all settlements are stored or given up. */
+  /** Resolves when all settlements have been stored or given up. */
   drain: () => Promise<void>;
 };
 
 type SettlementWriterOptions = {
   /**
-   * Stores settlements for deliveries of the same day, atomically.
+   * Atomically stores settlements for deliveries of the same day.
    * @returns the settlements whose lease was still valid
    */
   write: (settlements: readonly Settlement[]) => Promise<readonly Settlement[]>;
@@ -87,13 +87,13 @@ type SettlementWriterOptions = {
 };
 
 /**
- * Creates a writer with group commit. A batch is written immediately if no other batch is being written. Settlements
- * that arrive in the meantime form the next batch.
- * - If a batch fails because the database is unavailable, it is retried until it succeeds. Its outcomes are valid as
+ * Creates a writer with group commit. If no batch is being written, a batch is written immediately. Settlements that
+ * arrive in the meantime form the next batch.
+ * - If a batch fails because the database is unavailable, it is retried until it succeeds. Its outcomes remain valid as
  *   long as no other worker has taken over the deliveries.
  * - If a batch fails for another reason, its settlements are written one by one, so that a single failure does not
- *   delay the others. A settlement that keeps failing is given up some seconds after the deadline, when its lease is no
- *   longer renewed.
+ *   delay the others. If a settlement keeps failing, the writer gives up some seconds after the deadline, when the
+ *   lease is no longer renewed.
  */
 export function createSettlementWriter({ write, onDone, logger, now }: SettlementWriterOptions): SettlementWriter {
   const waiting: Entry[] = [];
@@ -127,8 +127,8 @@ export function createSettlementWriter({ write, onDone, logger, now }: Settlemen
   }
 
   /**
-   * Removes the next batch from the queue: the first settlement, and all others for deliveries of the same day. These
-   * are nearly always all of them.
+   * Removes the next batch from the queue. It contains the first settlement and all others for deliveries of the same
+   * day, which is nearly always the whole queue.
    */
   function takeBatch(): Entry[] {
     const day = waiting[0]?.settlement.claimed.day;

@@ -10,7 +10,7 @@ export const defaultSteps: readonly number[] = [0, 5, 300, 1800, 7200, 18_000, 3
 /** Random variation of each delay (±20 %), so that deliveries that failed together are not retried together. */
 const jitter = 0.2;
 
-/** Status codes whose `retry-after` header is respected. */
+/** Status codes for which the `retry-after` header is respected. */
 const retryAfterStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 export type NextAttemptInput = {
@@ -20,7 +20,7 @@ export type NextAttemptInput = {
   steps: readonly number[];
   /** Returns a random number in [0, 1). */
   random: () => number;
-  /** Delay requested by the receiver ({@link classify}), in milliseconds, or null if none was requested. */
+  /** Delay that the receiver requested ({@link classify}), in milliseconds. Null if it requested none. */
   retryAfterMs: number | null;
 };
 
@@ -43,8 +43,8 @@ export function nextAttempt({ attempts, steps, random, retryAfterMs }: NextAttem
 export type AttemptFailure = ErrorClass | 'blocked' | 'redirect' | 'status';
 
 /**
- * Reason why a response disables an endpoint: status 410 (`gone`), or the header `webhook-delivery: disable` with any
- * status (`asked`).
+ * How a response disabled its endpoint: with status 410 (`gone`), or with the header `webhook-delivery: disable` and
+ * any status (`asked`).
  */
 export type DisableReason = 'gone' | 'asked';
 
@@ -55,20 +55,20 @@ export type Verdict =
   | {
       outcome: 'retry';
       /**
-       * Whether the failure uses up an attempt. False for local failures (shutdown, no sockets left), because the
-       * receiver did not cause them.
+       * Whether the failure uses up an attempt. False for local failures (shutdown, no sockets left), which the
+       * receiver did not cause.
        */
       countsAsAttempt: boolean;
       status: number | null;
       failure: AttemptFailure;
-      /** Delay requested by the receiver, in milliseconds. Set only for status 429, 502, 503 and 504. */
+      /** Delay that the receiver requested, in milliseconds. Set only for the statuses 429, 502, 503 and 504. */
       retryAfterMs: number | null;
     };
 
 /**
- * Classifies the response to an attempt (docs/reference/webhooks.md#retries). Status 2xx means delivered, 410 disables
- * the endpoint, and everything else is retried. The header `webhook-delivery: disable` disables the endpoint with any
- * status. {@link nextAttempt} decides whether an attempt is left.
+ * Classifies the response to an attempt (docs/reference/webhooks.md#retries). A 2xx status means that the attempt
+ * succeeded. Status 410 disables the endpoint, and everything else is retried. The header `webhook-delivery: disable`
+ * also disables the endpoint, with any status. {@link nextAttempt} decides whether an attempt is left.
  * @param nowMs current time in epoch milliseconds, for a date in `retry-after`
  */
 export function classify(result: SendResult, nowMs: number): Verdict {

@@ -10,14 +10,14 @@ import type { AttemptFailure, DisableReason } from './retry-schedule.ts';
 /** Outcome of an attempt. */
 export type Outcome =
   | { outcome: 'delivered' }
-  /** The delivery is retried after `delayMs`. */
+  /** The delivery will be retried after `delayMs`. */
   | { outcome: 'retry'; delayMs: number }
-  /** The delivery has failed, because no attempt is left. */
+  /** The delivery has failed for good, because no attempt is left. */
   | { outcome: 'failed' }
   /** The receiver asked to be disabled and did not accept this delivery. */
   | { outcome: 'endpoint_disabled' };
 
-/** Attempt with its outcome, as it is stored. */
+/** Attempt with its outcome, in the form in which it is stored. */
 export type Settlement = Outcome & {
   claimed: Claimed;
   /** Number of attempts so far, including this attempt if it counts. */
@@ -43,7 +43,10 @@ export type RequestHead = { method: Method; url: string; headers: Record<string,
 
 const operational = operationalEvents.map((name) => `'${name}'`).join(', ');
 
-/** Not raised for operational events, so that a failed delivery does not cause another event. */
+/**
+ * SQL that raises an event for failed deliveries. It excludes deliveries of operational events, so that a failed
+ * delivery cannot cause another event.
+ */
 const raiseExhausted = raiseEvents(
   'delivery.exhausted',
   `select e.publisher_id, e.id::text as subject, f.count, ${endpointData} || jsonb_build_object(
@@ -126,7 +129,7 @@ const statementFor = (partition: string): string => `
   select delivery_id, generation from own`;
 
 /**
- * Stores the outcomes of attempts, for deliveries of the same day, in one statement.
+ * Stores the outcomes of attempts in one statement. All deliveries must be of the same day.
  * @returns the settlements whose lease was still valid; the others change nothing
  */
 export async function settle(executor: Executor, settlements: readonly Settlement[]): Promise<Settlement[]> {
@@ -162,7 +165,7 @@ export async function settle(executor: Executor, settlements: readonly Settlemen
   return settlements.filter(({ claimed }) => own.has(`${claimed.deliveryId} ${claimed.generation}`));
 }
 
-/** Returns the suffix of a day's partitions, such as `p20261121`. */
+/** Returns the suffix of the partition names for a day, such as `p20261121`. */
 function partitionOf(day: string): string {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) throw new Error('a delivery without a day');
   return `p${day.replaceAll('-', '')}`;

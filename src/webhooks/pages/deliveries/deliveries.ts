@@ -45,7 +45,7 @@ export function deliveryPages(app: App, services: PageServices): void {
 }
 
 /**
- * Returns the delivery id in the page path.
+ * Returns the delivery ID in the page path.
  * @throws AppError `not_found`
  */
 export function deliveryIdOf(context: PublisherContext, nowMs: number): string {
@@ -134,7 +134,7 @@ function deliveryTable(
   return hasNext ? html`<p class="hint">${t('deliveries.noMatchesHere')}</p>` : noMatches();
 }
 
-/** Returns the label of an endpoint, or its id if the endpoint was already deleted together with its last delivery. */
+/** Returns the label of an endpoint. If the endpoint has been deleted with its last delivery, the label is its ID. */
 const labelOf = (endpoints: ReadonlyMap<number, EndpointLabel>, id: number): EndpointLabel =>
   endpoints.get(id) ?? { name: String(id), status: 'removed' };
 
@@ -150,7 +150,7 @@ const deliveryCells = ({ publisher, path }: PublisherContext, row: DeliveryView,
   row.pub_user_id ?? '–',
 ];
 
-/** Renders the card for redelivering all deliveries that match the list filter. */
+/** Renders a card with the form that redelivers all deliveries matching the list filter. */
 function redeliverCard(context: PublisherContext, typed: TypedFilter): Html {
   const status = typed.status || 'all';
   const text = status === 'delivered' ? t('deliveries.redeliverMatches') : t('deliveries.retryMatches');

@@ -64,7 +64,7 @@ function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: str
   );
 }
 
-/** Renders the endpoint name, with a link unless the endpoint was removed. */
+/** Renders the endpoint name as a link, or as plain text if the endpoint was removed. */
 function endpointCell({ path }: PublisherContext, { endpoint, endpoint_id: id }: WholeDelivery): Html {
   const { name, status } = endpoint;
   if (status === 'removed') return html`${name} ${badge(t('endpointStatus.removed'), 'bad')}`;
@@ -106,13 +106,13 @@ function formatJson(text: string): string {
   }
 }
 
-/** Request as shown in the attempt log, with the values of custom headers hidden. */
+/** Request as shown in the attempt log, which hides the values of custom headers. */
 type LoggedRequest = { method: string; url: string; headers: Readonly<Record<string, string>> };
 
-/** Quotes a shell argument. Within single quotes, a POSIX shell treats only the quote itself as special. */
+/** Quotes an argument for the shell. Within single quotes, a POSIX shell treats only the single quote as special. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Returns a curl command that repeats the request byte for byte. `payload` is null if it was erased. */
+/** Returns a curl command that repeats the request byte for byte. `payload` is null if the payload was erased. */
 export function asCurl({ method, url, headers }: LoggedRequest, payload: string | null): string {
   const isPost = method === 'POST';
   return [

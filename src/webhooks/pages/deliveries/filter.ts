@@ -14,16 +14,18 @@ export const filterNames = ['status', 'event', 'endpoint', 'from', 'to', 'pub_us
 
 const maxUserIdLength = 256;
 
-/** Options of the status filter: each single status, and `waiting`, which selects both `held` and `pending`. */
+/** Choices for the status filter: each single status, and `waiting`, which selects both `held` and `pending`. */
 const statusChoices: Readonly<Record<string, readonly DeliveryStatus[]>> = {
   waiting: ['held', 'pending'],
   ...Object.fromEntries(deliveryStatuses.map((status) => [status, [status]])),
 };
 
-/** Filter values as entered. Times are in the publisher's time zone. */
+/** Filter values as entered by the user. Times are in the publisher's time zone. */
 export type TypedFilter = Partial<Record<(typeof filterNames)[number], string>>;
 
-/** Reads the entered filter. Returns the filter without invalid values, and the errors for these values. */
+/**
+ * Reads the filter that the user entered. Returns it without invalid values, together with the errors for these values.
+ */
 export function readFilter(
   typed: TypedFilter,
   { id, timeZone }: Publisher,
@@ -63,7 +65,7 @@ const choices = <V extends string>(values: readonly V[], textOf: (value: V) => s
   ...values.map((value) => ({ value, text: textOf(value) })),
 ];
 
-/** Filter options: event types, and endpoint names by id. */
+/** Filter options: event types, and endpoint names by ID. */
 export type FilterChoices = { events: EventTypes; endpoints: ReadonlyMap<number, EndpointLabel> };
 
 export const filterFields = (form: FormBuilder, timeZone: string, { events, endpoints }: FilterChoices): Html => html`

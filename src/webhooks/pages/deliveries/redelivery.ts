@@ -19,7 +19,10 @@ import { filterNames, readFilter, type TypedFilter } from './filter.ts';
 
 type Scope = { deps: PageServices['deps']; failFast: ReturnType<typeof createFailFast> };
 
-/** Registers the pages that redeliver a single delivery, or all deliveries that match a filter as a background job. */
+/**
+ * Registers the pages that redeliver either a single delivery or all deliveries matching a filter. The latter is done
+ * by a background job.
+ */
 export function redeliveryPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   const scope: Scope = { deps: services.deps, failFast: createFailFast(services.deps.dbHealth) };

@@ -8,7 +8,7 @@ import { bucketMs, type readActivity } from '../../activity/activity.ts';
 
 type ActivityRow = Awaited<ReturnType<typeof readActivity>>[number];
 
-/** Returns the start of the charts in epoch milliseconds: one day ago, aligned to a quarter of an hour. */
+/** Returns the time at which the charts start, in epoch milliseconds: one day ago, aligned to a quarter-hour. */
 export const activitySinceMs = (nowMs: number): number => Math.floor((nowMs - dayMs) / bucketMs + 1) * bucketMs;
 
 const timeFormat = perLocale(
@@ -16,7 +16,7 @@ const timeFormat = perLocale(
     new Intl.DateTimeFormat(locale, { weekday: 'short', hour: '2-digit', minute: '2-digit', timeZone }),
 );
 
-/** Renders the charts for success, latency and backlog of an endpoint in the last 24 hours. */
+/** Renders charts of an endpoint's success, latency and backlog in the last 24 hours. */
 export function activityCard({ publisher }: PublisherContext, rows: readonly ActivityRow[], nowMs: number): Html {
   if (rows.length === 0) return card(t('webhooks.lastDay'), html`<p class="hint">${t('webhooks.noAttempts')}</p>`);
   const rowByTime = new Map(rows.map((row) => [row.atMs, row]));

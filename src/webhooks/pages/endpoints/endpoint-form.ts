@@ -14,14 +14,14 @@ import type { EventTypes } from '../../events.ts';
 /** Endpoint with its health. */
 export type FoundEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number];
 
-/** Returns the title of an event in the dashboard. */
+/** Returns the title of an event as shown in the dashboard. */
 export const eventTitle = (name: string): string => t(`events.${name.replaceAll('.', '_')}` as MessageKey);
 
-/** Returns the description of an event in the dashboard. */
+/** Returns the description of an event as shown in the dashboard. */
 export const eventLead = (name: string): string => t(`events.${name.replaceAll('.', '_')}_lead` as MessageKey);
 
 /**
- * Renders the fields of an endpoint form. `events` are the event types to choose from, or null for a default endpoint,
+ * Renders the fields for an endpoint. `events` are the event types to choose from. It is null for a default endpoint,
  * which receives only its own event.
  */
 export const endpointFields = (form: FormBuilder, events: EventTypes | null): Html => html`
@@ -128,7 +128,7 @@ export const endpointToForm = (stored: FoundEndpoint | null): FormValues => ({
     .join('\n'),
 });
 
-/** Returns the values of a rejected form, so that it can be shown again. */
+/** Returns the values entered in a rejected form, so that the form can be shown again. */
 export const typedEndpoint = (fields: Fields): FormValues => ({
   events: fields.all('events'),
   description: fields.text('description'),
@@ -174,8 +174,8 @@ export function readSettings(fields: Fields) {
 }
 
 /**
- * Reads the headers and retry schedule in the format of the API. Null means the default, or the stored value of a
- * header.
+ * Reads the headers and the retry schedule from a form, in the format of the API. A null schedule means the default. A
+ * null header value means the stored value.
  * @throws AppError `invalid_endpoint`
  */
 export const readLists = (fields: Fields) => ({

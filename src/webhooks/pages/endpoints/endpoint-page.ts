@@ -37,7 +37,7 @@ export type EndpointPageState = {
 };
 
 /**
- * Endpoint shown on a page: the default endpoint of an event, an endpoint by id, or a new endpoint (`ref` is `new`).
+ * Endpoint that a page shows: the default endpoint of an event, an endpoint by ID, or a new endpoint (`ref` is `new`).
  */
 export type EndpointTarget = {
   /** Last segment of the page path. */
@@ -45,7 +45,7 @@ export type EndpointTarget = {
   /** Event of a default endpoint, or null for other endpoints. */
   event: EventType | null;
   stored: FoundEndpoint | null;
-  /** Sample payload of each event that the endpoint receives, as JSON. */
+  /** Sample payloads as JSON, one for each event that the endpoint receives. */
   samples: readonly { event: string; payload: string }[];
   /** Charts of the endpoint's attempts. */
   activity: Html;
@@ -122,7 +122,7 @@ const listColumns = () => [
   { text: t('webhooks.held'), numeric: true },
 ];
 
-/** Renders the tabs: one for the default endpoint of each event, and one for all endpoints. */
+/** Renders the tabs: one for the default endpoint of each event, and one for the list of all endpoints. */
 function endpointTabs({ path }: PublisherContext, events: EventTypes, current: string | null): Html {
   return tabs(t('webhooks.events'), [
     ...[...events.values()].flatMap(({ name, isOperational }) =>

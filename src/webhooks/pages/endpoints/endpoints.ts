@@ -46,8 +46,8 @@ import { testResult } from './test-result.ts';
 const secretOverlapS = 86_400;
 
 /**
- * Registers the webhook endpoint pages: the default endpoint of each event, the list of all endpoints, and each other
- * endpoint.
+ * Registers the webhook endpoint pages. There is a page for the default endpoint of each event, a list of all
+ * endpoints, and a page for each other endpoint.
  */
 export function webhookPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
@@ -125,7 +125,7 @@ function refOf({ deps }: Scope, context: PublisherContext): EndpointRef | null {
 
 const ownPath = (context: PublisherContext): string => context.path(`${basePath}/${pathText(context, 'endpoint')}`);
 
-/** Runs a change to the publisher's endpoints in one transaction with its audit entry. */
+/** Runs a change to the publisher's endpoints. The change and its audit entry are stored in one transaction. */
 function inTransaction<T>(
   { deps, management, failFast }: Scope,
   context: PublisherContext,
@@ -153,7 +153,7 @@ async function show(scope: Scope, context: PublisherContext, state: EndpointPage
 
 /**
  * Loads the endpoint shown on the page.
- * @throws AppError `not_found` if the publisher has no endpoint with this id
+ * @throws AppError `not_found` if the publisher has no endpoint with this ID
  */
 async function targetOfPage(
   { deps, failFast }: Scope,
@@ -197,7 +197,7 @@ async function activityOf(
   return activityCard(context, rows, nowMs);
 }
 
-/** Maps errors of individual headers to the form field that contains all headers. */
+/** Assigns errors in individual headers to the single form field that contains all headers. */
 function inField({ path, message }: FieldErrors[number]): FieldErrors[number] {
   const [, field = '', name] = path.split('/');
   return field === 'headers' && name !== undefined
@@ -205,7 +205,10 @@ function inField({ path, message }: FieldErrors[number]): FieldErrors[number] {
     : { path, message };
 }
 
-/** Saves the endpoint form: creates an endpoint, sets the default endpoint of an event, or changes another endpoint. */
+/**
+ * Saves the endpoint form: creates an endpoint, sets the default endpoint of an event, or updates an existing
+ * additional endpoint.
+ */
 function store(scope: Scope, context: PublisherContext, fields: Fields): Promise<Saved> {
   const { secretBox: box, events: eventTypes } = scope.deps;
   requireUsableUrl(fields.text('url'), scope.urlRules);
@@ -240,7 +243,7 @@ function requireSome(events: string[]): string[] {
   });
 }
 
-/** Sends a test event to the entered URL. If scripts are enabled, the result replaces part of the page. */
+/** Sends a test event to the URL in the form. If scripts are enabled, the result replaces only a part of the page. */
 async function test(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
   const { pool, now, config, sender } = scope.deps;
   const { publisher, request } = context;
@@ -260,7 +263,7 @@ async function test(scope: Scope, context: PublisherContext, fields: Fields): Pr
   return answer(testResult(await testEndpoint(target, { sender, publisher, publicUrl: config.publicUrl, now })));
 }
 
-/** Returns the event type to use for the test: the first one that the endpoint receives or would receive. */
+/** Returns the event type for the test, which is the first one that the endpoint receives or would receive. */
 function testedEvent({ deps: { events } }: Scope, name: string | undefined): EventType {
   const [first] = events.values();
   const event = (name === undefined ? undefined : events.get(name)) ?? first;

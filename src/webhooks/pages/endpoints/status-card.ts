@@ -25,8 +25,8 @@ export const countWaiting = ({ pending, held }: { pending: number; held: number 
   t('webhooks.deliveries', { count: pending + held });
 
 /**
- * Renders the card with the endpoint state, its pending and held deliveries, and its actions. `at` is the path of the
- * page.
+ * Renders a card with the endpoint state, the pending and held deliveries, and the actions for the endpoint. `at` is
+ * the path of the page.
  */
 export function statusCard(context: PublisherContext, { endpoint, health }: FoundEndpoint, at: string): Html {
   const { publisher, path } = context;

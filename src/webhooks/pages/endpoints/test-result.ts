@@ -22,8 +22,8 @@ export function testResult({ delivered, status, error, timing, headers, body }: 
 }
 
 /**
- * Returns the text for an attempt error. Messages are stored in English. Errors that are fully described by their
- * status and class are translated to the reader's language.
+ * Returns the text for the error of an attempt. Error messages are stored in English. Errors that their status and
+ * class fully describe are translated to the reader's language.
  */
 export function attemptError(error: { class: string; message: string }, status: number | null): string {
   if (status !== null)
