@@ -5,7 +5,7 @@ import { startSession } from '../src/accounts/sessions.ts';
 import { findByEmail } from '../src/accounts/users.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
-import { type Processor, readProcessor, takenSince } from './processor.ts';
+import { cpuUseSince, type Processor, readProcessor } from './processor.ts';
 import { writeTable } from './report.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
 
@@ -181,7 +181,7 @@ async function measure(
     if (answer.status !== (form === undefined || isApi ? 200 : 303))
       throw new Error(`${url} answered ${answer.status} ${text.slice(0, 500)}`);
   }
-  const used = takenSince(before, await processor(), times);
+  const used = cpuUseSince(before, await processor(), times);
   latenciesMs.sort((a, b) => a - b);
   const at = (share: number): number => latenciesMs[Math.floor(share * (latenciesMs.length - 1))] ?? 0;
   const isPage = !path(0).startsWith('/manage/');

@@ -105,9 +105,9 @@ async function startBareBeside(port: number): Promise<Awaited<ReturnType<typeof 
 }
 
 /** Costs per request of a path, with the request rate. */
-type Taken = Costs & { perS: number };
+type Measurement = Costs & { perS: number };
 
-async function measure(side: Side, path: Path, connections: number, times: number): Promise<Taken> {
+async function measure(side: Side, path: Path, connections: number, times: number): Promise<Measurement> {
   const { port, pid, stage, worker, isBare } = side;
   const costs = createCosts(stage, pid, ...(worker === null ? [] : [worker.child.pid as number]));
   const next = isBare && path.bare !== null ? path.bare : await path.next(side, times);
@@ -132,7 +132,7 @@ async function compare(sides: readonly Side[]): Promise<void> {
     for (const side of sidesOf(path)) await measure(side, path, 64, warmUpRequests);
   };
   for (const path of selectedPaths) if (path.delivers !== true) await warmUp(path);
-  const measured: { path: Path; connections: number; medians: Map<string, Taken> }[] = [];
+  const measured: { path: Path; connections: number; medians: Map<string, Measurement> }[] = [];
   for (const path of selectedPaths) {
     const turns = sidesOf(path);
     if (path.delivers === true) {
@@ -140,7 +140,7 @@ async function compare(sides: readonly Side[]): Promise<void> {
       await warmUp(path);
     }
     for (const connections of [16, 64]) {
-      const costsBySide = new Map<string, Taken[]>(turns.map(({ name }) => [name, []]));
+      const costsBySide = new Map<string, Measurement[]>(turns.map(({ name }) => [name, []]));
       for (let round = 0; round < rounds; round += 1)
         // Each server goes first in turn, because the machine may be in a different state for the last one.
         for (const side of [...turns.slice(round % turns.length), ...turns.slice(0, round % turns.length)])
@@ -184,7 +184,7 @@ async function heapOfEach(side: Side, path: Path): Promise<number> {
   return (await allocatedBytes(side.pid, side.inspectPort, async () => void (await runLoad(load)))) / requests;
 }
 
-type Medians = ReadonlyMap<string, Taken>;
+type Medians = ReadonlyMap<string, Measurement>;
 
 type Measured = {
   path: Path;
@@ -199,11 +199,11 @@ type Measured = {
 /** Returns the table rows of one path, with ratios of the server CPU time. */
 function rowsOf({ path, connections, sides, medians, heap, uncapped }: Measured): string[][] {
   const what = `${path.name}, ${connections} connections`;
-  const ratioTo = (us: number, other: Taken | undefined): string =>
+  const ratioTo = (us: number, other: Measurement | undefined): string =>
     other === undefined ? '' : (us / other.serverUs).toFixed(2);
   const before = sides.find(({ isBare }) => !isBare);
   return sides.map((side) => {
-    const { serverUs, databaseUs, systemCalls, walBytes, perS } = medians.get(side.name) as Taken;
+    const { serverUs, databaseUs, systemCalls, walBytes, perS } = medians.get(side.name) as Measurement;
     const head = [what, side.name, serverUs.toFixed(1)];
     if (side.isBare) return [...head, '', systemCalls.toFixed(1), '', '', perS.toFixed(0), '', '', '', ''];
     const otherColumns = [heap.get(side.name)?.toFixed(0) ?? '', walBytes.toFixed(0), perS.toFixed(0)];
@@ -221,8 +221,8 @@ function rowsOf({ path, connections, sides, medians, heap, uncapped }: Measured)
 }
 
 /** Returns the median of each kind of cost. */
-function mediansOf(costs: readonly Taken[]): Taken {
-  const median = (read: (of: Taken) => number): number => {
+function mediansOf(costs: readonly Measurement[]): Measurement {
+  const median = (read: (of: Measurement) => number): number => {
     const sorted = costs.map(read).sort((a, b) => a - b);
     return sorted[Math.floor(sorted.length / 2)] as number;
   };

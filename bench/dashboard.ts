@@ -7,7 +7,7 @@ import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
 import { seedOfferSums } from './offer-sums.ts';
-import { type Processor, readProcessor, takenSince } from './processor.ts';
+import { cpuUseSince, type Processor, readProcessor } from './processor.ts';
 import { writeTable } from './report.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
 
@@ -147,7 +147,7 @@ async function measure(
     if (answer.status !== 200) throw new Error(`${url} answered ${answer.status}`);
     times.push(performance.now() - startMs);
   }
-  const used = takenSince(before, await processor(), calls);
+  const used = cpuUseSince(before, await processor(), calls);
   times.sort((a, b) => a - b);
   const limitMs = url.includes('/reports') ? explorerLimitMs : pageLimitMs;
   const at = (share: number): number => times[Math.floor(share * (times.length - 1))] ?? 0;

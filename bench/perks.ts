@@ -60,9 +60,9 @@ async function openSessions({ pool }: Stage, offer: number, name: string): Promi
   return ids;
 }
 
-type Taken = Pick<Costs, 'serverUs' | 'databaseUs'>;
+type CpuCosts = Pick<Costs, 'serverUs' | 'databaseUs'>;
 
-async function wrapAll(port: number, costs: () => Promise<Costs>, ids: string[]): Promise<Taken> {
+async function wrapAll(port: number, costs: () => Promise<Costs>, ids: string[]): Promise<CpuCosts> {
   const before = await costs();
   let sent = 0;
   const path = (id: string): string => `/sdk/v4/usp/session/${id}.json?api_key=${key}`;
@@ -73,7 +73,7 @@ async function wrapAll(port: number, costs: () => Promise<Costs>, ids: string[])
     if (failed > 0) throw new Error(`${failed} wraps failed`);
   }
   const after = await costs();
-  const per = (name: keyof Taken): number => (after[name] - before[name]) / sent;
+  const per = (name: keyof CpuCosts): number => (after[name] - before[name]) / sent;
   return { serverUs: per('serverUs'), databaseUs: per('databaseUs') };
 }
 
@@ -92,7 +92,7 @@ const server = await startServerProcess({ databaseUrl: stage.databaseUrl });
 try {
   const seconds = await loadCodes(server.url, withCodes);
   const costs = createCosts(stage, server.child.pid ?? 0);
-  const costsByKind: Record<'with' | 'without', Taken[]> = { with: [], without: [] };
+  const costsByKind: Record<'with' | 'without', CpuCosts[]> = { with: [], without: [] };
   for (let round = 0; round < 2 * (rounds + 1); round += 1) {
     const kind = round % 2 === 0 ? 'with' : 'without';
     const ids = await openSessions(stage, kind === 'with' ? withCodes : without, `round-${round}`);

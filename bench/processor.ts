@@ -17,7 +17,7 @@ export async function readProcessor(pool: Stage['pool'], serverPid: number): Pro
  * Returns the CPU time per repetition since a reading, in milliseconds, for the server and for the database.
  * Connections that have ended are excluded, because their CPU time is unknown.
  */
-export function takenSince(before: Processor, after: Processor, repeats: number): string[] {
+export function cpuUseSince(before: Processor, after: Processor, repeats: number): string[] {
   const ofDatabase = [...after.database].reduce((sum, [pid, ms]) => sum + ms - (before.database.get(pid) ?? 0), 0);
   return [after.server - before.server, ofDatabase].map((ms) => (ms / repeats).toFixed(0));
 }

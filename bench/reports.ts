@@ -2,7 +2,7 @@ import { hashKey } from '../src/platform/http/auth.ts';
 import { dayOf } from '../src/platform/lib/time.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
-import { type Processor, readProcessor, takenSince } from './processor.ts';
+import { cpuUseSince, type Processor, readProcessor } from './processor.ts';
 import { writeTable } from './report.ts';
 import { seedReports } from './report-seeds.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
@@ -129,7 +129,7 @@ async function measure(url: string, processor: () => Promise<Processor>): Promis
     latenciesMs.push(performance.now() - startMs);
     if (!answer.ok) throw new Error(text);
   }
-  const used = takenSince(before, await processor(), repeats);
+  const used = cpuUseSince(before, await processor(), repeats);
   latenciesMs.sort((a, b) => a - b);
   const at = (share: number): string =>
     (latenciesMs[Math.min(latenciesMs.length - 1, Math.floor(latenciesMs.length * share))] as number).toFixed(0);

@@ -86,7 +86,7 @@ const ownMembers = [
     'isSupplied',
     'stored',
     'frame',
-    'takenOffers',
+    'acceptedOffers',
   ],
   ...['reported', 'problems', 'failed', 'tiles', 'answer', 'session', 'closed', 'startWhen', 'onReady', 'impression'],
   ...[

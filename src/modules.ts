@@ -9,7 +9,7 @@ import { createCatalogAdmin } from './catalog-admin/module.ts';
 import { createCoupons } from './coupons/module.ts';
 import { createDashboard } from './dashboard/module.ts';
 import { buildIndex } from './decision/build-index.ts';
-import { embeddedDemoIds, madeUpMark } from './demo/catalogue.ts';
+import { embeddedDemoIds, syntheticMark } from './demo/catalogue.ts';
 import { createDemo } from './demo/module.ts';
 import { createDrafts } from './drafts/module.ts';
 import { createEventLog } from './event-log/module.ts';
@@ -117,7 +117,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
       reports,
       offers,
       alerts,
-      demo: { sdkId: embeddedDemoIds.sdkId, mark: madeUpMark },
+      demo: { sdkId: embeddedDemoIds.sdkId, mark: syntheticMark },
       pid,
     }),
   );

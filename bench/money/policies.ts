@@ -2,7 +2,7 @@ import type { Publisher } from '../../src/catalog/types.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { mix } from '../../src/decision/random.ts';
 import type { DecisionInput } from '../../src/decision/types.ts';
-import { createFits, type Fits, fitAndPublish, type LearnEvent, takeEvent } from '../../src/learning/fit/fit-rates.ts';
+import { addEvent, createFits, type Fits, fitAndPublish, type LearnEvent } from '../../src/learning/fit/fit-rates.ts';
 import { createModel, type Model, placeOf } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
 import { inputOf, publisherWith } from '../../test/decision/support.ts';
@@ -80,7 +80,7 @@ export function engine(world: World, seed: number): Policy & { inputOf: InputOf;
     learn: (notices, nowMs) => {
       for (const notice of notices)
         if (notice.what !== 'outcome')
-          takeEvent(fits, model.sales, eventOf(notice.what, notice.view, notice.atMs, notice.delayMs));
+          addEvent(fits, model.sales, eventOf(notice.what, notice.view, notice.atMs, notice.delayMs));
       const { size } = fits.click.rows;
       if (size < nextFitSize && nowMs < fittedMs + longestPauseMs) return;
       [nextFitSize, fittedMs] = [size * 1.02, nowMs];

@@ -20,7 +20,7 @@ export type ClaimResult = {
 type Load = { rows: number; claims: number; blocked: number };
 
 const healthy = 200;
-const lookEvery = 10;
+const scanEvery = 10;
 const warmUp = 20;
 /** Number of concurrent calls; equals `WORKER_CONCURRENCY`. */
 const slots = 512;
@@ -54,13 +54,13 @@ export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load)
   const pool = createDispatcherPool(stage.databaseUrl, createLogger('silent'));
   await pool.query('insert into dispatcher_workers (id) values (1)');
   const scheduler = createScheduler(pool, slots, () => performance.now());
-  const looks: number[] = [];
+  const scanMs: number[] = [];
   const times: number[] = [];
   const commits: number[] = [];
   let claimed = 0;
   for (let turn = -warmUp; turn < claims; turn++) {
-    if (turn % lookEvery === 0)
-      for (let isDone = false; !isDone; ) looks.push(await timed(async () => (isDone = await scheduler.scan())));
+    if (turn % scanEvery === 0)
+      for (let isDone = false; !isDone; ) scanMs.push(await timed(async () => (isDone = await scheduler.scan())));
     let deliveries: Awaited<ReturnType<typeof scheduler.claim>>['claimed'] = [];
     const tookMs = await timed(async () => {
       deliveries = (await scheduler.claim(1, { takeOver: true })).claimed;
@@ -86,7 +86,7 @@ export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load)
     claims,
     claimed,
     claim: percentiles(times),
-    look: percentiles(looks.slice(warmUp)),
+    look: percentiles(scanMs.slice(warmUp)),
     commit: percentiles(commits),
   };
 }

@@ -45,8 +45,8 @@ export const rolesOf = (permissions: readonly PermissionEntry[]): Resource => ({
   check: (values, { actor }, current) => {
     requireAtMost(actor, values.permissions as Permission[]);
     if (current !== null) requireAtMost(actor, current.permissions as Permission[]);
-    const isTaken = isRole(String(values.name).toLowerCase());
-    return isTaken ? [{ path: '/name', message: problem('builtInRole') }] : [];
+    const isBuiltIn = isRole(String(values.name).toLowerCase());
+    return isBuiltIn ? [{ path: '/name', message: problem('builtInRole') }] : [];
   },
   beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
 });

@@ -14,8 +14,8 @@ import type { Tracking } from '../tracking/module.ts';
 import { activityPage } from './pages/activity.ts';
 import { campaignPage, campaignsPage } from './pages/campaigns.ts';
 import { conversionsPage, trackingPage } from './pages/conversions.ts';
-import { draftPage, draftPicture, draftsPage, withdrawDraft } from './pages/drafts.ts';
-import { newOfferPage, offerPage, proposeCampaign, proposeOffer, proposePicture } from './pages/propose.ts';
+import { draftImage, draftPage, draftsPage, withdrawDraft } from './pages/drafts.ts';
+import { newOfferPage, offerPage, proposeCampaign, proposeImage, proposeOffer } from './pages/propose.ts';
 import { reportCsv, reportPage } from './pages/reports.ts';
 import type { PageServices } from './pages/services.ts';
 import { reportRoute } from './routes.ts';
@@ -87,10 +87,10 @@ function advertiserPages(app: App, services: PageServices): void {
   post('/offers/:key', role, (context, fields, upload) =>
     proposeOffer(services, context, fields, { isNew: false, upload }),
   );
-  post('/offers/:key/pictures', role, (context, fields, upload) => proposePicture(services, context, fields, upload));
+  post('/offers/:key/pictures', role, (context, fields, upload) => proposeImage(services, context, fields, upload));
   get('/drafts', role, (context) => draftsPage(services, context));
   get('/drafts/:key', role, (context) => draftPage(services, context));
-  get('/drafts/:key/picture', role, (context) => draftPicture(services, context));
+  get('/drafts/:key/picture', role, (context) => draftImage(services, context));
   post('/drafts/:key/withdraw', role, (context) => withdrawDraft(services, context));
   get('/reports', role, (context) => reportPage(services, context));
   get('/reports/csv', role, (context) => reportCsv(services, context));

@@ -49,7 +49,7 @@ type Due = {
  * Claims the due messages and schedules their next attempts, after 2, 4, 8 … minutes. If a process dies while it sends
  * a message, another process sends the message after two minutes.
  */
-const takeSql = `
+const claimSql = `
 with due as (
   select alert_id, rule_id from alert_messages where next_attempt_at <= $1 order by next_attempt_at limit ${maxBatch}
   for update skip locked
@@ -69,7 +69,7 @@ left join users u on u.id = r.user_id and ${mayOpen('u.id', 'a.publisher_id')}`;
  * @returns number of due messages
  */
 export async function sendAlertMessages(deps: SendDeps): Promise<number> {
-  const { rows } = await deps.pool.query<Due>(takeSql, [new Date(deps.now())]);
+  const { rows } = await deps.pool.query<Due>(claimSql, [new Date(deps.now())]);
   await Promise.all(
     rows.map(async (message) => {
       const error = await sendOne(deps, message);

@@ -13,7 +13,7 @@ import { changeMembers, type MemberChange } from './members/members.ts';
  */
 
 /** Attribute changes for a user. A null value removes an attribute. */
-export type ToldAttributes = { pubUserId: string; attributes: ReadonlyMap<string, unknown> };
+export type UserAttributeChanges = { pubUserId: string; attributes: ReadonlyMap<string, unknown> };
 
 export type AttributeProblem = 'invalid' | 'type_changed' | 'too_many';
 
@@ -21,9 +21,9 @@ export type AttributeProblem = 'invalid' | 'type_changed' | 'too_many';
  * Changes the attributes of users.
  * @returns for each user, the reasons why attributes were not stored, by attribute name
  */
-export async function tellAttributes(
+export async function changeUserAttributes(
   { executor, publisherId, nowMs }: Work,
-  users: readonly ToldAttributes[],
+  users: readonly UserAttributeChanges[],
   userKeys: UserKeys,
 ): Promise<Map<string, AttributeProblem>[]> {
   const problems = users.map(() => new Map<string, AttributeProblem>());
@@ -79,5 +79,5 @@ async function idOrProblem(work: Work, key: string): Promise<number | 'unknown' 
 }
 
 /** Changes the members of audiences, keyed by audience ID. */
-export const tellMembers = ({ executor }: Work, changes: ReadonlyMap<number, MemberChange>): Promise<void> =>
+export const changeListMembers = ({ executor }: Work, changes: ReadonlyMap<number, MemberChange>): Promise<void> =>
   changeMembers(executor, changes);

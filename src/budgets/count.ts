@@ -42,7 +42,7 @@ export async function countEvents(
   events: readonly CountedEvent[],
   voided: readonly VoidedConversion[] = [],
 ): Promise<readonly CountedEvent[]> {
-  if (voided.length > 0) await takeBackExposures(executor, voided, events);
+  if (voided.length > 0) await removeExposures(executor, voided, events);
   const forUsers = events.filter(({ campaign, publisherId, kind }) =>
     activeCaps.countsForUser(campaign, publisherId, kind),
   );
@@ -101,7 +101,7 @@ async function addExposures(executor: Executor, events: readonly CountedEvent[])
   });
 }
 
-const takeBackSql = `
+const removeExposureSql = `
 update user_history as known
 set exposures = overlay(
   known.exposures placing ''::bytea from position($3::bytea in known.exposures) for ${recordBytes}
@@ -114,7 +114,7 @@ where s.day = $1 and s.id = $2 and known.user_key = s.user_key
  * Removes voided conversions from their users' histories. A conversion that has since been merged into an aggregate
  * cannot be removed. All histories that the transaction writes are locked first, including those of `others`.
  */
-async function takeBackExposures(
+async function removeExposures(
   executor: Executor,
   voided: readonly CountedEvent[],
   others: readonly CountedEvent[],
@@ -123,7 +123,7 @@ async function takeBackExposures(
   await lockUsersOf(executor, sessionIds);
   for (const event of voided) {
     const values = [dayOfUuid7(event.sessionId), event.sessionId, withoutSession(recordOf(event))];
-    await executor.query({ name: 'take_back_exposure', text: takeBackSql, values });
+    await executor.query({ name: 'take_back_exposure', text: removeExposureSql, values });
   }
 }
 

@@ -21,7 +21,7 @@ import { stripMetadata } from './images/metadata.ts';
 import type { Size } from './images/parameters.ts';
 
 /** Content types accepted for image uploads, for the `accept` attribute. */
-export const pictureTypes = 'image/png,image/jpeg,image/webp,image/svg+xml';
+export const imageTypes = 'image/png,image/jpeg,image/webp,image/svg+xml';
 
 /** Name of the form field for the image file. */
 export const imageField = 'image';
@@ -33,7 +33,7 @@ export const firstImageField = (form: FormBuilder): Html =>
     t('offers.firstImage'),
     html`
       <div class="label"><label for="f-first-image">${t('offers.firstImage')}</label></div>
-      <input type="file" id="f-first-image" name="${imageField}" accept="${pictureTypes}"
+      <input type="file" id="f-first-image" name="${imageField}" accept="${imageTypes}"
         aria-describedby="f-first-image-hint">
       <p class="hint" id="f-first-image-hint">${t('offers.firstImageHint')}</p>`,
   );
@@ -127,8 +127,8 @@ async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upl
   requireBytes(stored); // the new EXIF orientation adds bytes
   try {
     // Decode the whole image once, because a valid header may be followed by corrupt data.
-    const picture = sharp(stored, { limitInputPixels: maxPixels, failOn: 'error' }).timeout({ seconds: timeoutS });
-    await picture.resize(32, 32, { fit: 'inside' }).raw().toBuffer();
+    const image = sharp(stored, { limitInputPixels: maxPixels, failOn: 'error' }).timeout({ seconds: timeoutS });
+    await image.resize(32, 32, { fit: 'inside' }).raw().toBuffer();
   } catch (err) {
     throw refused(problem('imageCut'), err);
   }
@@ -168,7 +168,7 @@ const overheadBytes = 64 * 1024;
 const maxFields = 10;
 
 /** Description of the image limits, for the API reference. */
-export const pictureLimits =
+export const imageLimits =
   'the file `image`: PNG, JPEG, WebP or SVG (kept as PNG), at most 5 MB, 20,000 pixels a side and 50 million in all';
 
 /**
@@ -176,7 +176,7 @@ export const pictureLimits =
  * @param maxFieldBytes maximum size of a text field, in bytes
  * @returns route options
  */
-export async function takeImageForms(app: App, maxFieldBytes: number): Promise<{ bodyLimit: number }> {
+export async function registerImageForms(app: App, maxFieldBytes: number): Promise<{ bodyLimit: number }> {
   await app.register(multipart, {
     limits: {
       fileSize: maxUploadBytes,
@@ -195,7 +195,7 @@ export async function takeImageForms(app: App, maxFieldBytes: number): Promise<{
  * Parsed image form. Identical forms have the same value of `same`, which is used to compare requests with the same
  * `Idempotency-Key`.
  */
-export type ImageForm = { fields: Values; picture: Upload; same: string };
+export type ImageForm = { fields: Values; image: Upload; same: string };
 
 /**
  * Reads a form with an image.
@@ -230,7 +230,7 @@ export async function readImageForm(
       details: [{ path: '/image', message: problem('imageRequired') }],
     });
   const same = `${JSON.stringify(fields)}\n${hash('sha256', file.bytes, 'hex')}`;
-  return { fields, picture: await readUpload(file.bytes, file.declared), same };
+  return { fields, image: await readUpload(file.bytes, file.declared), same };
 }
 
 /**

@@ -6,7 +6,7 @@ import { sanitiseTerms } from '../platform/lib/sanitise-terms.ts';
 import { saveOriginal } from './images.ts';
 
 /** Reads the bytes of an image that a seed catalogue refers to. */
-export type ReadPicture = (file: string) => Promise<Buffer>;
+export type ReadImage = (file: string) => Promise<Buffer>;
 
 /**
  * Creates a publisher from a seed catalogue, for demos and tests. Must run in a transaction.
@@ -16,7 +16,7 @@ export async function seedCatalogue(
   executor: Executor,
   catalogue: SeedCatalogue,
   sdkId: string,
-  readPicture: ReadPicture,
+  readImage: ReadImage,
 ): Promise<number> {
   const publisherId = await insert(executor, 'publishers', { ...catalogue.publisher, sdk_id: sdkId });
   const themes = new Map<string, number>();
@@ -33,7 +33,7 @@ export async function seedCatalogue(
     advertisers.set(advertiser, await insert(executor, 'advertisers', { publisher_id: publisherId, name }));
   for (const campaign of catalogue.campaigns) {
     const advertiserId = advertisers.get(campaign.advertiser) as number;
-    await insertCampaign(executor, { publisherId, advertiserId, readPicture }, campaign);
+    await insertCampaign(executor, { publisherId, advertiserId, readImage }, campaign);
   }
   return publisherId;
 }
@@ -57,11 +57,11 @@ async function insert(executor: Executor, table: string, row: Record<string, unk
   return (rows[0] as { id: number }).id;
 }
 
-type CampaignContext = { publisherId: number; advertiserId: number; readPicture: ReadPicture };
+type CampaignContext = { publisherId: number; advertiserId: number; readImage: ReadImage };
 
 async function insertCampaign(
   executor: Executor,
-  { publisherId, advertiserId, readPicture }: CampaignContext,
+  { publisherId, advertiserId, readImage }: CampaignContext,
   { key: _key, advertiser: _advertiser, offers, ...columns }: SeedCampaign,
 ): Promise<void> {
   const owner = { publisher_id: publisherId };
@@ -70,8 +70,7 @@ async function insertCampaign(
     const terms = sanitiseTerms(copy.terms_and_conditions);
     const row = { ...owner, campaign_id: campaignId, ...copy, terms_and_conditions: terms };
     const offerId = await insert(executor, 'offers', row);
-    for (const creative of creatives)
-      await insertCreative(executor, offerId, creative, await readPicture(creative.file));
+    for (const creative of creatives) await insertCreative(executor, offerId, creative, await readImage(creative.file));
   }
 }
 

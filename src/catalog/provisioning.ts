@@ -82,10 +82,10 @@ export function translationsOf(
   creatives: readonly Creative[],
 ): Translations | null {
   const entries = Object.entries(translations);
-  const pictures = new Set(creatives.flatMap(({ language }) => language?.toLowerCase() ?? []));
-  if (entries.length === 0 && pictures.size === 0) return null;
+  const imageLanguages = new Set(creatives.flatMap(({ language }) => language?.toLowerCase() ?? []));
+  if (entries.length === 0 && imageLanguages.size === 0) return null;
   const texts = new Map(entries.map(([tag, translation]) => [tag.toLowerCase(), { tag, texts: translation }]));
-  return { texts, pictures, localised: new Map() };
+  return { texts, imageLanguages, localised: new Map() };
 }
 
 /** Key for the original texts, and for creatives that have no language. */
@@ -99,16 +99,16 @@ export function localise(offer: Offer, preferred: Wanted, publisher: { language:
   const { translations } = offer;
   if (translations === null) return offer;
   const textsIn = textLanguage(offer, translations, preferred, publisher.language.key);
-  const picturesIn = preferred.chain.find((tag) => translations.pictures.has(tag)) ?? own;
-  let byPictures = translations.localised.get(textsIn);
-  if (byPictures === undefined) {
-    byPictures = new Map();
-    translations.localised.set(textsIn, byPictures);
+  const imageLanguage = preferred.chain.find((tag) => translations.imageLanguages.has(tag)) ?? own;
+  let byImageLanguage = translations.localised.get(textsIn);
+  if (byImageLanguage === undefined) {
+    byImageLanguage = new Map();
+    translations.localised.set(textsIn, byImageLanguage);
   }
-  let localised = byPictures.get(picturesIn);
+  let localised = byImageLanguage.get(imageLanguage);
   if (localised === undefined) {
-    localised = translate(offer, translations, textsIn, picturesIn);
-    byPictures.set(picturesIn, localised);
+    localised = translate(offer, translations, textsIn, imageLanguage);
+    byImageLanguage.set(imageLanguage, localised);
   }
   return localised;
 }
@@ -131,8 +131,8 @@ function textLanguage(
   return own;
 }
 
-function translate(offer: Offer, { texts }: Translations, textsIn: string, picturesIn: string): Offer {
-  const creatives = inLanguage(offer.creatives, picturesIn);
+function translate(offer: Offer, { texts }: Translations, textsIn: string, imageLanguage: string): Offer {
+  const creatives = inLanguage(offer.creatives, imageLanguage);
   const translation = texts.get(textsIn);
   if (translation === undefined) return { ...offer, creatives, translations: null };
   const chain = chainOf(translation.tag);

@@ -73,13 +73,13 @@ function translated<Given extends object>(values: Given, english: object, words:
   return result as Given;
 }
 
-type Looks = { styles: Theme['styles']; appearance: Theme['appearance'] };
+type ThemeStyle = { styles: Theme['styles']; appearance: Theme['appearance'] };
 
 /**
  * Builds the appearance of a theme. Returns null if the theme overrides nothing, so that strict clients do not receive
  * an unknown field.
  */
-export function buildAppearance(theme: Looks | null): OfferAppearance | null {
+export function buildAppearance(theme: ThemeStyle | null): OfferAppearance | null {
   if (theme === null || Object.keys(theme.appearance).length === 0) return null;
   const font = Object.hasOwn(theme.appearance, 'web_font') && { web_font: noWebFont };
   const built = overlay({ ...defaultAppearance, ...font, dark: darkStylesOf(theme.styles) }, theme.appearance);

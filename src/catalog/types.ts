@@ -344,7 +344,7 @@ export type Translations<LocalizedOffer> = {
   /** Texts by lower-case language tag, with the tag in its original case. */
   texts: ReadonlyMap<string, { tag: string; texts: Translation }>;
   /** Lower-case language tags of the offer's images. */
-  pictures: ReadonlySet<string>;
+  imageLanguages: ReadonlySet<string>;
   /**
    * Cache of localised offers, filled on first use. The outer key is the language of the texts, and the inner key is
    * the language of the images.

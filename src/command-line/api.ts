@@ -119,7 +119,7 @@ export function createApi(call: Call): Api {
  * Prints the result of a call: JSON for scripts, or a message for people.
  * @returns the exit code
  */
-export function say({ out }: { out: Output }, answer: unknown): number {
+export function printResponse({ out }: { out: Output }, answer: unknown): number {
   const { message, data } = answer as { message: string; data: unknown };
   out.data(data);
   out.line(message);

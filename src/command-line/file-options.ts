@@ -33,7 +33,7 @@ const separatorNames = { ',': 'comma', ';': 'semicolon', '\t': 'tab' } as const;
  * Prints the result of a dry run.
  * @returns the exit code, which is `problem` if rows were rejected
  */
-export function sayDryRun({ out }: { out: Output }, view: DryRunView): number {
+export function printDryRun({ out }: { out: Output }, view: DryRunView): number {
   out.data(view);
   const separator = view.separator === null ? 'none (one column)' : separatorNames[view.separator];
   out.line(`Separator: ${separator}. Header: ${view.header ? 'yes' : 'no'}.`);
@@ -49,7 +49,7 @@ export function sayDryRun({ out }: { out: Output }, view: DryRunView): number {
         .join('  ')}`,
     );
   for (const { message } of view.warnings) out.note(message);
-  sayErrors({ out }, view.errors);
+  printErrors({ out }, view.errors);
   return view.bad === 0 ? exitCodes.ok : exitCodes.problem;
 }
 
@@ -57,7 +57,7 @@ export function sayDryRun({ out }: { out: Output }, view: DryRunView): number {
 type RefusedRow = Omit<DryRunView['errors'][number], 'column'> & { column?: string | null };
 
 /** Prints the rejected rows. */
-export function sayErrors({ out }: { out: Output }, errors: readonly RefusedRow[]): void {
+export function printErrors({ out }: { out: Output }, errors: readonly RefusedRow[]): void {
   for (const { line, column = null, message } of errors)
     out.note(`line ${line}${column === null ? '' : `, ${column}`}: ${message}`);
 }

@@ -9,53 +9,41 @@ export const configSchema = Type.Object({
   ROLES: Type.String({
     default: 'api,worker',
     description:
-      'Roles of this process, comma-separated: api and worker. With migrate the process applies the migrations ' +
-      'and exits.',
+      'Roles of this process, comma-separated: api and worker. The role migrate applies the migrations and exits.',
   }),
   PROCESSES: Type.String({
     default: '1',
-    description:
-      'Number of api processes behind PORT, 1 to 64, or auto for one per core. From 2 on, the worker role runs ' +
-      'in its own process.',
+    description: 'Number of api processes that share PORT: 1 to 64, or auto for one per core.',
   }),
   HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on. The container image sets 0.0.0.0.' }),
   PORT: Type.Integer({ default: 8080, minimum: 1, maximum: 65535, description: 'TCP port to listen on.' }),
   PUBLIC_URL: Type.String({
     default: '',
-    description:
-      'Origin of all URLs in responses; the Host header is never used. Required with DATABASE_URL, else ' +
-      'http://localhost:PORT.',
+    description: 'Origin of all URLs in responses, such as https://perks.example.com. Required with DATABASE_URL.',
   }),
   TRUST_PROXY: Type.String({
     default: '',
-    description:
-      'Proxies whose X-Forwarded-For is trusted: a number of hops, or comma-separated addresses or CIDR ranges. ' +
-      'Empty trusts none.',
+    description: 'Proxies trusted to set X-Forwarded-For: their number, addresses or CIDR ranges. Empty trusts none.',
   }),
   DATABASE_URL: Type.String({
     default: '',
-    description:
-      'PostgreSQL 14 or newer. With several hosts (postgres://a:5432,b:5432/db) the writable one is used. Empty ' +
-      'starts an embedded demo database.',
+    description: 'Connection URL of PostgreSQL 14 or newer. Empty starts an embedded demo database.',
   }),
   DATABASE_POOL_SIZE: Type.Integer({
     default: 12,
     minimum: 4,
     maximum: 200,
-    description: 'Size of the connection pool for requests, per process.',
+    description: 'Connection pool size for requests, per process.',
   }),
   COMMIT_TIMEOUT_MS: Type.Integer({
     default: 2000,
     minimum: 500,
     maximum: 60_000,
-    description:
-      'Time without a commit, in milliseconds, after which the database counts as unavailable and requests get ' +
-      '503.',
+    description: 'Time without a commit before requests get 503, in milliseconds.',
   }),
   ALLOW_NEWER_SCHEMA: Type.Boolean({
     default: false,
-    description:
-      'Whether to start on the schema of the next release. Set it to go back by one release after an upgrade.',
+    description: 'Whether to start with the schema of the next release, to roll back one release after an upgrade.',
   }),
   DATA_DIR: Type.String({
     default: '.data',
@@ -63,21 +51,15 @@ export const configSchema = Type.Object({
   }),
   TOKEN_KEYS: Type.String({
     default: '',
-    description:
-      'Keys that sign tracking tokens: "id:secret,id:secret", with ids 0–255 and secrets of at least 32 ' +
-      'characters. The first signs, all verify.',
+    description: 'Keys for signing tracking tokens: "id:secret,id:secret". The first key signs, all keys verify.',
   }),
   USER_PEPPER: Type.String({
     default: '',
-    description:
-      'Secrets of at least 32 characters, without commas, for hashing user identifiers. Use "new,old" during a ' +
-      'rotation. The first one hashes new data.',
+    description: 'Secrets for hashing user identifiers, comma-separated. The first hashes new data.',
   }),
   SECRETS_KEY: Type.String({
     default: '',
-    description:
-      'Keys that encrypt secrets at rest, each 32 bytes in base64. Use "new,old" during a rotation. The first ' +
-      'encrypts, all decrypt.',
+    description: 'Keys that encrypt secrets at rest, comma-separated. The first key encrypts, all keys decrypt.',
   }),
   REQUIRE_TWO_FACTOR: Type.String({
     default: 'none',
@@ -86,9 +68,7 @@ export const configSchema = Type.Object({
   }),
   SMTP_URL: Type.String({
     default: '',
-    description:
-      'Mail server for invitations, password resets, reports and perk messages, such as ' +
-      'smtp://user:password@host:587 or smtps://host. Empty sends no mail.',
+    description: 'Mail server, such as smtp://user:password@host:587 or smtps://host. Empty sends no mail.',
   }),
   MAIL_FROM: Type.String({
     default: '',
@@ -97,8 +77,7 @@ export const configSchema = Type.Object({
   MAIL_FEEDBACK: Type.String({
     default: '',
     description:
-      'Credentials for bounce and complaint reports, space-separated: sendgrid=KEY mailgun=KEY ' +
-      'postmark=PASSWORD ses=TOPIC_ARN.',
+      'Credentials for bounce and complaint reports: sendgrid=KEY mailgun=KEY postmark=PASSWORD ses=TOPIC_ARN.',
   }),
   OIDC_ISSUER: Type.String({
     default: '',
@@ -112,8 +91,7 @@ export const configSchema = Type.Object({
   OIDC_SCOPES: Type.String({ default: 'openid email profile', description: 'Requested scopes, separated by spaces.' }),
   OIDC_ALLOWED_DOMAINS: Type.String({
     default: '',
-    description:
-      'E-mail domains, comma-separated, whose users may sign in through the provider. Required with OIDC_ISSUER.',
+    description: 'E-mail domains of users who may use single sign-on, comma-separated. Required with OIDC_ISSUER.',
   }),
   OIDC_EMAIL_VERIFIED_CLAIM: Type.String({
     default: 'email_verified',
@@ -121,17 +99,16 @@ export const configSchema = Type.Object({
   }),
   OIDC_ROLE_CLAIM: Type.String({
     default: '',
-    description: 'Claim that determines roles, such as groups. Empty: roles are managed in the dashboard.',
+    description: 'Claim that determines roles, such as groups. If empty, roles are managed in the dashboard.',
   }),
   OIDC_ROLES: Type.String({
     default: '',
     description:
-      'Roles by claim value: "perks-ops=operator; shop-team=manager:12", where 12 is a publisher id. The first ' +
-      'match per publisher applies.',
+      'Roles by claim value, such as "perks-ops=operator; shop-team=manager:12", where 12 is a publisher id.',
   }),
   OIDC_DEFAULT_ROLE: Type.String({
     default: '',
-    description: 'Role of users without a matching claim value, such as analyst:12. Empty rejects them.',
+    description: 'Role for users without a matching claim value, such as analyst:12. Empty rejects them.',
   }),
   PASSWORD_SIGN_IN: Type.Boolean({
     default: true,
@@ -140,13 +117,12 @@ export const configSchema = Type.Object({
   AUDIT_SYSLOG_URL: Type.String({
     default: '',
     description:
-      'Syslog server (RFC 5424) that receives every audit log entry: tls://host:6514, tcp: or udp:. Empty sends ' +
-      'none.',
+      'Syslog server (RFC 5424) for audit log entries: tls://host:6514, tcp://host or udp://host. Empty sends none.',
   }),
   LOG_LEVEL: Type.String({
     default: 'info',
     pattern: '^(fatal|error|warn|info|debug|trace|silent)$',
-    description: 'Lowest level that is logged: fatal, error, warn, info, debug, trace or silent.',
+    description: 'Minimum log level: fatal, error, warn, info, debug, trace or silent.',
   }),
   WEBHOOK_ALLOW_NETS: Type.String({
     default: '',
@@ -159,26 +135,22 @@ export const configSchema = Type.Object({
   }),
   WEBHOOK_PROXY: Type.String({
     default: '',
-    description:
-      'HTTP proxy for webhooks, such as http://user:password@host:3128. It must support CONNECT. Empty connects ' +
-      'directly.',
+    description: 'HTTP CONNECT proxy for webhooks, such as http://user:password@host:3128. Empty connects directly.',
   }),
   EVENT_LOG_URL: Type.String({
     default: '',
-    description:
-      'NATS JetStream servers that accept beacons and clicks before PostgreSQL, such as nats://a:4222,b:4222 or ' +
-      'tls:. Empty uses no event log.',
+    description: 'NATS JetStream servers, such as nats://a:4222,b:4222 or tls://a:4222. Empty disables the event log.',
   }),
   EVENT_LOG_STREAM: Type.String({
     default: 'PERKWIRE_EVENTS',
     pattern: '^[A-Za-z0-9_-]{1,64}$',
-    description: 'Stream of the event log, created at the first start. Each installation needs its own.',
+    description: 'Stream name, created at the first start. Each installation needs its own stream.',
   }),
   EVENT_LOG_REPLICAS: Type.Integer({
     default: 0,
     minimum: 0,
     maximum: 5,
-    description: 'Replicas of each message in the event log. 0 means three with at least three servers, else one.',
+    description: 'Replicas of each message. 0 means 3 with at least three servers, otherwise 1.',
   }),
   METRICS_TOKEN: Type.String({
     default: '',
@@ -190,16 +162,16 @@ export const configSchema = Type.Object({
   }),
   OTEL_EXPORTER_OTLP_HEADERS: Type.String({
     default: '',
-    description: 'Headers of requests to the collector: name=value,name=value.',
+    description: 'HTTP headers for the collector: name=value,name=value.',
   }),
   OTEL_SERVICE_NAME: Type.String({ default: 'perkwire', description: 'Service name in traces.' }),
   OTEL_TRACES_SAMPLER: Type.String({
     default: 'parentbased_always_on',
-    description: 'Sampler by its standard OpenTelemetry name, such as parentbased_traceidratio.',
+    description: 'OpenTelemetry sampler, such as parentbased_traceidratio.',
   }),
   OTEL_TRACES_SAMPLER_ARG: Type.String({
     default: '1',
-    description: 'Sampling ratio of a traceidratio sampler, 0 to 1.',
+    description: 'Sampling ratio for the traceidratio samplers, from 0 to 1.',
   }),
   WORKER_CONCURRENCY: Type.Integer({
     default: 512,
@@ -211,25 +183,24 @@ export const configSchema = Type.Object({
     default: 64,
     minimum: 1,
     maximum: 65536,
-    description: 'Memory cache of original and resized images, in MiB.',
+    description: 'Memory cache for original and resized images, in MiB.',
   }),
   IMAGE_CACHE_DISK_MB: Type.Integer({
     default: 256,
     minimum: 0,
     maximum: 1_048_576,
-    description: 'Disk cache of resized images in DATA_DIR, in MiB. 0 disables it.',
+    description: 'Disk cache for resized images in DATA_DIR, in MiB. 0 disables it.',
   }),
   IMAGE_STORE: Type.String({
     default: '',
     description:
-      'Storage of uploaded images: a path that all processes share, or ' +
-      's3://bucket/prefix?endpoint=https://…&region=…. Empty uses PostgreSQL.',
+      'Image storage: an absolute path, or s3://bucket/prefix?endpoint=https://…&region=…. Empty uses PostgreSQL.',
   }),
   S3_ACCESS_KEY_ID: Type.String({ default: '', description: 'Access key of the S3 bucket in IMAGE_STORE.' }),
   S3_SECRET_ACCESS_KEY: Type.String({ default: '', description: 'Secret access key of the S3 bucket in IMAGE_STORE.' }),
   GEOIP_DB: Type.String({
     default: '',
-    description: 'MaxMind database (.mmdb) of countries or cities. Empty uses the bundled country database.',
+    description: 'MaxMind country or city database (.mmdb). Empty uses the bundled country database.',
   }),
   RETENTION_RAW_DAYS: Type.Integer({
     default: 90,
@@ -253,7 +224,7 @@ export const configSchema = Type.Object({
     default: 25,
     minimum: 1,
     maximum: 300,
-    description: 'Time for requests and webhook calls in flight when the process stops, in seconds.',
+    description: 'Maximum shutdown time, including requests and webhook calls in flight, in seconds.',
   }),
 });
 

@@ -5,6 +5,7 @@ import type { BlockReader } from './blocks.ts';
 import { type Coupon, type CouponWant, expiryOf } from './coupon.ts';
 import {
   type Confirmed,
+  claimExpiredHold,
   confirmHolds,
   deleteHolds,
   findCoupons,
@@ -16,7 +17,6 @@ import {
   renewHolds,
   type Stock,
   type StoredCoupon,
-  takeExpiredHold,
   writeCoupons,
 } from './rows.ts';
 import { couponContext, fallbackContext } from './seals.ts';
@@ -103,7 +103,7 @@ export async function issueCoupons(
   for (const [id, code] of await readFallbackCodes(tools, executor, ended))
     coupons.set(id, toCoupon(code, null, ended.find((want) => want.id === id) as Keyed));
   const fresh = wants.filter(({ id }) => !existing.has(id));
-  const codes = await takeCodes(tools, executor, { fresh, stocks, nowMs });
+  const codes = await allocateCodes(tools, executor, { fresh, stocks, nowMs });
   const added = fresh.flatMap((want) => {
     const code = codes.get(want.id);
     if (code === undefined) return [];
@@ -143,13 +143,13 @@ function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold, nowMs
   };
 }
 
-type Taking = { fresh: readonly Keyed[]; stocks: ReadonlyMap<number, Stock>; nowMs: number };
+type CodeRequest = { fresh: readonly Keyed[]; stocks: ReadonlyMap<number, Stock>; nowMs: number };
 
 /**
  * Allocates codes to users who have none, as far as codes are available: first unused codes, then codes whose hold has
  * expired, then the fallback code. An expired pool provides only its fallback code.
  */
-async function takeCodes(tools: IssueTools, executor: Executor, { fresh, stocks, nowMs }: Taking) {
+async function allocateCodes(tools: IssueTools, executor: Executor, { fresh, stocks, nowMs }: CodeRequest) {
   const codes = new Map<string, string>();
   const places: { id: string; offerId: number; position: number }[] = [];
   const without: Keyed[] = [];
@@ -168,7 +168,7 @@ async function takeCodes(tools: IssueTools, executor: Executor, { fresh, stocks,
   for (const want of without) {
     const stock = stocks.get(want.offer.id);
     if (stock === undefined || stock.held <= 0 || isOver(stock.expiresAt, nowMs)) continue;
-    const ended = await takeExpiredHold(executor, want.offer.id, nowMs);
+    const ended = await claimExpiredHold(executor, want.offer.id, nowMs);
     if (ended === null) continue;
     stock.held -= 1;
     codes.set(want.id, openCoupon(tools, ended));

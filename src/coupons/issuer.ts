@@ -14,7 +14,7 @@ export type CouponIssuer = {
    * ends.
    * @returns coupons in the order of `wants`; null where no code is left
    */
-  give: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<Coupon[]>;
+  issue: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<Coupon[]>;
   /** Holds a code for each user, for as many minutes as the pool's `holdMinutes`. */
   hold: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<void>;
   /** Releases codes that are held for the users. */
@@ -46,11 +46,11 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
   /** Runs an operation for all requests except those of dev sessions, which get a test code. */
   async function forUsers(
     wants: readonly CouponWant[],
-    ask: (keyedWants: readonly Keyed[]) => Promise<Map<string, Coupon>>,
+    run: (keyedWants: readonly Keyed[]) => Promise<Map<string, Coupon>>,
   ) {
     const keyedWants = wants.map((want) => (want.dev ? null : withKeys(want)));
     const real = keyedWants.filter((want) => want !== null);
-    const coupons = real.length === 0 ? new Map<string, Coupon>() : await ask(real);
+    const coupons = real.length === 0 ? new Map<string, Coupon>() : await run(real);
     return wants.map((want, index) => {
       const id = keyedWants[index]?.id;
       return id === undefined ? toCoupon(testCode, null, want) : (coupons.get(id) ?? null);
@@ -58,7 +58,7 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
   }
 
   return {
-    give: (executor, wants, nowMs) =>
+    issue: (executor, wants, nowMs) =>
       forUsers(wants, (keyedWants) => issueCoupons(tools, executor, keyedWants, { isHold: false, nowMs })),
     hold: async (executor, wants, nowMs) => {
       await forUsers(wants, (keyedWants) => issueCoupons(tools, executor, keyedWants, { isHold: true, nowMs }));

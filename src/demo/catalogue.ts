@@ -36,12 +36,12 @@ export const randomDemoIds = (): DemoIds => ({
  */
 export async function loadDemoCatalogue(executor: Executor, ids: DemoIds): Promise<number> {
   const catalogue = JSON.parse(await readFile(new URL('catalogue.json', demoFolder), 'utf8')) as SeedCatalogue;
-  const readPicture = (file: string): Promise<Buffer> => readFile(new URL(file, demoFolder));
-  const publisherId = await seedCatalogue(executor, catalogue, ids.sdkId, readPicture);
+  const readImage = (file: string): Promise<Buffer> => readFile(new URL(file, demoFolder));
+  const publisherId = await seedCatalogue(executor, catalogue, ids.sdkId, readImage);
   const name = 'Demo key';
   await storeKnownKey(executor, { publisherId, name, key: ids.key, permissions: publisherPermissions });
   return publisherId;
 }
 
 /** Custom attribute that marks generated sessions. Reports can use it to exclude or select them. */
-export const madeUpMark = { name: 'demo_history', value: 'made-up' } as const;
+export const syntheticMark = { name: 'demo_history', value: 'made-up' } as const;

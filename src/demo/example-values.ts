@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Config } from '../config.ts';
 import { createSigner, type TokenCodec } from '../platform/security/tracking-token.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../webhooks/payload-link.ts';
-import { embeddedDemoIds, madeUpMark } from './catalogue.ts';
+import { embeddedDemoIds, syntheticMark } from './catalogue.ts';
 
 type LatestSession = {
   publisher_id: number;
@@ -60,7 +60,7 @@ export function createExampleValues({ config, pool, tokens, now }: ValueDeps): (
   return async () => {
     const [session, decision, delivery] = await Promise.all([
       pool.query<LatestSession>(latestSession, [embeddedDemoIds.sdkId, new Date(now())]),
-      pool.query<{ id: string }>(latestDecision, [embeddedDemoIds.sdkId, madeUpMark.name]),
+      pool.query<{ id: string }>(latestDecision, [embeddedDemoIds.sdkId, syntheticMark.name]),
       pool.query<{ id: string }>(latestDelivery, [embeddedDemoIds.sdkId]),
     ]);
     return {

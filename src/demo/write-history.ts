@@ -17,7 +17,7 @@ import { insertEvents, perkEvent } from '../tracking/event-rows.ts';
 import type { OutboxEvent } from '../webhooks/outbox.ts';
 import { recordPastDeliveries } from '../webhooks/past-deliveries.ts';
 import { embeddedDemoIds } from './catalogue.ts';
-import { type MadeUpActivity, makeUpActivity } from './history/events.ts';
+import { generateActivity, type SyntheticActivity } from './history/events.ts';
 import { historyDays, makeUpSessions } from './history/sessions.ts';
 
 type HistoryDeps = { pool: pg.Pool; catalog: CatalogStore; config: Config; tokens: TokenCodec; now: () => number };
@@ -58,7 +58,7 @@ export async function writeHistory(deps: HistoryDeps): Promise<void> {
   // Generate the sessions before opening the transaction. On a slow machine, the transaction would otherwise sit idle
   // and time out.
   const sessions = makeUpSessions({ publisher, offers, userKeys, random }, nowMs);
-  const done = sessions.map((session) => ({ session, activity: makeUpActivity(session, random, endMs) }));
+  const done = sessions.map((session) => ({ session, activity: generateActivity(session, random, endMs) }));
   await transaction(pool, async (executor) => {
     await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_demo'))");
     if (await hasSessions(executor, publisher.id)) return;
@@ -71,7 +71,7 @@ export async function writeHistory(deps: HistoryDeps): Promise<void> {
   });
 }
 
-async function writeActivity(executor: Transaction, activities: readonly MadeUpActivity[]): Promise<void> {
+async function writeActivity(executor: Transaction, activities: readonly SyntheticActivity[]): Promise<void> {
   for (const chunk of chunksOf(activities.flatMap(({ events }) => events))) await insertEvents(executor, chunk);
   const conversions = activities.flatMap((activity) => activity.conversions);
   await insertBookings(executor, conversions);
@@ -99,7 +99,7 @@ async function writeConfirmed(
   for (const chunk of chunksOf(wrapped.map(toDelivery))) await recordPastDeliveries(executor, chunk);
 }
 
-function toWrapped({ session, activity }: { session: SessionRecord; activity: MadeUpActivity }): Wrapped[] {
+function toWrapped({ session, activity }: { session: SessionRecord; activity: SyntheticActivity }): Wrapped[] {
   const { confirmed } = activity;
   if (confirmed === null) return [];
   const wrapped = {

@@ -65,15 +65,10 @@ async function save(kinds: ReviewedKinds, work: Work, row: ReviewedRow, changes:
 }
 
 /** Applies a draft. An uploaded image becomes the image of the new creative, or the first creative of the new offer. */
-export async function makeLive(
-  kinds: ReviewedKinds,
-  work: Work,
-  draft: Draft,
-  picture: HandedIn | null,
-): Promise<View> {
+export async function makeLive(kinds: ReviewedKinds, work: Work, draft: Draft, image: HandedIn | null): Promise<View> {
   const view = await save(kinds, work, draft, draft.changes);
-  if (picture === null) return view;
-  const { bytes, type, size } = picture;
+  if (image === null) return view;
+  const { bytes, type, size } = image;
   const { resource, keep } = kinds.uploads;
   const first = { offer_id: view.id, type, ...size, url: null };
   const { id } = draft.resource === 'creatives' ? view : await createRow(resource, { ...work, approved: true }, first);
@@ -127,7 +122,7 @@ const inWords = ({ field, before, now, proposed }: Difference): ErrorDetail => (
  * Reverts the changes of an applied draft.
  * @throws DraftConflict if any of the changed fields have been modified since
  */
-export async function takeBack(kinds: ReviewedKinds, work: Work, draft: Draft): Promise<void> {
+export async function revertDraft(kinds: ReviewedKinds, work: Work, draft: Draft): Promise<void> {
   const { resource, row_id, changes, base } = draft;
   const current = await getRow(kinds[resource], work, String(row_id), 'for update');
   if (Object.keys(base).length === 0) {

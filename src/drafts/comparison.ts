@@ -64,7 +64,7 @@ export const differencesTable = (differences: readonly Difference[], zone: Zone)
   );
 
 /** Renders a preview of the offer or image as users see it: the live version next to the proposed one. */
-export function preview(draft: Draft, current: View | null, pictureUrl: string): Html {
+export function preview(draft: Draft, current: View | null, imageUrl: string): Html {
   if (draft.resource === 'campaigns') return html``;
   const after: Values = { ...current, ...draft.changes };
   const isDecided = draft.state === 'live' || draft.state === 'undone';
@@ -77,7 +77,7 @@ export function preview(draft: Draft, current: View | null, pictureUrl: string):
     <div class="columns wide">${views.map(([title, view]) =>
       card(
         title,
-        view === null ? html`<p class="hint">${t('drafts.isNew')}</p>` : picture(draft.resource, view, pictureUrl),
+        view === null ? html`<p class="hint">${t('drafts.isNew')}</p>` : renderImage(draft.resource, view, imageUrl),
       ),
     )}</div>`;
 }
@@ -87,19 +87,19 @@ export const handedIn = (url: string): Html =>
   html`<img src="${url}" alt="${t('offers.images')}" width="240" loading="lazy">`;
 
 /**
- * Renders the image of a row. `pictureUrl` is the URL of an uploaded image that is not live yet, or an empty string.
+ * Renders the image of a row. `imageUrl` is the URL of an uploaded image that is not live yet, or an empty string.
  */
-function picture(kind: ReviewedKind, view: Values, pictureUrl: string): Html {
+function renderImage(kind: ReviewedKind, view: Values, imageUrl: string): Html {
   const text = (name: string): string => String(view[name] ?? '');
   if (kind === 'creatives') {
-    const storedUrl = text('path') === '' ? pictureUrl : `${text('path')}?width=480`;
+    const storedUrl = text('path') === '' ? imageUrl : `${text('path')}?width=480`;
     const source = text('url') || storedUrl;
     return html`
       ${source !== '' && handedIn(source)}
       <p class="hint">${text('width')} × ${text('height')}, ${text('type')}</p>`;
   }
   return html`
-    ${pictureUrl !== '' && handedIn(pictureUrl)}
+    ${imageUrl !== '' && handedIn(imageUrl)}
     <h3>${text('title') || text('short_headline')}</h3>
     <p>${text('description') || text('short_description')}</p>
     ${text('mini_text') !== '' && html`<p class="hint">${text('mini_text')}</p>`}

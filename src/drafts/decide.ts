@@ -8,8 +8,16 @@ import { dayMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
 import { problem } from '../platform/problem.ts';
 import { raiseFacts } from '../webhooks/raise-events.ts';
-import { currentRow, DraftConflict, differencesOf, fieldsOf, makeLive, type ReviewedKinds, takeBack } from './apply.ts';
-import { type Draft, type DraftState, dropPicture, lockDraft, readPicture } from './draft.ts';
+import {
+  currentRow,
+  DraftConflict,
+  differencesOf,
+  fieldsOf,
+  makeLive,
+  type ReviewedKinds,
+  revertDraft,
+} from './apply.ts';
+import { type Draft, type DraftState, deleteDraftImage, lockDraft, readDraftImage } from './draft.ts';
 
 /** How far in the future a draft can be scheduled to go live, in milliseconds. */
 const maxAheadMs = 366 * dayMs;
@@ -73,7 +81,7 @@ export async function undo(kinds: ReviewedKinds, work: Work, id: string): Promis
   await requireMay(work, draft);
   requireState(draft, ['live', 'refused', 'scheduled']);
   if (draft.state !== 'live') return settle(work, draft, { state: 'waiting', by: null });
-  await takeBack(kinds, work, draft);
+  await revertDraft(kinds, work, draft);
   return settle(work, draft, { state: 'undone', by: work.actor });
 }
 
@@ -126,9 +134,9 @@ const ruleActor = ({ publisherId, actor }: Work, label: string): Actor => ({
 });
 
 async function goLive(kinds: ReviewedKinds, work: Work, draft: Draft, by: Actor): Promise<Draft> {
-  const picture = draft.has_picture ? await readPicture(work, draft) : null;
-  if (draft.has_picture && picture === null) throw new AppError('conflict', { message: problem('draftImageGone') });
-  const { id } = await makeLive(kinds, { ...work, actor: by }, draft, picture);
+  const image = draft.has_picture ? await readDraftImage(work, draft) : null;
+  if (draft.has_picture && image === null) throw new AppError('conflict', { message: problem('draftImageGone') });
+  const { id } = await makeLive(kinds, { ...work, actor: by }, draft, image);
   return settle(work, draft, { state: 'live', by, rowId: id as number });
 }
 
@@ -182,7 +190,7 @@ async function settle(work: Work, draft: Draft, { state, by, reason = '', liveAt
   // The uploaded image is no longer needed: a live draft's image is stored with the creative, and a withdrawn draft
   // doesn't use its image.
   const isOver = draft.has_picture && (state === 'live' || state === 'withdrawn');
-  if (isOver) await dropPicture(work, draft);
+  if (isOver) await deleteDraftImage(work, draft);
   const { id, campaign_id, resource, subject } = draft;
   await audit(by === null ? work : { ...work, actor: by }, {
     resource: { name: 'drafts', key: 'id' },

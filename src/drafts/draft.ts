@@ -115,7 +115,11 @@ export const lockDraft = async (work: Work, id: string, resource = drafts): Prom
   (await getRow(resource, work, id, 'for update')) as Draft;
 
 /** Stores the uploaded image of a draft until the draft goes live. */
-export async function keepPicture({ executor }: Work, draftId: number, { bytes, type, size }: HandedIn): Promise<void> {
+export async function storeDraftImage(
+  { executor }: Work,
+  draftId: number,
+  { bytes, type, size }: HandedIn,
+): Promise<void> {
   await executor.query(
     'insert into draft_pictures (draft_id, bytes, type, width, height) values ($1, $2, $3, $4, $5)',
     [...[draftId, bytes, type, size.width, size.height]],
@@ -123,14 +127,14 @@ export async function keepPicture({ executor }: Work, draftId: number, { bytes, 
 }
 
 /** Returns the uploaded image of a draft, or null if it has none or the image was deleted. */
-export async function readPicture({ executor }: Work, { id, changes }: Draft): Promise<HandedIn | null> {
-  type Said = { type: string; width: number; height: number };
-  const { rows } = await executor.query<{ bytes: Buffer } & (Said | { type: null })>(
+export async function readDraftImage({ executor }: Work, { id, changes }: Draft): Promise<HandedIn | null> {
+  type DeclaredImage = { type: string; width: number; height: number };
+  const { rows } = await executor.query<{ bytes: Buffer } & (DeclaredImage | { type: null })>(
     "select bytes, type, width, height from draft_pictures where draft_id = $1 and bytes <> ''",
     [id],
   );
   if (rows[0] === undefined) return null;
-  const { type, width, height } = rows[0].type === null ? (changes as Said) : rows[0];
+  const { type, width, height } = rows[0].type === null ? (changes as DeclaredImage) : rows[0];
   return { bytes: rows[0].bytes, type, size: { width, height } };
 }
 
@@ -138,14 +142,17 @@ export async function readPicture({ executor }: Work, { id, changes }: Draft): P
  * Returns the uploaded image of a draft as a file.
  * @throws AppError not_found if the draft has no image
  */
-export async function pictureFile(work: Work, draft: Draft): Promise<{ download: Buffer; type: string; name: string }> {
-  const picture = await readPicture(work, draft);
-  if (picture === null) throw new AppError('not_found');
-  const { bytes, type } = picture;
+export async function draftImageFile(
+  work: Work,
+  draft: Draft,
+): Promise<{ download: Buffer; type: string; name: string }> {
+  const image = await readDraftImage(work, draft);
+  if (image === null) throw new AppError('not_found');
+  const { bytes, type } = image;
   return { download: bytes, type: `image/${type === 'jpg' ? 'jpeg' : type}`, name: `draft-${draft.id}.${type}` };
 }
 
-export async function dropPicture({ executor }: Work, { id }: { id: number }): Promise<void> {
+export async function deleteDraftImage({ executor }: Work, { id }: { id: number }): Promise<void> {
   await executor.query('delete from draft_pictures where draft_id = $1', [id]);
 }
 
@@ -154,7 +161,7 @@ export async function dropPicture({ executor }: Work, { id }: { id: number }): P
  * rejected drafts.
  */
 const keptMs = 400 * dayMs;
-const pictureKeptMs = 30 * dayMs;
+const imageRetentionMs = 30 * dayMs;
 
 export async function deleteOldDrafts(executor: Work['executor'], nowMs: number): Promise<number> {
   const { rowCount } = await executor.query(
@@ -164,7 +171,7 @@ export async function deleteOldDrafts(executor: Work['executor'], nowMs: number)
   await executor.query(
     `update draft_pictures set bytes = '' from drafts d
     where d.id = draft_id and d.state not in ('waiting', 'scheduled') and d.decided_at < $1 and bytes <> ''`,
-    [new Date(nowMs - pictureKeptMs)],
+    [new Date(nowMs - imageRetentionMs)],
   );
   return rowCount ?? 0;
 }

@@ -10,7 +10,7 @@ import { problem } from '../platform/problem.ts';
 import { raiseFacts } from '../webhooks/raise-events.ts';
 import { currentRow, fieldOf, fieldsOf, type ReviewedKinds, trySave } from './apply.ts';
 import { approveByRule } from './decide.ts';
-import { type Draft, getDraft, keepPicture } from './draft.ts';
+import { type Draft, getDraft, storeDraftImage } from './draft.ts';
 
 /** Maximum number of pending drafts: per advertiser, and in total for a publisher's own users and keys. */
 const maxWaiting = { advertiser: 1000, publisher: 10_000 } as const;
@@ -18,7 +18,7 @@ const maxWaiting = { advertiser: 1000, publisher: 10_000 } as const;
  * Maximum number of pending drafts with an image, per advertiser or for a publisher's own users and keys. An image can
  * be up to 5 MB.
  */
-const maxPictures = 50;
+const maxImages = 50;
 
 const maxNoteLength = 2000;
 
@@ -41,8 +41,8 @@ export async function propose(
   advertiserId: number | null = null,
 ): Promise<Draft> {
   const { kind, changes, note } = checked(proposal, advertiserId !== null);
-  const { picture } = proposal;
-  const row = { resource: kind, row_id: proposal.rowId, has_picture: picture !== undefined };
+  const { image } = proposal;
+  const row = { resource: kind, row_id: proposal.rowId, has_picture: image !== undefined };
   const current = await currentRow(kinds, work, row);
   if (advertiserId !== null) await requireOwn(work, kind, changes, current, advertiserId);
   const after = await trySave(kinds, work, row, changes);
@@ -64,16 +64,16 @@ export async function propose(
     changes: fieldsOf(after, changed),
     base: current === null ? {} : fieldsOf(current, changed),
   });
-  if (picture !== undefined) await keepPicture(work, id, picture);
+  if (image !== undefined) await storeDraftImage(work, id, image);
   const draft = await getDraft(work, String(id));
   const created = { id, campaign_id: campaignId, resource: kind, row_id: proposal.rowId, state: 'waiting' };
   await audit(work, { resource: { name: 'drafts', key: 'id' }, action: 'create', before: null, after: created });
   const decided = await approveByRule(kinds, work, draft);
-  if (decided.state === 'waiting') await tell(work, decided);
+  if (decided.state === 'waiting') await raiseDraftWaiting(work, decided);
   return decided;
 }
 
-function checked({ resource, rowId, changes, note = '', picture }: Proposal, byAdvertiser: boolean) {
+function checked({ resource, rowId, changes, note = '', image }: Proposal, byAdvertiser: boolean) {
   if (!isReviewedKind(resource))
     throw invalid([
       { path: '/resource', message: problem('oneOf', { choices: Object.keys(materialFields).join(', ') }) },
@@ -85,14 +85,14 @@ function checked({ resource, rowId, changes, note = '', picture }: Proposal, byA
   const denied = byAdvertiser ? Object.keys(changes).filter((name) => !proposable[resource].includes(name)) : [];
   if (denied.length > 0)
     throw invalid(denied.map((name) => ({ path: `/changes/${name}`, message: problem('publisherSets') })));
-  if (picture !== undefined && (rowId !== null || resource === 'campaigns'))
+  if (image !== undefined && (rowId !== null || resource === 'campaigns'))
     throw invalid([{ path: '/image', message: problem('imageWithNew') }]);
-  const pictureFields = resource === 'creatives' && picture !== undefined ? fieldsOfPicture(picture, changes) : {};
-  return { kind: resource, changes: { ...changes, ...pictureFields }, note: note.replaceAll('\0', '') };
+  const imageFields = resource === 'creatives' && image !== undefined ? fieldsOfImage(image, changes) : {};
+  return { kind: resource, changes: { ...changes, ...imageFields }, note: note.replaceAll('\0', '') };
 }
 
 /** Derives creative fields, such as the size, from the uploaded image. */
-function fieldsOfPicture({ type, size }: HandedIn, changes: Values): Values {
+function fieldsOfImage({ type, size }: HandedIn, changes: Values): Values {
   const fields: Values = { url: null, type, ...size };
   const wrong = Object.keys(fields).filter((name) => name in changes && changes[name] !== fields[name]);
   if (wrong.length > 0)
@@ -133,8 +133,8 @@ async function requireRoom(
       and (not $3 or exists (select from draft_pictures p where p.draft_id = d.id))`,
     [publisherId, advertiserId, has_picture],
   );
-  if (has_picture && (rows[0]?.count ?? 0) >= maxPictures)
-    throw new AppError('conflict', { message: problem('maxDraftImages', { max: maxPictures }) });
+  if (has_picture && (rows[0]?.count ?? 0) >= maxImages)
+    throw new AppError('conflict', { message: problem('maxDraftImages', { max: maxImages }) });
   const max = advertiserId === null ? maxWaiting.publisher : maxWaiting.advertiser;
   if ((rows[0]?.count ?? 0) >= max) throw new AppError('conflict', { message: problem('maxDrafts', { max }) });
 }
@@ -189,7 +189,7 @@ async function subjectOf({ executor }: Work, kind: ReviewedKind, view: View): Pr
 }
 
 /** Raises the `draft.waiting` event, at most once per hour and campaign, because many drafts may be created at once. */
-async function tell(work: Work, draft: Draft): Promise<void> {
+async function raiseDraftWaiting(work: Work, draft: Draft): Promise<void> {
   const { rows } = await work.executor.query<{ name: string }>('select name from campaigns where id = $1', [
     draft.campaign_id,
   ]);

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { approvalPermission } from '../catalog-admin/approval.ts';
-import { type ImageForm, pictureLimits, readImageForm, takeImageForms } from '../catalog-admin/images.ts';
+import { type ImageForm, imageLimits, readImageForm, registerImageForms } from '../catalog-admin/images.ts';
 import { answerOf, rowAnswer } from '../management/answers.ts';
 import {
   callOf,
@@ -20,7 +20,7 @@ import { errorAnswers } from '../platform/http/schemas.ts';
 import type { ReviewedKinds } from './apply.ts';
 import { decideAll, maxDecided } from './bulk.ts';
 import { approve, refuse, undo, withdraw } from './decide.ts';
-import { type Draft, drafts, getDraft, pictureFile } from './draft.ts';
+import { type Draft, draftImageFile, drafts, getDraft } from './draft.ts';
 import { propose } from './propose.ts';
 
 const tags = ['Drafts'];
@@ -85,7 +85,7 @@ export async function draftRoutes(app: App, { http, kinds }: { http: ManagementH
   openManagementScope(app);
   resourceRoutes(app, http, drafts, ['list', 'get']);
   await app.register((forms: App) => proposeRoute(forms, http, kinds));
-  pictureRoute(app, http);
+  imageRoute(app, http);
   decisionRoute(app, http, kinds);
   const decide = oneRoute(app, http);
   decide('approve', {
@@ -127,14 +127,14 @@ export async function draftRoutes(app: App, { http, kinds }: { http: ManagementH
 const maxFieldBytes = 256 * 1024;
 
 async function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds): Promise<void> {
-  const forms = await takeImageForms(app, maxFieldBytes);
+  const forms = await registerImageForms(app, maxFieldBytes);
   const schema = {
     operationId: 'createDraft',
     summary: 'Propose a change',
     description:
       'Validates the change and stores it as a draft, which goes live after its approval. `multipart/form-data` ' +
       'uploads the image of a new creative, which determines `url`, `type`, `width` and `height`, or the first ' +
-      `image of a new offer. Its fields are \`resource\`, \`changes\` (JSON), \`note\`, and ${pictureLimits}.`,
+      `image of a new offer. Its fields are \`resource\`, \`changes\` (JSON), \`note\`, and ${imageLimits}.`,
     tags,
     consumes: ['application/json', 'multipart/form-data'],
     querystring: publisherQuery,
@@ -146,7 +146,7 @@ async function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds
   app.post(path, { schema, ...forms, ...hooks }, async (request, reply) => {
     const form: Partial<ImageForm> = request.isMultipart() ? await readImageForm(request, readField) : {};
     const { row_id: rowId = null, ...draftInput } = requireBody(proposalBody, form.fields ?? request.body);
-    const proposal = { ...draftInput, rowId, ...(form.picture !== undefined && { picture: form.picture }) };
+    const proposal = { ...draftInput, rowId, ...(form.image !== undefined && { image: form.image }) };
     const make = async (work: Work) =>
       answer(http, work, await propose(kinds, work, proposal), { message: 'Draft created.', status: 201 });
     return post(http, request, reply, make, form.same);
@@ -164,7 +164,7 @@ function readField(name: string, value: unknown): unknown {
   }
 }
 
-function pictureRoute(app: App, http: ManagementHttp): void {
+function imageRoute(app: App, http: ManagementHttp): void {
   const schema = {
     operationId: 'getDraftPicture',
     summary: 'Get the image of a draft',
@@ -181,7 +181,7 @@ function pictureRoute(app: App, http: ManagementHttp): void {
   app.get<{ Params: { id: string } }>(`${path}/:id/picture`, { schema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const { download, type, name } = await http.management.read(actor, publisherId, async (work) =>
-      pictureFile(work, await getDraft(work, request.params.id)),
+      draftImageFile(work, await getDraft(work, request.params.id)),
     );
     const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
     return reply

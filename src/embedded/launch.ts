@@ -45,10 +45,10 @@ export async function launch(cluster: Cluster, fixedPort?: number): Promise<Serv
     const answer = await waitUntilReady({ port, password: cluster.password }, isAlive, readyLimitMs);
     if (answer === 'ready' && child.pid !== undefined && (await isAlive())) return { pid: child.pid, port };
     const tail = await logTail(cluster.logFile, logStart);
-    const isPortTaken = portError.test(tail);
-    if (answer !== 'exited' || attempt >= attempts || !(isPortTaken || leftoverError.test(tail)))
+    const isPortInUse = portError.test(tail);
+    if (answer !== 'exited' || attempt >= attempts || !(isPortInUse || leftoverError.test(tail)))
       throw startError(child, answer, tail);
-    if (isPortTaken) preferredPort = 0;
+    if (isPortInUse) preferredPort = 0;
     await sleep(retryMs);
   }
 }

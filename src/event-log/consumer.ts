@@ -8,7 +8,7 @@ import { type OpenEventLog, partitions } from './event-log.ts';
 import type { LogConnection } from './jetstream.ts';
 import { decodeMessage, LaterVersionError, UnreadableMessageError } from './message.ts';
 import { type Decoded, type MessageStore, openMessageStore, type StoreDeps } from './message-store.ts';
-import { endLease, ensurePositions, type Lease, takeLease } from './positions.ts';
+import { acquireLease, endLease, ensurePositions, type Lease } from './positions.ts';
 
 type ConsumerDeps = StoreDeps & { dbHealth: DatabaseHealth };
 
@@ -63,7 +63,7 @@ async function consume(
   lease: Lease,
   signal: AbortSignal,
 ): Promise<void> {
-  const position = await takeLease(deps.pool, lease);
+  const position = await acquireLease(deps.pool, lease);
   if (position === null) return;
   const store = openMessageStore(deps, connection, lease, position);
   const reader = await connection.read(lease.partition, position);

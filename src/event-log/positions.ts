@@ -20,7 +20,7 @@ export async function ensurePositions(executor: Executor, partitions: number): P
  * Acquires or renews a lease. If the stream has been recreated, the position is reset to the start of the new stream.
  * @returns sequence number of the last stored message, or null if another process holds the lease
  */
-export async function takeLease(
+export async function acquireLease(
   executor: Executor,
   { partition, holder, streamCreated }: Lease,
 ): Promise<number | null> {

@@ -10,7 +10,7 @@ import { createSender } from '../webhooks/sender.ts';
 import { landingPageCommands } from './commands.ts';
 import { landingCards } from './pages/landing-card.ts';
 import { actionAdditions, landingAdditions } from './view.ts';
-import { lookAtDuePages, maxBatch, type WatchDeps } from './watch.ts';
+import { checkDuePages, maxBatch, type WatchDeps } from './watch.ts';
 
 type LandingPagesDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogAdmin; webhooks: Webhooks };
 
@@ -24,7 +24,7 @@ export function createLandingPages({ platform, catalog, catalogAdmin, webhooks }
     proxy: config.webhookProxy,
     userAgent: `${userAgent} (landing page check)`,
   });
-  const looks = new Counter({
+  const checks = new Counter({
     name: 'perkwire_landing_page_looks_total',
     help: 'Number of landing page checks, by result.',
     labelNames: ['result'],
@@ -34,7 +34,7 @@ export function createLandingPages({ platform, catalog, catalogAdmin, webhooks }
     pool,
     sender,
     callMs,
-    looks,
+    checks,
     logger,
     now,
     random: Math.random,
@@ -65,5 +65,5 @@ const watch = (deps: WatchDeps): Job => ({
   pauseMs,
   locks:
     'an advisory lock while pages are taken, one of each host; then the row of a campaign or an offer that is paused',
-  run: async () => ((await lookAtDuePages(deps)) < maxBatch ? pauseMs : 1000),
+  run: async () => ((await checkDuePages(deps)) < maxBatch ? pauseMs : 1000),
 });

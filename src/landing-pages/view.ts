@@ -2,7 +2,7 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import type { Additions } from '../management/additions.ts';
 import { orNull, type Values } from '../management/resource.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import { type Result, results } from './look.ts';
+import { type Result, results } from './page-check.ts';
 
 const time = (description: string): TSchema => Type.String({ format: 'date-time', description });
 const nullable = (schema: TSchema, title: string, description: string) => orNull(schema, { title, description });

@@ -12,7 +12,7 @@ import { parseUrl } from '../platform/lib/url.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Webhooks } from '../webhooks/module.ts';
 import type { Sender } from '../webhooks/sender.ts';
-import { type Look, lookAt, lookMs, type Result, resultOf, urlToLookAt } from './look.ts';
+import { checkPage, checkStartUrl, checkTimeoutMs, type PageCheck, type Result, resultOf } from './page-check.ts';
 
 export type WatchDeps = {
   pool: pg.Pool;
@@ -22,7 +22,7 @@ export type WatchDeps = {
   sender: Sender;
   /** Timeout for each HTTP call, in milliseconds. */
   callMs: number;
-  looks: Counter<'result'>;
+  checks: Counter<'result'>;
   logger: Logger;
   now: () => number;
   /** Returns a random number in [0, 1). */
@@ -32,7 +32,7 @@ export type WatchDeps = {
 /** Maximum number of URLs to check per run, each on a different host. */
 export const maxBatch = 20;
 /** Number of consecutive `gone` or `moved` results after which the campaign or offer is paused. */
-export const looksToPause = 3;
+export const checksToPause = 3;
 /** Delay before an unsuccessful or inconclusive check is repeated, in milliseconds. */
 const againMs = hourMs;
 
@@ -61,7 +61,7 @@ const shownSql = `c.active and c.stopped_at is null and c.deleted_at is null and
  * - A URL with macros counts as a separate page for each campaign.
  * - Names reserved for examples and tests are excluded, because they don't resolve (RFC 6761).
  */
-const takeSql = `
+const claimSql = `
 with pages as (
   select 'campaign ' || c.id as subject, c.id as campaign_id, null::integer as offer_id, c.publisher_id,
     c.landing_url as url, case when c.landing_url like '%{%' then c.id end as macros_of,
@@ -102,20 +102,20 @@ select taken.*, pages.end_at from taken join pages using (subject) order by subj
  * Checks the pages that are due. Each URL is checked only once, even if several pages share it.
  * @returns number of URLs checked
  */
-export async function lookAtDuePages(deps: WatchDeps): Promise<number> {
+export async function checkDuePages(deps: WatchDeps): Promise<number> {
   const { pool, now } = deps;
   const nowMs = now();
   const { rows } = await transaction(pool, async (executor) => {
     await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_landing_pages'))");
-    return executor.query<WatchedPage>(takeSql, [
+    return executor.query<WatchedPage>(claimSql, [
       new Date(nowMs),
       new Date(nowMs + againMs),
-      new Date(nowMs + lookMs + callTailMs),
+      new Date(nowMs + checkTimeoutMs + callTailMs),
     ]);
   });
   const byUrl = new Map<string, WatchedPage[]>();
   for (const row of rows) getOrInsert(byUrl, row.url, (): WatchedPage[] => []).push(row);
-  await Promise.all([...byUrl.values()].map((pages) => lookAtOne(deps, pages)));
+  await Promise.all([...byUrl.values()].map((pages) => checkUrl(deps, pages)));
   return byUrl.size;
 }
 
@@ -126,20 +126,20 @@ const callTailMs = 30_000;
  * Checks a URL and stores the result for all pages that share it.
  * @param rows pages with the same URL
  */
-async function lookAtOne(deps: WatchDeps, rows: readonly WatchedPage[]): Promise<void> {
+async function checkUrl(deps: WatchDeps, rows: readonly WatchedPage[]): Promise<void> {
   const { sender, callMs, logger, now } = deps;
   const over = rows.filter((row) => isOver(row, now()));
   const live = rows.filter((row) => !over.includes(row));
   try {
     if (over.length > 0) await leave(deps, over, dayMs);
     const start = startOf(live[0]);
-    const look = start === null ? null : await lookAt(start, { sender, callMs, now: () => performance.now() });
+    const check = start === null ? null : await checkPage(start, { sender, callMs, now: () => performance.now() });
     // An error on our own side says nothing about the page, so leave the result unchanged.
-    if (look === null || look.problem === 'local') return await leave(deps, live, againMs);
-    const isOffline = look.problem === 'dns' && !(await isAnyAnswering(deps, live, now()));
+    if (check === null || check.problem === 'local') return await leave(deps, live, againMs);
+    const isOffline = check.problem === 'dns' && !(await isAnyAnswering(deps, live, now()));
     const results: Result[] = [];
-    for (const row of live) results.push(await settle(deps, row, look, isOffline));
-    if (results[0] !== undefined) deps.looks.inc({ result: results[0] });
+    for (const row of live) results.push(await settle(deps, row, check, isOffline));
+    if (results[0] !== undefined) deps.checks.inc({ result: results[0] });
   } catch (err) {
     logger.warn({ err, subject: rows[0]?.subject }, 'landing page check failed');
     await leave(deps, live, againMs);
@@ -150,7 +150,7 @@ async function lookAtOne(deps: WatchDeps, rows: readonly WatchedPage[]): Promise
 function startOf(row: WatchedPage | undefined): URL | null {
   if (row === undefined) return null;
   const { campaign_id: id, publisher_id, url } = row;
-  return id === null ? parseUrl(url) : urlToLookAt(url, { campaign_id: id, publisher_id });
+  return id === null ? parseUrl(url) : checkStartUrl(url, { campaign_id: id, publisher_id });
 }
 
 /** Whether the campaign has ended. Its page may then be gone for good reason. */
@@ -165,18 +165,18 @@ const leave = async ({ pool, now }: WatchDeps, rows: readonly WatchedPage[], lat
   ));
 
 /** Stores the result, and pauses the campaign or offer if the page was lost in enough consecutive checks. */
-async function settle(deps: WatchDeps, row: WatchedPage, look: Look, isOffline: boolean): Promise<Result> {
+async function settle(deps: WatchDeps, row: WatchedPage, check: PageCheck, isOffline: boolean): Promise<Result> {
   const nowMs = deps.now();
   // If a paused campaign or offer is active again, someone has resumed it and knows where the page leads.
   const isResumed = row.paused_at !== null;
-  const foundResult = isOffline ? 'unreachable' : await resultOf(look, row.known_host);
+  const foundResult = isOffline ? 'unreachable' : await resultOf(check, row.known_host);
   const result = isResumed && foundResult === 'moved' ? 'found' : foundResult;
   const isLost = result === 'gone' || result === 'moved';
   const failures = isLost ? 1 + (result === row.result ? row.failures : 0) : result === 'found' ? 0 : row.failures;
-  const next = isLost && failures < looksToPause ? againMs : dayMs * (5 / 6 + deps.random() / 3);
+  const next = isLost && failures < checksToPause ? againMs : dayMs * (5 / 6 + deps.random() / 3);
   await deps.management.write(watcher, row.publisher_id, async (work) => {
     const failing = result === 'found' ? null : (row.failing_since ?? new Date(nowMs));
-    const pauses = failures >= looksToPause && !isResumed && (await pause(deps, work, row, look, result, failing));
+    const pauses = failures >= checksToPause && !isResumed && (await pause(deps, work, row, check, result, failing));
     const pausedAt = pauses ? new Date(nowMs) : result === 'found' ? null : row.paused_at;
     await work.executor.query(
       `update landing_pages set looking_until = null, looked_at = $3, next_look_at = $4, result = $5, problem = $6,
@@ -184,8 +184,8 @@ async function settle(deps: WatchDeps, row: WatchedPage, look: Look, isOffline: 
         paused_at = $13
       where subject = $1 and url = $2`,
       [
-        ...[row.subject, row.url, new Date(nowMs), new Date(nowMs + next), result, look.problem, look.status],
-        ...[look.redirects, look.host, result === 'found' ? look.host : row.known_host, failures, failing, pausedAt],
+        ...[row.subject, row.url, new Date(nowMs), new Date(nowMs + next), result, check.problem, check.status],
+        ...[check.redirects, check.host, result === 'found' ? check.host : row.known_host, failures, failing, pausedAt],
       ],
     );
   });
@@ -224,7 +224,7 @@ async function pause(
   { kinds, raiseFacts }: WatchDeps,
   work: Work,
   { campaign_id: campaignId, offer_id: offerId, url, known_host: knownHost }: WatchedPage,
-  look: Look,
+  check: PageCheck,
   reason: Result,
   since: Date | null,
 ): Promise<boolean> {
@@ -237,8 +237,8 @@ async function pause(
   const details = {
     url: url.split('?')[0],
     reason,
-    status: look.status,
-    leads_to: look.host,
+    status: check.status,
+    leads_to: check.host,
     led_to: knownHost,
     since: since?.toISOString(),
   };

@@ -5,10 +5,10 @@ import type { Values } from './resource.ts';
 export type HandedIn = { bytes: Buffer; type: string; size: { width: number; height: number } };
 
 /**
- * Proposed change. `rowId` is null for a new row. `picture` is the image of a new creative, or the first image of a new
+ * Proposed change. `rowId` is null for a new row. `image` is the image of a new creative, or the first image of a new
  * offer.
  */
-export type Proposal = { resource: string; rowId: number | null; changes: Values; note?: string; picture?: HandedIn };
+export type Proposal = { resource: string; rowId: number | null; changes: Values; note?: string; image?: HandedIn };
 
 /**
  * Thrown if the publisher requires approval before such changes go live. The changes can be saved as a draft instead.
@@ -22,8 +22,8 @@ export class ApprovalRequired extends AppError {
 }
 
 /** Returns a `catch` handler that attaches the uploaded image to a proposal. */
-export const withPicture =
-  (picture: HandedIn) =>
+export const withImage =
+  (image: HandedIn) =>
   (err: unknown): never => {
-    throw err instanceof ApprovalRequired ? new ApprovalRequired({ ...err.proposal, picture }) : err;
+    throw err instanceof ApprovalRequired ? new ApprovalRequired({ ...err.proposal, image }) : err;
   };

@@ -98,7 +98,7 @@ export async function isAddressConfirmed(executor: Executor, { publisherId, addr
  * one at a time, also across processes. If the message is not sent, `settle` reverts the count.
  * @returns whether the message is within the limit; always true when a message that was already counted is retried
  */
-export function takeDailyPlace(
+export function reserveDailySlot(
   pool: pg.Pool,
   { publisherId, addressKey }: Reader,
   id: string,

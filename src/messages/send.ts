@@ -15,8 +15,8 @@ import {
   findSuppression,
   isAddressConfirmed,
   type Reader,
+  reserveDailySlot,
   suppress,
-  takeDailyPlace,
 } from './addresses.ts';
 import { type ComposeDeps, type Composed, composeMessage, composeQuestion } from './compose.ts';
 import { buildMessagePayload } from './event-types.ts';
@@ -24,13 +24,13 @@ import { type Failure, failureOf, isUnreachable } from './failure.ts';
 import { postmarkMetadata } from './feedback/reports.ts';
 import type { ReaderKeys } from './outbox.ts';
 import {
+  claimDue,
   contentContext,
   type DueMessage,
   type MessageContent,
   type Outcome,
   removeOldContents,
   settle,
-  takeDue,
 } from './store.ts';
 
 export type SendDeps = ComposeDeps & {
@@ -70,7 +70,7 @@ const pauseMs = secondMs;
  */
 export async function sendDueMessages(deps: SendDeps): Promise<number> {
   await removeOldContents(deps.pool, deps.now());
-  const messages = await takeDue(deps.pool, deps.now(), maxBatch);
+  const messages = await claimDue(deps.pool, deps.now(), maxBatch);
   const reached = await Promise.all(messages.map((message) => sendOne(deps, message)));
   return reached.includes(false) ? breakMs : pauseMs;
 }
@@ -137,7 +137,7 @@ async function attempt(deps: SendDeps, sending: Sending): Promise<Outcome | null
   const about = aboutOf(deps, sending);
   if (about === null) return { state: 'dropped', error: problem('mailNoPublisher') };
   if (message.double_opt_in && !isConfirmed) return ask(deps, sending);
-  if (!(await takeDailyPlace(pool, readers[0], message.id, now()))) return dayIsFull;
+  if (!(await reserveDailySlot(pool, readers[0], message.id, now()))) return dayIsFull;
   await mail(deps, sending, composeMessage(deps, about, { kind: message.kind, perks: result.perks }), message.id);
   return { state: 'sent' };
 }
@@ -194,7 +194,7 @@ async function handOver(deps: SendDeps, sending: Sending, perks: readonly Messag
   const { message, content } = sending;
   const about = aboutOf(deps, sending);
   if (about === null) return { state: 'dropped', error: problem('mailNoPublisher') };
-  if (!(await takeDailyPlace(deps.pool, sending.readers[0], message.id, deps.now()))) return dayIsFull;
+  if (!(await reserveDailySlot(deps.pool, sending.readers[0], message.id, deps.now()))) return dayIsFull;
   const { id, publisher_id: publisherId, session_id: sessionId, kind } = message;
   const { pubUserId = '', language } = content;
   const composed = composeMessage(deps, about, { kind, perks });

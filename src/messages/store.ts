@@ -94,7 +94,7 @@ export type DueMessage = {
 };
 
 /** Claims due messages. If a process dies while sending a message, another process sends it after the lease expires. */
-export async function takeDue(executor: Executor, nowMs: number, limit: number): Promise<DueMessage[]> {
+export async function claimDue(executor: Executor, nowMs: number, limit: number): Promise<DueMessage[]> {
   const { rows } = await executor.query<DueMessage>({
     name: 'take_due_perk_messages',
     text: `with due as (

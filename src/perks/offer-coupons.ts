@@ -23,7 +23,7 @@ function couponWants({ session: { pubUserId }, perks }: SessionPerks): PerkWant[
 }
 
 /** Assigns codes to the users of wrapped sessions in the transaction of the wrap, and adds them to the perks. */
-export async function giveAtWrap(
+export async function issueAtWrap(
   executor: Executor,
   coupons: CouponIssuer,
   wraps: readonly (SessionPerks & { nowMs: number })[],
@@ -31,16 +31,16 @@ export async function giveAtWrap(
   const wants = wraps.flatMap(couponWants);
   const nowMs = wraps[0]?.nowMs;
   if (nowMs === undefined || wants.length === 0) return;
-  const [atWrap, others] = [wants.filter(isGivenAt('wrap')), wants.filter((want) => !isGivenAt('wrap')(want))];
+  const [atWrap, others] = [wants.filter(isIssuedAt('wrap')), wants.filter((want) => !isIssuedAt('wrap')(want))];
   const userCoupons = [
-    ...(await coupons.give(executor, atWrap, nowMs)),
+    ...(await coupons.issue(executor, atWrap, nowMs)),
     ...(others.length === 0 ? [] : await coupons.find(executor, others, nowMs)),
   ];
   for (const [index, { perk, offer }] of [...atWrap, ...others].entries())
     perk.coupon = userCoupons[index] ?? sharedCouponOf(offer, nowMs);
 }
 
-const isGivenAt =
+const isIssuedAt =
   (at: NonNullable<Offer['coupon']>['giveAt']) =>
   ({ offer }: CouponWant): boolean =>
     offer.coupon?.giveAt === at;

@@ -42,12 +42,12 @@ function runLoop(job: LoopJob, { dbHealth, logger, jobMeter }: RunnerDeps): Stop
     if (!dbHealth.isUp()) return Math.min(pauseMs, retryMs);
     const startMs = performance.now();
     try {
-      const givenMs = await run(isStopped);
+      const requestedMs = await run(isStopped);
       failing = false;
       const tookMs = performance.now() - startMs;
       jobMeter.ran(name, tookMs, false);
       const longPauseMs = pausePerRun * tookMs;
-      return typeof givenMs === 'number' ? givenMs : Math.max(pauseMs, longPauseMs);
+      return typeof requestedMs === 'number' ? requestedMs : Math.max(pauseMs, longPauseMs);
     } catch (err) {
       jobMeter.ran(name, performance.now() - startMs, true);
       if (isDatabaseUnavailable(err)) dbHealth.sawFailure(err);

@@ -299,9 +299,9 @@ export type Cookies = {
   /** Stores the state of a pending OpenID sign-in. */
   setPending: (reply: FastifyReply, value: string) => void;
   /** Returns and deletes the state of a pending OpenID sign-in. */
-  takePending: (request: FastifyRequest, reply: FastifyReply) => string | null;
+  consumePending: (request: FastifyRequest, reply: FastifyReply) => string | null;
   /** Returns and deletes the message set by the previous request. */
-  takeFlash: (request: FastifyRequest, reply: FastifyReply) => Flash | null;
+  consumeFlash: (request: FastifyRequest, reply: FastifyReply) => Flash | null;
 };
 
 const flashLifetimeS = 30;
@@ -335,7 +335,7 @@ export async function registerCookies(app: App, publicUrl: string, sessionLifeti
       reply.setCookie(sessionName, token, { ...attributes, maxAge: sessionLifetimeMs / 1000 }),
     endSession: (reply) => reply.clearCookie(sessionName, attributes),
     setPending: (reply, value) => reply.setCookie(pendingName, value, { ...attributes, maxAge: pendingLifetimeS }),
-    takePending: ({ cookies }, reply) => {
+    consumePending: ({ cookies }, reply) => {
       reply.clearCookie(pendingName, attributes);
       return cookies[pendingName] ?? null;
     },
@@ -345,7 +345,7 @@ export async function registerCookies(app: App, publicUrl: string, sessionLifeti
       const value = [kind, ...parts.map((part) => Buffer.from(part).toString('base64url'))].join('.');
       reply.setCookie(flashName, value, { ...attributes, maxAge: flashLifetimeS });
     },
-    takeFlash: ({ cookies }, reply) => {
+    consumeFlash: ({ cookies }, reply) => {
       const match = /^(done|failed)\.([\w-]*)\.([\w-]*)$/.exec(cookies[flashName] ?? '');
       if (match === null) return null;
       reply.clearCookie(flashName, attributes);

@@ -187,7 +187,7 @@ async function send({ request, reply, viewer }: PageContext, result: PageResult,
       .send(result.download);
   if ('framed' in result) return reply.headers(framedHeaders(publicUrl)).send(result.framed);
   if ('fragment' in result) return reply.code(result.status ?? 200).send(result.fragment.markup);
-  const flash = cookies.takeFlash(request, reply);
+  const flash = cookies.consumeFlash(request, reply);
   const publisher = request.viewedPublisher;
   const counts = publisher === null ? new Map() : await countsFor(navigation, publisher.id, viewer.user.id);
   return reply
@@ -286,7 +286,7 @@ export function registerErrorPages(app: App, shell: Shell): void {
         ${linkButton('/dashboard', t('errors.goToDashboard'))}
       </div>`;
       if (viewer === null) return reply.send(renderCard(title, asset, body));
-      const flash = cookies.takeFlash(request, reply);
+      const flash = cookies.consumeFlash(request, reply);
       return reply.send(renderPage({ title, body }, { viewer, publisher: request.viewedPublisher, flash, shell }));
     }),
   );

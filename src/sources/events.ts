@@ -124,13 +124,17 @@ export async function noteResults(
 }
 
 /** Change to a user's attribute or audience (`subject`), with the time of the change. */
-export type Said = { userKey: string; subject: string; atMs: number };
+export type ReportedChange = { userKey: string; subject: string; atMs: number };
 
 /**
  * Stores the change times and filters out outdated changes.
- * @returns keys (`saidKey`) of the changes that are not older than earlier changes of the same subject
+ * @returns keys (`changeKey`) of the changes that are not older than earlier changes of the same subject
  */
-export async function takeNewest(executor: Executor, statements: readonly Said[], nowMs: number): Promise<Set<string>> {
+export async function storeNewest(
+  executor: Executor,
+  statements: readonly ReportedChange[],
+  nowMs: number,
+): Promise<Set<string>> {
   if (statements.length === 0) return new Set();
   const { rows } = await executor.query<{ user_key: string; subject: string }>(
     `insert into source_moments as known (user_key, subject, at, written_at)
@@ -143,10 +147,11 @@ export async function takeNewest(executor: Executor, statements: readonly Said[]
     returning user_key, subject`,
     [JSON.stringify(statements), new Date(nowMs)],
   );
-  return new Set(rows.map(({ user_key: userKey, subject }) => saidKey({ userKey, subject })));
+  return new Set(rows.map(({ user_key: userKey, subject }) => changeKey({ userKey, subject })));
 }
 
-export const saidKey = ({ userKey, subject }: { userKey: string; subject: string }): string => `${userKey} ${subject}`;
+export const changeKey = ({ userKey, subject }: { userKey: string; subject: string }): string =>
+  `${userKey} ${subject}`;
 
 /** Lists the latest events of a publisher's source, newest first. */
 export async function listEvents(executor: Executor, publisherId: number): Promise<SourceEvent[]> {

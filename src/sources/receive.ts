@@ -1,10 +1,10 @@
 import {
   type AttributeProblem,
+  changeListMembers,
+  changeUserAttributes,
   findList,
   type ListProblem,
-  type ToldAttributes,
-  tellAttributes,
-  tellMembers,
+  type UserAttributeChanges,
 } from '../audiences/profile-changes.ts';
 import { keepAttributes } from '../catalog/store.ts';
 import { insertOutcomes, maxOutcomeValue, type Outcome, timeProblemOf } from '../experiments/outcome-store.ts';
@@ -13,14 +13,14 @@ import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { toMicros } from '../platform/money.ts';
 import type { UserKeys } from '../platform/security/user-key.ts';
 import {
+  changeKey,
   type EffectResult,
   type EventResult,
   type Keyed,
   noteEvents,
   noteResults,
   type StoredEffect,
-  saidKey,
-  takeNewest,
+  storeNewest,
 } from './events.ts';
 import { type Effect, type Message, readMessage } from './message.ts';
 import type { SourceSettings } from './settings.ts';
@@ -140,16 +140,16 @@ async function supersede({ executor, nowMs }: Work, effects: readonly RequestedE
   const newest = new Map<string, RequestedEffect>();
   for (const effect of effects) {
     if (effect.effect.kind === 'outcome') continue;
-    const key = saidKey(saidOf(effect));
+    const key = changeKey(changeOf(effect));
     const before = newest.get(key);
     if (before !== undefined) before.result = 'superseded';
     newest.set(key, effect);
   }
-  const accepted = await takeNewest(executor, [...newest.values()].map(saidOf), nowMs);
+  const accepted = await storeNewest(executor, [...newest.values()].map(changeOf), nowMs);
   for (const [key, effect] of newest) if (!accepted.has(key)) effect.result = 'superseded';
 }
 
-const saidOf = ({ userKey, effect, message }: RequestedEffect) => ({
+const changeOf = ({ userKey, effect, message }: RequestedEffect) => ({
   userKey,
   subject: `${effect.kind} ${effect.name}`,
   atMs: message.atMs,
@@ -159,7 +159,10 @@ const open = (effects: readonly RequestedEffect[], kind: Effect['kind']): Reques
   effects.filter(({ effect, result }) => effect.kind === kind && result === 'done');
 
 async function applyAttributes(work: Work, effects: readonly RequestedEffect[], userKeys: UserKeys): Promise<boolean> {
-  const byUser = new Map<string, ToldAttributes & { attributes: Map<string, unknown>; effects: RequestedEffect[] }>();
+  const byUser = new Map<
+    string,
+    UserAttributeChanges & { attributes: Map<string, unknown>; effects: RequestedEffect[] }
+  >();
   for (const effect of open(effects, 'attribute')) {
     if (effect.effect.kind !== 'attribute') continue;
     const { userId } = effect.message;
@@ -170,7 +173,7 @@ async function applyAttributes(work: Work, effects: readonly RequestedEffect[], 
   if (byUser.size === 0) return false;
   const isFirst = await keepAttributes(work.executor, work.publisherId);
   const users = [...byUser.values()];
-  const problems: ReadonlyMap<string, AttributeProblem>[] = await tellAttributes(work, users, userKeys);
+  const problems: ReadonlyMap<string, AttributeProblem>[] = await changeUserAttributes(work, users, userKeys);
   for (const [index, { effects: ofUser }] of users.entries())
     for (const effect of ofUser) effect.result = problems[index]?.get(effect.effect.name) ?? 'done';
   return isFirst;
@@ -193,7 +196,7 @@ async function applyMemberships(
     const { join, leave } = getOrInsert(changes, list, () => ({ join: [], leave: [] }));
     (effect.effect.isIn ? join : leave).push(userKeys.allOf(work.publisherId, effect.message.userId));
   }
-  await tellMembers(work, changes);
+  await changeListMembers(work, changes);
 }
 
 async function applyOutcomes(

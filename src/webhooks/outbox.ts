@@ -64,7 +64,7 @@ export async function enqueue(executor: Transaction, events: readonly OutboxEven
   const targets = await readTargets(executor, events);
   const deliveries = events.flatMap((source) => deliveriesOf(source, targets));
   const queued = await insertDeliveries(executor, deliveries);
-  executor.onCommit((pool) => tellWorkers(pool, queued));
+  executor.onCommit((pool) => notifyWorkers(pool, queued));
   return deliveries.map(({ id }) => id);
 }
 
@@ -249,7 +249,7 @@ const pending = new WeakMap<pg.Pool, Set<number>>();
  * other such transactions in the whole cluster, this transaction contains nothing else and does not wait for the disk.
  * If a notification is lost, the next scan finds the deliveries within a second.
  */
-export function tellWorkers(pool: pg.Pool, endpointIds: readonly number[]): void {
+export function notifyWorkers(pool: pg.Pool, endpointIds: readonly number[]): void {
   if (endpointIds.length === 0) return;
   const underWay = pending.get(pool);
   const ids = underWay ?? new Set<number>();

@@ -37,7 +37,7 @@ const raiseOnce = (event: OperationalEvent, rows: string): string => `
  * the withdrawn events. It waits for any transaction that is sending such an event, because only the update sees
  * whether the event was sent.
  */
-export const takeBack = (event: OperationalEvent, rows: string): string => `
+export const withdrawEvents = (event: OperationalEvent, rows: string): string => `
     update operational_events p set raised_at = null
     from (${rows}) fact
     where p.publisher_id = fact.publisher_id and p.event = '${event}' and p.subject = fact.subject

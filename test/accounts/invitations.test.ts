@@ -39,9 +39,9 @@ test.each(['', 'Accept', 'yes'])(
   async (answer) => {
     const user = await signInAs(t, 'admin');
     const link = await invite(await emailOf(user));
-    const stranger = await signInAs(t, 'admin');
-    for (const cookie of [user.cookie, stranger.cookie, '']) {
-      const { statusCode } = await postForm(t, link, answer === '' ? {} : { answer: answer }, { cookie });
+    const otherUser = await signInAs(t, 'admin');
+    for (const cookie of [user.cookie, otherUser.cookie, '']) {
+      const { statusCode } = await postForm(t, link, answer === '' ? {} : { answer }, { cookie });
       expect(statusCode).toBe(422);
     }
     expect((await postForm(t, link, { answer: 'accept' }, { cookie: user.cookie })).headers.location).toBe(

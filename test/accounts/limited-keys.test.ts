@@ -92,9 +92,9 @@ describe('a key limited to one campaign', () => {
     const away = { campaign_id: theirs.campaign };
     expect((await key.call('PATCH', `/offers/${mine.offer}`, away)).status).toBe(400);
     expect((await key.call('POST', '/offers', { ...away, title: 'New' })).status).toBe(400);
-    const picture = { url: 'https://cdn.example/b.png', type: 'png', width: 60, height: 60 };
-    expect((await key.call('POST', '/creatives', { ...picture, offer_id: theirs.offer })).status).toBe(400);
-    expect((await key.call('POST', '/creatives', { ...picture, offer_id: mine.offer })).status).toBe(201);
+    const image = { url: 'https://cdn.example/b.png', type: 'png', width: 60, height: 60 };
+    expect((await key.call('POST', '/creatives', { ...image, offer_id: theirs.offer })).status).toBe(400);
+    expect((await key.call('POST', '/creatives', { ...image, offer_id: mine.offer })).status).toBe(201);
     const campaign = { advertiser_id: mine.advertiser, name: 'Third', landing_url: 'https://third.example/' };
     expect((await key.call('POST', '/campaigns', campaign)).status).toBe(400);
     expect((await key.call('POST', '/placements', { name: 'third' })).status).toBe(403);

@@ -97,12 +97,12 @@ describe('a sign-in with several publishers', () => {
 describe('an invitation', () => {
   test('sets no password for a user with an existing sign-in, and only that user can accept it', async () => {
     const user = await signInAs(t, 'analyst');
-    const stranger = await signInAs(t, 'analyst');
+    const otherUser = await signInAs(t, 'analyst');
     const { link } = await invite(await emailOf(user));
     expect((await t.app.inject(link)).body).not.toContain('type="password"');
-    const page = await stranger.get(link);
+    const page = await otherUser.get(link);
     expect([page.body.includes('Sign out, then open this link'), page.body.includes('Accept')]).toEqual([true, false]);
-    expect((await answer(link, 'accept', stranger.cookie)).statusCode).toBe(403);
+    expect((await answer(link, 'accept', otherUser.cookie)).statusCode).toBe(403);
     expect((await answer(link, 'accept')).statusCode).toBe(403);
     const set = await postForm(t, link, { password: 'four tall cranes', again: 'four tall cranes' }, {});
     expect([set.statusCode, set.cookies]).toEqual([422, []]);

@@ -126,7 +126,7 @@ const get = (url: string, cookie: string) => t.app.inject({ url, headers: { cook
 const overview = (publisher: number): string => `/dashboard/p/${publisher}/overview`;
 const users = (publisher: number): string => `/dashboard/p/${publisher}/settings/users`;
 
-async function givePassword(name: string) {
+async function submitPassword(name: string) {
   const answer = await postForm(t, '/dashboard/sign-in', { email: `${name}@example.com`, password, next: '' });
   return { answer, cookie: cookieFrom(answer, 'perkwire_session') ?? '' };
 }
@@ -140,21 +140,21 @@ test('keeps every role and every invitation at every publisher', async () => {
 
 describe('a sign-in after the upgrade', () => {
   test('works with the password and gives the access of the role', async () => {
-    const max = (await givePassword('max')).cookie;
+    const max = (await submitPassword('max')).cookie;
     expect((await get(`/dashboard/p/${shop}/offers`, max)).statusCode).toBe(200);
     expect((await get(users(shop), max)).statusCode).toBe(403);
     expect((await get(overview(market), max)).statusCode).toBe(404);
-    const op = (await givePassword('op')).cookie;
+    const op = (await submitPassword('op')).cookie;
     for (const path of ['/dashboard/operator/publishers', users(shop), users(market)])
       expect((await get(path, op)).statusCode, path).toBe(200);
-    expect(await givePassword('gone')).toMatchObject({ answer: { statusCode: 401 }, cookie: '' });
+    expect(await submitPassword('gone')).toMatchObject({ answer: { statusCode: 401 }, cookie: '' });
   });
 
   test('works with an app code or a recovery code, and with a role in each of two publishers', async () => {
     const { rows } = await t.pool.query<{ name: string }>('select name from user_passkeys');
     expect(rows).toEqual([{ name: 'Laptop' }]);
     for (const code of [codeFrom(secret), codes[0] ?? '']) {
-      const { answer, cookie: waiting } = await givePassword('ada');
+      const { answer, cookie: waiting } = await submitPassword('ada');
       expect(answer.headers.location).toContain('/dashboard/sign-in/code');
       expect((await get(users(shop), waiting)).statusCode).toBe(303);
       const response = await postForm(t, '/dashboard/sign-in/code', { code }, { cookie: waiting });

@@ -17,7 +17,7 @@ const add = async (offerId: number, count: number): Promise<void> => {
   const codes = Array.from({ length: count }, () => randomUUID());
   expect((await couponCalls(t).add(offerId, { codes })).status).toBe(201);
 };
-const give = async (offerId: number, count: number): Promise<void> => {
+const issueCodes = async (offerId: number, count: number): Promise<void> => {
   const text = 'update coupon_stock set next_position = next_position + $2, given = given + $2 where offer_id = $1';
   await t.pool.query(text, [offerId, count]);
   await markStock(t.pool, offerId, Date.now());
@@ -39,9 +39,9 @@ const alertsOf = async (offerId: number, nowMs = Date.now()): Promise<string[]> 
 test('alerts once for low coupon stock and once for an offer without codes', async () => {
   await add(1, 10);
   expect(await alertsOf(1)).toEqual([]);
-  await give(1, 9);
+  await issueCodes(1, 9);
   expect(await alertsOf(1)).toEqual(['coupons.low 1']);
-  await give(1, 1);
+  await issueCodes(1, 1);
   expect(await alertsOf(1)).toEqual(['coupons.low 1 over', 'coupons.empty 0']);
   await add(1, 1);
   expect(await alertsOf(1)).toEqual(['coupons.low 1 over', 'coupons.empty 0 over', 'coupons.low 1']);
@@ -53,19 +53,19 @@ test('alerts once for low coupon stock and once for an offer without codes', asy
 
 test('does not repeat the alert if a refill leaves stock low, but alerts again if stock runs low later', async () => {
   await add(2, 100);
-  await give(2, 99);
+  await issueCodes(2, 99);
   expect(await alertsOf(2)).toEqual(['coupons.low 1']);
   await add(2, 1);
   expect(await alertsOf(2)).toEqual(['coupons.low 1']);
   await add(2, 100);
   expect(await alertsOf(2)).toEqual(['coupons.low 1 over']);
-  await give(2, 100);
+  await issueCodes(2, 100);
   expect(await alertsOf(2)).toEqual(['coupons.low 1 over', 'coupons.low 2']);
 });
 
 test('alerts on low stock even if the number of codes has not changed', async () => {
   await add(3, 10);
-  await give(3, 9);
+  await issueCodes(3, 9);
   expect(await alertsOf(3)).toEqual(['coupons.low 1']);
   await couponCalls(t).removeCodes(3);
   expect(await alertsOf(3)).toEqual(['coupons.low 1 over', 'coupons.empty 0']);
@@ -77,7 +77,7 @@ test("alerts once on stock that is low at today's rate, even if a new day's rate
   const noonMs = Math.floor(Date.now() / dayMs) * dayMs + dayMs / 2;
   await add(4, 100);
   await t.pool.query('update coupon_pools set low_hours = 24 where offer_id = 4');
-  await give(4, 60);
+  await issueCodes(4, 60);
   await t.pool.query('update coupon_stock set given_before = 0, day = $1::date where offer_id = 4', [new Date(noonMs)]);
   expect(await alertsOf(4, noonMs)).toEqual(['coupons.low 40']);
   expect(await alertsOf(4, noonMs + dayMs / 2)).toEqual(['coupons.low 40']);

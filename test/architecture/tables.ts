@@ -115,7 +115,7 @@ export const tables: Record<string, Ownership> = {
   offers: {
     owner: 'catalog',
     readers: {
-      drafts: 'a draft of a picture is named by its offer',
+      drafts: 'an image draft is listed under its offer',
       advertisers: 'the activity log of an advertiser is that of its own offers',
       coupons: 'a pool belongs to an offer of the publisher',
       tracking: conversionOfClick,

@@ -218,12 +218,12 @@ const calls: readonly Call[] = [
 
 const introduction = `# What each call writes
 
-This page lists the tables that each main call writes, in one process without background jobs. Jobs write further
-tables later, for example reports, deliveries and erasures. [Tables and their modules](architecture.md#storage) belong
-together: only the owner of a table writes it.
+This page lists the tables that each main API call writes. It covers a single process without background jobs. Jobs
+write to more tables later, for example for reports, deliveries and erasures. Only the module that owns a table writes
+to it. See [storage](architecture.md#storage).
 
-A test runs the calls in this order and compares the tables with this page.
-\`UPDATE_WRITES=1 npx vitest run test/architecture/writes.test.ts\` renews it.
+A test makes the calls in this order and compares the written tables with this page. To update the page, run
+\`UPDATE_WRITES=1 npx vitest run test/architecture/writes.test.ts\`.
 
 `;
 
@@ -239,5 +239,5 @@ test('each call writes exactly the tables that the documentation lists', async (
   }
   const text = `${introduction}${parts.join('\n')}\n`;
   if (isUpdate) writeFileSync(new URL(`../../${document}`, import.meta.url), text);
-  else expect(text, 'UPDATE_WRITES=1 npx vitest run test/architecture/writes.test.ts renews it').toBe(written);
+  else expect(text, 'to update, run UPDATE_WRITES=1 npx vitest run test/architecture/writes.test.ts').toBe(written);
 });

@@ -8,7 +8,7 @@ import { insertReservations, type Reservation } from '../../src/budgets/reservat
 import { loadTrueUsage, releaseExpiredSlices, spendSlices } from '../../src/budgets/slices/rows.ts';
 import { createSlices, type Slices } from '../../src/budgets/slices/slices.ts';
 import { createLiveUsage, type LiveUsage } from '../../src/budgets/usage/live-usage.ts';
-import { addUsage, periodNames, takenDeltas } from '../../src/budgets/usage/usage.ts';
+import { addUsage, allocationDeltas, periodNames } from '../../src/budgets/usage/usage.ts';
 import type { TotalCap } from '../../src/catalog/rules.ts';
 import type { Campaign, Snapshot } from '../../src/catalog/types.ts';
 import { transaction } from '../../src/platform/db/pool.ts';
@@ -161,7 +161,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     if (sliceId !== null) return void process.batch.push({ ...reservation, sliceId });
     if (!mayRowByRow) return;
     const isCommitted = await transaction(pool, async (executor) => {
-      const used = await addUsage(executor, takenDeltas(reservation, 1));
+      const used = await addUsage(executor, allocationDeltas(reservation, 1));
       await insertReservations(executor, [reservation]);
       const isOver = total().caps.some(({ per, limit }) =>
         used.some(({ period, impressions }) => period.startsWith(per) && impressions > limit),

@@ -92,7 +92,7 @@ test('words in the markup of terms block nothing, but words in their text do', (
 test('words of terms are matched as users see them, in every language', () => {
   const blocks = (word: string, terms: string) => {
     const texts = new Map([['fr', { tag: 'fr', texts: { terms_and_conditions: terms } }]]);
-    const translations = { texts, pictures: new Set<string>(), localised: new Map() };
+    const translations = { texts, imageLanguages: new Set<string>(), localised: new Map() };
     return [
       blockOf({ blocked: { words: [word] } }, { ...offerWith({}), termsAndConditions: terms }) !== null,
       blockOf({ blocked: { words: [word] } }, { ...offerWith({}), translations }) !== null,

@@ -13,7 +13,7 @@ import { createImageStore, saveOriginal } from '../../src/catalog-admin/images.t
 import { type ImageStoreSetting, parseImageStore } from '../../src/config/image-store.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { drawStripes, storePicture } from './images/pictures.ts';
+import { drawStripes, storeTestImage } from './images/image-fixtures.ts';
 
 const logger = createLogger('silent');
 const digestOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
@@ -120,15 +120,15 @@ describe('images stored outside the database', () => {
   });
 
   async function keepAndFind(imageStore: ImageStoreSetting): Promise<Buffer | undefined> {
-    const path = await storePicture(testApp, Buffer.from('replaced'), 'png');
+    const path = await storeTestImage(testApp, Buffer.from('replaced'), 'png');
     const id = Number(/\d+/.exec(path)?.[0]);
     const bytes = await drawStripes(60 + id, 40);
     await saveOriginal(testApp.pool, createImageStore(imageStore), id, bytes);
     const { rows } = await testApp.pool.query('select bytes from creative_images where creative_id = $1', [id]);
     expect(rows).toEqual([{ bytes: null }]);
     const images = await createImages({ ...testApp.deps, config: { ...testApp.deps.config, imageStore } });
-    const picture = await images.find(id, 'png', wish(null), undefined);
-    const content = (await picture?.bytes())?.bytes;
+    const image = await images.find(id, 'png', wish(null), undefined);
+    const content = (await image?.bytes())?.bytes;
     expect(content).toEqual(bytes);
     return content;
   }
@@ -144,7 +144,7 @@ describe('images stored outside the database', () => {
   });
 
   test('are never lost silently, because a save fails if the store rejects it', async () => {
-    const path = await storePicture(testApp, Buffer.from('old'), 'png');
+    const path = await storeTestImage(testApp, Buffer.from('old'), 'png');
     const id = Number(/\d+/.exec(path)?.[0]);
     await expect(saveOriginal(testApp.pool, createImageStore(s3('wrong')), id, randomBytes(10))).rejects.toMatchObject({
       status: 503,
@@ -158,7 +158,7 @@ describe('images stored outside the database', () => {
     ['missing', () => createImageStore({ kind: 'folder', path: join(folder, 'empty') }) as ImageStore],
     ['inaccessible', () => createImageStore(s3('wrong')) as ImageStore],
   ])('respond with 503 while they are %s', async (_state, store) => {
-    const path = await storePicture(testApp, Buffer.from('x'), 'png');
+    const path = await storeTestImage(testApp, Buffer.from('x'), 'png');
     const id = Number(/\d+/.exec(path)?.[0]);
     await testApp.pool.query('update creative_images set bytes = null where creative_id = $1', [id]);
     expect(
@@ -172,7 +172,7 @@ describe('images stored outside the database', () => {
   });
 
   test('are not sent if they were modified in the store', async () => {
-    const path = await storePicture(testApp, Buffer.from('x'), 'png');
+    const path = await storeTestImage(testApp, Buffer.from('x'), 'png');
     const id = Number(/\d+/.exec(path)?.[0]);
     const bytes = await drawStripes(31, 30);
     await saveOriginal(testApp.pool, createImageStore({ kind: 'folder', path: folder }), id, bytes);
@@ -185,7 +185,7 @@ describe('images stored outside the database', () => {
   });
 
   test('are transformed once, because a new process reuses resized images on disk', async () => {
-    const path = await storePicture(testApp, await drawStripes(90, 60), 'png');
+    const path = await storeTestImage(testApp, await drawStripes(90, 60), 'png');
     const id = Number(/\d+/.exec(path)?.[0]);
     const config = { ...testApp.deps.config, imageCacheDir: join(folder, 'cache'), imageCacheDiskMb: 1 };
     const first = await createImages({ ...testApp.deps, config });

@@ -103,9 +103,9 @@ export async function perkRun(
       await killed;
       servers[victim] = await start(victim);
     }
-    const rest = await takeTheRest(pool, call, { holderSessions, total: codes.length });
+    const rest = await assignRemaining(pool, call, { holderSessions, total: codes.length });
     for (const [session, coupon] of rest.told) couponBySession.set(session, coupon);
-    const codeBySession = await readGiven(pool, offerId);
+    const codeBySession = await readIssued(pool, offerId);
     const issuedCodes = new Set(codeBySession.values());
     const wrong = [...couponBySession].filter(
       ([session, coupon]) => (coupon?.code ?? null) !== (codeBySession.get(session) ?? null),
@@ -187,7 +187,7 @@ async function wrap(call: CallAt, at: number, { id, user, campaignId }: Session,
 }
 
 /** Expires the holds and gives all remaining codes to new users. The holders confirm afterwards. */
-async function takeTheRest(
+async function assignRemaining(
   pool: pg.Pool,
   call: CallAt,
   { holderSessions, total }: { holderSessions: Session[]; total: number },
@@ -210,7 +210,7 @@ async function takeTheRest(
 }
 
 /** Returns the codes that users have, by session. */
-async function readGiven(pool: pg.Pool, offerId: number): Promise<Map<string, string>> {
+async function readIssued(pool: pg.Pool, offerId: number): Promise<Map<string, string>> {
   const box = createSecretBox(Buffer.from(processSecrets.SECRETS_KEY, 'base64'));
   const { rows } = await pool.query<{ user_key: string; offer_id: number; session_id: string; sealed: Buffer }>(
     'select user_key, offer_id, session_id, sealed from coupons where offer_id = $1 and held_until is null',

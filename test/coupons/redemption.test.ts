@@ -59,7 +59,7 @@ test('redeems a code once, however often it is reported, and cancels it permanen
 });
 
 describe('a code is found regardless of case and Unicode form if the match is unique', () => {
-  const give = async (...codes: string[]): Promise<void> => {
+  const addAndIssue = async (...codes: string[]): Promise<void> => {
     await coupons.removeCodes(offer.id);
     await coupons.add(offer.id, { codes });
     for (const [index] of codes.entries()) {
@@ -76,20 +76,20 @@ describe('a code is found regardless of case and Unicode form if the match is un
     ['Caf\u00E9-2', 'cafe\u0301-2'],
     ['WIDE-3', '\uFF57\uFF49\uFF44\uFF45-3'],
   ])('%s as %s', async (code, reported) => {
-    await give(code);
+    await addAndIssue(code);
     expect(await report('redeemed', reported)).toMatchObject({ status: 200, data: { changed: true } });
     expect(await report('redeemed', code)).toMatchObject({ status: 200, data: { changed: false } });
   });
 
   test('prefers the exact code, and rejects several inexact matches', async () => {
-    await give('Twin-7', 'twin-7');
+    await addAndIssue('Twin-7', 'twin-7');
     expect(await report('redeemed', 'TWIN-7')).toMatchObject({ status: 409 });
     expect(await report('redeemed', 'twin-7')).toMatchObject({ data: { changed: true } });
     expect(await report('redeemed', 'Twin-7')).toMatchObject({ data: { changed: true } });
   });
 
   test('finds codes assigned by an earlier version after the job has processed them', async () => {
-    await give('Early-1');
+    await addAndIssue('Early-1');
     await t.pool.query('update coupons set folded_digest = null');
     expect((await report('redeemed', 'EARLY-1')).status).toBe(404);
     const digestsOf = createCodeDigests(t.deps.config);

@@ -197,19 +197,19 @@ test('a duplicated campaign or offer is labelled as a copy', async () => {
 
 test('a new offer is saved with its image, and not saved if the file is not an image', async () => {
   const page = await open('manager', '/offers/new');
-  await page.getByLabel('Headline', { exact: true }).fill('With a picture');
+  await page.getByLabel('Headline', { exact: true }).fill('With an image');
   await page.getByLabel('Image', { exact: true }).setInputFiles({
     name: 'note.png',
     mimeType: 'image/png',
-    buffer: Buffer.from('no picture'),
+    buffer: Buffer.from('no image'),
   });
   await press(page, 'Save');
   await page.getByText('Unsupported image type').first().waitFor();
-  const saved = () => demo.t.pool.query(`select 1 from offers where title = 'With a picture'`);
+  const saved = () => demo.t.pool.query(`select 1 from offers where title = 'With an image'`);
   expect((await saved()).rowCount).toBe(0);
   await page.getByLabel('Image', { exact: true }).setInputFiles('demo/images/basilwick-bowl.jpg');
   await press(page, 'Save');
-  await toast(page, 'With a picture saved');
+  await toast(page, 'With an image saved');
   expect(await page.locator('#creatives img').count()).toBe(1);
 });
 

@@ -6,13 +6,13 @@ import {
   campaignOf,
   counts,
   decideOfferIds,
+  imageCreative,
   inputOf,
   modelOf,
   noonMs,
   offerOf,
   offersOf,
   pays,
-  picture,
   provisionTo,
   publisherWith,
   shownBy,
@@ -52,9 +52,9 @@ describe('the order of offers', () => {
 describe('a response contains', () => {
   test('one offer per campaign: the best one, or the next that fits', () => {
     const only = campaignOf(1);
-    const [plain, pictured] = [offerOf(1, only, { weight: 200 }), offerOf(2, only, { creatives: [picture] })];
-    expect(decideOfferIds([plain, pictured])).toEqual([1]);
-    expect(decideOfferIds([plain, pictured], { context: { onlyWithCreative: true } })).toEqual([2]);
+    const [plain, withImage] = [offerOf(1, only, { weight: 200 }), offerOf(2, only, { creatives: [imageCreative] })];
+    expect(decideOfferIds([plain, withImage])).toEqual([1]);
+    expect(decideOfferIds([plain, withImage], { context: { onlyWithCreative: true } })).toEqual([2]);
   });
 
   test('one offer per advertiser, and one campaign per exclusion group', () => {

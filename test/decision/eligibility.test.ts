@@ -7,9 +7,9 @@ import {
   campaignOf,
   contextOf,
   decideOfferIds,
+  imageCreative,
   offerOf,
   offersOf,
-  picture,
   provisionTo,
   withRules,
 } from './support.ts';
@@ -147,14 +147,14 @@ function isEligible({ campaign, creatives, offerwallEnabled }: Offer, context: D
 
 describe('the offers that may be shown', () => {
   const campaigns = fc
-    .array(fc.record({ rules: rulesOf, isLoyalty: fc.boolean(), pictured: fc.boolean(), onWall: fc.boolean() }), {
+    .array(fc.record({ rules: rulesOf, isLoyalty: fc.boolean(), hasImage: fc.boolean(), onWall: fc.boolean() }), {
       minLength: 1,
       maxLength: 40,
     })
     .map((list) =>
-      list.map(({ rules, isLoyalty, pictured, onWall }, index) =>
+      list.map(({ rules, isLoyalty, hasImage, onWall }, index) =>
         offerOf(index + 1, withRules(index + 1, rules, { isLoyalty }), {
-          creatives: pictured ? [picture] : [],
+          creatives: hasImage ? [imageCreative] : [],
           offerwallEnabled: onWall,
         }),
       ),

@@ -13,7 +13,7 @@ import { wantedOf } from '../../src/platform/i18n/reader.ts';
 /** Saturday, 21 November 2026, 12:00 UTC. */
 export const noonMs = Date.UTC(2026, 10, 21, 12);
 
-export const picture: Creative = {
+export const imageCreative: Creative = {
   id: 1,
   creativeType: 'icon_image',
   isPrimary: true,

@@ -133,7 +133,7 @@ test.each([
 test('a search finds a word in all guides and leads to its section', async () => {
   const { page, problems } = await open('/docs/guides');
   await page.getByRole('searchbox', { name: 'Search the documentation' }).fill('verifying signature');
-  await page.getByRole('link', { name: /^Verifying\s*Receiving webhooks/ }).click();
+  await page.getByRole('link', { name: /^Verifying\s*Receive webhooks/ }).click();
   await page.waitForURL(/\/docs\/guides\/receiving-webhooks#verifying$/);
   expect(problems).toEqual([]);
 });

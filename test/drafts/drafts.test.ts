@@ -45,8 +45,8 @@ describe('a publisher that requires approval of changes', () => {
     expect((await manager('PATCH', `campaigns/${campaign_id}`, { landing_url: 'https://x.example/' })).code).toBe(
       'approval_required',
     );
-    const picture = { offer_id: offer, url: 'https://x.example/a.png', type: 'png', width: 100, height: 100 };
-    expect((await manager('POST', 'creatives', picture)).code).toBe('approval_required');
+    const creative = { offer_id: offer, url: 'https://x.example/a.png', type: 'png', width: 100, height: 100 };
+    expect((await manager('POST', 'creatives', creative)).code).toBe('approval_required');
     expect(await titleOf(offer)).toBe('As it was');
   });
 

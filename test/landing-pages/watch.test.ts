@@ -6,7 +6,7 @@ import { recordOperationalEvents } from '../../src/alerts/record.ts';
 import { campaigns } from '../../src/catalog-admin/resources/campaigns.ts';
 import { offers } from '../../src/catalog-admin/resources/offers.ts';
 import { parseNets } from '../../src/config/nets.ts';
-import { lookAtDuePages, type WatchDeps } from '../../src/landing-pages/watch.ts';
+import { checkDuePages, type WatchDeps } from '../../src/landing-pages/watch.ts';
 import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
 import { raiseFacts } from '../../src/webhooks/raise-events.ts';
 import { sendOperationalEvents } from '../../src/webhooks/send-operational.ts';
@@ -52,14 +52,14 @@ beforeAll(async () => {
       return [{ address: name.startsWith('private.') ? '10.0.0.1' : '127.0.0.1', family: 4 }];
     },
   });
-  const looks = new Counter({ name: 'looks', help: 'looks', labelNames: ['result'], registers: [new Registry()] });
+  const checks = new Counter({ name: 'looks', help: 'looks', labelNames: ['result'], registers: [new Registry()] });
   deps = {
     pool: t.pool,
     management: t.deps.management,
     raiseFacts,
     kinds: { campaigns, offers },
     sender,
-    looks,
+    checks,
     callMs: 5000,
     logger: t.deps.logger,
     now: () => clock.ms,
@@ -90,9 +90,9 @@ const lead = async (host: string, path = '/', id = campaign) => {
   await t.pool.query('update campaigns set landing_url = $2 where id = $1', [id, `http://${host}:${port}${path}`]);
   await t.deps.catalog.refresh();
 };
-const look = async (passedMs = dayMs * 1.2): Promise<number> => {
+const runChecks = async (passedMs = dayMs * 1.2): Promise<number> => {
   clock.ms += passedMs;
-  return lookAtDuePages(deps);
+  return checkDuePages(deps);
 };
 /** Adds a page on another host that responds. */
 const answeringElsewhere = async (): Promise<void> => {
@@ -102,7 +102,7 @@ const answeringElsewhere = async (): Promise<void> => {
   const id = (await me.call('POST', '/campaigns', other)).body.data.id as number;
   await me.call('POST', '/offers', { campaign_id: id, title: 'Other' });
   await lead('up.com', '/', id);
-  await look();
+  await runChecks();
   await t.pool.query('update campaigns set active = false where id = $1', [id]);
 };
 const loadCampaign = async (id = campaign) => (await me.call('GET', `/campaigns/${id}`)).body.data;
@@ -121,7 +121,7 @@ test('a page that responds is found, its redirects are counted, and it is checke
       ? void response.writeHead(302, { location: `http://www.shop.com:${port}/new` }).end()
       : void response.end('hello');
   expect(await page()).toBeNull();
-  expect(await look()).toBe(1);
+  expect(await runChecks()).toBe(1);
   expect(calls).toEqual(['HEAD shop.com/sale?c=perkwire-check', 'HEAD www.shop.com/new']);
   expect(await page()).toMatchObject({
     result: 'found',
@@ -133,14 +133,14 @@ test('a page that responds is found, its redirects are counted, and it is checke
     problem: null,
     paused_at: null,
   });
-  expect(await look(dayMs / 2)).toBe(0);
-  expect(await look(dayMs / 2)).toBe(1);
+  expect(await runChecks(dayMs / 2)).toBe(0);
+  expect(await runChecks(dayMs / 2)).toBe(1);
 });
 
 test('a rejected HEAD is retried with GET', async () => {
   await lead('shop.com');
   handle = ({ method }, response) => void response.writeHead(method === 'HEAD' ? 404 : 200).end();
-  await look();
+  await runChecks();
   expect([calls, (await page())?.result]).toEqual([['HEAD shop.com/', 'GET shop.com/'], 'found']);
 });
 
@@ -152,11 +152,11 @@ test.each([
   await answeringElsewhere();
   await lead(host);
   handle = answer;
-  await look();
-  await look(hourMs);
+  await runChecks();
+  await runChecks(hourMs);
   expect([(await loadCampaign()).active, await offersShown()]).toEqual([true, [offer]]);
   expect((await page())?.result).toBe('gone');
-  await look(hourMs);
+  await runChecks(hourMs);
   expect([(await loadCampaign()).active, await offersShown()]).toEqual([false, []]);
   expect(await page()).toMatchObject({ result: 'gone', status: code, paused_at: new Date(clock.ms).toISOString() });
   const { rows: log } = await t.pool.query(
@@ -172,7 +172,7 @@ test.each([
   expect(alerts).toMatchObject([
     { kind: 'campaign.landing_page_lost', data: { campaign_id: campaign, reason: 'gone', status: code } },
   ]);
-  expect(await look()).toBe(0);
+  expect(await runChecks()).toBe(0);
 });
 
 test.each([
@@ -181,21 +181,21 @@ test.each([
   ['closes the connection now and then', (({ socket }) => void socket.destroy()) satisfies Handler],
 ])('no offer is paused if its page %s', async (_, broken) => {
   await lead('shop.com');
-  await look();
+  await runChecks();
   for (const answer of [broken, ok, broken, ok, broken]) {
     handle = answer;
-    await look();
+    await runChecks();
   }
   expect((await loadCampaign()).active).toBe(true);
   handle = ok;
-  await look();
+  await runChecks();
   expect(await page()).toMatchObject({ result: 'found', failing_since: null });
 });
 
 test('an unknown host pauses nothing if no page responds, because the connection may be down', async () => {
   await t.pool.query('delete from landing_pages');
   await lead('gone.shop.com');
-  for (let times = 0; times < 4; times += 1) await look();
+  for (let times = 0; times < 4; times += 1) await runChecks();
   expect(await page()).toMatchObject({ result: 'unreachable', problem: 'dns', paused_at: null });
   expect((await loadCampaign()).active).toBe(true);
 });
@@ -204,7 +204,7 @@ test.each(['shop.example', 'example.test', 'a.invalid', 'shop.localhost'])(
   'a domain reserved for examples is not checked: %s',
   async (host) => {
     await lead(host);
-    expect([await look(), calls, await page()]).toEqual([0, [], null]);
+    expect([await runChecks(), calls, await page()]).toEqual([0, [], null]);
   },
 );
 
@@ -223,7 +223,7 @@ test('a page that never ends, loops or is private is shown as unreachable, and p
     for (let times = 0; times < 3; times += 1) {
       calls = [];
       handle = answer;
-      await look();
+      await runChecks();
       expect(await page()).toMatchObject({ result: 'unreachable', problem });
       expect(calls.length).toBeLessThanOrEqual(11);
     }
@@ -243,14 +243,14 @@ test('a page of many gigabytes is read only up to the limit', async () => {
     more();
   };
   await lead('shop.com');
-  await look();
+  await runChecks();
   expect((await page())?.result).toBe('found');
   expect(sent).toBeLessThan(64 * 2 ** 20);
 });
 
 test('a page that moves to another domain pauses its offers, and resuming them accepts the new domain', async () => {
   await lead('www.shop.com');
-  await look();
+  await runChecks();
   const to =
     (host: string): Handler =>
     ({ headers }, response) =>
@@ -258,23 +258,23 @@ test('a page that moves to another domain pauses its offers, and resuming them a
         ? void response.writeHead(301, { location: `http://${host}:${port}/` }).end()
         : void response.end('hello');
   handle = to('m.shop.com');
-  for (let times = 0; times < 4; times += 1) await look();
+  for (let times = 0; times < 4; times += 1) await runChecks();
   expect(await page()).toMatchObject({ result: 'found', leads_to: 'm.shop.com' });
   handle = to('parking.com');
-  for (let times = 0; times < 3; times += 1) await look();
+  for (let times = 0; times < 3; times += 1) await runChecks();
   expect((await loadCampaign()).active).toBe(false);
   expect(await page()).toMatchObject({ result: 'moved', leads_to: 'parking.com', led_to: 'm.shop.com' });
   await t.pool.query('update campaigns set active = true where id = $1', [campaign]);
-  for (let times = 0; times < 4; times += 1) await look();
+  for (let times = 0; times < 4; times += 1) await runChecks();
   expect((await loadCampaign()).active).toBe(true);
   expect(await page()).toMatchObject({ result: 'found', led_to: 'parking.com', paused_at: null });
 });
 
 test('a new campaign URL starts new checks', async () => {
   await lead('shop.com');
-  await look();
+  await runChecks();
   await lead('other.com');
-  expect(await look(1000)).toBe(1);
+  expect(await runChecks(1000)).toBe(1);
   expect(await page()).toMatchObject({ result: 'found', led_to: 'other.com', failing_since: null });
 });
 
@@ -299,7 +299,7 @@ test('several processes together request only one page per host at a time', asyn
   clock.ms += dayMs;
   let looked = 0;
   for (let times = 0; looked < 5 && times < 20; times += 1)
-    looked += (await Promise.all([lookAtDuePages(deps), lookAtDuePages(deps)])).reduce((sum, count) => sum + count, 0);
+    looked += (await Promise.all([checkDuePages(deps), checkDuePages(deps)])).reduce((sum, count) => sum + count, 0);
   expect([looked, most]).toEqual([5, 1]);
 });
 
@@ -307,7 +307,7 @@ test('nothing is checked if checks are off, or the campaign is paused, stopped, 
   await lead('shop.com');
   const none = async (path: string, off: object, on: object): Promise<void> => {
     await me.call('PATCH', path, off);
-    expect([await look(), calls]).toEqual([expect.any(Number), []]);
+    expect([await runChecks(), calls]).toEqual([expect.any(Number), []]);
     await me.call('PATCH', path, on);
   };
   await none(`/publishers/${me.publisherId}`, { landing_pages_checked: false }, { landing_pages_checked: true });
@@ -319,7 +319,7 @@ test('nothing is checked if checks are off, or the campaign is paused, stopped, 
   await me.call('POST', `/campaigns/${campaign}/stop`);
   await none(`/offers/${offer}`, {}, {});
   await me.call('POST', `/campaigns/${campaign}/resume`);
-  expect([await look(), calls.length]).toEqual([1, 1]);
+  expect([await runChecks(), calls.length]).toEqual([1, 1]);
 });
 
 test('the result is shown on the campaign and offer pages, and listed on the command line', async () => {
@@ -332,7 +332,7 @@ test('the result is shown on the campaign and offer pages, and listed on the com
   expect(await text(`/campaigns/${campaign}`)).toContain('Not checked yet.');
   expect((await runCommand(['landing-pages'], env)).out).toContain('not checked yet');
   handle = status(404);
-  for (let times = 0; times < 3; times += 1) await look();
+  for (let times = 0; times < 3; times += 1) await runChecks();
   for (const path of [`/campaigns/${campaign}`, `/offers/${offer}`])
     expect(await text(path)).toMatch(/This campaign was paused on .* because its landing page was not found/);
   await sendOperationalEvents(t.pool, clock.ms, recordOperationalEvents(clock.ms));
@@ -361,7 +361,7 @@ describe('the page of a secondary action', () => {
     await act('more.com');
     expect(await offerShown()).toEqual({ active: true, page: null });
     handle = goneAtMore;
-    for (let times = 0; times < 3; times += 1) await look();
+    for (let times = 0; times < 3; times += 1) await runChecks();
     expect(await offerShown()).toMatchObject({
       active: false,
       page: { result: 'gone', status: 404, url: `http://more.com:${port}/more`, paused_at: expect.any(String) },
@@ -381,26 +381,26 @@ describe('the page of a secondary action', () => {
     const data = { offer_id: offer, campaign_id: campaign, reason: 'gone', status: 404, leads_to: 'more.com' };
     expect(alerts).toMatchObject([{ kind, subject: String(offer), data }]);
     calls = [];
-    await look();
+    await runChecks();
     expect(calls).toEqual(['HEAD shop.com/']);
     // Resuming the offer accepts the result until the page has been found once.
     await t.pool.query('update offers set active = true where id = $1', [offer]);
-    for (let times = 0; times < 4; times += 1) await look();
+    for (let times = 0; times < 4; times += 1) await runChecks();
     expect(await offerShown()).toMatchObject({ active: true, page: { result: 'gone' } });
     handle = ok;
-    await look();
+    await runChecks();
     expect(await offerShown()).toMatchObject({ active: true, page: { result: 'found', paused_at: null } });
   });
 
   test('pauses the offer if it moves to another domain, even under the same public suffix', async () => {
     await lead('shop.com');
     await act('one.github.io');
-    await look();
+    await runChecks();
     handle = ({ headers: { host } }, response) =>
       host?.startsWith('one.')
         ? void response.writeHead(301, { location: `http://two.github.io:${port}/` }).end()
         : void response.end('hello');
-    for (let times = 0; times < 3; times += 1) await look();
+    for (let times = 0; times < 3; times += 1) await runChecks();
     expect(await offerShown()).toMatchObject({
       active: false,
       page: { result: 'moved', leads_to: 'two.github.io', led_to: 'one.github.io' },
@@ -413,20 +413,20 @@ describe('the page of a secondary action', () => {
     await act('more.com');
     const second = await another('Second');
     await act('more.com', second);
-    const looks = async (): Promise<number> => {
+    const checks = async (): Promise<number> => {
       calls = [];
-      await look();
+      await runChecks();
       return calls.filter((call) => call === 'HEAD more.com/more').length;
     };
-    expect(await looks()).toBe(1);
+    expect(await checks()).toBe(1);
     // A page that is added later waits for the next check.
     const third = await another('Third');
     await act('more.com', third);
-    expect([await look(hourMs), (await offerShown(third)).page]).toEqual([0, null]);
-    expect(await looks()).toBe(1);
+    expect([await runChecks(hourMs), (await offerShown(third)).page]).toEqual([0, null]);
+    expect(await checks()).toBe(1);
     expect((await offerShown(third)).page).toMatchObject({ result: 'found' });
     handle = goneAtMore;
-    for (let times = 0; times < 3; times += 1) expect(await looks()).toBe(1);
+    for (let times = 0; times < 3; times += 1) expect(await checks()).toBe(1);
     for (const id of [offer, second, third]) expect((await offerShown(id)).active).toBe(false);
     const { rows } = await t.pool.query(
       "select count(*)::int from operational_events where publisher_id = $1 and event = 'offer.action_page_lost'",
@@ -440,7 +440,7 @@ describe('the page of a secondary action', () => {
     await lead('shop.example');
     await act('gone.more.com');
     await act('gone.more.com', await another('Second'));
-    for (let times = 0; times < 4; times += 1) await look();
+    for (let times = 0; times < 4; times += 1) await runChecks();
     expect(await offerShown()).toMatchObject({ active: true, page: { result: 'unreachable', problem: 'dns' } });
   });
 
@@ -452,11 +452,11 @@ describe('the page of a secondary action', () => {
       { useraction_url: null },
     ]) {
       await me.call('PATCH', `/offers/${offer}`, setting);
-      expect([await look(), calls, (await offerShown()).page]).toEqual([0, [], null]);
+      expect([await runChecks(), calls, (await offerShown()).page]).toEqual([0, [], null]);
     }
     await act('more.com');
     await me.call('POST', `/offers/${offer}/stop`);
-    expect([await look(), calls]).toEqual([0, []]);
+    expect([await runChecks(), calls]).toEqual([0, []]);
   });
 
   test('is shown on its offer page, and listed on the command line', async () => {
@@ -471,7 +471,7 @@ describe('the page of a secondary action', () => {
     await act('more.com');
     expect(await text(`/offers/${offer}`)).toContain(title);
     handle = goneAtMore;
-    for (let times = 0; times < 3; times += 1) await look();
+    for (let times = 0; times < 3; times += 1) await runChecks();
     expect(await text(`/offers/${offer}`)).toMatch(
       /This offer was paused on .* because its secondary action page was not found/,
     );

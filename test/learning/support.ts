@@ -1,6 +1,6 @@
 import type { Offer } from '../../src/catalog/types.ts';
 import { mix, uniform } from '../../src/decision/random.ts';
-import { createFits, fitAndPublish, type LearnEvent, takeEvent } from '../../src/learning/fit/fit-rates.ts';
+import { addEvent, createFits, fitAndPublish, type LearnEvent } from '../../src/learning/fit/fit-rates.ts';
 import { createModel, placeOf } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
 import { scopedRateOf, scopeOf } from '../../src/learning/score.ts';
@@ -54,7 +54,7 @@ export function simulateLearner(seed = 1) {
     learn: (nowMs: number): boolean => {
       const dueEvents = waiting.filter(({ knownMs }) => knownMs <= nowMs);
       waiting.splice(0, waiting.length, ...waiting.filter(({ knownMs }) => knownMs > nowMs));
-      for (const { event } of dueEvents) takeEvent(fits, model.sales, event);
+      for (const { event } of dueEvents) addEvent(fits, model.sales, event);
       return fitAndPublish(fits, model, nowMs);
     },
     /** Returns the click rate of an offer in the first position. */

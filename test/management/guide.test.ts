@@ -47,11 +47,11 @@ test('the commands of the guide work when they are pasted one after another', {
     out,
   ).toEqual(['precondition_failed']);
   const { rows } = await t.pool.query(
-    `select o.active, count(c.id)::int as pictures
+    `select o.active, count(c.id)::int as images
     from offers o join creatives c on c.offer_id = o.id
     where o.title = 'Half off your first box' group by o.id`,
   );
   // Two offers match: the original and its copy.
-  expect(rows).toEqual(Array(2).fill({ active: false, pictures: 2 }));
+  expect(rows).toEqual(Array(2).fill({ active: false, images: 2 }));
   expect(JSON.parse(await readFile(join(folder, 'catalogue.json'), 'utf8'))).toMatchObject({ perkwire_catalogue: 1 });
 });

@@ -23,13 +23,13 @@ const lenient = [
 test('400: every write in the management API names unknown fields and writes nothing', async () => {
   const catalogue = await addCatalogue(me);
   const add = async (path: string, body: object): Promise<unknown> => (await me.call('POST', path, body)).body.data.id;
-  const picture = { offer_id: catalogue.offer, url: 'https://farm.example/box.png', type: 'png', width: 9, height: 9 };
+  const creative = { offer_id: catalogue.offer, url: 'https://farm.example/box.png', type: 'png', width: 9, height: 9 };
   const ids: Record<string, unknown> = {
     themes: catalogue.theme,
     advertisers: catalogue.advertiser,
     campaigns: catalogue.campaign,
     offers: catalogue.offer,
-    creatives: await add('/creatives', picture),
+    creatives: await add('/creatives', creative),
     keys: await add('/keys', { name: 'K', permissions: ['reports'] }),
     roles: await add('/roles', { name: 'R', permissions: ['reports'] }),
     'sequence-rules': await add('/sequence-rules', { effect: 'deny', match: { offers: [catalogue.offer] } }),

@@ -37,12 +37,12 @@ const mails = {
 const hexOf = (rgb: string): string =>
   `#${(rgb.match(/\d+/g) ?? []).map((channel) => Number(channel).toString(16).padStart(2, '0')).join('')}`;
 
-const looks = (['en', 'ar'] as const).flatMap((language) =>
+const variants = (['en', 'ar'] as const).flatMap((language) =>
   ([320, 600] as const).flatMap((width) => (['light', 'dark'] as const).map((scheme) => ({ language, width, scheme }))),
 );
 
-test.each(looks)('e-mails in $language at $width px ($scheme) are fully visible and readable', async (look) => {
-  const { language, width, scheme } = look;
+test.each(variants)('e-mails in $language at $width px ($scheme) are fully visible and readable', async (variant) => {
+  const { language, width, scheme } = variant;
   const context = await newContext(browser, { viewport: { width, height: 900 }, colorScheme: scheme });
   const page = await context.newPage();
   for (const [kind, write] of Object.entries(mails)) {

@@ -82,7 +82,7 @@ const clickSql = `insert into events (day, session_id, offer_id, kind, publisher
   from events where session_id = $1`;
 
 /** Learns until there is a newer model version that the app then uses. */
-async function takeNewVersion(learn: () => Promise<unknown>): Promise<void> {
+async function learnNewVersion(learn: () => Promise<unknown>): Promise<void> {
   const { version } = t.deps.model.current();
   const next = async (): Promise<number> => {
     await learn();
@@ -115,7 +115,7 @@ describe('a stored decision', () => {
     const learner = createLearner({ ...t.deps, now: () => Date.now() + 2 * minuteMs });
     for (let round = 0; round < 10; round += 1) {
       // The model and the catalogue change, which must not affect replays of earlier decisions.
-      if (round > 1) await takeNewVersion(learner.learn);
+      if (round > 1) await learnNewVersion(learner.learn);
       if (round === 5) {
         await t.pool.query('update campaigns set weight = weight + 1, payout_amount = payout_amount * 2');
         await t.deps.catalog.refresh();

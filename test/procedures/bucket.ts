@@ -1,12 +1,12 @@
 import { AwsClient } from 'aws4fetch';
 import { createPublisher } from '../../bench/catalogue.ts';
-import { drawStripes } from '../catalog/images/pictures.ts';
+import { drawStripes } from '../catalog/images/image-fixtures.ts';
 import { startChaosPostgres } from '../chaos/postgres.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { openPool } from './service.ts';
 import { type Swift, startSwift } from './swift.ts';
 
-const name = 'pictures';
+const name = 'images';
 const key = 'bucket';
 
 /**
@@ -27,28 +27,28 @@ export async function bucket(): Promise<string> {
     await createPublisher(pool, { key, campaigns: 1 });
     const { rows } = await pool.query<{ id: number }>('select min(id) as id from offers');
     const offerId = rows[0]?.id as number;
-    const picture = await drawStripes(80, 60);
+    const image = await drawStripes(80, 60);
 
     const first = await serve();
-    const path = await upload(first, offerId, picture);
+    const path = await upload(first, offerId, image);
     const { rows: stored } = await pool.query('select count(*)::int as n from creative_images where bytes is not null');
-    expectSame('pictures in the database', stored[0]?.n, 0);
+    expectSame('images in the database', stored[0]?.n, 0);
     const second = await serve(); // knows nothing but the bucket
-    for (const url of [first, second]) expectSame('the picture', await read(url + path), digestOf(picture));
-    expectSame('a size of it', (await fetch(`${second}${path}?width=20`)).status, 200);
+    for (const url of [first, second]) expectSame('the image', await read(url + path), digestOf(image));
+    expectSame('resized image', (await fetch(`${second}${path}?width=20`)).status, 200);
 
     const wrong = await serve('wrong');
-    expectSame('a picture that is read with a wrong secret', (await fetch(wrong + path)).status, 503);
-    expectSame('one that is uploaded with it', (await send(wrong, offerId, await drawStripes(70, 50))).status, 503);
+    expectSame('image read with a wrong secret', (await fetch(wrong + path)).status, 503);
+    expectSame('upload with a wrong secret', (await send(wrong, offerId, await drawStripes(70, 50))).status, 503);
     await swift.stop();
     const late = await serve();
-    expectSame('a picture of a store that is down', (await fetch(late + path)).status, 503);
-    expectSame('one that is uploaded to it', (await send(late, offerId, await drawStripes(60, 40))).status, 503);
+    expectSame('image read while the store is down', (await fetch(late + path)).status, 503);
+    expectSame('upload while the store is down', (await send(late, offerId, await drawStripes(60, 40))).status, 503);
     await swift.start();
-    expectSame('the picture, when the store is back', await read(late + path), digestOf(picture));
+    expectSame('image after the store is back', await read(late + path), digestOf(image));
     const { rows: creatives } = await pool.query('select count(*)::int as n from creative_images');
-    expectSame('pictures that were kept', creatives[0]?.n, 1);
-    return 'pictures are kept in the bucket and found by other processes; 503 without the store, none lost';
+    expectSame('number of stored images', creatives[0]?.n, 1);
+    return 'images are stored in the bucket and found by other processes; 503 without the store, none lost';
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
     await pool.end();
@@ -70,17 +70,17 @@ async function createBucket({ endpoint, ...credentials }: Swift): Promise<void> 
   expectSame('the bucket', status, 200);
 }
 
-function send(url: string, offerId: number, picture: Buffer): Promise<Response> {
+function send(url: string, offerId: number, image: Buffer): Promise<Response> {
   const body = new FormData();
   body.set('offer_id', String(offerId));
   body.set('creative_type', 'hero_image');
-  body.set('image', new Blob([new Uint8Array(picture)], { type: 'image/png' }), 'picture.png');
+  body.set('image', new Blob([new Uint8Array(image)], { type: 'image/png' }), 'image.png');
   return fetch(`${url}/manage/v1/creatives?api_key=${key}`, { method: 'POST', body });
 }
 
 /** @returns the path of the image */
-async function upload(url: string, offerId: number, picture: Buffer): Promise<string> {
-  const answer = await send(url, offerId, picture);
+async function upload(url: string, offerId: number, image: Buffer): Promise<string> {
+  const answer = await send(url, offerId, image);
   const text = await answer.text();
   if (answer.status !== 201) throw new Error(`the upload was answered ${answer.status}: ${text}`);
   return `/images/${(JSON.parse(text) as { data: { id: number } }).data.id}.png`;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { createImageStore, saveOriginal } from '../../src/catalog-admin/images.ts';
-import { drawStripes } from '../catalog/images/pictures.ts';
+import { drawStripes } from '../catalog/images/image-fixtures.ts';
 import { commandsOf } from './document.ts';
 import { programPath, startMachine } from './machine.ts';
 import {
@@ -36,8 +36,8 @@ export async function restore(): Promise<string> {
   const users = startUsers(service);
   const later = openPool(second.url);
   try {
-    const path = await addPicture(pool, env(first).IMAGE_STORE);
-    const picture = await expectOk(service, 'GET', path);
+    const path = await addImage(pool, env(first).IMAGE_STORE);
+    const image = await expectOk(service, 'GET', path);
     await users.more(100);
     const snapshot = { wrapped: [...users.wrapped], pixels: [...users.pixels] };
     await runCommands(backup as string, env(first), media);
@@ -48,7 +48,7 @@ export async function restore(): Promise<string> {
     const restored = await startService(second.url, env(second));
     try {
       await expectOk(restored, 'GET', snapshot.pixels.at(-1) as string);
-      if (!(await expectOk(restored, 'GET', path)).equals(picture)) throw new Error('the picture differs');
+      if (!(await expectOk(restored, 'GET', path)).equals(image)) throw new Error('the image differs');
       const after = startUsers(restored);
       await after.more(100);
       await after.stop();
@@ -71,7 +71,7 @@ export async function restore(): Promise<string> {
 }
 
 /** @returns the path of an image that is stored in a folder */
-async function addPicture(pool: pg.Pool, folder: string): Promise<string> {
+async function addImage(pool: pg.Pool, folder: string): Promise<string> {
   const { rows } = await pool.query<{ id: number }>(
     `insert into creatives (offer_id, creative_type, type, width, height)
     values ((select min(id) from offers), 'offer_image', 'png', 60, 40) returning id`,

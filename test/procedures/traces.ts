@@ -52,7 +52,7 @@ export async function traces(): Promise<string> {
     const spans = await untilComplete(viewer);
     process.stdout.write(`${treeOf(spans)}\n`);
     verify(spans);
-    if (process.env.UPDATE_IMAGES === '1') await takePicture(viewer);
+    if (process.env.UPDATE_IMAGES === '1') await takeScreenshot(viewer);
     return `${spans.length} spans of one trace, from the fetch to the last attempt, each below its parent`;
   } finally {
     await server?.stop();
@@ -146,7 +146,7 @@ function treeOf(spans: readonly ViewedSpan[], parentId?: string, depth = 2): str
 }
 
 /** Takes a screenshot of the trace in the viewer. */
-async function takePicture({ url }: TraceViewer): Promise<void> {
+async function takeScreenshot({ url }: TraceViewer): Promise<void> {
   const browser = await launchBrowser();
   const page = await browser.newPage({ viewport: { width: 1280, height: 690 } });
   await page.goto(url);

@@ -213,9 +213,9 @@ test('invalid bodies are rejected, and other keys and publishers see nothing', a
   const reader = await t.caller(me.publisherId, ['reports']);
   expect((await reader.call('POST', path, event('identify'))).status).toBe(403);
   await send(event('identify', { traits: { plan: 'gold' } }));
-  const stranger = await t.caller(await t.addPublisher());
-  expect((await stranger.call('GET', `${path}/events`)).body.data).toEqual([]);
-  expect((await stranger.call('GET', '/users/u1')).status).toBe(404);
+  const otherPublisher = await t.caller(await t.addPublisher());
+  expect((await otherPublisher.call('GET', `${path}/events`)).body.data).toEqual([]);
+  expect((await otherPublisher.call('GET', '/users/u1')).status).toBe(404);
 });
 
 test('64 concurrent calls about a few users lose no data, and the newest value wins', async () => {

@@ -29,12 +29,12 @@ const makers: { [Name in keyof Resources]: () => Promise<CreatedResource<Resourc
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const resources = new Map<string, Promise<CreatedResource<unknown>>>();
-  const say = (text: string): void => project.vitest.logger.log(`set-up: ${text}`);
-  say(`TEST_SEED=${project.config.env.TEST_SEED} repeats the generated inputs of this run`);
+  const print = (text: string): void => project.vitest.logger.log(`set-up: ${text}`);
+  print(`TEST_SEED=${project.config.env.TEST_SEED} repeats the generated inputs of this run`);
   const make = async (name: keyof Resources): Promise<CreatedResource<unknown>> => {
     const startMs = performance.now();
     const resource = await makers[name]();
-    say(`${resource.message} (${((performance.now() - startMs) / 1000).toFixed(1)} s)`);
+    print(`${resource.message} (${((performance.now() - startMs) / 1000).toFixed(1)} s)`);
     return resource;
   };
   const server = createServer(async ({ url = '' }, response) => {
@@ -52,7 +52,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     for (const name of ['sdk', 'build']) resources.delete(name);
   });
   return async () => {
-    if (resources.size === 0) say('nothing was asked for: neither PostgreSQL nor a build');
+    if (resources.size === 0) print('nothing was asked for: neither PostgreSQL nor a build');
     for (const result of await Promise.allSettled(resources.values()))
       if (result.status === 'fulfilled') await result.value.close?.();
     server.close();

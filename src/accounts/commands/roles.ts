@@ -1,4 +1,4 @@
-import { createApi, say } from '../../command-line/api.ts';
+import { createApi, printResponse } from '../../command-line/api.ts';
 import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import type { CustomRole } from '../../shell/context.ts';
 
@@ -26,7 +26,7 @@ export const setRole: Run = async (call) => {
   const api = createApi(call);
   const role = await findRole(api, name);
   const body = { name, permissions };
-  return say(
+  return printResponse(
     call,
     role === undefined ? await api.call('POST', path, { body }) : await api.call('PUT', `${path}/${role.id}`, { body }),
   );

@@ -42,7 +42,7 @@ export async function accountOf(deps: SignOn, identity: Identity): Promise<{ use
     const isAdvertiser = account.role === 'advertiser';
     if (byClaim && grants.length === 0 && !isAdvertiser) return { refused: 'no role' };
     if (linked === null) await link(executor, deps, account, identity);
-    if (byClaim) await give(executor, deps, account, grants);
+    if (byClaim) await applyGrants(executor, deps, account, grants);
     if ((!byClaim || isAdvertiser) && !account.hasJoined) await accept(executor, deps, account);
     const user = await findByIdentity(executor, identity);
     return user === null || user.disabled ? { refused: 'disabled' } : { user };
@@ -97,7 +97,7 @@ async function create(
   await linkIdentity(executor, user.id, identity);
   const change = { ...changeOf(deps, user), action: 'create' } as const;
   await auditAccount(executor, change, null, { ...accountView(user), single_sign_on: 'linked' });
-  await give(executor, deps, user, grants);
+  await applyGrants(executor, deps, user, grants);
   return { user: (await findByIdentity(executor, identity)) ?? user };
 }
 
@@ -120,7 +120,12 @@ async function accept(executor: Executor, deps: SignOn, user: User): Promise<voi
 }
 
 /** Sets the user's memberships to exactly the granted roles. */
-async function give(executor: Executor, deps: SignOn, { id, email }: User, grants: readonly Grant[]): Promise<void> {
+async function applyGrants(
+  executor: Executor,
+  deps: SignOn,
+  { id, email }: User,
+  grants: readonly Grant[],
+): Promise<void> {
   const before = (await listMemberships(executor, id)).filter(({ advertiserId }) => advertiserId === null);
   for (const { role, publisherId } of grants) {
     const nowMs = deps.now();

@@ -59,7 +59,7 @@ export function singleSignOnPages(
   });
 
   app.get(callbackPath, { schema }, async (request, reply) => {
-    const pending = openPending(services, cookies.takePending(request, reply));
+    const pending = openPending(services, cookies.consumePending(request, reply));
     if (pending === null) return fail(request, reply, 400, t('account.ssoExpired'));
     const identity = await finish(provider, request, pending);
     if ('reason' in identity) return fail(request, reply, identity.status, identity.reason);

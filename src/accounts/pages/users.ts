@@ -14,7 +14,7 @@ import { covers, roleLabel } from '../roles.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount } from '../sign-in/account-audit.ts';
 import { invitationMail, resetMail, sendMail } from '../sign-in/account-mails.ts';
-import { takeMail } from '../sign-in/mail-limit.ts';
+import { countMail } from '../sign-in/mail-limit.ts';
 import { createInvitation, createPasswordReset } from '../sign-in/one-time-links.ts';
 import { removeTwoFactor } from '../two-factor.ts';
 import { createUser, findMember, parseEmail } from '../users.ts';
@@ -161,7 +161,7 @@ async function mayMail<C extends PageContext>(
   context: C,
 ): Promise<boolean> {
   if (mailer === null || !config.passwordSignIn) return true;
-  return takeMail(pool, config.userPepper, publisherIdOf(context), now());
+  return countMail(pool, config.userPepper, publisherIdOf(context), now());
 }
 
 type Link = { email: string; token: string; isNew: boolean; language: ReaderLanguage | null };

@@ -11,7 +11,7 @@ export const maxMailsPerHour = 30;
  * @param publisherId publisher ID, or null for the operators
  * @returns whether the e-mail may be sent
  */
-export async function takeMail(
+export async function countMail(
   executor: Executor,
   pepper: string,
   publisherId: number | null,

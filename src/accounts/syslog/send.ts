@@ -35,18 +35,18 @@ export function sendSyslog(
     const timeout = () => socket.destroy(new Error('The receiver did not take the messages in time.'));
     const timer = setTimeout(timeout, deadlineMs);
     let isEnding = false;
-    let isTaken = false;
+    let isComplete = false;
     const end = () => {
       isEnding = true;
       socket.end();
     };
     socket.on('error', reject);
     socket.on('end', () => {
-      isTaken = isEnding;
+      isComplete = isEnding;
     });
     socket.on('close', () => {
       clearTimeout(timer);
-      if (isTaken) resolve();
+      if (isComplete) resolve();
       else reject(new Error('The receiver ended the connection before it had taken the messages.'));
     });
     socket.resume();

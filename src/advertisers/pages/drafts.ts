@@ -1,5 +1,5 @@
 import { changesTable, handedIn } from '../../drafts/comparison.ts';
-import { type Draft, getDraft, pictureFile } from '../../drafts/draft.ts';
+import { type Draft, draftImageFile, getDraft } from '../../drafts/draft.ts';
 import { draftNotice, kindText, stateBadge } from '../../drafts/views.ts';
 import { AppError } from '../../platform/errors.ts';
 import { html } from '../../platform/http/html.ts';
@@ -57,7 +57,7 @@ export async function draftPage(services: PageServices, context: AdvertiserConte
   const draft = await management.read(context, (work) => getDraft(work, keyIn(context), own.drafts));
   const isOpen = draft.state === 'waiting' || draft.state === 'scheduled';
   const path = context.path(`/drafts/${draft.id}`);
-  const pictureView = isOpen && draft.has_picture && handedIn(`${path}/picture`);
+  const imageView = isOpen && draft.has_picture && handedIn(`${path}/picture`);
   return {
     title: draft.subject || `#${draft.id}`,
     lead: html`${kindText(draft)} ${stateBadge(draft.state)}`,
@@ -69,15 +69,17 @@ export async function draftPage(services: PageServices, context: AdvertiserConte
         notice('failed', html`<p>${t('advertiser.refusedBecause', { reason: draft.reason })}</p>`)
       }
       ${draftNotice(draft)}
-      ${card(t('drafts.changes'), html`${changesTable(draft, zoneOf(services, context))}${pictureView}`)}
+      ${card(t('drafts.changes'), html`${changesTable(draft, zoneOf(services, context))}${imageView}`)}
       ${isOpen && actionButton(context, { to: `${path}/withdraw`, text: t('drafts.withdraw'), kind: 'quiet' })}`,
   };
 }
 
 /** Returns the image that was uploaded for a draft. */
-export const draftPicture = ({ management, kinds }: PageServices, context: AdvertiserContext): Promise<PageResult> => {
+export const draftImage = ({ management, kinds }: PageServices, context: AdvertiserContext): Promise<PageResult> => {
   const own = ownRows(kinds, context.advertiser);
-  return management.read(context, async (work) => pictureFile(work, await getDraft(work, keyIn(context), own.drafts)));
+  return management.read(context, async (work) =>
+    draftImageFile(work, await getDraft(work, keyIn(context), own.drafts)),
+  );
 };
 
 export async function withdrawDraft(

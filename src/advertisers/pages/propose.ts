@@ -1,4 +1,4 @@
-import { creativeTypes, firstImageField, pictureTypes, readUpload } from '../../catalog-admin/images.ts';
+import { creativeTypes, firstImageField, imageTypes, readUpload } from '../../catalog-admin/images.ts';
 import type { HandedIn, Proposal } from '../../management/approval.ts';
 import type { Values, View } from '../../management/resource.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
@@ -127,14 +127,18 @@ export async function proposeCampaign(
 type OfferForm = { view: View | null; campaignId: unknown; typed?: FormValues; errors?: FieldErrors };
 
 /** Renders the page with the form for a new offer or for changes to a live offer. */
-export async function offerPage(services: PageServices, context: AdvertiserContext, picture: Form = {}): Promise<Page> {
+export async function offerPage(
+  services: PageServices,
+  context: AdvertiserContext,
+  imageForm: Form = {},
+): Promise<Page> {
   const { management, kinds } = services;
   const own = ownRows(kinds, context.advertiser);
   const view = await management.get(context, own.offers, keyIn(context));
-  const pictures = await management.list(context, own.creatives, { offer_id: String(view.id), limit: '50' });
+  const creatives = await management.list(context, own.creatives, { offer_id: String(view.id), limit: '50' });
   const page = formPage(context, { view, campaignId: view.campaign_id });
-  const status = picture.errors === undefined ? 200 : 422;
-  return { ...page, status, body: html`${page.body}${pictureCard(context, view, pictures.rows, picture)}` };
+  const status = imageForm.errors === undefined ? 200 : 422;
+  return { ...page, status, body: html`${page.body}${imageCard(context, view, creatives.rows, imageForm)}` };
 }
 
 export async function newOfferPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
@@ -183,7 +187,7 @@ export async function proposeOffer(
   const rowId = view === null ? null : Number(view.id);
   try {
     const proposal = { resource: 'offers', rowId, changes, note: fields.text('note') };
-    return await proposed(services, context, { ...proposal, ...(await pictureOf(upload)) });
+    return await proposed(services, context, { ...proposal, ...(await imageOf(upload)) });
   } catch (err) {
     const errors = withErrorsOfForm(fieldErrorsOf(err));
     return formPage(context, {
@@ -195,12 +199,7 @@ export async function proposeOffer(
   }
 }
 
-function pictureCard(
-  context: AdvertiserContext,
-  offer: View,
-  pictures: readonly View[],
-  { typed, errors }: Form,
-): Html {
+function imageCard(context: AdvertiserContext, offer: View, creatives: readonly View[], { typed, errors }: Form): Html {
   const form = createForm(
     typed ?? { creative_type: 'offer_image', type: 'png', width: '', height: '', url: '' },
     errors,
@@ -208,7 +207,7 @@ function pictureCard(
   const list = table(
     t('offers.images'),
     [{ text: t('offers.images') }, { text: t('drafts.kind') }],
-    pictures.map((row) => [
+    creatives.map((row) => [
       html`<img src="${row.path === null ? String(row.url) : `${String(row.path)}?width=240`}" alt="" width="120"
         loading="lazy">`,
       `${row.width} × ${row.height}, ${row.type}`,
@@ -222,7 +221,7 @@ function pictureCard(
     ${form.input('height', { label: t('advertiser.height'), type: 'number', min: 1 })}`;
   const file = html`
     <div class="label"><label for="f-picture">${t('offers.file')}</label></div>
-    <input type="file" id="f-picture" name="image" accept="${pictureTypes}" aria-describedby="f-picture-hint">
+    <input type="file" id="f-picture" name="image" accept="${imageTypes}" aria-describedby="f-picture-hint">
     <p class="hint" id="f-picture-hint">${t('advertiser.fileHint')}</p>`;
   const fields = html`
     ${form.custom('image', t('offers.file'), file)}
@@ -232,12 +231,12 @@ function pictureCard(
   const options = { button: t('advertiser.proposePicture'), ...withFile };
   return card(
     t('offers.images'),
-    html`${pictures.length > 0 && list}${saveForm(context, to, html`${form.summary()}${fields}`, options)}`,
+    html`${creatives.length > 0 && list}${saveForm(context, to, html`${form.summary()}${fields}`, options)}`,
   );
 }
 
 /** Proposes an image. Uses the uploaded file, or the image URL if there is no file. */
-export async function proposePicture(
+export async function proposeImage(
   services: PageServices,
   context: AdvertiserContext,
   fields: Fields,
@@ -254,7 +253,7 @@ export async function proposePicture(
       height: fields.number('height'),
     };
     const proposal = { resource: 'creatives', rowId: null, changes: { ...row, ...elsewhere } };
-    return await proposed(services, context, { ...proposal, ...(await pictureOf(upload)) });
+    return await proposed(services, context, { ...proposal, ...(await imageOf(upload)) });
   } catch (err) {
     const errors = withErrorsOfForm(fieldErrorsOf(err));
     const names = ['creative_type', 'url', 'type', 'width', 'height'];
@@ -263,8 +262,8 @@ export async function proposePicture(
   }
 }
 
-const pictureOf = async (upload: Upload | null): Promise<{ picture?: HandedIn }> =>
-  upload === null ? {} : { picture: await readUpload(upload.bytes, upload.declaredType) };
+const imageOf = async (upload: Upload | null): Promise<{ image?: HandedIn }> =>
+  upload === null ? {} : { image: await readUpload(upload.bytes, upload.declaredType) };
 
 async function proposed(
   { management, drafts }: PageServices,

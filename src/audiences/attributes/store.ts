@@ -65,7 +65,7 @@ export async function saveAttributes(
   });
   const attributesByKey = new Map(rows.map(({ user_key, attributes }) => [user_key, withoutEnded(attributes, nowMs)]));
   for (const { pubUserId } of changes)
-    await takeEarlier(executor, attributesByKey, { publisherId, userKeys, nowMs }, pubUserId);
+    await mergeEarlier(executor, attributesByKey, { publisherId, userKeys, nowMs }, pubUserId);
   const details: ErrorDetail[] = [];
   const note: Refuse = ({ path }, name, message) =>
     details.push({ path: `${path}/attributes${name === null ? '' : `/${name}`}`, message });
@@ -93,7 +93,7 @@ export async function saveAttributes(
   return after;
 }
 
-async function takeEarlier(
+async function mergeEarlier(
   executor: Executor,
   attributesByKey: Map<string, StoredAttributes>,
   { publisherId, userKeys, nowMs }: Omit<Saving, 'refuse'>,

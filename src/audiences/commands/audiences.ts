@@ -1,7 +1,7 @@
-import { createApi, openFile, say } from '../../command-line/api.ts';
+import { createApi, openFile, printResponse } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import { counted } from '../../command-line/counted.ts';
-import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
+import { fileQueryOf, printDryRun, printErrors } from '../../command-line/file-options.ts';
 import type { DryRunView } from '../../platform/files/counter.ts';
 
 const path = '/manage/v1/audiences';
@@ -29,7 +29,7 @@ export const create: Run = async (call) => {
   const [key = '', ...rest] = call.args;
   if (key === '' || rest.length > 0) throw usageError('Expected one audience key.');
   const body = { key, name: textOption(call, 'name') || key };
-  return say(call, await createApi(call).call('POST', path, { body }));
+  return printResponse(call, await createApi(call).call('POST', path, { body }));
 };
 
 export const importFile: Run = async (call) => {
@@ -40,13 +40,13 @@ export const importFile: Run = async (call) => {
   const { data } = (await createApi(call).call('POST', `${pathOf(key)}/import`, request)) as {
     data: DryRunView & { added: number };
   };
-  if (call.options['dry-run'] === true) return sayDryRun(call, data);
+  if (call.options['dry-run'] === true) return printDryRun(call, data);
   call.out.data(data);
   call.out.line(
     `${counted(data.rows, 'row')}, ${counted(data.added, 'user')} added, ${counted(data.bad, 'row')} skipped.`,
   );
   for (const { message } of data.warnings) call.out.note(message);
-  sayErrors(call, data.errors);
+  printErrors(call, data.errors);
   return exitCodes.ok;
 };
 
@@ -57,5 +57,5 @@ async function change(call: Call, method: 'PUT' | 'DELETE'): Promise<number> {
   const [key = '', ...users] = call.args;
   if (key === '' || users.length === 0) throw usageError('Expected an audience key and user ids.');
   const body = call.options.emails === true ? { sha256_emails: users } : { ids: users };
-  return say(call, await createApi(call).call(method, `${pathOf(key)}/members`, { body }));
+  return printResponse(call, await createApi(call).call(method, `${pathOf(key)}/members`, { body }));
 }

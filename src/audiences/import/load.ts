@@ -91,7 +91,7 @@ export async function checkMembers({
   for await (const batch of batches)
     for (const row of batch) {
       rows += 1;
-      if (rows % rowsPerTurn === 0) await giveWay();
+      if (rows % rowsPerTurn === 0) await yieldCpu();
       readRow(row);
     }
 }
@@ -110,7 +110,7 @@ async function stage(executor: Executor, { batches, readRow, report }: Staging):
   for await (const records of batches) {
     for (const record of records) {
       rows += 1;
-      if (rows % rowsPerTurn === 0) await giveWay();
+      if (rows % rowsPerTurn === 0) await yieldCpu();
       const row = readRow(record);
       if (row !== null) batch.push(row);
     }
@@ -127,7 +127,7 @@ async function stage(executor: Executor, { batches, readRow, report }: Staging):
   return count + batch.length;
 }
 
-async function giveWay(): Promise<void> {
+async function yieldCpu(): Promise<void> {
   const startMs = performance.now();
   await turn();
   const tookMs = performance.now() - startMs;

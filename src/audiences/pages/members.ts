@@ -13,7 +13,7 @@ import { isFragmentRequest, type PageResult, type Pages, type Upload } from '../
 import { audiences, findAudience, listId } from '../audiences.ts';
 import type { Import } from '../import/imports.ts';
 import { type ImportDeps, importMembers } from '../import/run.ts';
-import { countOverlap, findMembership, type Membership, readGrowth } from '../members/look.ts';
+import { countOverlap, findMembership, type Membership, readGrowth } from '../members/queries.ts';
 import { findTraffic, type Traffic } from '../members/traffic.ts';
 import { refusalOfId } from '../user-ids.ts';
 

@@ -97,7 +97,7 @@ async function follow(executor: Executor, followed: Followed, range: Range): Pro
   const { from, until } = range;
   if (from === until) return;
   const gone = from === null ? await forget(executor, id) : 0;
-  const users = await takeFacts(executor, followed, range);
+  const users = await storeFacts(executor, followed, range);
   const joined = users?.length === 0 ? 0 : await join(executor, id, rule, users);
   await executor.query(
     `insert into audience_progress (audience_id, rule, read_until) values ($1, $2, $3::xid8)
@@ -124,7 +124,7 @@ type Range = { from: string | null; until: string; nowMs: number };
  * Stores new facts.
  * @returns the users with new facts, or null if all users with facts must be checked
  */
-async function takeFacts(
+async function storeFacts(
   executor: Executor,
   { id, publisherId, rule }: Followed,
   { from, until, nowMs }: Range,

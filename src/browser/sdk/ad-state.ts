@@ -1,4 +1,4 @@
-import { readAnswer, strangersIn } from './answer.ts';
+import { findInvalidMembers, readAnswer } from './answer.ts';
 import { checkConfig, type Source } from './config.ts';
 import { describeError, SdkError } from './errors.ts';
 import type { Emitter } from './events.ts';
@@ -117,15 +117,15 @@ export function startSession(
   ad: AdState,
   setup: Setup,
   { raw, stored }: LoadedOffers,
-  looks: Pick<OfferSession, 'key' | 'isSupplied' | 'unitFile' | 'words'>,
+  presentation: Pick<OfferSession, 'key' | 'isSupplied' | 'unitFile' | 'words'>,
 ): boolean {
   const { emitter } = ad;
   const { config } = setup;
-  const { settings, styles } = looks.unitFile;
-  const answer = readAnswer(raw, config, looks.unitFile);
+  const { settings, styles } = presentation.unitFile;
+  const answer = readAnswer(raw, config, presentation.unitFile);
   const problems = [
-    ...strangersIn(settings, config.settings, 'AdConfig.settings'),
-    ...strangersIn(styles, config.styles, 'AdConfig.styles'),
+    ...findInvalidMembers(settings, config.settings, 'AdConfig.settings'),
+    ...findInvalidMembers(styles, config.styles, 'AdConfig.styles'),
   ];
   if (problems.length > 0) reportOnce(ad, new SdkError('invalid_parameter', problems.join(' ')));
   stopAutoShow(ad);
@@ -134,7 +134,7 @@ export function startSession(
   if (before !== null) disposeSession(before);
   ad.session = createOfferSession({
     ...setup,
-    ...looks,
+    ...presentation,
     answer,
     stored,
     emit: emitter.emit,
@@ -149,7 +149,7 @@ export function startSession(
   confirmEarly(ad);
   const count = answer.offers.length;
   // Emit `ads_found` again if the offers are for another user or placement.
-  if (before !== null && !looks.isSupplied && requesterOf(before.user) !== requesterOf(ad.session.user))
+  if (before !== null && !presentation.isSupplied && requesterOf(before.user) !== requesterOf(ad.session.user))
     ad.announced = false;
   announce(ad, count, config.prefetch === true ? { response: raw } : null, answer.experiments);
   if (count === 0) {

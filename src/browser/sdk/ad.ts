@@ -17,7 +17,7 @@ import type { Bridge } from './bridge.ts';
 import { checkConfig, type Source } from './config.ts';
 import { SdkError } from './errors.ts';
 import { createEmitter } from './events.ts';
-import { load, show, takeResponse } from './load.ts';
+import { load, show, useResponse } from './load.ts';
 import type { Setup } from './page.ts';
 import { disposeSession, openSession } from './session/session.ts';
 import { findStoredSessions, storeSession } from './session/stored-session.ts';
@@ -76,7 +76,7 @@ export function createUnit(options: AdOptions): AdUnit & {
     setApiResponse: (json) => {
       ad.startPending = false;
       reserveSpace(ad);
-      return takeResponse(ad, json);
+      return useResponse(ad, json);
     },
     reload: () =>
       void guarded(() => {

@@ -134,12 +134,12 @@ export function urlOf(value: unknown): string {
  * Returns an error message for each member of `input` that is missing in `reference` or has a different type there.
  * `path` is the path of `input` in the messages.
  */
-export const strangersIn = (reference: object, input: unknown, path: string): string[] =>
+export const findInvalidMembers = (reference: object, input: unknown, path: string): string[] =>
   flatMap(Object.entries(fieldsOf(input)), ([name, value]) => {
     const base = (reference as Fields)[name];
     if (base === undefined) return [`${path}.${name} is unknown.`];
     if (typeof value !== typeof base) return [`${path}.${name} must be a ${typeof base}.`];
-    return typeof base === 'object' ? strangersIn(base as object, value, `${path}.${name}`) : [];
+    return typeof base === 'object' ? findInvalidMembers(base as object, value, `${path}.${name}`) : [];
   });
 
 /** Returns a deep copy of `base`, overridden with those values of `over` that have the same type. */

@@ -13,8 +13,8 @@ export type Emitter = {
 const maxWaitingEvents = 50;
 
 /** Interval for checking whether a host app is present, in milliseconds, and maximum number of checks. */
-const lookMs = 250;
-const maxLooks = 60;
+const pollMs = 250;
+const maxPolls = 60;
 
 /**
  * Creates an emitter that delivers each event once: to the page's callback, or to the host app through the bridge if
@@ -25,17 +25,17 @@ export function createEmitter(callbackOf: () => Callback | undefined, bridge: Br
   const waiting: AdEventArguments[] = [];
   const blocked = new Set<string>();
   let timer: ReturnType<typeof setInterval> | undefined;
-  let looks = 0;
+  let polls = 0;
 
   /** Queues an event, because a host app may become ready later. Not every host app announces this with an event. */
   const wait = (event: AdEventArguments): void => {
     if (waiting.length < maxWaitingEvents) waiting.push(event);
-    if (timer === undefined) timer = setInterval(look, lookMs);
+    if (timer === undefined) timer = setInterval(poll, pollMs);
   };
 
-  const look = (): void => {
+  const poll = (): void => {
     if (bridge.isThere() || typeof callbackOf() === 'function') flush();
-    if (waiting.length > 0 && ++looks < maxLooks) return;
+    if (waiting.length > 0 && ++polls < maxPolls) return;
     clearInterval(timer);
     timer = undefined;
   };

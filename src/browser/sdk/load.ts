@@ -54,7 +54,7 @@ export function show(ad: AdState): void {
  * Uses a response that was fetched elsewhere. A fetch in progress is discarded.
  * @returns whether the response has offers
  */
-export async function takeResponse(ad: AdState, raw: unknown): Promise<boolean> {
+export async function useResponse(ad: AdState, raw: unknown): Promise<boolean> {
   return begin(ad, (setup) => {
     const key = keyOf(raw);
     const { loading, session, cancelAutoShow } = ad;

@@ -27,7 +27,7 @@ import { spendSlices } from '../slices/rows.ts';
 import type { LiveUsage } from '../usage/live-usage.ts';
 import { findOverruns, withExhausted, withoutOwnDeltas } from '../usage/overruns.ts';
 import { totalsAt } from '../usage/totals.ts';
-import { addUsage, type CampaignUsage, takenDeltas, type UsageDelta, type UsageTable } from '../usage/usage.ts';
+import { addUsage, allocationDeltas, type CampaignUsage, type UsageDelta, type UsageTable } from '../usage/usage.ts';
 
 export type CommitDeps = {
   pool: pg.Pool;
@@ -192,7 +192,7 @@ function reserveTotals(
     reservation.sliceId = slices.grant(total, reservation);
     ledger.reservations.push(reservation);
     if (reservation.sliceId !== null) continue;
-    for (const delta of takenDeltas(reservation, 1)) {
+    for (const delta of allocationDeltas(reservation, 1)) {
       ledger.deltas.push(delta);
       ledger.table.add(delta);
     }

@@ -5,7 +5,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { dayOfUuid7, firstUuid7After, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { ActiveCaps, LimitedTotal } from '../caps.ts';
-import { periodNames, takenDeltas, type UsageDelta } from '../usage/usage.ts';
+import { allocationDeltas, periodNames, type UsageDelta } from '../usage/usage.ts';
 
 /**
  * Part of a campaign total that is reserved for a served offer until its paying event occurs. The reserved part
@@ -173,8 +173,8 @@ function settleSessions(sessions: readonly Session[], remainderOf: RemainderOf) 
     const after = reservations.flatMap((reservation) => {
       const remainder = remainderOf(reservation);
       if (remainder === reservation) return remainder;
-      released.push(...takenDeltas(reservation, -1));
-      if (remainder !== null) released.push(...takenDeltas(remainder, 1));
+      released.push(...allocationDeltas(reservation, -1));
+      if (remainder !== null) released.push(...allocationDeltas(remainder, 1));
       return remainder ?? [];
     });
     if (after.length === 0) ended.push(id);

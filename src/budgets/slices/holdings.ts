@@ -26,7 +26,7 @@ const idleMs = 5000;
 const maxAgeMs = 15_000;
 
 /** Leased slice as known to this process. At least as much is left in its database row. */
-export type Slice = SliceRow & { size: SliceAmounts; takenAtMs: number; usedAtMs: number };
+export type Slice = SliceRow & { size: SliceAmounts; leasedAtMs: number; usedAtMs: number };
 
 /** Slices of one campaign total that this process has leased, with the demand for them. */
 export type Holding = {
@@ -71,7 +71,7 @@ export type Holdings = SliceGrants & {
   retireDue: (activeCaps: ActiveCaps) => void;
   retireAll: () => void;
   /** Returns the slices retired since the last call. Batches in progress may still spend them. */
-  takeRetired: () => Slice[];
+  drainRetired: () => Slice[];
 };
 
 /**
@@ -149,7 +149,7 @@ export function createHoldings(now: () => number, onWanted: (holding: Holding, n
     retireAll: () => {
       for (const holding of holdings.values()) retireIf(holding, () => true);
     },
-    takeRetired: () => {
+    drainRetired: () => {
       const slices = retired;
       retired = [];
       return slices;
@@ -202,8 +202,8 @@ const isLow = ({ impressions, micros, size }: Slice, total: LimitedTotal): boole
   (impressions < size.impressions / 2 && limits(total, 'impressions')) ||
   (micros < size.micros / 2 && limits(total, 'budget'));
 
-const isDue = ({ usedAtMs, takenAtMs }: Slice, nowMs: number): boolean =>
-  nowMs - usedAtMs > idleMs || nowMs - takenAtMs > maxAgeMs;
+const isDue = ({ usedAtMs, leasedAtMs }: Slice, nowMs: number): boolean =>
+  nowMs - usedAtMs > idleMs || nowMs - leasedAtMs > maxAgeMs;
 
 /**
  * Whether the demand for a campaign total justifies leasing a slice. If the demand is too low, its measurement restarts

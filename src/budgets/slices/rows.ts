@@ -5,11 +5,11 @@ import type { LimitedTotal } from '../caps.ts';
 import type { Reservation } from '../reservations/reservations.ts';
 import {
   addUsage,
+  allocationDeltas,
   type CampaignUsage,
   deltasOf,
   fieldOf,
   limitOf,
-  takenDeltas,
   toUsage,
   type UsageRow,
 } from '../usage/usage.ts';
@@ -55,19 +55,19 @@ export type WantedSlice = {
 };
 
 /** Leased slices, without the refused ones, and the usage after leasing them. */
-export type TakenSlices = { slices: SliceRow[]; used: CampaignUsage[] };
+export type LeasedSlices = { slices: SliceRow[]; used: CampaignUsage[] };
 
 /** Leases slices of campaign totals in one transaction. Slices are smaller if little is left. */
-export const takeSlices = (pool: pg.Pool, requests: readonly WantedSlice[]): Promise<TakenSlices> =>
+export const leaseSlices = (pool: pg.Pool, requests: readonly WantedSlice[]): Promise<LeasedSlices> =>
   transaction(pool, async (executor) => {
     const requestedDeltas = requests.flatMap(({ total, periods, requestedAmounts: amounts }) =>
       deltasOf(total, periods, amounts),
     );
     const reached = await addUsage(executor, requestedDeltas);
     const slices = requests.flatMap((request) => fitSlice(request, reached) ?? []);
-    const takenIds = new Map(slices.map((slice) => [slice.id, slice]));
+    const slicesById = new Map(slices.map((slice) => [slice.id, slice]));
     const surplus = requests.flatMap(({ id, total, periods, requestedAmounts: amounts }) => {
-      const slice = takenIds.get(id);
+      const slice = slicesById.get(id);
       return deltasOf(total, periods, {
         impressions: (slice?.impressions ?? 0) - amounts.impressions,
         micros: (slice?.micros ?? 0) - amounts.micros,
@@ -145,7 +145,7 @@ export const returnSlices = (pool: pg.Pool, ids: readonly string[]): Promise<Cam
     });
     return addUsage(
       executor,
-      rows.map(toSlice).flatMap((slice) => takenDeltas(slice, -1)),
+      rows.map(toSlice).flatMap((slice) => allocationDeltas(slice, -1)),
     );
   });
 
@@ -165,7 +165,7 @@ export const releaseExpiredSlices = (pool: pg.Pool): Promise<void> =>
     });
     await addUsage(
       executor,
-      rows.map(toSlice).flatMap((slice) => takenDeltas(slice, -1)),
+      rows.map(toSlice).flatMap((slice) => allocationDeltas(slice, -1)),
     );
   });
 

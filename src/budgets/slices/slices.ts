@@ -5,7 +5,7 @@ import type { Logger } from '../../platform/logger.ts';
 import { activeCapsOf } from '../caps.ts';
 import type { LiveUsage } from '../usage/live-usage.ts';
 import { createHoldings, type Holding, noDemand, type Slice, type SliceGrants, wantedSlice } from './holdings.ts';
-import { returnSlices, takeSlices } from './rows.ts';
+import { leaseSlices, returnSlices } from './rows.ts';
 
 /**
  * Slices that this process has leased from total caps and budgets, and from which it grants reservations in memory.
@@ -34,34 +34,34 @@ type SlicesOptions = {
 export function createSlices({ pool, catalog, usage, logger, now }: SlicesOptions): Slices {
   const holdings = createHoldings(now, ask);
   const waitingHoldings = new Set<Holding>();
-  let taking: Promise<void> | null = null;
+  let leasing: Promise<void> | null = null;
   let isClosed = false;
 
   function ask(holding: Holding, nowMs: number): void {
     if (isClosed || holding.isAsked || holding.next !== null || nowMs < holding.refusedUntilMs) return;
     holding.isAsked = true;
     waitingHoldings.add(holding);
-    taking ??= Promise.resolve().then(takeWanted);
+    leasing ??= Promise.resolve().then(leaseWaiting);
   }
 
-  async function takeWanted(): Promise<void> {
+  async function leaseWaiting(): Promise<void> {
     while (waitingHoldings.size > 0 && !isClosed) {
       const batch = [...waitingHoldings];
       waitingHoldings.clear();
-      await takeAll(batch).catch((err: unknown) => {
+      await leaseBatch(batch).catch((err: unknown) => {
         logger.debug({ err }, 'leasing slices of total caps failed');
         for (const holding of batch) holding.refusedUntilMs = now() + retryMs;
       });
       for (const holding of batch) holding.isAsked = false;
     }
-    taking = null;
+    leasing = null;
   }
 
-  async function takeAll(batch: readonly Holding[]): Promise<void> {
+  async function leaseBatch(batch: readonly Holding[]): Promise<void> {
     const nowMs = now();
     const requests = new Map(batch.map((holding) => [newUuid7(nowMs), holding]));
     const wantedSlices = [...requests].map(([id, holding]) => wantedSlice(id, holding, nowMs));
-    const { slices, used } = await takeSlices(pool, wantedSlices);
+    const { slices, used } = await leaseSlices(pool, wantedSlices);
     usage.learn(used);
     const slicesById = new Map(slices.map((slice) => [slice.id, slice]));
     for (const [id, holding] of requests) {
@@ -72,7 +72,7 @@ export function createSlices({ pool, catalog, usage, logger, now }: SlicesOption
         continue;
       }
       const { impressions, micros } = row;
-      const slice = { size: { impressions, micros }, takenAtMs: nowMs, usedAtMs: nowMs, ...row };
+      const slice = { size: { impressions, micros }, leasedAtMs: nowMs, usedAtMs: nowMs, ...row };
       if (holding.current === null) holding.current = slice;
       else holding.next = slice;
     }
@@ -87,16 +87,16 @@ export function createSlices({ pool, catalog, usage, logger, now }: SlicesOption
   return {
     ...holdings,
     returnUnused: async () => {
-      await taking;
-      const leaving = holdings.takeRetired();
+      await leasing;
+      const leaving = holdings.drainRetired();
       holdings.retireDue(activeCapsOf(catalog.current()));
       await returnAll(leaving);
     },
     close: async () => {
       isClosed = true;
-      await taking;
+      await leasing;
       holdings.retireAll();
-      await returnAll(holdings.takeRetired());
+      await returnAll(holdings.drainRetired());
     },
   };
 }

@@ -137,12 +137,12 @@ export const deltasOf = (
   amounts: Partial<Amounts>,
 ): UsageDelta[] => periods.map((period) => ({ ...noAmounts, ...amounts, campaignId, publisherId, period }));
 
-type Taken = TotalRef & { periods: readonly string[]; impressions: number; micros: number };
+type Allocation = TotalRef & { periods: readonly string[]; impressions: number; micros: number };
 
 /**
  * Builds the usage changes for a slice or reservation that is taken from a campaign total (1) or returned to it (-1).
  */
-export const takenDeltas = (amounts: Taken, sign: 1 | -1): UsageDelta[] =>
+export const allocationDeltas = (amounts: Allocation, sign: 1 | -1): UsageDelta[] =>
   deltasOf(amounts, amounts.periods, { impressions: sign * amounts.impressions, micros: sign * amounts.micros });
 
 type PeriodRef = TotalRef & { period: string };

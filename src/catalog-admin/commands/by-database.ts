@@ -10,7 +10,7 @@ import { problem } from '../../platform/problem.ts';
 import type { ImageStore } from '../images/image-store.ts';
 import { type Applied, applyCatalogue, previewApply } from '../resources/catalogue/apply.ts';
 import { exportCatalogue, type Progress } from '../resources/catalogue/export.ts';
-import { checkPictures, importCatalogue } from '../resources/catalogue/import.ts';
+import { checkImages, importCatalogue } from '../resources/catalogue/import.ts';
 import { parseCatalogue, parseForPublisher } from '../resources/catalogue/parse.ts';
 
 /** Functions that read and write the catalogue directly in the database, for catalogues too large for an API call. */
@@ -118,7 +118,7 @@ export const importByDatabase = (
     const parsed = await parseCatalogue(content, { executor: pool, actor, publisherId: publisherId ?? 0, nowMs });
     if ('details' in parsed)
       throw new AppError('invalid_request', { message: problem('fileNotImported', { name }), details: parsed.details });
-    await checkPictures(parsed.catalogue, progress);
+    await checkImages(parsed.catalogue, progress);
     const intoNew = publisherId === null;
     let warnings: readonly Warning[] = [];
     const writtenId = await transaction(pool, async (executor) => {
@@ -164,7 +164,7 @@ export const applyByDatabase = (
     if ('details' in parsed)
       throw new AppError('invalid_request', { message: problem('fileNotApplied', { name }), details: parsed.details });
     const { catalogue } = parsed;
-    await checkPictures(catalogue, progress);
+    await checkImages(catalogue, progress);
     if (dryRun) return readTransaction(pool, (executor) => previewApply(workWith(executor), catalogue, { prune }));
     const options = { store, prune, expected, progress };
     return transaction(pool, (executor) => applyCatalogue(workWith(executor), catalogue, options));

@@ -1,4 +1,4 @@
-import { createApi, readJsonFile, say } from '../../command-line/api.ts';
+import { createApi, printResponse, readJsonFile } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import { counted } from '../../command-line/counted.ts';
 import { jsonText } from '../../command-line/output.ts';
@@ -32,7 +32,7 @@ export const setControls: Run = async (call) => {
   const body = await readJsonFile(call, file);
   const query = call.options['dry-run'] === true ? { dry_run: 'true' } : {};
   const answer = await createApi(call).call('PUT', path, { body, query });
-  say(call, answer);
+  printResponse(call, answer);
   for (const warning of (answer as ControlsResponse).warnings) call.out.note(`${warning.path} ${warning.message}`);
   return exitCodes.ok;
 };
@@ -81,7 +81,7 @@ async function run(call: Call, action: 'stop' | 'resume'): Promise<number> {
   const path = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (path === undefined || !/^[1-9]\d{0,8}$/.test(id) || rest.length > 0)
     throw usageError(`Expected what to ${action}: offer, campaign or advertiser, and its id.`);
-  return say(call, await createApi(call).call('POST', `${path}/${id}/${action}`));
+  return printResponse(call, await createApi(call).call('POST', `${path}/${id}/${action}`));
 }
 
 /** Activates the kill switch for an offer, campaign or advertiser. */

@@ -1,6 +1,6 @@
-import { createApi, openFile, readJsonFile, say } from '../../command-line/api.ts';
+import { createApi, openFile, printResponse, readJsonFile } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
-import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
+import { fileQueryOf, printDryRun, printErrors } from '../../command-line/file-options.ts';
 import { jsonText } from '../../command-line/output.ts';
 import type { DryRunView } from '../../platform/files/counter.ts';
 
@@ -34,7 +34,7 @@ export const setRates: Run = async (call: Call) => {
   if (file === '' || rest.length > 0) throw usageError('Expected a publisher id and one file.');
   const query = queryOf(publisher);
   const body = await readJsonFile(call, file);
-  return say(call, await createApi(call).call('PUT', path, { body, query }));
+  return printResponse(call, await createApi(call).call('PUT', path, { body, query }));
 };
 
 type Imported = { data: DryRunView & { base: string; changed: number; removed: number } };
@@ -59,10 +59,10 @@ export const importRates: Run = async (call) => {
   const summary = `${data.changed} rates with base ${data.base}, ${data.removed} removed`;
   if (call.options['dry-run'] === true) {
     call.out.line(`Would store ${summary}.`);
-    return sayDryRun(call, data);
+    return printDryRun(call, data);
   }
   call.out.data(data);
   call.out.line(`Stored ${summary}.`);
-  sayErrors(call, data.errors);
+  printErrors(call, data.errors);
   return exitCodes.ok;
 };

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createApi, openFile } from '../../command-line/api.ts';
 import { exitCodes, idOption, type Run, textOption } from '../../command-line/command.ts';
 import { counted } from '../../command-line/counted.ts';
-import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
+import { fileQueryOf, printDryRun, printErrors } from '../../command-line/file-options.ts';
 import type { DryRunView } from '../../platform/files/counter.ts';
 import { fileOf } from './catalogue.ts';
 
@@ -34,10 +34,10 @@ export const importTranslations: Run = async (call) => {
   const summary = `${counted(data.texts, 'text')} of ${counted(data.offers, 'offer')}`;
   if (isDryRun) {
     call.out.line(`${summary} would change.`);
-    return sayDryRun(call, data);
+    return printDryRun(call, data);
   }
   call.out.data(data);
   call.out.line(`Changed ${summary}.`);
-  sayErrors(call, data.errors);
+  printErrors(call, data.errors);
   return exitCodes.ok;
 };

@@ -19,11 +19,11 @@ export type Original = {
 };
 
 /** Database row of an image. `bytes` is null if the bytes are in the image store. */
-export type StoredPicture = { bytes: Buffer | null; sha256: string };
+export type StoredImage = { bytes: Buffer | null; sha256: string };
 
 /** Returns the stored image of a creative, or null if the creative has no image of that type. */
-export async function findPicture(executor: Executor, id: number, type: ImageType): Promise<StoredPicture | null> {
-  const { rows } = await executor.query<StoredPicture>({
+export async function findImage(executor: Executor, id: number, type: ImageType): Promise<StoredImage | null> {
+  const { rows } = await executor.query<StoredImage>({
     name: 'load_image',
     text: `select i.bytes, encode(i.sha256, 'hex') as sha256
 from creative_images i join creatives c on c.id = i.creative_id where c.id = $1 and c.type = $2`,
@@ -37,7 +37,7 @@ from creative_images i join creatives c on c.id = i.creative_id where c.id = $1 
  * @throws AppError unavailable if the image store does not return the bytes
  */
 export async function completeOriginal(
-  { bytes, sha256 }: StoredPicture,
+  { bytes, sha256 }: StoredImage,
   type: ImageType,
   store: ImageStore | null,
 ): Promise<Original> {
@@ -48,13 +48,12 @@ export async function completeOriginal(
 async function fetchBytes(sha256: string, store: ImageStore | null): Promise<Buffer> {
   const unavailable = (cause: unknown): AppError => new AppError('unavailable', { retryAfterS: 5, cause });
   if (store === null)
-    throw unavailable(new Error('the picture is kept outside the database, and IMAGE_STORE is not set'));
+    throw unavailable(new Error('the image is stored outside the database, but IMAGE_STORE is not set'));
   const bytes = await store.get(sha256).catch((err: unknown) => {
     throw unavailable(err);
   });
-  if (bytes === null) throw unavailable(new Error('the picture is missing in the image store'));
-  if (hash('sha256', bytes, 'hex') !== sha256)
-    throw unavailable(new Error('the picture was changed in the image store'));
+  if (bytes === null) throw unavailable(new Error('the image is missing in the image store'));
+  if (hash('sha256', bytes, 'hex') !== sha256) throw unavailable(new Error('the image was changed in the image store'));
   return bytes;
 }
 

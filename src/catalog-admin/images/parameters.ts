@@ -75,10 +75,10 @@ export function planSize(original: Size, { width, height, aspectRatio }: Request
 }
 
 /** Returns the largest frame with the given aspect ratio that fits into an image. */
-function frameInside(picture: Size, ratio: Size): Size {
-  return picture.width * ratio.height > picture.height * ratio.width
-    ? { width: atLeastOne((picture.height * ratio.width) / ratio.height), height: picture.height }
-    : { width: picture.width, height: atLeastOne((picture.width * ratio.height) / ratio.width) };
+function frameInside(image: Size, ratio: Size): Size {
+  return image.width * ratio.height > image.height * ratio.width
+    ? { width: atLeastOne((image.height * ratio.width) / ratio.height), height: image.height }
+    : { width: image.width, height: atLeastOne((image.width * ratio.height) / ratio.width) };
 }
 
 const atLeastOne = (length: number): number => Math.max(1, Math.round(length));

@@ -57,16 +57,14 @@ export async function imageRoutes(app: App, deps: ImageDeps): Promise<void> {
     const wish = readImageQuery(request.query);
     const [, id, type = ''] = /^(\d{1,9})\.([a-z]{3,4})$/.exec(request.params.file) ?? [];
     const client = { address: clientSubnet(request.ip), signal: request.signal };
-    const picture = isImageType(type)
-      ? await images.find(Number(id), type, wish, request.headers.accept, client)
-      : null;
-    if (picture === null) throw new AppError('not_found');
-    const result = namesEtag(request.headers['if-none-match'], picture.etag) ? null : await picture.bytes();
-    reply.headers({ ...headers, etag: picture.etag });
+    const image = isImageType(type) ? await images.find(Number(id), type, wish, request.headers.accept, client) : null;
+    if (image === null) throw new AppError('not_found');
+    const result = namesEtag(request.headers['if-none-match'], image.etag) ? null : await image.bytes();
+    reply.headers({ ...headers, etag: image.etag });
     if (result === null) return reply.code(304).send();
     return reply
       .header('cache-status', cacheStatus[result.source])
-      .type(contentTypes[picture.type])
+      .type(contentTypes[image.type])
       .send(result.bytes as never);
   });
 }

@@ -10,7 +10,7 @@ import type { Logger } from '../../platform/logger.ts';
 import { createImageStore } from '../images.ts';
 import { chooseType, type ImageType } from './accept.ts';
 import { openDiskCache } from './disk-cache.ts';
-import { completeOriginal, findPicture, type Original } from './original.ts';
+import { completeOriginal, findImage, type Original } from './original.ts';
 import { planSize, type RequestedImage } from './parameters.ts';
 import { encoderVersion, isAnimated, isProcessable } from './transform.ts';
 import { createTransforms, type ImageClient, type Plan, type Source, waitLimits } from './transforms.ts';
@@ -19,7 +19,7 @@ import { createTransforms, type ImageClient, type Plan, type Source, waitLimits 
  * Image to send. Its ETag is computed without loading the bytes, so that a conditional request can be answered without
  * loading or transforming the image.
  */
-type Picture = { etag: string; type: ImageType; bytes: () => Promise<{ bytes: Buffer; source: Source }> };
+type ServedImage = { etag: string; type: ImageType; bytes: () => Promise<{ bytes: Buffer; source: Source }> };
 
 export type Images = {
   /**
@@ -33,7 +33,7 @@ export type Images = {
     requested: RequestedImage,
     accept: string | undefined,
     client?: ImageClient,
-  ) => Promise<Picture | null>;
+  ) => Promise<ServedImage | null>;
   /** Returns the number of transforms and loads since startup. */
   counts: () => { transforms: number; loads: number };
 };
@@ -79,10 +79,10 @@ export async function createImages({ pool, dbHealth, config, logger }: ImageDeps
 
   async function load(key: string, id: number, type: ImageType, workOptions: WorkOptions): Promise<Original | null> {
     return limitLoads(async () => {
-      const picture = await failFast(() => findPicture(pool, id, type));
+      const image = await failFast(() => findImage(pool, id, type));
       loaded += 1;
-      if (picture === null) return null;
-      const original = await completeOriginal(picture, type, store);
+      if (image === null) return null;
+      const original = await completeOriginal(image, type, store);
       originals.set(key, original);
       return original;
     }, workOptions);

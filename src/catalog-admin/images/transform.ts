@@ -35,12 +35,12 @@ export const isAnimated = ({ frames, size }: Original, target: Size): boolean =>
  */
 export async function transform(original: Original, size: Size, type: ImageType): Promise<Buffer> {
   const animated = isAnimated(original, size);
-  const picture = sharp(original.bytes, { animated, limitInputPixels: maxPixels, failOn: 'error' })
+  const pipeline = sharp(original.bytes, { animated, limitInputPixels: maxPixels, failOn: 'error' })
     .autoOrient()
     .resize({ ...size, fit: 'cover', position: 'centre' })
     .timeout({ seconds: timeoutS });
   try {
-    return await encode(picture, type, size).toBuffer();
+    return await encode(pipeline, type, size).toBuffer();
   } catch (cause) {
     // A timeout means that the machine is busy, not that the image is invalid.
     if (/timeout/i.test((cause as Error).message)) throw new AppError('unavailable', { retryAfterS: 5, cause });
@@ -48,18 +48,18 @@ export async function transform(original: Original, size: Size, type: ImageType)
   }
 }
 
-function encode(picture: Sharp, type: ImageType, size: Size): Sharp {
+function encode(pipeline: Sharp, type: ImageType, size: Size): Sharp {
   switch (type) {
     case 'avif':
-      return picture.avif({ quality: 55, effort: pixelsOf(size) <= smallPixels ? 2 : 0 });
+      return pipeline.avif({ quality: 55, effort: pixelsOf(size) <= smallPixels ? 2 : 0 });
     case 'webp':
-      return picture.webp({ quality: 80, effort: 3 });
+      return pipeline.webp({ quality: 80, effort: 3 });
     case 'jpg':
-      return picture.flatten({ background: '#ffffff' }).jpeg({ quality: 82, progressive: true });
+      return pipeline.flatten({ background: '#ffffff' }).jpeg({ quality: 82, progressive: true });
     case 'png':
-      return picture.png();
+      return pipeline.png();
     case 'gif':
-      return picture.gif();
+      return pipeline.gif();
   }
 }
 

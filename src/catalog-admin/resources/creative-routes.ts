@@ -13,7 +13,7 @@ import { idempotencyKey } from '../../management/resource-routes.ts';
 import { createRow } from '../../management/rows.ts';
 import type { App } from '../../platform/http/app.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import { createImageStore, pictureLimits, readImageForm, takeImageForms } from '../images.ts';
+import { createImageStore, imageLimits, readImageForm, registerImageForms } from '../images.ts';
 import { createUploadedCreative, creatives } from './creatives.ts';
 
 /** Maximum size of a form field, in bytes. */
@@ -25,13 +25,13 @@ const maxFieldBytes = 1000;
  */
 export async function creativeRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): Promise<void> {
   const store = createImageStore(imageStore);
-  const forms = await takeImageForms(app, maxFieldBytes);
+  const forms = await registerImageForms(app, maxFieldBytes);
   const schema = {
     operationId: 'createCreative',
     summary: 'Create a creative',
     description:
       'References an image by `url` and size (JSON), or uploads one (`multipart/form-data`) with the fields ' +
-      `\`offer_id\`, \`creative_type\`, \`is_primary\`, \`language\`, and ${pictureLimits}.`,
+      `\`offer_id\`, \`creative_type\`, \`is_primary\`, \`language\`, and ${imageLimits}.`,
     tags: ['Creatives'],
     consumes: ['application/json', 'multipart/form-data'],
     querystring: publisherQuery,
@@ -56,13 +56,13 @@ export async function creativeRoutes(app: App, http: ManagementHttp, imageStore:
             status: 201,
           }),
         );
-      const { fields, picture, same } = await readImageForm(request, readField);
+      const { fields, image, same } = await readImageForm(request, readField);
       return post(
         http,
         request,
         reply,
         async (work) =>
-          rowAnswer(http, creatives, work, await createUploadedCreative(work, fields, picture, store), {
+          rowAnswer(http, creatives, work, await createUploadedCreative(work, fields, image, store), {
             message,
             status: 201,
           }),

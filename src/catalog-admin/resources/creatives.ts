@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { withPicture } from '../../management/approval.ts';
+import { withImage } from '../../management/approval.ts';
 import { audit } from '../../management/audit.ts';
 import {
   checkLanguage,
@@ -18,7 +18,7 @@ import { requireApproval } from '../approval.ts';
 import type { ImageStore } from '../images/image-store.ts';
 import { saveOriginal, type Upload } from '../images.ts';
 
-const ofPicture = ['url', 'type', 'width', 'height'] as const;
+const imageFields = ['url', 'type', 'width', 'height'] as const;
 const side = Type.Integer({ minimum: 1, maximum: 20_000, description: 'Size in pixels.' });
 
 /**
@@ -85,7 +85,7 @@ export const creatives: Resource = {
   check: (values, _work, current) => {
     const wrong = checkLanguage(values);
     if (current !== null && current.url === null)
-      return ofPicture
+      return imageFields
         .filter((name) => values[name] !== current[name])
         .map((name) => ({ path: `/${name}`, message: problem('pictureUploaded') }))
         .concat(wrong);
@@ -144,7 +144,7 @@ export async function createUploadedCreative(
     });
   const { bytes, type, size } = upload;
   const row = { ...fields, ...size, type, url: null };
-  const view = await createRow(uploadedCreatives, work, row).catch(withPicture(upload));
+  const view = await createRow(uploadedCreatives, work, row).catch(withImage(upload));
   await saveOriginal(work.executor, store, view.id as number, bytes);
   return view;
 }

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { createApi } from '../../command-line/api.ts';
 import { type Call, CommandError, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import { counted } from '../../command-line/counted.ts';
-import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
+import { fileQueryOf, printDryRun, printErrors } from '../../command-line/file-options.ts';
 import type { DryRunView, FileCounter } from '../../platform/files/counter.ts';
 import type { LayoutOptions } from '../../platform/files/layout.ts';
 import { readFileOptions } from '../../platform/files/query.ts';
@@ -49,7 +49,7 @@ export const addCoupons: Run = async (call) => {
     total.bad += data.bad;
     for (const { code } of data.duplicates.slice(0, 10)) call.out.note(`  duplicate: ${code}`);
     for (const { message } of data.warnings) call.out.note(message);
-    sayErrors(call, data.errors);
+    printErrors(call, data.errors);
   };
   if (file === undefined) {
     await send({ body: pattern === '' ? { shared } : { pattern, count: Number(textOption(call, 'count')) } });
@@ -57,14 +57,14 @@ export const addCoupons: Run = async (call) => {
     const request = { query: fileQueryOf(call), file: await readFile(file) };
     if (call.options['dry-run'] === true) {
       const { data } = (await api.call('POST', codesPath(offer), request)) as { data: DryRunView };
-      return sayDryRun(call, data);
+      return printDryRun(call, data);
     }
     await send(request);
   } else {
     const { isDryRun, isPartial, ...layout } = readFileOptions(fileQueryOf(call));
     const whole = await openCodeFile(createReadStream(file), layout);
     for await (const _ of whole.lines); // consume the lines to count the rows
-    if (isDryRun) return sayDryRun(call, whole.counter.view());
+    if (isDryRun) return printDryRun(call, whole.counter.view());
     requireFewBad(whole.counter, isPartial);
     for await (const part of partsOf(file, layout)) {
       await send({ query: { header: 'present' }, file: part });

@@ -29,7 +29,7 @@ const blocksAtOnce = 25;
 const maxMisses = 20;
 /** Number of lines between progress reports. `lookEvery` is the number of lines between checks of whether to pause. */
 const reportEvery = 250_000;
-const lookEvery = 256;
+const linesPerClockCheck = 256;
 
 export type LoadDeps = { pool: pg.Pool; secretBox: SecretBox; now: () => number };
 
@@ -131,7 +131,7 @@ async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource,
       if (blocks.add(bytes, start, end)) await blocks.store();
     }
     lineCount += 1;
-    if (lineCount % lookEvery === 0) await pace();
+    if (lineCount % linesPerClockCheck === 0) await pace();
     if (lineCount % reportEvery === 0) await report(deps, { offerId, received: lineCount, total: source.total });
   }
   check?.();

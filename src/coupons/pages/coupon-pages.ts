@@ -49,7 +49,7 @@ export function couponPages(app: App, services: Services): void {
   const add = act(async (context, fields, upload) => {
     const call = callOf(context);
     await service.count(...call); // another publisher's offer is not found, whatever is typed
-    const input = givenIn(fields, upload);
+    const input = codesIn(fields, upload);
     const done = Buffer.isBuffer(input)
       ? await service.addFile(...call, input, readFileForm(fields, input).options)
       : await service.add(...call, input);
@@ -63,7 +63,7 @@ export function couponPages(app: App, services: Services): void {
     const call = callOf(context);
     await service.count(...call);
     try {
-      givenIn(fields, upload);
+      codesIn(fields, upload);
       const view = await service.checkFile(...call, upload.bytes, file.options);
       const again = isFragment ? nothing : html`<p>${t('files.chooseAgain')}</p>`;
       const check = filePreview(view, file, again);
@@ -139,7 +139,7 @@ function inFile({ path, message }: FieldErrors[number]): FieldErrors[number] {
  * Returns the codes of the form: an uploaded file, a shared code, or a pattern.
  * @throws AppError invalid_request unless exactly one of them is used
  */
-function givenIn(fields: Fields, upload: Upload | null): unknown {
+function codesIn(fields: Fields, upload: Upload | null): unknown {
   const [shared, pattern] = [fields.text('shared'), fields.text('pattern')];
   if ([upload !== null, shared !== '', pattern !== ''].filter(Boolean).length !== 1)
     throw new AppError('invalid_request', {

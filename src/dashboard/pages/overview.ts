@@ -104,7 +104,7 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
       ${checklist}
       ${newAlerts > 0 && alertsNotice(context, newAlerts)}
       ${live}
-      ${publisher.sdkId === scope.demo?.sdkId && madeUpNotice(scope.demo.mark)}
+      ${publisher.sdkId === scope.demo?.sdkId && syntheticDataNotice(scope.demo.mark)}
       ${total.sessions === 0 ? noActivity(context) : await activity()}`,
   };
 }
@@ -124,7 +124,7 @@ const alertsNotice = ({ path }: PublisherContext, alerts: number): Html =>
     html`<p>${tHtml('reports.newAlerts', { count: alerts, a: (text) => link(path('/alerts'), text) })}</p>`,
   );
 
-const madeUpNotice = (mark: DemoMark['mark']): Html =>
+const syntheticDataNotice = (mark: DemoMark['mark']): Html =>
   notice('info', html`<p>${tHtml('reports.madeUp', { ...mark })}</p>`);
 
 const noActivity = ({ path }: PublisherContext): Html =>

@@ -40,7 +40,7 @@ export function fillPositions(options: FillOptions): { offers: RankedCandidate[]
   const filling: Filling = { stream, count, onOfferwall, sequence, onExcluded, conflicts, pending: [] };
   const offers: RankedCandidate[] = [];
   while (offers.length < count) {
-    const best = takeBest(filling, offers.length + 1);
+    const best = removeBest(filling, offers.length + 1);
     if (best === null) break;
     filling.conflicts.add(best.candidate);
     offers.push(best);
@@ -54,7 +54,7 @@ export function fillPositions(options: FillOptions): { offers: RankedCandidate[]
  * Removes the best candidate for a position from the pending candidates, and returns it. Reads the stream as far as
  * needed.
  */
-function takeBest(filling: Filling, position: number): RankedCandidate | null {
+function removeBest(filling: Filling, position: number): RankedCandidate | null {
   const { pending, sequence, onOfferwall } = filling;
   const isReserved = sequence !== null && !onOfferwall && sequence.isReserved(position);
   const topGrade = isReserved ? sequence.topGrade(position) : 1;

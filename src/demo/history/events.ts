@@ -7,7 +7,7 @@ import { dayOfUuid7, newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Booking } from '../../tracking/bookings.ts';
 
 /** Generated activity of one user in one session. Clicks are in chronological order. */
-export type MadeUpActivity = {
+export type SyntheticActivity = {
   events: TrackedEvent[];
   conversions: Booking[];
   /** IDs of the campaigns whose offers the user selected and confirmed, or null if there are none. */
@@ -27,8 +27,8 @@ const firstCtr = 0.085;
 const saleMicros = 42_000_000;
 
 /** Generates a user's activity in a session of the demo history. No event is later than `endMs`. */
-export function makeUpActivity(session: SessionRecord, random: Random, endMs: number): MadeUpActivity {
-  const activity: MadeUpActivity = { events: [], conversions: [], confirmed: null };
+export function generateActivity(session: SessionRecord, random: Random, endMs: number): SyntheticActivity {
+  const activity: SyntheticActivity = { events: [], conversions: [], confirmed: null };
   if (session.offers.length === 0 || random() > seenShare) return activity;
   const seenOffers = session.offers.filter((_offer, index) => index === 0 || random() < seenNextShare);
   for (const offer of seenOffers) addOffer(activity, session, offer, random, endMs);
@@ -42,7 +42,7 @@ export function makeUpActivity(session: SessionRecord, random: Random, endMs: nu
 }
 
 function addOffer(
-  { events, conversions }: MadeUpActivity,
+  { events, conversions }: SyntheticActivity,
   session: SessionRecord,
   offer: Offer,
   random: Random,

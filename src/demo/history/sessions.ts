@@ -4,7 +4,7 @@ import type { Random } from '../../platform/lib/random.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
-import { madeUpMark } from '../catalogue.ts';
+import { syntheticMark } from '../catalogue.ts';
 
 /** Length of the generated demo history, in days. */
 export const historyDays = 14;
@@ -103,7 +103,7 @@ function makeUpSession({ publisher, offers, userKeys, random }: SessionSource, a
     offers: isEmpty ? [] : pickOffers(offers, publisher.offersPerResponse, random),
     emptyReason: isEmpty ? 'nothing_eligible' : null,
     decision: requestOnly,
-    custom: new Map([[madeUpMark.name, madeUpMark.value] as const, ['plan', plan] as const]),
+    custom: new Map([[syntheticMark.name, syntheticMark.value] as const, ['plan', plan] as const]),
     macros: {},
     dev: false,
     usp: theme?.unit === 'mou' && theme.uspEnabled && publisher.uspEnabled,

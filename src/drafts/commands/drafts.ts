@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { createApi, readJsonFile, say } from '../../command-line/api.ts';
+import { createApi, printResponse, readJsonFile } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import type { Decided } from '../bulk.ts';
 import type { Draft } from '../draft.ts';
@@ -95,4 +95,4 @@ export const approveDrafts: Run = (call) => {
 export const refuseDrafts: Run = (call) => decide(call, { action: 'refuse', reason: textOption(call, 'reason') });
 
 export const undoDraft: Run = async (call) =>
-  say(call, await createApi(call).call('POST', `${path}/${oneOf(call)}/undo`));
+  printResponse(call, await createApi(call).call('POST', `${path}/${oneOf(call)}/undo`));

@@ -12,7 +12,7 @@ import type { PageResult } from '../../shell/pages.ts';
 import { currentRow, DraftConflict, type ReviewedKinds } from '../apply.ts';
 import { decideAll } from '../bulk.ts';
 import { approve, refuse, undo, withdraw } from '../decide.ts';
-import { type Draft, type DraftState, draftStates, drafts, getDraft, pictureFile } from '../draft.ts';
+import { type Draft, type DraftState, draftImageFile, draftStates, drafts, getDraft } from '../draft.ts';
 import { type DraftView, draftPage } from './draft.ts';
 import { draftList } from './list.ts';
 
@@ -28,7 +28,7 @@ export function draftPages(app: App, services: Services): void {
   pages.get(path, 'analyst', (context) => listPage(services, context));
   pages.get(`${path}/:key`, 'analyst', async (context) => draftPage(context, await read(services, context)));
   pages.get(`${path}/:key/picture`, 'analyst', async (context) =>
-    management.read(context, async (work) => pictureFile(work, await getDraft(work, keyIn(context)))),
+    management.read(context, async (work) => draftImageFile(work, await getDraft(work, keyIn(context)))),
   );
   pages.post(`${path}/decide`, 'admin', (context, fields) => decideMany(services, context, fields));
   pages.post(`${path}/:key/approve`, 'admin', (context, fields) => approveOne(services, context, fields));

@@ -1,4 +1,4 @@
-import { createApi, readJsonFile, say } from '../../command-line/api.ts';
+import { createApi, printResponse, readJsonFile } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import { counted } from '../../command-line/counted.ts';
 import type { ExperimentView } from '../configuration/view.ts';
@@ -35,20 +35,20 @@ export const create: Run = async (call) => {
   const [file = '', ...rest] = call.args;
   if (file === '' || rest.length > 0) throw usageError('Expected one file.');
   const body = await readJsonFile(call, file);
-  return say(call, await createApi(call).call('POST', path, { body }));
+  return printResponse(call, await createApi(call).call('POST', path, { body }));
 };
 
 export const change: Run = async (call) => {
   const [key = '', file = '', ...rest] = call.args;
   if (file === '' || rest.length > 0) throw usageError('Expected an experiment key and one file.');
   const body = await readJsonFile(call, file);
-  return say(call, await createApi(call).call('PATCH', pathOf({ ...call, args: [key] }), { body }));
+  return printResponse(call, await createApi(call).call('PATCH', pathOf({ ...call, args: [key] }), { body }));
 };
 
 const act =
   (action: 'start' | 'stop' | 'undo'): Run =>
   async (call) =>
-    say(call, await createApi(call).call('POST', pathOf(call, `/${action}`)));
+    printResponse(call, await createApi(call).call('POST', pathOf(call, `/${action}`)));
 
 export const start = act('start');
 export const stop = act('stop');
@@ -59,7 +59,7 @@ export const adopt: Run = async (call) => {
   if (arm === '' || rest.length > 0) throw usageError('Expected an experiment key and one of its arms.');
   const answer = await createApi(call).call('POST', pathOf({ ...call, args: [key] }, '/adopt'), { body: { arm } });
   const { data } = answer as { data: ExperimentView };
-  say(call, answer);
+  printResponse(call, answer);
   for (const { resource, key: row, fields } of data.adopted?.written ?? [])
     for (const [name, { old, new: now }] of Object.entries(fields))
       call.out.line(`  ${resource} ${row}: ${name}  ${JSON.stringify(old)} -> ${JSON.stringify(now)}`);
@@ -90,14 +90,14 @@ export const report: Run = async (call) => {
     for (const [name, { value, lift }] of Object.entries({ ...arm.metrics, ...arm.outcomes }))
       call.out.line(`    ${name}  ${value.toFixed(2)}${liftText(lift)}`);
   }
-  if (data.segments !== null) sayBySegment(call, data.segments);
+  if (data.segments !== null) printSegments(call, data.segments);
   return exitCodes.ok;
 };
 
 const liftText = (lift: Estimate | null): string =>
   lift === null ? '' : `  ${percent(lift.estimate)} (${percent(lift.low)} to ${percent(lift.high)})`;
 
-function sayBySegment({ out }: Call, { by, comparisons, values }: NonNullable<ExperimentReport['segments']>): void {
+function printSegments({ out }: Call, { by, comparisons, values }: NonNullable<ExperimentReport['segments']>): void {
   out.line('Revenue per 1,000 sessions. With many segments, some differences occur by chance:');
   out.line(`all ${comparisons} intervals hold at the same time with a probability of 95 %.`);
   for (const { value, arms } of values)

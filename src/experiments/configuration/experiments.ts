@@ -223,13 +223,13 @@ export async function arrange(
     throw tooMany(problem('maxExperimentVersions', { max: maxVersions }));
   const { arms, holdout, layer } = values;
   const shares = [...(holdout > 0 ? [{ key: holdoutArm, share: holdout }] : []), ...arms];
-  const takenSlots = others
+  const usedSlots = others
     .filter((other) => layer !== null && other.layer === layer)
     .flatMap(({ allocation }) => allocation);
   const allocation = allocate(current?.allocation ?? [], {
     arms: shares,
     control: controlOf(arms),
-    blockedSlots: takenSlots,
+    blockedSlots: usedSlots,
   });
   if (allocation === null) throw layerFull(values, others);
   const before = current?.versions ?? [];

@@ -6,7 +6,7 @@ import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { badge, card, descriptionList, notice } from '../../shell/components.ts';
 import { moment, momentText } from '../../shell/format.ts';
 import { findLandingPages, type LandingPageOf, type LandingPageView } from '../view.ts';
-import { looksToPause } from '../watch.ts';
+import { checksToPause } from '../watch.ts';
 
 /** Renders cards with the latest landing page checks, for campaign and offer pages. */
 export function landingCards(
@@ -62,7 +62,7 @@ function resultPart(publisher: PublisherContext['publisher'], kind: LandingPageO
     ${
       pausedAt === null &&
       lost &&
-      notice('warn', html`<p>${t('landingPages.confirming', { kind, looks: looksToPause })}</p>`)
+      notice('warn', html`<p>${t('landingPages.confirming', { kind, looks: checksToPause })}</p>`)
     }
     ${descriptionList([
       [t('landingPages.found'), badge(t('landingPages.result', { result }), tones[result])],

@@ -42,7 +42,7 @@ export function createFits(): Fits {
 }
 
 /** Adds an event. If it was already added, only the delay and sales statistics change. */
-export function takeEvent(fits: Fits, sales: Map<number, Sales>, { what, row, delayMs, sale }: LearnEvent): void {
+export function addEvent(fits: Fits, sales: Map<number, Sales>, { what, row, delayMs, sale }: LearnEvent): void {
   const { click, conversion } = fits;
   const delay = Math.max(0, delayMs ?? 0);
   const trial = { ...row, atMs: row.atMs - delay };

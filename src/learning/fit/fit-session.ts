@@ -5,7 +5,7 @@ import type { DelayCounts, Progress } from '../progress.ts';
 import type { RequestCount } from '../reading/observations.ts';
 import { type HourCount, learnTraffic } from '../traffic.ts';
 import { isRepeated, type NewVersion } from '../versions.ts';
-import { createFits, type Fits, fitAndPublish, type LearnEvent, takeEvent } from './fit-rates.ts';
+import { addEvent, createFits, type Fits, fitAndPublish, type LearnEvent } from './fit-rates.ts';
 
 /** Model and delay counts at the start of a fit session. */
 export type SessionStart = {
@@ -51,11 +51,11 @@ export async function createFitSession({ body, delays }: SessionStart): Promise<
   trackChanges(model);
   return {
     take: (events) => {
-      for (const event of events) takeEvent(fits, model.sales, event);
+      for (const event of events) addEvent(fits, model.sales, event);
     },
     fit: async (request) => {
       const begunMs = performance.now();
-      const traffic = takeRequests(model, request);
+      const traffic = learnRequests(model, request);
       const hasLearned =
         request.isDue && (fitAndPublish(fits, model, request.nowMs) || (model.traffic.changed?.size ?? 0) > 0);
       const tookMs = performance.now() - begunMs;
@@ -72,7 +72,7 @@ function closeKeys(fits: Fits, { click, conversion }: Model): void {
     for (const [group, prior] of effects.priors) if (prior === 0) fits.click.rows.closedKeys.add(keyOf(group));
 }
 
-function takeRequests(model: Model, { requests, traffic }: FitRequest): Progress['traffic'] {
+function learnRequests(model: Model, { requests, traffic }: FitRequest): Progress['traffic'] {
   const next: Record<string, HourCount> = { ...traffic };
   for (const { publisher_id: id, hour, requests: count } of requests)
     next[id] = learnTraffic(model, id, next[id], [hour, count]);

@@ -22,7 +22,7 @@ export async function databaseNow(executor: Executor): Promise<number> {
  * Takes the lead unless another learner has it.
  * @returns whether this learner now leads
  */
-export const takeLead = (pool: pg.Pool, id: string): Promise<boolean> =>
+export const acquireLead = (pool: pg.Pool, id: string): Promise<boolean> =>
   transaction(pool, async (executor) => {
     await lock(executor);
     const [progress, nowMs] = [await readProgress(executor), await databaseNow(executor)];

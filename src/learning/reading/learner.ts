@@ -10,7 +10,7 @@ import { type FitThread, startFitThread } from '../fit/start-fit-thread.ts';
 import { packModel } from '../model/codec.ts';
 import { continuedIn, type Progress, readProgress, withMark } from '../progress.ts';
 import { firstAfter, loadVersion, newestVersion } from '../versions.ts';
-import { databaseNow, endLead, isLeading, storeNext, takeLead } from './lead.ts';
+import { acquireLead, databaseNow, endLead, isLeading, storeNext } from './lead.ts';
 import type { Observation } from './observations.ts';
 import { createEventReader, type LearningCatalog } from './read-events.ts';
 
@@ -65,7 +65,7 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
     // 1. Take the lead, or stop here if another process has it.
     if (leading !== null && !(await isLeading(pool, id, leading.version))) await drop();
     if (leading === null) {
-      if (!(await takeLead(pool, id))) return null;
+      if (!(await acquireLead(pool, id))) return null;
       leading = await begin(pool, catalog, limits);
     }
     const own = leading;
@@ -86,7 +86,7 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): Learner {
       };
     });
     const { batch, progress } = input;
-    await takeAll(own.thread, catalog, batch.observations);
+    await sendObservations(own.thread, catalog, batch.observations);
     const rows = batch.observations.length;
     own.unfitted += rows + batch.requests.length;
     // 3. Fit the model in the thread.
@@ -137,7 +137,7 @@ async function begin(pool: pg.Pool, catalog: LearningCatalog, limits: typeof fir
     let from = await rereadFrom(pool, { ...progress, xid: to });
     while (from !== to) {
       const batch = await transaction(pool, (executor) => readBatch(executor, { from, to }, limits));
-      await takeAll(thread, catalog, batch.observations, body !== null);
+      await sendObservations(thread, catalog, batch.observations, body !== null);
       from = batch.to;
     }
   } catch (err) {
@@ -151,7 +151,7 @@ async function begin(pool: pg.Pool, catalog: LearningCatalog, limits: typeof fir
  * Passes rows to the thread.
  * @param isKnown whether the model already includes the sales of these rows
  */
-async function takeAll(
+async function sendObservations(
   thread: FitThread,
   catalog: LearningCatalog,
   observations: readonly Observation[],

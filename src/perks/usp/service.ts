@@ -16,7 +16,7 @@ import type { Trace } from '../../platform/tracing/tracing.ts';
 import { type EventMeter, insertEvents, perkEvent } from '../../tracking/event-rows.ts';
 import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
 import { type ConfirmedPerk, type PerkContext, perksOf } from '../confirmed-perk.ts';
-import { findCoupons, giveAtWrap, holdSelected } from '../offer-coupons.ts';
+import { findCoupons, holdSelected, issueAtWrap } from '../offer-coupons.ts';
 import { type PerkMessages, toMessagePerk } from '../perk-messages.ts';
 import type { Recipient } from '../recipient.ts';
 import { buildUspPayload, uspSelection } from '../usp-selection.ts';
@@ -209,7 +209,7 @@ async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(Confi
     const events = done.flatMap(selectionEvents);
     if (events.length > 0) await insertEvents(executor, events);
     executor.onCommit(() => deps.eventMeter.recorded('selection', null, events.length));
-    await giveAtWrap(executor, deps.coupons, done);
+    await issueAtWrap(executor, deps.coupons, done);
     await enqueue(executor, done.map(toWebhook));
     const messages = done.flatMap(toMessage);
     if (messages.length > 0) await deps.messages?.add(executor, messages);

@@ -73,7 +73,7 @@ function hidden(token: string): Html {
 function card({ view, savedAt, state, removeToken, coupon }: PageOffer, { publicUrl, timeZone }: Around): Html {
   const title = plainText(view.title) || view.advertiser_name;
   const date = html`<time datetime="${savedAt.toISOString()}">${longDay(savedAt, timeZone)}</time>`;
-  return html`<li class="tile ${state}">${picture(view, publicUrl)}<div class="text">
+  return html`<li class="tile ${state}">${renderImage(view, publicUrl)}<div class="text">
 <p class="brand" dir="auto">${view.advertiser_name}</p>
 <h2 dir="auto">${title}</h2>
 ${paragraph(view.description, '')}
@@ -125,14 +125,14 @@ function removeForm(title: string, token: string): Html {
 <button class="button plain" aria-label="${`${text}: ${title}`}">${text}</button></form>`;
 }
 
-const pictureTypes = ['hero_image', 'offer_image', 'icon_image'] as const;
+const imageTypes = ['hero_image', 'offer_image', 'icon_image'] as const;
 
 /**
  * Renders the offer image, using the widest available image type. The advertiser's initial is behind the image and is
  * visible if there is none.
  */
-function picture(view: OfferView, publicUrl: string): Html {
-  const creative = pictureTypes.flatMap((type) =>
+function renderImage(view: OfferView, publicUrl: string): Html {
+  const creative = imageTypes.flatMap((type) =>
     view.creatives.filter((candidate) => candidate.creative_type === type),
   )[0];
   const initial = [...view.advertiser_name][0] ?? '';

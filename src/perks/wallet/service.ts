@@ -109,10 +109,10 @@ export function createWalletService(deps: WalletDeps): WalletService {
       const isNew = !recorded || (await insertItem(executor, item));
       const atMs = item.savedAt.getTime();
       const wants = offer.coupon === null ? [] : [{ ...item, offer, dev: !recorded }];
-      const isGiven = isNew && offer.coupon?.giveAt === 'save';
-      const [coupon] = isGiven ? await deps.coupons.give(executor, wants, atMs) : [];
+      const isIssuedNow = isNew && offer.coupon?.giveAt === 'save';
+      const [coupon] = isIssuedNow ? await deps.coupons.issue(executor, wants, atMs) : [];
       if (recipient !== null && recorded) {
-        const [had] = isGiven ? [coupon] : await deps.coupons.find(executor, wants, atMs);
+        const [had] = isIssuedNow ? [coupon] : await deps.coupons.find(executor, wants, atMs);
         const endsAtMs = savedUntilMs(offer, had ?? sharedCouponOf(offer, atMs));
         if (endsAtMs !== null) await deps.messages?.remind(executor, { ...item, recipient, nowMs: atMs, endsAtMs });
       }

@@ -26,7 +26,7 @@ select pg_logical_emit_message(true, 'perkwire', ''), current_setting('transacti
  * Statements sent in one query run in a single transaction. A freshly truncated table has no pages, so the insert must
  * allocate one.
  */
-const takeSpaceSql = 'truncate space_probe; insert into space_probe default values';
+const allocateSpaceSql = 'truncate space_probe; insert into space_probe default values';
 
 export async function openCommitProbe(url: string): Promise<CommitProbe> {
   const connection = new Connection({ server: url, application_name: applicationName, keepAlive: true });
@@ -37,7 +37,7 @@ export async function openCommitProbe(url: string): Promise<CommitProbe> {
     return {
       backendPid: rows[0]?.pid ?? 0,
       commit: async (withSpace) => {
-        if (withSpace) await connection.query(takeSpaceSql);
+        if (withSpace) await connection.query(allocateSpaceSql);
         const { rows } = await connection.query<{ read_only: boolean; now_ms: number }>(commitSql);
         const [answer] = rows;
         if (answer === undefined || answer.read_only) throw new ReadOnlyError();

@@ -60,7 +60,7 @@ export type Authenticator<Caller> = {
  * `key`, body `api_key`. The first match wins.
  */
 export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Caller>): Authenticator<Caller> {
-  const takeFromKey = createRateLimit(now);
+  const admitRequest = createRateLimit(now);
 
   function identify(
     source: KeySource & RestrictedRequest,
@@ -76,7 +76,7 @@ export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Cal
       throw new AppError('permission_denied', { message: problem('permissionLacking', { permission }) });
     const refusal = restrictions === null ? null : refusalOf(restrictions, source);
     if (refusal !== null) throw refusal;
-    for (const { id, perS } of limits) if (!takeFromKey(String(id), { perS, burst: perS })) throw tooManyRequests();
+    for (const { id, perS } of limits) if (!admitRequest(String(id), { perS, burst: perS })) throw tooManyRequests();
     used(caller);
     return caller;
   }

@@ -2,7 +2,7 @@
  * Loads the public suffix list on first use, because loading it takes longer than the rest of startup (about 0.2 s).
  */
 const suffixList = () => import('tldts');
-const asGiven = { extractHostname: false, validateHostname: false };
+const parseOptions = { extractHostname: false, validateHostname: false };
 
 /**
  * Returns the registrable domain of a host name according to the public suffix list, such as `shop.co.uk` for
@@ -14,7 +14,7 @@ const asGiven = { extractHostname: false, validateHostname: false };
 export async function registeredDomain(host: string): Promise<string> {
   const { getDomain } = await suffixList();
   const name = host.toLowerCase().replace(/\.$/, '');
-  return getDomain(name, { ...asGiven, allowPrivateDomains: true }) ?? name;
+  return getDomain(name, { ...parseOptions, allowPrivateDomains: true }) ?? name;
 }
 
 /**
@@ -24,7 +24,7 @@ export async function registeredDomain(host: string): Promise<string> {
 export async function publicSuffixes(): Promise<(host: string) => boolean> {
   const { parse } = await suffixList();
   return (host) => {
-    const { isIcann, publicSuffix } = parse(host, asGiven);
+    const { isIcann, publicSuffix } = parse(host, parseOptions);
     return isIcann === true && publicSuffix === host;
   };
 }

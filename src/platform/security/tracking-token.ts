@@ -46,8 +46,8 @@ export function createTokenCodec(signer: Signer): TokenCodec {
   const bytes = Buffer.alloc(claimsLength + macLength);
   const claimBytes = bytes.subarray(0, claimsLength);
   const receivedBytes = Buffer.alloc(claimsLength + macLength);
-  const givenClaims = receivedBytes.subarray(0, claimsLength);
-  const givenMac = receivedBytes.subarray(claimsLength);
+  const receivedClaims = receivedBytes.subarray(0, claimsLength);
+  const receivedMac = receivedBytes.subarray(claimsLength);
   /** Session ID that `bytes` currently contains. It is reused, because all offers in a response share their session. */
   let written: string | null = null;
   return {
@@ -71,7 +71,7 @@ export function createTokenCodec(signer: Signer): TokenCodec {
       if (!tokenPattern.test(token)) return null;
       receivedBytes.write(token, 'base64url');
       if (receivedBytes[0] !== version) return null;
-      if (!signer.verify(receivedBytes[1] as number, givenClaims, givenMac)) return null;
+      if (!signer.verify(receivedBytes[1] as number, receivedClaims, receivedMac)) return null;
       return {
         publisherId: receivedBytes.readUInt32BE(20),
         sessionId:

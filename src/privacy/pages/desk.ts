@@ -71,7 +71,7 @@ export function deskPages(app: App, services: Services): void {
     path,
     'admin',
     act(async (context, subject) => {
-      const summary = await management.readMoment(context, async (work) => lookAt(await desk.read(work, subject)));
+      const summary = await management.readMoment(context, async (work) => summarise(await desk.read(work, subject)));
       return show(services, context, { summary: { subject, ...summary } });
     }),
   );
@@ -94,7 +94,7 @@ export function deskPages(app: App, services: Services): void {
   );
 }
 
-async function lookAt(data: PersonalData): Promise<Omit<UserSummary, 'subject'>> {
+async function summarise(data: PersonalData): Promise<Omit<UserSummary, 'subject'>> {
   const summary: Omit<UserSummary, 'subject'> = { counts: new Map(), attributes: [] };
   for (const [kind, slices] of data)
     for await (const rows of slices) {

@@ -36,7 +36,7 @@ export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAsse
         <h1>Webhook events</h1>
         <p>
           Events that Perkwire sends to your webhook endpoints.
-          <a href="/docs/guides/receiving-webhooks">Receiving webhooks</a> explains how to verify and answer them.
+          See <a href="/docs/guides/receiving-webhooks">Receive webhooks</a> for how to verify and answer them.
           This page is also available <a href="/docs/events.json">as JSON</a>.
         </p>
       </header>

@@ -15,21 +15,21 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
     guides: [
       { slug: 'start', title: 'Get started', file: 'docs/get-started.md' },
       { slug: 'overview', title: 'Overview', file: 'README.md' },
-      guide('web', 'Web and Node'),
-      guide('ios', 'iOS'),
-      guide('android', 'Android'),
-      guide('react-native', 'React Native'),
-      guide('flutter', 'Flutter'),
+      guide('web', 'Show offers on the web'),
+      guide('ios', 'Show offers in an iOS app'),
+      guide('android', 'Show offers in an Android app'),
+      guide('react-native', 'Show offers in a React Native app'),
+      guide('flutter', 'Show offers in a Flutter app'),
     ],
   },
   {
     title: 'Integrate',
     guides: [
-      guide('receiving-webhooks', 'Receiving webhooks'),
-      guide('audiences', 'Audiences'),
+      guide('receiving-webhooks', 'Receive webhooks'),
+      guide('audiences', 'Target your own audiences'),
       guide('advertisers', 'Advertisers and drafts'),
       guide('conversions', 'Conversions'),
-      guide('management-api', 'Management API'),
+      guide('management-api', 'Manage publishers and offers over REST'),
       document('command-line', 'Command line'),
     ],
   },
@@ -56,10 +56,10 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
     title: 'Understand',
     guides: [
       guide('how-a-decision-is-made', 'How a decision is made'),
-      guide('dispatcher', 'Webhook dispatcher'),
+      guide('dispatcher', 'Operate the webhook dispatcher'),
       guide('reports', 'Reports'),
-      guide('experiments', 'Experiments'),
-      guide('dashboard', 'Dashboard'),
+      guide('experiments', 'Run experiments'),
+      guide('dashboard', 'Use the dashboard'),
       document('reading-input', 'How Perkwire reads input'),
       document('promises', 'Promises'),
       document('glossary', 'Glossary'),
@@ -84,4 +84,4 @@ export const allGuides: readonly Guide[] = guideGroups.flatMap(({ guides }) => g
 export const guidesPath = '/docs/guides';
 
 /** URL path of the images in docs/images. */
-export const picturesPath = '/docs/images';
+export const imagesPath = '/docs/images';

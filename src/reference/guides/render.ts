@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { Marked, type Tokens } from 'marked';
 import { escapeHtml } from '../../platform/lib/escape-html.ts';
 import { renderCode } from '../site/highlight.ts';
-import { allGuides, guidesPath, picturesPath } from './guides.ts';
+import { allGuides, guidesPath, imagesPath } from './guides.ts';
 
 /** Values that replace those in documentation examples: the host, and in the demo also the keys. */
 export type Own = {
@@ -81,7 +81,7 @@ function addressOf(href: string, file: string): string | null {
   if (/^[a-z]+:|^#/.test(href)) return href;
   const [path = '', anchor] = href.split('#');
   const target = posix.join(posix.dirname(file), path);
-  if (target.startsWith('docs/images/')) return `${picturesPath}/${posix.basename(target)}`;
+  if (target.startsWith('docs/images/')) return `${imagesPath}/${posix.basename(target)}`;
   const guide = allGuides.find((candidate) => candidate.file === target);
   if (guide === undefined) return null;
   return `${guidesPath}/${guide.slug}${anchor === undefined ? '' : `#${anchor}`}`;

@@ -8,7 +8,7 @@ import { createStaticText, type StaticText } from '../../platform/http/static-te
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { DocsAssets } from '../site/assets.ts';
 import { renderDocsPage, sendDocsPage } from '../site/page.ts';
-import { allGuides, type Guide, guideGroups, guidesPath, picturesPath } from './guides.ts';
+import { allGuides, type Guide, guideGroups, guidesPath, imagesPath } from './guides.ts';
 import type { Own, Rendered } from './render.ts';
 
 const root = new URL('../../../', import.meta.url);
@@ -43,7 +43,7 @@ export function guideRoutes(app: App, { assets, ...own }: GuideDeps): () => Prom
       return sendDocsPage(request, reply, await getOrInsert(pages, guide, () => makePage(guide)));
     },
   );
-  pictureRoute(app);
+  imageRoute(app);
   return () => searchRows(renderedOf);
 }
 
@@ -100,19 +100,18 @@ async function searchRows(renderedOf: (guide: Guide) => Promise<Rendered>): Prom
   return rows;
 }
 
-const pictureTypes: Record<string, string> = { png: 'image/png', webp: 'image/webp' };
+const imageTypes: Record<string, string> = { png: 'image/png', webp: 'image/webp' };
 
-function pictureRoute(app: App): void {
+function imageRoute(app: App): void {
   const params = Type.Object({ name: Type.String() });
-  app.get(`${picturesPath}/:name`, { schema: { hide: true, params } }, async (request, reply) => {
+  app.get(`${imagesPath}/:name`, { schema: { hide: true, params } }, async (request, reply) => {
     const [, extension = ''] = /^[\w-]+\.(png|webp)$/.exec(request.params.name) ?? [];
-    const type = pictureTypes[extension];
-    const picture =
-      type && (await readFile(new URL(`docs/images/${request.params.name}`, root)).catch(() => undefined));
-    if (!type || !picture) throw new AppError('not_found');
+    const type = imageTypes[extension];
+    const image = type && (await readFile(new URL(`docs/images/${request.params.name}`, root)).catch(() => undefined));
+    if (!type || !image) throw new AppError('not_found');
     return reply
       .headers({ 'cache-control': 'public, max-age=3600', 'x-content-type-options': 'nosniff' })
       .type(type)
-      .send(picture as never);
+      .send(image as never);
   });
 }

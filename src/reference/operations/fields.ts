@@ -85,8 +85,8 @@ function limitsOf(document: ApiDocument, schema: Node): Html {
   const values = (schema.enum ?? items.enum ?? []) as unknown[];
   const limits = Object.entries(words).flatMap(([keyword, text]) => {
     const limit = schema[keyword];
-    const isTold = typeof limit === 'number' ? Math.abs(limit) < Number.MAX_SAFE_INTEGER : limit !== undefined;
-    return isTold && limit !== null ? [html`<span>${text} <code>${formatValue(limit)}</code></span> `] : [];
+    const isLimited = typeof limit === 'number' ? Math.abs(limit) < Number.MAX_SAFE_INTEGER : limit !== undefined;
+    return isLimited && limit !== null ? [html`<span>${text} <code>${formatValue(limit)}</code></span> `] : [];
   });
   if (values.length === 0 && limits.length === 0) return nothing;
   const choice = values.map((value) => html`<code>${formatValue(value)}</code> `);

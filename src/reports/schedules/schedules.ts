@@ -121,7 +121,7 @@ const maxBatch = 5;
  * Claims due messages. If the process dies, another process sends them. Retries follow after 4, 8, 16 … minutes, which
  * is long enough that attempts do not overlap.
  */
-export async function takeDue(executor: Executor, nowMs: number): Promise<DueSchedule[]> {
+export async function claimDue(executor: Executor, nowMs: number): Promise<DueSchedule[]> {
   const { rows } = await executor.query<DueSchedule>(
     `with due as (
       select id from report_schedules where next_attempt_at <= $1 order by next_attempt_at limit ${maxBatch}

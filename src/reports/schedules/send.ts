@@ -15,7 +15,7 @@ import type { Explored, ExploreQuery } from '../query/explore.ts';
 import { currencyOf } from '../service.ts';
 import { nextDueMs } from './due.ts';
 import { chatMessageOf, mailOf, type Sent } from './message.ts';
-import { type DueSchedule, settleDue, takeDue } from './schedules.ts';
+import { claimDue, type DueSchedule, settleDue } from './schedules.ts';
 
 type SendDeps = {
   pool: pg.Pool;
@@ -32,7 +32,7 @@ type SendDeps = {
  * @returns the number of due reports
  */
 export async function sendDueReports(deps: SendDeps): Promise<number> {
-  const schedules = await takeDue(deps.pool, deps.now());
+  const schedules = await claimDue(deps.pool, deps.now());
   for (const schedule of schedules) {
     const language = isReaderLanguage(schedule.language) ? schedule.language : null;
     const error = await inLanguage(language, () => sendOne(deps, schedule));

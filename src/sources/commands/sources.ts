@@ -1,4 +1,4 @@
-import { createApi, readJsonFile, say } from '../../command-line/api.ts';
+import { createApi, printResponse, readJsonFile } from '../../command-line/api.ts';
 import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import { jsonText } from '../../command-line/output.ts';
 
@@ -17,7 +17,7 @@ export const set: Run = async (call) => {
   const [file = '', ...rest] = call.args;
   if (file === '' || rest.length > 0) throw usageError('Expected one file.');
   const body = await readJsonFile(call, file);
-  return say(call, await createApi(call).call('PUT', path, { body }));
+  return printResponse(call, await createApi(call).call('PUT', path, { body }));
 };
 
 type Event = {

@@ -65,10 +65,10 @@ async function codesOf(executor: Executor, coupons: CouponIssuer, clicks: readon
   const put = (wantsOfCodes: typeof wants, codesFound: readonly Coupon[]): void => {
     for (const [at, { index }] of wantsOfCodes.entries()) codes[index] = codesFound[at]?.code ?? null;
   };
-  const isGiven = ({ offer }: CouponWant): boolean => offer.coupon?.giveAt === 'click';
-  const [atClick, others] = [wants.filter(isGiven), wants.filter((want) => !isGiven(want))];
+  const isIssuedAtClick = ({ offer }: CouponWant): boolean => offer.coupon?.giveAt === 'click';
+  const [atClick, others] = [wants.filter(isIssuedAtClick), wants.filter((want) => !isIssuedAtClick(want))];
   const atMs = Math.max(0, ...clicks.map(({ event }) => event.atMs));
-  if (atClick.length > 0) put(atClick, await coupons.give(executor, atClick, atMs));
+  if (atClick.length > 0) put(atClick, await coupons.issue(executor, atClick, atMs));
   if (others.length > 0) put(others, await coupons.find(executor, others, atMs));
   return codes;
 }

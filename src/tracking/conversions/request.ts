@@ -87,8 +87,8 @@ export function readConversion(query: ReportFields, body: ReportFields): Convers
   if ((sent.click_id ?? '') === '') sent.click_id = sent.adpx_click_id ?? '';
   const rawOf = (name: keyof typeof sent): string => String(sent[name] ?? '');
   const cleanOf = (name: keyof typeof sent): string => rawOf(name).toWellFormed().trim();
-  const voidGiven = cleanOf('void').toLowerCase();
-  const isVoid = ['1', 'true'].includes(voidGiven) || cleanOf('status').toLowerCase() === 'void';
+  const voidValue = cleanOf('void').toLowerCase();
+  const isVoid = ['1', 'true'].includes(voidValue) || cleanOf('status').toLowerCase() === 'void';
   const payout = cleanOf('payout');
   const currency = cleanOf('currency').toUpperCase();
   const givenMicros = payout === '' ? null : parseMicros(payout);
@@ -99,7 +99,7 @@ export function readConversion(query: ReportFields, body: ReportFields): Convers
       path: '/payout',
       message: problem('amount'),
     });
-  if (!['', '0', 'false', '1', 'true'].includes(voidGiven))
+  if (!['', '0', 'false', '1', 'true'].includes(voidValue))
     details.push({ path: '/void', message: problem('oneOrZero') });
   if (currency !== '' && !isCurrency(currency)) details.push({ path: '/currency', message: problem('currencyIso') });
   if (details.length > 0) throw new AppError('invalid_request', { details });

@@ -14,7 +14,7 @@ import { newUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
-import { type Delivery, deliveriesOf, insertDeliveries, tellWorkers } from '../../webhooks/outbox.ts';
+import { type Delivery, deliveriesOf, insertDeliveries, notifyWorkers } from '../../webhooks/outbox.ts';
 import { type Booking, insertBookings, markUnbilledBookings, unbilled } from '../bookings.ts';
 import { createClickIdCodec } from '../clicks/click-id.ts';
 import type { EventMeter } from '../event-rows.ts';
@@ -168,7 +168,7 @@ async function insertAll(
   const deliveriesIn = (entries: readonly NewBooking[]) => entries.flatMap((entry) => postbacksOf(snapshot, entry));
   if (!areCounted(snapshot, newBookings)) {
     const { added, queued } = await insertBookings(pool, rows, deliveriesIn(newBookings));
-    tellWorkers(pool, queued);
+    notifyWorkers(pool, queued);
     return byId(rows.filter(({ id }) => added.has(id)));
   }
   return transaction(pool, async (executor) => {
@@ -184,7 +184,7 @@ async function insertAll(
       unbilledIds.has(entry.booking.id) ? { ...entry, booking: unbilled(entry.booking) } : entry,
     );
     const queued = await insertDeliveries(executor, deliveriesIn(booked));
-    executor.onCommit(() => tellWorkers(pool, queued));
+    executor.onCommit(() => notifyWorkers(pool, queued));
     return byId(booked.map(({ booking }) => booking));
   });
 }

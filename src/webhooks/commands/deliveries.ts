@@ -10,13 +10,13 @@ import {
   usageError,
 } from '../../command-line/command.ts';
 import { counted } from '../../command-line/counted.ts';
-import { createLooks, type Delivery, type DeliveryPage } from './look-down.ts';
+import { createDeliveryPoller, type Delivery, type DeliveryPage } from './poll-deliveries.ts';
 
 const path = '/manage/v1/deliveries';
 const statuses = ['pending', 'delivered', 'failed', 'held'];
 /** Delivery statuses that `deliveries retry` selects by default: all except `delivered`. */
 const undelivered = ['failed', 'held', 'pending'];
-const lookEveryMs = 1000;
+const pollIntervalMs = 1000;
 /** Number of deliveries per page. */
 const pageSize = 200;
 
@@ -45,13 +45,13 @@ export const tailDeliveries: Run = async (call) => {
     limit: pageSize,
     ...(filter.length === 1 && { status: filter[0] }),
   };
-  const looks = createLooks(async (part) => {
+  const poller = createDeliveryPoller(async (part) => {
     const answer = await api.call('GET', path, { query: { ...query, ...part } });
     return (answer as { data: DeliveryPage }).data;
   });
   let isCut = false;
   for (let isFirst = true; !signal.aborted; isFirst = false) {
-    const rows = await (isFirst ? looks.first(last) : looks.next()).catch((err: unknown) => {
+    const rows = await (isFirst ? poller.first(last) : poller.next()).catch((err: unknown) => {
       if (signal.aborted) return [];
       if (isFirst || !(err instanceof CommandError) || err.exitCode !== exitCodes.unavailable) throw err;
       return null;
@@ -64,7 +64,7 @@ export const tailDeliveries: Run = async (call) => {
       out.line(lineOf(row));
     }
     if (options.once === true) break;
-    await sleep(lookEveryMs, undefined, { signal }).catch(() => {});
+    await sleep(pollIntervalMs, undefined, { signal }).catch(() => {});
   }
   return exitCodes.ok;
 };
@@ -117,7 +117,7 @@ async function retryMatching(api: Api, { options, out, signal }: Call, body: obj
   let job: Job = data;
   while (job.status === 'running' && !signal.aborted) {
     out.progress(`${job.queued} of ${job.total}`);
-    await sleep(lookEveryMs / 2, undefined, { signal }).catch(() => {});
+    await sleep(pollIntervalMs / 2, undefined, { signal }).catch(() => {});
     job = ((await api.call('GET', `/manage/v1/replays/${job.id}`)) as { data: Job }).data;
   }
   out.progress('');

@@ -31,14 +31,14 @@ export async function forward(
   { headers, body, deadline_ms: deadlineMs }: ForwardedDelivery,
 ): Promise<Forwarded> {
   const startMs = performance.now();
-  const took = () => ({ took_ms: Math.round((performance.now() - startMs) * 10) / 10 });
+  const duration = () => ({ took_ms: Math.round((performance.now() - startMs) * 10) / 10 });
   if (headers === undefined || body === undefined)
-    return { ...took(), error: { class: 'other', message: 'the service could not create the request' } };
+    return { ...duration(), error: { class: 'other', message: 'the service could not create the request' } };
   try {
     const answer = await request(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(deadlineMs) });
     const { bytes, truncated } = await readStart(answer.body);
     return {
-      ...took(),
+      ...duration(),
       status: answer.statusCode,
       headers: Object.fromEntries(
         Object.entries(answer.headers).map(([name, value]) => [
@@ -51,7 +51,7 @@ export async function forward(
     };
   } catch (err) {
     return {
-      ...took(),
+      ...duration(),
       error: { class: errorClassOf(err as Error), message: (err as Error).message.slice(0, maxMessageLength) },
     };
   }

@@ -18,7 +18,7 @@ export type Leases = {
   remove: (claimed: Claimed) => void;
   all: () => Claimed[];
   /** Extends the leases that will expire soon, and returns them. The caller must then renew them in the database. */
-  takeEnding: () => Claimed[];
+  extendExpiring: () => Claimed[];
 };
 
 /**

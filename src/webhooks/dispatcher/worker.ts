@@ -136,7 +136,7 @@ function createLeases(now: () => number): Leases {
     add: (claimed) => void endsMs.set(claimed, now() + claimed.deadlineMs + leaseGraceMs),
     remove: (claimed) => void endsMs.delete(claimed),
     all: () => [...endsMs.keys()],
-    takeEnding: () => {
+    extendExpiring: () => {
       const ending = [...endsMs].filter(([, endMs]) => endMs - now() < leaseGraceMs / 2).map(([claimed]) => claimed);
       for (const claimed of ending) endsMs.set(claimed, now() + leaseGraceMs);
       return ending;
@@ -157,7 +157,7 @@ type PollTools = {
 };
 
 function poll(workerId: number, { pool, logger, leases, loop }: PollTools): void {
-  const ending = leases.takeEnding();
+  const ending = leases.extendExpiring();
   if (ending.length > 0)
     renewLeases(pool, workerId, ending).catch((err) => logger.debug({ err }, 'renewing leases failed'));
   loop.scan();

@@ -50,7 +50,7 @@ type ListenDeps = AnswerDeps & {
 };
 
 /** Interval at which a stream checks for due deliveries, in milliseconds. */
-const lookEveryMs = 300;
+const pollIntervalMs = 300;
 
 const usualEvents = (events: EventTypes): string[] =>
   [...events.values()].flatMap(({ name, isNamedOnly }) => (isNamedOnly ? [] : [name]));
@@ -149,7 +149,7 @@ function streamRoutes(app: App, deps: ListenDeps): void {
       streams.open(reply, {
         owner: `publisher ${publisherId}`,
         publisherId,
-        pauseMs: lookEveryMs,
+        pauseMs: pollIntervalMs,
         isAllowed,
         next: async () => {
           const deliveries = [...waiting, ...((await handOut(deps.pool, publisherId, listenerId)) ?? endOfListener())];

@@ -55,8 +55,8 @@ describe('the activity log', () => {
       /action="([^"]+\/revert)"/.exec((await admin.get(`${page}?resource=themes`)).body)?.[1] ?? 'none';
     const nameOf = async () => (await me.call('GET', `/themes/${theme}`)).body.data?.name;
     const change = await latest();
-    const stranger = await signInAs(t, 'admin', await t.addPublisher());
-    expect((await stranger.post(change)).statusCode).toBe(404);
+    const otherUser = await signInAs(t, 'admin', await t.addPublisher());
+    expect((await otherUser.post(change)).statusCode).toBe(404);
     expect((await admin.post(change)).statusCode).toBe(303);
     expect(await nameOf()).toBe('First');
     await me.call('DELETE', `/themes/${theme}`);

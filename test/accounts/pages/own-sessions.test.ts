@@ -73,12 +73,12 @@ test("ends all of the user's sessions when signing out everywhere, and logs it",
     await signIn('all@example.com', firefox, '198.51.100.7'),
     await signIn('all@example.com', safari, '198.51.100.8'),
   ];
-  const stranger = await signInAs(t, 'admin');
+  const otherUser = await signInAs(t, 'admin');
   const { body } = await open(cookies[0] ?? '');
   const path = '/dashboard/account/sessions/all/end';
   await postForm(t, path, { _csrf: csrfIn(body) }, { cookie: cookies[0] ?? '' });
   expect((await Promise.all(cookies.map(open))).map(({ statusCode }) => statusCode)).toEqual([303, 303]);
-  expect((await stranger.get('/dashboard/account')).statusCode).toBe(200);
+  expect((await otherUser.get('/dashboard/account')).statusCode).toBe(200);
   const { rows } = await t.pool.query(
     "select changes->'sessions' as sessions from audit_log where resource_id = 'all@example.com' and action = 'update'",
   );

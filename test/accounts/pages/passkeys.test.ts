@@ -69,7 +69,7 @@ async function openDevice(): Promise<Device> {
   return { page, cdp };
 }
 
-async function givePassword(page: Page, email: string): Promise<void> {
+async function submitPassword(page: Page, email: string): Promise<void> {
   await page.goto(`${here.base}/dashboard/sign-in?next=/dashboard/account`);
   await page.fill('[name=email]', email);
   await page.fill('[name=password]', password);
@@ -82,7 +82,7 @@ async function givePassword(page: Page, email: string): Promise<void> {
  */
 async function addPasskey(page: Page, email: string, name = 'Laptop'): Promise<string[]> {
   await account(email);
-  await givePassword(page, email);
+  await submitPassword(page, email);
   await page.waitForURL('**/dashboard/account');
   await page.goto(`${here.base}/dashboard/account/passkeys`);
   await page.fill('[name=name]', name);
@@ -151,13 +151,13 @@ test('a password also requires the passkey or a recovery code', async () => {
   const { page } = await openDevice();
   const codes = await addPasskey(page, 'second@example.com');
   await signOut(page);
-  await givePassword(page, 'second@example.com');
+  await submitPassword(page, 'second@example.com');
   await page.getByRole('button', { name: 'Use a passkey' }).waitFor();
   expect((await page.request.get(`${here.base}/dashboard/account`)).url()).toContain('/dashboard/sign-in');
   await page.getByRole('button', { name: 'Use a passkey' }).click();
   await page.waitForURL('**/dashboard/account');
   await signOut(page);
-  await givePassword(page, 'second@example.com');
+  await submitPassword(page, 'second@example.com');
   await page.fill('[name=code]', codes[0] ?? '');
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL('**/dashboard/account');
@@ -180,7 +180,7 @@ test('401: rejects a response with a wrong origin, challenge or device, or one r
   const second = await openDevice();
   await addPasskey(second.page, 'victim@example.com');
   await signOut(second.page);
-  await givePassword(second.page, 'victim@example.com');
+  await submitPassword(second.page, 'victim@example.com');
   await second.page.getByRole('button', { name: 'Use a passkey' }).waitFor();
   const cookie = (await second.page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
   const foreign = await answerFrom(device, here.base);
@@ -197,7 +197,7 @@ test('only its owner can remove a passkey, and adding one requires the password 
   );
   const thief = await openDevice();
   await account('thief@example.com');
-  await givePassword(thief.page, 'thief@example.com');
+  await submitPassword(thief.page, 'thief@example.com');
   await thief.page.waitForURL('**/dashboard/account');
   const cookie = (await thief.page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
   const at = '/dashboard/account/passkeys';

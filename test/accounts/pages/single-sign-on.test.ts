@@ -181,12 +181,12 @@ test('signing out ends the local session even if the key that sealed its ID toke
 
 describe('a back-channel logout', () => {
   const logoutEvent = { 'http://schemas.openid.net/event/backchannel-logout': {} };
-  const tell = (claims: Record<string, unknown>) => {
+  const sendLogout = (claims: Record<string, unknown>) => {
     const iat = Math.floor(nowMs / 1000);
     const token = provider.logoutToken({ iat, exp: iat + 120, jti: 'one', events: logoutEvent, ...claims });
-    return tellToken(token);
+    return sendLogoutToken(token);
   };
-  const tellToken = (token: string) =>
+  const sendLogoutToken = (token: string) =>
     t.app.inject({
       method: 'POST',
       url: `${start}/logout`,
@@ -199,7 +199,7 @@ describe('a back-channel logout', () => {
   test("ends all of the user's sessions, and no others", async () => {
     const [first, second] = [await signIn(person('gina')), await signIn(person('gina'))];
     const other = await signIn(person('hugo'));
-    expect((await tell({ sub: 'gina' })).statusCode).toBe(200);
+    expect((await sendLogout({ sub: 'gina' })).statusCode).toBe(200);
     expect([await isOpen(first.cookie), await isOpen(second.cookie), await isOpen(other.cookie)]).toEqual([
       ...[false, false, true],
     ]);
@@ -213,9 +213,9 @@ describe('a back-channel logout', () => {
     const first = await signIn(person('iris'));
     sidIs('two');
     const second = await signIn(person('iris'));
-    expect((await tell({ sid: 'one' })).statusCode).toBe(200);
+    expect((await sendLogout({ sid: 'one' })).statusCode).toBe(200);
     expect([await isOpen(first.cookie), await isOpen(second.cookie)]).toEqual([false, true]);
-    expect((await tell({ sub: 'iris', sid: 'two' })).statusCode).toBe(200);
+    expect((await sendLogout({ sub: 'iris', sid: 'two' })).statusCode).toBe(200);
     expect(await isOpen(second.cookie)).toBe(false);
   });
 
@@ -230,13 +230,13 @@ describe('a back-channel logout', () => {
       { sub: 'jack', events: {} },
       {},
     ])
-      expect((await tell(claims)).statusCode, JSON.stringify(claims)).toBe(400);
+      expect((await sendLogout(claims)).statusCode, JSON.stringify(claims)).toBe(400);
     const iat = Math.floor(nowMs / 1000);
     const token = provider.logoutToken({ sub: 'jack', iat, exp: iat + 120, events: logoutEvent });
     const [head, , signature] = token.split('.');
     const payload = Buffer.from(JSON.stringify({ sub: 'jack', iat, events: logoutEvent })).toString('base64url');
     for (const altered of [`${head}.${payload}.${signature}`, token.slice(0, -8), ''])
-      expect((await tellToken(altered)).statusCode).toBe(400);
+      expect((await sendLogoutToken(altered)).statusCode).toBe(400);
     expect(await isOpen(cookie)).toBe(true);
   });
 
@@ -244,7 +244,7 @@ describe('a back-channel logout', () => {
     const iat = Math.floor(nowMs / 1000);
     nowMs += 60_000;
     const { cookie } = await signIn(person('kim'));
-    expect((await tell({ sub: 'kim', iat, exp: iat + 600 })).statusCode).toBe(200);
+    expect((await sendLogout({ sub: 'kim', iat, exp: iat + 600 })).statusCode).toBe(200);
     expect(await isOpen(cookie)).toBe(true);
   });
 });

@@ -44,12 +44,12 @@ const get = (path: string, cookie: string) => t.app.inject({ url: path, headers:
  * Submits the password.
  * @returns the cookie, and the URL that the browser is redirected to
  */
-async function givePassword(email: string, next = ''): Promise<{ cookie: string; to: string }> {
+async function submitPassword(email: string, next = ''): Promise<{ cookie: string; to: string }> {
   const answer = await postForm(t, '/dashboard/sign-in', { email, password, next });
   return { cookie: cookieFrom(answer, 'perkwire_session') ?? '', to: String(answer.headers.location) };
 }
 
-const giveCode = (cookie: string, code: string, more: Record<string, string> = {}, address = '203.0.113.9') =>
+const submitCode = (cookie: string, code: string, more: Record<string, string> = {}, address = '203.0.113.9') =>
   postForm(t, '/dashboard/sign-in/code', { code, ...more }, { cookie, 'x-forwarded-for': address });
 
 const inside = (body: string, label: string): string =>
@@ -60,7 +60,7 @@ type Account = { email: string; userId: number; cookie: string; secret: string; 
 /** Creates an account with a second factor that has previously signed in with only the password. */
 async function withTwoFactor(email: string, role: Role = 'manager'): Promise<Account> {
   const userId = await account(email, role);
-  const { cookie } = await givePassword(email);
+  const { cookie } = await submitPassword(email);
   const { body } = await get(page, cookie);
   const secret = inside(body, 'key for the authenticator app').replaceAll(' ', '');
   const fields = { _csrf: csrfIn(body), setup: /name="setup" value="([^"]+)"/.exec(body)?.[1] ?? '' };
@@ -72,7 +72,7 @@ async function withTwoFactor(email: string, role: Role = 'manager'): Promise<Acc
 
 test('shows the key as a QR code and stores the secret sealed', async () => {
   await account('qr@example.com');
-  const { cookie } = await givePassword('qr@example.com');
+  const { cookie } = await submitPassword('qr@example.com');
   const { body } = await get(page, cookie);
   const svg = /<svg viewBox="0 0 \d+ \d+" xmlns.*?<\/svg>/s.exec(body)?.[0] ?? '';
   const image = sharp(Buffer.from(svg), { density: 400 }).flatten({ background: 'white' }).ensureAlpha().raw();
@@ -88,8 +88,8 @@ test('shows the key as a QR code and stores the secret sealed', async () => {
 
 test('requires the password and a valid code to turn it on', async () => {
   await account('setup@example.com');
-  const { cookie } = await givePassword('setup@example.com');
-  const other = (await givePassword('setup@example.com')).cookie;
+  const { cookie } = await submitPassword('setup@example.com');
+  const other = (await submitPassword('setup@example.com')).cookie;
   const { body } = await get(page, cookie);
   const secret = inside(body, 'key for the authenticator app').replaceAll(' ', '');
   const form = { _csrf: csrfIn(body), setup: /name="setup" value="([^"]+)"/.exec(body)?.[1] ?? '' };
@@ -106,33 +106,33 @@ test('requires the password and a valid code to turn it on', async () => {
 
 test('gives no access after the password until the code is entered, which starts a new session', async () => {
   const { email, secret } = await withTwoFactor('steps@example.com');
-  const { cookie, to } = await givePassword(email, '/dashboard/account?x=1');
+  const { cookie, to } = await submitPassword(email, '/dashboard/account?x=1');
   expect(to).toBe('/dashboard/sign-in/code?next=%2Fdashboard%2Faccount%3Fx%3D1');
   expect((await get('/dashboard/account', cookie)).headers.location).toMatch(/^\/dashboard\/sign-in/);
   expect((await get(to, cookie)).statusCode).toBe(200);
-  expect((await giveCode(cookie, wrongCode(secret))).statusCode).toBe(401);
-  const elsewhere = await giveCode(cookie, codeOf(secret), { next: '//evil.example' });
+  expect((await submitCode(cookie, wrongCode(secret))).statusCode).toBe(401);
+  const elsewhere = await submitCode(cookie, codeOf(secret), { next: '//evil.example' });
   expect(elsewhere.headers.location).toBe('/dashboard');
   const session = cookieFrom(elsewhere, 'perkwire_session') ?? '';
   expect(session).not.toBe(cookie);
   expect((await get('/dashboard/account', session)).statusCode).toBe(200);
-  expect((await giveCode(cookie, codeOf(secret))).headers.location).toBe('/dashboard/sign-in');
+  expect((await submitCode(cookie, codeOf(secret))).headers.location).toBe('/dashboard/sign-in');
 });
 
 test('accepts a code once, even from two browsers concurrently, until it expires', async () => {
   const { email, secret } = await withTwoFactor('replay@example.com');
-  const browsers = await Promise.all([1, 2].map(() => givePassword(email)));
+  const browsers = await Promise.all([1, 2].map(() => submitPassword(email)));
   const code = codeOf(secret);
-  const both = await Promise.all(browsers.map(({ cookie }) => giveCode(cookie, code)));
+  const both = await Promise.all(browsers.map(({ cookie }) => submitCode(cookie, code)));
   expect(both.map(({ statusCode }) => statusCode).sort()).toEqual([303, 401]);
   nextPeriod();
   const old = codeOf(secret);
   nextPeriod();
   nextPeriod();
-  const { cookie } = await givePassword(email);
-  expect((await giveCode(cookie, old)).statusCode).toBe(401);
+  const { cookie } = await submitPassword(email);
+  expect((await submitCode(cookie, old)).statusCode).toBe(401);
   nowMs += 11 * 60_000;
-  expect((await giveCode(cookie, codeOf(secret))).headers.location).toBe('/dashboard/sign-in');
+  expect((await submitCode(cookie, codeOf(secret))).headers.location).toBe('/dashboard/sign-in');
 });
 
 test('accepts each of ten recovery codes once, in any notation, and stores them as hashes', async () => {
@@ -140,11 +140,11 @@ test('accepts each of ten recovery codes once, in any notation, and stores them 
   expect(new Set(codes).size).toBe(10);
   const [first = '', second = ''] = codes;
   const typed = first.toLowerCase().replaceAll('-', '');
-  const { cookie } = await givePassword(email);
-  expect((await giveCode(cookie, typed)).statusCode).toBe(303);
-  const again = await givePassword(email);
-  expect((await giveCode(again.cookie, first)).statusCode).toBe(401);
-  expect((await giveCode(again.cookie, second)).statusCode).toBe(303);
+  const { cookie } = await submitPassword(email);
+  expect((await submitCode(cookie, typed)).statusCode).toBe(303);
+  const again = await submitPassword(email);
+  expect((await submitCode(again.cookie, first)).statusCode).toBe(401);
+  expect((await submitCode(again.cookie, second)).statusCode).toBe(303);
   const { rows } = await t.pool.query('select code_hash from user_recovery_codes where user_id = $1', [userId]);
   expect(rows).toHaveLength(8);
   const { rows: log } = await t.pool.query(
@@ -156,12 +156,12 @@ test('accepts each of ten recovery codes once, in any notation, and stores them 
 
 test('429: rejects the sixth code in 15 minutes from one address, and any after ten from many addresses', async () => {
   const { email, secret } = await withTwoFactor('guess@example.com');
-  const { cookie } = await givePassword(email);
-  for (let count = 0; count < 5; count += 1) expect((await giveCode(cookie, wrongCode(secret))).statusCode).toBe(401);
-  expect((await giveCode(cookie, codeOf(secret))).statusCode).toBe(429);
+  const { cookie } = await submitPassword(email);
+  for (let count = 0; count < 5; count += 1) expect((await submitCode(cookie, wrongCode(secret))).statusCode).toBe(401);
+  expect((await submitCode(cookie, codeOf(secret))).statusCode).toBe(429);
   for (let count = 0; count < 4; count += 1)
-    expect((await giveCode(cookie, wrongCode(secret), {}, `198.51.100.${count}`)).statusCode).toBe(401);
-  expect((await giveCode(cookie, codeOf(secret), {}, '198.51.100.77')).statusCode).toBe(429);
+    expect((await submitCode(cookie, wrongCode(secret), {}, `198.51.100.${count}`)).statusCode).toBe(401);
+  expect((await submitCode(cookie, codeOf(secret), {}, '198.51.100.77')).statusCode).toBe(429);
 });
 
 test('still requires the code after a one-time link has set the password', async () => {
@@ -172,7 +172,7 @@ test('still requires the code after a one-time link has set the password', async
   expect(answer.headers.location).toBe('/dashboard/sign-in/code');
   const cookie = cookieFrom(answer, 'perkwire_session') ?? '';
   expect((await get('/dashboard/account', cookie)).statusCode).toBe(303);
-  expect((await giveCode(cookie, codeOf(secret))).statusCode, email).toBe(303);
+  expect((await submitCode(cookie, codeOf(secret))).statusCode, email).toBe(303);
 });
 
 test('opens only the setup page until mandatory setup is complete, and can then not be turned off', async () => {
@@ -187,7 +187,7 @@ test('opens only the setup page until mandatory setup is complete, and can then 
   expect((await get('/dashboard/operator/users', cookie)).statusCode).toBe(200);
   const csrf = csrfIn((await get(page, cookie)).body);
   await postForm(t, `${page}/off`, { _csrf: csrf, current: password, code: codeOf(secret) }, { cookie });
-  expect((await givePassword('op@example.com')).to).toContain('/dashboard/sign-in/code');
+  expect((await submitPassword('op@example.com')).to).toContain('/dashboard/sign-in/code');
 });
 
 test('requires password and code to turn off or to replace recovery codes, and an admin can remove it', async () => {
@@ -202,14 +202,14 @@ test('requires password and code to turn off or to replace recovery codes, and a
   expect(fresh).toHaveLength(10);
   expect((await submit('off', password, codes[0] ?? '')).statusCode).toBe(422);
   expect((await submit('off', password, fresh[0] ?? '')).headers.location).toBe('/dashboard/account');
-  expect((await givePassword(email)).to).toBe('/dashboard');
+  expect((await submitPassword(email)).to).toBe('/dashboard');
 
   const lost = await withTwoFactor('lost@example.com');
   const remove = (id: number) => `/dashboard/p/${t.publisher.id}/settings/users/${id}/two-factor/remove`;
   const admin = await signInAs(t, 'admin');
   expect((await admin.post(remove(lost.userId))).statusCode).toBe(303);
   expect((await get('/dashboard/account', lost.cookie)).statusCode).toBe(303);
-  expect((await givePassword('lost@example.com')).to).toBe('/dashboard');
+  expect((await submitPassword('lost@example.com')).to).toBe('/dashboard');
   const { rows } = await t.pool.query(
     `select changes->'two_factor'->>'new' as is from audit_log
     where resource_id = any($1) and changes ? 'two_factor' order by id`,

@@ -8,7 +8,7 @@ import { closeContexts, lacks, newContext, openBrowser } from '../../support/bro
 const sdkId = '0123456789abcdef';
 
 /** Folder for the documentation images that `npm run docs:images` updates. Null in other runs. */
-const pictureFolder = process.env.UPDATE_IMAGES === undefined ? null : 'docs/images';
+const imageFolder = process.env.UPDATE_IMAGES === undefined ? null : 'docs/images';
 
 let demo: DemoServer;
 let browser: Browser;
@@ -139,15 +139,15 @@ const untilImagesAreLoaded = (page: Page): Promise<unknown> =>
       .every((image) => image.complete && image.naturalWidth > 0);
   });
 
-async function takePicture(page: Page, name: string): Promise<void> {
-  if (pictureFolder === null) return;
+async function takeScreenshot(page: Page, name: string): Promise<void> {
+  if (imageFolder === null) return;
   await page.evaluate(() => window.scrollTo(0, 0));
   await page.mouse.move(0, 0);
   const png = await page.screenshot();
   await sharp(png)
     .resize({ width: 1000, withoutEnlargement: true })
     .webp({ quality: 78 })
-    .toFile(`${pictureFolder}/${name}.webp`);
+    .toFile(`${imageFolder}/${name}.webp`);
 }
 
 describe('the ad unit', () => {
@@ -245,13 +245,13 @@ describe('the ad unit', () => {
     for (const card of await cards.all()) {
       const actions = card.locator('a:visible, button:visible, label:visible');
       expect(await actions.count()).toBeLessThanOrEqual(3);
-      const looks = await actions.evaluateAll((all) =>
+      const appearances = await actions.evaluateAll((all) =>
         all.map((action) => {
           const { backgroundColor, borderTopColor, borderTopWidth } = getComputedStyle(action);
           return [backgroundColor, borderTopWidth === '0px' ? 'none' : borderTopColor].join();
         }),
       );
-      expect(new Set(looks).size).toBe(looks.length);
+      expect(new Set(appearances).size).toBe(appearances.length);
     }
     await page.context().close();
   });
@@ -286,7 +286,7 @@ describe.each(surfaces)('$name', ({ name, open, ready }) => {
       }
       const currentPage = page as Page;
       await currentPage.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      await takePicture(currentPage, `${name}-${mode}`);
+      await takeScreenshot(currentPage, `${name}-${mode}`);
       for (const summary of await currentPage.locator('summary').all()) await summary.click();
       expect(await violations(currentPage), mode).toEqual([]);
       for (const summary of await currentPage.locator('summary').all()) await summary.click();

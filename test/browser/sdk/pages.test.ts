@@ -31,7 +31,7 @@ describe('a unit looks and works the same', () => {
   test.each(['order-status', 'checkout'])(
     'with any page style rule that matches all elements, at %s',
     async (placement) => {
-      const looks = [];
+      const results = [];
       for (const rule of ['', ...rules]) {
         const body = `<style>${rule} main, main * { display: block }</style><div id="here" style="width: 700px"></div>`;
         for (const target of [undefined, 'here']) {
@@ -46,7 +46,7 @@ describe('a unit looks and works the same', () => {
           );
           // Skip target elements that are invisible themselves: the page intends the unit inside to be hidden.
           if (target !== undefined && rule.includes('body *')) continue;
-          looks.push([
+          results.push([
             target,
             await page.evaluate(`Promise.all(document.querySelector('[data-perkwire]')
           .shadowRoot.getAnimations().map((one) => one.finished)).then(() => ${look})`),
@@ -55,7 +55,7 @@ describe('a unit looks and works the same', () => {
         }
       }
       for (const target of [undefined, 'here']) {
-        const [plain, ...others] = looks.filter(([at]) => at === target).map(([, appearance]) => appearance);
+        const [plain, ...others] = results.filter(([at]) => at === target).map(([, appearance]) => appearance);
         for (const other of others) expect(other).toEqual(plain);
       }
     },

@@ -6,7 +6,7 @@ import { createImages, type Images } from '../../../src/catalog-admin/images/ser
 import { cloneDatabase } from '../../support/database.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { startRelay } from '../../tracking/journey.ts';
-import { drawStripes, storePicture } from './pictures.ts';
+import { drawStripes, storeTestImage } from './image-fixtures.ts';
 
 let testApp: TestApp;
 let stripes: Buffer;
@@ -15,7 +15,7 @@ let path: string;
 beforeAll(async () => {
   testApp = await createTestApp();
   stripes = await drawStripes(600, 400);
-  path = await storePicture(testApp, stripes, 'png');
+  path = await storeTestImage(testApp, stripes, 'png');
 });
 afterAll(() => testApp?.close());
 
@@ -90,7 +90,7 @@ describe('the response has the requested size', () => {
 
   test('an image with EXIF rotation is rotated and loses that metadata', async () => {
     const turned = await sharp(stripes).withMetadata({ orientation: 6 }).jpeg().toBuffer();
-    const url = await storePicture(testApp, turned, 'jpg');
+    const url = await storeTestImage(testApp, turned, 'jpg');
     expect(await sizeOf(`${url}?width=200`)).toMatchObject({ width: 200, height: 300, format: 'jpeg' });
     expect((await sharp((await get(`${url}?width=200`)).rawPayload).metadata()).orientation).toBeUndefined();
   });
@@ -123,7 +123,7 @@ describe('the image type', () => {
     const gif = await sharp(frames, { join: { animated: true } })
       .gif()
       .toBuffer();
-    const url = await storePicture(testApp, gif, 'gif');
+    const url = await storeTestImage(testApp, gif, 'gif');
     expect(await sizeOf(`${url}?width=20`)).toMatchObject({ format: 'gif', pages: 3, width: 20 });
     expect(await sizeOf(`${url}?width=20`, { accept: 'image/avif,image/webp' })).toMatchObject({
       format: 'webp',
@@ -208,7 +208,7 @@ describe('caching', () => {
   test('limits memory in bytes, and transforms evicted images again', async () => {
     const images = await createImages({ ...testApp.deps, config: { ...testApp.deps.config, imageCacheMb: 1 } });
     const noise = randomBytes(900 * 900 * 3);
-    const url = await storePicture(
+    const url = await storeTestImage(
       testApp,
       await sharp(noise, { raw: { width: 900, height: 900, channels: 3 } })
         .png()
@@ -290,18 +290,18 @@ describe('404 responses', () => {
 });
 
 test('422: rejects resizing a broken image, but sends the original', async () => {
-  const url = await storePicture(testApp, Buffer.from('no picture at all'), 'png');
-  expect((await get(url)).body).toBe('no picture at all');
+  const url = await storeTestImage(testApp, Buffer.from('no image at all'), 'png');
+  expect((await get(url)).body).toBe('no image at all');
   const response = await get(`${url}?width=10`);
   expect(response.statusCode).toBe(422);
   expect(response.json().error.code).toBe('image_not_processable');
-  const cut = await storePicture(testApp, stripes.subarray(0, stripes.length - 400), 'png');
+  const cut = await storeTestImage(testApp, stripes.subarray(0, stripes.length - 400), 'png');
   expect((await get(`${cut}?width=10`)).statusCode).toBe(422);
 });
 
 test('422: rejects a drawing that was stored as an image, because only images are transformed', async () => {
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><text>x</text></svg>';
-  const url = await storePicture(testApp, Buffer.from(svg), 'png');
+  const url = await storeTestImage(testApp, Buffer.from(svg), 'png');
   expect((await get(`${url}?width=10`)).statusCode).toBe(422);
 });
 
@@ -309,7 +309,7 @@ test('422: rejects an image with too many pixels, whatever size its row states',
   const huge = await sharp({ create: { width: 8000, height: 8000, channels: 3, background: '#123' } })
     .png()
     .toBuffer();
-  const url = await storePicture(testApp, huge, 'png', { width: 10, height: 10 });
+  const url = await storeTestImage(testApp, huge, 'png', { width: 10, height: 10 });
   expect((await get(`${url}?width=10`)).statusCode).toBe(422);
   expect((await get(url, { accept: 'image/avif' })).headers['content-type']).toBe('image/png');
 });
@@ -359,20 +359,20 @@ describe('under load', () => {
   test('sizes that no client waits for any more are not transformed', async () => {
     const images = await createImages(testApp.deps);
     const leaving = clients(60);
-    const pictures = await flood(images, leaving);
-    const abandoned = Promise.allSettled(pictures.map((picture) => picture?.bytes()));
+    const found = await flood(images, leaving);
+    const abandoned = Promise.allSettled(found.map((image) => image?.bytes()));
     for (const client of leaving) client.abort();
     await abandoned;
     expect(images.counts().transforms).toBeLessThanOrEqual(2);
-    const picture = await images.find(idOf(path), 'png', { width: 101, height: null, aspectRatio: null }, undefined);
-    expect((await picture?.bytes())?.bytes.length).toBeGreaterThan(0);
+    const image = await images.find(idOf(path), 'png', { width: 101, height: null, aspectRatio: null }, undefined);
+    expect((await image?.bytes())?.bytes.length).toBeGreaterThan(0);
   });
 
   test('many sizes of one image do not delay another image', async () => {
     const images = await createImages(testApp.deps);
-    const otherUrl = await storePicture(testApp, await drawStripes(60, 40), 'png');
+    const otherUrl = await storeTestImage(testApp, await drawStripes(60, 40), 'png');
     const other = await images.find(idOf(otherUrl), 'png', { width: 6, height: null, aspectRatio: null }, undefined);
-    const all = Promise.all((await flood(images, clients(80))).map((picture) => picture?.bytes()));
+    const all = Promise.all((await flood(images, clients(80))).map((image) => image?.bytes()));
     await other?.bytes();
     expect(images.counts().transforms).toBeLessThan(40);
     await all;
@@ -385,13 +385,13 @@ describe('under load', () => {
     const types: (string | undefined)[] = [];
     const answers = [];
     for (let width = 31; width < 51; width += 1) {
-      const picture = await images.find(idOf(path), 'png', { width, height: null, aspectRatio: null }, accept);
-      types.push(picture?.type);
-      answers.push(picture?.bytes());
+      const image = await images.find(idOf(path), 'png', { width, height: null, aspectRatio: null }, accept);
+      types.push(image?.type);
+      answers.push(image?.bytes());
     }
     expect(new Set(types)).toEqual(new Set(['avif', 'webp']));
     expect(types[0]).toBe('avif');
-    const widths = (await Promise.all(answers)).map(async (picture) => (await sharp(picture?.bytes).metadata()).width);
+    const widths = (await Promise.all(answers)).map(async (image) => (await sharp(image?.bytes).metadata()).width);
     expect(await Promise.all(widths)).toEqual(Array.from({ length: 20 }, (_, index) => 31 + index));
     const later = await images.find(idOf(path), 'png', { width: 99, height: null, aspectRatio: null }, accept);
     expect(later?.type).toBe('avif');

@@ -2,7 +2,7 @@ import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
 import { stripMetadata } from '../../../src/catalog-admin/images/metadata.ts';
 import { readUpload } from '../../../src/catalog-admin/images.ts';
-import { drawStripes } from './pictures.ts';
+import { drawStripes } from './image-fixtures.ts';
 
 const types = { jpg: 'jpeg', png: 'png', webp: 'webp' } as const;
 type Type = keyof typeof types;

@@ -15,7 +15,7 @@ const isClose = (size: { width: number; height: number }, ratio: { width: number
   size.height === 1;
 
 describe('the response size', () => {
-  const picture = { width: 1200, height: 628 };
+  const image = { width: 1200, height: 628 };
   test.each<[string, Partial<RequestedImage>, number, number]>([
     ['is the original size by default', {}, 1200, 628],
     ['keeps the aspect ratio if only the width is requested', { width: 600 }, 600, 314],
@@ -40,7 +40,7 @@ describe('the response size', () => {
       50,
     ],
   ])('%s', (_name, wish, width, height) => {
-    expect(planSize(picture, { ...none, ...wish })).toEqual({ width, height });
+    expect(planSize(image, { ...none, ...wish })).toEqual({ width, height });
   });
 
   test('is exactly the requested size if both sides are requested', () => {

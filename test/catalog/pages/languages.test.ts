@@ -112,9 +112,9 @@ test('the page shows the progress of languages of all offers, and exports and im
 test('an image is uploaded for readers of one language', async () => {
   const page = await openAs(browser, manager, demo.url, `${base}/offers/1`);
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><rect width="8" height="8"/></svg>';
-  const picture = { name: 'a.svg', mimeType: 'image/svg+xml', buffer: Buffer.from(svg) };
+  const image = { name: 'a.svg', mimeType: 'image/svg+xml', buffer: Buffer.from(svg) };
   const form = page.locator('form[action$="/pictures"]');
-  await form.locator('input[type=file]').setInputFiles(picture);
+  await form.locator('input[type=file]').setInputFiles(image);
   await form.getByLabel('Language', { exact: true }).fill('pt-br');
   await form.getByRole('button', { name: 'Upload' }).click();
   await page.locator('.creatives .badge', { hasText: 'Brazilian Portuguese' }).waitFor();
@@ -131,8 +131,8 @@ test("an analyst cannot change translations, and another publisher's offer is no
     "insert into publishers (name, sdk_id) values ('Other', 'aaaabbbbccccdddd') returning id",
   );
   await demo.t.deps.catalog.refresh();
-  const stranger = await signInAs(demo.t, 'manager', rows[0]?.id ?? 0);
+  const otherUser = await signInAs(demo.t, 'manager', rows[0]?.id ?? 0);
   const there = `/dashboard/p/${rows[0]?.id}/offers/1/languages`;
-  expect((await stranger.get(there)).statusCode).toBe(404);
-  expect((await post(stranger, there, { tag: 'de', title: 'x' })).statusCode).toBe(404);
+  expect((await otherUser.get(there)).statusCode).toBe(404);
+  expect((await post(otherUser, there, { tag: 'de', title: 'x' })).statusCode).toBe(404);
 });

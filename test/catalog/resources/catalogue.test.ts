@@ -135,11 +135,11 @@ describe('a catalogue file', () => {
       type: string;
       image: string;
     };
-    const picture = await t.app.inject({
+    const response = await t.app.inject({
       url: `/images/${creative.id}.${creative.type}`,
       headers: { accept: 'image/*' },
     });
-    expect(picture.rawPayload.toString('base64')).toBe(creative.image);
+    expect(response.rawPayload.toString('base64')).toBe(creative.image);
     expect((await t.operator.call('POST', `/catalogue/import?publisher_id=${target}`, file)).status).toBe(409);
   });
 

@@ -108,15 +108,15 @@ test('all invalid fields are reported, and nothing is changed', async () => {
 });
 
 test('another publisher cannot read or set rules, or test whether ids exist', async () => {
-  const stranger = await t.caller(await t.addPublisher());
+  const otherPublisher = await t.caller(await t.addPublisher());
   const marketer = await t.caller(me.publisherId, ['offers/management']);
-  expect((await stranger.call('GET', path)).status).toBe(404);
-  expect((await stranger.call('PUT', path, { blocked: { offers: [ids.offer] } })).status).toBe(404);
+  expect((await otherPublisher.call('GET', path)).status).toBe(404);
+  expect((await otherPublisher.call('PUT', path, { blocked: { offers: [ids.offer] } })).status).toBe(404);
   expect((await marketer.call('PUT', path, {})).status).toBe(403);
   expect((await t.operator.call('GET', path)).status).toBe(200);
-  const own = `/publishers/${stranger.publisherId}/controls`;
+  const own = `/publishers/${otherPublisher.publisherId}/controls`;
   const answers = [ids.offer, 2_000_000_000].map(async (id) => {
-    const { status, body } = await stranger.call('PUT', own, { blocked: { offers: [id] } });
+    const { status, body } = await otherPublisher.call('PUT', own, { blocked: { offers: [id] } });
     return [status, body.data.offers, body.warnings];
   });
   expect(await answers[0]).toEqual(await answers[1]);

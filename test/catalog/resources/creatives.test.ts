@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { untilWaiting } from '../../support/locks.ts';
-import { drawStripes } from '../images/pictures.ts';
+import { drawStripes } from '../images/image-fixtures.ts';
 import { addCatalogue, type Caller, createManagementModules, type ManagementModules, type Reply } from './support.ts';
 
 let t: ManagementModules;
@@ -74,8 +74,8 @@ describe('an upload', () => {
       is_primary: true,
       url: null,
     });
-    const picture = await t.app.inject({ url: String(body.data.path), headers: { accept: 'image/*' } });
-    expect(picture.rawPayload.equals(bytes)).toBe(true);
+    const response = await t.app.inject({ url: String(body.data.path), headers: { accept: 'image/*' } });
+    expect(response.rawPayload.equals(bytes)).toBe(true);
   });
 
   test('with camera rotation is measured as displayed', async () => {
@@ -93,9 +93,9 @@ describe('an upload', () => {
     const { status, body } = await upload(Buffer.from(svg), 'image/svg+xml');
     expect(status).toBe(201);
     expect(body.data).toMatchObject({ type: 'png', width: 40, height: 20 });
-    const picture = await t.app.inject({ url: String(body.data.path), headers: { accept: 'image/png' } });
-    expect(picture.rawPayload.includes('script')).toBe(false);
-    const pixels = await sharp(picture.rawPayload).removeAlpha().raw().toBuffer();
+    const response = await t.app.inject({ url: String(body.data.path), headers: { accept: 'image/png' } });
+    expect(response.rawPayload.includes('script')).toBe(false);
+    const pixels = await sharp(response.rawPayload).removeAlpha().raw().toBuffer();
     expect([...pixels.subarray(0, 3)]).toEqual([255, 0, 0]);
     expect([...pixels.subarray(60, 63)]).toEqual([255, 255, 255]);
   });

@@ -283,9 +283,9 @@ describe('removal', () => {
     await me.call('DELETE', `/campaigns/${ids.campaign}`);
     await t.pool.query("update campaigns set deleted_at = now() - interval '31 days' where id = $1", [ids.campaign]);
     expect((await restore(`campaigns/${ids.campaign}`)).status).toBe(404);
-    const stranger = await t.caller(await t.addPublisher());
+    const otherPublisher = await t.caller(await t.addPublisher());
     await me.call('DELETE', `/offers/${ids.offer}`);
-    expect((await stranger.call('POST', `/offers/${ids.offer}/restore`)).status).toBe(404);
+    expect((await otherPublisher.call('POST', `/offers/${ids.offer}/restore`)).status).toBe(404);
   });
 
   test('of a theme cannot be undone if its key is in use again', async () => {

@@ -95,12 +95,12 @@ test('a stopped offer stays hidden when edited, and is still paused on resume if
 });
 
 test('another publisher, a key without the permission and a body with fields stop nothing', async () => {
-  const stranger = await t.caller(await t.addPublisher());
+  const otherPublisher = await t.caller(await t.addPublisher());
   const reader = await t.caller(me.publisherId, ['reports']);
   for (const path of ['offers', 'campaigns', 'advertisers']) {
     const rowPath = `/${path}/${ids[path.slice(0, -1)]}`;
     for (const action of ['stop', 'resume']) {
-      expect((await stranger.call('POST', `${rowPath}/${action}`)).status).toBe(404);
+      expect((await otherPublisher.call('POST', `${rowPath}/${action}`)).status).toBe(404);
       expect((await reader.call('POST', `${rowPath}/${action}`)).status).toBe(403);
       expect((await me.call('POST', `${rowPath}/${action}`, { for: 'an hour' })).status).toBe(400);
     }

@@ -90,14 +90,14 @@ test('the regret of learning is at most half that of exploring a fixed share of 
   function regretOf(
     world: number,
     choose: (round: number) => number,
-    tell: (arm: number, isClick: boolean, round: number) => void,
+    learn: (arm: number, isClick: boolean, round: number) => void,
   ): number {
     let regret = 0;
     for (let round = 0; round < rounds; round++) {
       const arm = choose(round);
       const rate = rates[arm] as number;
       regret += best - rate;
-      tell(arm, uniform(world, round) < rate, round);
+      learn(arm, uniform(world, round) < rate, round);
     }
     return regret;
   }

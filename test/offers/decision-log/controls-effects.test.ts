@@ -146,8 +146,8 @@ test('the page checks rules without saving them and calculates the cost of each 
 });
 
 test('another publisher, or a key without the permission, cannot see the effects', async () => {
-  const stranger = await t.caller(await t.addPublisher());
-  expect((await stranger.call('GET', `${path}/cost`)).status).toBe(404);
+  const otherPublisher = await t.caller(await t.addPublisher());
+  expect((await otherPublisher.call('GET', `${path}/cost`)).status).toBe(404);
   const weak = await t.caller(me.publisherId, ['reports']);
   expect((await weak.call('GET', `${path}/cost`)).status).toBe(403);
 });

@@ -55,8 +55,8 @@ describe('the page of a signed link', () => {
     expect(response.body).toContain('1 saved offer ·');
     expect(response.body).toContain(`<h2 dir="auto">${offer.title}</h2>`);
     expect(response.body).toContain(`href="${offer.click_url}"`);
-    const [, picture = ''] = /<img src="([^"]+)"/.exec(response.body) ?? [];
-    const image = await testApp.app.inject(local(picture.replaceAll('&amp;', '&')));
+    const [, source = ''] = /<img src="([^"]+)"/.exec(response.body) ?? [];
+    const image = await testApp.app.inject(local(source.replaceAll('&amp;', '&')));
     expect(image.statusCode).toBe(200);
     expect(image.headers['content-type']).toMatch(/^image\//);
     expect(formTokens(response.body, '/wallet/remove')).toHaveLength(1);

@@ -15,9 +15,9 @@ test('a caller that joins abandoned work gets its result or starts new work', as
   for (const endsWell of [true, false]) {
     const [first, second] = [createWork(), createWork()];
     const gone = new AbortController();
-    const abandoned = shared.join('picture', gone.signal, first.run).catch(() => 'left');
+    const abandoned = shared.join('image', gone.signal, first.run).catch(() => 'left');
     gone.abort();
-    const joined = shared.join('picture', undefined, second.run);
+    const joined = shared.join('image', undefined, second.run);
     if (endsWell) first.resolve('first');
     else first.reject(new Error('nobody waits any more'));
     second.resolve('second');

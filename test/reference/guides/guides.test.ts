@@ -74,7 +74,7 @@ describe('the guides', () => {
     const titles = rows.flatMap(([url, title]) => (url.startsWith(guidesPath) ? [title] : []));
     expect(new Set(titles)).toEqual(new Set(allGuides.map(({ title }) => title)));
     const row = rows.find(([url]) => url === `${guidesPath}/receiving-webhooks#receive-webhooks-in-five-steps`);
-    expect(row?.slice(1, 3)).toEqual(['Receiving webhooks', 'Receive webhooks in five steps']);
+    expect(row?.slice(1, 3)).toEqual(['Receive webhooks', 'Receive webhooks in five steps']);
     expect(row?.[3]).toContain('before you parse it');
   });
 

@@ -185,13 +185,13 @@ test("users without access get no reports and cannot read, add or stop others' s
     await t.pool.query("insert into publishers (name, sdk_id) values ('Other', 'ffffffffffffffff') returning id")
   ).rows[0].id;
   await t.deps.catalog.refresh();
-  const stranger = await signInAs(t, 'admin', other);
+  const otherUser = await signInAs(t, 'admin', other);
   await add(analyst, `user.${admin.userId}`);
-  await add(admin, `user.${stranger.userId}`);
+  await add(admin, `user.${otherUser.userId}`);
   for (const fields of [{ period: 'hour' }, { hour: '24' }, { hour: '' }, { hour: '1.5' }])
     await add(analyst, `user.${analyst.userId}`, fields);
-  expect((await add(stranger, `user.${stranger.userId}`, {}, other)).statusCode).toBe(404);
-  expect((await stranger.get(own(`/reports/saved/${id}`, other))).statusCode).toBe(404);
+  expect((await add(otherUser, `user.${otherUser.userId}`, {}, other)).statusCode).toBe(404);
+  expect((await otherUser.get(own(`/reports/saved/${id}`, other))).statusCode).toBe(404);
   expect(await rowsOf(id)).toEqual([]);
 
   await add(admin, `user.${analyst.userId}`);
@@ -202,7 +202,7 @@ test("users without access get no reports and cannot read, add or stop others' s
   const stop = (user: TestUser, publisherId = t.publisher.id) =>
     user.post(own(`/reports/saved/schedules/${row.id}/stop`, publisherId));
   expect((await stop(colleague)).statusCode).toBe(404);
-  expect((await stop(stranger, other)).statusCode).toBe(404);
+  expect((await stop(otherUser, other)).statusCode).toBe(404);
   nowMs = row.due_at.getTime();
   server.mails.length = 0;
   await t.pool.query('update users set disabled = true where id = $1', [analyst.userId]);

@@ -86,8 +86,8 @@ describe('a rotation of SECRETS_KEY', () => {
   });
 
   test('counts values that no key can open and leaves them unchanged', async () => {
-    const stranger = createSecretBox(randomBytes(32));
-    const { unreadable, byKey } = await walk(stranger, true);
+    const otherBox = createSecretBox(randomBytes(32));
+    const { unreadable, byKey } = await walk(otherBox, true);
     expect([unreadable > 0, byKey]).toEqual([true, [0]]);
     expect((await walk(boxes.new, false)).unreadable).toBe(0);
   });

@@ -96,7 +96,7 @@ describe('GET /manage/v1/deliveries/balance', () => {
     await manager.endpoint(hook.url);
     const dispatcher = await startTestDispatcher(t);
     const promises = Promise.all(Array.from({ length: 200 }, () => manager.enqueueDelivery()));
-    for (let looks = 0; hook.requests.length < 200 || looks < 20; looks += 1) {
+    for (let polls = 0; hook.requests.length < 200 || polls < 20; polls += 1) {
       const { balanced, ...counts } = await balance();
       expect(balanced, JSON.stringify(counts)).toBe(true);
     }

@@ -11,18 +11,18 @@ import type { Services, TestBase } from '../../support/test-modules.ts';
 import { bodyOf, httpReceiver } from './send/receivers.ts';
 
 /** A received request. `atMs` is from `performance.now()`. */
-type Taken = { method: string; url: string; headers: Record<string, string>; body: Buffer; atMs: number };
+type ReceivedRequest = { method: string; url: string; headers: Record<string, string>; body: Buffer; atMs: number };
 
-export type Hook = { url: string; requests: Taken[]; close: () => Promise<void> };
+export type Hook = { url: string; requests: ReceivedRequest[]; close: () => Promise<void> };
 
-type Responder = (response: ServerResponse, request: Taken, count: number) => void;
+type Responder = (response: ServerResponse, request: ReceivedRequest, count: number) => void;
 
 /**
  * Starts a publisher's server on this machine, which records the requests it receives. Without `answer`, it responds
  * with 200.
  */
 export async function startHook(answer: Responder = (response) => void response.end()): Promise<Hook> {
-  const requests: Taken[] = [];
+  const requests: ReceivedRequest[] = [];
   const receiver = await httpReceiver(async (request: IncomingMessage, response: ServerResponse) => {
     const body = await bodyOf(request);
     const { method = '', url = '' } = request;

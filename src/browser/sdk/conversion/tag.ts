@@ -31,17 +31,17 @@ export function readTag(script: HTMLScriptElement): Tag {
     origin: new URL(script.src).origin,
     params: param === undefined ? clickParams : [param],
     cookieDomain: domain !== undefined && cookieDomain.test(domain) ? domain : null,
-    conversion: event === undefined ? null : onlyGiven(conversion),
+    conversion: event === undefined ? null : omitEmpty(conversion),
   };
 }
 
-const onlyGiven = (values: Record<string, string | undefined>): Record<string, string> =>
+const omitEmpty = (values: Record<string, string | undefined>): Record<string, string> =>
   objectOf(
     Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
   );
 
 /** Returns the unverified click IDs in the page's URL. */
-function givenIds({ params }: Tag): (string | null)[] {
+function clickIdsInUrl({ params }: Tag): (string | null)[] {
   const query = new URLSearchParams(location.search);
   return params.map((name) => query.get(name));
 }
@@ -52,7 +52,7 @@ function givenIds({ params }: Tag): (string | null)[] {
  * @returns whether the URL contains a click ID
  */
 export function rememberClick(tag: Tag): boolean {
-  const id = givenIds(tag).find((candidate) => candidate !== null && clickId.test(candidate));
+  const id = clickIdsInUrl(tag).find((candidate) => candidate !== null && clickId.test(candidate));
   if (!id) return false;
   if (hasGpc()) tabStorage.write(storageKey, id);
   else if (tag.cookieDomain === null) originStorage.write(storageKey, { id, until: Date.now() + clickTtlMs });
@@ -74,7 +74,7 @@ const hasGpc = (): boolean => (navigator as { globalPrivacyControl?: boolean }).
 function findClick(tag: Tag): string {
   const stored = originStorage.read(storageKey) as { id: unknown; until: number } | null | undefined;
   const candidates = [
-    ...givenIds(tag),
+    ...clickIdsInUrl(tag),
     tabStorage.read(storageKey),
     tryCall(() => new RegExp(`(?:^|; )${cookieName}=([^;]*)`).exec(document.cookie)?.[1]),
     stored && stored.until > Date.now() ? stored.id : null,

@@ -46,9 +46,9 @@ export function createActions(unit: UnitState, { redraw, end, announce }: Action
     take: (offer = currentOffer(unit)) => {
       if (unit.ended) return;
       const position = positionOf(unit, offer);
-      unit.takenOffers.add(offer);
+      unit.acceptedOffers.add(offer);
       emit('ad_taken', { ...position, campaign_id: offer.campaign_id });
-      if (unit.multi ? unit.takenOffers.size === position.total : isLast(unit)) emit('last_ad_taken', position);
+      if (unit.multi ? unit.acceptedOffers.size === position.total : isLast(unit)) emit('last_ad_taken', position);
       if (!unit.multi) next();
     },
     reject: (offer = currentOffer(unit)) => {

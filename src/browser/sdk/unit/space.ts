@@ -46,13 +46,13 @@ export function keepSpace(requestedTarget: unknown, name: string): Space {
     const target = findElement(requestedTarget);
     if (!(target instanceof HTMLElement)) return;
     observer.disconnect();
-    const isGiven = target.style.minHeight !== '';
+    const hasOwnMinHeight = target.style.minHeight !== '';
     placeholder.style.width = `${target.clientWidth}px`;
     removeCopies(target);
     if (!target.firstElementChild) target.append(placeholder);
-    if (!isGiven && parseFloat(getComputedStyle(target).minHeight)) return;
+    if (!hasOwnMinHeight && parseFloat(getComputedStyle(target).minHeight)) return;
     element = target;
-    if (!isGiven) setMinHeight(`${Number(originStorage.read(keyOf(target))) || firstHeightPx}px`);
+    if (!hasOwnMinHeight) setMinHeight(`${Number(originStorage.read(keyOf(target))) || firstHeightPx}px`);
   }
   const observer = new MutationObserver(place);
   observer.observe(document, { childList: true, subtree: true });

@@ -32,7 +32,7 @@ export type UnitState = UnitOptions & {
   index: number;
   /** Offers in a multi unit that the user has not declined. */
   remaining: Set<Offer>;
-  takenOffers: Set<Offer>;
+  acceptedOffers: Set<Offer>;
   /** Offers for which `ad_shown` was emitted. */
   shownOffers: Set<Offer>;
   ended: boolean;
@@ -48,7 +48,7 @@ export function createState(options: UnitOptions): UnitState {
     multi: settings.multi_offer_unit && options.config.render === undefined,
     index: 0,
     remaining: new Set(offers),
-    takenOffers: new Set(),
+    acceptedOffers: new Set(),
     shownOffers: new Set(),
     ended: false,
     customFailed: false,

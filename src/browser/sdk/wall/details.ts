@@ -4,7 +4,7 @@ import { sanitise } from '../sanitise.ts';
 import type { Offer } from '../types.ts';
 import { anchor, button, h } from '../views/dom.ts';
 import { media } from '../views/image.ts';
-import { type TileContext, takeLink } from './tile.ts';
+import { ctaLink, type TileContext } from './tile.ts';
 
 /**
  * Opens a dialog in `root` with all details of an offer. The user closes it with its button, the Escape key or a click
@@ -31,7 +31,7 @@ export function openDetails(offer: Offer, context: TileContext, root: HTMLElemen
       h(
         'div',
         'actions',
-        takeLink(offer, context),
+        ctaLink(offer, context),
         answer.settings.enable_wallet && offer.save_for_later_url !== '' && saveForLater(offer, answer.settings),
         offer.useraction_url !== '' &&
           offer.useraction_cta !== '' &&

@@ -34,7 +34,7 @@ export function tile(offer: Offer, context: TileContext, featured: boolean): HTM
       h(
         'div',
         'actions',
-        takeLink(offer, context),
+        ctaLink(offer, context),
         button('button', () => context.openDetails(offer), context.words.offerwall.details),
       ),
     ),
@@ -42,7 +42,7 @@ export function tile(offer: Offer, context: TileContext, featured: boolean): HTM
 }
 
 /** Renders the positive call to action. It is a real link, because pop-up blockers do not block links. */
-export const takeLink = (offer: Offer, { onLink, words }: TileContext): HTMLElement =>
+export const ctaLink = (offer: Offer, { onLink, words }: TileContext): HTMLElement =>
   anchor(
     offer.click_url,
     'button main',

@@ -1,5 +1,5 @@
 import type { PublisherContext } from '../../../catalog/pages.ts';
-import { ApprovalRequired, withPicture } from '../../../management/approval.ts';
+import { ApprovalRequired, withImage } from '../../../management/approval.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import { createRow } from '../../../management/rows.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
@@ -9,7 +9,7 @@ import { type Fields, hasRole, keyIn, reasonOf } from '../../../shell/context.ts
 import { languageName } from '../../../shell/format.ts';
 import { columns, createForm } from '../../../shell/forms.ts';
 import type { PageResult, Pages, Upload } from '../../../shell/pages.ts';
-import { type createImageStore, creativeTypes, imageField, pictureTypes, readUpload } from '../../images.ts';
+import { type createImageStore, creativeTypes, imageField, imageTypes, readUpload } from '../../images.ts';
 import { createUploadedCreative, creatives } from '../../resources/creatives.ts';
 import { offers } from '../../resources/offers.ts';
 import type { PageServices } from '../services.ts';
@@ -133,7 +133,7 @@ export async function createWithImage(
   const image = upload === null ? null : await readUpload(upload.bytes, upload.declaredType);
   return management.write(context, async (work) => {
     if (image === null) return createRow(offers, work, values);
-    const offer = await createRow(offers, work, values).catch(withPicture(image));
+    const offer = await createRow(offers, work, values).catch(withImage(image));
     await createUploadedCreative(work, { offer_id: offer.id, creative_type: 'offer_image' }, image, images);
     return offer;
   });
@@ -144,7 +144,7 @@ function uploadForm(context: PublisherContext, offer: View): Html {
   const file = html`
     <div class="field">
       <div class="label"><label for="f-image">${t('offers.file')}</label></div>
-      <input type="file" id="f-image" name="${imageField}" accept="${pictureTypes}" required>
+      <input type="file" id="f-image" name="${imageField}" accept="${imageTypes}" required>
     </div>`;
   return html`
     <form class="form upload" method="post" enctype="multipart/form-data"

@@ -63,8 +63,8 @@ export function readAppearance(fields: Fields): { settings: unknown; styles: unk
   const jsonOverrides = typeof rest === 'string' ? {} : rest;
   let overrides: Nested = {};
   const set = (path: string, value: unknown, fallbacks: Nested, emptiable = false): void => {
-    const isGiven = value !== null && (value !== '' || emptiable);
-    if (isGiven && value !== valueAt(fallbacks, path)) overrides = withValue(overrides, path, value);
+    const isSet = value !== null && (value !== '' || emptiable);
+    if (isSet && value !== valueAt(fallbacks, path)) overrides = withValue(overrides, path, value);
   };
   const isDark = ({ path }: AppearanceField): boolean => path.startsWith('appearance.dark.');
   for (const part of [allFields.filter((field) => !isDark(field)), allFields.filter(isDark)]) {

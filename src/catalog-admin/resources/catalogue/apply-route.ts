@@ -18,7 +18,7 @@ import { booleanParameter, errorAnswers } from '../../../platform/http/schemas.t
 import type { ImageStore } from '../../images/image-store.ts';
 import { type Applied, applyCatalogue, previewApply } from './apply.ts';
 import { bytesOfFile, file, maxBytes, readCatalogueFile, requireBoth } from './calls.ts';
-import { checkPictures } from './import.ts';
+import { checkImages } from './import.ts';
 import { type Catalogue, parseForPublisher } from './parse.ts';
 
 /**
@@ -102,7 +102,7 @@ export function applyRoute(scope: App, { http, store, alone }: ApplyDeps): void 
     const content = await readCatalogueFile(await bytesOfFile(request));
     const parsed = await management.read(actor, publisherId, (work) => parseForPublisher(content, work));
     if ('details' in parsed) throw new AppError('invalid_request', { details: parsed.details });
-    await checkPictures(parsed.catalogue);
+    await checkImages(parsed.catalogue);
     return parsed.catalogue;
   };
   scope.post<ApplyRoute>('/manage/v1/catalogue/apply', options, (request, reply) => {

@@ -44,7 +44,7 @@ export async function applyCatalogue(work: Work, catalogue: Catalogue, options: 
     });
   requireFew(plan, options);
   for (const [index, step] of plan.steps.entries()) {
-    await takeStep(work, step, plan, options.store).catch((err: unknown) => {
+    await applyStep(work, step, plan, options.store).catch((err: unknown) => {
       throw err instanceof AppError ? atRow(err, step.change) : err;
     });
     options.progress?.('changes', index + 1);
@@ -70,7 +70,7 @@ function requireFew({ steps }: Plan, { maxChanges = Number.POSITIVE_INFINITY }: 
     });
 }
 
-async function takeStep(work: Work, { kind, row, change }: Step, { ids }: Plan, store: ImageStore | null) {
+async function applyStep(work: Work, { kind, row, change }: Step, { ids }: Plan, store: ImageStore | null) {
   if (row === null) {
     await removeRow(kind, work, String(change.id), null);
     return;
@@ -82,11 +82,13 @@ async function takeStep(work: Work, { kind, row, change }: Step, { ids }: Plan, 
     return;
   }
   const view =
-    row.image === null ? await createRow(kind, work, values) : await createPicture(work, values, row.image, store);
+    row.image === null
+      ? await createRow(kind, work, values)
+      : await createImageCreative(work, values, row.image, store);
   ids.get(kind.table)?.set(row.id, view[kind.key]);
 }
 
-const createPicture = (work: Work, values: Values, bytes: Buffer, store: ImageStore | null) => {
+const createImageCreative = (work: Work, values: Values, bytes: Buffer, store: ImageStore | null) => {
   const {
     url: _url,
     type,

@@ -4,7 +4,7 @@ import type { Work } from '../../../management/unit-of-work.ts';
 import { createPacer } from '../../../platform/lib/slices.ts';
 import type { ImageType } from '../../images/accept.ts';
 import type { ImageStore } from '../../images/image-store.ts';
-import { completeOriginal, findPicture } from '../../images/original.ts';
+import { completeOriginal, findImage } from '../../images/original.ts';
 import { creatives } from '../creatives.ts';
 import { publishers } from '../publishers.ts';
 import { sequenceRules } from '../sequence-rules.ts';
@@ -94,8 +94,8 @@ async function exportRow(kind: Resource, row: Values, { work, store, exportedIds
     return Object.keys(match).length === 0 ? null : { ...exported, match };
   }
   if (kind !== creatives || row.url !== null) return exported;
-  const picture = await findPicture(work.executor, row.id as number, row.type as ImageType);
-  if (picture === null) return null;
-  const { bytes } = await completeOriginal(picture, row.type as ImageType, store);
+  const image = await findImage(work.executor, row.id as number, row.type as ImageType);
+  if (image === null) return null;
+  const { bytes } = await completeOriginal(image, row.type as ImageType, store);
   return { ...exported, image: bytes.toString('base64') };
 }

@@ -28,7 +28,7 @@ export type Ids = ReadonlyMap<string, ReadonlyMap<unknown, unknown>>;
  * Validates and measures the images in a file. Any types and dimensions stated in the file are ignored.
  * @throws AppError invalid_picture with the path of the image
  */
-export async function checkPictures({ rows }: Catalogue, progress: Progress = () => {}): Promise<void> {
+export async function checkImages({ rows }: Catalogue, progress: Progress = () => {}): Promise<void> {
   let done = 0;
   for (const row of [...rows.values()].flat()) {
     if (row.image === null) continue;
@@ -38,7 +38,7 @@ export async function checkPictures({ rows }: Catalogue, progress: Progress = ()
     });
     row.image = bytes;
     Object.assign(row.values, { type, ...size });
-    progress('pictures', ++done);
+    progress('images', ++done);
   }
 }
 
@@ -55,13 +55,13 @@ export async function importCatalogue(
   { store, intoNew, progress = () => {} }: { store: ImageStore | null; intoNew: boolean; progress?: Progress },
 ): Promise<Imported> {
   const warnings = await warningsOfImport(work, catalogue, { intoNew });
-  const publisherId = intoNew ? await makePublisher(work, catalogue) : await takePublisher(work, catalogue);
+  const publisherId = intoNew ? await makePublisher(work, catalogue) : await importPublisherSettings(work, catalogue);
   const target: Work = { ...work, publisherId };
   const ids: Map<string, Map<unknown, unknown>> = new Map();
   const counts: Record<string, number> = {};
   for (const kind of kinds) {
     const list = catalogue.rows.get(kind) ?? [];
-    ids.set(kind.table, await allot(target, kind, list));
+    ids.set(kind.table, await allocateIds(target, kind, list));
     for (let from = 0; from < list.length; from += chunkSize) {
       const chunk = list.slice(from, from + chunkSize);
       await insertRows(target, kind, chunk, ids);
@@ -89,7 +89,7 @@ async function makePublisher(work: Work, { publisher, sdkId }: Catalogue): Promi
 }
 
 /** Updates the publisher's settings. Operator-only settings are skipped unless an operator imports the file. */
-async function takePublisher(work: Work, { publisher }: Catalogue): Promise<number> {
+async function importPublisherSettings(work: Work, { publisher }: Catalogue): Promise<number> {
   await work.executor.query('select 1 from publishers where id = $1 for update', [work.publisherId]);
   await requireEmpty(work);
   const settings = { ...publisher };
@@ -145,7 +145,7 @@ export async function requireEmpty({ executor, publisherId }: Work): Promise<voi
 }
 
 /** Allocates new IDs for the rows of a resource. Returns them keyed by the IDs in the file. */
-async function allot(
+async function allocateIds(
   { executor }: Work,
   { table, key }: Resource,
   list: readonly FileRow[],

@@ -9,8 +9,8 @@ import type { FileRow } from './parse.ts';
  * Row of a file, with its references converted to the publisher's IDs. `picture` is the SHA-256 of an uploaded image
  * (hex), or null if there is none.
  */
-export type WantedRow = { row: FileRow; values: Values; picture: string | null };
-export type CurrentRow = { view: View; picture: string | null };
+export type WantedRow = { row: FileRow; values: Values; imageHash: string | null };
+export type CurrentRow = { view: View; imageHash: string | null };
 
 /** Fields that make up the name of a row, by table. Rows with different names are treated as different rows. */
 const names: Readonly<Record<string, (values: Values) => unknown[]>> = {
@@ -28,8 +28,8 @@ const names: Readonly<Record<string, (values: Values) => unknown[]>> = {
   ],
 };
 
-const identityOf = ({ table }: Resource, values: Values, picture: string | null): string =>
-  JSON.stringify([...(names[table]?.(values) ?? []), picture]);
+const identityOf = ({ table }: Resource, values: Values, imageHash: string | null): string =>
+  JSON.stringify([...(names[table]?.(values) ?? []), imageHash]);
 
 /**
  * Matches the rows of a file to the publisher's rows. If several rows have the same name, the one with the same ID is
@@ -51,11 +51,11 @@ export async function matchRows(
   for (const row of current) {
     await pace();
     byId.set(row.view[kind.key], row);
-    nameOf.set(row, identityOf(kind, row.view, row.picture));
+    nameOf.set(row, identityOf(kind, row.view, row.imageHash));
   }
   for (const fileRow of fileRows) {
     await pace();
-    nameOf.set(fileRow, identityOf(kind, fileRow.values, fileRow.picture));
+    nameOf.set(fileRow, identityOf(kind, fileRow.values, fileRow.imageHash));
   }
   const take = (fileRow: WantedRow, currentRow: CurrentRow | undefined): void => {
     if (currentRow === undefined || matchedRows.has(currentRow) || matched.has(fileRow)) return;
@@ -83,6 +83,6 @@ export async function matchRows(
  * Whether a publisher's row can be changed into a row of the file. Some fields cannot be changed, nor can the image of
  * a creative.
  */
-const canBecome = (kind: Resource, { values, picture }: WantedRow, current: CurrentRow): boolean =>
+const canBecome = (kind: Resource, { values, imageHash }: WantedRow, current: CurrentRow): boolean =>
   (kind.fixed ?? []).every((name) => values[name] === current.view[name]) &&
-  (kind !== creatives || (picture === null && current.picture === null));
+  (kind !== creatives || (imageHash === null && current.imageHash === null));

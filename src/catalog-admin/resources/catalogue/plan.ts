@@ -59,7 +59,7 @@ export async function planApply(work: Work, catalogue: Catalogue, { prune }: { p
   for (const kind of kinds) {
     const current = await readCurrent(work, kind, currentIds);
     const rows = catalogue.rows.get(kind) ?? [];
-    const fileRows = rows.map((row) => ({ row, values: renamed(kind, row.values, ids), picture: pictureOf(row) }));
+    const fileRows = rows.map((row) => ({ row, values: renamed(kind, row.values, ids), imageHash: imageHashOf(row) }));
     const matched = await matchRows(kind, fileRows, current, idsCount);
     ids.set(
       kind.table,
@@ -104,7 +104,7 @@ function planSettings({ actor }: Work, { publisher, settingNames }: Catalogue, c
   ];
 }
 
-const pictureOf = ({ image }: FileRow): string | null => (image === null ? null : hash('sha256', image, 'hex'));
+const imageHashOf = ({ image }: FileRow): string | null => (image === null ? null : hash('sha256', image, 'hex'));
 
 /** Reads the current rows in export format. Their IDs are added to `known`, by table. */
 async function readCurrent(
@@ -112,7 +112,7 @@ async function readCurrent(
   kind: Resource,
   currentIds: Map<string, ReadonlySet<unknown>>,
 ): Promise<CurrentRow[]> {
-  const pictures = kind === creatives ? await readPictures(work) : null;
+  const imageHashes = kind === creatives ? await readImageHashes(work) : null;
   const current: CurrentRow[] = [];
   for await (const row of rowsOf(kind, work)) {
     const isKnown = (table: string, id: unknown): boolean => currentIds.get(table)?.has(id) === true;
@@ -121,14 +121,14 @@ async function readCurrent(
         ? { ...row, match: mapMatch(row.match as Values, (table, id) => (isKnown(table, id) ? id : null)) }
         : row;
     if (kind === sequenceRules && Object.keys(view.match as Values).length === 0) continue;
-    current.push({ view, picture: pictures?.get(row.id) ?? null });
+    current.push({ view, imageHash: imageHashes?.get(row.id) ?? null });
   }
   currentIds.set(kind.table, new Set(current.map(({ view }) => view[kind.key])));
   return current;
 }
 
 /** Reads the SHA-256 of each image that a publisher has uploaded, keyed by creative ID. */
-async function readPictures({ executor, publisherId }: Work): Promise<Map<unknown, string>> {
+async function readImageHashes({ executor, publisherId }: Work): Promise<Map<unknown, string>> {
   const { rows } = await executor.query<{ id: string; sha256: string }>(
     `select i.creative_id as id, encode(i.sha256, 'hex') as sha256 from creative_images i
       join creatives c on c.id = i.creative_id join offers o on o.id = c.offer_id
@@ -181,8 +181,8 @@ async function planRows(
  * are derived from its bytes. Whether a creative is primary is compared only if the file marks a primary creative for
  * the offer; otherwise, the service chooses one.
  */
-const isCompared = ({ values, picture }: WantedRow, name: string, withPrimary: ReadonlySet<unknown>): boolean =>
-  name === 'is_primary' ? withPrimary.has(values.offer_id) : picture === null || name === 'creative_type';
+const isCompared = ({ values, imageHash }: WantedRow, name: string, withPrimary: ReadonlySet<unknown>): boolean =>
+  name === 'is_primary' ? withPrimary.has(values.offer_id) : imageHash === null || name === 'creative_type';
 
 /**
  * Plans the removal of rows that the file does not contain. Rows that are removed together with their parent get no

@@ -25,7 +25,7 @@ import { createImageStore } from '../../images.ts';
 import { applyRoute } from './apply-route.ts';
 import { bytesOfFile, file, maxBytes, readCatalogueFile, requireBoth } from './calls.ts';
 import { exportCatalogue } from './export.ts';
-import { checkPictures, importCatalogue, requireEmpty, warningsOfImport } from './import.ts';
+import { checkImages, importCatalogue, requireEmpty, warningsOfImport } from './import.ts';
 import { parseCatalogue } from './parse.ts';
 
 /** Approximate size of the chunks in which an export is encoded, in UTF-16 code units. */
@@ -123,7 +123,7 @@ async function importFile({ http, store }: ImportDeps, request: FastifyRequest, 
   const parsed = await http.management.read(actor, publisherId, (work) => parseCatalogue(file, work));
   if ('details' in parsed) throw new AppError('invalid_request', { details: parsed.details });
   const { catalogue } = parsed;
-  await checkPictures(catalogue);
+  await checkImages(catalogue);
   if (isDryRun) {
     const warnings = await http.management.read(actor, publisherId, (work) =>
       warningsOfImport(work, catalogue, { intoNew: false }),

@@ -1,6 +1,6 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { isFailing } from '../../endpoint-store.ts';
-import { endpointData, isoTime, raiseEvents, takeBack } from '../../raise-events.ts';
+import { endpointData, isoTime, raiseEvents, withdrawEvents } from '../../raise-events.ts';
 import type { Settlement } from './settle.ts';
 
 /*
@@ -154,8 +154,8 @@ const failed = `select publisher_id, subject, count, data || jsonb_build_object(
       'failures', failures, 'failing_since', to_char(first_failure_at at time zone 'UTC', '${isoTime}')
     ) as data from changed fact where failing`;
 const succeeded = 'select publisher_id, subject, count, data from changed fact where not failing';
-const notIn = (takenBack: string): string => `not exists (
-      select from ${takenBack} t where t.publisher_id = fact.publisher_id and t.subject = fact.subject
+const notIn = (withdrawn: string): string => `not exists (
+      select from ${withdrawn} t where t.publisher_id = fact.publisher_id and t.subject = fact.subject
     )`;
 
 /*
@@ -229,9 +229,9 @@ const statement = `
     from updated u join locked l using (endpoint_id) join webhook_endpoints e on e.id = u.endpoint_id
     where u.failing <> ${isFailing('l')}
   ), failing_taken_back as (
-    ${takeBack('endpoint.failing', succeeded)}
+    ${withdrawEvents('endpoint.failing', succeeded)}
   ), recovered_taken_back as (
-    ${takeBack('endpoint.recovered', failed)}
+    ${withdrawEvents('endpoint.recovered', failed)}
   ), failing as (
     ${raiseEvents('endpoint.failing', `${failed} and ${notIn('recovered_taken_back')}`)}
   ), recovered as (

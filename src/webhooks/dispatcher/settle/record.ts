@@ -130,7 +130,7 @@ export function createSettlementWriter({ write, onDone, logger, now }: Settlemen
    * Removes the next batch from the queue. It contains the first settlement and all others for deliveries of the same
    * day, which is nearly always the whole queue.
    */
-  function takeBatch(): Entry[] {
+  function dequeueBatch(): Entry[] {
     const day = waiting[0]?.settlement.claimed.day;
     const batch: Entry[] = [];
     const others: Entry[] = [];
@@ -142,7 +142,7 @@ export function createSettlementWriter({ write, onDone, logger, now }: Settlemen
 
   async function run(): Promise<void> {
     while (waiting.length > 0) {
-      const failed = await writeBatch(takeBatch());
+      const failed = await writeBatch(dequeueBatch());
       if (failed.length === 0) continue;
       waiting.unshift(...failed.filter(isWorthRetrying));
       await new Promise((resolve) => setTimeout(resolve, retryMs));

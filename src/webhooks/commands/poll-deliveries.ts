@@ -34,7 +34,7 @@ const stateOf = ({ status, tries }: Delivery): string => `${status} ${tries}`;
  * Creates a poller that reads the newest deliveries first, and reads back only as far as deliveries may be new or
  * pending.
  */
-export function createLooks(read: ReadPage) {
+export function createDeliveryPoller(read: ReadPage) {
   const states = new Map<string, DeliveryState>();
   /**
    * Creation time below which no poll reads, in epoch milliseconds. Older deliveries may already have existed before

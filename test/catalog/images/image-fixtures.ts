@@ -19,7 +19,7 @@ export async function drawStripes(width: number, height: number): Promise<Buffer
  * Stores an image as a creative of the first offer.
  * @returns the path of the creative
  */
-export async function storePicture(
+export async function storeTestImage(
   { pool }: TestBase,
   bytes: Buffer,
   type: string,

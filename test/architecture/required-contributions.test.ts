@@ -13,8 +13,8 @@ const columns = new Map(
   ),
 );
 
-const ownersOf = (isOwed: (name: string) => boolean): readonly string[] =>
-  [...new Set([...columns.keys()].filter(isOwed).map((name) => tables[name]?.owner ?? name))].sort();
+const ownersOf = (matches: (name: string) => boolean): readonly string[] =>
+  [...new Set([...columns.keys()].filter(matches).map((name) => tables[name]?.owner ?? name))].sort();
 
 let t: TestApp;
 beforeAll(async () => {
@@ -26,12 +26,12 @@ const modulesWith = (member: 'retention' | 'userData'): ReadonlySet<string> =>
   new Set(t.contributions.modules.filter((module) => module[member] !== undefined).map(({ name }) => name));
 
 test('a module with user data contributes the steps that erase and export it', () => {
-  const owing = ownersOf((name) =>
+  const expectedModules = ownersOf((name) =>
     /^\s*(pub_user_id|user_key|ad_fp|session_id)\b/m.test(columns.get(name)?.body ?? ''),
   );
-  expect(owing.length).toBeGreaterThan(4);
+  expect(expectedModules.length).toBeGreaterThan(4);
   const has = modulesWith('userData');
-  expect(owing.filter((module) => !has.has(module) && !exempt.has(module))).toEqual([]);
+  expect(expectedModules.filter((module) => !has.has(module) && !exempt.has(module))).toEqual([]);
 });
 
 /**
@@ -41,10 +41,10 @@ test('a module with user data contributes the steps that erase and export it', (
 const exempt: ReadonlySet<string> = new Set(['privacy', 'reports']);
 
 test('a module with a table partitioned by day contributes its retention', () => {
-  const owing = ownersOf((name) => columns.get(name)?.isPartitioned === true);
-  expect(owing.length).toBeGreaterThan(4);
+  const expectedModules = ownersOf((name) => columns.get(name)?.isPartitioned === true);
+  expect(expectedModules.length).toBeGreaterThan(4);
   const has = modulesWith('retention');
-  expect(owing.filter((module) => !has.has(module))).toEqual([]);
+  expect(expectedModules.filter((module) => !has.has(module))).toEqual([]);
 });
 
 test('the command line lists exactly the commands that modules contribute', () => {

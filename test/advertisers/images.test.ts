@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { csrfTokenOf } from '../../src/accounts/access.ts';
 import { maxUploadBytes } from '../../src/catalog-admin/images.ts';
 import { deleteOldDrafts } from '../../src/drafts/draft.ts';
-import { drawStripes } from '../catalog/images/pictures.ts';
+import { drawStripes } from '../catalog/images/image-fixtures.ts';
 import { origin, signInAs, type TestUser } from '../dashboard/support.ts';
 import { callsOf, runSchedule } from '../drafts/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -52,7 +52,7 @@ const propose = (bytes = png, type?: string) =>
   upload(own.user, pathOf(own, `/offers/${own.offer}/pictures`), bytes, type);
 
 const draftOf = async () => (await call('GET', 'drafts')).body.data[0];
-const picturesOf = async (offer: number) => (await call('GET', `creatives?offer_id=${offer}`)).body.data as unknown[];
+const imagesOf = async (offer: number) => (await call('GET', `creatives?offer_id=${offer}`)).body.data as unknown[];
 const countKept = async (): Promise<number> => (await t.pool.query('select from draft_pictures')).rowCount ?? 0;
 
 /** Adds 49 copies of the pending draft. */
@@ -65,7 +65,7 @@ const manyMore = `with made as (
 
 describe('an image that an advertiser proposes', () => {
   test('is visible to both sides while it waits, goes live once it is approved, and can be reverted', async () => {
-    const before = await picturesOf(own.offer);
+    const before = await imagesOf(own.offer);
     expect((await propose()).headers.location).toMatch(/\/drafts\/\d+$/);
     const draft = await draftOf();
     expect(draft).toMatchObject({
@@ -74,7 +74,7 @@ describe('an image that an advertiser proposes', () => {
       row_id: null,
       changes: { offer_id: own.offer, creative_type: 'hero_image', type: 'png', width: 60, height: 30 },
     });
-    expect(await picturesOf(own.offer)).toEqual(before);
+    expect(await imagesOf(own.offer)).toEqual(before);
     const theirs = pathOf(own, `/drafts/${draft.id}`);
     const ours = `/dashboard/p/${t.publisher.id}/drafts/${draft.id}`;
     for (const [user, path] of [
@@ -94,7 +94,7 @@ describe('an image that an advertiser proposes', () => {
     expect((await admin.get(`${ours}/picture`)).statusCode).toBe(404);
     expect((await admin.get(ours)).body).toContain(`/images/${live.row_id}.png`);
     await call('POST', `drafts/${draft.id}/undo`);
-    expect(await picturesOf(own.offer)).toEqual(before);
+    expect(await imagesOf(own.offer)).toEqual(before);
   });
 
   test('is live immediately for a trusted advertiser', async () => {
@@ -180,7 +180,7 @@ test("an image uploaded by a publisher's user also waits if changes need approva
 });
 
 describe('the first image of a new offer', () => {
-  const fields = { title: 'New, with a picture', cta_yes: 'Yes', cta_no: 'No', weight: '1' };
+  const fields = { title: 'New, with an image', cta_yes: 'Yes', cta_no: 'No', weight: '1' };
   const newOffer = (campaign = own.campaign, bytes = png, type?: string) =>
     upload(own.user, pathOf(own, '/offers'), bytes, type, { ...fields, campaign_id: String(campaign) });
   const countOffers = async () => Number((await t.pool.query('select count(*) from offers')).rows[0].count);
@@ -188,9 +188,9 @@ describe('the first image of a new offer', () => {
 
   const expectBoth = async (offer: number) => {
     expect((await call('GET', `offers/${offer}`)).body.data.title).toBe(fields.title);
-    const [picture, ...others] = (await call('GET', `creatives?offer_id=${offer}`)).body.data;
-    expect([others, picture]).toMatchObject([[], { creative_type: 'offer_image', is_primary: true, width: 60 }]);
-    const served = await t.app.inject({ url: picture.path, headers: { accept: 'image/png' } });
+    const [image, ...others] = (await call('GET', `creatives?offer_id=${offer}`)).body.data;
+    expect([others, image]).toMatchObject([[], { creative_type: 'offer_image', is_primary: true, width: 60 }]);
+    const served = await t.app.inject({ url: image.path, headers: { accept: 'image/png' } });
     expect(served.rawPayload.equals(png)).toBe(true);
     expect([await countKept(), (await draftOf()).has_picture]).toEqual([0, false]);
   };
@@ -218,7 +218,7 @@ describe('the first image of a new offer', () => {
     expect((await admin.get(ours)).body).not.toContain('/picture"');
     expect((await call('POST', `drafts/${draft.id}/undo`)).body.data.state).toBe('undone');
     expect((await call('GET', `offers/${live.row_id}`)).status).toBe(404);
-    expect(await picturesOf(live.row_id)).toEqual([]);
+    expect(await imagesOf(live.row_id)).toEqual([]);
   });
 
   test('from a manager is kept when changes need approval, and goes live at the scheduled time', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { maxUploadBytes } from '../../src/catalog-admin/images.ts';
-import { drawStripes } from '../catalog/images/pictures.ts';
+import { drawStripes } from '../catalog/images/image-fixtures.ts';
 import { runCommand } from '../command-line/support.ts';
 import { addTenant } from '../isolation/tenant.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -69,14 +69,14 @@ describe('POST /manage/v1/drafts with an image', () => {
     expect(file.rawPayload.equals(png)).toBe(true);
     const live = (await admin('POST', `drafts/${id}/approve`, {})).body.data;
     const of = proposal === newOffer ? live.row_id : offer;
-    const pictures: { width: number }[] = (await admin('GET', `creatives?offer_id=${of}&limit=100`)).body.data;
-    expect(pictures.filter(({ width }) => width === 60)).toHaveLength(1);
+    const creatives: { width: number }[] = (await admin('GET', `creatives?offer_id=${of}&limit=100`)).body.data;
+    expect(creatives.filter(({ width }) => width === 60)).toHaveLength(1);
     expect((await fileOf(id)).statusCode).toBe(404);
     expect((await admin('POST', `drafts/${id}/undo`)).status).toBe(200);
   });
 
   test('is processed once per Idempotency-Key, and rejects another image with the same key', async () => {
-    const headers = { 'idempotency-key': 'picture-1' };
+    const headers = { 'idempotency-key': 'image-1' };
     const first = await hand(newOffer(), { headers });
     expect((await hand(newOffer(), { headers })).body.data.id).toBe(first.body.data.id);
     expect((await hand(newOffer(), { headers, bytes: await drawStripes(30, 30) })).status).toBe(422);

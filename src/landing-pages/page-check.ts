@@ -7,10 +7,10 @@ import type { Sender } from '../webhooks/sender.ts';
 /** Maximum number of redirects to follow per check. */
 const maxRedirects = 10;
 /** Timeout for a complete check, including redirects, in milliseconds. */
-export const lookMs = 30_000;
+export const checkTimeoutMs = 30_000;
 
 /** Result of a landing page check. `host` is the host of the last request. */
-export type Look = {
+export type PageCheck = {
   /** HTTP status of the final response, or null if there was none. */
   status: number | null;
   redirects: number;
@@ -23,12 +23,12 @@ export type Look = {
  * Returns the URL at which a check starts. Macros are filled with fixed values, so that advertisers can distinguish
  * checks from real users.
  */
-export function urlToLookAt(landingUrl: string, ids: Readonly<Record<string, number>>): URL | null {
+export function checkStartUrl(landingUrl: string, ids: Readonly<Record<string, number>>): URL | null {
   const template = parseUrlTemplate(landingUrl);
   return template && fillUrl(template, (name) => String(ids[name] ?? 'perkwire-check'));
 }
 
-type Looker = {
+type CheckOptions = {
   sender: Sender;
   /** Timeout for each HTTP call, in milliseconds. */
   callMs: number;
@@ -40,8 +40,8 @@ type Looker = {
  * Opens a page much like a browser: follows redirects, and sends HEAD requests, or GET if HEAD is rejected. As for
  * webhooks, the IP address is checked before each request. Response bodies are read only up to the sender's limit.
  */
-export async function lookAt(start: URL, { sender, callMs, now }: Looker): Promise<Look> {
-  const endMs = now() + lookMs;
+export async function checkPage(start: URL, { sender, callMs, now }: CheckOptions): Promise<PageCheck> {
+  const endMs = now() + checkTimeoutMs;
   let url = start;
   for (let redirects = 0; ; redirects += 1) {
     const visited = { redirects, host: hostOf(url) };
@@ -85,7 +85,7 @@ export type Result = (typeof results)[number];
  * Classifies the outcome of a check.
  * @param knownHost host on which the previous check ended, or null
  */
-export async function resultOf({ status, problem, host }: Look, knownHost: string | null): Promise<Result> {
+export async function resultOf({ status, problem, host }: PageCheck, knownHost: string | null): Promise<Result> {
   if (status === 404 || status === 410 || problem === 'dns') return 'gone';
   if (problem !== null || status === null || status >= 500) return 'unreachable';
   const isMoved = knownHost !== null && (await registeredDomain(knownHost)) !== (await registeredDomain(host));
