@@ -1,37 +1,40 @@
-// Line and bar charts with uPlot, in the colours of the page.
+// Draws line and bar charts with uPlot, in the page's colours.
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const palette = ['--accent', '--info', '--warn'];
 const language = document.documentElement.dataset.locale;
 
-/** How values are written: on the axis, and in the legend. */
+/** Returns two number formats: one for the axis and one for the legend. */
 function formatsOf(style) {
   const compact = { notation: 'compact', maximumFractionDigits: 1 };
   if (style === 'rate') {
-    const share = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 2 });
-    return [share, share];
+    const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 2 });
+    return [percent, percent];
   }
   const currency = typeof style === 'object' && style.currency !== null ? { style: 'currency', ...style } : {};
   return [new Intl.NumberFormat(language, { ...currency, ...compact }), new Intl.NumberFormat(language, currency)];
 }
 
-/** How times are written: on the axis, and in the legend. */
+/**
+ * Returns two functions that format epoch seconds: one for the axis and one for the legend. If `zone` is null, each
+ * value is a whole day.
+ */
 function timeTextsOf(zone, isLong) {
   const timeZone = zone ?? 'UTC';
   const day = { day: 'numeric', month: 'short', timeZone };
   const hour = { hour: '2-digit', minute: '2-digit', timeZone };
-  const write = (options) => (at) => new Date(at * 1000).toLocaleString(language, options);
-  if (zone === null) return [write(day), write({ weekday: 'short', ...day })];
-  return [write(isLong ? day : hour), write({ weekday: 'short', ...day, ...hour })];
+  const formatter = (options) => (at) => new Date(at * 1000).toLocaleString(language, options);
+  if (zone === null) return [formatter(day), formatter({ weekday: 'short', ...day })];
+  return [formatter(isLong ? day : hour), formatter({ weekday: 'short', ...day, ...hour })];
 }
 
-/** Steps of an axis of days (seconds), so that it names each day once. */
+/** Possible distances between the labels of a time axis in whole days, in seconds. Shorter steps would repeat a day. */
 const dayIncrements = [1, 2, 3, 7, 14, 28, 56, 91, 182, 365].map((days) => days * 86_400);
 
-/** Steps of an axis of counts: no part of one. */
+/** Possible distances between the labels of a count axis: 1, 2, 5, 10 and so on, never fractions. */
 const wholeIncrements = Array.from({ length: 36 }, (_, at) => [1, 2, 5][at % 3] * 10 ** Math.floor(at / 3));
 
-/** The first series, the last one drawn, lies above what it is compared with. */
+/** Returns uPlot's options for each series. The first series is drawn last, on top of its dashed comparison. */
 function seriesOf({ names, dashed, kind, data }, legendOf) {
   return names.map((label, index) => {
     const stroke = colour(dashed[index] ? '--line-strong' : palette[index % palette.length]);
@@ -55,8 +58,8 @@ function seriesOf({ names, dashed, kind, data }, legendOf) {
 }
 
 function draw(holder) {
-  const given = JSON.parse(holder.dataset.chart);
-  const { data, zone, style } = given;
+  const chart = JSON.parse(holder.dataset.chart);
+  const { data, zone, style } = chart;
   holder.replaceChildren();
   const axis = {
     stroke: colour('--quiet'),
@@ -64,9 +67,9 @@ function draw(holder) {
     ticks: { show: false },
     font: '12px system-ui',
   };
-  const [onAxis, inLegend] = formatsOf(style);
+  const [axisFormat, legendFormat] = formatsOf(style);
   const isLong = data[0].at(-1) - data[0][0] > 2 * 86_400;
-  const [timeOnAxis, timeInLegend] = timeTextsOf(zone, isLong);
+  const [axisTime, legendTime] = timeTextsOf(zone, isLong);
   new uPlot(
     {
       width: holder.clientWidth,
@@ -79,22 +82,22 @@ function draw(holder) {
           ...axis,
           ...((zone === null || isLong) && { incrs: dayIncrements }),
           grid: { show: false },
-          values: (_plot, values) => values.map(timeOnAxis),
+          values: (_plot, values) => values.map(axisTime),
           space: 70,
         },
         {
           ...axis,
           ...(style === 'count' && { incrs: wholeIncrements }),
           size: 60,
-          values: (_plot, values) => values.map((value) => onAxis.format(value)),
+          values: (_plot, values) => values.map((value) => axisFormat.format(value)),
         },
       ],
       series: [
         {
           label: message(zone === null ? 'day' : 'time'),
-          value: (_plot, at) => (at === null ? '–' : timeInLegend(at)),
+          value: (_plot, at) => (at === null ? '–' : legendTime(at)),
         },
-        ...seriesOf(given, (value) => inLegend.format(value)),
+        ...seriesOf(chart, (value) => legendFormat.format(value)),
       ],
     },
     data,
@@ -103,7 +106,7 @@ function draw(holder) {
 }
 
 const holders = () => [...document.querySelectorAll('[data-chart]')];
-// Without the library, the tables below the charts are opened instead.
+// If uPlot could not be loaded, the data tables below the charts are opened instead.
 const drawAll = () => {
   for (const holder of holders()) {
     if (typeof uPlot === 'function') draw(holder);

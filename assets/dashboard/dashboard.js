@@ -3,30 +3,30 @@
 const root = document.documentElement;
 const messages = JSON.parse(root.dataset.messages);
 
-/** A text of the section `browser` of the message files; by `count`, its form for this number. */
+/** Returns a text from the `browser` section of the message files. `values.count` selects the plural form. */
 function message(key, values = {}) {
   const form = values.count === undefined ? '' : `_${new Intl.PluralRules(root.lang).select(values.count)}`;
   const text = messages[key + form] ?? messages[`${key}_other`] ?? messages[key];
   return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 }
 
-/** Characters as the server counts them: code points, not UTF-16 units. */
+/** Length in code points, as the server counts it, not in UTF-16 code units. */
 const lengthOf = (text) => [...text].length;
 
 function count(control) {
-  const shown = document.getElementById(`${control.id}-count`);
-  if (shown === null) return;
+  const counter = document.getElementById(`${control.id}-count`);
+  if (counter === null) return;
   const length = lengthOf(control.value);
-  shown.querySelector('[data-count]').textContent = String(length);
-  shown.classList.toggle('over', length > Number(control.dataset.max));
-  shown.classList.toggle('long', control.dataset.ideal !== undefined && length > Number(control.dataset.ideal));
+  counter.querySelector('[data-count]').textContent = String(length);
+  counter.classList.toggle('over', length > Number(control.dataset.max));
+  counter.classList.toggle('long', control.dataset.ideal !== undefined && length > Number(control.dataset.ideal));
 }
 
 document.addEventListener('input', (event) => {
   if (event.target.dataset?.max !== undefined) count(event.target);
 });
 
-/** Asks for confirmation before a form is submitted that has `data-confirm`, or whose button has it. */
+/** Asks for confirmation before submitting a form if the form or its submit button has `data-confirm`. */
 document.addEventListener(
   'submit',
   (event) => {
@@ -48,7 +48,7 @@ document.addEventListener(
     actions.className = 'actions';
     actions.append(
       button(message('cancel'), 'button quiet', () => dialog.close()),
-      button(confirmButton, isDanger ? 'button danger' : 'button main', confirmed),
+      button(confirmButton, isDanger ? 'button danger' : 'button main', submitConfirmed),
     );
     dialog.setAttribute('aria-labelledby', title.id);
     dialog.append(title, text, actions);
@@ -56,7 +56,7 @@ document.addEventListener(
     document.body.append(dialog);
     dialog.showModal();
 
-    function confirmed() {
+    function submitConfirmed() {
       dialog.close();
       form.dataset.confirmed = '';
       form.requestSubmit(event.submitter);
@@ -66,37 +66,37 @@ document.addEventListener(
   true,
 );
 
-function button(text, className, act) {
-  const made = document.createElement('button');
-  made.type = 'button';
-  made.className = className;
-  made.textContent = text;
-  made.addEventListener('click', act);
-  return made;
+function button(text, className, onClick) {
+  const element = document.createElement('button');
+  element.type = 'button';
+  element.className = className;
+  element.textContent = text;
+  element.addEventListener('click', onClick);
+  return element;
 }
 
-/** Disables the buttons of a submitted form, so that it is submitted once. */
+/** How long the buttons of a submitted form stay disabled, in milliseconds, so that it is not submitted twice. */
 const resubmitMs = 8000;
 document.addEventListener('submit', (event) => {
   if (event.defaultPrevented) return;
-  for (const one of event.target.querySelectorAll('button:not([type="button"])'))
+  for (const submitter of event.target.querySelectorAll('button:not([type="button"])'))
     setTimeout(() => {
-      one.disabled = true;
+      submitter.disabled = true;
     });
   setTimeout(() => {
-    for (const one of event.target.querySelectorAll('button[disabled]')) one.disabled = false;
+    for (const submitter of event.target.querySelectorAll('button[disabled]')) submitter.disabled = false;
   }, resubmitMs);
 });
 
-/** Asks before the page is left while a form has edits that were not submitted. */
+/** Forms with unsaved edits. The browser asks for confirmation before it leaves the page. */
 const edited = new Set();
 document.addEventListener('input', (event) => {
   const form = event.target.form;
   if (form?.method === 'post' && form.id !== 'bulk' && form.closest('main') !== null) edited.add(form);
 });
 document.addEventListener('click', (event) => {
-  const change = event.target.closest?.('button[name="_rows"]');
-  if (change) edited.add(change.form);
+  const rowButton = event.target.closest?.('button[name="_rows"]');
+  if (rowButton) edited.add(rowButton.form);
 });
 document.addEventListener('submit', (event) => {
   if (!event.defaultPrevented) edited.delete(event.target);
@@ -105,7 +105,7 @@ window.addEventListener('beforeunload', (event) => {
   if ([...edited].some((form) => form.isConnected)) event.preventDefault();
 });
 
-/** Boxes that can be ticked only while another field of their form has a value. */
+/** Enables checkboxes with `data-needs` only while the field of that name has the value in `data-needs-value`. */
 document.addEventListener('change', ({ target }) => {
   for (const box of target.form?.querySelectorAll(`[data-needs="${CSS.escape(target.name)}"]`) ?? [])
     box.disabled = target.value !== box.dataset.needsValue;
@@ -137,47 +137,48 @@ document.addEventListener('click', async (event) => {
   event.target.closest?.('[data-dismiss]')?.closest('[data-toast]')?.remove();
   const menu = event.target.closest?.('[data-menu]');
   if (menu) {
-    const open = document.getElementById('sidebar').classList.toggle('open');
-    menu.setAttribute('aria-expanded', String(open));
+    const isOpen = document.getElementById('sidebar').classList.toggle('open');
+    menu.setAttribute('aria-expanded', String(isOpen));
   }
 });
 
-/** One dropdown is open at a time; a click elsewhere and Escape close it. */
+/** Closes all dropdowns except one. Only one dropdown is open at a time; Escape or a click elsewhere closes it. */
 const closeDropdowns = (except) => {
-  for (const open of document.querySelectorAll('details.dropdown[open]')) if (open !== except) open.open = false;
+  for (const dropdown of document.querySelectorAll('details.dropdown[open]'))
+    if (dropdown !== except) dropdown.open = false;
 };
 document.addEventListener('click', (event) => closeDropdowns(event.target.closest?.('details.dropdown')));
 document.addEventListener('keydown', (event) => {
-  const open = event.key === 'Escape' ? event.target.closest?.('details.dropdown[open]') : null;
-  if (!open) return;
-  open.open = false;
-  open.querySelector('summary').focus();
+  const dropdown = event.key === 'Escape' ? event.target.closest?.('details.dropdown[open]') : null;
+  if (!dropdown) return;
+  dropdown.open = false;
+  dropdown.querySelector('summary').focus();
 });
 
-/** Shows a message on the page. */
+/** Shows a message on the page for 6 seconds. */
 function toast(text, kind) {
-  const made = document.createElement('div');
-  made.className = `toast ${kind}`;
-  made.dataset.toast = '';
-  const words = document.createElement('p');
-  words.textContent = text;
-  made.append(words);
-  document.querySelector('.toasts')?.append(made);
-  removeLater(made);
+  const element = document.createElement('div');
+  element.className = `toast ${kind}`;
+  element.dataset.toast = '';
+  const paragraph = document.createElement('p');
+  paragraph.textContent = text;
+  element.append(paragraph);
+  document.querySelector('.toasts')?.append(element);
+  removeLater(element);
 }
 
 const toastMs = 6000;
-const removeLater = (shown) => setTimeout(() => shown.remove(), toastMs);
+const removeLater = (element) => setTimeout(() => element.remove(), toastMs);
 
 document.addEventListener('htmx:responseError', () => toast(message('requestFailed'), 'failed'));
 document.addEventListener('htmx:sendError', () => toast(message('networkError'), 'failed'));
 
 for (const control of document.querySelectorAll('[data-max]')) count(control);
-for (const shown of document.querySelectorAll('.toast.done:not(:has(.undo))')) removeLater(shown);
-// Not away from a field that is being filled in already.
+for (const element of document.querySelectorAll('.toast.done:not(:has(.undo))')) removeLater(element);
+// Do not take the focus away from a field that the user is already filling in.
 if (document.activeElement === document.body) document.querySelector('[data-focus]')?.focus();
 
-// Server-sent events: list items, added or replaced by id.
+// Live lists: each server-sent event is a list item, which is added or replaces the item with the same ID.
 const maxItems = 50;
 const refusedStreamMs = 10_000;
 for (const list of document.querySelectorAll('[data-stream]')) {
@@ -185,8 +186,8 @@ for (const list of document.querySelectorAll('[data-stream]')) {
   const filter = list.parentElement.querySelector('[data-stream-filter]');
   const kind = list.parentElement.querySelector('[data-stream-kind]');
   const pause = list.parentElement.querySelector('[data-stream-pause]');
-  /** The newest state of each item that came during a pause. */
-  const held = new Map();
+  /** Latest version of each item received during a pause, by element ID. */
+  const pausedItems = new Map();
   const applyFilter = (item) => {
     const isKind = kind.value === '' || item.dataset.kind === kind.value;
     item.hidden = !isKind || !item.textContent.toLowerCase().includes(filter.value.trim().toLowerCase());
@@ -194,10 +195,10 @@ for (const list of document.querySelectorAll('[data-stream]')) {
   const applyFilters = () => [...list.children].forEach(applyFilter);
   const show = (item) => {
     applyFilter(item);
-    const known = document.getElementById(item.id);
-    if (known !== null) {
-      if (known.querySelector('details[open]')) item.querySelector('details').open = true;
-      known.replaceWith(item);
+    const previous = document.getElementById(item.id);
+    if (previous !== null) {
+      if (previous.querySelector('details[open]')) item.querySelector('details').open = true;
+      previous.replaceWith(item);
     } else list.prepend(item);
     while (list.children.length > maxItems) list.lastElementChild.remove();
     list.parentElement.querySelector('[data-waiting]')?.remove();
@@ -207,9 +208,9 @@ for (const list of document.querySelectorAll('[data-stream]')) {
     holder.innerHTML = data;
     const item = holder.content.firstElementChild;
     if (pause.getAttribute('aria-pressed') === 'false') return show(item);
-    held.set(item.id, item);
-    if (held.size > maxItems) held.delete(held.keys().next().value);
-    pause.textContent = message('continueCount', { count: held.size });
+    pausedItems.set(item.id, item);
+    if (pausedItems.size > maxItems) pausedItems.delete(pausedItems.keys().next().value);
+    pause.textContent = message('continueCount', { count: pausedItems.size });
   };
   const connect = () => {
     source = new EventSource(list.dataset.stream);
@@ -218,7 +219,7 @@ for (const list of document.querySelectorAll('[data-stream]')) {
       const waiting = list.parentElement.querySelector('[data-waiting-text]');
       if (waiting !== null) waiting.textContent = message('waitingForCall');
     });
-    // One that ends is opened again by the browser; one that is refused, for want of room, is not.
+    // The browser reconnects if a stream ends, but not if the server rejects it because too many are open.
     source.addEventListener('error', () => {
       if (source.readyState === EventSource.CLOSED) setTimeout(connect, refusedStreamMs);
     });
@@ -230,8 +231,8 @@ for (const list of document.querySelectorAll('[data-stream]')) {
     const isPaused = pause.getAttribute('aria-pressed') === 'false';
     pause.setAttribute('aria-pressed', String(isPaused));
     pause.textContent = message(isPaused ? 'continue' : 'pause');
-    if (!isPaused) for (const item of held.values()) show(item);
-    held.clear();
+    if (!isPaused) for (const item of pausedItems.values()) show(item);
+    pausedItems.clear();
   });
   window.addEventListener('pagehide', () => source.close());
 }

@@ -1,4 +1,4 @@
-// What was typed survives the end of the session: it waits in this tab for the next sign-in of the same user.
+// Keeps form input when a session expires: this tab stores it until the same user signs in again.
 // Passwords, codes and secrets (`data-secret`) are never stored.
 
 (() => {
@@ -34,14 +34,14 @@
   });
   document.addEventListener('htmx:beforeRequest', ({ detail }) => keep(detail.elt.form));
   document.addEventListener('htmx:afterSettle', forget);
-  // A page that refreshes itself is led to the sign-in while something is typed.
+  // If a background refresh finds that the session has expired, it redirects to the sign-in page during typing.
   document.addEventListener('htmx:beforeOnLoad', ({ detail }) => {
     if (detail.xhr.getResponseHeader('hx-redirect') === null) return;
     for (const form of edited) if (form.isConnected) keep(form);
     edited.clear();
   });
 
-  /** A form with rows, as the server draws it from what was typed; nothing is saved by it. */
+  /** Submits the stored fields of a form with rows, so that the server renders it again. `_rows=keep` saves nothing. */
   function draw({ action, fields }) {
     const form = document.createElement('form');
     form.method = 'post';
@@ -59,31 +59,31 @@
   }
 
   function fill(form, { fields }) {
-    const left = [...fields];
+    const remaining = [...fields];
     for (const control of controlsOf(form)) {
       const { name, type, value, checked } = control;
       if (type === 'checkbox' || type === 'radio')
         control.checked = fields.some((field) => field[0] === name && field[1] === value);
       else {
-        const at = left.findIndex((field) => field[0] === name);
-        if (at >= 0) control.value = left.splice(at, 1)[0][1];
+        const at = remaining.findIndex((field) => field[0] === name);
+        if (at >= 0) control.value = remaining.splice(at, 1)[0][1];
       }
       if (control.value === value && control.checked === checked) continue;
       control.dispatchEvent(new Event('input', { bubbles: true }));
-      for (let outer = control.closest('details'); outer; outer = outer.parentElement.closest('details'))
-        outer.open = true;
+      for (let details = control.closest('details'); details; details = details.parentElement.closest('details'))
+        details.open = true;
     }
   }
 
-  function tellRestored(form, hadSecrets) {
+  function showRestoredNotice(form, hadSecrets) {
     edited.add(form);
-    const words = document.createElement('p');
-    words.textContent = message(hadSecrets ? 'draftRestoredWithoutSecrets' : 'draftRestored');
-    const told = document.createElement('div');
-    told.className = 'notice warn';
-    told.setAttribute('role', 'alert');
-    told.append(words);
-    form.prepend(told);
+    const paragraph = document.createElement('p');
+    paragraph.textContent = message(hadSecrets ? 'draftRestoredWithoutSecrets' : 'draftRestored');
+    const notice = document.createElement('div');
+    notice.className = 'notice warn';
+    notice.setAttribute('role', 'alert');
+    notice.append(paragraph);
+    form.prepend(notice);
   }
 
   function restore(draft) {
@@ -95,7 +95,7 @@
     const form = document.querySelector(`form[data-keep][action="${CSS.escape(draft.action)}"]`);
     if (form === null) return;
     fill(form, draft);
-    tellRestored(form, draft.hadSecrets);
+    showRestoredNotice(form, draft.hadSecrets);
   }
 
   const draft = read();
@@ -103,7 +103,7 @@
     if (draft === null) return;
     const next = document.querySelector('.entrance input[name="next"]');
     const links = document.querySelectorAll('.entrance a[href*="?next="]');
-    // A confirmation leads nowhere else: it does itself what was asked for.
+    // Pages that only confirm an action do not redirect, so they have no `next` page.
     if (next === null && links.length === 0) return;
     if (next !== null) next.value = draft.page;
     for (const link of links) link.search = `?next=${encodeURIComponent(draft.page)}`;
@@ -112,10 +112,10 @@
   }
   const restored = sessionStorage.getItem(restoredKey);
   sessionStorage.removeItem(restoredKey);
-  const drawn = document.querySelector('form[data-rows]');
-  if (restored !== null && drawn !== null) tellRestored(drawn, false);
+  const renderedForm = document.querySelector('form[data-rows]');
+  if (restored !== null && renderedForm !== null) showRestoredNotice(renderedForm, false);
   if (draft?.hasEnded && draft.user === user()) {
-    // Until then it waits, as for a user who must set up a second factor first.
+    // Other pages keep the draft, such as the page where a user must first set up a second factor.
     if (draft.page === here()) restore(draft);
   } else forget();
 })();

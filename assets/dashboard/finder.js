@@ -1,24 +1,24 @@
-// Finding: the search over everything, keyboard through lists, remembered filters, and the choice of columns.
+// Global search, keyboard navigation in lists, remembered filters and column selection.
 
 (() => {
   const finder = document.getElementById('finder');
   const field = finder.querySelector('input');
-  const found = document.getElementById('found');
+  const results = document.getElementById('found');
   const state = finder.querySelector('[data-found-state]');
-  const options = () => [...found.querySelectorAll('[role="option"]')];
-  const waitMs = 120;
+  const options = () => [...results.querySelectorAll('[role="option"]')];
+  const debounceMs = 120;
   let only = '';
-  let asked = 0;
+  let latestRequest = 0;
   let timer;
 
-  /** The list page that is open, without the publisher: where another publisher is opened. */
+  /** Path of the current list page without the publisher, so that another publisher opens on the same page. */
   const section = () => {
     const current = document.querySelector('.sidebar nav a[aria-current="page"]');
     return current === null ? '' : new URL(current.href).pathname.replace(/^\/dashboard\/p\/\d+/, '');
   };
 
   function choose(option) {
-    for (const one of options()) one.setAttribute('aria-selected', String(one === option));
+    for (const other of options()) other.setAttribute('aria-selected', String(other === option));
     if (option) {
       field.setAttribute('aria-activedescendant', option.id);
       option.scrollIntoView({ block: 'nearest' });
@@ -26,19 +26,19 @@
   }
 
   async function search() {
-    const number = ++asked;
+    const requestNumber = ++latestRequest;
     const query = new URLSearchParams({ q: field.value, only, section: section() });
-    const answer = await fetch(`${finder.dataset.url}?${query}`, { headers: { 'hx-request': 'true' } }).catch(
+    const response = await fetch(`${finder.dataset.url}?${query}`, { headers: { 'hx-request': 'true' } }).catch(
       () => null,
     );
-    if (number !== asked) return;
-    if (answer?.status !== 200) {
-      const to = answer?.headers.get('hx-redirect');
-      if (to) location.assign(to);
+    if (requestNumber !== latestRequest) return;
+    if (response?.status !== 200) {
+      const redirectUrl = response?.headers.get('hx-redirect');
+      if (redirectUrl) location.assign(redirectUrl);
       state.textContent = message('searchFailed');
       return;
     }
-    found.innerHTML = await answer.text();
+    results.innerHTML = await response.text();
     const count = options().length;
     state.textContent = message('results', { count });
     choose(options()[0]);
@@ -49,19 +49,19 @@
     field.value = '';
     field.placeholder = message(kind === 'publishers' ? 'publisherPlaceholder' : 'finderPlaceholder');
     finder.setAttribute('aria-label', message(kind === 'publishers' ? 'switchPublisher' : 'search'));
-    found.replaceChildren();
+    results.replaceChildren();
     finder.showModal();
     search();
   }
 
   field.addEventListener('input', () => {
-    asked++;
+    latestRequest++;
     clearTimeout(timer);
-    timer = setTimeout(search, waitMs);
+    timer = setTimeout(search, debounceMs);
   });
   field.addEventListener('keydown', (event) => {
     const all = options();
-    const at = all.findIndex((one) => one.getAttribute('aria-selected') === 'true');
+    const at = all.findIndex((option) => option.getAttribute('aria-selected') === 'true');
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined && all.length > 0) {
       event.preventDefault();
@@ -84,7 +84,7 @@
     });
   }
 
-  /** The link of each row of the lists on the page. */
+  /** Returns the first link in each table row of the page. */
   const rowLinks = () =>
     [...document.querySelectorAll('main .table tbody tr')].flatMap((row) => row.querySelector('a[href]') ?? []);
 
@@ -123,7 +123,7 @@
     }
   });
 
-  // A list opens again as it was filtered, in this tab.
+  // Each tab remembers the filters of a list page and applies them again when the list is opened.
   const storageKey = (path) => `filters ${path}`;
   const filters = document.querySelector('form.filters[role="search"]');
   if (filters !== null) {
@@ -145,7 +145,7 @@
     if (query !== null && link.search === '') link.search = query;
   }
 
-  // Columns of a list can be hidden, in this browser; the first one, and those without a heading, stay.
+  // Columns can be hidden, except the first and those without a visible heading. The browser stores the choice.
   const hiddenColumns = (name) => JSON.parse(localStorage.getItem(`columns ${name}`) ?? '[]');
   function applyColumns(table, name) {
     const hidden = hiddenColumns(name);
@@ -162,7 +162,7 @@
     box.type = 'checkbox';
     box.checked = !hiddenColumns(name).includes(text);
     box.addEventListener('change', () => {
-      const others = hiddenColumns(name).filter((one) => one !== text);
+      const others = hiddenColumns(name).filter((column) => column !== text);
       localStorage.setItem(`columns ${name}`, JSON.stringify(box.checked ? others : [...others, text]));
       applyColumns(table, name);
     });
@@ -172,12 +172,12 @@
 
   function pageActions() {
     const head = document.querySelector('.page-head');
-    const known = head.querySelector('.actions');
-    if (known !== null) return known;
-    const made = document.createElement('div');
-    made.className = 'actions';
-    head.append(made);
-    return made;
+    const existing = head.querySelector('.actions');
+    if (existing !== null) return existing;
+    const actions = document.createElement('div');
+    actions.className = 'actions';
+    head.append(actions);
+    return actions;
   }
 
   const minColumns = 4;

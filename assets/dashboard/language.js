@@ -1,5 +1,5 @@
-// uPlot passes the browser's language to Intl when it is loaded, and fails if Intl does not know it: Chromium without a
-// locale, as on many servers, reports en-US@posix.
+// uPlot passes the browser's language to Intl when it loads, and fails if Intl rejects it. Chromium without a locale,
+// as on many servers, reports the invalid tag en-US@posix.
 try {
   new Intl.NumberFormat(navigator.language);
 } catch {

@@ -1,4 +1,4 @@
-// Forms with a passkey: the device answers the challenge in `data-passkey`, and the form brings the answer.
+// Forms that create or use a passkey. The device signs the challenge in `data-passkey`; the form submits the result.
 
 const supported = typeof PublicKeyCredential === 'function' && 'parseRequestOptionsFromJSON' in PublicKeyCredential;
 
@@ -22,9 +22,9 @@ for (const form of supported ? document.querySelectorAll('form[data-passkey]') :
 
 async function answer(form) {
   const options = JSON.parse(form.dataset.passkey);
-  const made =
+  const credential =
     form.dataset.call === 'create'
       ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) })
       : await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) });
-  return made.toJSON();
+  return credential.toJSON();
 }

@@ -1,5 +1,6 @@
-// Fields of forms that need more than HTML has: lists to search and pick in, suggestions, and the grid of hours.
-// Without this script a list is a text field with its values separated by commas, and the grid is made of boxes.
+// Form fields that HTML does not offer: searchable multi-selects, suggestions and the hour grid.
+// Without this script, a multi-select is a text field with comma-separated values, and the hour grid is a set of
+// checkboxes.
 
 const split = (text) =>
   [...text.matchAll(/\s*"((?:[^"]|"")*)"\s*(?=[,\n]|$)|[^,\n]+/g)]
@@ -10,21 +11,21 @@ const join = (items) =>
   items.map((item) => (/[,\n]|^["\s]|\s$/.test(item) ? `"${item.replaceAll('"', '""')}"` : item)).join(', ');
 
 function make(name, attributes, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
 }
 
-/** The choices that a text matches, as list items. */
+/** Fetches the options that match a text, as list items. Returns none if the request fails. */
 async function choicesFor(source, text) {
-  const answer = await fetch(`${source}&q=${encodeURIComponent(text)}`).catch(() => null);
-  const holder = document.createElement('template');
-  if (answer?.ok) holder.innerHTML = await answer.text();
-  return [...holder.content.querySelectorAll('[data-value]')];
+  const response = await fetch(`${source}&q=${encodeURIComponent(text)}`).catch(() => null);
+  const template = document.createElement('template');
+  if (response?.ok) template.innerHTML = await response.text();
+  return [...template.content.querySelectorAll('[data-value]')];
 }
 
-const isNamed = ({ value, text }, typed) => [value, text].some((known) => known.toLowerCase() === typed.toLowerCase());
+const isNamed = ({ value, text }, typed) => [value, text].some((name) => name.toLowerCase() === typed.toLowerCase());
 
 const searchMs = 120;
 
@@ -55,26 +56,26 @@ function enhance(input) {
   const isFree = input.dataset.free !== undefined;
   const isDisabled = input.matches(':disabled');
 
-  /** The search stays where it is: a field that is taken out of the page loses the focus. */
+  /** Redraws the chips around the search field. The field itself is not moved, because it would lose the focus. */
   function draw() {
     search.placeholder = values.length === 0 ? input.placeholder : '';
     search.hidden = isDisabled && values.length > 0;
-    for (const shown of chips.querySelectorAll('.chip')) shown.remove();
+    for (const element of chips.querySelectorAll('.chip')) element.remove();
     search.before(...values.map(chip));
   }
 
   function chip(value) {
     const text = labels.get(value) ?? value;
-    const made = make('span', { class: unseen !== '' && text.endsWith(unseen) ? 'chip unseen' : 'chip' }, text);
+    const element = make('span', { class: unseen !== '' && text.endsWith(unseen) ? 'chip unseen' : 'chip' }, text);
     if (!isDisabled) {
       const remove = make('button', { type: 'button', 'aria-label': message('removeItem', { text }) }, '×');
       remove.addEventListener('click', () => {
-        change(values.filter((one) => one !== value));
+        change(values.filter((other) => other !== value));
         search.focus();
       });
-      made.append(remove);
+      element.append(remove);
     }
-    return made;
+    return element;
   }
 
   function change(next) {
@@ -84,7 +85,7 @@ function enhance(input) {
     input.dispatchEvent(new Event('input', { bubbles: true }));
   }
 
-  /** The first match of what was typed; without a match, or after Escape, the text itself. */
+  /** Adds the first match for the typed text. Without a match, or after Escape, adds the text itself. */
   async function addFirstMatch() {
     const typed = search.value;
     const [first] = isDismissed ? [] : await matches(typed);
@@ -96,7 +97,7 @@ function enhance(input) {
   const matches = async (text) =>
     (await choicesFor(source, text)).filter(({ dataset }) => !values.includes(dataset.value));
 
-  /** What was typed counts at once, and becomes the choice that it names as soon as that is known. */
+  /** Adds the typed text immediately, and replaces it with the option of that name once the search has returned. */
   async function addTyped() {
     const typed = search.value.trim();
     search.value = '';
@@ -104,12 +105,12 @@ function enhance(input) {
     if (typed === '') return;
     const added = split(typed);
     change([...values, ...added]);
-    for (const one of added) {
-      const named = (await choicesFor(source, one)).find(({ dataset }) => isNamed(dataset, one));
-      if (named !== undefined) labels.set(named.dataset.value, named.dataset.text);
-      else if (unseen !== '') labels.set(one, one + unseen);
-      if (named !== undefined && named.dataset.value !== one)
-        change(values.map((value) => (value === one ? named.dataset.value : value)));
+    for (const text of added) {
+      const option = (await choicesFor(source, text)).find(({ dataset }) => isNamed(dataset, text));
+      if (option !== undefined) labels.set(option.dataset.value, option.dataset.text);
+      else if (unseen !== '') labels.set(text, text + unseen);
+      if (option !== undefined && option.dataset.value !== text)
+        change(values.map((value) => (value === text ? option.dataset.value : value)));
       else draw();
     }
   }
@@ -129,27 +130,27 @@ function enhance(input) {
     timer = setTimeout(open, searchMs);
   }
   async function open() {
-    const own = ++latest;
+    const requestNumber = ++latest;
     const typed = search.value.trim();
-    const found = await matches(typed);
-    if (own !== latest || document.activeElement !== search) return;
-    if (isFree && typed !== '' && !found.some(({ dataset }) => isNamed(dataset, typed)))
-      found.push(
+    const choices = await matches(typed);
+    if (requestNumber !== latest || document.activeElement !== search) return;
+    if (isFree && typed !== '' && !choices.some(({ dataset }) => isNamed(dataset, typed)))
+      choices.push(
         make(
           'li',
           { role: 'option', 'data-value': typed, 'data-text': typed, 'data-typed': '' },
           message('addItem', { text: typed }),
         ),
       );
-    found.forEach((option, index) => {
+    choices.forEach((option, index) => {
       option.id = `${options.id}-${index}`;
       option.setAttribute('aria-selected', 'false');
     });
-    options.replaceChildren(...found);
-    options.hidden = found.length === 0;
-    search.setAttribute('aria-expanded', String(found.length > 0));
+    options.replaceChildren(...choices);
+    options.hidden = choices.length === 0;
+    search.setAttribute('aria-expanded', String(choices.length > 0));
     search.removeAttribute('aria-activedescendant');
-    // What Enter takes.
+    // Enter selects this option.
     if (typed !== '') move(1);
   }
   function close() {
@@ -176,7 +177,7 @@ function enhance(input) {
   search.addEventListener('input', (event) => {
     event.stopPropagation();
     isDismissed = false;
-    // Choices for what the field held before are none to take.
+    // Options for the previous text must not be selectable.
     close();
     if (search.value.endsWith(',')) addTyped();
     else searchSoon();
@@ -197,7 +198,7 @@ function enhance(input) {
       close();
     } else if (event.key === 'Backspace' && search.value === '' && values.length > 0) change(values.slice(0, -1));
   });
-  // The field keeps the focus, so that it is not left before the choice is taken.
+  // Keep the focus in the field: its blur handler would add the typed text before the click selects an option.
   options.addEventListener('pointerdown', (event) => event.preventDefault());
   options.addEventListener('click', (event) => {
     const option = event.target.closest('[data-value]');
@@ -212,36 +213,36 @@ function enhance(input) {
 
 for (const input of document.querySelectorAll('input[data-picker]')) enhance(input);
 
-/** Suggestions are fetched when their field is entered; rows are added later. */
+/** Fetches suggestions when a field gets the focus. Listening on the document includes rows that are added later. */
 document.addEventListener('focusin', async ({ target }) => {
   const source = target.dataset?.suggest;
   if (source === undefined || target.list?.children.length !== 0) return;
-  const found = await choicesFor(source, '');
-  target.list?.replaceChildren(...found.map(({ dataset }) => make('option', { value: dataset.value })));
+  const choices = await choicesFor(source, '');
+  target.list?.replaceChildren(...choices.map(({ dataset }) => make('option', { value: dataset.value })));
 });
 
-/** Hours are painted with the mouse, and crossed with the arrow keys. */
+/** Hour grid: dragging the mouse selects hours, and the arrow keys move between them. */
 for (const grid of document.querySelectorAll('[data-hour-grid]')) {
   const boxes = [...grid.querySelectorAll('input')];
   const hoursOfDay = 24;
-  let painted = null;
+  let paintValue = null;
   for (const box of boxes.slice(1)) box.tabIndex = -1;
   const paint = (target) => {
-    if (painted !== null && boxes.includes(target)) target.checked = painted;
+    if (paintValue !== null && boxes.includes(target)) target.checked = paintValue;
   };
   grid.addEventListener('pointerdown', (event) => {
     if (event.pointerType !== 'mouse' || event.button !== 0 || !boxes.includes(event.target)) return;
-    painted = !event.target.checked;
+    paintValue = !event.target.checked;
     paint(event.target);
   });
   grid.addEventListener('pointerover', (event) => paint(event.target));
-  // The press has set it already.
+  // The pointerdown handler has already changed the checkbox.
   grid.addEventListener('click', (event) => {
     if (event.pointerType === 'mouse' && boxes.includes(event.target)) event.preventDefault();
   });
   document.addEventListener('pointerup', () => {
-    if (painted !== null) boxes[0].dispatchEvent(new Event('input', { bubbles: true }));
-    painted = null;
+    if (paintValue !== null) boxes[0].dispatchEvent(new Event('input', { bubbles: true }));
+    paintValue = null;
   });
   const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: hoursOfDay, ArrowUp: -hoursOfDay };
   grid.addEventListener('keydown', (event) => {

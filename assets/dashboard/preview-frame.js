@@ -1,5 +1,5 @@
-// Inside the preview frame: the SDK shows what the page around it sends. Requests are answered here, and links and
-// windows do not open, so that nothing leaves the frame.
+// Runs in the preview frame: the SDK shows the offers that the dashboard page sends by `postMessage`. To keep the frame
+// isolated, requests get a fixed response, and links and windows do not open.
 
 window.AdConfig = { accountId: 'preview', autoLoad: false, targetElement: '#unit', apiUrl: location.origin };
 window.AdUser = { placement: 'preview', pub_user_id: 'preview' };
@@ -37,13 +37,13 @@ window.addEventListener(
 
 let shown = '';
 
-async function show(answer) {
-  const text = JSON.stringify(answer);
+async function show(preview) {
+  const text = JSON.stringify(preview);
   if (text === shown || window.Ad === undefined) return;
   shown = text;
   sessionStorage.clear();
   await window.Ad.setApiResponse({
-    data: { session_id: sessionId, count: answer.offers.length, privacy_url: location.origin, ...answer },
+    data: { session_id: sessionId, count: preview.offers.length, privacy_url: location.origin, ...preview },
   });
   window.Ad.reload();
 }

@@ -1,15 +1,15 @@
-// Shows what a form with `data-previewed` describes in the preview frame, while it is edited.
+// Updates the preview frame while a form with `data-previewed` is edited.
 
 const panel = document.querySelector('.preview');
 const form = document.querySelector('form[data-previewed]');
 const frame = panel?.querySelector('iframe');
 
-/** Of each group of switches the chosen value, by the group's name. */
+/** Selected value of each switch group (`data-switch`), by group name. */
 const chosen = {};
 
 const stateOf = () => JSON.parse(panel.querySelector('[data-preview]').dataset.preview);
 
-/** Screens of the preview, in CSS pixels; the frame is scaled down to the width of the panel. */
+/** Screen sizes of the preview, in CSS pixels. The frame is scaled down to fit the panel's width. */
 const screens = { phone: { width: 375, height: 700 }, desktop: { width: 1100, height: 900 } };
 
 function layOut() {
@@ -21,7 +21,7 @@ function layOut() {
   frame.style.marginInlineStart = `${Math.max(0, (stage.clientWidth - width * scale) / 2)}px`;
 }
 
-/** The texts of the offer that is being edited. */
+/** Replaces the first offer's texts with the form's current values. */
 function withTyped(offers, fields) {
   const typed = Object.fromEntries(fields.map((name) => [name, form.elements[name]?.value ?? '']));
   const [first, ...others] = offers;
@@ -31,11 +31,11 @@ function withTyped(offers, fields) {
 function answer() {
   const { kind, settings, styles, appearance, offers, fields } = stateOf();
   const multi = chosen.unit === 'mou';
-  const shown = kind === 'offer' ? withTyped(offers, fields) : offers;
+  const currentOffers = kind === 'offer' ? withTyped(offers, fields) : offers;
   const scheme = appearance?.color_scheme ?? 'light';
   return {
     page: { scheme: chosen.scheme, dir: chosen.dir },
-    offers: multi || kind === 'theme' ? shown : shown.slice(0, 1),
+    offers: multi || kind === 'theme' ? currentOffers : currentOffers.slice(0, 1),
     settings: {
       ...settings,
       multi_offer_unit: multi,
@@ -45,14 +45,17 @@ function answer() {
       show_ads_on_exit: false,
     },
     styles,
-    // The frame has the colours of this device; the switch is that of the user's.
+    // In the frame, `system` would mean this device's colour scheme. Use the scheme selected in the preview instead.
     ...(appearance !== null && {
       appearance: { ...appearance, color_scheme: scheme === 'system' ? chosen.scheme : scheme },
     }),
   };
 }
 
-/** The frame may load fonts from one origin: it is opened anew for another, and posts when it is ready. */
+/**
+ * Sends the preview to the frame. If the font's URL has changed, reloads the frame instead, because its CSP allows only
+ * one font origin. The frame asks for the preview when it is ready.
+ */
 function post() {
   const { url = '' } = stateOf().appearance?.web_font ?? {};
   const src = panel.dataset.frame + (url === '' ? '' : `?${new URLSearchParams({ font: url })}`);
@@ -62,7 +65,7 @@ function post() {
 
 let generation = 0;
 
-/** A theme is completed by the server, which also names texts that are hard to read. */
+/** Refreshes the preview. For a theme, the server first completes the settings and reports texts with poor contrast. */
 async function update() {
   if (stateOf().kind === 'theme') {
     const current = ++generation;
@@ -88,20 +91,20 @@ function choose(name, value) {
     button.setAttribute('aria-pressed', String(button.dataset.value === value));
 }
 
-/** Puts what the server makes of what is typed into its fields, as if it were typed. @returns what it answered */
+/** Sends the form to the server, and enters the values that it returns into the fields. */
 async function fillIn(name) {
   const path = panel.dataset.frame.replace(/preview$/, name);
   const response = await fetch(path, { method: 'POST', body: new URLSearchParams(new FormData(form)) }).catch(
     () => null,
   );
-  const found = document.createElement('template');
-  if (response?.ok) found.innerHTML = await response.text();
-  const values = [...found.content.querySelectorAll('data')];
+  const template = document.createElement('template');
+  if (response?.ok) template.innerHTML = await response.text();
+  const values = [...template.content.querySelectorAll('data')];
   for (const { value, textContent: field } of values) {
     form.elements[field].value = value;
     form.elements[field].dispatchEvent(new Event('input', { bubbles: true }));
   }
-  return { isFilled: values.length > 0, problem: found.content.querySelector('p')?.textContent };
+  return { isFilled: values.length > 0, problem: template.content.querySelector('p')?.textContent };
 }
 
 async function makePalette(holder) {
@@ -122,7 +125,7 @@ async function readFont(holder) {
   state.textContent = isFilled ? message('fontRead') : (problem ?? message('fontNotRead'));
 }
 
-/** Runs an action by its button, and by Enter in its fields, which does not save the form. */
+/** Runs an action on a click on its button, or on Enter in one of its fields. Enter does not submit the form there. */
 function onAction(holder, action) {
   holder?.querySelector('button').addEventListener('click', () => action(holder));
   holder?.addEventListener('keydown', (event) => {
@@ -136,10 +139,10 @@ onAction(form?.querySelector('[data-palette]'), makePalette);
 const font = form?.querySelector('[data-font]');
 if (font) lastRead = urlsOf(font);
 onAction(font, readFont);
-// Measures are of the file that was read, never of another.
+// The hidden font metrics belong to the font file that was read last, so they are cleared when its URL changes.
 font?.addEventListener('change', () => {
   if (urlsOf(font) === lastRead) return;
-  for (const measured of font.querySelectorAll('[type="hidden"]')) measured.value = '';
+  for (const field of font.querySelectorAll('[type="hidden"]')) field.value = '';
   readFont(font);
 });
 
