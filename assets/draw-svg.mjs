@@ -1,6 +1,6 @@
-// A program: draws the SVG on its standard input as a PNG on its standard output. Exit codes: 3, too large (its size as
-// JSON
-// instead); 4, broken. It ends itself when its time is up, because nobody else may be left to do so.
+// Renders an SVG from standard input to a PNG on standard output. Runs as a separate process.
+// Exit codes: 3 if the image is too large, with its size as JSON on standard output; 4 if it is broken.
+// Kills itself after the timeout, because the parent process may no longer be running.
 import sharp from 'sharp';
 
 const [maxSide, maxPixels, timeoutMs] = process.argv.slice(2).map(Number);

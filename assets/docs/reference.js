@@ -1,12 +1,12 @@
-/* The API reference: calls that can be tried, and the place of the reader in the list at the side. */
+/* API reference: forms to try calls, and the highlight of the current operation in the sidebar. */
 (() => {
-  const maxShown = 100_000;
+  const maxTextLength = 100_000;
 
-  /** The call that the fields of a form describe; what is empty is not sent. */
+  /** Builds the request from a form's fields. Empty fields are not sent. */
   function callOf(form) {
     const fields = [...form.querySelectorAll('[data-in]')].filter(({ value }) => value !== '');
-    const valuesIn = (place) =>
-      fields.filter(({ dataset }) => dataset.in === place).map(({ name, value }) => [name, value]);
+    const valuesIn = (location) =>
+      fields.filter(({ dataset }) => dataset.in === location).map(({ name, value }) => [name, value]);
     let path = form.dataset.path;
     for (const [name, value] of valuesIn('path')) path = path.replace(`{${name}}`, encodeURIComponent(value));
     const query = new URLSearchParams(valuesIn('query'));
@@ -19,18 +19,18 @@
     return { url: query.size === 0 ? path : `${path}?${query}`, options };
   }
 
-  /** Text as it is, JSON with indents; of anything else only what it is. */
-  async function readAnswer(answer) {
-    const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
+  /** Returns the response body as text. JSON is indented. For binary data, returns only its type and size. */
+  async function readBody(response) {
+    const type = response.headers.get('content-type')?.split(';')[0] ?? '';
     if (type === 'text/event-stream') {
-      await answer.body.cancel();
-      return 'A stream of events has begun, and was closed.';
+      await response.body.cancel();
+      return 'The event stream was opened and then closed.';
     }
     if (!/^text\/|json|xml/.test(type)) {
-      const { size } = await answer.blob();
+      const { size } = await response.blob();
       return size === 0 ? '' : `${type}, ${size} bytes`;
     }
-    const text = await answer.text();
+    const text = await response.text();
     try {
       return JSON.stringify(JSON.parse(text), null, 2);
     } catch {
@@ -40,22 +40,22 @@
 
   async function send(form, outcome) {
     const status = outcome.querySelector('[role=status]');
-    const shown = outcome.querySelector('pre');
-    shown.hidden = true;
-    status.textContent = 'Sending …';
+    const output = outcome.querySelector('pre');
+    output.hidden = true;
+    status.textContent = 'Sending…';
     const { url, options } = callOf(form);
     const startedAt = performance.now();
     try {
-      const answer = await fetch(url, options);
+      const response = await fetch(url, options);
       const durationMs = Math.round(performance.now() - startedAt);
-      const isRedirect = answer.type === 'opaqueredirect';
-      const text = isRedirect ? '' : await readAnswer(answer);
-      const name = isRedirect ? 'Redirect' : `${answer.status} ${answer.statusText}`.trim();
+      const isRedirect = response.type === 'opaqueredirect';
+      const text = isRedirect ? '' : await readBody(response);
+      const name = isRedirect ? 'Redirect' : `${response.status} ${response.statusText}`.trim();
       status.textContent = `${name}, ${durationMs} ms`;
-      shown.textContent = text.slice(0, maxShown);
-      shown.hidden = text === '';
+      output.textContent = text.slice(0, maxTextLength);
+      output.hidden = text === '';
     } catch {
-      status.textContent = 'The service could not be reached.';
+      status.textContent = 'Could not reach the service.';
     }
   }
 
@@ -74,10 +74,10 @@
   if (links.size === 0) return;
   const observer = new IntersectionObserver(
     (entries) => {
-      const seen = entries.find(({ isIntersecting }) => isIntersecting);
-      if (seen === undefined) return;
+      const visible = entries.find(({ isIntersecting }) => isIntersecting);
+      if (visible === undefined) return;
       for (const link of links.values()) link.removeAttribute('aria-current');
-      links.get(seen.target.id)?.setAttribute('aria-current', 'true');
+      links.get(visible.target.id)?.setAttribute('aria-current', 'true');
     },
     { rootMargin: '-20% 0px -70%' },
   );

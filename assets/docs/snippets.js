@@ -1,10 +1,10 @@
-/* Snippets: copying, the choice of the language, and the reader's keys in them. */
+/* Code snippets: the copy button, the language choice, and the reader's own keys in examples. */
 (() => {
   function element(name, text, className) {
-    const made = document.createElement(name);
-    made.textContent = text;
-    if (className) made.className = className;
-    return made;
+    const node = document.createElement(name);
+    node.textContent = text;
+    if (className) node.className = className;
+    return node;
   }
 
   for (const code of document.querySelectorAll('.code')) {
@@ -23,7 +23,7 @@
   const languageKey = 'perkwire.docs.language';
   const samples = [...document.querySelectorAll('.samples')];
 
-  /** Shows this language in all samples, and remembers it. */
+  /** Shows one language in all samples. */
   function choose(language) {
     for (const group of samples) {
       for (const sample of group.querySelectorAll('.sample')) sample.hidden = sample.dataset.language !== language;
@@ -45,7 +45,7 @@
         try {
           localStorage.setItem(languageKey, dataset.language);
         } catch {
-          // Without storage, the choice is good for this page.
+          // Without storage, the choice applies to this page only.
         }
       });
       row.append(button);
@@ -53,32 +53,35 @@
     group.prepend(row);
   }
   if (samples.length > 0) {
-    const known = [...samples[0].querySelectorAll('.sample')].map(({ dataset }) => dataset.language);
-    let chosen = null;
+    const languages = [...samples[0].querySelectorAll('.sample')].map(({ dataset }) => dataset.language);
+    let storedLanguage = null;
     try {
-      chosen = localStorage.getItem(languageKey);
+      storedLanguage = localStorage.getItem(languageKey);
     } catch {
-      // As above.
+      // Without storage, the first language is shown.
     }
-    choose(known.includes(chosen) ? chosen : known[0]);
+    choose(languages.includes(storedLanguage) ? storedLanguage : languages[0]);
   }
 
   const own = document.querySelector('.own');
   if (own === null) return;
   const storageKey = 'perkwire.docs.own';
-  /** What keys and ids are made of: nothing that a shell or a page would read otherwise. */
+  /** Characters of keys and IDs. Shells and HTML pages do not interpret any of them. */
   const isKey = /^[\w-]{1,200}$/;
-  const places = [...document.querySelectorAll('[data-own]')].map((place) => ({ place, example: place.textContent }));
+  const placeholders = [...document.querySelectorAll('[data-own]')].map((element) => ({
+    element,
+    example: element.textContent,
+  }));
   let values = {};
   try {
     values = JSON.parse(sessionStorage.getItem(storageKey) ?? '{}');
   } catch {
-    // Without storage, keys are good for this page.
+    // Without storage, keys apply to this page only.
   }
   function show() {
-    for (const { place, example } of places) {
-      const value = values[place.dataset.own];
-      place.textContent = isKey.test(value ?? '') ? value : example;
+    for (const { element, example } of placeholders) {
+      const value = values[element.dataset.own];
+      element.textContent = isKey.test(value ?? '') ? value : example;
     }
   }
   const fields = [...document.querySelectorAll('[data-own-field]')];
@@ -88,15 +91,17 @@
     input.addEventListener('input', () => {
       values[name] = input.value.trim();
       for (const other of fields) if (other !== input && other.dataset.ownField === name) other.value = values[name];
-      input.setCustomValidity(values[name] === '' || isKey.test(values[name]) ? '' : 'This is not a key.');
+      input.setCustomValidity(
+        values[name] === '' || isKey.test(values[name]) ? '' : 'Use only letters, digits, hyphens and underscores.',
+      );
       try {
         sessionStorage.setItem(storageKey, JSON.stringify(values));
       } catch {
-        // As above.
+        // Without storage, keys apply to this page only.
       }
       show();
     });
   }
-  own.hidden = places.length === 0;
+  own.hidden = placeholders.length === 0;
   show();
 })();

@@ -54,13 +54,13 @@ describe('the API reference', () => {
     const page = await open('/docs');
     await page.keyboard.press('/');
     await page.keyboard.type('redeliver');
-    await page.getByText(/^\d+ found$/).waitFor();
+    await page.getByText(/^\d+ results?$/).waitFor();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/docs\/api\/deliveries#/);
     await page.keyboard.press('/');
     await page.keyboard.type('/wallet/v1/offers.json');
-    await page.getByText(/^\d+ found$/).waitFor();
+    await page.getByText(/^\d+ results?$/).waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/docs\/api\/wallet#listSavedOffers$/);
   });
