@@ -1,9 +1,9 @@
-// Loaded in the web views of the demo's phone: the object that an Android app adds to a page, which gets every event.
+// Simulates an Android app in the demo phone's web views. The app adds this object to the page and receives all events.
 window.Android = {
   adCallback: (event, json) => window.parent.postMessage({ event, payload: JSON.parse(json) }, window.location.origin),
 };
 
-// Its navigation delegate: the app opened the link when it heard `url_clicked`, so its web view does not follow it.
+// Simulates the app's navigation delegate. The app opens links on `url_clicked`, so the web view does not.
 window.addEventListener('click', (event) => {
   if (event.composedPath().some((element) => element instanceof HTMLAnchorElement)) event.preventDefault();
 });

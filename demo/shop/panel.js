@@ -1,4 +1,5 @@
-// Shows what the service records, polled while the page is visible. Everything is inserted as text.
+// Polls the service while the page is visible, and shows the recorded webhooks, beacons and SDK events. All values are
+// inserted as text, never as HTML.
 (() => {
   const byId = (id) => document.getElementById(id);
   const element = (tag, className, text) =>
@@ -13,14 +14,14 @@
   const pollIntervalMs = 1000;
   let lastText = '';
   let eventCount = 0;
-  // Lists that scroll can be scrolled by keyboard.
+  // Make scrollable lists focusable, so that they can be scrolled by keyboard.
   for (const id of ['webhooks', 'beacons', 'events']) byId(id).tabIndex = 0;
 
   const beaconItem = ({ at, kind, title, offer_id, suspicious }) =>
     item(
       timeOf(at),
       element('span', '', `${kind} · ${title || `offer ${offer_id}`}`),
-      suspicious === null ? element('span', 'badge', 'counts') : element('span', 'badge bad', suspicious),
+      suspicious === null ? element('span', 'badge', 'counted') : element('span', 'badge bad', suspicious),
     );
 
   const signatureBadges = new Map([
@@ -53,7 +54,7 @@
       lastText = text;
       byId('unavailable').textContent = '';
     } catch {
-      byId('unavailable').textContent = 'The service cannot be reached.';
+      byId('unavailable').textContent = 'Could not reach the service.';
     }
   }
 
@@ -62,7 +63,7 @@
     setTimeout(poll, pollIntervalMs);
   }
 
-  /** Without the response of `ads_found`, which is too long for the list. */
+  /** Event payload as JSON. The response in `ads_found` is too long for the list, so it is abbreviated. */
   const summaryOf = ({ response, ...payload }) =>
     JSON.stringify(payload) + (response === undefined ? '' : ' + response');
 

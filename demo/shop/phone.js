@@ -1,4 +1,4 @@
-// Simulates a native app: its own screens, web views (frames) with the shipped templates, and the handler `adCallback`.
+// Simulates a native app: its screens, web views (iframes) with the shipped templates, and the `adCallback` handler.
 const query = new URLSearchParams(location.search);
 const byId = (id) => document.getElementById(id);
 const accountId = document.body.dataset.account;
@@ -60,7 +60,7 @@ async function placeOrder() {
   byId('confirm').hidden = !multi;
 }
 
-/** An app's handler of the SDK's events (docs/guides). */
+/** Handles SDK events as an app does (see docs/guides). */
 function onCallback(event, payload) {
   if (event === 'url_clicked') {
     byId('url').textContent = payload.target_url;
@@ -71,7 +71,7 @@ function onCallback(event, payload) {
     byId('confirm').disabled = true;
     byId('confirm').textContent = 'Perks confirmed';
   }
-  // Hidden, not removed: the page is needed to confirm the perks.
+  // Hide the view instead of removing it: its page is still needed to confirm the perks.
   if (event === 'closed_ads' || event === 'no_ads_found')
     for (const view of views) if (view.className === 'view') view.hidden = true;
   report(event, payload);
@@ -86,7 +86,7 @@ byId('back').addEventListener('click', () => {
   byId('browser').hidden = true;
   document.querySelector('.view')?.focus();
 });
-// An app runs this as a script in its web view.
+// A real app would run this as a script in its web view.
 byId('confirm').addEventListener('click', () => {
   const page = document.querySelector('.view').contentWindow;
   page.document.dispatchEvent(new page.Event('ad:confirm'));

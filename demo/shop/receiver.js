@@ -1,4 +1,4 @@
-// Reloads the page when another webhook has arrived, unless the reader has opened or selected something.
+// Reloads the page when a new webhook has arrived, unless the reader has selected text or expanded an older webhook.
 (() => {
   const pollIntervalMs = 2000;
   const main = document.querySelector('main');
@@ -12,7 +12,7 @@
         if (response.ok && (await response.json()).count !== Number(main.dataset.count)) return location.reload();
       }
     } catch {
-      // The service is restarting: the next poll asks again.
+      // The service may be restarting. The next poll retries.
     }
     setTimeout(poll, pollIntervalMs);
   }

@@ -1,10 +1,10 @@
-// The shop's pages. The options are in the URL, so that a reload or a link shows the same.
+// The shop's pages. The URL contains the options, so that reloads and shared links show the same page.
 const defaults = { on: 'web', unit: 'multi', place: 'embedded', prefetch: 'off', usp: 'on', dev: 'off', step: 'order' };
 const query = new URLSearchParams(location.search);
 const state = Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, query.get(name) ?? value]));
 const byId = (id) => document.getElementById(id);
 
-/** A new shopper after every change of the options, because a user's earlier actions affect the offers. */
+/** Each change of the options starts a new shopper, because a user's earlier actions affect the offers. */
 const shopperId = () => {
   const stored = sessionStorage.getItem('shop:user');
   if (stored !== null) return stored;
@@ -46,7 +46,7 @@ function lineOf([name, price, colour, path]) {
   return line;
 }
 
-/** null when the request fails; the SDK reports that as an error. */
+/** Returns the response, or null if the request failed. The SDK reports null as an error. */
 const fetchOffers = async () => {
   const response = await fetch(`/native/v4/offers.json?api_key=${accountId}`, {
     method: 'POST',
@@ -103,12 +103,12 @@ function showOrder() {
   if (state.prefetch === 'api') window.addEventListener('DOMContentLoaded', passResponse);
 }
 
-/** API prefetch: passes the previous page's response to the SDK, or fetches one. */
+/** API prefetch: passes the previous page's response to the SDK. If there is none, fetches one. */
 async function passResponse() {
   const stored = sessionStorage.getItem('shop:response');
   sessionStorage.removeItem('shop:response');
-  const found = await window.Ad.setApiResponse(stored === null ? await fetchOffers() : JSON.parse(stored));
-  if (found) window.Ad.reload();
+  const hasOffers = await window.Ad.setApiResponse(stored === null ? await fetchOffers() : JSON.parse(stored));
+  if (hasOffers) window.Ad.reload();
 }
 
 function showPhone() {
@@ -133,8 +133,8 @@ function setUpOptions() {
     event.preventDefault();
     sessionStorage.removeItem('shop:user');
     sessionStorage.removeItem('shop:response');
-    const chosen = Object.fromEntries(new FormData(form));
-    location.assign(urlOf({ ...chosen, step: chosen.prefetch === 'off' ? 'order' : 'basket' }));
+    const options = Object.fromEntries(new FormData(form));
+    location.assign(urlOf({ ...options, step: options.prefetch === 'off' ? 'order' : 'basket' }));
   });
 }
 

@@ -66,7 +66,7 @@ test.each(['sdk', 'api'])(
     await event(page, prefetch === 'sdk' ? 'ads_found' : 'response stored').waitFor();
     const calls: string[] = [];
     page.on('request', (request) => calls.push(new URL(request.url()).pathname));
-    await page.getByRole('link', { name: 'Place the order' }).click();
+    await page.getByRole('link', { name: 'Place order' }).click();
     await page.getByRole('dialog').waitFor();
     await event(page, 'ad_shown').waitFor();
     expect(calls.filter((path) => path === '/native/v4/offers.json')).toEqual([]);
@@ -93,7 +93,7 @@ test.each(['off', 'sdk', 'api'])(
     const { page, problems } = await open(`/demo?on=phone&prefetch=${prefetch}`);
     const phone = page.frameLocator('#phone');
     if (prefetch !== 'off') await event(page, prefetch === 'sdk' ? 'ads_found' : 'response stored').waitFor();
-    await phone.getByRole('button', { name: 'Place the order' }).click();
+    await phone.getByRole('button', { name: 'Place order' }).click();
     const view = phone.frameLocator('iframe.view');
     await view.getByRole('checkbox').first().check();
     await view.locator('.minor').first().click();
