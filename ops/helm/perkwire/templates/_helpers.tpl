@@ -2,7 +2,7 @@
 {{- .Release.Name | trunc 50 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Labels of a role; the context is (list root role). */}}
+{{/* Selector labels for a role. The context is (list root role). */}}
 {{- define "perkwire.selector" -}}
 app.kubernetes.io/name: perkwire
 app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
@@ -15,7 +15,7 @@ app.kubernetes.io/version: {{ (index . 0).Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
 {{- end -}}
 
-{{/* A container of a role; the context is (list root role). */}}
+{{/* Container for a role. The context is (list root role). */}}
 {{- define "perkwire.container" -}}
 {{- $root := index . 0 -}}
 {{- $role := index . 1 -}}
