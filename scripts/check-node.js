@@ -1,11 +1,13 @@
-// Ends with one sentence and exit code 1 when this Node.js is older than package.json asks for. Old syntax only, so
-// that the versions it refuses can run it.
+// Exits with code 1 and an explanation if Node.js is older than package.json requires. Uses only old syntax, so that
+// old versions can run this check.
 import { readFileSync } from 'node:fs';
 
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-const needed = engines.node.replace('>=', '').split('.').map(Number);
+const required = engines.node.replace('>=', '').split('.').map(Number);
 const actual = process.versions.node.split('.').map(Number);
-if (actual[0] < needed[0] || (actual[0] === needed[0] && actual[1] < needed[1])) {
-  process.stderr.write(`Perkwire needs Node.js ${needed.join('.')} or newer; this is ${process.versions.node}.\n`);
+if (actual[0] < required[0] || (actual[0] === required[0] && actual[1] < required[1])) {
+  process.stderr.write(
+    `Perkwire requires Node.js ${required.join('.')} or newer, but this is version ${process.versions.node}.\n`,
+  );
   process.exit(1);
 }

@@ -1,4 +1,4 @@
-// Before `npm start`: checks the version of Node.js, and builds when something changed since the last build.
+// Runs before `npm start`. Checks the Node.js version, and builds if a source file has changed since the last build.
 import './check-node.js';
 import { spawnSync } from 'node:child_process';
 import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const inputs = [
   ...client.map((path) => `packages/client/${path}`),
 ];
 
-const startedAt = new Date(); // a file changed during the build is built by the next start
+const startedAt = new Date(); // If a file changes during the build, the next start builds again.
 if (inputs.some((path) => changedSince(join(root, path), modifiedMs(stamp)))) {
   const { status } = spawnSync('npm run --silent build', { cwd: root, stdio: 'inherit', shell: true });
   if (status !== 0) process.exit(status ?? 1);
@@ -21,11 +21,11 @@ if (inputs.some((path) => changedSince(join(root, path), modifiedMs(stamp)))) {
   utimesSync(stamp, startedAt, startedAt);
 }
 
-/** Folders count as well: a removed file changes the time of its folder. */
+/** Includes modification times of directories, because removing a file changes only the time of its directory. */
 function changedSince(path, ms) {
-  const found = statSync(path);
-  if (found.mtimeMs > ms) return true;
-  return found.isDirectory() && readdirSync(path).some((name) => changedSince(join(path, name), ms));
+  const stats = statSync(path);
+  if (stats.mtimeMs > ms) return true;
+  return stats.isDirectory() && readdirSync(path).some((name) => changedSince(join(path, name), ms));
 }
 
 function modifiedMs(path) {

@@ -1,4 +1,4 @@
 import { writeFileSync } from 'node:fs';
 
-// Tells Node and TypeScript that the files of this folder are CommonJS, in a package of ES modules.
+// Marks the files in dist/cjs as CommonJS for Node and TypeScript. The rest of the package consists of ES modules.
 writeFileSync(new URL('dist/cjs/package.json', import.meta.url), '{ "type": "commonjs" }\n');

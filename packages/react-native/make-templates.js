@@ -1,4 +1,5 @@
-// Writes src/templates.ts: the pages of assets/html as strings. Part of `npm run build`; a test fails if it is stale.
+// Writes the pages in assets/html as strings to src/templates.ts. Part of `npm run build`. A test fails if the file is
+// outdated.
 import { readFile, writeFile } from 'node:fs/promises';
 
 const pages = ['checkout', 'prefetch'];

@@ -24,7 +24,7 @@ test('npm start and npm run dev reject an older Node.js with one sentence and ex
     for (const version of ['16.0.0', `${major - 1}.99.8`, `${major}.${minor - 1}.3`])
       expect(runAs(version, script)).toEqual({
         status: 1,
-        stderr: `Perkwire needs Node.js ${major}.${minor} or newer; this is ${version}.\n`,
+        stderr: `Perkwire requires Node.js ${major}.${minor} or newer, but this is version ${version}.\n`,
       });
 });
 

@@ -1,6 +1,6 @@
 /**
- * Used parts of this package's peers, which are not installed here because React Native is larger than everything else.
- * Apps compile against the peers' own types.
+ * Types of the APIs that this package uses from its peer dependencies. The peers are not installed here because React
+ * Native is larger than all other dependencies together. Apps compile against the peers' own types.
  */
 declare module 'react-native' {
   export const Linking: { openURL: (url: string) => Promise<unknown> };
