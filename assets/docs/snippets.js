@@ -1,4 +1,4 @@
-/* Code snippets: the copy button, the language choice, and the reader's own keys in examples. */
+/* Code snippets: the copy button, the language choice, and the reader's keys in examples. */
 (() => {
   function element(name, text, className) {
     const node = document.createElement(name);

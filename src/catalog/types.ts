@@ -116,10 +116,7 @@ export type Publisher = {
   currencyMultiplier: number;
   /** Currency into which report totals are converted, or null to show no converted totals. */
   reportingCurrency: string | null;
-  /**
-   * Recent exchange rates, which cover the last few days. Only reports need earlier rates, and they load them
-   * separately.
-   */
+  /** Exchange rates of the last few days. Reports load earlier rates themselves. */
   exchangeRates: ExchangeRates;
   uspEnabled: boolean;
   walletEnabled: boolean;
@@ -130,9 +127,7 @@ export type Publisher = {
   privacyText: string;
   /** CSP host sources of pages that may embed the offerwall in a frame. */
   frameHosts: readonly string[];
-  /**
-   * Normalised name of the placement to use for fetches that do not specify one. If null, such fetches are rejected.
-   */
+  /** Normalised placement for fetches that specify none. If null, such fetches are rejected. */
   defaultPlacement: string | null;
   /** Lower-case substrings of user agents that are never treated as bots. */
   allowedUserAgents: readonly string[];
@@ -216,9 +211,7 @@ export type Payout = {
   currency: string;
 };
 
-/**
- * Permission for a publisher to show a campaign, with overrides. If an override is null, the campaign's value applies.
- */
+/** Permission for a publisher to show a campaign. Overrides that are null use the campaign's value. */
 export type Provision = {
   publisherId: number;
   active: boolean;
@@ -249,9 +242,7 @@ export type Campaign = {
    * by expected revenue.
    */
   weight: number;
-  /**
-   * Ranking method. `fixed` campaigns are ranked only by weight and come before campaigns ranked by expected revenue.
-   */
+  /** Ranking method. `fixed` campaigns are ranked by weight, before those ranked by expected revenue. */
   ranking: 'learned' | 'fixed';
   isProduct: boolean;
   isLoyalty: boolean;
@@ -264,16 +255,11 @@ export type Campaign = {
   /** Maximum percentage by which bookings may exceed a budget (0 to 100). */
   overspendPercent: number;
   goal: Goal | null;
-  /**
-   * Time of the first activation, in epoch milliseconds. Null if the campaign was never activated or the time is
-   * unknown.
-   */
+  /** Time of the first activation, in epoch milliseconds, or null if there is none or it is unknown. */
   activatedAtMs: number | null;
   payout: Payout;
   rules: CampaignRules;
-  /**
-   * Provisions by publisher, including inactive ones. The campaign is not served to any publisher that is not listed.
-   */
+  /** Provisions by publisher, including inactive ones. Other publishers do not get the campaign. */
   provisions: ReadonlyMap<number, Provision>;
   /** Creatives of all offers of the campaign. */
   creatives: readonly Creative[];
@@ -345,10 +331,7 @@ export type Translations<LocalizedOffer> = {
   texts: ReadonlyMap<string, { tag: string; texts: Translation }>;
   /** Lower-case language tags of the offer's images. */
   imageLanguages: ReadonlySet<string>;
-  /**
-   * Cache of localised offers, filled on first use. The outer key is the language of the texts, and the inner key is
-   * the language of the images.
-   */
+  /** Cache of localised offers, filled on first use, by text language and then by image language. */
   localised: Map<string, Map<string, LocalizedOffer>>;
 };
 
@@ -408,9 +391,7 @@ export type Experiment = {
   allocation: readonly Slots[];
   /** Key of the arm without changes. If null, users outside the experiment serve as the control group. */
   control: string | null;
-  /**
-   * Share of the experiment's users who take part, with the time from which each share applies. Null means all users.
-   */
+  /** Shares of users who take part, with the time from which each applies. Null means all users. */
   ramp: readonly { fromMs: number; share: number }[] | null;
 };
 

@@ -158,7 +158,7 @@ describe('an undo link in a message', () => {
     await doToThree(async (tab) => {
       await tab.locator('form.bulk').getByLabel('Tag').fill('spring');
       await press(tab, 'Add tag');
-    }, 'tagged');
+    }, 'Tag added to');
     await doToThree(async (tab) => {
       await press(tab, 'Remove');
       await tab.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
@@ -286,7 +286,7 @@ describe('a web font of a theme', () => {
     await press(page, 'Add font');
     await page.getByText('The server responded with status 404 instead of 200.').waitFor();
     await press(page, 'Save');
-    await page.getByText('not measured').first().waitFor();
+    await page.getByText('The font metrics are missing.').first().waitFor();
     await url.fill(`${base}/brand.woff2`);
     await page.keyboard.press('Enter');
     await page.getByText('The font was added').waitFor();

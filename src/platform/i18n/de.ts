@@ -3369,7 +3369,8 @@ export const de: Messages = {
     somePlacements: '{count, plural, one {Anzeigenplatz} other {Anzeigenplätze}} {names}',
     allowedAddresses: 'Erlaubte IP-Adressen',
     allowedAddressesHint:
-      'IP-Adressen oder Netze, ein Eintrag pro Zeile, etwa 203.0.113.7 oder 2001:db8::/32. Leer lassen, um alle zuzulassen.',
+      'IP-Adressen oder Netze, ein Eintrag pro Zeile, etwa 203.0.113.7 oder 2001:db8::/32. Leer lassen, um alle ' +
+      'zuzulassen.',
     someAddresses: '{count, plural, one {1 IP-Adresse oder Netz} other {# IP-Adressen oder Netze}}',
     expiresWithin:
       'Zeitzone: {zone}. Wählen Sie eine Zeit {days, plural, one {innerhalb eines Tages} other {innerhalb von # ' +

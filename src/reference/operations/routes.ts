@@ -12,7 +12,7 @@ import { referencePath, tagPath } from './paths.ts';
 
 type ReferenceDeps = { assets: DocsAssets; publicUrl: string; examples: LiveExamples | null };
 
-/** Placeholder keys, which readers replace with their own keys. Not used in the demo. */
+/** Placeholder keys, which readers replace with real keys. Not used in the demo. */
 const exampleKeys = { bearer: 'demo-key', operator: 'demo-operator-key' };
 
 /**

@@ -1,7 +1,7 @@
 import { type Html, html } from '../../platform/http/html.ts';
 
 /**
- * Demo keys that occur in the documents. Each has a placeholder that is shown until readers enter their own keys in the
+ * Demo keys that occur in the documents. Each has a placeholder that is shown until readers enter real keys in the
  * browser.
  */
 const exampleKeys: Record<string, { own: string; placeholder: string }> = {
@@ -12,7 +12,7 @@ const exampleKeys: Record<string, { own: string; placeholder: string }> = {
 const keyPattern = new RegExp(`\\b(?:${Object.keys(exampleKeys).join('|')})\\b`, 'g');
 
 /**
- * Replaces the demo keys in a snippet with placeholders for the reader's own keys. On a demo server, keeps the demo
+ * Replaces the demo keys in a snippet with placeholders for the reader's keys. On a demo server, keeps the demo
  * keys, because they are valid there.
  */
 export const withOwnKeys = (escaped: string, isDemo: boolean): string =>
@@ -24,7 +24,7 @@ export const withOwnKeys = (escaped: string, isDemo: boolean): string =>
       });
 
 /**
- * Form in which readers enter their own keys. The keys are used only by the page script and stored only in the browser.
+ * Form in which readers enter their keys. The keys are used only by the page script and stored only in the browser.
  */
 export const ownKeysForm: Html = html`
 <details class="own" hidden>

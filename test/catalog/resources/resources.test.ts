@@ -434,7 +434,7 @@ test('a share of the sale never exceeds the sale, at any publisher', async () =>
   expect(await payout(150)).toBe(200);
   expect(await kind('cps')).toMatchObject({
     status: 400,
-    body: { error: { details: [{ path: '/payout_kind', message: expect.stringContaining(`(${other})`) }] } },
+    body: { error: { details: [{ path: '/payout_kind', message: expect.stringContaining(`above 100: ${other}.`) }] } },
   });
   expect(await payout(12.5)).toBe(200);
   expect((await kind('cps')).status).toBe(200);
