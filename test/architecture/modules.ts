@@ -3,7 +3,7 @@ import { creators } from '../support/module-list.ts';
 /**
  * Modules that contain only functions and types and have no create function. Each follows another module in the order.
  */
-export const functionsAlone: Record<string, { after: string }> = {
+const functionsAlone: Record<string, { after: string }> = {
   'command-line': { after: 'platform' },
   embedded: { after: 'command-line' },
   shell: { after: 'platform' },
