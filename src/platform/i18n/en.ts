@@ -711,8 +711,7 @@ export const en = {
     percentOfSale: 'The payout of a cps campaign is a percentage of the sale and can be at most 100.',
     payoutsAbove: 'The payout kind cannot be cps while these publishers have payouts above 100: {ids}.',
     currencyBooked:
-      'The currency cannot be changed because amounts in {currency} have already been booked. Duplicate the campaign ' +
-      'instead.',
+      'The currency cannot be changed, as amounts in {currency} were already booked. Duplicate the campaign instead.',
     otherCurrency:
       'There is no exchange rate to {others} of other active campaigns, so this campaign is ranked below them.',
     neverSeen: 'No request has used the placement {name} so far. Check its spelling.',
