@@ -4,7 +4,7 @@ import type { Resource } from '../management/resource.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import type { ViewedAdvertiser } from '../shell/context.ts';
 
-/** Resources limited to the rows of one advertiser. Advertiser accounts can only read data through these resources. */
+/** Resources limited to the rows of one advertiser. Advertiser accounts can read data only through these resources. */
 type OwnRows = { campaigns: Resource; offers: Resource; creatives: Resource; drafts: Resource };
 
 /** Returns the resources limited to an advertiser. Other advertisers' rows are treated as unknown. */

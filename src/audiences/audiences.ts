@@ -128,7 +128,7 @@ async function refuseIfUsed({ executor, publisherId }: Work, key: string): Promi
 type Lock = '' | 'for key share';
 
 /**
- * Returns the ID of an audience that has no rule.
+ * Returns the ID of the audience with this key. The audience must not have a rule.
  * @throws AppError resource_not_found; conflict if a rule determines the members of the audience
  */
 export async function listId(work: Work, key: string, lock: Lock = ''): Promise<number> {

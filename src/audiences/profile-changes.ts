@@ -50,8 +50,8 @@ export async function changeUserAttributes(
 export type ListProblem = 'unknown' | 'has_rule' | 'refused';
 
 /**
- * Returns the ID of an audience that has no rule. Creates the audience if it does not exist. In a transaction, call it
- * before any statement that references the publisher.
+ * Returns the ID of the audience with this key. The audience must not have a rule. Creates the audience if it does not
+ * exist. In a transaction, call it before any statement that references the publisher.
  * @param name name of the audience to create, or null to create none
  */
 export async function findList(work: Work, key: string, name: string | null): Promise<number | ListProblem> {

@@ -15,8 +15,8 @@ export type LearningContext = {
 export type LearningPublisher = { id: number; timeZone: string; learningExcludedKeys: ReadonlySet<string> };
 
 /**
- * A request property. Keys of custom attributes contain the publisher ID, so that publishers never learn from each
- * other's attributes.
+ * Property of a request, used as a model feature. Keys of custom attributes include the publisher ID, so that the model
+ * never applies one publisher's attributes to another publisher.
  */
 export type Property = { key: string; value: string };
 

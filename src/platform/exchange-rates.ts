@@ -83,7 +83,7 @@ function rateOn({ base, byCurrency }: ExchangeRates, currency: string, day: stri
   return byCurrency.get(currency)?.find(({ validFrom }) => validFrom <= day) ?? null;
 }
 
-/** Converts an amount in millionths and rounds half away from zero. */
+/** Converts an amount (in millionths) to another currency, rounding half away from zero. */
 export function exchangeMicros(micros: bigint, { numerator, denominator }: Exchange): bigint {
   if (micros < 0n) return -divideHalfUp(-micros * numerator, denominator);
   return divideHalfUp(micros * numerator, denominator);

@@ -134,7 +134,8 @@ async function findLists(work: Work, events: readonly Keyed[], settings: SourceS
 }
 
 /**
- * Marks an effect as superseded if it is older than another change of the same value, stored or in the same request.
+ * Marks an effect as superseded if there is a newer change to the same value, either already stored or in the same
+ * request.
  */
 async function supersede({ executor, nowMs }: Work, effects: readonly RequestedEffect[]): Promise<void> {
   const newest = new Map<string, RequestedEffect>();

@@ -138,6 +138,6 @@ test('a blocked brand, shown with its cost, and a stopped campaign are missing f
   await go(`/campaigns/${stopped}`);
   await press('Stop now');
   await page.getByRole('dialog').getByRole('button', { name: 'Stop now', exact: true }).click();
-  await page.getByText('Nothing is shown until you resume it.').waitFor();
+  await page.getByText('No offers are shown until you resume delivery.').waitFor();
   await expect.poll(() => shownTo('somebody')).not.toContain(stopped);
 });

@@ -7,8 +7,8 @@ import type { SyslogSetting } from '../../config/outgoing.ts';
 const defaultDeadlineMs = 10_000;
 
 /**
- * Time to wait after sending before the client ends the connection, in milliseconds, in addition to the time it took to
- * connect. It lets a receiver that rejects everything close the connection first.
+ * Milliseconds the client waits after sending before it closes the connection, on top of the connect time. A receiver
+ * that rejects the request can then close first.
  */
 const graceMs = 100;
 

@@ -42,7 +42,7 @@ export const liftText = (lift: Estimate | null): string =>
     ? '–'
     : t('experiments.between', { lift: change(lift.estimate), low: change(lift.low), high: change(lift.high) });
 
-/** Returns text that states whether there is enough data, or when that is expected. */
+/** Returns text saying whether there is enough data for a result or, if not, when there should be. */
 export function daysText({ is_enough: isEnough, days_left: days, enough_since: since }: ExperimentReport): string {
   if (isEnough) {
     const day = since === null ? '' : momentText(utc, Date.parse(since), 'day');

@@ -19,10 +19,10 @@ export type LearnEvent = {
 type Kind = 'click' | 'conversion';
 type Learner = { rows: Rows; fit: Fit; delays: Delays };
 
-/** Rows and fits for the click rate and the conversion rate. */
+/** Learners (training rows and fitted model) for the click rate and the conversion rate. */
 export type Fits = Record<Kind, Learner>;
 
-/** Maximum number of rows per rate. */
+/** Maximum number of training rows kept for each predicted rate (click, conversion). */
 const capacity = 100_000;
 
 /** Delays to assume before any success is known, in milliseconds. */

@@ -404,7 +404,7 @@ export const de: Messages = {
     mutedFor: 'Meldung für {days} Tage stummgeschaltet.',
     unmuted: 'Stummschaltung aufgehoben.',
     mail: 'E-Mail',
-    mailLead: 'E-Mails, die nur an Sie gehen: {email}.',
+    mailLead: 'Diese E-Mails gehen nur an Sie ({email}).',
     mailMe: 'Mich per E-Mail benachrichtigen',
     mailsSaved: 'E-Mail-Benachrichtigungen gespeichert.',
     noMails: 'Sie erhalten keine Meldungen mehr per E-Mail.',
@@ -2609,7 +2609,7 @@ export const de: Messages = {
     filter: 'Live-Anfragen filtern',
     filterExample: 'Suchen, z. B. checkout',
     givePermission:
-      'Geben Sie dem Schlüssel diese Berechtigung, oder verwenden Sie einen anderen Schlüssel: <a>API-Schlüssel</a>.',
+      'Erteilen Sie dem Schlüssel unter <a>API-Schlüssel</a> diese Berechtigung, oder verwenden Sie einen anderen.',
     kind: 'Ergebnis',
     kindAnswered: 'Angenommen',
     kindPartly: 'Teilweise angenommen',

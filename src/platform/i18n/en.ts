@@ -611,7 +611,7 @@ export const en = {
     hasPassed: 'The end time is in the past. Choose a later one.',
     timeZone: 'Unknown time zone. Use an IANA name, such as {names}.',
     noTimeZone: 'The time zone {name} is unknown. Use an IANA name, such as {names}.',
-    zoneAmbiguous: 'Programs disagree about the time zone {zone}. Choose another name, such as {names}.',
+    zoneAmbiguous: 'The time zone name {zone} is ambiguous. Use another name, such as {names}.',
     timeOfDay: 'The value must be a time of day, such as 09:00.',
     timeOfDayEnd: 'The value must be a time of day, such as 17:30 or 24:00.',
     endFirst: 'The end must be after the start.',
@@ -1009,7 +1009,7 @@ export const en = {
     textOfLine: 'Line {line, number} already contains this text.',
     ownLanguage: 'This is the language of the offer’s own texts. Edit those instead.',
     textMissing: 'The text is missing, so another language is shown.',
-    campaignRequired: 'Specify a campaign, because a file can contain at most {max, number} offers.',
+    campaignRequired: 'A file can contain at most {max, number} offers. Specify a campaign to export fewer.',
     offersInFile: 'A file can contain at most {max, number} offers.',
     noEffect: 'This setting has no effect here, because it is derived from the publisher and the theme.',
     hardToRead: 'The text is hard to read on {background}: the contrast is {ratio}:1, below 4.5:1.',
@@ -1900,7 +1900,7 @@ export const en = {
       choiceSignal:
         'If your browser sends the “Global Privacy Control” signal, you see offers without being recognised, and no ' +
         'number is stored for you.',
-      choicePerks: 'Perks you choose are sent to {publisher} only.',
+      choicePerks: 'Your choices are shared only with {publisher}.',
       choiceEmail:
         'Every e-mail contains a link to unsubscribe. If you unsubscribe, this is stored with a number instead of ' +
         'your address.',
@@ -3336,7 +3336,7 @@ export const en = {
       'any time.',
     done: '{name} stopped.',
     ended: '{name} resumed.',
-    notice: '<b>Stopped</b> by {who}, {time}. Nothing is shown until you resume it.',
+    notice: '<b>Stopped</b> by {who}, {time}. No offers are shown until you resume delivery.',
     within: 'Not shown, because the {within, select, campaign {campaign} other {advertiser}} is stopped.',
     codes:
       '<b>Paused</b>, because no valid coupon code is left. Add codes or extend their validity to show the offer ' +
@@ -3390,7 +3390,7 @@ export const en = {
     colours: 'Colours',
     darkMode: 'Dark mode',
     behaviour: 'Behaviour',
-    textsHint: 'Texts that you don’t change appear in the language of the page.',
+    textsHint: 'Any text you don’t change appears in the page’s language.',
     widthHint: 'Use 0 for the default width.',
     darkModeHint:
       'Colours for dark mode. If your app uses strictly typed clients, read the interface documentation first.',

@@ -32,7 +32,7 @@ export function firstUuid7At(timeMs: number): string {
 /** Returns the lowest UUIDv7 whose time is later than a given time. */
 export const firstUuid7After = (time: Date): string => firstUuid7At(time.getTime() + 1);
 
-/** Whether a text is a UUIDv7 in canonical lower-case form. */
+/** Whether a string is a UUIDv7 in canonical lower-case form. */
 export const isUuid7 = (text: string): boolean => uuidPattern.test(text);
 
 /** Returns the time of a UUIDv7, in epoch milliseconds. */

@@ -31,7 +31,7 @@ test.each([
 ])('a publisher with the stored time zone %s can save other fields, with a warning', async (zone, names) => {
   await storePublisherZone(zone);
   const path = `/publishers/${me.publisherId}`;
-  const message = `Programs disagree about the time zone ${zone}. Choose another name, such as ${names}.`;
+  const message = `The time zone name ${zone} is ambiguous. Use another name, such as ${names}.`;
   const saved = await me.call('PATCH', path, { offers_per_response: 2 });
   expect([saved.status, saved.body.warnings]).toEqual([200, [{ path: '/time_zone', message }]]);
   expect((await me.call('PATCH', path, { time_zone: zone })).status).toBe(200);
@@ -45,7 +45,7 @@ test.each([
   const changed = await me.call('PATCH', path, { time_zone: 'Europe/Berlin' });
   expect([changed.status, changed.body.warnings]).toEqual([200, []]);
   expect(details(await me.call('PATCH', path, { time_zone: zone }))).toEqual(['/time_zone']);
-  expect((await admin.get(settings)).body).not.toContain('Programs disagree');
+  expect((await admin.get(settings)).body).not.toContain('is ambiguous');
 });
 
 test('a campaign whose stored schedule has an abbreviated time zone is delivered and can be saved', async () => {
@@ -67,7 +67,7 @@ test('a campaign whose stored schedule has an abbreviated time zone is delivered
     [
       {
         path: '/rules/schedule/time_zone',
-        message: expect.stringMatching(/^Programs disagree about the time zone CET.*Europe\/Berlin/),
+        message: expect.stringMatching(/^The time zone name CET is ambiguous.*Europe\/Berlin/),
       },
     ],
   ]);
@@ -82,5 +82,5 @@ test('a campaign whose stored schedule has an abbreviated time zone is delivered
   expect(details(refusedNew)).toEqual(['/rules/schedule/time_zone']);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = await admin.get(`/dashboard/p/${me.publisherId}${path}`);
-  expect(page.body).toContain('Programs disagree about the time zone CET');
+  expect(page.body).toContain('The time zone name CET is ambiguous');
 });

@@ -21,7 +21,7 @@ type Name =
 /** Offerwall texts (src/platform/i18n), in addition to the texts that it shares with the unit. */
 export type WallWords = Words & { labels: Labels; offerwall: Record<Name, string> };
 
-/** Default settings of the wall, which does not load the unit file. */
+/** Default settings of the offerwall. They are bundled, because the offerwall does not load the unit's script. */
 export const defaults = { settings: defaultSettings, styles: defaultStyles, terms: termsRules };
 
 /** English texts, inserted at build time (scripts/build-sdk.ts). */

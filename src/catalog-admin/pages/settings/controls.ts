@@ -35,8 +35,8 @@ const checkField = '_check';
 const confirmedField = '_confirmed';
 
 /**
- * Registers the pages for block rules, which define the offers that a publisher never shows, keeps apart, or shows only
- * above a minimum revenue.
+ * Registers the pages for block rules: which offers a publisher never shows, never shows together, or shows only above
+ * a minimum revenue.
  */
 export function controlsPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
