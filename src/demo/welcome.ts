@@ -10,16 +10,16 @@ export function printWelcome({ publicUrl }: Config, dashboardLink: string | null
   const dashboard =
     dashboardLink === null
       ? `${publicUrl}/dashboard`
-      : `${dashboardLink}\n            (this link works once: it makes you the operator)`;
+      : `${dashboardLink}\n            (one-time link that creates your operator account)`;
   write(`
 Perkwire is ready at ${publicUrl}
   Demo shop ${publicUrl}/demo
   Dashboard ${dashboard}
-  API key   ${key}      (SDK id ${sdkId})
+  API key   ${key}      (SDK ID ${sdkId})
   API docs  ${publicUrl}/docs
   Webhooks  ${publicUrl}/demo/receiver
 
-Try it. 1. Fetch offers, keep the answer; 2. fire the first offer's impression beacon; 3. select it; 4. confirm:
+These commands fetch offers, fire the first offer's impression beacon, select the offer and confirm the selection:
 
 ${tryCommands(publicUrl, key).join('\n')}
 
