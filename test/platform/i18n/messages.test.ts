@@ -41,7 +41,7 @@ test('uses one German word for each term', () => {
 
 test('inserts any placeholder value unchanged and throws if a value is missing', () => {
   const publisher = '$& {count} <b>';
-  expect(t('endUser.privacy.choicePerks', { publisher })).toBe(`Perks you choose are sent to ${publisher} only.`);
+  expect(t('endUser.privacy.choicePerks', { publisher })).toBe(`Your choices are shared only with ${publisher}.`);
   expect(() => t('endUser.privacy.choicePerks', {})).toThrow('publisher');
 });
 
