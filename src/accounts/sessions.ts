@@ -12,7 +12,7 @@ import { joinMembership, type UserRow, userColumns, userOf } from './users.ts';
 export const sessionLifetimeMs = 7 * dayMs;
 /** Idle timeout of a session, in milliseconds. */
 export const sessionIdleTimeoutMs = dayMs;
-/** How long sensitive actions are allowed after the user confirmed their identity, in minutes. */
+/** Time for which sensitive actions are allowed after the user confirmed their identity, in minutes. */
 export const confirmedMinutes = 15;
 /** Timeout for entering the second-factor code, in milliseconds. */
 const codeTimeoutMs = 10 * minuteMs;
@@ -32,7 +32,7 @@ export const sealedIdTokens = sealedColumn({
 export type NewSession = {
   userId: number;
   client: SessionClient;
-  /** Cookie of the browser's previous session, which ends when the new one starts. Null if there is none. */
+  /** Cookie of the browser's previous session, which ends when the new one starts. Null if none exists. */
   previous: string | null;
   /**
    * Whether the session is waiting for the second factor. Such a session gives no access, and is replaced by a new

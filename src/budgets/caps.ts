@@ -91,7 +91,7 @@ export type LimitedTotal = {
   campaignId: number;
   publisherId: number | null;
   timeZone: string;
-  /** How far bookings may exceed a budget, in percent (0 to 100). */
+  /** Percentage by which bookings may exceed a budget (0 to 100). */
   overspendPercent: number;
   /**
    * Price of the next event, in millionths of the payout currency. If several publishers may show the campaign, this is

@@ -141,7 +141,7 @@ export type Publisher = {
   keepsAttributes: boolean;
   /** Audience IDs, by key. */
   audiences: ReadonlyMap<string, number>;
-  /** Compiled block rules, or null if there are none. */
+  /** Compiled block rules, or null if none exists. */
   controls: Controls | null;
   themes: ReadonlyMap<number, Theme>;
   themesByKey: ReadonlyMap<string, Theme>;
@@ -149,7 +149,7 @@ export type Publisher = {
   placements: ReadonlyMap<string, Placement>;
   index: OfferIndex;
   sequenceRules: readonly SequenceRule[];
-  /** Experiments that have not ended, or null if there are none. */
+  /** Experiments that have not ended, or null if none exists. */
   experiments: readonly Experiment[] | null;
 };
 
@@ -178,7 +178,7 @@ export type ApiKey = {
   limits: readonly KeyLimit[];
   /** Expiry in epoch milliseconds, or null if the key does not expire. */
   expiresAtMs: number | null;
-  /** Restrictions on the key in addition to its permissions, or null if there are none. */
+  /** Restrictions on the key in addition to its permissions, or null if none exists. */
   restrictions: KeyRestrictions | null;
 };
 
@@ -255,7 +255,7 @@ export type Campaign = {
   /** Maximum percentage by which bookings may exceed a budget (0 to 100). */
   overspendPercent: number;
   goal: Goal | null;
-  /** Time of the first activation, in epoch milliseconds, or null if there is none or it is unknown. */
+  /** Time of the first activation, in epoch milliseconds, or null if none exists or it is unknown. */
   activatedAtMs: number | null;
   payout: Payout;
   rules: CampaignRules;
@@ -343,12 +343,12 @@ export type CouponPool = {
   sharedCode: string | null;
   terms: string;
   /**
-   * Expiry date of the codes (ISO 8601), or null if there is none. Codes may also expire a number of days after they
-   * are assigned; the earlier date applies.
+   * Expiry date of the codes (ISO 8601), or null if none exists. Codes may also expire a number of days after they are
+   * assigned; the earlier date applies.
    */
   expiresAt: string | null;
   validDays: number | null;
-  /** How long a code is held for a selected offer until the wrap, in minutes. If null, no code is held. */
+  /** Time for which a code is held for a selected offer until the wrap, in minutes. If null, no code is held. */
   holdMinutes: number | null;
 };
 

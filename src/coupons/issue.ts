@@ -57,7 +57,7 @@ export const isOver = (expiresAt: Date | null, nowMs: number): boolean =>
 type Issue = { isHold: boolean; nowMs: number };
 
 /**
- * Issues or holds a code for each request: the user's existing code or, if there is none, a new one.
+ * Issues or holds a code for each request: the user's existing code or, if none exists, a new one.
  * @returns coupons by request ID; requests for which no code was available are missing
  */
 export async function issueCoupons(

@@ -166,7 +166,7 @@ where c.user_key = h.user_key and c.offer_id = h.offer_id`,
   });
 }
 
-/** Allocates a code whose hold has expired, or returns null if there is none. The stock must be locked. */
+/** Allocates a code whose hold has expired, or returns null if none exists. The stock must be locked. */
 export async function claimExpiredHold(
   executor: Executor,
   offerId: number,

@@ -15,7 +15,7 @@ export type EligibilityIndex = OfferIndex & {
   loyalty: Bits;
   withCreative: Bits;
   offerwall: Bits;
-  /** Candidates whose campaigns are hidden from unidentified users, or null if there are none. */
+  /** Candidates whose campaigns are hidden from unidentified users, or null if none exists. */
   needsIdentity: Bits | null;
   dimensions: readonly { key: IndexedKey; dimension: Dimension }[];
   /** Audience targeting, or null if no candidate targets audiences. */

@@ -43,7 +43,7 @@ export type DecisionContext = {
   count: number | null;
   /** IDs of the campaigns that the same call shows at other placements. Null if the call is for a single placement. */
   shownElsewhere: readonly number[] | null;
-  /** Rules that the user's experiment arms change, or null if there are none. */
+  /** Rules that the user's experiment arms change, or null if none exists. */
   arm: ArmRules | null;
   dev: boolean;
 };

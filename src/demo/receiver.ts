@@ -57,7 +57,7 @@ export async function demoReceiverRoutes(
   });
 }
 
-/** Returns the signing secret (`whsec_…`) of the receiver's endpoint, or null if there is none. */
+/** Returns the signing secret (`whsec_…`) of the receiver's endpoint, or null if none exists. */
 async function receiverSecret(pool: Executor, secretBox: SecretBox): Promise<string | null> {
   const { rows } = await pool.query<{ secret_sealed: Buffer }>(
     "select secret_sealed from webhook_endpoints where event = 'usp.selection' order by id limit 1",

@@ -19,7 +19,7 @@ import {
 } from './apply.ts';
 import { type Draft, type DraftState, deleteDraftImage, lockDraft, readDraftImage } from './draft.ts';
 
-/** How far in the future a draft can be scheduled to go live, in milliseconds. */
+/** Maximum time in advance for which a draft can be scheduled, in milliseconds. */
 const maxAheadMs = 366 * dayMs;
 
 const maxReasonLength = 2000;

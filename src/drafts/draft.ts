@@ -157,7 +157,7 @@ export async function deleteDraftImage({ executor }: Work, { id }: { id: number 
 }
 
 /**
- * How long decided drafts are retained, in milliseconds. `pictureKeptMs` is the shorter retention for images of
+ * Time for which decided drafts are retained, in milliseconds. `pictureKeptMs` is the shorter retention for images of
  * rejected drafts.
  */
 const keptMs = 400 * dayMs;

@@ -102,7 +102,7 @@ async function spawnServer(
  */
 const [firstPort, lastPossiblePort] = [20_000, 32_000];
 const portTries = 100;
-/** How long to wait for leftover processes of a killed server to release its port, in milliseconds. */
+/** Time to wait for leftover processes of a killed server to release its port, in milliseconds. */
 const portWaitMs = 10_000;
 
 /** Returns the preferred port if it becomes free in time, or else any free port. */

@@ -10,7 +10,7 @@ import { commandLine, processIdentity } from './processes.ts';
 /** Maximum time to wait for crash recovery, in milliseconds. */
 export const readyLimitMs = 60_000;
 /**
- * How long to wait for a response from an unidentified process, in milliseconds. If the system hides command lines, a
+ * Time to wait for a response from an unidentified process, in milliseconds. If the system hides command lines, a
  * process that does not respond in this time is assumed to be another program.
  */
 const unknownLimitMs = 5_000;
@@ -28,7 +28,7 @@ export interface Server {
 }
 
 /**
- * Waits for the server that is already running on this cluster, and returns it. Returns `undefined` if there is none. A
+ * Waits for the server that is already running on this cluster, and returns it. Returns `undefined` if none exists. A
  * stale `postmaster.pid` is removed only if another program of the same user now has its PID. In all other cases,
  * PostgreSQL removes the file itself.
  * @throws Error if the server is not ready within 60 s

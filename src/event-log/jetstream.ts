@@ -39,7 +39,7 @@ type LogReader = {
 /** Thrown if the stream was not created by Perkwire, or has settings that would lose events. */
 export class ForeignStreamError extends Error {}
 
-/** How long to wait for a server before trying another one, in milliseconds. */
+/** Time to wait for a server before trying another one, in milliseconds. */
 const requestTimeoutMs = 2_000;
 /** Ping interval, in milliseconds. If a server does not respond for twice this time, the connection is closed. */
 const pingMs = 1_000;

@@ -34,8 +34,8 @@ export type StoreDeps = {
 };
 
 /**
- * How long messages stay in the log after they were stored in the database, in milliseconds. If the database loses its
- * last transactions, for example in a failover to a lagging replica, the messages are stored again.
+ * Time for which messages stay in the log after they were stored in the database, in milliseconds. If the database
+ * loses its last transactions, for example in a failover to a lagging replica, the messages are stored again.
  */
 const keptMs = 60 * minuteMs;
 

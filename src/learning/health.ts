@@ -7,7 +7,7 @@ import { findWaiting } from './reading/observations.ts';
 
 /** State of learning, which is the same in all processes. */
 export type LearningState = {
-  /** Number of the latest ranking model version, or 0 if there is none. */
+  /** Number of the latest ranking model version, or 0 if none exists. */
   version: number;
   /** Time of the latest version, or of the last check that found no new rows. Null if there was neither. */
   learnedAt: Date | null;

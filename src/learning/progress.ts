@@ -19,7 +19,7 @@ export type Progress = {
   traffic: Readonly<Record<string, HourCount>>;
   /** Counts of `Delays`. Absent if no delays are known. */
   delays?: DelayCounts;
-  /** Learner that currently leads, or null if there is none. */
+  /** Learner that currently leads, or null if none exists. */
   lead: Lead | null;
 };
 

@@ -21,7 +21,7 @@ const maxSilence = 2 * weekHours;
 /**
  * Adds a publisher's hourly request counts to the traffic estimates. Counts must be added in chronological order. An
  * hour is added to the model once a later hour has begun, and skipped hours count as hours without requests.
- * @param running the current hour, which is not in the model yet; undefined if there is none
+ * @param running the current hour, which is not in the model yet; undefined if none exists
  * @returns the new current hour
  */
 export function learnTraffic(

@@ -51,7 +51,7 @@ export async function insertVersion(
   });
 }
 
-/** Returns the number of the newest stored version, or 0 if there is none. */
+/** Returns the number of the newest stored version, or 0 if none exists. */
 export async function newestVersion(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ version: string }>({
     name: 'newest_model_version',

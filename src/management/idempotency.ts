@@ -6,7 +6,7 @@ import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { Work } from './unit-of-work.ts';
 
-/** How long a repeated request gets the stored response, in milliseconds. */
+/** Time for which a repeated request gets the stored response, in milliseconds. */
 const keptMs = dayMs;
 
 export type StoredResponse = { status: number; body: Record<string, unknown>; headers: Record<string, string> };

@@ -19,9 +19,9 @@ type Reply = {
 
 export type ReplyReading = {
   refusal: Refusal;
-  /** Reply code, or 0 if there is none. */
+  /** Reply code, or 0 if none exists. */
   code: number;
-  /** Enhanced status code (RFC 3463) such as `5.1.1`, or null if there is none. */
+  /** Enhanced status code (RFC 3463) such as `5.1.1`, or null if none exists. */
   status: string | null;
 };
 

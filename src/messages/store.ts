@@ -73,7 +73,7 @@ on conflict do nothing`,
   });
 }
 
-/** How long a message is leased to a process, in milliseconds. After that, another process can send it. */
+/** Time for which a message is leased to a process, in milliseconds. After that, another process can send it. */
 const leaseMs = 2 * minuteMs;
 
 export type DueMessage = {
@@ -125,7 +125,8 @@ export type Outcome =
 type Refused = { refusal: FailedBecause | null; reply: string | null };
 
 /**
- * How long the content of a failed message, or of a message to an unconfirmed address, is retained, in milliseconds.
+ * Time for which the content of a failed message, or of a message to an unconfirmed address, is retained, in
+ * milliseconds.
  */
 export const keepMs = 7 * dayMs;
 

@@ -10,7 +10,7 @@ export type SessionRecord = {
   publisherId: number;
   placement: string;
   themeId: number | null;
-  /** Requested language tags, separated by commas, or null if there are none. */
+  /** Requested language tags, separated by commas, or null if none exists. */
   language: string | null;
   userKey: string | null;
   pubUserId: string | null;

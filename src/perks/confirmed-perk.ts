@@ -69,7 +69,7 @@ export const perksOf = (
 
 type ShownContext = {
   publisher: Publisher;
-  /** Requested language tags, separated by commas, or null if there are none. */
+  /** Requested language tags, separated by commas, or null if none exists. */
   language: string | null;
   macros: MacroValues;
   token: string;

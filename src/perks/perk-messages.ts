@@ -8,7 +8,7 @@ export type MessagePerk = {
   title: string;
   description: string;
   advertiser: string;
-  /** URL where the user redeems the perk, or an empty string if there is none. */
+  /** URL where the user redeems the perk, or an empty string if none exists. */
   url: string;
   /** Coupon for the perk. Null if the offer's codes had run out, or undefined if the offer has no codes. */
   coupon?: Coupon | undefined;

@@ -21,7 +21,7 @@ export type UspSession = {
   campaignIds: readonly number[];
   /** Macro values used in the shown copy. */
   macros: MacroValues;
-  /** Requested language tags, separated by commas, or null if there are none. */
+  /** Requested language tags, separated by commas, or null if none exists. */
   language: string | null;
   dev: boolean;
   /** Whether User Selected Perks was enabled for this response. */

@@ -17,7 +17,7 @@ export type WalletItem = {
   position: number;
   pubUserId: string;
   macros: MacroValues;
-  /** Language tags requested in the session, or null if there are none. */
+  /** Language tags requested in the session, or null if none exists. */
   language: string | null;
   savedAt: Date;
 };

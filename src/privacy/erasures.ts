@@ -40,7 +40,7 @@ export async function insertErasure(executor: Executor, erasure: NewErasure): Pr
   return rows[0] as Erasure;
 }
 
-/** Loads a publisher's erasure by ID. Returns null if there is none. */
+/** Loads a publisher's erasure by ID. Returns null if none exists. */
 export async function findErasure(executor: Executor, publisherId: number, id: string): Promise<Erasure | null> {
   const { rows } = await executor.query<Erasure>(
     `select ${columns} from erasures where publisher_id = $1 and id = $2`,

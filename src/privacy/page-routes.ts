@@ -43,7 +43,7 @@ const headersOf = (style: string) => ({
 
 /** Retention of users' e-mail addresses, contributed by a single module. */
 export type AddressRetention = {
-  /** How long an address is retained, in milliseconds. */
+  /** Time for which an address is retained, in milliseconds. */
   keepMs: number;
   mayKeepAddresses: (executor: Executor, publisherId: number) => Promise<boolean>;
 };

@@ -105,9 +105,9 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Signed-in user, or null if the request has no valid session. */
     viewer: Viewer | null;
-    /** Publisher in the URL, or null if there is none or the viewer has no access to it. */
+    /** Publisher in the URL, or null if none exists or the viewer has no access to it. */
     viewedPublisher: ViewedPublisher | null;
-    /** Advertiser in the URL, or null if there is none or the viewer has no account for it. */
+    /** Advertiser in the URL, or null if none exists or the viewer has no account for it. */
     viewedAdvertiser: ViewedAdvertiser | null;
   }
 }

@@ -4,14 +4,14 @@ import { newUuid7 } from '../platform/lib/uuid7.ts';
 import type { Effect, Message, Note, Refusal } from './message.ts';
 
 /**
- * How long the IDs of received events are stored for deduplication, in milliseconds. Segment retries for only four
- * hours.
+ * Time for which the IDs of received events are stored for deduplication, in milliseconds. Segment retries for only
+ * four hours.
  */
 const eventsKeptMs = 7 * dayMs;
 
 /**
- * How long the last change time of each value is stored, in milliseconds. It is needed to detect events that arrive
- * late.
+ * Time for which the last change time of each value is stored, in milliseconds. It is needed to detect events that
+ * arrive late.
  */
 const momentsKeptMs = 180 * dayMs;
 

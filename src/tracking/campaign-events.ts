@@ -7,8 +7,8 @@ import { dayOf, hourMs, minuteMs } from '../platform/lib/time.ts';
 import { type Fact, raiseFacts } from '../webhooks/raise-events.ts';
 
 /**
- * How far back each check looks, in milliseconds. Without looking back, a budget that is reached at the very end of a
- * period would be missed, because the next check runs in the next period.
+ * Length of the period that each check covers, in milliseconds. Without looking back, a budget that is reached at the
+ * very end of a period would be missed, because the next check runs in the next period.
  */
 const lookBackMs = minuteMs;
 

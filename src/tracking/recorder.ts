@@ -63,8 +63,8 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 type EventBatchers<Event, Result> = {
   add: (event: Event, campaign: Campaign) => Promise<Result>;
   /**
-   * Returns a promise that resolves when all queued and in-flight events have been written. Returns null if there are
-   * none.
+   * Returns a promise that resolves when all queued and in-flight events have been written. Returns null if none
+   * exists.
    */
   written: () => Promise<unknown> | null;
   drain: () => Promise<unknown>;

@@ -55,7 +55,7 @@ const isOpened = (address: Address, allowNets: readonly Net[]): boolean =>
   (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && within(address.toIPv4Address(), allowNets));
 
 /**
- * Returns the IPv4 address embedded in an ISATAP interface identifier (RFC 5214, 6.1), or null if there is none. ISATAP
+ * Returns the IPv4 address embedded in an ISATAP interface identifier (RFC 5214, 6.1), or null if none exists. ISATAP
  * identifiers can follow any prefix, and ipaddr.js does not detect them.
  */
 function isatapV4({ parts }: ipaddr.IPv6): ipaddr.IPv4 | null {

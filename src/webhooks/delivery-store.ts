@@ -52,7 +52,7 @@ export async function readDeliveries(executor: Executor, keys: Page['keys']): Pr
 /** Delivery with its payload. */
 export type WholeDelivery = LoggedDelivery & { day: string; payload: Buffer };
 
-/** Returns the publisher's delivery with this ID, or null if there is none. */
+/** Returns the publisher's delivery with this ID, or null if none exists. */
 export async function findDelivery(executor: Executor, publisherId: number, id: string): Promise<WholeDelivery | null> {
   const { rows } = await executor.query<WholeDelivery>({
     text: `select ${deliveryColumns}, d.day::text as day, d.payload

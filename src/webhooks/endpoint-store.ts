@@ -125,7 +125,7 @@ export const endpointOf = (row: StoredEndpoint): Endpoint => ({
 /** Returns the name of the column that contains an endpoint reference. */
 export const columnOf = (ref: EndpointRef): 'id' | 'event' => (typeof ref === 'number' ? 'id' : 'event');
 
-/** Returns an endpoint of a publisher, or null if there is none. If `lock` is set, locks its row. */
+/** Returns an endpoint of a publisher, or null if none exists. If `lock` is set, locks its row. */
 export async function findEndpoint(
   executor: Executor,
   publisherId: number,

@@ -114,8 +114,8 @@ order by id`,
 const targetColumns = 'id, publisher_id, event, coalesce(events, array[event]) as events, filter::text as filter';
 
 /**
- * Returns an SQL expression for the endpoints of a publisher that receive an event, as a JSON list, or null if there
- * are none. It is meant for use within larger statements.
+ * Returns an SQL expression for the endpoints of a publisher that receive an event, as a JSON list, or null if none
+ * exists. It is meant for use within larger statements.
  */
 export const targetsSql = (publisherId: string, event: string): string => `(
   select json_agg(target order by target.id) from (

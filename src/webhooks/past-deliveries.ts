@@ -3,7 +3,7 @@ import { dayOfUuid7, newUuid7 } from '../platform/lib/uuid7.ts';
 import { countMoves } from './deliveries/counts.ts';
 import type { OutboxEvent } from './outbox.ts';
 
-/** How often a past delivery needed a second attempt: once in every 25 deliveries. */
+/** Share of past deliveries that needed a second attempt: one in every 25. */
 const retriedEvery = 25;
 
 const insertSql = `

@@ -8,7 +8,7 @@ const edges = [...sources.values()].flatMap(({ path, imports }) =>
   imports.filter(({ target }) => isOwn(target)).map(({ target }) => ({ from: path, to: target })),
 );
 
-/** Returns one cycle of a graph as "a → b → a", or null if there is none. */
+/** Returns one cycle of a graph as "a → b → a", or null if none exists. */
 function circle(graph: ReadonlyMap<string, readonly string[]>): string | null {
   const done = new Set<string>();
   const path: string[] = [];

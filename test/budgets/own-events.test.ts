@@ -28,7 +28,7 @@ async function withRules(rules: object): Promise<void> {
   expect(answer.statusCode, answer.body).toBe(200);
 }
 
-/** Returns the campaign's offer that a user is shown, or undefined if there is none. */
+/** Returns the campaign's offer that a user is shown, or undefined if none exists. */
 async function shownTo(pub_user_id: string): Promise<OwnEventOffer | undefined> {
   const { offers } = await fetchOffers(t, { pub_user_id });
   return offers.find((offer) => offer.campaign_id === campaignId) as OwnEventOffer | undefined;

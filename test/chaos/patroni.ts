@@ -114,7 +114,7 @@ const install = 'apt-get install patroni etcd-server postgresql (Debian)';
 
 /**
  * Returns the folder of the newest installed PostgreSQL.
- * @throws if there is none
+ * @throws if none exists
  */
 export function postgresBinaries(): string {
   const root = '/usr/lib/postgresql';

@@ -25,7 +25,7 @@ beforeEach(async () => {
 const own = (path: string): string => `/dashboard/p/${t.publisher.id}${path}`;
 const rowOf = async (kind = 'offers', id = offer.id) => (await call('GET', `${kind}/${id}`)).body.data;
 
-/** Returns the undo form in a response's message, or null if there is none. */
+/** Returns the undo form in a response's message, or null if none exists. */
 function undoIn(answer: Response): Undo | null {
   const flash = answer.cookies.find(({ name }) => name === 'perkwire_flash')?.value ?? '';
   const fields = Buffer.from(flash.split('.')[2] ?? '', 'base64url').toString();

@@ -14,7 +14,7 @@ export type WebFont = {
   line_gap: number;
   /** Average letter width in English text, in thousandths of the font size. */
   width: number;
-  /** URL of the woff2 file for the bold face, on the same origin as `url`. "" if there is none. */
+  /** URL of the woff2 file for the bold face, on the same origin as `url`. "" if none exists. */
   bold_url: string;
   bold_width: number;
   /**

@@ -25,7 +25,7 @@ export type OfferData = {
   styles: OfferStyles & { settings: OfferSettings };
   /** Present only if the theme sets it. If absent, the unit uses the light colour scheme. */
   appearance?: OfferAppearance;
-  /** Experiments that the session takes part in, each with its assigned arm. Absent if there are none. */
+  /** Experiments that the session takes part in, each with its assigned arm. Absent if none exists. */
   experiments?: ExperimentArm[];
   /** Web SDK texts that an experiment overrides. */
   labels?: Record<string, string>;
@@ -57,7 +57,7 @@ export type Offer = {
   /** Advertiser's impression URL, to fire together with `pixel`. May be "". */
   adv_pixel_url: string;
   beacons: Beacons;
-  /** Beacon URLs for custom events, keyed by event name, for {@link fireBeacon}. Absent if there are none. */
+  /** Beacon URLs for custom events, keyed by event name, for {@link fireBeacon}. Absent if none exists. */
   events?: Record<string, string>;
   creatives: Creative[];
   offerwall_enabled: boolean;

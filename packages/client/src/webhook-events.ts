@@ -28,7 +28,7 @@ export type SelectedCampaign = {
   wallet_enabled: boolean;
   tags: string[];
   beacons: Beacons;
-  /** Beacon URLs for custom events, keyed by event name. Absent if there are none. */
+  /** Beacon URLs for custom events, keyed by event name. Absent if none exists. */
   events?: Record<string, string>;
   creatives: Creative[];
   useraction_cta: string | null;
@@ -53,7 +53,7 @@ export type UspSelectionPayload = {
     session_id: string;
     /** Selected campaigns in display order. */
     campaigns: SelectedCampaign[];
-    /** Experiments that the session takes part in. Absent if there are none. */
+    /** Experiments that the session takes part in. Absent if none exists. */
     experiments?: ExperimentArm[];
   };
 };

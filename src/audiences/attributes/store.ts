@@ -133,8 +133,8 @@ function endOf(attributes: StoredAttributes): Date | null {
 }
 
 /**
- * Returns the attributes of a user, or null if there are none. If an attribute is stored under several keys, the first
- * key takes precedence.
+ * Returns the attributes of a user, or null if none exists. If an attribute is stored under several keys, the first key
+ * takes precedence.
  */
 export async function findAttributes(
   executor: Executor,

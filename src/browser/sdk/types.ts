@@ -39,7 +39,7 @@ export type OffersResponse = {
   appearance: Pick<OfferAppearance, 'color_scheme' | 'spacing' | 'width'> & {
     web_font: OfferAppearance['web_font'] | undefined;
   };
-  /** Experiments from the response, or null if there are none. */
+  /** Experiments from the response, or null if none exists. */
   experiments: { experiments: ExperimentArm[] } | null;
   labels: Partial<AdLabels>;
   /** Response as received, to be stored for a later page. */

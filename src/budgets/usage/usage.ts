@@ -239,7 +239,7 @@ export async function loadUsage(executor: Executor, periods: readonly string[]):
   return rows.map(toUsage);
 }
 
-/** How long usage is retained after the start of its period, by unit, in milliseconds. */
+/** Time for which usage is retained after the start of its period, by unit, in milliseconds. */
 const keptMs = { hour: 3 * dayMs, day: 70 * dayMs, month: 800 * dayMs, goal: 800 * dayMs };
 
 /** Deletes usage whose retention period has expired. */

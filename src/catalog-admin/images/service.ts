@@ -49,7 +49,7 @@ const loadLimits = {
   ...waitLimits,
 };
 
-/** How long a loaded original is cached before the service checks again that it still exists, in milliseconds. */
+/** Time for which a loaded original is cached before the service checks again that it still exists, in milliseconds. */
 const originalLifeMs = 60_000;
 
 export type ImageDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; config: Config; logger: Logger };

@@ -171,7 +171,7 @@ export function toKey(row: KeyRow): ApiKey {
   };
 }
 
-/** Returns the restrictions on a key. Returns null if there are none, so that requests need only one check. */
+/** Returns the restrictions on a key. Returns null if none exists, so that requests need only one check. */
 function restrictionsOf(row: KeyRow): KeyRestrictions | null {
   const { read_only: readOnly, allowed_addresses: addresses, campaigns, placements } = row;
   if (!readOnly && addresses === null && campaigns === null && placements === null) return null;

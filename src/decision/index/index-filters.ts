@@ -181,7 +181,7 @@ export function subtract(bits: Bits, other: Bits): void {
 
 /**
  * Returns the first member in the range from `from` (inclusive) to `to` (exclusive), after skipping `skipped` members.
- * Returns -1 if there is none.
+ * Returns -1 if none exists.
  */
 export function nextBit(bits: Bits, from: number, to: number, skipped = 0): number {
   if (from >= to) return -1;

@@ -106,7 +106,7 @@ function reportRest(filling: Filling, onExcluded: (candidate: Candidate, exclusi
 }
 
 type Conflicts = {
-  /** Returns the conflict between a candidate and the candidates added so far, or null if there is none. */
+  /** Returns the conflict between a candidate and the candidates added so far, or null if none exists. */
   find: (candidate: Candidate) => Exclusion | null;
   add: (candidate: Candidate) => void;
 };
@@ -198,7 +198,7 @@ const compiledRules = new WeakMap<Publisher, Map<string, readonly Compiled[]>>()
 const maxPlacements = 500;
 
 /**
- * Returns the compiled sequence rules of a placement, or null if there are none. Deny rules are checked first. If allow
+ * Returns the compiled sequence rules of a placement, or null if none exists. Deny rules are checked first. If allow
  * rules apply to a position, only offers that they match may be shown there. Such offers are sorted by how many
  * positions the rule covers (all, several, one), then by the rule's weight, then by the usual ranking
  * (docs/guides/how-a-decision-is-made.md#sequence-rules).

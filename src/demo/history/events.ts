@@ -10,7 +10,7 @@ import type { Booking } from '../../tracking/bookings.ts';
 export type SyntheticActivity = {
   events: TrackedEvent[];
   conversions: Booking[];
-  /** IDs of the campaigns whose offers the user selected and confirmed, or null if there are none. */
+  /** IDs of the campaigns whose offers the user selected and confirmed, or null if none exists. */
   confirmed: readonly number[] | null;
 };
 

@@ -19,8 +19,8 @@ export type SeenWebhook = {
 const maxShown = 20;
 const recentMs = 60 * 60_000;
 /**
- * How far back to search for beacons, in milliseconds. Beacons are stored under the day of their session and are valid
- * for 24 hours, so a recent beacon can be stored under an earlier day.
+ * Length of the period to search for beacons, in milliseconds. Beacons are stored under the day of their session and
+ * are valid for 24 hours, so a recent beacon can be stored under an earlier day.
  */
 const daysBackMs = 2 * dayMs;
 

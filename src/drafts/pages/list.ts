@@ -14,7 +14,7 @@ type DraftListOptions = {
   path: string;
   state: DraftState;
   rows: readonly Draft[];
-  /** URL of the previous page, or null if there is none. `next` is the URL of the next page. */
+  /** URL of the previous page, or null if none exists. `next` is the URL of the next page. */
   previous: string | null;
   next: string | null;
   /** Whether the viewer may approve or reject drafts. */

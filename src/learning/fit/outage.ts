@@ -5,7 +5,7 @@ import type { Rows } from './rows.ts';
 /** State of outage detection. During an outage, no successes are recorded. */
 export type OutageState = {
   curve: DelayCurve;
-  /** Current outage, or null if there is none. */
+  /** Current outage, or null if none exists. */
   outage: { fromMs: number } | null;
   /** Periods in which successes were lost. Rows are not expected to have successes from these periods. */
   lostTimes: { fromMs: number; toMs: number }[];

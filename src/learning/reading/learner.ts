@@ -193,7 +193,7 @@ async function fitNext(
   return result;
 }
 
-/** How long marks are retained, in milliseconds. A starting learner rereads rows from one of the marks. */
+/** Time for which marks are retained, in milliseconds. A starting learner rereads rows from one of the marks. */
 const marksMs = 8 * dayMs;
 
 type Input = { progress: Progress; end: string; databaseMs: number; batch: Batch };

@@ -47,7 +47,7 @@ export function bulkForm<C extends PageContext>(crud: Crud<C>, context: C): Html
  */
 type Step = {
   done: MessageKey;
-  /** Name of the action that reverses this one, or null if there is none. */
+  /** Name of the action that reverses this one, or null if none exists. */
   undoneBy: string | null;
   run: (work: Work, key: string, failing: (row: View) => void) => Promise<boolean>;
 };

@@ -44,8 +44,8 @@ export async function fetchFromAmazon(url: string): Promise<string> {
 const maxFetches = 5;
 const fetchWindowMs = 10 * minuteMs;
 /**
- * How long a certificate is cached, in milliseconds. The next constant is the cache duration for a URL that returned no
- * certificate.
+ * Time for which a certificate is cached, in milliseconds. The next constant is the cache duration for a URL that
+ * returned no certificate.
  */
 const certificateMs = 24 * hourMs;
 const failureMs = 10 * minuteMs;

@@ -83,7 +83,7 @@ export async function findState(executor: Executor, id: string): Promise<Buffer 
   return rows[0]?.state ?? null;
 }
 
-/** How long a decision can be re-decided, in milliseconds. */
+/** Time for which a decision can be re-decided, in milliseconds. */
 const reDecidableMs = 7 * dayMs;
 
 /** Deletes catalogue states that were not used for any decision in the last week. */

@@ -142,7 +142,7 @@ const noProfileKeys: ProfileKeys = { all: none, email: null };
 const hasProfiles = (publisher: Publisher): boolean =>
   publisher.keepsAttributes || indexOf(publisher).audiences !== null;
 
-/** Returns the changes that the publisher's experiments make to a fetch, or null if there are none. */
+/** Returns the changes that the publisher's experiments make to a fetch, or null if none exists. */
 function assignedTo(
   subject: Subject,
   {
@@ -259,7 +259,7 @@ export function contextOf(
 const shownElsewhere = ({ index, campaignIdsByFetch }: CallPlace): number[] =>
   campaignIdsByFetch.flatMap((campaignIds, other) => (other === index ? none : campaignIds));
 
-/** Returns the ID of the offer whose link opened the offerwall, or null if there is none. */
+/** Returns the ID of the offer whose link opened the offerwall, or null if none exists. */
 export const linkedOfferId = ({ surface }: PendingFetch): number | null =>
   surface.kind === 'offerwall' && surface.link !== null ? surface.link.offerId : null;
 

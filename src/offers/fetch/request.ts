@@ -187,7 +187,7 @@ function withNewRequestNames<Body extends Record<string, unknown>>(body: Body): 
   return renamed as Body;
 }
 
-/** Returns the languages in the body, or else those in the `Accept-Language` header, or null if there are none. */
+/** Returns the languages in the body, or else those in the `Accept-Language` header, or null if none exists. */
 function readLanguage(sent: string | undefined, { acceptLanguage }: Client, note: Note): Wanted | null {
   if (sent !== undefined) {
     // Some clients send a whole `Accept-Language` header in this field.
@@ -230,7 +230,7 @@ function readAddress(sent: string | undefined, note: Note): string | null {
 }
 
 /**
- * Returns the requested campaign ID, or null if there is none. A number above the highest possible ID is treated as an
+ * Returns the requested campaign ID, or null if none exists. A number above the highest possible ID is treated as an
  * unknown campaign.
  */
 function readCampaignId(sent: string | undefined, note: Note): number | null {

@@ -35,7 +35,7 @@ type WallSessionRow = {
   dev: boolean;
 };
 
-/** Finds a session of a publisher. Returns null if there is none. */
+/** Finds a session of a publisher. Returns null if none exists. */
 export async function findWallSession(
   executor: Executor,
   publisherId: number,

@@ -129,7 +129,7 @@ const imageTypes = ['hero_image', 'offer_image', 'icon_image'] as const;
 
 /**
  * Renders the offer image, using the widest available image type. The advertiser's initial is behind the image and is
- * visible if there is none.
+ * visible if none exists.
  */
 function renderImage(view: OfferView, publicUrl: string): Html {
   const creative = imageTypes.flatMap((type) =>

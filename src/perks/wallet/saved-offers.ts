@@ -24,7 +24,7 @@ export type SavedOffer = {
   qrUrl: string;
   savedAt: Date;
   state: WalletState;
-  /** The user's coupon, or null if there is none. */
+  /** The user's coupon, or null if none exists. */
   coupon: Coupon;
 };
 

@@ -9,8 +9,8 @@ import { checkToken, type TokenCodec } from '../../platform/security/tracking-to
 import { findSessionUser, type WalletItem } from '../wallet-items.ts';
 
 /**
- * What a token is used for: to `view` its user's wallet, or to `save` its offer. Saving also requires that the offer
- * allows it.
+ * Purpose of a token: to `view` its user's wallet, or to `save` its offer. Saving also requires that the offer allows
+ * it.
  */
 type TokenUse = 'view' | 'save';
 

@@ -3,7 +3,7 @@ import { StartupError } from '../startup-error.ts';
 import { isDatabaseUnavailable } from './pool.ts';
 import { tlsProblem } from './tls.ts';
 
-/** How long startup waits for a database that does not respond, in milliseconds. */
+/** Time for which startup waits for a database that does not respond, in milliseconds. */
 export const databaseWaitMs = 30_000;
 
 const retryMs = 250;

@@ -28,7 +28,7 @@ export type KeyLimit = { id: number; perS: number };
 export type KeyGrant<Caller> = {
   permissions: ReadonlySet<Permission>;
   limits: readonly KeyLimit[];
-  /** Restrictions in addition to the permissions, or null if there are none. */
+  /** Restrictions in addition to the permissions, or null if none exists. */
   restrictions: KeyRestrictions | null;
   caller: Caller;
 };
@@ -104,7 +104,7 @@ export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Cal
 export const hashKey = (key: string): string => hash('sha256', key, 'hex');
 
 /**
- * Returns the key in a request, or null if there is none.
+ * Returns the key in a request, or null if none exists.
  * @throws AppError unknown_key if the key is not a string
  */
 export function presentedKey(source: KeySource): string | null {

@@ -1729,7 +1729,7 @@ export const en = {
     failing: 'failed for several days',
     gone: 'responded with status 410 (Gone)',
   },
-  /** What end users see: complete in every language. */
+  /** Texts for end users. They are complete in every language. */
   drafts: {
     about: 'About this draft',
     after: 'After',
@@ -3666,5 +3666,5 @@ export const en = {
 /** Texts of one language. Those of problems are literals in English, from which the types of their values derive. */
 export type Messages = Omit<typeof en, 'apiTexts'> & { apiTexts: Record<keyof (typeof en)['apiTexts'], string> };
 
-/** What a language has that the dashboard is not written in. */
+/** Texts of a language that the dashboard does not support. */
 export type EndUserMessages = Pick<Messages, 'endUser'>;

@@ -9,8 +9,8 @@ export type MacroRules = {
   /** Names of the macros that are replaced in this URL. If the list is empty, no macros are replaced. */
   names: readonly string[];
   /**
-   * What happens to any other macro, such as `{other}`: it is replaced with empty text, sent literally, or replaced
-   * with the custom attribute of that name.
+   * Treatment of any other macro, such as `{other}`: replaced with empty text, sent literally, or replaced with the
+   * custom attribute of that name.
    */
   others: 'emptied' | 'sent' | 'custom';
 };

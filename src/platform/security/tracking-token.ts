@@ -94,8 +94,8 @@ export function createTokenCodec(signer: Signer): TokenCodec {
 export type TokenUse = { maxAgeMs: number; acceptsQrCode: boolean };
 
 /**
- * How far a session's time may be in the future, in milliseconds. This is allowed because the clocks of two processes
- * can differ.
+ * Maximum distance of a session's time into the future, in milliseconds. This is allowed because the clocks of two
+ * processes can differ.
  */
 const maxAheadMs = 5 * 60_000;
 

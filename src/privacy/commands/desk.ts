@@ -40,7 +40,7 @@ const countsOf = (data: object): [string, number][] =>
     Array.isArray(rows) ? [[kind, rows.length]] : [],
   );
 
-/** Reports what data is stored about a user. Exits with code 1 if there is none. */
+/** Reports what data is stored about a user. Exits with code 1 if none exists. */
 export const findUser: Run = async (call) => {
   const data = await read(call);
   const counts = countsOf(data);

@@ -157,7 +157,7 @@ function bucketsFor(timeZone: string, storedZone: string, { from, to }: DayRange
   return 'hour';
 }
 
-/** Returns the custom attribute that a name refers to, or null if there is none. */
+/** Returns the custom attribute that a name refers to, or null if none exists. */
 async function customKeyOf(name: string, hasKey: (key: string) => Promise<boolean>): Promise<string | null> {
   if (name.startsWith(prefix) && keyPattern.test(name.slice(prefix.length))) return name.slice(prefix.length);
   return keyPattern.test(name) && (await hasKey(name)) ? name : null;

@@ -29,7 +29,7 @@ set local cpu_index_tuple_cost = 1; set local jit = off`;
 
 /**
  * Returns the delay of the rollups, in milliseconds. This is the age of the oldest row that is not rolled up yet, or 0
- * if there is none. Only rows of sessions from the last two days are considered. New rows are found through an index,
+ * if none exists. Only rows of sessions from the last two days are considered. New rows are found through an index,
  * never by a full table scan.
  * @param executor dedicated transaction, whose settings are changed
  */

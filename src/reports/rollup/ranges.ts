@@ -17,7 +17,7 @@ const maxRanges = 40;
 /** Approximate time limit of one call, in milliseconds. */
 const limitMs = 300;
 /**
- * How often past days are re-summarised, in milliseconds. Hourly is enough, because few events arrive after the
+ * Interval at which past days are re-summarised, in milliseconds. Hourly is enough, because few events arrive after the
  * session's own day.
  */
 const pastEveryMs = hourMs;

@@ -19,7 +19,7 @@ export type ClickCoupons = {
   /**
    * Issues a code to the user if the coupon pool issues codes on clicks. Otherwise returns the user's existing code if
    * the landing page needs one. Resolves after the commit.
-   * @returns the code, or null if there is none
+   * @returns the code, or null if none exists
    */
   codeOf: (click: TrackedRequest, landing: Landing) => Promise<string | null>;
   /** Resolves when no request is queued or in progress. */

@@ -50,7 +50,7 @@ type PostedClick = {
   advertiserName: string;
   pubUserId: string | null;
   custom: Readonly<Record<string, string>>;
-  /** Conversion that the void reverses, or null if there is none. */
+  /** Conversion that the void reverses, or null if none exists. */
   conversion: Booking | null;
 };
 

@@ -8,7 +8,7 @@ import type { Settlement } from '../dispatcher/settle/settle.ts';
  */
 
 export const bucketMs = 15 * minuteMs;
-/** How long the activity sums are stored, in milliseconds. */
+/** Time for which the activity sums are stored, in milliseconds. */
 const keptMs = 7 * dayMs;
 /** Maximum number of pending deliveries that are counted per endpoint. */
 const maxBacklog = 10_000;

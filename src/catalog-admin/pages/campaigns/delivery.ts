@@ -60,7 +60,7 @@ export function exhaustedNotice(row: View): Html {
   return reason === null ? nothing : notice('warn', html`<p>${reason} ${t('campaigns.exhaustedUntil')}</p>`);
 }
 
-/** Describes the first budget or total cap that has no room for the next event. Returns null if there is none. */
+/** Describes the first budget or total cap that has no room for the next event. Returns null if none exists. */
 function exhaustedText(row: View): string | null {
   const { usage = [], payout_currency: currency, payout_kind: kind } = row as DeliveredView;
   const limits = usage.filter(({ exhausted }) => exhausted);

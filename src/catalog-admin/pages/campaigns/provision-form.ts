@@ -67,7 +67,7 @@ const publisherChoices = (publishers: Publishers): Choice[] =>
     .sort((a, b) => a.text.localeCompare(b.text));
 
 /**
- * Renders a select field with the publishers that the campaign is not served to yet. Renders nothing if there are none.
+ * Renders a select field with the publishers that the campaign is not served to yet. Renders nothing if none exists.
  */
 export function publisherChooser(action: string, publishers: Publishers, rows: readonly View[]): Html {
   const served = new Set(rows.map((row) => String(row.publisher_id)));

@@ -7,7 +7,7 @@ import type { FileRow } from './parse.ts';
 
 /**
  * Row of a file, with its references converted to the publisher's IDs. `picture` is the SHA-256 of an uploaded image
- * (hex), or null if there is none.
+ * (hex), or null if none exists.
  */
 export type WantedRow = { row: FileRow; values: Values; imageHash: string | null };
 export type CurrentRow = { view: View; imageHash: string | null };

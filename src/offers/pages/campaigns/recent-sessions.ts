@@ -8,7 +8,10 @@ import { type SessionSample, sampleSessions } from '../../decision-log/decision-
 /** Number of days that an estimate covers. */
 export const sampledDays = 7;
 
-/** How long a sample is cached, in milliseconds. Caching helps because users often try several rules in succession. */
+/**
+ * Time for which a sample is cached, in milliseconds. Caching helps because users often try several rules in
+ * succession.
+ */
 const keptMs = 5 * minuteMs;
 /** Maximum number of publishers whose session sample is cached. */
 const maxKept = 4;

@@ -15,8 +15,8 @@ export type Periods = {
   interval: 'day' | 'hour';
   before: DayRange | null;
   /**
-   * Where to cut off the comparison period (`before`) if the range ends today: the end of the current hour on its last
-   * day, in epoch milliseconds. Otherwise null.
+   * Cut-off of the comparison period (`before`) if the range ends today: the end of the current hour on its last day,
+   * in epoch milliseconds. Otherwise null.
    */
   beforeUntilMs: number | null;
   /** Whether the range ends today, so that its last day is incomplete. */

@@ -23,7 +23,7 @@ export type ExplorerState = {
   compare: (typeof comparisons)[number];
   /** Length of the chart intervals. Null means hours for up to two days, and days for longer ranges. */
   interval: 'day' | 'hour' | null;
-  /** What rows are grouped by: `time`, a dimension, or a custom attribute as `custom.KEY`. */
+  /** Grouping of the rows: `time`, a dimension, or a custom attribute as `custom.KEY`. */
   by: string;
   /** Additional dimensions in the table. Each row is then a combination of values. */
   also: readonly DimensionName[];

@@ -159,8 +159,8 @@ export type RetryTimers = {
  */
 const sliceMs = 250;
 /**
- * How far in the future a retry may be due to get a timer, in milliseconds. Later retries are left to the poll, because
- * their random delay is much longer than the poll interval anyway.
+ * Maximum time until a retry that gets a timer, in milliseconds. Later retries are left to the poll, because their
+ * random delay is much longer than the poll interval anyway.
  */
 const horizonMs = 60_000;
 

@@ -3,7 +3,7 @@ import { Resolver, lookup as systemLookup } from 'node:dns/promises';
 /** Result of a DNS lookup. `family` is 4 or 6. */
 export type ResolvedAddress = { address: string; family: number };
 
-/** Resolves all addresses of a host name. Rejects if there are none. */
+/** Resolves all addresses of a host name. Rejects if none exists. */
 export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 
 const timeoutMs = 2000;

@@ -43,8 +43,8 @@ export function nextAttempt({ attempts, steps, random, retryAfterMs }: NextAttem
 export type AttemptFailure = ErrorClass | 'blocked' | 'redirect' | 'status';
 
 /**
- * How a response disabled its endpoint: with status 410 (`gone`), or with the header `webhook-delivery: disable` and
- * any status (`asked`).
+ * Way in which a response disabled its endpoint: with status 410 (`gone`), or with the header `webhook-delivery:
+ * disable` and any status (`asked`).
  */
 export type DisableReason = 'gone' | 'asked';
 
