@@ -119,7 +119,7 @@ export function createCommitter(deps: CommitterDeps): FetchCommitter {
     const decisions = drafts.map(({ decision }) => decision);
     const committing = budgets.commit(drafts);
     committing.catch(() => {}); // awaited below; a failure during rendering must not count as unhandled
-    const rendered = await renderSessions(renderer, decisions);
+    const rendered = renderSessions(renderer, decisions);
     const refusals = await committing;
     if (refusals === null) {
       late.emptyExpired(decisions);
@@ -142,7 +142,7 @@ export function createCommitter(deps: CommitterDeps): FetchCommitter {
   async function writeAgain(refused: readonly RefusedDecision[]): Promise<RenderedFetch[]> {
     const profiles = new Map(refused.map(({ fetch, profile }) => [fetch, profile]));
     const decisions = await budgets.commitAgain(refused, decidingOf([...profiles.keys()], profiles));
-    const rendered = await renderSessions(renderer, decisions);
+    const rendered = renderSessions(renderer, decisions);
     late.emptyExpired(decisions);
     return rendered;
   }

@@ -19,8 +19,6 @@ export type AnswerContext = {
 };
 
 export type OfferRenderer = {
-  /** Creates any missing QR codes for the offers. Returns undefined if all codes exist. */
-  prepare: (publisher: Publisher, offers: readonly Offer[], hasUser: boolean) => Promise<unknown> | undefined;
   /** Renders an offer for a response. `token` is its tracking token. */
   render: (answer: AnswerContext, offer: Offer, token: string) => Part;
   /** Creates the tracking token for an offer at a position in the session, starting at 1. */
@@ -56,7 +54,7 @@ export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: Rendere
   );
 
   function view({ publisher, hasUser, macros }: AnswerContext, offer: Offer, token: string): string {
-    const qrCode = qrCodes.get(compiledOf(publisher, offer).qrUrl) ?? '';
+    const qrCode = qrCodes(compiledOf(publisher, offer).qrUrl);
     const copy = fillCopy(offer.copy, macros);
     return asciiJson(buildOfferView({ offer, publisher, copy, token, hasUser, qrCode, publicUrl }));
   }
@@ -69,17 +67,6 @@ export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: Rendere
   }
 
   return {
-    prepare: (publisher, offers, hasUser) => {
-      const variant = variantFor(hasUser);
-      let missing: Promise<unknown>[] | undefined;
-      for (const offer of offers) {
-        const { qrUrl, [variant]: template } = compiledOf(publisher, offer);
-        if (template !== null || qrCodes.get(qrUrl) !== undefined) continue;
-        missing ??= [];
-        missing.push(qrCodes.make(qrUrl));
-      }
-      return missing === undefined ? undefined : Promise.all(missing);
-    },
     render: (answer, snapshotOffer, token) => {
       const offer = offerAt(snapshotOffer, now());
       return hasMacros(offer.copy) ? view(answer, offer, token) : { template: templateOf(answer, offer), token };

@@ -18,7 +18,6 @@ import {
   asciiJson,
   createOfferRenderer,
   joinParts,
-  type OfferRenderer,
   type Part,
   type RendererDeps,
 } from './offer-renderer.ts';
@@ -36,11 +35,10 @@ type WallAnswer = Omit<AnswerContext, 'usp'> & {
 };
 
 export type Renderer = {
-  prepare: OfferRenderer['prepare'];
   /** Renders a fetch response as JSON (docs/reference/fetch-offers.md#response). */
   render: (answer: FetchAnswer) => Pieces;
   /** Renders an offerwall page with its additional members. */
-  renderWall: (answer: WallAnswer) => Promise<Buffer>;
+  renderWall: (answer: WallAnswer) => Buffer;
 };
 
 /** Response bytes before and after the session ID. */
@@ -70,17 +68,14 @@ export function createRenderer(deps: RendererDeps): Renderer {
   }
 
   return {
-    prepare: offerRenderer.prepare,
     render: (answer) => {
       const offers = answer.offers.map((offer, index) =>
         offerRenderer.render(answer, offer, offerRenderer.tokenOf(answer, offer, index + 1)),
       );
       return joinParts(partsOf(answer, offers, answer.assigned === null ? '' : membersOf(answer.assigned)));
     },
-    renderWall: async ({ page, extra, ...context }) => {
+    renderWall: ({ page, extra, ...context }) => {
       const answer = { ...context, usp: false };
-      const offersOfPage = page.map(({ offer }) => offer);
-      await offerRenderer.prepare(answer.publisher, offersOfPage, answer.hasUser);
       const offers = page.map(({ offer, position, token }) =>
         offerRenderer.render(answer, offer, token ?? offerRenderer.tokenOf(answer, offer, position)),
       );
@@ -194,25 +189,10 @@ export const renderSession = (
 
 /**
  * Renders the responses for a batch. If one response cannot be rendered, only that fetch fails, and the others are
- * still committed. Returns synchronously except in the rare case that a QR code must be created first.
+ * still committed.
  */
-export function renderSessions(
-  renderer: Renderer,
-  decisions: readonly FetchDecision[],
-): RenderedFetch[] | Promise<RenderedFetch[]> {
-  const preparing = decisions.map(({ fetch, session }) =>
-    fetch.surface.kind === 'unit'
-      ? renderer.prepare(fetch.publisher, session.offers, session.pubUserId !== null)
-      : undefined,
-  );
-  if (preparing.every((preparation) => preparation === undefined))
-    return decisions.map((decision) => renderOne(renderer, decision));
-  return Promise.allSettled(preparing).then((prepared) =>
-    prepared.map((outcome, index) =>
-      outcome.status === 'rejected' ? failure(outcome.reason) : renderOne(renderer, decisions[index] as FetchDecision),
-    ),
-  );
-}
+export const renderSessions = (renderer: Renderer, decisions: readonly FetchDecision[]): RenderedFetch[] =>
+  decisions.map((decision) => renderOne(renderer, decision));
 
 function renderOne(renderer: Renderer, decision: FetchDecision): RenderedFetch {
   const { fetch, session } = decision;

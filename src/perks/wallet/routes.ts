@@ -192,18 +192,16 @@ async function listRoutes(
     const owner = await ownerOf(wallet, callerOf(request).publisher.id, request.query.pub_user_id);
     const saved = await wallet.list(owner);
     const walletUrl = wallet.pageFor(owner);
-    const offers = await Promise.all(
-      saved.map(async ({ view, qrUrl, savedAt, state, coupon }) => ({
-        ...view,
-        // An expired offer links to the wallet page, which indicates that the offer has expired.
-        click_url: state === 'active' ? view.click_url : walletUrl,
-        tags: [...view.tags],
-        qr_code_img: await qrCodes.make(qrUrl),
-        saved_at: savedAt.toISOString(),
-        state,
-        ...(coupon === null ? {} : { coupon }),
-      })),
-    );
+    const offers = saved.map(({ view, qrUrl, savedAt, state, coupon }) => ({
+      ...view,
+      // An expired offer links to the wallet page, which indicates that the offer has expired.
+      click_url: state === 'active' ? view.click_url : walletUrl,
+      tags: [...view.tags],
+      qr_code_img: qrCodes(qrUrl),
+      saved_at: savedAt.toISOString(),
+      state,
+      ...(coupon === null ? {} : { coupon }),
+    }));
     return { data: { offers: offers as never[], count: offers.length, wallet_url: walletUrl } };
   });
 
