@@ -11,7 +11,13 @@ import { type Leases, type Liveness, leaseGraceMs, renewLeases, startLiveness } 
 import { type Meter, noMeter } from './meter.ts';
 import { type AttemptTools, createCalls } from './send/attempt.ts';
 import { createHealthWatch } from './settle/health.ts';
-import { createSettlementWriter, recordSettlements, reportSettlement, type SettlementResult } from './settle/record.ts';
+import {
+  createSettlementWriter,
+  holdsBack,
+  recordSettlements,
+  reportSettlement,
+  type SettlementResult,
+} from './settle/record.ts';
 import type { Settlement } from './settle/settle.ts';
 
 /** Maximum time for which `stop` waits for settlements after all calls have ended, in milliseconds. */
@@ -63,6 +69,8 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
     onDone: onSettled,
     logger,
     now,
+    clock,
+    isAwaited: scheduler.hasPeers,
   });
   const retryTimers = createRetryTimers((endpointIds) => {
     scheduler.retriesDue(endpointIds);
@@ -80,12 +88,12 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       calls.start(claimed);
     },
     logger,
+    clock,
   });
 
   function onCallEnd(settlement: Settlement): void {
-    const { claimed, outcome, disables } = settlement;
     // After a failure, or with strict order, the next call to the endpoint must wait until this outcome is stored.
-    if (outcome === 'delivered' && disables === null && !claimed.strictOrder) scheduler.release(claimed);
+    if (!holdsBack(settlement)) scheduler.release(settlement.claimed);
     writer.add(settlement);
     loop.wake();
   }

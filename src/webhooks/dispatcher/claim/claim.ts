@@ -119,8 +119,8 @@ const claimStatement = `
     select c.day, c.delivery_id, c.generation, e.publisher_id, e.id
     from claimed c join webhook_endpoints e on e.id = c.endpoint_id
   )
-  select c.id as endpoint_id, c.standing, c.room, found.*
-  from candidate c left join lateral (
+  select c.id as endpoint_id, c.standing, c.room, peer.has_others as has_peers, found.*
+  from candidate c cross join peer left join lateral (
     select ${claimedColumns}, d.event, d.dev, d.payload, d.traceparent
     from claimed k join webhook_endpoints e on e.id = k.endpoint_id join endpoint_health h on h.endpoint_id = e.id
     left join lateral (
@@ -183,7 +183,7 @@ type Content = { event: string; dev: boolean; payload: Buffer; traceparent: stri
 /**
  * Result row of a claim. There is one row per delivery, and one row without a delivery for each endpoint that has none.
  */
-type ClaimRow = { endpoint_id: number; standing: Standing; room: number } & (
+type ClaimRow = { endpoint_id: number; standing: Standing; room: number; has_peers: boolean } & (
   | (DeliveryRow & (Content | { payload: null }))
   | { delivery_id: null }
 );
@@ -204,11 +204,14 @@ const parameters = [
   ...(['slowIds', 'limitedIds', 'limitedCounts', 'takeOver', 'tried'] as const),
 ];
 
-/** Leases due deliveries of the given endpoints to a worker. */
+/**
+ * Leases due deliveries of the given endpoints to a worker. `hasPeers` is whether other workers exist, or undefined if
+ * no endpoint may be called.
+ */
 export async function claim(
   executor: Executor,
   request: ClaimRequest,
-): Promise<{ claimed: Claimed[]; candidates: Candidate[] }> {
+): Promise<{ claimed: Claimed[]; candidates: Candidate[]; hasPeers: boolean | undefined }> {
   const { rows } = await executor.query<ClaimRow>({
     name: 'claim_deliveries',
     text: claimStatement,
@@ -222,7 +225,11 @@ export async function claim(
     executor,
     deliveryRows.filter(({ payload }) => payload === null),
   );
-  return { claimed: deliveryRows.filter(hasContent).map(claimedOf), candidates: [...candidates.values()] };
+  return {
+    claimed: deliveryRows.filter(hasContent).map(claimedOf),
+    candidates: [...candidates.values()],
+    hasPeers: rows[0]?.has_peers,
+  };
 }
 
 type FoundRow = Extract<ClaimRow, DeliveryRow>;

@@ -1,0 +1,51 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createPacer } from '../../../src/webhooks/dispatcher/pacer.ts';
+
+const clock = (): number => performance.now();
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Returns how long a wait takes on the fake clock, in milliseconds. */
+async function timed(wait: () => Promise<void>): Promise<number> {
+  const startMs = clock();
+  const end = wait().then(() => clock() - startMs);
+  await vi.runAllTimersAsync();
+  return end;
+}
+
+test('the first wait ends immediately, and the next one after the interval', async () => {
+  const { wait } = createPacer(() => 50, clock);
+  expect(await timed(wait)).toBe(0);
+  expect(await timed(wait)).toBe(50);
+});
+
+test('a wait that starts after the interval ends immediately', async () => {
+  const { wait } = createPacer(() => 50, clock);
+  await timed(wait);
+  await vi.advanceTimersByTimeAsync(60);
+  expect(await timed(wait)).toBe(0);
+});
+
+test('a skip ends the current wait', async () => {
+  const { wait, skip } = createPacer(() => 50, clock);
+  await timed(wait);
+  const secondWait = timed(async () => {
+    const end = wait();
+    skip();
+    await end;
+  });
+  expect(await secondWait).toBe(0);
+});
+
+test('a skip between two waits makes the next one end immediately, but not the one after it', async () => {
+  const { wait, skip } = createPacer(() => 50, clock);
+  await timed(wait);
+  skip();
+  expect(await timed(wait)).toBe(0);
+  expect(await timed(wait)).toBe(50);
+});
