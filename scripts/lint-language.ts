@@ -73,7 +73,7 @@ for (const path of codePaths) {
   });
 }
 
-const riddles = /^(What|Who|Whose|Of|Where|Those|As|By|None|So)\b/;
+const riddles = /^(What|Who|Whose|How|Of|Where|Those|As|By|None|So)\b/;
 const fillers = new Set(
   (
     'given found known shown asked wanted kept named held left made each keyed one firsts said told taken chosen ' +
