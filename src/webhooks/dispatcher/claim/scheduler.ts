@@ -3,7 +3,7 @@ import type { Executor } from '../../../platform/db/pool.ts';
 import type { Logger } from '../../../platform/logger.ts';
 import { endpointIdsOf } from '../../outbox.ts';
 import { freeUnknownLeases, type Leases } from '../leases.ts';
-import { createPacer } from '../pacer.ts';
+import { createThrottle } from '../throttle.ts';
 import { claim } from './claim.ts';
 import type { Claimed, Lane } from './claimed.ts';
 import { type Allowance, createConcurrency, createRateLimiter } from './limits.ts';
@@ -229,19 +229,19 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     claimTimer: undefined,
     startedCalls: 0,
   };
-  const pacer = createPacer(() => claimIntervalMs, clock);
+  const throttle = createThrottle(() => claimIntervalMs, clock);
   const permitted = (): Claimant | null => (state.isStopped ? null : claimant());
 
   function wake(): void {
     state.isWanted = true;
     const callsLeft = scheduler.inFlight();
-    if (state.startedCalls - callsLeft >= claimSize.least) pacer.skip();
+    if (state.startedCalls - callsLeft >= claimSize.least) throttle.skip();
     if (permitted() !== null) state.running ??= run();
   }
 
   async function run(): Promise<void> {
     while (state.isWanted) {
-      await pacer.wait();
+      await throttle.wait();
       const by = permitted();
       if (by === null) break;
       state.isWanted = false;
@@ -262,7 +262,7 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     for (const delivery of claimed) start(delivery);
     state.startedCalls = scheduler.inFlight();
     // More deliveries may be waiting than this claim was allowed to return.
-    if (claimed.length === 0 || claimed.length >= claimSize.least) pacer.skip();
+    if (claimed.length === 0 || claimed.length >= claimSize.least) throttle.skip();
     clearTimeout(state.claimTimer);
     const nextMs = scheduler.nextMs();
     if (nextMs !== null && !state.isStopped) state.claimTimer = setTimeout(wake, nextMs);
@@ -290,7 +290,7 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     stop: async () => {
       state.isStopped = true;
       clearTimeout(state.claimTimer);
-      pacer.skip();
+      throttle.skip();
       await state.running;
     },
   };

@@ -3,7 +3,7 @@ import { isDatabaseUnavailable } from '../../../platform/db/pool.ts';
 import type { Logger } from '../../../platform/logger.ts';
 import { leaseGraceMs } from '../leases.ts';
 import type { Meter } from '../meter.ts';
-import { createPacer } from '../pacer.ts';
+import { createThrottle } from '../throttle.ts';
 import { type HealthWatch, recordHealth } from './health.ts';
 import { type Settlement, settle } from './settle.ts';
 
@@ -109,7 +109,7 @@ type SettlementWriterOptions = {
  */
 export function createSettlementWriter(options: SettlementWriterOptions): SettlementWriter {
   const { write, onDone, logger, now, clock, isAwaited } = options;
-  const pacer = createPacer(() => (isAwaited() ? 0 : writeIntervalMs), clock);
+  const throttle = createThrottle(() => (isAwaited() ? 0 : writeIntervalMs), clock);
   const waiting: Entry[] = [];
   let running: Promise<void> | null = null;
 
@@ -156,7 +156,7 @@ export function createSettlementWriter(options: SettlementWriterOptions): Settle
 
   async function run(): Promise<void> {
     while (waiting.length > 0) {
-      await pacer.wait();
+      await throttle.wait();
       const failed = await writeBatch(dequeueBatch());
       if (failed.length === 0) continue;
       waiting.unshift(...failed.filter(isWorthRetrying));
@@ -169,10 +169,10 @@ export function createSettlementWriter(options: SettlementWriterOptions): Settle
     add: (settlement) => {
       waiting.push({ settlement, giveUpAtMs: now() + settlement.claimed.deadlineMs + leaseGraceMs });
       running ??= run();
-      if (holdsBack(settlement) || waiting.length >= fullBatch) pacer.skip();
+      if (holdsBack(settlement) || waiting.length >= fullBatch) throttle.skip();
     },
     drain: async () => {
-      pacer.skip();
+      throttle.skip();
       while (running !== null) await running;
     },
   };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createPacer } from '../../../src/webhooks/dispatcher/pacer.ts';
+import { createThrottle } from '../../../src/webhooks/dispatcher/throttle.ts';
 
 const clock = (): number => performance.now();
 
@@ -19,20 +19,20 @@ async function timed(wait: () => Promise<void>): Promise<number> {
 }
 
 test('the first wait ends immediately, and the next one after the interval', async () => {
-  const { wait } = createPacer(() => 50, clock);
+  const { wait } = createThrottle(() => 50, clock);
   expect(await timed(wait)).toBe(0);
   expect(await timed(wait)).toBe(50);
 });
 
 test('a wait that starts after the interval ends immediately', async () => {
-  const { wait } = createPacer(() => 50, clock);
+  const { wait } = createThrottle(() => 50, clock);
   await timed(wait);
   await vi.advanceTimersByTimeAsync(60);
   expect(await timed(wait)).toBe(0);
 });
 
 test('a skip ends the current wait', async () => {
-  const { wait, skip } = createPacer(() => 50, clock);
+  const { wait, skip } = createThrottle(() => 50, clock);
   await timed(wait);
   const secondWait = timed(async () => {
     const end = wait();
@@ -43,7 +43,7 @@ test('a skip ends the current wait', async () => {
 });
 
 test('a skip between two waits makes the next one end immediately, but not the one after it', async () => {
-  const { wait, skip } = createPacer(() => 50, clock);
+  const { wait, skip } = createThrottle(() => 50, clock);
   await timed(wait);
   skip();
   expect(await timed(wait)).toBe(0);

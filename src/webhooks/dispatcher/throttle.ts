@@ -1,5 +1,5 @@
 /** Waits between the statements of a loop, so that each statement handles more rows. */
-export type Pacer = {
+export type Throttle = {
   /** Resolves when the interval since the last call has passed, or when `skip` is called. */
   wait: () => Promise<void>;
   /** Ends the current wait, or makes the next one end immediately. */
@@ -7,11 +7,11 @@ export type Pacer = {
 };
 
 /**
- * Creates a pacer.
+ * Creates a throttle.
  * @param intervalMs interval, in milliseconds; read at each call of `wait`
  * @param now monotonic clock, in milliseconds
  */
-export function createPacer(intervalMs: () => number, now: () => number): Pacer {
+export function createThrottle(intervalMs: () => number, now: () => number): Throttle {
   let nextMs = 0;
   let endWait: () => void = () => {};
   return {
