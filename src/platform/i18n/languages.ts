@@ -27,7 +27,7 @@ const complete = {
   de: { texts: de, locale: 'de-DE', direction: 'ltr' },
 } as const satisfies Record<string, LanguageRules<Messages>>;
 
-/** All languages. Those that are not complete have the texts for end users only. */
+/** All languages. Incomplete languages have only the messages for end users. */
 export const languages = {
   ...complete,
   fr: { texts: fr, locale: 'fr', direction: 'ltr' },
@@ -63,7 +63,7 @@ export function languageOf(tag: unknown): Language | null {
   return canonical === null ? null : unitLanguageOf(chainOf(canonical));
 }
 
-/** Returns the first of these tags (in lower case) that has texts. */
+/** Returns the first of these tags (in lower case) that has messages. */
 export function unitLanguageOf(chain: readonly string[]): Language | null {
   for (const tag of chain) {
     const language = byLowerCase.get(tag);

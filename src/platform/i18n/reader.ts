@@ -13,13 +13,13 @@ import {
 
 /**
  * Reader of a response. `locale` is the BCP 47 tag of the language with a region, for dates and numbers. `direction` is
- * set if the reader's own language has another direction than the language of the texts.
+ * set if the writing direction of the reader's own language differs from that of the messages.
  */
 export type Reader = { language: Language; locale: string; direction?: Direction };
 
 type Direction = ReturnType<typeof directionOf>;
 
-/** In this locale every message is wrapped in ⟦ ⟧, which reveals texts that are not in the message files. */
+/** Locale in which every message is wrapped in ⟦ ⟧, which reveals strings that are not in the message files. */
 export const pseudoLocale = 'en-XA';
 
 /**
@@ -48,7 +48,7 @@ function requestTags(query: unknown, acceptLanguage: string | undefined, session
   );
 }
 
-/** Language of a hosted page: the first preferred language with texts, else English. */
+/** Language of a hosted page: the first preferred language that has messages, or English. */
 export function requestLanguage(
   query: unknown,
   acceptLanguage: string | undefined,
@@ -85,7 +85,10 @@ const byDefault: Reader = { language: 'en', locale: languages.en.locale };
 /** Reader of the current request; English by default. */
 export const reader = (): Reader => readers.getStore() ?? byDefault;
 
-/** Runs a function with the texts for a reader. If it returns a promise, the reader stays until that is settled. */
+/**
+ * Runs a function with the messages for a reader. If it returns a promise, the reader stays set until the promise is
+ * settled.
+ */
 export function asReader<T>(forReader: Reader, run: () => T): T {
   const end = keepReaders();
   let lasts = false;
@@ -106,8 +109,8 @@ export const inLanguage = <T>(language: Language | null, run: () => T): T =>
 type HostedRequest = { query: unknown; headers: { 'accept-language'?: string | undefined } };
 
 /**
- * Runs a function in the language of a hosted page. The direction is that of the most preferred language, even if it
- * has no texts. `sessionTags` are the languages of the page's session.
+ * Runs a function in the language of a hosted page. The writing direction is that of the most preferred language, even
+ * if that language has no messages. `sessionTags` are the languages of the page's session.
  */
 export function inRequestLanguage<T>(
   { query, headers }: HostedRequest,
@@ -124,9 +127,9 @@ export function inRequestLanguage<T>(
 export type Wanted = {
   /** BCP 47 tags separated by commas, as stored. */
   key: string;
-  /** Tags in the order in which texts are searched, in lower case. Specific tags come before general ones. */
+  /** Tags in the order in which translations are searched, in lower case. Specific tags come before general ones. */
   chain: readonly string[];
-  /** First of the tags for which units have texts, or null if absent. */
+  /** First of the tags for which units have translations, or null if there is none. */
   unit: Language | null;
 };
 

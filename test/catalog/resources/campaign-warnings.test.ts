@@ -17,7 +17,7 @@ test('a campaign with a payout in another currency is saved with a warning on it
   const warnings = [
     {
       path: '/payout_currency',
-      message: 'There is no exchange rate to USD of other active campaigns, so this campaign is ranked below them.',
+      message: 'There is no exchange rate to USD, used by other active campaigns, so this campaign is ranked below them.',
     },
   ];
   expect([created.status, created.body.warnings]).toEqual([201, warnings]);
@@ -146,7 +146,7 @@ test('an unsupported macro in an action URL or pixel URL is saved with a warning
   });
   expect(saved.body.warnings).toEqual([
     { path: '/useraction_url', message: '{click_id} is sent unchanged because this URL does not support macros.' },
-    { path: '/adv_pixel_url', message: '[CACHEBUSTER] does not have the syntax of a macro. Did you mean {cbuster}?' },
+    { path: '/adv_pixel_url', message: '[CACHEBUSTER] is not a valid macro. Did you mean {cbuster}?' },
   ]);
   const admin = await signInAs(t, 'admin', me.publisherId);
   const { body } = await admin.get(`/dashboard/p/${me.publisherId}/offers/${offer}`);

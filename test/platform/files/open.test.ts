@@ -107,7 +107,7 @@ describe('lines and quotes follow RFC 4180', () => {
   test('an unclosed quote that spans lines is rejected', async () => {
     expect(await refusal('id,n\n1,"a\n2,b\n3,c')).toContain('/lines/2');
     const { problems } = await read('id,n\n1,"a\n2,"b\n3,c');
-    expect(String(problems[0])).toContain('ends only in line 3');
+    expect(String(problems[0])).toContain('does not end until line 3');
     expect(await refusal('offer_id,text,de\n1,title,5" x', { format: table })).toContain('/lines/2');
     expect(await refusal('offer_id,text,de\n1,title,"a" b', { format: table })).toContain('/lines/2');
   });

@@ -48,7 +48,7 @@ test.each([
   '__CLICKID__',
   '$click_id',
 ])('warns about %s, the syntax of another system, and suggests the right one', (macro) => {
-  expect(messages(`?c=${macro}`)).toEqual([`${macro} does not have the syntax of a macro. Did you mean {click_id}?`]);
+  expect(messages(`?c=${macro}`)).toEqual([`${macro} is not a valid macro. Did you mean {click_id}?`]);
 });
 
 test.each([
@@ -68,7 +68,7 @@ test('warns about a name that resembles no macro and lists the macros', () => {
   const list = landing.names.map((name) => `{${name}}`).join(', ');
   expect(messages('?x={device_model}&y=[TIMESTAMP]')).toEqual([
     `{device_model} is not a macro and will be removed. The available macros are ${list}.`,
-    `[TIMESTAMP] does not have the syntax of a macro. The available macros are ${list}.`,
+    `[TIMESTAMP] is not a valid macro. The available macros are ${list}.`,
   ]);
 });
 
@@ -104,7 +104,7 @@ test('warns in a URL with custom attributes only about names that resemble a fie
     '{amount} is not a macro and will be removed. Did you mean {payout}?',
   ]);
   expect(messages('?a=%%shop_size%%', postback)).toEqual([
-    '%%shop_size%% does not have the syntax of a macro. Did you mean {shop_size}?',
+    '%%shop_size%% is not a valid macro. Did you mean {shop_size}?',
   ]);
 });
 

@@ -18,7 +18,7 @@ test('a postback URL with a misspelt macro is saved with a warning in the API an
   const url = hook('c={session}&p=%%payout%%&own={shop_size}&literal=%7Bclickid%7D');
   const warnings = [
     { path: '/url', message: '{session} is not a macro and will be removed. Did you mean {session_id}?' },
-    { path: '/url', message: '%%payout%% does not have the syntax of a macro. Did you mean {payout}?' },
+    { path: '/url', message: '%%payout%% is not a valid macro. Did you mean {payout}?' },
   ];
   const response = await me.call('POST', base, { url, events: ['conversion'] });
   expect(response.json()).toMatchObject({ data: { url }, warnings });
