@@ -12,10 +12,10 @@ import { writeTable } from './report.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
 
 /*
- * Measures each page and each list of the management API in a full installation.
- * npm run bench:dashboard                              everything
+ * Benchmarks every page and list endpoint of the management API against a database of realistic size.
+ * npm run bench:dashboard                              runs the complete benchmark
  * npm run bench:dashboard -- seed FOLDER               only seeds the database, which stays in the folder
- * npm run bench:dashboard -- ask FOLDER [40 /reports]  queries it, this many times each, for paths with this text
+ * npm run bench:dashboard -- ask FOLDER [COUNT [PATH]] sends COUNT requests to each path that contains PATH
  */
 const [command, folder, times, only = ''] = process.argv.slice(2);
 const [offers, deliveries] = [10_000, 1_000_000];

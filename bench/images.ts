@@ -9,7 +9,7 @@ type Measure = (what: string, connections: number, port: number, next: LoadOptio
 /** Size of a generated photograph with noise, which is harder to compress than most photographs. */
 const original = { width: 1600, height: 900 };
 
-/** Measures cached images, and images that must be rendered, each in a new size. */
+/** Benchmarks cached images and images that have to be rendered, each at a new size. */
 export async function benchImages(pool: pg.Pool, measure: Measure, port: number): Promise<ReportRow[]> {
   const path = await storePhotograph(pool);
   const hit = getRequest(`${path}?width=640`, 'accept: image/webp\r\n');

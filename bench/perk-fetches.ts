@@ -8,7 +8,7 @@ const campaigns = 100;
 const tags = ['de', 'fr', 'es'] as const;
 const connections = 32;
 
-/** Adds translations in each language that are about as long as the offer's original texts. */
+/** Adds translations in each language that are about as long as the offer's original copy. */
 const translateSql = `update offers o set translations = (
   select jsonb_object_agg(tag, jsonb_build_object('title', tag || ' ' || o.title, 'description',
     tag || ' ' || o.description, 'cta_yes', tag || ' ' || o.cta_yes, 'cta_no', tag || ' ' || o.cta_no))

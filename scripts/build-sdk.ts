@@ -14,7 +14,7 @@ const target = 'es2017';
  */
 const cssTarget = ['safari12', 'chrome60'];
 
-/** Bundle the English texts only; pages load other languages themselves (src/browser/sdk/words.ts). */
+/** Bundle the English messages only; pages load other languages themselves (src/browser/sdk/words.ts). */
 const { unit, offerwall } = languages.en.texts.endUser;
 
 const root = new URL('..', import.meta.url);

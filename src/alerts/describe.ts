@@ -7,7 +7,10 @@ import { reader } from '../platform/i18n/reader.ts';
 import { percent } from '../shell/format.ts';
 import type { Alert, AlertKind } from './kinds.ts';
 
-/** Texts of an alert. `path` is the path of the related page, relative to the publisher's dashboard pages. */
+/**
+ * Title and reason of an alert, as text. `path` is the path of the related page, relative to the publisher's dashboard
+ * pages.
+ */
 export type AlertText = { title: string; reason: string; path: string };
 
 const disabledBecause: Readonly<Record<string, MessageKey>> = {

@@ -10,7 +10,7 @@ import { problem } from '../platform/problem.ts';
 export const approvalPermission: Permission = 'offers/approval';
 
 /**
- * Fields whose changes are material: texts that users see, and URLs that an offer leads to. Creating an offer or a
+ * Fields whose changes are material: copy that users see, and URLs that an offer leads to. Creating an offer or a
  * creative also counts as a material change.
  */
 export const materialFields = {
@@ -33,8 +33,8 @@ export const checkTrust: NonNullable<Resource['check']> = ({ trusted }, { actor 
     : [{ path: '/trusted', message: problem('needsApproval') }];
 
 /**
- * Whether the actor may publish changes to a campaign without approval. If the campaign is also served to other
- * publishers, only operators may publish changes.
+ * Whether the actor may publish changes to a campaign without approval. If other publishers also run the campaign, only
+ * operators may publish changes.
  */
 export async function mayPublish({ actor, executor }: Work, campaignId: number): Promise<boolean> {
   if (isOperator(actor)) return true;

@@ -38,8 +38,8 @@ export const searchedKinds: readonly SearchedKind[] = [
 export type FirstRow = 'advertiser' | 'campaign' | 'offer';
 
 /**
- * Returns which of these resources a publisher already has. Offers of other publishers count if they are served to this
- * publisher.
+ * Returns which of these resources a publisher already has. Offers from other publishers count if this publisher runs
+ * their campaigns.
  */
 export async function firstRows(executor: Executor, { offers }: Snapshot, publisherId: number): Promise<FirstRow[]> {
   const { rows } = await executor.query<{ advertiser: boolean; campaign: boolean }>({

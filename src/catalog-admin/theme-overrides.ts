@@ -169,7 +169,7 @@ function checkFont(font: Partial<WebFont> | undefined): ErrorDetail[] {
   );
 }
 
-/** Returns warnings about overrides without effect, and about texts with insufficient contrast. */
+/** Returns warnings about overrides that have no effect, and about text with insufficient contrast. */
 export const warnOfTheme = (theme: Overrides): ErrorDetail[] => [
   ...derived
     .filter((name) => Object.hasOwn(theme.settings, name))

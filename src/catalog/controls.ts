@@ -155,7 +155,7 @@ function domainsOf(url: string): string[] {
 
 const inlineTags: ReadonlySet<string> = new Set('b strong i em u a span small sub sup'.split(' '));
 
-/** Separator inserted between texts, so that a blocked phrase cannot match across two texts. */
+/** Separator inserted between strings, so that a blocked phrase cannot match across two of them. */
 const apart = ' \u00b7 ';
 
 /**
@@ -167,7 +167,7 @@ const termsTexts = (terms: string): string[] =>
     unescaped(terms.replace(/<\/?(\w+)[^>]*>/g, (_tag, name: string) => (inlineTags.has(name) ? gap : apart))),
   );
 
-/** Returns all offer texts that users can read, in all languages. */
+/** Returns all of an offer's copy that users can read, in all languages. */
 function textOf(offer: Offer): string {
   const { campaign, copy } = offer;
   const own = [...Object.values(copy), ...termsTexts(offer.termsAndConditions), offer.loyaltyRequirements];

@@ -94,7 +94,7 @@ type TextLimit = {
 };
 
 /**
- * Length limits of offer texts, by column (docs/reference/themes-and-rendering.md#text-limits). The database also
+ * Length limits of offer copy, by column (docs/reference/themes-and-rendering.md#text-limits). The database also
  * enforces `maxLength`.
  */
 export const offerLimits = {
@@ -111,7 +111,7 @@ export const offerLimits = {
 } as const satisfies Record<string, TextLimit>;
 
 /**
- * Length limits of campaign texts, by column, in characters. `tag` applies to each entry of `tags`. The database
+ * Length limits of campaign copy, by column, in characters. `tag` applies to each entry of `tags`. The database
  * enforces the other limits.
  */
 export const campaignLimits = { category: 100, tag: 100, offer_description: 2000 } as const;

@@ -88,7 +88,7 @@ export function translationsOf(
   return { texts, imageLanguages, localised: new Map() };
 }
 
-/** Key for the original texts, and for creatives that have no language. */
+/** Key for the original copy, and for creatives that have no language. */
 const own = '';
 
 /**
@@ -114,8 +114,8 @@ export function localise(offer: Offer, preferred: Wanted, publisher: { language:
 }
 
 /**
- * Returns the first of the reader's preferred languages in which the offer has texts. All offers in a response share
- * the same few tag chains.
+ * Returns the first of the reader's preferred languages in which the offer has copy. All offers in a response share the
+ * same few tag chains.
  */
 function textLanguage(
   { language }: Offer,
@@ -173,11 +173,11 @@ function inLanguage(creatives: readonly Creative[], tag: string): readonly Creat
   );
 }
 
-/** Returns an offer's translated texts in all languages, for rules that search texts. */
+/** Returns an offer's translations into all languages, for rules that search its copy. */
 export const allTextsOf = ({ translations }: { translations: Offer['translations'] }): Translation[] =>
   translations === null ? [] : [...translations.texts.values()].map(({ texts }) => texts);
 
-/** Returns a placeholder: an inactive offer of an inactive campaign, with empty texts and no rules. */
+/** Returns a placeholder: an inactive offer of an inactive campaign, with empty copy and no rules. */
 export const blankOffer = (id: number, campaignId: number, publisherId: number): Offer => ({
   id,
   publisherId,

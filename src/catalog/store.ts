@@ -132,8 +132,8 @@ export const stateIdOf = (snapshot: Snapshot): string => storedOf(snapshot).stat
 export const rowsOf = (snapshot: Snapshot): CatalogRows => storedOf(snapshot).rows;
 
 /**
- * Registers the gauges for this process's snapshot. If several processes share a port, the gauges describe the most
- * outdated snapshot.
+ * Registers the gauges for this process's snapshot. If several processes listen on the same port, the gauges describe
+ * the most outdated snapshot.
  */
 export function registerCatalogMetrics(
   registry: Registry,

@@ -53,7 +53,7 @@ export function buildStyles(publisher: Publisher, theme: Theme | null, privacyUr
   return styles;
 }
 
-/** Translates the texts that the theme does not override. */
+/** Translates the labels that the theme does not override. */
 export const translateSettings = (settings: OfferSettings, language: Language): OfferSettings =>
   translated(settings, defaultSettings, languages[language].texts.endUser.unit.settings);
 

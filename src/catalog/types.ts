@@ -277,7 +277,7 @@ export type Offer = {
    */
   stopped: 'offer' | 'codes' | Campaign['stopped'];
   weight: number;
-  /** BCP 47 tag of the language of the offer's texts, or null for the publisher's language. */
+  /** BCP 47 tag of the language of the offer's copy, or null for the publisher's language. */
   language: string | null;
   translations: Translations<Offer> | null;
   copy: OfferCopy;
@@ -303,7 +303,7 @@ export type Snapshot = {
   offers: ReadonlyMap<number, Offer>;
 };
 
-/** Texts of an offer. For length limits, see docs/reference/themes-and-rendering.md#text-limits. */
+/** Copy of an offer. For length limits, see docs/reference/themes-and-rendering.md#text-limits. */
 export type OfferCopy = {
   title: string;
   description: string;
@@ -314,7 +314,7 @@ export type OfferCopy = {
   ctaNo: string;
 };
 
-/** Offer texts that can be translated, by column. `offer_description` belongs to the campaign. */
+/** Columns with offer copy that can be translated. `offer_description` belongs to the campaign. */
 export const translatedTexts = [
   ...(['title', 'description', 'short_headline', 'short_description', 'cta_yes', 'cta_no', 'mini_text'] as const),
   ...(['terms_and_conditions', 'loyalty_requirements', 'useraction_cta', 'offer_description'] as const),
@@ -322,12 +322,12 @@ export const translatedTexts = [
 
 export type TranslatedText = (typeof translatedTexts)[number];
 
-/** Translated texts of an offer in one language. If a text is absent or empty, the next language is used. */
+/** Translation of an offer's copy into one language. If a part is absent or empty, the next language is used. */
 export type Translation = Partial<Record<TranslatedText, string>>;
 
-/** Translated texts and images of an offer. */
+/** Translated copy and images of an offer. */
 export type Translations<LocalizedOffer> = {
-  /** Texts by lower-case language tag, with the tag in its original case. */
+  /** Translations by lower-case language tag, with the tag in its original case. */
   texts: ReadonlyMap<string, { tag: string; texts: Translation }>;
   /** Lower-case language tags of the offer's images. */
   imageLanguages: ReadonlySet<string>;

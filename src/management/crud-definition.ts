@@ -29,7 +29,7 @@ export type Figures<C extends PageContext> = {
 };
 
 /**
- * Definition of a resource's dashboard pages: a list, and a form to create, change and remove rows. Texts are message
+ * Definition of a resource's dashboard pages: a list, and a form to create, change and remove rows. Labels are message
  * keys that are translated for each request.
  */
 export type Crud<C extends PageContext> = {

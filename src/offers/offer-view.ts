@@ -19,7 +19,7 @@ type ViewPublisher = {
 export type ViewContext = {
   offer: Offer;
   publisher: ViewPublisher;
-  /** Offer texts after macros were replaced. */
+  /** Offer copy after macros were replaced. */
   copy: OfferCopy;
   /** Signed tracking token for this offer in this session. */
   token: string;
@@ -164,7 +164,7 @@ export type MacroValues = Readonly<Record<string, string>>;
 
 const namesByCopy = new WeakMap<OfferCopy, ReadonlySet<string>>();
 
-/** Returns the names of the macros in an offer's texts. They are parsed once per offer of a snapshot. */
+/** Returns the names of the macros in an offer's copy. The copy is parsed once per offer in a snapshot. */
 export function macroNames(copy: OfferCopy): ReadonlySet<string> {
   let names = namesByCopy.get(copy);
   if (names === undefined) {
@@ -176,7 +176,7 @@ export function macroNames(copy: OfferCopy): ReadonlySet<string> {
   return names;
 }
 
-/** Whether any of an offer's texts contains a macro. */
+/** Whether an offer's copy contains a macro. */
 export const hasMacros = (copy: OfferCopy): boolean => macroNames(copy).size > 0;
 
 /**
@@ -200,9 +200,9 @@ export function macroValuesOf(request: FetchOffersRequest, names: Iterable<strin
 }
 
 /**
- * Replaces `{{name}}` and `{{name|fallback}}` in an offer's texts (docs/reference/themes-and-rendering.md#macros).
+ * Replaces `{{name}}` and `{{name|fallback}}` in an offer's copy (docs/reference/themes-and-rendering.md#macros).
  * Values are HTML-escaped. If a value is missing, its fallback is used. Without a fallback, the macro is removed
- * together with an adjacent blank. Each text is truncated to its maximum length.
+ * together with an adjacent space. Each string is truncated to its maximum length.
  */
 export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
   const filled = { ...copy };

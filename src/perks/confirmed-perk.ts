@@ -77,7 +77,7 @@ type ShownContext = {
   publicUrl: string;
 };
 
-/** Renders an offer with the texts that the fetch showed, but without a QR code. */
+/** Renders an offer with the copy that the fetch returned, but without a QR code. */
 export function renderShown(offer: Offer, context: ShownContext): OfferView {
   const { publisher, language, macros, token, hasUser, publicUrl } = context;
   const preferred = language === null ? publisher.language : wantedOf(language);

@@ -72,7 +72,7 @@ export function createPerks({ platform, catalog, accounts, coupons, tracking }: 
 
 const permissions: readonly PermissionEntry[] = [{ name: 'wallet', role: 'admin', text: 'settings.permissionWallet' }];
 
-/** Creates a function that finds a saved offer for a reminder, with the texts that the wallet currently shows. */
+/** Creates a function that finds a saved offer for a reminder, with the copy that the wallet currently shows. */
 function createSavedPerkFinder(deps: WalletDeps): FindSavedPerk {
   const wallet = createWalletService(deps);
   return async (publisherId, pubUserId, offerId) => {

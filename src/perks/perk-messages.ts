@@ -3,7 +3,7 @@ import type { OfferView } from '../offers/offer-view.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import type { Recipient } from './recipient.ts';
 
-/** Perk in a message, with the texts that the user was shown. */
+/** Perk in a message, with the copy that the user was shown. */
 export type MessagePerk = {
   title: string;
   description: string;

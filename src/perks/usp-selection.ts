@@ -120,7 +120,7 @@ type PayloadSession = {
 
 /**
  * Builds the webhook payload (docs/reference/webhooks.md#usp-webhook-payload). It contains the confirmed perks with the
- * texts, tokens and URLs from the fetch response. An empty selection is valid. When you add a field, add it to the
+ * copy, tokens and URLs from the fetch response. An empty selection is valid. When you add a field, add it to the
  * schema above and to the receiver's type in `packages/client/src/webhook-events.ts`.
  */
 export function buildUspPayload(

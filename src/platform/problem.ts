@@ -87,7 +87,7 @@ export const wordProblem = (problem: Problem | string): string =>
 /** Whether this is the alternative "or null". In a form, an empty field stands for null in a request body. */
 const isNullable = ({ key }: Problem): boolean => key === 'apiTexts.orNull';
 
-/** Replaces nested problems with their texts. */
+/** Replaces nested problems with their messages. */
 const textsOf = (
   values: Readonly<Record<string, ProblemValue>>,
   word: (problem: Problem) => string,

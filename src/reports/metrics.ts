@@ -102,7 +102,7 @@ export function sumOf(rows: readonly { metrics: Metrics }[]): Metrics {
   return withMoney(counts, addMoney(rows.map(({ metrics }) => metrics.money)));
 }
 
-/** Generates a text for each metric, and joins the texts with commas. */
+/** Generates an SQL expression for each metric, and joins the expressions with commas. */
 export const eachMetric = (text: (name: MetricName) => string): string => metricNames.map(text).join(', ');
 
 /** SQL column list of all metrics. */

@@ -387,7 +387,7 @@ const acceptedBy = ({ headers }: FastifyRequest, { language }: { language: Reade
   readerOf(headers['accept-language'], language);
 
 /**
- * Sets the reader whose language is used for texts, dates and numbers on all pages. The first hook runs before all
+ * Sets the reader whose language is used for messages, dates and numbers on all pages. The first hook runs before all
  * others, so that their errors are translated, too. The second hook sets the reader again after the body was read,
  * because body events start outside the request's asynchronous context.
  */
@@ -411,5 +411,5 @@ export function useLanguageOf(request: FastifyRequest, user: { language: ReaderL
 
 export const roleName = (role: MemberRole): string => (typeof role === 'string' ? t(`roles.${role}`) : role.name);
 
-/** Returns the texts for our own scripts (`message` in dashboard.js), as JSON. */
+/** Returns the messages for our own scripts (`message` in dashboard.js), as JSON. */
 export const browserMessages = (): string => JSON.stringify(browserTexts());

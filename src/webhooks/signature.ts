@@ -52,7 +52,8 @@ export const newSecret = (): string => prefix + randomBytes(32).toString('base64
 /**
  * Decodes the key in a secret with the format `whsec_<base64>`.
  * @returns key of 24–64 bytes
- * @throws if the text has another format or length; the error message never contains the secret
+ * @throws if the secret is not in this format or the key has the wrong length; the error message never contains the
+ * secret
  * @see Standard Webhooks 1.0, "Signature scheme"
  */
 export function secretBytes(secret: string): Buffer {
@@ -83,7 +84,7 @@ export function newV1aKey(): string {
 
 /**
  * Decodes the key in text with the format `whsk_<base64>`.
- * @throws if the text has another format; the error message never contains the key
+ * @throws if the text is not in this format; the error message never contains the key
  */
 export function v1aKeyOf(text: string): KeyObject {
   const bytes = Buffer.from(text.startsWith(v1aSecretPrefix) ? text.slice(v1aSecretPrefix.length) : '', 'base64');

@@ -77,7 +77,7 @@ export const sources: ReadonlyMap<string, SourceFile> = new Map(
   [...list('src/'), ...list('packages/client/src/')].sort().map((path) => [path, read(path)]),
 );
 
-/** Whether a file contains only texts in one language, and no code (docs/guides/dashboard.md#language). */
+/** Whether a file contains only messages in one language, and no code (docs/guides/dashboard.md#language). */
 export const isMessageFile = (path: string): boolean =>
   /^src\/platform\/i18n\/[a-z]{2}(-[A-Z][a-z]{3})?\.ts$/.test(path);
 

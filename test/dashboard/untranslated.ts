@@ -4,8 +4,8 @@ import { languages } from '../../src/platform/i18n/languages.ts';
 import { pseudoLocale } from '../../src/platform/i18n/reader.ts';
 
 /**
- * Script for the browser. It returns the texts, labels, placeholders and titles of a document outside ⟦ ⟧, each with
- * its element. It skips code, times, elements with `translate="no"`, and options that are named like their value.
+ * Script for the browser. It returns the text, labels, placeholders and titles of a document outside ⟦ ⟧, each with its
+ * element. It skips code, times, elements with `translate="no"`, and options that are named like their value.
  */
 const listOutside = `(markup) => {
   const parsed = new DOMParser().parseFromString(markup, 'text/html');
@@ -50,7 +50,7 @@ function stringsIn(value: unknown): string[] {
   return Object.entries(value).flatMap(([name, inner]) => [name, ...stringsIn(inner)]);
 }
 
-/** Returns all stored texts, which pages may show without translation. */
+/** Returns all stored strings, which pages may show without translation. */
 export async function storedTexts(pool: Pool): Promise<string> {
   const { rows: tables } = await pool.query<{ name: string }>(
     `select quote_ident(table_name) as name from information_schema.tables
@@ -74,7 +74,7 @@ const months = 'Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec';
 const dates = new RegExp(`\\b(?:(?:${days})(?:day)?|${months}|[AP]M)\\b`, 'g');
 const separators = /\s*[,·:;()/|→–+=…&]+\s*|\s+(?=\d)|(?<=\d)\s+/;
 
-/** Returns the texts of a page that are neither in the message files nor stored. */
+/** Returns the strings on a page that are neither in the message files nor stored. */
 export async function untranslatedTexts(tab: Page, url: string, cookie: string, stored: string): Promise<string[]> {
   const answer = await fetch(url, { headers: { cookie, 'accept-language': pseudoLocale }, redirect: 'manual' });
   if (answer.status >= 300 && answer.status !== 404 && answer.status !== 422)

@@ -557,8 +557,8 @@ describe('the dashboard for all users', () => {
     // Use a cheap hash: checking the account's original password takes 250 ms.
     const cheap = await hashPassword('six calm badgers', { cost: { logN: 4, r: 8, p: 1 } });
     await demo.t.pool.query("update users set password_hash = $1 where email = 'ada@example.com'", [cheap]);
-    // The estimate next to the form would also notice that the session has ended. It is blocked until the test needs
-    // it.
+    // The estimate request next to the form would also detect that the session has ended, so it is blocked until the
+    // test needs it.
     await tab.route('**/campaigns/estimate', (route) =>
       route.request().postData()?.includes('Overtime') ? route.continue() : route.fulfill({ status: 204 }),
     );

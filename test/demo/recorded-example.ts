@@ -5,7 +5,7 @@
 const maxText = 60;
 const maxSettings = 2;
 
-/** Shortens a response to an example: one row per list, short texts, no secrets. */
+/** Shortens a response to an example: one row per list, short strings, no secrets. */
 export function shortened(value: unknown, name = ''): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map((item) => shortened(item));
   if (typeof value === 'string') return shortText(value);

@@ -108,8 +108,8 @@ beforeAll(async () => {
 afterAll(() => t?.close());
 
 /**
- * Whether a call writes a user. Publishers choose their user ids, so a write with another publisher's user id only
- * affects the caller's own user.
+ * Whether a call writes user data. Each publisher chooses its own user IDs, so a write that uses another publisher's ID
+ * affects only the caller's user with that ID.
  */
 const isOwnUser = (method: string, path: string): boolean => method !== 'get' && path.endsWith('/{pub_user_id}');
 

@@ -45,7 +45,7 @@ export type OfferUnitProps = Partial<PerkwireService> & {
   user?: AdUser;
   /** Theme ID or key. Defaults to the placement's theme. */
   theme?: string | number;
-  /** Language of the unit's texts, such as `de`. Defaults to the page language. */
+  /** Language of the unit's labels, such as `de`. Defaults to the page language. */
   language?: string;
   /** Confirms the selected perks when this prop changes to true. Set it when the order is placed. */
   confirm?: boolean;

@@ -27,18 +27,18 @@ export type OfferData = {
   appearance?: OfferAppearance;
   /** Experiments that the session takes part in, each with its assigned arm. Absent if none exists. */
   experiments?: ExperimentArm[];
-  /** Web SDK texts that an experiment overrides. */
+  /** Web SDK labels that an experiment overrides. */
   labels?: Record<string, string>;
 };
 
 /** Experiment and the arm that the session is assigned to. Sessions in the `holdout` arm show no offers. */
 export type ExperimentArm = { key: string; arm: string };
 
-/** Offer (docs/reference/fetch-offers.md#offer-object). Every field is always present. Missing texts are "". */
+/** Offer (docs/reference/fetch-offers.md#offer-object). Every field is always present. Missing copy is "". */
 export type Offer = {
   id: number;
   campaign_id: number;
-  /** Language of the offer's texts, as a BCP 47 tag. */
+  /** Language of the offer's copy, as a BCP 47 tag. */
   language: string;
   title: string;
   advertiser_name: string;

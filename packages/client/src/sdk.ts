@@ -77,7 +77,7 @@ export type AdEventCallback =
   | AdEventListener
   | { (event: AdEvent): unknown; <Name extends AdEvent>(event: Name): unknown };
 
-/** Offer as passed to pages that render their own unit. All texts are plain text, and every URL is http(s) or "". */
+/** Offer as passed to pages that render their own unit. All copy is plain text, and every URL is http(s) or "". */
 export type ShownOffer = Pick<
   Offer,
   | 'id'
@@ -141,7 +141,7 @@ export type AdRender = (
   unit: AdRenderUnit,
 ) => unknown;
 
-/** Unit texts that are not part of the response. */
+/** Unit labels that are not part of the response. */
 export type AdLabels = Record<'offers' | 'close' | 'done' | 'back' | 'terms' | 'progress' | 'saved' | 'newTab', string>;
 
 /** Type of `window.AdConfig`. */
@@ -181,9 +181,9 @@ export type AdConfig = {
   callback?: AdEventCallback;
   /** Base URL of the service. Defaults to the origin of the script. */
   apiUrl?: string;
-  /** Language of the unit's texts, as a BCP 47 tag. Defaults to the page's `lang`, then to the browser language. */
+  /** Language of the unit's labels, as a BCP 47 tag. Defaults to the page's `lang`, then to the browser language. */
   language?: string;
-  /** Overrides for the unit's texts in the current language. */
+  /** Overrides for the unit's labels in the current language. */
   labels?: Partial<AdLabels>;
   /** The following options are query parameters of fetch-offers (docs/reference/fetch-offers.md#request). */
   loyaltyboost?: string | number;

@@ -1,9 +1,9 @@
 import type { Beacons, Coupon, Creative, ExperimentArm, OfferCampaign } from './response.ts';
 
-/** Selected campaign in a `usp.selection` event. Every field is always present. Missing texts are "". */
+/** Selected campaign in a `usp.selection` event. Every field is always present. Missing copy is "". */
 export type SelectedCampaign = {
   campaign_id: number;
-  /** Language of the displayed texts, as a BCP 47 tag. Absent if the fetch did not request a language. */
+  /** Language of the displayed copy, as a BCP 47 tag. Absent if the fetch did not request a language. */
   language?: string;
   advertiser_name: string;
   title: string;

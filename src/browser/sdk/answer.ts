@@ -6,15 +6,15 @@ import type { AdConfig, Creative, Defaults, Offer, OffersResponse } from './type
 
 type Fields = Record<string, unknown>;
 
-/** English texts, inserted at build time (scripts/build-sdk.ts). */
+/** English labels, inserted at build time (scripts/build-sdk.ts). */
 declare const UNIT_OFFER: { cta_yes: string; cta_no: string };
 
-/** Default texts of the accept and decline buttons. */
+/** Default labels of the accept and decline buttons. */
 export const defaultAnswers = UNIT_OFFER;
 
 /**
  * Validates and sanitises a fetch-offers response, so that it is safe to display. Every field has the expected type,
- * every URL is http(s), and all texts are plain text. Accepts JSON text, the whole response, or its `data`. Offers
+ * every URL is http(s), and all copy is plain text. Accepts JSON text, the whole response, or its `data`. Offers
  * without a usable click URL are dropped.
  * @throws SdkError server_error if it is not a fetch-offers response
  */

@@ -5,7 +5,7 @@ import type { AdConfig, Defaults, Labels, OffersResponse } from './types.ts';
 
 type Texts = { [key: string]: string | Texts };
 
-/** Texts in one language (src/platform/i18n): the labels, and replacements for the English defaults. */
+/** Messages in one language (src/platform/i18n): the labels, and replacements for the English defaults. */
 export type Words = {
   language: string;
   unit: { labels?: Labels; settings?: Texts; styles?: Texts; offer?: Texts };
@@ -14,10 +14,10 @@ export type Words = {
 /** Available languages, inserted at build time (scripts/build-sdk.ts). */
 declare const LANGUAGES: readonly string[];
 
-/** Timeout for loading the texts of a language, in milliseconds. */
+/** Timeout for loading the messages in a language, in milliseconds. */
 const timeoutMs = 1500;
 
-/** English texts. No replacements are needed, because the defaults are English. */
+/** English messages. No replacements are needed, because the defaults are English. */
 const english: Words = { language: 'en', unit: {} };
 const loading: Record<string, Promise<Words>> = { en: Promise.resolve(english) };
 
@@ -44,7 +44,7 @@ function readLocale(tag: string): Locale | undefined {
   return language === '' ? undefined : { language: language.toLowerCase(), script: script ?? usual };
 }
 
-/** Returns whether the preferred language is written from right to left, even if there are no texts in it. */
+/** Returns whether the preferred language is written from right to left, even if it has no messages. */
 export const wantsRightToLeft = (config: AdConfig): boolean =>
   /Adlm|Ara[bn]|Hebr|Mand|Nkoo|Rohg|Samr|Syrc|Thaa|Yezi/.test(`${wantedLanguages(config)[0]?.script}`);
 
@@ -54,7 +54,7 @@ const languageOf = (config: AdConfig): string =>
     LANGUAGES.includes(name),
   ) ?? 'en';
 
-/** Loads the texts in the page's language. Falls back to English if they can't be loaded. */
+/** Loads the messages in the page's language. Falls back to English if they can't be loaded. */
 export function loadWords(config: AdConfig, base: string): Promise<Words> {
   const language = languageOf(config);
   loading[language] ??= fetch(`${base}/sdk/messages.${language}.json`, timeLimit(timeoutMs))
@@ -63,7 +63,7 @@ export function loadWords(config: AdConfig, base: string): Promise<Words> {
   return loading[language];
 }
 
-/** Translates the default texts in a response. Texts defined by the theme, the page or an offer stay unchanged. */
+/** Translates the default labels in a response. Labels defined by the theme, the page or an offer stay unchanged. */
 export const translateAnswer = (answer: OffersResponse, { unit }: Words, defaults: Defaults): OffersResponse => ({
   ...answer,
   settings: translated(answer.settings, defaults.settings, unit.settings),
@@ -71,7 +71,7 @@ export const translateAnswer = (answer: OffersResponse, { unit }: Words, default
   offers: answer.offers.map((offer) => translated(offer, defaultAnswers, unit.offer)),
 });
 
-/** Translates each text in `texts` that equals the English default. */
+/** Translates each string in `texts` that equals the English default. */
 function translated<Given extends object>(texts: Given, from: object, to: Texts = {}): Given {
   const result = { ...texts } as Record<string, unknown>;
   for (const [key, text] of Object.entries(to)) {

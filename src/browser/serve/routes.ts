@@ -71,8 +71,8 @@ export async function sdkRoutes(app: App, { config, logger }: { config: Config; 
 }
 
 /**
- * Registers a route per language for the end-user texts (src/platform/i18n), which the scripts load if the page is not
- * in English.
+ * Registers one route per language for the end-user messages (src/platform/i18n), which the scripts load if the page is
+ * not in English.
  */
 async function wordsRoutes(app: App): Promise<void> {
   for (const [language, { texts }] of Object.entries(languages)) {

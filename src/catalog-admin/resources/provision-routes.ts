@@ -23,8 +23,8 @@ const view = Type.Object(
 );
 
 /**
- * Registers the routes that define which publishers a campaign is served to. Only operators may serve a campaign to
- * publishers other than its owner.
+ * Registers the routes that define which publishers run a campaign. Only operators may assign a campaign to publishers
+ * other than its owner.
  */
 export function provisionRoutes(app: App, http: ManagementHttp): void {
   const hooks = { ...requirePermission(http, 'offers/management'), ...forLimitedKeys };

@@ -47,7 +47,7 @@ async function find(
   return { campaign, provisions: rows };
 }
 
-/** Lists the publishers that a campaign is served to. Operators see all publishers; other users see only their own. */
+/** Lists the publishers that run a campaign. Operators see all publishers; other users see only their own. */
 export const listProvisions = async (work: Work, campaignId: string): Promise<View[]> =>
   (await find(work, campaignId)).provisions;
 

@@ -2,7 +2,7 @@ import { type TranslatedText, translatedTexts } from '../../catalog/types.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { idealLengthIn } from './translations.ts';
 
-/** Translation progress in one language. `missing` is the number of original texts without a translation. */
+/** Translation progress in one language. `missing` is the number of original strings without a translation. */
 export type TranslationCounts = { tag: string; offers: number; missing: number; tooLong: number };
 
 /** Returns the SQL expression for an offer text in the original language. */
@@ -26,7 +26,7 @@ const tooLong = sumOf(
 const keptOffers = `offers o join campaigns c on c.id = o.campaign_id and c.deleted_at is null
 where o.publisher_id = $1 and o.deleted_at is null`;
 
-/** Counts offers, missing texts and overlong texts by language tag. */
+/** Counts offers, missing translations and overlong strings by language tag. */
 export async function countTranslations({ executor, publisherId }: Work): Promise<TranslationCounts[]> {
   const { rows } = await executor.query<TranslationCounts>(
     `select tag, count(*)::int as offers, sum(missing)::int as missing, sum(too_long)::int as "tooLong"
@@ -48,7 +48,10 @@ export type Untranslated = { id: number; title: string; missing: number };
 /** Maximum number of offers in the list. */
 const maxListed = 100;
 
-/** Returns the offers with missing translations in a language, sorted by the number of missing texts, highest first. */
+/**
+ * Returns the offers with missing translations in a language, sorted by the number of missing translations, highest
+ * first.
+ */
 export async function findUntranslated({ executor, publisherId }: Work, tag: string): Promise<Untranslated[]> {
   const { rows } = await executor.query<Untranslated>(
     `select id, title, missing from (

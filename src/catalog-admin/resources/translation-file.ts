@@ -57,7 +57,7 @@ async function readOfferTexts(
 }
 
 /**
- * Exports offer texts as a file for translators, with one row per text and one column per language.
+ * Exports offer copy as a file for translators, with one row per string and one column per language.
  * @throws AppError invalid_request if there are too many offers for one file
  */
 export async function exportTranslations(work: Work, filter: FileFilter): Promise<string> {
@@ -84,7 +84,7 @@ export async function exportTranslations(work: Work, filter: FileFilter): Promis
 type Cell = { line: number; offerId: number; tag: string; name: TranslatedText; text: string };
 
 export type ImportedTranslations = {
-  /** Number of changed offers. `texts` is the number of changed texts. */
+  /** Number of changed offers. `texts` is the number of changed strings. */
   offers: number;
   texts: number;
   languages: string[];
@@ -92,8 +92,8 @@ export type ImportedTranslations = {
 };
 
 /**
- * Imports the texts in a file: all readable rows, or nothing if more than 1 % of the rows are unreadable. Empty cells
- * change nothing.
+ * Imports the translations in a file: all readable rows, or nothing if more than 1 % of the rows are unreadable. Empty
+ * cells change nothing.
  * @throws AppError unknown_header; invalid_request with lines and columns
  */
 async function importTranslations(work: Work, bytes: Buffer, options: FileOptions): Promise<ImportedTranslations> {
@@ -139,7 +139,7 @@ export async function runImport(
 
 /**
  * Updates an offer with the cells that are valid. All other cells are counted as invalid.
- * @returns the number of changed texts
+ * @returns the number of changed strings
  */
 async function changeReadable(
   work: Work,
@@ -160,7 +160,7 @@ async function changeReadable(
 
 /**
  * Updates an offer.
- * @returns the number of changed texts
+ * @returns the number of changed strings
  */
 async function changeOffer(work: Work, offerId: number, cells: readonly Cell[]): Promise<number> {
   const { rows } = await work.executor.query<{ translations: Record<string, Translation> }>(
@@ -236,7 +236,10 @@ async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: stri
   return { cells, languages, counter };
 }
 
-/** Returns a function that converts rows to texts. If two rows are for the same text, the second one is rejected. */
+/**
+ * Returns a function that converts rows to translations. If two rows contain the same string, the second row is
+ * rejected.
+ */
 function createRowReader({ columns }: Layout, languages: readonly string[]) {
   const [idAt, textAt] = [idColumn, textColumn].map((role) => columns.findIndex((column) => column.role === role));
   const lineOf = new Map<string, number>();

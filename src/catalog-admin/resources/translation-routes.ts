@@ -50,7 +50,7 @@ const importAnswer = Type.Object({
 });
 
 /**
- * Registers the routes that export and import offer texts as files for translators
+ * Registers the routes that export and import offer copy as files for translators
  * (docs/reference/themes-and-rendering.md#translations).
  */
 export function translationRoutes(app: App, http: ManagementHttp): void {

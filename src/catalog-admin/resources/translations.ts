@@ -48,8 +48,8 @@ const isObject = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Normalises translations: makes language tags canonical, sanitises terms and removes empty texts. A language may end
- * up without texts.
+ * Normalises translations: makes language tags canonical, sanitises terms and removes empty strings. A language may end
+ * up with no translations.
  */
 export function prepareTranslations(values: Values): Values {
   // Don't prepare too many languages, because each one takes 10 to 100 µs. The schema rejects them.
@@ -73,7 +73,7 @@ export function checkTranslations({ translations, language }: Values): ErrorDeta
   });
 }
 
-/** Returns warnings about missing translations, and about texts that exceed the ideal length. */
+/** Returns warnings about missing translations, and about strings that exceed the ideal length. */
 export function warnOfTranslations(offer: Values): Warning[] {
   return Object.entries((offer.translations ?? {}) as Record<string, Translation>).flatMap(([tag, texts]) =>
     translatedTexts.flatMap((name) => {

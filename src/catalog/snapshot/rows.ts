@@ -168,7 +168,7 @@ export type OfferRow = {
   adv_pixel_url: string;
   wallet_enabled: boolean;
   offerwall_enabled: boolean;
-  /** Language of the offer's texts. Like the translations, it is absent in rows stored before translations existed. */
+  /** Language of the offer's copy. Like the translations, it is absent in rows stored before translations existed. */
   language?: string | null;
   translations?: Readonly<Record<string, Translation>>;
   /** Whether the offer is stopped by the kill switch. Absent in rows stored before the kill switch existed. */

@@ -51,7 +51,7 @@ export function daysText({ is_enough: isEnough, days_left: days, enough_since: s
   return days === null ? t('experiments.notEnough') : t('experiments.notEnoughDays', { days });
 }
 
-/** Returns the names of the texts and settings that an arm changes, as they appear in the form. */
+/** Returns the names of the labels and settings that an arm changes, as they appear in the form. */
 const textNames = ({ settings, labels }: Pick<ArmInput['changes'], 'settings' | 'labels'>): string[] => [
   // While the user is still typing, the settings may not be an object.
   ...(typeof settings === 'object' ? Object.keys(settings ?? {}) : []).map(fieldName),

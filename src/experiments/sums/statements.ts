@@ -241,9 +241,9 @@ const momentKey = 'experiment_id, version, arm, sees, segment, segment_value, na
 const sums = ['n', 'x', 'y', 'b', 'xx', 'yy', 'bb', 'xy', 'xb', 'yb'];
 
 /**
- * SQL that merges added rows into one row per sum. For the publisher's own outcomes, users count only from their first
- * such outcome in the experiment. Their values from before the experiment are already stored in a separate row without
- * users, which is retained.
+ * SQL that folds newly inserted rows into one row per aggregate. For the publisher's own outcomes, a user is counted
+ * only from their first such outcome in the experiment. Values from before the experiment are already in a separate row
+ * that has no user ID; that row is kept.
  */
 export const addUpMomentsSql = `
 with touched as (

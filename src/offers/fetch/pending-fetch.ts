@@ -34,7 +34,7 @@ export type PendingFetch = {
   readonly request: FetchOffersRequest;
   readonly client: ClientContext;
   readonly theme: Theme | null;
-  /** Preferred languages of the user, for the offer texts. */
+  /** Preferred languages of the user, for the offer copy. */
   readonly language: Wanted;
   /** Name of the placement in reports. */
   readonly placement: string;

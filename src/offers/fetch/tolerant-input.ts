@@ -120,8 +120,8 @@ function removeEmpty(fields: Fields, schemaFields: Fields, note: Note): void {
 }
 
 /**
- * Whether a text is empty. Texts of only blanks count as empty, except in `consent`, where they are an unknown value
- * and therefore mean no consent.
+ * Whether a string is empty. Strings of only spaces count as empty, except in `consent`, where they are an unknown
+ * value and therefore mean no consent.
  */
 const isEmpty = (text: string, name: string): boolean =>
   text === '' || (text.charCodeAt(0) <= 32 && name !== 'consent' && text.trim() === '');

@@ -32,14 +32,14 @@ const maxText = 200;
 const maxItems = 50;
 const maxDepth = 8;
 /**
- * Maximum number of hidden request texts to search for in the response. If there are more, the whole response is
+ * Maximum number of hidden request values to search for in the response. If there are more, the whole response is
  * hidden.
  */
 const maxHiddenTexts = 200;
 
 export type Masked = { visible: unknown; hiddenTexts: ReadonlySet<string> };
 
-/** Masks the fields of a request. Also returns the set of texts that were hidden. */
+/** Masks the fields of a request. Also returns the set of values that were hidden. */
 export function maskRequest(fields: unknown): Masked {
   const hiddenTexts = new Set<string>();
   const visible = walk(fields, (name, value, holder) => {
@@ -53,7 +53,7 @@ export function maskRequest(fields: unknown): Masked {
 }
 
 /**
- * Masks the fields of a response. Texts that were hidden in its request are masked here too, for example a first name
+ * Masks the fields of a response. Values that were hidden in its request are masked here too, for example a first name
  * in the offer copy.
  */
 export function maskAnswer(fields: unknown, hiddenTexts: ReadonlySet<string>): unknown {
@@ -75,7 +75,7 @@ const textsIn = (value: unknown): string[] =>
 /** Masks a field value. `name` is the field name, and `holder` the name of the enclosing field. */
 type Mask = (name: string, value: unknown, holder: string) => unknown;
 
-/** Copies a value, applies `change` to every field and list item, and truncates long texts. */
+/** Copies a value, applies `change` to every field and list item, and truncates long strings. */
 function walk(value: unknown, change: Mask, name = '', holder = '', depth = 0): unknown {
   const changed = change(name, value, holder);
   if (typeof changed === 'string')

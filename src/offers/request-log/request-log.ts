@@ -65,7 +65,7 @@ const maxWatchedCalls = 25;
 const maxUnwatchedCalls = 5;
 const maxNotices = 50;
 
-/** Maximum lengths of the texts in a notice, in characters. They match the table columns. */
+/** Maximum lengths of the strings in a notice, in characters. They match the table columns. */
 const maxPath = 200;
 const maxMessage = 500;
 

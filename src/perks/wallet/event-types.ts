@@ -14,8 +14,8 @@ type Told = {
 };
 
 /**
- * Builds the body of a wallet webhook (docs/reference/perks-and-wallet.md#wallet) with the offer as its user saw it. A
- * null `view` means that the offer is no longer in the catalogue, and its texts are then empty. Pure function.
+ * Builds the body of a wallet webhook (docs/reference/perks-and-wallet.md#wallet) with the offer as the user saw it. A
+ * null `view` means that the offer is no longer in the catalogue, and its copy is then empty. Pure function.
  */
 export function buildWalletPayload({ event, item, atMs, coupon }: Told, view: OfferView | null): Buffer {
   return Buffer.from(

@@ -1,7 +1,7 @@
 /**
- * Splits SQL text into tokens, omitting comments, white space, empty statements and `comment on` statements. Two texts
- * with equal tokens have the same effect on a database. String literals, quoted identifiers and dollar-quoted bodies
- * are preserved byte for byte.
+ * Splits SQL text into tokens, omitting comments, white space, empty statements and `comment on` statements. Two
+ * scripts with equal tokens have the same effect on a database. String literals, quoted identifiers and dollar-quoted
+ * bodies are preserved byte for byte.
  */
 export function sqlTokens(sql: string): string[] {
   const statements: string[][] = [[]];
@@ -18,7 +18,7 @@ const isCommentStatement = ([first, second]: readonly string[]): boolean =>
   first?.toLowerCase() === 'comment' && second?.toLowerCase() === 'on';
 
 /**
- * Lexical rules of PostgreSQL (manual, chapter 4.1). The expressions are tried in order at the current position; the
+ * Lexical rules of PostgreSQL (manual, section 4.1). The expressions are tried in order at the current position; the
  * first match wins. A prefix such as E, B, X or U& belongs to the literal only if it directly precedes it.
  */
 const space = /[ \t\n\r\f\v]+|--[^\n]*/y;

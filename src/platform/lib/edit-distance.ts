@@ -1,6 +1,6 @@
 /**
- * Returns the edit distance between two texts, which is the number of letters to insert, delete or replace. Returns 9
- * if the texts differ too much.
+ * Returns the edit distance between two strings, which is the number of letters to insert, delete or replace. Returns 9
+ * if the strings differ too much.
  */
 export function editDistance(a: string, b: string): number {
   if (Math.abs(a.length - b.length) > 8) return 9;

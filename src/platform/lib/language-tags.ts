@@ -50,7 +50,7 @@ export function tagOfLocale(text: string): string | null {
 
 /**
  * Returns a canonical tag followed by its fallbacks, in lower case: `pt-BR` → `pt-br`, `pt`, as in RFC 4647 lookup. The
- * fallback with the script that is usual in the region comes before the plain language, so that `zh-TW` matches texts
+ * fallback with the usual script of the region comes before the plain language, so that `zh-TW` matches translations
  * for `zh-Hant`.
  */
 export function chainOf(tag: string): string[] {

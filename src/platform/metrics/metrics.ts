@@ -16,8 +16,8 @@ export type Metrics = {
 };
 
 /**
- * Creates the function that builds the metrics page, either for this process or for all processes that serve the same
- * port.
+ * Creates the function that builds the metrics page, either for this process or for all processes that listen on the
+ * same port.
  */
 export type MetricsPage = (registry: Registry) => () => Promise<string>;
 

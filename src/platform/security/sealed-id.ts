@@ -3,7 +3,8 @@ import type { TokenKey } from '../../config.ts';
 import { createSigner, macLength } from './tracking-token.ts';
 
 /**
- * Encrypts IDs as texts that only this service can decrypt. Equal IDs produce equal texts until the first key changes.
+ * Encrypts IDs as tokens that only this service can decrypt. Equal IDs produce equal tokens until the first key
+ * changes.
  */
 export type SealedIds = {
   /**
@@ -22,7 +23,7 @@ const headLength = 2 + macLength;
 /**
  * Creates an encryptor for IDs of a fixed length. It uses authenticated encryption and serves a single purpose. The
  * first configured key seals, and all keys open (rotation). The MAC of the ID serves as the nonce (SIV construction,
- * RFC 5297). Therefore, no nonce has to be generated or stored, and equal IDs produce equal texts. Layout: 0 version ·
+ * RFC 5297). Therefore, no nonce has to be generated or stored, and equal IDs produce equal tokens. Layout: 0 version ·
  * 1 key ID · 2–17 MAC · ciphertext with the length of the ID.
  */
 export function createSealedIds(keys: readonly TokenKey[], purpose: string, idLength: number): SealedIds {
@@ -40,7 +41,7 @@ export function createSealedIds(keys: readonly TokenKey[], purpose: string, idLe
     },
     open: (text) => {
       const sealed = Buffer.from(text, 'base64url');
-      // Several base64 texts can decode to the same bytes. Accept only the canonical one.
+      // Several base64 strings can decode to the same bytes. Accept only the canonical one.
       if (sealed.length !== length || sealed[0] !== version || sealed.toString('base64url') !== text) return null;
       const keyId = sealed[1] as number;
       const secret = secrets.get(keyId);

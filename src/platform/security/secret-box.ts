@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 /**
- * Encrypts texts at rest. `context` identifies the purpose of a text, such as the row that it belongs to. The context
- * is not stored, and the same one is required for decryption.
+ * Encrypts strings at rest. `context` identifies the purpose of a string, such as the row that it belongs to. The
+ * context is not stored, and the same one is required for decryption.
  */
 export type SecretBox = {
   /**
@@ -32,10 +32,10 @@ const authTagLength = 16;
 const headLength = version.length + nonceLength + authTagLength;
 
 /**
- * Creates a box that seals with one key, and opens texts sealed with this key or an earlier one (rotation). GCM
+ * Creates a box that seals with one key, and opens values sealed with this key or an earlier one (rotation). GCM
  * authentication reveals which key was used.
  * @param earlier earlier keys of 32 bytes each
- * @throws if a key has another length
+ * @throws if a key is not 32 bytes long
  */
 export function createSecretBox(key: Buffer, earlier: readonly Buffer[] = []): SecretBox {
   const boxes = [key, ...earlier].map(createKeyBox);
@@ -68,9 +68,9 @@ type KeyBox = {
 };
 
 /**
- * Creates a box that uses AES-256-GCM with a random nonce, so that equal texts produce different ciphertexts. The
- * version and context are authenticated too. One key is safe for 2^32 texts (NIST SP 800-38D, 8.3), far more than an
- * installation has secrets.
+ * Creates a box that uses AES-256-GCM with a random nonce, so that equal plaintexts produce different ciphertexts. The
+ * version and context are authenticated too. One key is safe for 2^32 encryptions (NIST SP 800-38D, 8.3), far more than
+ * the number of secrets in an installation.
  */
 function createKeyBox(key: Buffer): KeyBox {
   if (key.length !== keyLength) throw new Error(`a secret box needs a key of ${keyLength} bytes`);

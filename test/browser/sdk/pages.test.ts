@@ -206,7 +206,7 @@ describe('the language of the page', () => {
         await until('ad_shown');
         const frame = page.locator('dialog.frame');
         expect(await frame.evaluate((element) => getComputedStyle(element).direction)).toBe('rtl');
-        // The `lang` attribute is the language of the texts shown.
+        // The `lang` attribute is the language of the messages on the page.
         const words = /^(he|iw)/.test(language) ? 'he' : language === 'ar-EG' ? 'ar' : 'en';
         expect(await frame.getAttribute('lang')).toBe(words);
       }

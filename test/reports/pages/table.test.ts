@@ -53,7 +53,7 @@ afterAll(() => t.close());
 const get = async (path: string): Promise<string> =>
   (await analyst.get(`/dashboard/p/${t.publisher.id}/reports${path}`)).body;
 const csv = async (query: string): Promise<string[]> => (await get(`.csv${query}`)).trim().split('\r\n');
-/** Returns the texts of the table rows, starting with the header. The chart has its own table before this one. */
+/** Returns the text of the table rows, starting with the header. The chart has its own table before this one. */
 const rowsOf = (body: string): string[] =>
   [...(body.split('<table>').at(-1) ?? '').matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row = '']) =>
     row

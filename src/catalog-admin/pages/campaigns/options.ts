@@ -119,7 +119,7 @@ export function optionPages(
 
 const isKind = (kind: string): kind is OptionKind => Object.hasOwn(sources, kind);
 
-/** Returns the data for suggestions: the publisher's own offers and the offers served to it. */
+/** Returns the data for suggestions: the publisher's own offers and those of the other campaigns that it runs. */
 const scopeOf = ({ catalog }: { catalog: CatalogStore }, publisher: Publisher): Omit<Scope, 'seenValues'> => ({
   publisher,
   offers: () =>

@@ -20,7 +20,7 @@ type Publishers = ReadonlyMap<number, Publisher>;
 const nameOf = (publishers: Publishers, id: unknown): string =>
   publishers.get(Number(id))?.name ?? t('campaigns.publisherName', { id: String(id) });
 
-/** Renders the table of publishers that a campaign is served to. `editPath` is null if the viewer may not edit. */
+/** Renders the table of publishers that run a campaign. `editPath` is null if the viewer may not edit. */
 export function provisionTable(
   campaign: View,
   rows: readonly View[],
@@ -66,9 +66,7 @@ const publisherChoices = (publishers: Publishers): Choice[] =>
     .map(({ id, name }) => ({ value: String(id), text: name }))
     .sort((a, b) => a.text.localeCompare(b.text));
 
-/**
- * Renders a select field with the publishers that the campaign is not served to yet. Renders nothing if none exists.
- */
+/** Renders a select field with the publishers that do not run the campaign yet. Renders nothing if there are none. */
 export function publisherChooser(action: string, publishers: Publishers, rows: readonly View[]): Html {
   const served = new Set(rows.map((row) => String(row.publisher_id)));
   const choices = publisherChoices(publishers).filter(({ value }) => !served.has(value));

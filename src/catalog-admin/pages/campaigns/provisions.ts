@@ -26,8 +26,8 @@ const path = '/campaigns/:key/publishers';
 type Refused = { typed: FormValues; errors: FieldErrors };
 
 /**
- * Registers the pages that show which publishers a campaign is served to, with their overrides. Only operators can add
- * other publishers.
+ * Registers the pages that show which publishers run a campaign, with their overrides. Only operators can add other
+ * publishers.
  */
 export function provisionPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);

@@ -23,9 +23,7 @@ import type { PageServices } from '../services.ts';
 const path = '/languages';
 const fileField = 'texts_file';
 
-/**
- * Registers the pages that show the translation progress of offers, and that export and import offer texts as files.
- */
+/** Registers the pages that show the translation progress of offers, and that export and import offer copy as files. */
 export function languagePages(pages: Pages<PublisherContext>, services: PageServices): void {
   const { management } = services;
   pages.get(path, 'analyst', (context) => overview(services, context));

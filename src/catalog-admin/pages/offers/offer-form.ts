@@ -3,7 +3,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { columns, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
 
-/** Offer texts that users see. */
+/** Form fields with offer copy that users see. */
 export const offerTexts = [
   'title',
   'description',

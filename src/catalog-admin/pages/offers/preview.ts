@@ -25,7 +25,7 @@ export type PreviewBase = {
   styles: OfferStyles;
   appearance: OfferAppearance | null;
   offers: readonly object[];
-  /** Form fields that contain the texts of the first offer. */
+  /** Form fields that contain the first offer's copy. */
   fields: readonly string[];
 };
 
@@ -112,7 +112,7 @@ export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
     <p class="hint">${t('offers.previewHint')}</p>
   </aside>`;
 
-/** Renders the content of the preview frame, with a warning about any texts with insufficient contrast. */
+/** Renders the content of the preview frame, with a warning about any text with insufficient contrast. */
 export function previewState(base: PreviewBase): Html {
   const lowContrastTexts = base.kind === 'theme' ? inWords(lowContrasts(base.styles, base.appearance)) : [];
   return html`<div data-preview="${JSON.stringify(base)}">${
@@ -123,7 +123,7 @@ export function previewState(base: PreviewBase): Html {
 }
 
 /**
- * Describes texts with insufficient contrast, without duplicates. If several styles share a form field, the lowest
+ * Describes text with insufficient contrast, without duplicates. If several styles share a form field, the lowest
  * contrast is reported.
  */
 function inWords(lowContrastColours: readonly LowContrast[]): string[] {

@@ -24,12 +24,12 @@ const path = '/offers/:key/languages';
 
 type Texts = Readonly<Record<TranslatedText, string>>;
 
-/** Offer being translated. `originals` contains the offer's own texts and its campaign's description. */
+/** Offer being translated. `originals` contains the offer's own copy and its campaign's description. */
 type Edited = { offer: View; originals: Texts; translations: Readonly<Record<string, Translation>> };
 
 type Refused = { typed: Translation; errors: FieldErrors };
 
-/** Registers the page that shows an offer's texts side by side with their translations into one language. */
+/** Registers the page that shows an offer's copy side by side with its translation into one language. */
 export function translatePages(pages: Pages<PublisherContext>, services: PageServices): void {
   pages.get(path, 'analyst', async (context) => {
     const edited = await read(services, context);
@@ -181,7 +181,7 @@ function textPair(form: FormBuilder, edited: Edited, tag: string, { name, texts 
     </div>`;
 }
 
-/** Returns a text as the offer unit shows it. The unit translates button texts that equal the English default. */
+/** Returns a string as the offer unit shows it. The unit translates button labels that equal the English default. */
 function inUnit(tag: string, name: TranslatedText, text: string): string {
   const { offer: defaults } = en.endUser.unit;
   if ((name !== 'cta_yes' && name !== 'cta_no') || text !== defaults[name]) return text;

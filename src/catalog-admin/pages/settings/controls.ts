@@ -145,7 +145,7 @@ const checkButton = (): Html =>
 
 const pathOf = (placement: string): string => `${path}?${new URLSearchParams({ [placementField]: placement })}`;
 
-/** Returns the distinct warning texts about the rules. */
+/** Returns the distinct warning messages about the rules. */
 const warningTexts = ({ view, warnings }: { view: ControlsView; warnings: Warning[] }): string[] => [
   ...new Set(warnings.map(({ path: where }) => warningText(view, where))),
 ];

@@ -46,7 +46,7 @@ function ofChannels(text: string): string[] {
 
 /**
  * Generates a palette from brand colours. The first colour is used for buttons. Of the other colours, a light one
- * becomes the background and a dark one the text colour. For any input, all texts have sufficient contrast (WCAG 2.2,
+ * becomes the background and a dark one the text colour. For any input, all text has sufficient contrast (WCAG 2.2,
  * level AA).
  */
 export const paletteOf = ([brand = black, ...others]: readonly string[]): Palette => ({

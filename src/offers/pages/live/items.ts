@@ -50,8 +50,8 @@ export const callItem = ({ id, at, call }: LoggedCall, publisher: Publisher): Ht
   </li>`;
 
 /**
- * Returns the error text in the reader's language if it is the default text for the error code. Other texts remain in
- * English, as in the response.
+ * Returns the error message in the reader's language if it is the default message for the error code. Other messages
+ * remain in English, as in the response.
  */
 function errorText({ code, message }: { code: string; message: string }): string {
   if (!Object.hasOwn(errorStatuses, code)) return message;

@@ -21,8 +21,8 @@ export type ReadyQueue = {
   /** Returns the next endpoints to claim from. They stay at the front of the queue until `update` is called. */
   peek: (limits: Limits) => number[];
   /**
-   * Updates the queue with the result of a claim for the endpoints that `peek` returned. The result consists of the
-   * number of claimed deliveries by endpoint, and the limits.
+   * Updates the queue with the result of a claim for the endpoints that `peek` returned. The result contains the number
+   * of deliveries claimed per endpoint and the limits that applied.
    */
   update: (
     endpointIds: readonly number[],
