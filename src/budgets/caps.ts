@@ -60,7 +60,7 @@ export type CapUsage = { [Metric in CapMetric]?: PeriodUse } & {
 
 /**
  * Whether usage of a metric can be held for served offers before the event occurs. Only impressions and budget amounts
- * can.
+ * can be held.
  */
 export const isHeld = (metric: CapMetric): metric is 'impressions' | 'budget' =>
   metric === 'impressions' || metric === 'budget';
@@ -98,7 +98,7 @@ export type LimitedTotal = {
    * the lowest price.
    */
   nextCostMicros: number;
-  /** Caps of the campaign total. Empty if it is only counted for a goal. */
+  /** Caps of the campaign total. Empty if its usage is counted only for a goal. */
   caps: readonly TotalCap[];
   goal: GoalTotal | null;
 };
@@ -115,7 +115,7 @@ export type GoalTotal = { metric: GoalMetric; sinceMs: number; byMs: number; per
 export type ActiveCaps = {
   /** Whether `countEvents` must count this event for the campaign at the publisher. */
   counts: (campaign: Campaign, publisherId: number, event: CapEvent) => boolean;
-  /** Whether the offers of a publisher depend on user histories. */
+  /** Whether user histories affect which of a publisher's offers are shown. */
   hasFrequencyCaps: (publisherId: number) => boolean;
   /** Whether this event for the campaign at the publisher is stored in the user's history. */
   countsForUser: (campaign: Campaign, publisherId: number, event: CapEvent) => boolean;
@@ -161,7 +161,7 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
     }
   };
   for (const campaign of new Set([...offers.values()].map((offer) => offer.campaign))) {
-    // Include campaigns that are no longer served to any publisher, because events for them may still arrive.
+    // Include campaigns that no publisher runs any longer, because events for them may still arrive.
     addTotals(ownTotals(campaign, publishers.get(campaign.publisherId)));
     for (const publisherId of campaign.provisions.keys()) {
       const caps = frequencyCapsOf(campaign, publisherId);

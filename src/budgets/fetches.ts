@@ -24,7 +24,7 @@ export type Draft<Decision> = {
   history: OpenHistory | null;
 };
 
-/** Fetches of a batch that were not committed because the data they are based on has changed since the decision. */
+/** Fetches in a batch that were not committed because the data they are based on has changed since the decision. */
 export type Refusals = {
   has: (fetch: LimitedFetch) => boolean;
   /**
@@ -40,7 +40,7 @@ export type Refusals = {
  */
 export type RefusedFetch<Fetch> = { fetch: Fetch; optOuts: OptOuts | null };
 
-/** Callbacks and profiles for deciding the fetches of a batch. */
+/** Callbacks and profiles for deciding the fetches in a batch. */
 export type Deciding<Fetch, Decision> = {
   profiles: ProfileQuery | null;
   /** Called before the first decision of each attempt, with the profile rows, or null if no profiles were read. */

@@ -80,7 +80,7 @@ export function goalProbability(rules: GoalRules, input: PlanInput): number {
 
 /**
  * Returns the urgency of a goal: the impressions needed to deliver the missing events, per millisecond of remaining
- * open time. The higher the value, the less likely the goal is to be met. Values are comparable between campaigns of
+ * open time. A higher value means that the goal is less likely to be met. Values are comparable between campaigns of
  * one publisher. Pure function.
  * @param perImpression expected number of goal events per impression
  */

@@ -5,7 +5,7 @@ import { lockHistories } from './history/history.ts';
 /** Publisher's user whose user key has changed (docs/operations.md#rotating-the-user-pepper). */
 export type MovedUser = { publisherId: number; userKey: string; earlierKeys: readonly string[] };
 
-/* Of what both rows say of a campaign, the present row is newer. */
+/* If both rows contain an opt-out from the same campaign, the one in the current row is newer and is kept. */
 const mergeSql = `
 update user_history present set
   opt_outs = earlier.opt_outs || present.opt_outs,
@@ -16,7 +16,7 @@ from unnest($1::uuid[], $2::uuid[]) as moved (from_key, to_key)
 join user_history earlier on earlier.user_key = moved.from_key
 where present.user_key = moved.to_key`;
 
-/** Moves histories that are still stored under earlier user keys, so that they are stored under the current keys. */
+/** Moves histories that are still stored under earlier user keys to the current keys. */
 export async function moveHistories(pool: pg.Pool, users: readonly MovedUser[], nowMs: number): Promise<void> {
   const froms = users.flatMap(({ earlierKeys }) => earlierKeys);
   const { rows } = await pool.query<{ user_key: string }>({
@@ -33,7 +33,7 @@ export async function moveHistories(pool: pg.Pool, users: readonly MovedUser[], 
   }
 }
 
-/** Moves one history. Both rows are locked in key order, as everywhere, to avoid deadlocks. */
+/** Moves one history. Both rows are locked in key order, as in all other statements, to avoid deadlocks. */
 async function moveOne(
   executor: Executor,
   { publisherId, userKey, from }: MovedUser & { from: string },

@@ -10,8 +10,8 @@ export type NoThanks = TrackedEvent & { optOutDays: number | null };
 type NoThanksRow = { session_id: string; offer_id: number; kind: string };
 
 /*
- * Events are locked before users, and both in the order of their keys (consistent lock order). `offset 0` keeps the
- * lookup of a session an index probe for each row, whatever the planner knows of the partition.
+ * Events are locked before users, and both are locked in key order (consistent lock order). `offset 0` ensures that
+ * each session is looked up by index, regardless of the statistics that the planner has for the partition.
  */
 const insertNoThanksSql = `
 with inserted as (
@@ -73,7 +73,7 @@ select from user_history where user_key = any(array(
   select user_key from sessions where day = any($1::date[]) and id = any($2::uuid[])
 )) order by user_key for update`;
 
-/** Locks the histories of the sessions' users. For transactions that write histories in several statements. */
+/** Locks the histories of the sessions' users. Used by transactions that write histories in several statements. */
 export async function lockUsersOf(executor: Executor, sessionIds: readonly string[]): Promise<void> {
   const values = [[...new Set(sessionIds.map(dayOfUuid7))], uuids(sessionIds, (id) => id)];
   await executor.query({ name: 'lock_users_of_sessions', text: lockUsersSql, values });

@@ -100,8 +100,8 @@ export async function insertSessions(executor: Executor, sessions: readonly Sess
 }
 
 /*
- * Appends to histories that nobody has written since they were read. One that was deleted meanwhile begins anew. Users
- * are locked in the order of their keys, as everywhere.
+ * Appends records to the histories that have not been written since they were read. A history that was deleted in the
+ * meantime starts empty. Users are locked in key order, as in all other statements.
  */
 const insertUnlessChangedSql = `
 with appended as (
@@ -162,8 +162,9 @@ select user_key, opt_outs from opted_out`;
 const allHeldSql = '(select count(*) from held) = cardinality($25::uuid[])';
 
 /*
- * The same with reservations of slices. All slices must still exist, or nothing is written. Their rows are locked in
- * the order of their ids, which avoids deadlocks. Reservations of sessions that are not inserted stay in the slice.
+ * Like `insertUnlessOptedOutSql`, but also inserts the reservations granted from leased slices. If one of the slices no
+ * longer exists, nothing is written. The slice rows are locked in ID order, which avoids deadlocks. If a session is not
+ * inserted, its reservations are not subtracted from the slices.
  */
 const insertReservedSql = `
 with ${optedOutSql}, held as (

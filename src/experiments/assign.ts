@@ -12,7 +12,7 @@ import { type Fields, merge } from '../platform/lib/merge.ts';
 
 /**
  * Arm to which an experiment assigns a request. A null arm means that the user is not part of the experiment. If the
- * experiment has no control arm, these users serve as its control.
+ * experiment has no control arm, the users outside the experiment serve as its control.
  */
 type Membership = { experiment: Experiment; arm: Arm | null };
 
@@ -81,7 +81,7 @@ export type Subject = {
 };
 
 /**
- * Returns the user of a request as a subject for experiments.
+ * Returns the user who made a request, as a subject for experiments.
  * @param keysOf returns the keyed hashes of an identifier, current hash first
  */
 export function subjectOf(
@@ -95,14 +95,14 @@ export function subjectOf(
 
 type AssignmentRequest = Subject & {
   publisher: { themes: ReadonlyMap<number, Theme> };
-  /** Theme before changes by experiments. */
+  /** Theme before experiments change it. */
   theme: Theme | null;
   placement: string;
   /** Arms that the caller selected for testing, keyed by experiment, or null if none were selected. */
   testArms: ReadonlyMap<string, string> | null;
 };
 
-/** Returns the slot of a user: the first 48 bits of SHA-256 of salt, NUL and identifier, modulo the number of slots. */
+/** Returns a user's slot: the first 48 bits of SHA-256 of salt, NUL and identifier, modulo the number of slots. */
 export const slotOf = (salt: string, subject: string): number =>
   Number.parseInt(hash('sha256', `${salt}\0${subject}`, 'hex').slice(0, 12), 16) % experimentSlots;
 
@@ -113,7 +113,7 @@ export const slotOf = (salt: string, subject: string): number =>
 const turnOf = (salt: string, subject: string): number =>
   Number.parseInt(hash('sha256', `${salt}\0${subject}`, 'hex').slice(12, 24), 16) / 2 ** 48;
 
-/** Returns the arm of a user, or null if the user is outside of the experiment. */
+/** Returns a user's arm, or null if the user is outside the experiment. */
 function armOf({ salt, allocation, arms }: Experiment, subject: string): Arm | null {
   const slot = slotOf(salt, subject);
   const slots = allocation.find(({ from, to }) => slot >= from && slot < to);

@@ -52,9 +52,9 @@ export async function collectRestored(executor: Executor): Promise<void> {
 /** Highest possible transaction ID. */
 const lastXid = String(2n ** 64n - 1n);
 
-/** Adds the rows of transactions from `from` (inclusive) to `to` (exclusive). */
+/** Adds the rows written by transactions whose IDs are between `from` (inclusive) and `to` (exclusive). */
 async function addRows(executor: Executor, from: string, to: string): Promise<void> {
-  // Force the use of the index of new rows instead of a full table scan.
+  // Make PostgreSQL use the index on new rows instead of scanning the whole table.
   await executor.query('set local enable_seqscan = off; set local jit = off');
   await executor.query(setCurrenciesSql);
   const added = [addSessionsSql, addEventsSql, addBookingsSql, addOutcomesSql, addOwnEventsSql];
@@ -68,7 +68,7 @@ type Progress = { from: string; end: string; any: boolean; restored: boolean };
  * Reads the progress of the collection:
  * - `end`: all transactions before this ID have ended.
  * - `any`: whether there are any experiments.
- * - `restored`: whether transaction IDs started again because a dump was restored into a new cluster.
+ * - `restored`: whether transaction IDs restarted because a dump was restored into a new cluster.
  */
 async function readProgress(executor: Executor): Promise<Progress> {
   const { rows } = await executor.query<Progress>(

@@ -19,8 +19,8 @@ export type Outcome = {
 };
 
 /**
- * Maximum age of an outcome, in milliseconds. The next constant is the maximum clock skew into the future, also in
- * milliseconds.
+ * Maximum age of an outcome, in milliseconds. `aheadMs` is the maximum time by which an outcome may lie in the future
+ * because of clock skew, also in milliseconds.
  */
 const oldestMs = 30 * dayMs;
 const aheadMs = hourMs;

@@ -90,7 +90,7 @@ export function createFetchCommits(deps: CommitDeps): FetchCommits {
   };
 }
 
-/** User key of a fetch that needs a history. Such a fetch always has one. */
+/** Returns the user key of a fetch that needs a history. Such a fetch always has a user key. */
 const keyOf = ({ userKey }: LimitedFetch): string => userKey as string;
 
 const everything: Refusals = { has: () => true, optOutsOf: () => null };

@@ -38,7 +38,10 @@ export type CommitDeps = {
   now: () => number;
 };
 
-/** Number of attempts. After that, campaign totals that other processes used up are treated as exhausted. */
+/**
+ * Maximum number of attempts per batch. After that, campaign totals that other processes used up are treated as
+ * exhausted.
+ */
 const maxAttempts = 3;
 
 /**
@@ -116,8 +119,8 @@ async function tryCommit<Fetch extends LimitedFetch, Decision extends LimitedDec
     const granted = ledger.reservations.filter(({ sliceId }) => sliceId !== null);
     if (!(await spendSlices(executor, granted))) throw new CapOverrun(new Set(granted.map(totalOf)), []);
     const used = await addUsage(executor, ledger.deltas);
-    // Exhausted totals are no overruns. A decision based on an older catalogue, which lacks the cap, may still have
-    // used them.
+    // Exhausted totals do not count as overruns. A decision based on an older catalogue, which lacks the cap, may still
+    // have used them.
     const overruns = [...findOverruns(activeCaps, ledger.deltas, used, assumed, nowMs, slices.isHeld)].filter(
       (key) => !exhausted.has(key),
     );

@@ -6,14 +6,14 @@ import { totalsAt } from '../usage/totals.ts';
 import { createUsageTable, periodsOf } from '../usage/usage.ts';
 import type { CommitDeps } from './locked.ts';
 
-/** User with all current and earlier keys, the current key first. */
+/** User with the current key and all earlier keys, current key first. */
 type PreviewedUser = { keys: readonly string[]; publisherId: number };
 
-/** Reads usage data for decisions that are not committed. It locks and reserves nothing. */
+/** Reads usage data for decisions that are not committed. It does not lock or reserve anything. */
 export type UsagePreview = {
   /**
-   * Returns the merged history of each user, with profiles, as a fetch would read it after the move to the current key
-   * (move-histories.ts).
+   * Returns the merged history of each user, with profiles, as a fetch would read it after the history was moved to the
+   * current key (move-histories.ts).
    */
   histories: (
     users: readonly PreviewedUser[],

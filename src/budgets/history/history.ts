@@ -9,7 +9,7 @@ const longestWindowMs = 180 * dayMs;
 
 /**
  * Maximum number of exposures stored individually. Older ones are merged by offer and event, with the time of the
- * newest of them, so that no cap can be exceeded.
+ * newest one, so that no cap can be exceeded.
  */
 const maxSingle = 256;
 
@@ -46,9 +46,10 @@ export type ProfileRow = {
 type OpenHistories = { histories: Map<string, OpenHistory>; profileRows: readonly ProfileRow[] | null };
 
 /*
- * Profiles of the keys $1 with the audiences $2, at the time $3. One user is read after the other: for a list
- * PostgreSQL 18 reads ahead with other processes, which takes twice as long here. The subqueries hide the lengths of
- * the arrays from the planner, which would plan again for each list shorter than ten values.
+ * Reads the profiles of the users with the keys $1: their attributes, and their audiences among $2 at the time $3.
+ * Users are read one after another. For a list of keys, PostgreSQL 18 would read ahead with other processes, which
+ * takes twice as long here. The subqueries hide the array lengths from the planner, which would otherwise create a new
+ * plan for each list with fewer than ten values.
  */
 const profilesSql = `profiles as (
   select k.user_key, a.attributes as profile from unnest((select $1::uuid[])) as k (user_key)
@@ -106,8 +107,8 @@ export async function readHistories(
 }
 
 /*
- * Writes each row as it is, and so locks it, in the order of the keys, whether it exists or not: all writers lock users
- * in this order, which avoids deadlocks.
+ * Locks each row, whether or not it already exists, by writing it without changes. All writers lock users in key order,
+ * which avoids deadlocks.
  */
 const lockSql = `
 insert into user_history as known (user_key, publisher_id, updated_at)

@@ -5,11 +5,15 @@ import { writeUuid } from '../../platform/lib/uuid7.ts';
 import type { Exposure, ExposureEvent } from '../caps.ts';
 
 /*
- * The history of a user as stored: records of equal length, one after the other, so that an event or a fetch appends
- * its own without reading the others (docs/adr/0005-caps-by-reservation.md). A record has a code of the event (1 byte),
- * the ids of offer, campaign and advertiser (4 each), epoch milliseconds (6), a count (4), and the last 8 bytes of the
- * session's id, which are random: with the offer they say which reservation an impression settles. An own event, which
- * settles nothing, has there the first 8 bytes of a hash of its name.
+ * A user's history is stored as a sequence of records of equal length, so that an event or fetch can append a record
+ * without reading the others (docs/adr/0005-caps-by-reservation.md). A record contains:
+ * - the event code (1 byte)
+ * - the IDs of the offer, campaign and advertiser (4 bytes each)
+ * - the time in epoch milliseconds (6 bytes)
+ * - a count (4 bytes)
+ * - the last 8 bytes of the session ID, which are random; together with the offer, they identify the reservation that
+ * an impression settles. An own event settles nothing, so its record contains the first 8 bytes of a hash of its name
+ * instead
  */
 
 /** Lifetime of an impression reservation, in milliseconds. A reservation ends earlier if the impression is recorded. */
@@ -73,7 +77,7 @@ export const exposureRecord = (exposure: Exposure, sessionId: string | null): Bu
     ? writeRecord(ownCode, exposure, Buffer.from(exposure.event.slice(ownPrefix.length), 'hex'))
     : writeRecord(codes[exposure.event], exposure, sessionId === null ? noSession : tailOf(sessionId));
 
-/** Start of a record, which does not depend on whether its session was settled. */
+/** Returns the start of a record, which does not depend on whether its session was settled. */
 export const withoutSession = (record: Buffer): Buffer => record.subarray(0, offsets.session);
 
 /** Encodes the reservation of an impression as a history record. */

@@ -16,7 +16,7 @@ export const eraseHistoriesOfSessions: EraseWithSessions = async (executor, sess
 
 /**
  * Deletes histories. The second sweep retains a history if the user has had a new session since the first sweep. Rows
- * are locked in key order, as everywhere, to avoid deadlocks.
+ * are locked in key order, as in all other statements, to avoid deadlocks.
  */
 async function deleteHistories(
   executor: Executor,

@@ -20,7 +20,10 @@ export type PlanTime = (fromMs: number, toMs: number) => number;
 
 type Weekly = { profile: TrafficProfile; offset: number; sums: Float64Array };
 
-/** Cached weekly sums per campaign, valid until the model version or the time zone offset changes. */
+/**
+ * Cached cumulative traffic by hour of the week, per campaign, valid until the model version or the time zone offset
+ * changes.
+ */
 const weeks = new WeakMap<PlanRules, Weekly>();
 
 /**

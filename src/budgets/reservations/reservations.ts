@@ -70,8 +70,8 @@ export const reservationsOf = (
   );
 
 /*
- * A session has one row with all that it reserves: with a row for each offer, a fetch that showed five capped offers
- * cost the database three times one without caps (docs/adr/0005-caps-by-reservation.md#figures).
+ * A session has one row with all its reservations. With one row per offer, a fetch that showed five capped offers took
+ * three times as much database time as a fetch without caps (docs/adr/0005-caps-by-reservation.md#figures).
  */
 
 /**
@@ -121,7 +121,7 @@ function readReserved({ session_id: sessionId, reserved }: ReservationRow): Rese
       impressions,
       micros,
       sliceId: null,
-      paidBy: payingEvents[paidById] ?? 'click', // as the release before this one stored it
+      paidBy: payingEvents[paidById] ?? 'click', // rows of the previous release
       chance: parts === undefined ? unknownChance : parts / chanceParts,
     }));
   });
@@ -145,7 +145,7 @@ export async function insertReservations(executor: Executor, reservations: reado
   await executor.query({ name: 'insert_reservations', text: insertSql, values });
 }
 
-/* Rows are locked in the order of their keys, which avoids deadlocks. */
+/* Rows are locked in key order, which avoids deadlocks. */
 const lockSql = `
 select session_id, reserved from cap_reservations where session_id = any($1::uuid[]) order by session_id for update`;
 
@@ -204,7 +204,7 @@ export async function settleReservations(
   return released;
 }
 
-/* Ids of sessions are in the order of their time, so the index finds what is due. */
+/* Session IDs are sorted by time, so the index finds the reservations that are due. */
 const dueSql = `
 select session_id, reserved from cap_reservations where step = $1 and session_id < $2::uuid
 order by session_id limit $3 for update skip locked`;
@@ -215,7 +215,7 @@ update cap_reservations set reserved = given.reserved, step = $4
 from unnest($2::uuid[], $3::text[]) as given (session_id, reserved)
 where cap_reservations.session_id = given.session_id`;
 
-/* Offers that were clicked, of sessions that wait for conversions. */
+/* Selects the clicked offers in sessions whose reservations wait for conversions. */
 const clicksSql = `
 select session_id, offer_id from events
 where kind = 'click' and session_id = any($1::uuid[]) and day = any($2::date[])`;

@@ -63,9 +63,7 @@ export type SliceGrants = {
 /** Reservation to grant. `micros` is the amount to reserve in each of the periods, in millionths. */
 type WantedGrant = { periods: readonly string[]; micros: number };
 
-/**
- * In-memory state of the leased slices. It depends on nothing but the clock; `slices.ts` leases and returns the slices.
- */
+/** In-memory state of the leased slices. It depends only on the clock; `slices.ts` leases and returns the slices. */
 export type Holdings = SliceGrants & {
   /** Retires slices that are idle, too old, or whose cap has changed. */
   retireDue: (activeCaps: ActiveCaps) => void;

@@ -15,9 +15,9 @@ import {
 } from '../usage/usage.ts';
 
 /*
- * Slices of totals, leased by processes. What a slice holds is part of `campaign_usage` from the moment it is taken, so
- * usage is never more than the limit; what is truly used is that, less all slices (docs/adr/0012-slices-of-totals.md).
- * Lock order: users, slices by id, totals by key.
+ * Slices of campaign totals, leased by processes. The amount that a slice holds is added to `campaign_usage` as soon as
+ * the slice is leased, so the recorded usage never exceeds the limit. The actual usage is the recorded usage minus all
+ * slices (docs/adr/0012-slices-of-totals.md). Lock order: users, slices by ID, totals by key.
  */
 
 /**

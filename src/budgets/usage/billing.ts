@@ -14,7 +14,10 @@ type Budget = { key: string; limitMicros: number };
 /** Price of an event, in millionths, and the budgets in which it must fit. */
 export type Bill = { micros: number; budgets: readonly Budget[] };
 
-/** Returns what an event is charged, and to which budgets. No budgets are listed if the event is not billable. */
+/**
+ * Returns the price of an event and the budgets to which it is charged. No budgets are listed if the event is not
+ * billable.
+ */
 export function billOf(activeCaps: ActiveCaps, { campaign, publisherId, atMs, revenueMicros }: PaidEvent): Bill {
   const totals = revenueMicros > 0 ? activeCaps.totalsOf(campaign, publisherId) : [];
   return { micros: revenueMicros, budgets: totals.flatMap((total) => budgetsOf(total, atMs)) };

@@ -168,8 +168,8 @@ export function sumDeltas(deltas: readonly UsageDelta[], locked: ReadonlySet<str
 const noKeys: ReadonlySet<string> = new Set();
 
 /*
- * All writers lock rows in the order of their keys, which avoids deadlocks. Sums of money are limited to nine billion,
- * far beyond any budget: reported amounts must not make a sum overflow.
+ * All writers lock rows in key order, which avoids deadlocks. Amounts of money are limited to nine billion currency
+ * units, far more than any budget, so that reported amounts cannot cause an overflow.
  */
 const addSql = `
 insert into campaign_usage as known (campaign_id, publisher_id, period, impressions, clicks, micros,

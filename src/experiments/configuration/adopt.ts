@@ -14,8 +14,8 @@ import type { ExperimentView } from './view.ts';
  * Makes an arm permanent: writes its changes to placements, themes and floors, and stops the experiment. Adopting the
  * control arm changes nothing, and adopting the hold-out arm turns the ad unit off.
  * @throws AppError resource_not_found; invalid_request if the arm does not exist or one of its themes was removed;
- * conflict if the experiment has not run, an arm is already permanent, or a change of the arm can't be stored outside
- * of experiments
+ * conflict if the experiment has not run, an arm is already permanent, or one of the arm's changes can only be stored
+ * in an experiment
  */
 export async function adoptArm(work: Work, key: string, arm: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;

@@ -6,7 +6,7 @@ import { patternProblem } from '../../management/schema-errors.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { problem } from '../../platform/problem.ts';
 
-/** Labels of the web SDK that arms can change (docs/guides/web.md#languages). */
+/** Web SDK labels that arms can change (docs/guides/web.md#languages). */
 export const labelNames = ['offers', 'close', 'done', 'back', 'terms', 'progress', 'saved', 'newTab'] as const;
 
 /** Settings that an arm can't change, because they are derived from the publisher or from other theme fields. */

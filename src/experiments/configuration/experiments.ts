@@ -239,7 +239,7 @@ export async function arrange(
     allocation: JSON.stringify(allocation),
     version,
     versions: JSON.stringify([...before, { version, at, holdout, arms }]),
-    // All experiments of a layer use the same salt, because they divide the same users among them.
+    // All experiments in a layer use the same salt, because they divide the same users among themselves.
     ...(layer === null ? {} : { salt: `${work.publisherId} ${layer}` }),
     history: withEntry(current ?? {}, work, { action, version }),
   };

@@ -102,7 +102,7 @@ function readRamp(text: string): Values[] | null {
 }
 
 /**
- * Returns the arms for which a key or a share was entered. A share without a key is reported as an error of the key
+ * Returns the arms for which a key or a share was entered. A share without a key is reported as an error on the key
  * field.
  */
 const usedArms = (fields: Fields): string[] =>

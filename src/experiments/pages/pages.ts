@@ -134,7 +134,7 @@ type Done = (to: string, fields: Fields) => { done: string; undo?: { to: string 
 
 /**
  * Returns the error message of a rejected action.
- * @throws the error itself if it is of any other kind
+ * @throws any other error unchanged
  */
 function refusalOf(err: unknown): string {
   const details = fieldErrorsOf(err).map(({ path: at, message }) => {

@@ -50,7 +50,7 @@ function tiles(report: ExperimentReport): Html {
     </div>`;
 }
 
-/** Renders tabs for the versions of the experiment. Each version has separate results. */
+/** Renders tabs for the experiment's versions. Each version has separate results. */
 function versionTabs({ version, population }: ExperimentReport, { experiment, href }: OfExperiment): Html {
   if (experiment.versions.length < 2) return nothing;
   const entries = experiment.versions.slice(-maxVersionTabs).map((entry) => ({

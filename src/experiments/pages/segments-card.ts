@@ -6,7 +6,7 @@ import type { ExperimentReport } from '../report/report.ts';
 import { type Segment, segments } from '../report/sums.ts';
 import { liftText } from './words.ts';
 
-/** Renders the revenue by a user property, with a note on the number of comparisons. */
+/** Renders the revenue broken down by a user property, with a note about the number of comparisons. */
 export function segmentsCard(report: ExperimentReport, href: string): Html {
   const selected = report.segments;
   const links = tabs(

@@ -4,10 +4,12 @@ import { ratioOf } from '../statistics/moments.ts';
 import { revenueLifts } from './over-time.ts';
 import { armSums, type Population, readRows, type Segment } from './sums.ts';
 
-/** Revenue per 1,000 sessions, by a user property. The property is taken from the user's first session. */
+/** Revenue per 1,000 sessions, broken down by a user property. The property is taken from the user's first session. */
 export type SegmentsReport = {
   by: Segment;
-  /** Number of confidence intervals that jointly have 95 % coverage. The more there are, the wider each of them is. */
+  /**
+   * Number of confidence intervals that jointly have 95 % coverage. Each interval becomes wider as this number grows.
+   */
   comparisons: number;
   values: { value: string; arms: { arm: string; users: number; value: number; lift: Estimate | null }[] }[];
 };
@@ -17,7 +19,7 @@ type SegmentsQuery = {
   version: number;
   segment: Segment;
   population: Population;
-  /** Arm names, the control first. */
+  /** Arm names, control first. */
   names: readonly string[];
   alpha: number;
 };

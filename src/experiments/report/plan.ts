@@ -19,7 +19,7 @@ export type ExperimentPlan = {
   users_per_day: number;
   /** Required number of users in all arms together, or null if there is no revenue to base the estimate on. */
   users_needed: number | null;
-  /** Number of days until `users_needed` is reached with the recent traffic, or null if there is no traffic. */
+  /** Number of days until `users_needed` is reached at the recent level of traffic, or null if there is no traffic. */
   days: number | null;
 };
 
@@ -59,14 +59,14 @@ export async function planOf(executor: Executor, query: PlanQuery): Promise<Expe
 type Design = { mean: number; variance: number; lift: number; shares: readonly number[] };
 
 /**
- * Returns the number of users in all arms together that is required to detect the lift in each arm.
+ * Returns the total number of users in all arms that is required to detect the lift in each arm.
  * @param shares traffic shares, control first
  * @returns null if the lift can never be detected
  */
 export function usersOfAllArms({ mean, variance, lift, shares }: Design): number | null {
   const [control = 0, ...others] = shares.filter((share) => share > 0);
   if (others.length === 0 || mean <= 0) return null;
-  // The smallest arm takes longest to reach its number of users.
+  // The smallest arm takes longest to reach its required number of users.
   const arm = Math.min(...others);
   const users = usersNeeded({
     mean,
@@ -83,7 +83,7 @@ type Sample = { moments: Moments; usersPerDay: number };
 
 /**
  * Samples users in two steps. First, random table pages are read to find the fraction of all sessions that contains
- * enough sessions of the publisher. Then the same fraction of all users is read. The number of rows is limited, so a
+ * enough of the publisher's sessions. Then the same fraction of all users is read. The number of rows is limited, so a
  * small publisher among large ones gets a smaller sample.
  */
 async function sampleUsers(executor: Executor, query: PlanQuery): Promise<Sample> {

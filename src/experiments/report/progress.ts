@@ -16,7 +16,7 @@ type Progress = {
    * unknown.
    */
   daysLeft: number | null;
-  /** Share of the variance that the users' history explains, from 0 to 1. The lowest value of all arms is used. */
+  /** Share of the variance that the users' history explains, from 0 to 1. The lowest value among all arms is used. */
   explained: number;
 };
 

@@ -28,7 +28,7 @@ import {
 type MetricReport = {
   /** Metric value per 1,000 sessions. For the publisher's own outcomes, the value is per user. */
   value: number;
-  /** Difference from the control, or null for the control itself and if there are too few users. */
+  /** Difference from the control, or null for the control itself or if there are too few users. */
   difference: Estimate | null;
   lift: Estimate | null;
   is_significant: boolean;
@@ -57,14 +57,17 @@ export type ExperimentReport = Validity & {
   from: string | null;
   control: string;
   population: Population;
-  /** Currency of the revenue. Null if there is no revenue, or if an earlier release added up several currencies. */
+  /**
+   * Currency of the revenue. Null if there is no revenue, or if an earlier release added up amounts in several
+   * currencies.
+   */
   currency: string | null;
   /**
    * Whether the result is conclusive: the revenue differs significantly, or any difference is smaller than the lift
    * that the experiment is meant to detect.
    */
   is_enough: boolean;
-  /** Number of users in all arms together required to detect the smallest lift, or null if unknown. */
+  /** Total number of users in all arms that is required to detect the smallest lift, or null if unknown. */
   users_needed: number | null;
   /** Number of users in all arms so far. */
   users_counted: number;

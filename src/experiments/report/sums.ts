@@ -28,8 +28,8 @@ export type Segment = (typeof segments)[number];
 type SumsQuery = { experimentId: number; version: number; segment: Segment | null };
 
 /**
- * Sums over the users of an arm. If `sees` is true, over the users who saw an offer or would have seen one; if false,
- * over all others.
+ * Sums over the users of an arm. If `sees` is true, they cover the users who saw an offer or would have seen one. If it
+ * is false, they cover all other users.
  */
 export type SumsRow = {
   arm: string;
@@ -46,7 +46,7 @@ export type SumsRow = {
 };
 
 /**
- * Quantile at which revenue per user is capped, among users with revenue (winsorising). Without this cap, a single
+ * Quantile, among users with revenue, at which revenue per user is capped (winsorising). Without this cap, a single
  * order by a reseller could outweigh thousands of other users.
  */
 const cappedAt = 0.999;
@@ -155,7 +155,7 @@ export async function readMoney(
 }
 
 /**
- * Reads by how much the revenue of the top users exceeds the cap.
+ * Reads the amount by which the revenue of the top users exceeds the cap.
  * @param count number of users at or above the quantile
  */
 async function revenueExcess(executor: Executor, query: SumsQuery, count: number): Promise<Excess[]> {
@@ -201,7 +201,7 @@ async function outcomeExcess(
   return rows;
 }
 
-/** Returns the sums of each arm for one of the two populations. */
+/** Returns the sums for each arm in one of the two populations. */
 export function armSums(rows: readonly SumsRow[], population: Population): ArmSums[] {
   const arms = new Map<string, ArmSums>();
   for (const { arm, sees, name, isOwn, moments } of rows) {

@@ -7,7 +7,8 @@ import type { Moments } from './moments.ts';
 const falseAlarms = 0.001;
 
 /**
- * Odds against the planned shares above which the check raises an alarm: users must have been lost or counted twice.
+ * Odds against the planned shares above which the check raises an alarm. Such odds mean that users were lost or counted
+ * twice.
  */
 const alarmOdds = 1 / falseAlarms;
 
@@ -103,8 +104,8 @@ type Plan = {
 const power80 = 0.8416;
 
 /**
- * Returns how many users the control and the arm together need for detecting a lift with 80 % power. Returns Infinity
- * if the lift can never be detected.
+ * Returns the total number of users that the control and the arm need to detect a lift with 80 % power. Returns
+ * Infinity if the lift can never be detected.
  */
 export function usersNeeded({ mean, variance, lift, shares: [control, arm], alpha }: Plan): number {
   const delta = Math.abs(mean * lift);

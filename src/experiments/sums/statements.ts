@@ -5,8 +5,8 @@ const isNew = `xid8send(t.written_by) >= (select xid8send($1::xid8))
   and xid8send(t.written_by) < (select xid8send($2::xid8))`;
 
 /**
- * SQL condition for sessions that take part in an experiment. It is checked on the decision's text, so that the JSON of
- * other sessions is not parsed.
+ * SQL condition for sessions that take part in an experiment. It searches the text of the decision, so that the JSON of
+ * other sessions does not have to be parsed.
  */
 const isIn = (session: string): string => `not ${session}.dev and strpos(${session}.decision, '"experiments":') > 0`;
 const inputs = (session: string): string => `${session}.decision::json -> 3`;
@@ -68,7 +68,7 @@ export const paidSql = exchangeSql({
 
 /**
  * SQL that adds users who joined an experiment, and their sessions in it. For new users, it also reads their activity
- * and outcomes in the two weeks before, which no version of the experiment can have affected.
+ * and outcomes in the two weeks before they joined, which no version of the experiment can have affected.
  */
 export const addSessionsSql = `
 with given as (
@@ -150,7 +150,7 @@ const sessionOf = `cross join lateral (
 ) g`;
 
 /**
- * Returns SQL that adds counts and revenue to the users' sums. Revenue is converted to the version's currency, and
+ * Returns SQL that adds counts and revenue to the per-user sums. Revenue is converted to the version's currency, and
  * booked amounts are also stored by arm and currency. `rows` must have the columns `publisher_id`, `at`, `paid_micros`
  * and `currency`.
  */
@@ -221,8 +221,8 @@ on conflict (experiment_id, version, name, arm, unit_key) do update
 set occurrences = o.occurrences + excluded.occurrences, value_micros = o.value_micros + excluded.value_micros`;
 
 /**
- * SQL that adds the publisher's own events in sessions of an experiment. Each counts as an outcome with the value 1,
- * named after the event.
+ * SQL that adds the publisher's own events in sessions that belong to an experiment. Each event counts as an outcome
+ * with the value 1, named after the event.
  */
 export const addOwnEventsSql = `
 insert into experiment_outcomes as o (${key}, sees, name, occurrences, value_micros)

@@ -21,7 +21,7 @@ export const eraseSumsOfUser: EraseOfUser = async (pool, { subject }) => {
   await eraseUnits(pool, subject.userKeys);
 };
 
-/** Erases the sums of the sessions' users, and of sessions without a user. */
+/** Erases the experiment sums of the sessions' users, and of sessions without a user. */
 export const eraseSumsOfSessions: EraseWithSessions = async (executor, sessions) => {
   await eraseUnits(
     executor,
@@ -30,7 +30,7 @@ export const eraseSumsOfSessions: EraseWithSessions = async (executor, sessions)
   return {};
 };
 
-/** Exports a user's sums in experiments, and the outcomes that the publisher reported for the user. */
+/** Exports a user's experiment sums, and the outcomes that the publisher reported for the user. */
 export const exportSums: ExportRows = (executor, { userKeys, pubUserKeys, sessionIds }) =>
   readSlices(
     executor,

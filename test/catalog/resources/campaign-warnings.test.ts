@@ -17,7 +17,8 @@ test('a campaign with a payout in another currency is saved with a warning on it
   const warnings = [
     {
       path: '/payout_currency',
-      message: 'There is no exchange rate to USD, used by other active campaigns, so this campaign is ranked below them.',
+      message:
+        'There is no exchange rate to USD, used by other active campaigns, so this campaign is ranked below them.',
     },
   ];
   expect([created.status, created.body.warnings]).toEqual([201, warnings]);
