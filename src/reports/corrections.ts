@@ -28,11 +28,11 @@ const isSameRow = (a: string, b: string): string => `(${columnsOf(a)}) = (${colu
 const erasedValue = 'erased ';
 
 /*
- * $1: days, $2: sessions. Only rolled-up events were ever counted under a value.
+ * $1: days, $2: sessions. Only events that are already rolled up have been counted under a value.
  *
- * It never subtracts more than a row has, because some of the sessions may have been counted as `other` from the start.
- * A value whose counts reach 0 is deleted. A random text replaces it in the list of known values: otherwise another
- * value that was counted as `other` so far would get its own row, with only a part of its counts.
+ * The statement never subtracts more than a row contains, because some of the sessions may have been counted as `other`
+ * from the start. A value whose counts reach 0 is deleted. In the list of known values, a random string replaces it.
+ * Otherwise, another value that was counted as `other` until now would get its own row with only some of its counts.
  */
 const moveToOtherSql = `
 with counted_events as materialized (${countedEventsSql({

@@ -1,7 +1,7 @@
 import { Connection, type Executor } from '../platform/db/pool.ts';
 
 /**
- * After a database was restored from a dump, lets the rollups continue exactly where they stopped. Does nothing to
+ * Lets the rollups continue exactly where they stopped after a database was restored from a dump. Has no effect on
  * other databases. It must run before any process writes, and may take as long as updating all rows
  * (docs/operations.md#reports). The callback `before` runs first, in the same transaction. It can still find rows by
  * the transaction numbers from the dump, and can record where its own processing must continue.

@@ -77,7 +77,7 @@ const message = problem('reportsWaiting');
 /**
  * Limits the number of concurrent reports in one process, so that reports never use up the connections that beacons
  * need. There is one limit for reports from rollups, and one for reports from raw rows, which keep a CPU busy while
- * they run. Publishers take turns, and none of them can occupy the whole limit.
+ * they run. Publishers take turns, and no single publisher can use up the limit.
  */
 const limitFromRollups = createLimiter({
   maxConcurrent: 3,

@@ -35,7 +35,7 @@ export const sessionViewNames: readonly string[] = ['sessions', 'filled_sessions
 const zeros: MetricsView = Object.fromEntries(viewNames.map((name) => [name, 0]));
 
 function metricsView(metrics: Metrics): MetricsView {
-  const view = { ...zeros }; // preset members make filling several times as fast
+  const view = { ...zeros }; // filling an object with preset fields is several times as fast
   for (const { name, of } of columns) view[name] = of(metrics);
   return view;
 }

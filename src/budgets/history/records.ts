@@ -6,14 +6,11 @@ import type { Exposure, ExposureEvent } from '../caps.ts';
 
 /*
  * A user's history is stored as a sequence of records of equal length, so that an event or fetch can append a record
- * without reading the others (docs/adr/0005-caps-by-reservation.md). A record contains:
- * - the event code (1 byte)
- * - the IDs of the offer, campaign and advertiser (4 bytes each)
- * - the time in epoch milliseconds (6 bytes)
- * - a count (4 bytes)
- * - the last 8 bytes of the session ID, which are random; together with the offer, they identify the reservation that
- * an impression settles. An own event settles nothing, so its record contains the first 8 bytes of a hash of its name
- * instead
+ * without reading the others (docs/adr/0005-caps-by-reservation.md). A record contains the event code (1 byte), the IDs
+ * of the offer, campaign and advertiser (4 bytes each), the time in epoch milliseconds (6 bytes), a count (4 bytes),
+ * and the last 8 bytes of the session ID. These bytes are random. Together with the offer, they identify the
+ * reservation that an impression settles. An own event settles no reservation, so its record contains the first 8 bytes
+ * of a hash of its name instead.
  */
 
 /** Lifetime of an impression reservation, in milliseconds. A reservation ends earlier if the impression is recorded. */

@@ -97,7 +97,7 @@ const figure = (name: string, week: Week, money: (value: number) => string): Htm
     ${sparkline(valuesOf(name, week))} ${formatted(metricOf(name), week.total, 'time', money)}
   </span>`;
 
-/** Renders the card with the figures of the week, or nothing if there was no activity. */
+/** Renders the card with the figures for the last seven days, or nothing if there was no activity. */
 function weekCard(week: Week, money: (value: number) => string, reportUrl: string): Html {
   if ((week.total.sessions ?? 0) + (week.total.impressions ?? 0) === 0) return nothing;
   const tile = (name: string) => html`

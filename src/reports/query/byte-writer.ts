@@ -1,11 +1,11 @@
 /**
- * Builds a text as bytes. It is used for responses with so many rows that intermediate strings would cost more than the
+ * Builds text as bytes. It is used for responses with so many rows that intermediate strings would cost more than the
  * rows themselves.
  */
 export type Writer = {
   /** Appends bytes, and reserves space for a number after them. */
   put: (bytes: Uint8Array) => void;
-  /** Appends a number as JSON with at most six decimal places. It must follow a call of `put`. */
+  /** Appends a number as JSON with at most six decimal places. It must follow a call to `put`. */
   number: (value: number) => void;
   /** Whether the current chunk is full. */
   isFull: () => boolean;
@@ -13,11 +13,13 @@ export type Writer = {
   take: () => Buffer;
 };
 
-/** Chunk size in bytes. A chunk takes about a millisecond, so that large responses do not delay other requests. */
+/**
+ * Chunk size in bytes. Writing a chunk takes about a millisecond, so that large responses do not delay other requests.
+ */
 const pieceBytes = 262_144;
 /** Space reserved for a number, in bytes. It is enough for any number. */
 const numberBytes = 32;
-/** Maximum length for which copying byte by byte is faster, in bytes. */
+/** Maximum length, in bytes, up to which copying byte by byte is faster. */
 const fewBytes = 32;
 
 const [minus, point, zero] = [45, 46, 48];

@@ -130,7 +130,7 @@ const comparedWithoutSessions = ({ now, before }: Compared): Compared => ({
   before: before === null ? null : withoutSessions(before),
 });
 
-/** Query for the values with the largest metric in one range. */
+/** Query for the dimension values with the highest metric value in one range. */
 export type TopQuery = Omit<ExploreQuery, 'before' | 'beforeUntilMs' | 'aggregatedBy' | 'also'> & {
   by: DimensionName;
   metric: MetricName;
@@ -138,8 +138,8 @@ export type TopQuery = Omit<ExploreQuery, 'before' | 'beforeUntilMs' | 'aggregat
 };
 
 /**
- * Returns the values with the largest metric, in descending order. The database adds up and limits the rows, so that
- * thousands of offers cost no more than reading their rollups.
+ * Returns the dimension values with the highest metric value, in descending order. The database adds up and limits the
+ * rows, so that thousands of offers cost no more than reading their rollups.
  */
 export async function exploreTop(
   executor: Executor,

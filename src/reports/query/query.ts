@@ -92,7 +92,7 @@ export const moneyOf = (row: Readonly<Record<string, unknown>>): MoneySum => ({
 
 const rowKey = ({ startMs, group }: ActivityRow): string => JSON.stringify([startMs, ...group]);
 
-/** Adds the amounts to the rows. Amounts without a row, because the counts add up to zero, get a new row. */
+/** Adds the amounts to the rows. If an amount has no row because the counts add up to zero, a row is added. */
 function addMoneyRows(rows: readonly ActivityRow[], money: readonly ActivityRow[]): ActivityRow[] {
   const byKey = new Map<string, ActivityRow>();
   for (const row of money) {
@@ -154,7 +154,8 @@ type TimeRow = { start_s: number; local_s: number; lines: Line[] };
 const textType = 25;
 
 /**
- * Creates a parser configuration that parses each text when it arrives, while the database is still producing the rest.
+ * Creates a parser configuration that parses each text value when it arrives, while the database is still producing the
+ * rest.
  */
 export const parseText = (parse: (text: string) => unknown): pg.CustomTypesConfig => ({
   getTypeParser: (type: number) => (type === textType ? parse : Number),
@@ -171,7 +172,7 @@ export function groupSql(name: DimensionName | 'custom', hasAllValues: boolean):
   return `coalesce(nullif(${dimensionColumns[name]}, ''), '${unknownValue}')`;
 }
 
-/** Returns SQL that encodes a text as JSON, which contains no literal tabs or line breaks. */
+/** Returns SQL that encodes text as JSON, which contains no literal tabs or line breaks. */
 export const groupTextSql = (name: DimensionName | 'custom', column: string): string =>
   isIdDimension(name) ? column : `to_json(${column})`;
 

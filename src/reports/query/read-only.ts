@@ -16,7 +16,7 @@ const queryCanceled = '57014';
 
 /**
  * Returns SQL settings for reading. Rollups are read with bitmap scans over long ranges, for which the database
- * prefetches pages. This halves the time of an uncached report at no other cost.
+ * prefetches pages. This halves the time that an uncached report takes, and has no other cost.
  */
 const settingsSql = ({ fromRollups }: ReadOptions): string => `
 set transaction isolation level repeatable read, read only;

@@ -26,7 +26,7 @@ const [minus, zero, tab, space] = [45, 48, 9, 32];
 /**
  * Parses report lines. Each line contains the metrics in the order of `metricNames`, separated by commas, followed by a
  * tab and a JSON value for each dimension. Reports have tens of thousands of lines, so numbers are parsed digit by
- * digit, which takes a tenth of the time that splitting takes.
+ * digit, which is ten times as fast as splitting the lines.
  */
 export function readLines(lines: string, readGroup: GroupReader): Line[] {
   let at = 0;

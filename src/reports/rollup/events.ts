@@ -66,7 +66,7 @@ where t.day >= ${sessionsFromDay} and ${condition}`;
 
 /**
  * SQL for tracking events. The cost of finding a session grows with the number of partitions to consider, even if all
- * but one are skipped: with a quarter of a year, it is twice as high as with a single day. Events from open days are
+ * but one are skipped: with three months of partitions, it is twice as high as with one day. Events from open days are
  * therefore looked up separately, but only after the events themselves have been found. A condition on their day would
  * prevent PostgreSQL from using the index on new rows.
  */

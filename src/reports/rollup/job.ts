@@ -56,7 +56,7 @@ export function createRollupJob({ pool, logger, now }: RollupJobDeps): () => Pro
     try {
       if (!isMoneyComplete) await completeMoney(pool, now());
       isMoneyComplete = true;
-      // Ignore failures: without range summaries, rollups are still correct but have to read more.
+      // Ignore failures: without range summaries, rollups are still correct but have to read more pages.
       await summariseRanges(now()).catch((err: unknown) => logger.debug({ err }, 'summarising ranges failed'));
       const { events, complete } = await rollUp(pool, now(), state.maxTransactions);
       const tookMs = performance.now() - startMs;

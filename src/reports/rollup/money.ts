@@ -6,9 +6,9 @@ import { grainColumns, grainOfGroupSql, keptGrains } from './grains.ts';
 import { customGrains, customMoneyKey, moneyKey } from './keys.ts';
 import { blockRollups } from './lock.ts';
 
-/* Sums of money by currency, as common table expressions of the rollup statement (`statement.ts`). */
+/* Sums of amounts by currency, as common table expressions of the rollup statement (`statement.ts`). */
 
-/* Money of the same grains, by currency. */
+/* Amounts for the same grains, by currency. */
 export const moneySumsCte = `
 money_sums as (
   select publisher_id,

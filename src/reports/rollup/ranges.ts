@@ -3,16 +3,17 @@ import { transaction } from '../../platform/db/pool.ts';
 import { dayMs, dayOf, hourMs } from '../../platform/lib/time.ts';
 
 /*
- * Rollups find new rows by BRIN indexes, which store for each range of pages which transactions wrote it. Every rollup
- * reads ranges without a summary, so nothing is ever missed; summaries keep the reads short. A range gets its summary
- * when it is full, because every later row in it has to update the summary.
+ * Rollups find new rows through BRIN indexes. For each range of pages, such an index stores which transactions wrote to
+ * the range. Rollups also read all ranges without a summary, so they never miss a row; summaries only reduce the number
+ * of pages to read. A range is summarised when it is full, because each row added later would have to update its
+ * summary.
  */
 
 /** Number of pages per range, which must match the index definitions. */
 const rangePages = 128;
 /** Maximum number of pages at the end of a table that may be allocated but not yet written. */
 const unwrittenPages = 64;
-/** Maximum number of ranges to summarise per transaction. That many take a tenth of a second. */
+/** Maximum number of ranges to summarise per transaction. Summarising this many takes a tenth of a second. */
 const maxRanges = 40;
 /** Approximate time limit of one call, in milliseconds. */
 const limitMs = 300;

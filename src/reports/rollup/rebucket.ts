@@ -7,9 +7,10 @@ import { failOlderRollups, tryLockRollups } from './lock.ts';
 import { recountSql } from './statement.ts';
 
 /*
- * When a publisher's time zone changes, its sums belong to the hours and days of the old zone. They are re-bucketed
- * session by session, newest first: the counts of a session are subtracted from the old hours and days and added to the
- * new ones in one transaction, so that all sums are consistent at every moment. Sums without raw rows stay unchanged.
+ * When a publisher's time zone changes, its rollups still contain the hours and days of the old time zone. They are
+ * re-bucketed session by session, newest first. In one transaction, the counts of a session are subtracted from the old
+ * hours and days and added to the new ones, so that all rollups are consistent at any time. Rollups whose raw rows no
+ * longer exist stay unchanged.
  */
 
 /** $1: publisher; $2, $3: first session of the step; $4, $5: first session after the step. */
@@ -65,7 +66,7 @@ export async function rebucketNext(pool: pg.Pool, nowMs: number, spanMs: number)
       pending?.publisher_id === publisher.publisher_id &&
       pending.rebucketed_from_session === publisher.rebucketed_from_session;
     if (pending !== undefined && isCurrent) await rebucket(executor, pending, stepOf(pending, nowMs, spanMs));
-    return { hasWork: true }; // if another process has done the step meanwhile, the next one remains to be done
+    return { hasWork: true }; // even if another process did this step, because further steps may remain
   });
 }
 

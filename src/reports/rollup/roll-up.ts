@@ -129,9 +129,9 @@ async function readProgress(executor: Executor, nowMs: number, maxTransactions: 
 }
 
 /*
- * Statistics lag behind on growing tables, so the settings steer the plan: new rows are found by their index, never by
- * a full table scan, and by the index with few entries rather than the primary key. Groups are hashed, because sorting
- * rows by a dozen text columns takes several times as long. All rollups share one plan.
+ * Table statistics lag behind on growing tables, so these settings determine the plan. New rows are found by index,
+ * never by a full table scan, and by the index with few entries rather than the primary key. Groups are hashed, because
+ * sorting rows by a dozen text columns takes several times as long. All rollups share one plan.
  */
 const settingsSql = `
 set local enable_seqscan = off; set local cpu_index_tuple_cost = 1; set local plan_cache_mode = force_generic_plan;

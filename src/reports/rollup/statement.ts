@@ -15,7 +15,7 @@ import { customMoneyWrittenCte, minuteMoneyWrittenCte, moneySumsCte, moneyWritte
 import { weekStartSql } from './weeks.ts';
 
 /*
- * How events become sums: one statement of common table expressions, each of which reads those before it.
+ * Events are added to the rollups by one statement. Its common table expressions read each other in this order:
  *
  * all_events → reconciliation
  * all_events → counted_events → zoned_events → base_sums → grain_sums → rollups
@@ -24,7 +24,7 @@ import { weekStartSql } from './weeks.ts';
  * named_sums → custom_rollup_money
  * counted_events → rollup_publishers, minute_rollups, minute_money
  *
- * A session counts once in groups without an offer, and once for each offer it showed in groups by offer.
+ * A session counts once in groups without an offer. In groups by offer, it counts once for each offer that it showed.
  */
 
 export const reconciliationKey = 'day, publisher_id, kind, reason';
@@ -56,7 +56,10 @@ export const quarterHourOf = (at: string): string => `date_bin('15 minutes', ${a
 /** SQL condition for sessions that are already counted in the publisher's new time zone (`rebucket.ts`). */
 export const isRebucketed = '(day, session_id) >= (rebucketed_from_day, rebucketed_from_session)';
 
-/* Events that agree in all reported columns become one row, so that only finding sessions costs per event. */
+/*
+ * Events with the same values in all reported columns become one row, so that only the session lookup is done per
+ * event.
+ */
 const allEventsCte = (eventsSql: string, sign: '' | '-', minutesFrom: string): string => `
 all_events as materialized (
   select counts, day, publisher_id,
@@ -75,7 +78,7 @@ all_events as materialized (
 ),
 counted_events as not materialized (select * from all_events where counts)`;
 
-/* All events by the day of their session, including uncounted ones. Bookings are reconciled by tracking. */
+/* Number of events by the day of their session, including uncounted ones. The tracking module reconciles bookings. */
 const outcomesCte = `
 outcomes as (
   select day, publisher_id, kind, coalesce(reason, '') as reason, sum_exact(occurrences) as count
@@ -90,8 +93,8 @@ reconciliation_written as (
 )`;
 
 /*
- * Events with the time zone of their hours and days. A zone is validated once per publisher, because validation is
- * expensive.
+ * Adds to each event the time zone of its hour and day. A time zone is validated once per publisher, because validation
+ * is expensive.
  */
 export const zonedEventsCte = (isRebucketed: string): string => `
 zones as materialized (
@@ -113,7 +116,10 @@ const grainSumSql = (name: MetricName): string =>
     ? `case when grouping(offer_id) = 0 then sum_exact(served) else ${sumSql(name)} end`
     : sumSql(name);
 
-/* Sums by all dimensions, which are few rows if many events agree; then the sums of each grain, computed from these. */
+/*
+ * Adds up events by all dimensions, which yields few rows if many events have the same values. Then computes the sums
+ * of each grain from these rows.
+ */
 const grainSumsCte = `
 base_sums as (
   select publisher_id, date_trunc('hour', quarter_hour, zone) as hour_start,
@@ -146,7 +152,7 @@ rollups_written as (
   on conflict (${rollupKey}) do update set ${addMetricsSql}
 )`;
 
-/* Sums by the values of custom attributes as sent. */
+/* Adds up events by custom attribute value, as sent by the publisher. */
 const attributeSumsCte = `
 attribute_sums as (
   select publisher_id, zone, ${quarterHourOf('at')} as quarter_hour,
@@ -161,7 +167,7 @@ const sameKey = (a: string, b: string): string =>
   `(${a}.day, ${a}.publisher_id, ${a}.key) = (${b}.day, ${b}.publisher_id, ${b}.key)`;
 const sameValue = (a: string, b: string): string => `${sameKey(a, b)} and ${a}.value = ${b}.value`;
 
-/* Values that get their own rows from now on: the most frequent of each attribute, within the limits of the day. */
+/* Values that get their own rows from now on: the most frequent values of each attribute, within the daily limits. */
 const admittedValuesCte = `
 new_values as (
   select publisher_id, day, key, value,
@@ -187,10 +193,10 @@ admitted_values as (
   returning day, publisher_id, key, value
 )`;
 
-/* A recount finds the values under their current names. */
+/* A recount looks up the values under their current names. */
 const noAdmittedValuesCte = 'admitted_values as (select day, publisher_id, key, value from custom_values where false)';
 
-/* Sums of each value under its reported name. */
+/* Adds up the sums of each value under its reported name. */
 const namedSumsCte = `
 named_sums as (
   select publisher_id, zone, quarter_hour, key, coalesce(found.value, '${otherValue}') as value, currency,
@@ -215,7 +221,7 @@ custom_rollups_written as (
   on conflict (${customRollupKey}) do update set ${addMetricsSql}
 )`;
 
-/* Publishers that are counted for the first time, and the minutes of the live view. */
+/* Records publishers that are counted for the first time, and the minutes of the live view. */
 const publishersWrittenCte = `
 publishers_written as (
   insert into rollup_publishers (publisher_id, time_zone, compacted_until)

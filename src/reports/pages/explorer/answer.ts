@@ -45,12 +45,15 @@ export type ReportAnswer = {
   isUneven: boolean;
 };
 
-/** Reason why a report cannot be shown. `fix` is a similar state for which it can be shown, if there is one. */
+/**
+ * Reason why a report cannot be shown. `fix` is a similar explorer state for which the report can be shown, if there is
+ * one.
+ */
 export type Problem = { text: string; fix: { text: string; state: ExplorerState } | null };
 
 export type ReportQuestion = { state: ExplorerState; publisher: Publisher; names: Names; nowMs: number };
 
-/** Answers a query of the report explorer, using rollups only. */
+/** Answers a report explorer query from rollups only. */
 export async function answerOf(
   reports: { explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored> },
   question: ReportQuestion,
@@ -97,7 +100,7 @@ function textOf(detail: ErrorDetail | undefined, isByHour: boolean): string {
   return detail?.path === '/to' ? t('reports.lastDayError', { reason }) : t('reports.firstDayError', { reason });
 }
 
-/** Builds the query for a state of the explorer. Returns a problem if no rollups can answer it. */
+/** Builds the query for an explorer state. Returns a problem if no rollups can answer it. */
 export function exploreQueryOf({ state, publisher, names }: ReportQuestion, periods: Periods): ExploreQuery | Problem {
   const attributes = Object.keys(state.filters).filter((name) => attributeOf(name) !== null);
   const used = new Set([...attributes, ...(attributeOf(state.by) === null ? [] : [state.by])]);

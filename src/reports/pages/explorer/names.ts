@@ -56,7 +56,7 @@ export function valueText(names: Names, by: string, value: string): string {
   return wordOf(by, value);
 }
 
-/** Returns a second line that distinguishes values with equal names, or an empty text if it is not needed. */
+/** Returns a second line that distinguishes values with equal names, or an empty string if no such line is needed. */
 export function valueDetail(names: Names, by: string, value: string): string {
   const id = Number(value);
   const name = by === 'offer' ? names.offer(id)?.campaign.name : names.campaign(id)?.advertiserName;

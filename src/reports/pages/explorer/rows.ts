@@ -22,7 +22,7 @@ import { dropdown, entries, type HrefOf } from './toolbar.ts';
 /** Number of rows shown while the table is not expanded. */
 const fewRows = 50;
 
-/** Renders the tabs for what to group by: time, dimensions, and the publisher's custom attributes. */
+/** Renders the tabs for grouping the rows: by time, dimensions, and the publisher's custom attributes. */
 export function groupTabs(state: ExplorerState, attributes: readonly string[], { href }: Writing): Html {
   const byOf = (name: string): ExplorerState => ({
     ...state,
@@ -42,7 +42,7 @@ export function groupTabs(state: ExplorerState, attributes: readonly string[], {
     </div>`;
 }
 
-/** Renders the menu for adding columns with further dimensions. */
+/** Renders the menu for adding columns with additional dimensions. */
 function alsoMenu(state: ExplorerState, href: HrefOf): Html {
   const isChosen = (name: DimensionName): boolean => state.also.includes(name);
   const list = dimensionNames

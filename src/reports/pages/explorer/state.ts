@@ -35,7 +35,7 @@ export type ExplorerState = {
   metric: string;
   sort: (typeof sorts)[number];
   view: (typeof views)[number];
-  /** Whether all rows are shown rather than the first ones. */
+  /** Whether all rows are shown rather than only the first ones. */
   all: boolean;
 };
 
@@ -58,7 +58,7 @@ export const maxAlso = 2;
 
 /**
  * Whether a dimension can be combined with others. Times, custom attributes and dimensions derived from campaigns
- * cannot.
+ * cannot be combined.
  */
 export const canCombine = (by: string): boolean => dimensionNames.some((name) => name === by);
 

@@ -60,8 +60,8 @@ function timesOf({ from, to }: DayRange, interval: Periods['interval'], timeZone
 }
 
 /**
- * Returns when a day starts in a time zone, in epoch milliseconds. It is computed from noon UTC, because noon UTC falls
- * on that day in every time zone.
+ * Returns the start of a day in a time zone, in epoch milliseconds. It is computed from noon UTC, because noon UTC
+ * falls on that day in every time zone.
  */
 function startOfDay(day: string, timeZone: string): number {
   const noonMs = Date.parse(`${day}T12:00:00Z`);
