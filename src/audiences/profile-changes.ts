@@ -8,8 +8,8 @@ import { audiences, listId } from './audiences.ts';
 import { changeMembers, type MemberChange } from './members/members.ts';
 
 /*
- * Changes of profiles by other parts of the service, such as sources of events. Values that can't be stored are
- * reported, and the rest is stored.
+ * Changes that other parts of the service, such as event sources, make to profiles. Values that can't be stored are
+ * reported, and all others are stored.
  */
 
 /** Attribute changes for a user. A null value removes an attribute. */

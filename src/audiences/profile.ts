@@ -40,7 +40,10 @@ export function profilesOf(rows: readonly ProfileRow[]): (userKeys: readonly str
 
 const isList = (profile: ProfileRow['profile']): profile is readonly number[] => Array.isArray(profile);
 
-/* One user is read after the other: for a list PostgreSQL 18 reads ahead with other processes, which takes longer. */
+/*
+ * Users are read one after another. For a list of users, PostgreSQL 18 would read ahead with other processes, which
+ * takes longer.
+ */
 const readSql = `
 select k.user_key, a.attributes as profile from unnest(${unread('$1::uuid[]')}) as k (user_key)
 cross join lateral (select attributes from user_attributes a where a.user_key = k.user_key limit 1) a

@@ -4,7 +4,8 @@ import { type EraseBeforeSessions, type EraseOfUser, type ExportRows, sessionsOf
 import { removeFollowed, removeMembers } from './members/members.ts';
 
 /**
- * Deletes the attributes and memberships of users. Rows are locked in key order, as everywhere, to avoid deadlocks.
+ * Deletes the attributes and memberships of users. Rows are locked in key order, as in all other statements, to avoid
+ * deadlocks.
  * @returns number of memberships
  */
 const deleteProfiles = (pool: pg.Pool, userKeys: readonly string[]): Promise<number> =>

@@ -211,8 +211,8 @@ function* buildDimensions(
 }
 
 /**
- * Builds the audience index. Audiences belong to a publisher: for campaigns of other publishers, an audience has no
- * members here.
+ * Builds the audience index. An audience belongs to one publisher, so the audiences that campaigns of other publishers
+ * target have no members here.
  */
 function buildAudiences(candidates: readonly Candidate[], publisherId: number): AudienceIndex | null {
   const size = candidates.length;

@@ -56,7 +56,7 @@ type Withholding =
 
 export type IndexedKey = Exclude<TargetingKey, 'cities' | 'postal_codes' | 'audiences'>;
 
-/** Rule that prevents an offer from being shown, with details of the case. `reasonOf` describes it in words. */
+/** Rule that prevents an offer from being shown, with details of the case. `reasonOf` returns its description. */
 export type Exclusion =
   | Withholding
   | { rule: 'unit_off' | 'percentage' }

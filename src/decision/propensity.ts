@@ -5,8 +5,8 @@ import type { DecidedOffer, DecisionInput } from './types.ts';
 
 /**
  * Numbers of sampled decisions without exploration (`plain`) and with it (`exploring`). The two kinds are sampled
- * separately, because offers that only exploration shows would hardly occur in a common sample. The standard error of
- * an estimate is at most 2.5 percentage points.
+ * separately, because offers that only exploration shows would hardly ever occur in a joint sample. The standard error
+ * of an estimate is at most 2.5 percentage points.
  */
 const sampleCounts = { plain: 400, exploring: 100 };
 

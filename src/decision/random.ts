@@ -28,7 +28,7 @@ export function mix(seed: number, salt: number): number {
 /** Returns a uniform number in [0, 1). */
 export const uniform = (seed: number, salt: number): number => mix(seed, salt) / 2 ** 32;
 
-/** Hashes a text to 32 bits (FNV-1a, then mixed). */
+/** Hashes a string to 32 bits (FNV-1a, then mixed). */
 export function hashText(text: string): number {
   let h = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) h = Math.imul(h ^ text.charCodeAt(index), 0x01000193);

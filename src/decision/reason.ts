@@ -8,10 +8,10 @@ import type { Exclusion } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
 import type { DecisionInput } from './types.ts';
 
-/** Localisable reason: the key of its text, and the arguments for the text. */
+/** Localisable reason: the key of its message, and the arguments for the message. */
 export type Reason = { key: ReasonKey; values: ReasonValues };
 
-/** Key of a reason's text. Most rules have a single text; some have several for different cases. */
+/** Key of a reason's message. Most rules have a single message; some have several, for different cases. */
 type ReasonKey =
   | Exclude<Exclusion['rule'], 'targeting' | 'audience'>
   | 'audience_excluded'
@@ -28,7 +28,7 @@ type ReasonKey =
 type ReasonValues = Readonly<Record<string, ReasonValue>>;
 
 /**
- * Argument for a reason's text. Strings are inserted unchanged. Numbers also select the plural form. Other types are
+ * Argument for a reason's message. Strings are inserted unchanged. Numbers also select the plural form. Other types are
  * formatted in the reader's language.
  */
 export type ReasonValue =
@@ -40,7 +40,7 @@ export type ReasonValue =
   /** `day` counts from 0, which is Monday. */
   | { as: 'weekday'; day: number }
   | { as: 'timeOfDay'; minute: number }
-  /** `currency` is null if the text already shows the currency next to another amount. */
+  /** `currency` is null if the message already shows the currency next to another amount. */
   | { as: 'amount'; micros: number; currency: string | null }
   | { as: 'list'; values: readonly (string | number | boolean)[] }
   | { as: 'condition'; condition: Condition };

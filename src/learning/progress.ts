@@ -4,7 +4,7 @@ import type { HourCount } from './traffic.ts';
 /** SQL expression for the advisory lock key of the learner. */
 export const learningLock = "hashtext('perkwire_learning')";
 
-/** A point in time, and the ID of the transaction before which all transactions had ended by then. */
+/** A point in time, and a transaction ID. All transactions with lower IDs had ended by then. */
 type Mark = [atMs: number, xid: string];
 
 /** The learner that currently leads, and the time of its last heartbeat in epoch milliseconds. */
@@ -46,8 +46,8 @@ export async function readProgress(executor: Executor): Promise<Progress> {
 
 /**
  * Returns the progress from which to continue in this database, where all transactions before `end` have ended. If a
- * dump was restored into a new cluster, transaction IDs have started again. Existing rows then count as read, and marks
- * are dropped because the times of transactions are unknown.
+ * dump was restored into a new cluster, transaction IDs have restarted. Existing rows then count as read, and marks are
+ * dropped because the times of transactions are unknown.
  */
 export const continuedIn = (progress: Progress, end: string): Progress =>
   BigInt(progress.xid) <= BigInt(end) ? progress : { ...progress, xid: end, marks: [] };

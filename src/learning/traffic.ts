@@ -3,7 +3,7 @@ import { hourMs } from '../platform/lib/time.ts';
 import { addFeature, findSlot, setPair, slotOf, type Table } from './model/table.ts';
 import type { Model } from './model.ts';
 
-/** An hour, in hours since the epoch, and the number of requests to a publisher in it. */
+/** An hour, counted from the epoch, and the number of requests to a publisher in that hour. */
 export type HourCount = [hour: number, requests: number];
 
 export const weekHours = 168;

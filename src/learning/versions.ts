@@ -105,7 +105,7 @@ export async function following(model: Model, { version, body }: FollowingRow): 
 /** Retention of model versions, in milliseconds. Stored decisions can be re-decided for that long. */
 const keptMs = 8 * dayMs;
 
-/** Deletes model versions that no decision of the last week used. */
+/** Deletes model versions that no decision in the last week used. */
 export async function deleteOldVersions(executor: Executor, nowMs: number): Promise<number> {
   let deleted = 0;
   for (const table of ['model_versions', 'ranking_versions']) {

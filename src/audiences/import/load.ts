@@ -141,7 +141,10 @@ const stageBatch = (executor: Executor, batch: readonly MemberRow[]) =>
     values: [uuids(batch, ({ userKey }) => userKey), timestamps(batch, ({ expiresAtMs }) => expiresAtMs)],
   });
 
-/* Rows are in key order, as everywhere. Of several rows of a user, the last expiry counts. */
+/*
+ * Rows are written in key order, as in all other statements. If a user has several rows, the latest expiry time is
+ * used.
+ */
 const addSql = `
 with added as (
   insert into audience_members as known (user_key, audience_id, expires_at)

@@ -2,7 +2,10 @@ import type pg from 'pg';
 import { bigints, integers, uuids } from '../../platform/db/binary-array.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 
-/* Users are locked in key order. Ended memberships start again, and are counted already. */
+/*
+ * Users are locked in key order. Expired memberships that have not been deleted yet are renewed, and do not count as
+ * new.
+ */
 const addSql = `
 with added as (
   insert into audience_members as known (user_key, audience_id, expires_at)
@@ -81,7 +84,7 @@ async function deleteMembers(
   return rows.map(({ audience_id: id }) => id);
 }
 
-/* A membership by a rule ends a number of days after the first of the actions that suffice. */
+/* A rule-based membership ends a number of days after the oldest of the actions that it depends on. */
 const removeFollowedSql = `
 delete from audience_members where (user_key, audience_id) in (
   select m.user_key, m.audience_id from audience_members m join audiences a on a.id = m.audience_id
@@ -162,7 +165,7 @@ export const deleteEndedMembers = (pool: pg.Pool, nowMs: number): Promise<boolea
     return rows.length === sliceSize;
   });
 
-/* Finds the ids of audiences with members one after the other in the index. */
+/* Finds the IDs of all audiences that have members, with one index lookup per audience. */
 const orphanedSql = `
 with recursive ids as (
   (select audience_id from audience_members order by audience_id limit 1)

@@ -10,17 +10,18 @@ import { factsSql, type Rule } from './rule.ts';
 type Followed = { id: number; publisherId: number; rule: Rule };
 
 /*
- * SQL of the next audience with a rule, locked until the end of the transaction, so that one process follows an
- * audience at a time, and changes and removals wait. Mere references to the audience don't wait.
+ * SQL that selects the next audience with a rule and locks it until the end of the transaction. As a result, only one
+ * process at a time updates an audience, and concurrent changes and removals wait. Transactions that only refer to the
+ * audience do not wait.
  */
 const nextSql = `
 select id, publisher_id as "publisherId", rule from audiences
 where id > $1 and rule is not null order by id limit 1 for no key update skip locked`;
 
 /*
- * SQL of the progress of an audience, and whether it belongs to the current rule. It is read after the audience is
- * locked, so that it is the progress of the previous process. Rows of transactions below `until` are visible to every
- * later statement.
+ * SQL that reads the progress of an audience, if it belongs to the current rule. It runs after the audience is locked,
+ * so that it sees the progress that the previous process stored. Later statements see all rows written by transactions
+ * with IDs below `until`.
  */
 const progressSql = `
 select pg_snapshot_xmin(pg_current_snapshot())::text as until,
@@ -151,8 +152,8 @@ async function storeFacts(
 }
 
 /*
- * A user with enough actions is a member for a number of days after the first of the last actions that suffice, so that
- * expiry needs no run.
+ * Users with enough actions become members. A membership ends a number of days after the oldest of the latest actions
+ * that the rule requires, so that it expires without another run.
  */
 const joinSql = `
 with joined as (

@@ -41,7 +41,7 @@ export type CompiledRules = {
   frequencyCaps: readonly FrequencyCap[];
   totalCaps: readonly CompiledTotalCap[];
   pacing: Pacing;
-  /** IDs of the publishers to which the campaign is served. */
+  /** IDs of the publishers that run the campaign. */
   publisherIds: readonly number[];
   goal: CompiledGoal | null;
   /** Start of pacing plans, in epoch milliseconds: the campaign's start, or else its first activation. */
@@ -69,7 +69,7 @@ export type RuledCampaign = {
 };
 
 /**
- * Accept all time zones that can be used: schedules stored by earlier releases may contain names that new schedules may
+ * Accepts all usable time zones, because schedules stored by earlier releases may contain names that new schedules may
  * not use.
  */
 const checkStoredRules = (rules: unknown) => checkRules(rules, isTimeZone);

@@ -128,8 +128,8 @@ function acceptedByAudiences({ withoutInclude, byKey }: AudienceIndex, audiences
 }
 
 /**
- * Returns the candidates that accept a language. Of the language's tags, the most specific one that occurs in any list
- * is used: `pt-BR`, or else `pt`.
+ * Returns the candidates that accept a language. Uses the most specific of the language's tags that occurs in any list:
+ * `pt-BR`, or else `pt`.
  */
 function acceptedByLanguage({ byValue, otherwise }: Dimension, value: string | null): Bits {
   for (let tag = value?.toLowerCase() ?? ''; tag !== ''; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {

@@ -25,8 +25,8 @@ type DrawOptions = {
  * a large class, draws are made layer by layer, from the top of the normal distribution. If a candidate's draw is in no
  * higher layer, it is in the current layer with a fixed probability, independently of other candidates. The gaps
  * between candidates in a layer therefore have a geometric distribution, and drawing the gaps finds these candidates
- * without a trial for each one. Candidates whose draws in the remaining layers could not be among the best are skipped.
- * The result has the same distribution as if every candidate were drawn, but the running time hardly grows with their
+ * without testing each one. Candidates whose draws in the remaining layers could not be among the best are skipped. The
+ * result has the same distribution as if every candidate were drawn, but the running time hardly grows with their
  * number. Draws do not depend on the number of requested results.
  */
 export function bestDraws(options: DrawOptions, top: Top): Top {

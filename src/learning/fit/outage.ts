@@ -31,7 +31,7 @@ const [minSuccesses, maxLostTimes] = [30, 20];
 
 /**
  * Detects outages.
- * @returns whether the rows may be learned from now
+ * @returns whether the learner may use the rows now
  */
 export function checkOutage(rows: Rows, fit: OutageState, { logits }: Work, nowMs: number): boolean {
   const { size, atMs, delaysMs, offers } = rows;

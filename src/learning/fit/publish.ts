@@ -43,7 +43,7 @@ export function publish(model: RateModel, rows: Rows, fit: Fit, provenSinceMs: n
 /**
  * Adjusts the mean and variance of a logit, so that the Gamma distribution from which decisions sample is as wide as
  * the log-normal distribution of the rate. The mean is raised for uncertain offers. Otherwise, an offer with a bad
- * start would hardly be tried again.
+ * start would hardly ever be tried again.
  */
 function widened(mean: number, variance: number): [number, number] {
   const rate = 1 / (1 + Math.exp(-mean));

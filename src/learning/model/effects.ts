@@ -57,7 +57,7 @@ export function readWeightName(name: string): { level: string; key: string; valu
   };
 }
 
-/** Returns the end index of a text that is preceded by its length. */
+/** Returns the end index of a string that is preceded by its length. */
 function endOfText(name: string, from: number): number {
   const start = name.indexOf(' ', from) + 1;
   return start + Number(name.slice(from, start - 1));

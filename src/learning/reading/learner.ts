@@ -25,7 +25,7 @@ export type Learner = { learn: () => Promise<Learned>; stop: () => Promise<void>
 const fewRows = 5000;
 
 /**
- * Minimum pause after a fit, as a multiple of the time that the fit took. The second constant is the maximum pause, in
+ * Minimum pause after a fit, as a multiple of the time that the fit took. `maxPauseMs` is the maximum pause, in
  * milliseconds.
  */
 const [pausePerFit, maxPauseMs] = [10, 10_000];

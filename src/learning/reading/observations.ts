@@ -54,7 +54,7 @@ const columns = `t.session_id::text as session_id, t.publisher_id, t.offer_id,
   s.decision::json -> 3 ->> 'timeZone' as time_zone, s.decision::json -> 3 ->> 'loyalty' as loyalty,
   (extract(epoch from s.created_at) * 1000)::float8 as session_ms`;
 
-/** Forces PostgreSQL to use the index of new rows instead of a sequential scan. */
+/** Forces PostgreSQL to use the index on new rows instead of a sequential scan. */
 const settingsSql = 'set local enable_seqscan = off; set local jit = off';
 
 const lowest = (a: string, b: string): string => (BigInt(a) < BigInt(b) ? a : b);
@@ -66,7 +66,7 @@ const lowest = (a: string, b: string): string => (BigInt(a) < BigInt(b) ? a : b)
 type Part = { rows: number; least: number; most: number };
 
 /**
- * Returns where to end the part of a range that is read in one batch. Ranges are split because the number of rows per
+ * Returns the end of the part of a range that is read in one batch. Ranges are split because the number of rows per
  * transaction varies.
  */
 export async function endOfRange(

@@ -78,7 +78,10 @@ all_events as materialized (
 ),
 counted_events as not materialized (select * from all_events where counts)`;
 
-/* Number of events by the day of their session, including uncounted ones. The tracking module reconciles bookings. */
+/*
+ * Number of events by the day of their session, including uncounted ones. Bookings are left out, because tracking
+ * reconciles them.
+ */
 const outcomesCte = `
 outcomes as (
   select day, publisher_id, kind, coalesce(reason, '') as reason, sum_exact(occurrences) as count
