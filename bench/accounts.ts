@@ -10,10 +10,10 @@ import { writeTable } from './report.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
 
 /*
- * Measures sign-in, switcher, users and the list of drafts with many people, publishers and drafts.
- * npm run bench:accounts                    everything
- * npm run bench:accounts -- seed FOLDER     only seeds the database, which stays in the folder
- * npm run bench:accounts -- ask FOLDER [40] queries it, this many times each
+ * Benchmarks sign-in, the publisher switcher, the user list and the draft list with many users, publishers and drafts.
+ * npm run bench:accounts                       runs the complete benchmark
+ * npm run bench:accounts -- seed FOLDER        only seeds the database, which stays in the folder
+ * npm run bench:accounts -- ask FOLDER [COUNT] sends COUNT requests to each page (default: 40)
  */
 const [command, folder, requestedCalls] = process.argv.slice(2);
 const [people, publishers, drafts, campaigns] = [10_000, 1000, 5000, 1000];

@@ -8,14 +8,14 @@ import { openStage } from './stage.ts';
 /*
  * npm run bench:answers -- [commit or folder]
  *
- * Compares the responses of the working tree to about 600 requests with those of another version (default: the last
- * tag, else HEAD~1), byte for byte including headers, except for ids, times and tokens. For changes that should only
- * make requests cheaper.
+ * Sends about 600 requests to the working tree and to another version (default: the last tag, or HEAD~1 if there is no
+ * tag), and compares the responses byte for byte, including the headers but not IDs, times and tokens. Use it for
+ * changes that should only make requests cheaper.
  */
 
 /**
- * Preloaded code that gives all sessions the same random seed. The seed is the last bytes of a session id, and the only
- * source of randomness in decisions.
+ * Preloaded code that gives all sessions the same random seed. The seed consists of the last bytes of a session ID, and
+ * is the only source of randomness in decisions.
  */
 const seeded = `
 import crypto from 'node:crypto';

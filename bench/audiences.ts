@@ -13,7 +13,8 @@ import { type Stage, seedAndAsk } from './stage.ts';
  * npm run bench:audiences -- [--users n] [--memberships n] [--rows n] [seed|ask FOLDER]
  *
  * Compares fetches with and without audiences and attributes, and imports with and without concurrent fetches. Seeding
- * takes half an hour: `seed FOLDER` stores the data, and `ask FOLDER` measures any number of times.
+ * takes half an hour. `seed FOLDER` stores the data, so that `ask FOLDER` can repeat the measurements any number of
+ * times.
  */
 const { values, positionals } = parseArgs({
   options: {
@@ -30,7 +31,7 @@ const memberships = Number(values.memberships);
 const importRows = Number(values.rows);
 const [command, folder] = positionals;
 
-/** Number of audiences used in campaign rules. The next constant is the number of attribute conditions. */
+/** Number of audiences used in campaign rules. `conditions` is the number of attribute conditions. */
 const audiencesInRules = 20;
 const conditions = 10;
 

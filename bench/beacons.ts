@@ -33,7 +33,7 @@ export async function benchBeacons(stage: Stage, bench: Bench, port: number, bar
 }
 
 /**
- * Measures what reports cost per beacon, in three cases:
+ * Measures the cost of reports per beacon, in three cases:
  * - with a worker that rolls up in the same process, as in all other measurements here
  * - without rollups
  * - without the index that rollups use to find new rows; this case drops the index

@@ -5,7 +5,7 @@ import { pepperMark } from '../src/platform/security/user-key.ts';
 export type BenchPublisher = {
   key: string;
   campaigns: number;
-  /** Number of campaigns that are eligible; the others target another country. Default: all. */
+  /** Number of eligible campaigns; the others target a different country. Default: all. */
   eligible?: number;
   /** Rules that every campaign gets. */
   rules?: object;

@@ -21,7 +21,7 @@ export type Side = {
   worker: ServerProcess | null;
 };
 /**
- * A measured request path. `next` prepares a number of requests; `bare` returns the comparable request to the bare
+ * A measured request path. `next` prepares a number of requests; `bare` returns the equivalent request for the bare
  * Fastify server.
  */
 export type Path = {

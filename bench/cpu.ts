@@ -16,11 +16,12 @@ import { sendWebhooks } from './wrap.ts';
 /*
  * npm run bench:cpu -- [commit or folder] [--rounds n] [--requests n]
  *
- * Processor time per request of the working tree, compared with another commit (default: the last tag, else HEAD~1) and
- * with bare Fastify routes that return the same bytes. Short rounds alternate, so that other load of the machine
- * affects all equally; the results are medians, and ratios within a run. Rounds have a fixed number of requests rather
- * than a duration, so that all code is compiled before it is measured, even on a busy machine. A folder is a built
- * checkout of the other commit. `--only caps`: the paths with that text in their names.
+ * Compares the CPU time per request of the working tree with that of another commit (default: the last tag, or HEAD~1
+ * if there is no tag) and of bare Fastify routes that return the same bytes. Short rounds alternate, so that other load
+ * on the machine affects all of them equally. The results are medians, and ratios within a run. Rounds have a fixed
+ * number of requests rather than a fixed duration, so that all code is compiled before it is measured, even on a busy
+ * machine. A folder must be a built checkout of the other commit. `--only caps` measures only the paths whose names
+ * contain this text.
  */
 const { values, positionals } = parseArgs({
   options: {

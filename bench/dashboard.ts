@@ -12,7 +12,8 @@ import { writeTable } from './report.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
 
 /*
- * Benchmarks every page and list endpoint of the management API against a database of realistic size.
+ * Benchmarks every page and list endpoint of the management API against a database of realistic size. COUNT defaults to
+ * 40.
  * npm run bench:dashboard                              runs the complete benchmark
  * npm run bench:dashboard -- seed FOLDER               only seeds the database, which stays in the folder
  * npm run bench:dashboard -- ask FOLDER [COUNT [PATH]] sends COUNT requests to each path that contains PATH

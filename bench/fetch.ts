@@ -52,7 +52,7 @@ const totalCaps = [
   { metric: 'budget', per: 'day', limit: 100_000_000 },
 ];
 
-/** Creates publishers with caps and one without. Fetch-offers also gets a publisher with user caps. */
+/** Creates publishers with caps and one without. For fetch-offers, also creates a publisher with user caps. */
 export async function prepareCaps(
   { pool }: Stage,
   { histories, haveUsers }: { histories: number; haveUsers: boolean },

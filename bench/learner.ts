@@ -13,9 +13,10 @@ import { openStage, type Stage } from './stage.ts';
 /*
  * npm run bench:learner -- [--rounds n] [--seconds n] [--rate n]
  *
- * A server answers fetches at a steady rate while a process keeps one core busy; every offer is seen and one in ten is
- * clicked. Alternates between learning and no learning (another process has the lead and does nothing). Prints response
- * times of fetches, versions, and the processor time of learning.
+ * Measures how much learning slows down fetches. A server answers fetches at a steady rate while another process keeps
+ * one core busy. Every offer is seen, and one in ten is clicked. Rounds with and without learning alternate; in rounds
+ * without learning, another process has the lead and does nothing. Prints the response times of fetches, the model
+ * versions, and the CPU time of learning.
  */
 const { values } = parseArgs({
   options: {
@@ -103,7 +104,7 @@ async function visit(port: number, at: number, latencies: number[]): Promise<voi
 }
 
 /**
- * Takes over the leadership of the learners, and holds it without learning.
+ * Takes the lead from the learner in the server, and keeps it without learning.
  * @returns a function that releases it
  */
 function holdLead({ pool }: Stage): () => Promise<void> {

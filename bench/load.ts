@@ -32,7 +32,7 @@ const readBytes = 128 * 1024;
 /**
  * Runs keep-alive connections that each send one request after another. Plain sockets with one read buffer each are
  * cheap enough to leave the machine to the measured server. Every connection finishes its last request, so that the
- * responses can be compared with rows.
+ * responses can be compared with the stored rows.
  */
 export async function runLoad({
   port,

@@ -15,7 +15,7 @@ const grains = [
     { grain, hours: 24 },
     { grain: grain | dayBit, hours: 1 },
   ]),
-  // Offers have sums in three hours of each day, distributed over all offers.
+  // Each day, offers have rollup rows in three hours, distributed over all offers.
   { grain: offer, hours: 3 },
   { grain: offer | dayBit, hours: 1 },
   { grain: placement | offer, hours: 3 },
@@ -40,7 +40,7 @@ from generate_series(0, ${hours - 1}) h, generate_series(1, ${has(placement) ? 2
 }
 
 /**
- * Inserts sums for every offer of a publisher and every day, compacted like the server's own sums.
+ * Inserts rollup rows for every offer of a publisher and every day, compacted like the server's own rows.
  * @returns number of rows
  */
 export async function seedOfferSums({ pool }: Stage, { publisherId, firstDay, days }: Seeds): Promise<number> {

@@ -42,8 +42,8 @@ export async function fetchRows({ pool }: Stage, { port, costs, requests, rounds
   const costsByKind: Record<Kind, Costs[]> = { one: [], languages: [], placements: [], any: [] };
   let sent = 0;
   const inOrder = Object.entries(kinds) as [Kind, (at: number) => string][];
-  // The first two rounds warm up. The order is reversed in each round, because deferred work of PostgreSQL is charged
-  // to the next kind.
+  // The first two rounds warm up. The order is reversed in each round, because work that PostgreSQL defers is charged
+  // to the next kind of fetch.
   for (let round = -2; round < rounds; round += 1)
     for (const [kind, requestOf] of round % 2 === 0 ? inOrder : inOrder.toReversed()) {
       const before = await costs();

@@ -15,9 +15,9 @@ import { writeTable } from './report.ts';
 import { openStage, type Stage } from './stage.ts';
 
 /**
- * Measures loading a coupon pool from the command line, the cost of a code per wrap, and the cost of translations,
- * several placements and counting per fetch. Each case runs with and without the feature, alternating on one server:
- * `npm run bench:perks [codes] [wraps] [rounds]`.
+ * Measures the time that loading a coupon pool from the command line takes, the cost of a code per wrap, and the cost
+ * per fetch of translations, several placements and counting. Each case runs with and without the feature, alternating
+ * on one server: `npm run bench:perks [codes] [wraps] [rounds]`.
  */
 const key = 'bench-perks';
 const [codes = 10_000_000, wraps = 3000, rounds = 5] = process.argv.slice(2).map(Number);

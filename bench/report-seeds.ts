@@ -17,8 +17,8 @@ const shareOfAll = 0.3;
 const series = (has: boolean, size: number): string => `generate_series(1, ${has ? size : 1})`;
 
 /**
- * Returns the SQL that inserts the sums of a day as its events would leave them. `at` is the time of day. Values are
- * evenly distributed within a factor of two.
+ * Returns the SQL that inserts a day's rollup rows as its events would have produced them. `at` is the time of day.
+ * Values are evenly distributed within a factor of two.
  */
 function grainSql(grain: number): string {
   const [hasPlacement, hasOffer, hasCountry, hasDevice] = [1, 2, 4, 8].map((bit) => (grain & bit) !== 0) as [
@@ -46,7 +46,7 @@ from generate_series(0, ${buckets - 1}) h, ${series(hasPlacement, sizes.placemen
 where random() < ${share}`;
 }
 
-/** Weekly sums are added up from days. */
+/** Weekly rollups are added up from daily rollups. */
 const seededGrains = keptGrains.filter((grain) => !(grain & weekBit));
 
 const keySql = Object.entries(values).flatMap(([key, size]) =>

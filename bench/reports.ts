@@ -8,11 +8,11 @@ import { seedReports } from './report-seeds.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
 
 /*
- * Measures reports over the sums of 100 million events of one publisher in 31 days: 50 offers (25 campaigns), 20
+ * Measures reports on the rollups of 100 million events of one publisher in 31 days: 50 offers (25 campaigns), 20
  * placements, 30 countries, 10 kinds of devices, one custom attribute with 20 values and one with 1,000.
- * npm run bench:reports                       everything, about five minutes
+ * npm run bench:reports                       runs the complete benchmark in about five minutes
  * npm run bench:reports -- seed FOLDER        only seeds the database, which stays in the folder
- * npm run bench:reports -- ask FOLDER [60]    queries it, this many times each
+ * npm run bench:reports -- ask FOLDER [COUNT] runs each report COUNT times (default: 60)
  */
 const days = 31;
 const [command, folder, times] = process.argv.slice(2);

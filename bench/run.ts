@@ -18,8 +18,9 @@ import { benchWrapLatency, benchWraps } from './wrap.ts';
 /*
  * npm run bench -- [seconds] [part] [--quick]
  *
- * seconds: duration of each measurement. part: the only measured part, such as `wraps`; by default, all except those of
- * `inTurns`. --quick: every row of every part once, in about a minute on an idle machine, without storing results.
+ * - seconds: duration of each measurement
+ * - part: part to measure, such as `wraps`; by default, all parts except those in `inTurns`
+ * - --quick: measures every row of every part once, in about a minute on an idle machine, and stores no results
  */
 const { values, positionals } = parseArgs({ options: { quick: { type: 'boolean' } }, allowPositionals: true });
 const isQuick = values.quick === true;

@@ -12,8 +12,9 @@ import { endChild, freePort } from '../test/support/server-process.ts';
 export type Stage = { folder: string; databaseUrl: string; pool: pg.Pool; close: () => Promise<void> };
 
 /**
- * Opens a real database (with fsync) and a folder for one run, until `close` is called. A given folder is kept for
- * another run. Without migrations, the database stays empty for another version of the program.
+ * Opens a real database (with fsync) and a folder for one run, until `close` is called. If `keptFolder` is set, that
+ * folder is used and kept for later runs. Without migrations, the database stays empty, so that another version of the
+ * program can create its tables.
  */
 export async function openStage(keptFolder?: string, isMigrated = true): Promise<Stage> {
   const folder = keptFolder ?? (await mkdtemp(join(tmpdir(), 'perkwire-bench-')));

@@ -7,7 +7,8 @@ import { postRequest, runLoad } from './load.ts';
 import { openStage } from './stage.ts';
 
 /*
- * Cost of traces for a fetch: two servers of one database, one without traces and one with 1 % sampled, alternate.
+ * Measures the cost of traces per fetch. Two servers on one database alternate: one without traces, and one that
+ * samples 1 % of the requests.
  * npm run build && npx tsx bench/traces.ts
  */
 const pairs = 8;

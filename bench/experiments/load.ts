@@ -6,8 +6,8 @@ import { writeTable } from '../report.ts';
 import { openStage, type Stage } from '../stage.ts';
 
 /**
- * Measures the report of an experiment with many users, and the fetches of a publisher with ten experiments compared
- * with those of a publisher without experiments: `npm run bench:experiment-load [users]`.
+ * Measures the report of an experiment with many users. Also compares the fetches of a publisher that runs ten
+ * experiments with those of a publisher without experiments: `npm run bench:experiment-load [users]`.
  */
 const [users = 4_000_000] = process.argv.slice(2).map(Number);
 

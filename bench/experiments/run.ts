@@ -1,6 +1,6 @@
 /*
  * Simulates experiments, and prints how often their reports are wrong: npm run bench:experiments
- * Every world has its own seed, so all runs print the same.
+ * Every world has its own seed, so all runs print the same figures.
  */
 import { writeFileSync } from 'node:fs';
 import { usersNeeded } from '../../src/experiments/statistics/checks.ts';
@@ -8,7 +8,7 @@ import { linearised, ratioOf } from '../../src/experiments/statistics/moments.ts
 import { alarms, anyWins, isCalledDifferent, type Run, runWorld, sampleOf, type World } from './worlds.ts';
 
 const runs = 1000;
-/** Number of runs where one percentage point matters. The standard error of the share is then 0.2 %. */
+/** Number of runs for results in which one percentage point matters. The standard error of the share is then 0.2 %. */
 const manyRuns = 10 * runs;
 const percent = (part: number, digits = 1): string => `${(part * 100).toFixed(digits)} %`;
 const runMany = (world: World, firstSeed: number, count = runs): Run[] =>

@@ -6,8 +6,8 @@ import { greedy, logisticPerOffer, withoutContext } from './rivals.ts';
 import type { World } from './world.ts';
 
 /**
- * Measures the revenue of each ranking in seeded worlds with known truth, as a share of the best possible revenue. For
- * 3 seeds and only the worlds and rankings with these names: `npm run bench:money -- 3 devices Perkwire`.
+ * Measures the revenue of each ranking in seeded worlds with known truth, as a share of the best possible revenue. To
+ * run 3 seeds, and only the worlds and rankings with these names: `npm run bench:money -- 3 devices Perkwire`.
  */
 const seeds = Number(process.argv[2] ?? 1);
 const only = process.argv[3] ?? '';

@@ -2,9 +2,9 @@
  * npm run bench:money -- [seeds] [world] [ranking]: ranking worlds, and without arguments also the budget worlds
  * npm run bench:money -- budgets [world] [seeds]: only the budget worlds
  * npm run bench:money -- random [count] [seed] [rankings]: worlds drawn from broad priors
- * npm run bench:money -- disturbed [seeds] [seed]: lost and late clicks, a pause, new offers
+ * npm run bench:money -- disturbed [seeds] [seed]: worlds with lost and late clicks, a pause, or new offers
  * npm run bench:money -- tables FOLDER [SEEDS] [ANSWERS]: public classification tables
- * npm run bench:money -- size: size of the model of a large catalogue
+ * npm run bench:money -- size: model size for a large catalogue
  */
 const [, , first] = process.argv;
 if (first === 'size') await import('./model-size.ts');

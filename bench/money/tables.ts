@@ -7,9 +7,11 @@ import { logisticPerOffer } from './rivals.ts';
 import { cpcOffers, uniforms, type World, worldOf } from './world.ts';
 
 /*
- * npm run bench:money -- tables FOLDER [SEEDS] [ANSWERS] [TABLE]: classification tables as worlds. A class is an offer,
- * columns are custom attributes, and a click is likely where the offer is the row's class. FOLDER has a CSV file of
- * each table, with the class in its first column. The figures are of tables of Debian's r-cran-mlbench, written by R:
+ * npm run bench:money -- tables FOLDER [SEEDS] [ANSWERS] [TABLE]
+ *
+ * Uses classification tables as worlds. Each class is an offer, the columns are custom attributes, and a click is
+ * likely if the offer matches the row's class. FOLDER contains one CSV file per table, with the class in the first
+ * column. The published figures use tables from Debian's r-cran-mlbench, exported with R:
  *
  * library(mlbench)
  * for (t in c("Glass", "LetterRecognition", "Satellite", "Shuttle", "Soybean", "Vehicle", "Vowel", "Zoo")) {

@@ -19,9 +19,7 @@ export type World = {
   /** Probability that an offer at a position is seen; 1 for the first position. */
   examination: readonly number[];
   asker: (at: number) => Asker;
-  /**
-   * True click rate of an offer (index from 0) that is seen. The next function is the conversion rate of its clicks.
-   */
+  /** True click rate of an offer (index from 0) that is seen. `conversionRate` is the conversion rate of its clicks. */
   clickRate: (offer: number, asker: Asker, at: number) => number;
   conversionRate: (offer: number) => number;
   /** Time until a click, and from a click to a conversion, in seconds. The argument is a uniform random number. */

@@ -11,10 +11,11 @@ import { benchThroughput } from './throughput.ts';
 /*
  * npm run bench:webhooks -- [parts] [scale]
  *
- * parts: any of throughput, hanging, burst, claims, log (comma-separated; default all). scale: 1 is the full
- * measurement, 0.1 a short one.
- * Each part has its own database, with fsync on. The rivals are installed on first use, from their own lock file. At
- * scale 1 each part replaces its section of bench/results/webhooks.md.
+ * - parts: any of throughput, hanging, burst, claims and log (comma-separated; default: all)
+ * - scale: 1 for the full measurement, 0.1 for a short one
+ *
+ * Each part has its own database, with fsync enabled. The rivals are installed on first use, from their own lock file.
+ * At scale 1, each part replaces its section in bench/results/webhooks.md.
  */
 const ms = (value: number): string => value.toFixed(1);
 const scale = Number(process.argv[3] ?? 1);

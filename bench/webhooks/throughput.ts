@@ -22,8 +22,9 @@ const payload = JSON.stringify({
 });
 
 /**
- * Measures the systems one after another, with the same jobs, sender, signature, log row and database. First, `jobs`
- * jobs are queued when the worker starts, timed from the first arrival. Then, an idle worker gets one job at a time.
+ * Measures the systems one after another, with the same jobs, sender, signature, log row and database. In the first
+ * case, `jobs` jobs are queued when the worker starts, and the time is measured from the first arrival. In the second
+ * case, an idle worker gets one job at a time.
  */
 export async function benchThroughput(stage: Stage, jobs: number): Promise<ThroughputResult[]> {
   await stage.pool.query(`create table bench_log (
@@ -57,7 +58,7 @@ async function benchOne(stage: Stage, system: System, jobs: number): Promise<Thr
     const before = receiver.count();
     await receiver.reach(jobs, 600_000);
     const perS = ((jobs - before) / (performance.now() - startMs)) * 1000;
-    await new Promise((resolve) => setTimeout(resolve, 1500)); // until it is idle
+    await new Promise((resolve) => setTimeout(resolve, 1500)); // until the worker is idle
     const idle = percentiles(await idleLatencies(receiver, async () => producer.add(make(1))));
     return { name: system.name, perS, idleP50Ms: idle.p50Ms, idleP99Ms: idle.p99Ms };
   } finally {

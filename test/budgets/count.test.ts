@@ -13,7 +13,8 @@ beforeAll(async () => {
 afterAll(() => t.close());
 
 /**
- * Sets rules for the first campaign shown and removes those of all others. From now on, this campaign is shown first.
+ * Sets rules for the first campaign shown and removes the rules of all others. From now on, this campaign is shown
+ * first.
  */
 async function withRules(rules: object, payout = { kind: 'cpm', amount: 2000 }): Promise<void> {
   await t.pool.query("update campaigns set rules = '{}', priority = 100");

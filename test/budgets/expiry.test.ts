@@ -61,7 +61,7 @@ test('concurrent fetches of a user show a campaign as often as its cap allows, e
   expect(first).toHaveLength(2);
   await call(t, (first[0] as ShownOffer).pixel);
   expect(await showMany()).toHaveLength(0);
-  nowMs += 61_000; // one was seen, the other is free again
+  nowMs += 61_000; // one impression was recorded, and the other reservation has expired
   expect(await showMany()).toHaveLength(1);
   // Expired reservations are removed once there are many. Nothing else changes.
   for (let minute = 0; minute < 15; minute += 1) {

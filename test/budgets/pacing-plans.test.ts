@@ -66,7 +66,7 @@ test('a lifetime budget with only an end is divided among the days from its acti
   const schedule = { end_at: '2026-11-26T00:00:00Z' };
   const plan = { per: 'lifetime', limit: 600, activated: '2026-11-23T12:00' } as const;
   expect(plannedAt('2026-11-23T12:00', plan, { schedule })).toBe(0);
-  // Half of the first of two and a half days has passed, which is a tenth of the plan.
+  // The plan covers half a day and two whole days. Half of the first half day has passed, which is a tenth of the plan.
   expect(plannedAt('2026-11-23T18:00', plan, { schedule })).toBeCloseTo(10.1, 1);
 });
 

@@ -3,8 +3,8 @@ import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { callsOf, collectAll } from './support.ts';
 
 /*
- * What goes wrong around experiments: three processes on one database while the user pepper is rotated, `before`,
- * `during` and `after`, as in docs/operations.md#rotating-the-user-pepper; clocks; rows that are removed.
+ * Disturbances of experiments: a rotation of the user pepper, clock jumps and removed rows. Three processes use one
+ * database during the rotation: `before`, `during` and `after`, as in docs/operations.md#rotating-the-user-pepper.
  */
 const [oldPepper, newPepper] = ['old-pepper-'.repeat(3), 'new-pepper-'.repeat(3)];
 let nowMs = Date.now();

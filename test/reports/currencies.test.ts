@@ -113,7 +113,7 @@ test('sums of an earlier release get the currency of their campaign in every gro
   const { rows } = await t.pool.query<{ currency: string; micros: string }>(
     'select currency, sum(revenue_micros) as micros from rollup_money where grain = 5 group by 1',
   );
-  expect(rows.map(({ currency }) => currency)).toEqual(['XXX']); // hours of two dimensions cannot be told apart
+  expect(rows.map(({ currency }) => currency)).toEqual(['XXX']); // hourly rows with two dimensions do not reveal it
   await t.pool.query('select complete_rollup_money($1, $2)', ['-infinity', 'infinity']);
   expect(await read()).toEqual(before);
 });

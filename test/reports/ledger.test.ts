@@ -7,8 +7,8 @@ import { call, type ShownOffer } from '../tracking/journey.ts';
 import { differences, rollUpAll } from './support.ts';
 
 /*
- * Random campaigns in currencies with no, two and three decimals, whose events go through the public interface. What
- * they pay is also kept by hand, in a ledger that nothing of the product computes.
+ * Random campaigns in currencies with no, two or three decimal places, whose events are sent through the public API.
+ * The test records all payments in a separate ledger, which uses no product code.
  */
 
 const seed = Number(process.env.TEST_SEED);

@@ -42,7 +42,7 @@ export function activity(
   });
 }
 
-/** Returns the differences between the sums of a day (default: today) and the raw rows. */
+/** Returns the differences between the rollups of a day (default: today) and the raw rows. */
 export async function differences({ pool }: Pick<TestBase, 'pool'>, nowMs = Date.now()): Promise<Difference[]> {
   const client = await pool.connect();
   const today = dayOf(nowMs);
@@ -73,7 +73,7 @@ export type HourFact = { at: Date; placement: string; offerId: number } & Partia
 
 const factColumns = ['publisher_id', 'at', 'placement', 'offer_id', 'campaign_id', 'country', 'device', 'os'];
 
-/** Adds generated sums of every grain, as rollups in UTC would store them, but without the raw rows. */
+/** Adds generated rollup rows of every grain, as they would be stored in UTC, but without the raw rows. */
 export async function addSums({ pool, publisher }: TestBase, facts: readonly HourFact[]): Promise<void> {
   const rows = facts.map(({ at, offerId, campaignId = 1, country = 'DE', device = 'mobile', os = 'ios', ...fact }) => ({
     ...Object.fromEntries(metricNames.map((name) => [name, 0])),
@@ -104,7 +104,7 @@ export async function addSums({ pool, publisher }: TestBase, facts: readonly Hou
   await addMoneyOfSums(pool);
 }
 
-/** Adds the campaign currencies to revenue sums that were stored without one. */
+/** Adds the campaign currencies to rollup revenue that was stored without a currency. */
 export async function addMoneyOfSums(pool: TestBase['pool']): Promise<void> {
   await pool.query("select complete_rollup_money('-infinity', 'infinity')");
 }

@@ -7,12 +7,13 @@ import { join } from 'node:path';
 const roomyBytes = 4 * 2 ** 30;
 
 /**
- * Creates a folder for a database that is deleted after its test. The folder is in memory if there is enough, as on
- * Linux. On a disk that others write to, copying a database takes ten times as long (85 against 880 ms of CPU time).
+ * Creates a folder for a database that is deleted after its test. The folder is in memory if enough memory is
+ * available, as on Linux. On a disk that other programs write to, copying a database takes ten times as long (880
+ * instead of 85 ms of CPU time).
  */
 export async function databaseFolder(prefix: string): Promise<string> {
   const folder = await mkdtemp(join(isRoomy('/dev/shm') ? '/dev/shm' : tmpdir(), prefix));
-  await chmod(folder, 0o755); // as root, the database runs as another user, who must get in
+  await chmod(folder, 0o755); // as root, the database runs as another user, who needs access
   return folder;
 }
 
@@ -21,6 +22,6 @@ function isRoomy(memoryFolder: string): boolean {
     const { bavail, bsize } = statfsSync(memoryFolder);
     return Math.min(bavail * bsize, process.availableMemory()) > roomyBytes;
   } catch {
-    return false; // macOS has none
+    return false; // macOS has no such folder
   }
 }

@@ -4,7 +4,8 @@ import { createPool } from '../../src/platform/db/pool.ts';
 import { resource } from './resources.ts';
 
 /**
- * On a server that does not flush to disk, copying files takes a third of the time of copying pages through the WAL.
+ * Strategy for cloning a database. On a server that does not flush to disk, copying files takes a third as long as
+ * copying pages through the WAL.
  */
 const strategy = process.env.TEST_DATABASE_URL === undefined ? 'strategy file_copy' : '';
 

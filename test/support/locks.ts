@@ -9,8 +9,8 @@ type Held = {
 };
 
 /**
- * Locks in this database that statements wait for. The database is compared, because tables of other clones have the
- * same ids.
+ * Selects the locks in this database that statements wait for. The database is compared, because tables in other clones
+ * have the same IDs.
  */
 export const waitedForLocksSql = `
 select 1 from pg_locks

@@ -40,7 +40,7 @@ export async function longestTurnMs(work: () => Promise<unknown>): Promise<numbe
 }
 
 /**
- * A JSON body as large as the largest that calls accept. The next constant is the time to parse it on an idle two-core
+ * JSON body as large as the largest body that calls accept. `yardstickMs` is the time to parse it on an idle two-core
  * machine, in milliseconds.
  */
 const yardstick = JSON.stringify(Object.fromEntries(Array.from({ length: 40_000 }, (_, id) => [`member${id}`, id])));

@@ -11,7 +11,7 @@ export type NatsServers = {
   /** Value of EVENT_LOG_URL. */
   url: string;
   kill: (index: number) => Promise<void>;
-  /** Restarts a killed server on its existing files. */
+  /** Restarts a killed server with its existing files. */
   start: (index: number) => Promise<void>;
   pids: () => number[];
   close: () => Promise<void>;

@@ -97,7 +97,7 @@ const childrenOf = (pid: number): number[] =>
         const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
         return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === pid;
       } catch {
-        return false; // it has ended meanwhile
+        return false; // the process has ended in the meantime
       }
     })
     .map(Number);

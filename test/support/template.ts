@@ -43,8 +43,8 @@ export async function putTemplate(dataDir: string): Promise<boolean> {
 }
 
 /**
- * Copies two thousand small files with an external program. Node.js would take ten times as long, and is needed for
- * serving modules meanwhile.
+ * Copies two thousand small files with an external program. Copying in Node.js would take ten times as long and would
+ * block this process, which has to serve modules in the meantime.
  */
 async function copy(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });

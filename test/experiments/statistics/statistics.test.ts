@@ -4,7 +4,10 @@ import { probabilitiesToBeBest, sampleRatio, usersNeeded } from '../../../src/ex
 import { alwaysValidWidth, compare } from '../../../src/experiments/statistics/compare.ts';
 import { addMoments, linearised, momentsOf, noMoments, ratioOf } from '../../../src/experiments/statistics/moments.ts';
 
-/* Simulated with fixed seeds: a run is as good as another. npm run bench:experiments has more of each. */
+/*
+ * Number of simulations per case. Their seeds are fixed, so all runs give the same results. npm run bench:experiments
+ * runs more simulations.
+ */
 const runs = 150;
 const world = { days: 14, usersPerDay: 60, lift: 0, explained: 0 };
 const runAll = (change: Partial<typeof world>) =>

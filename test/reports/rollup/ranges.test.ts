@@ -52,7 +52,10 @@ async function isSummarised(daysAgo: number, page = 0): Promise<boolean> {
   return rows[0]?.made === 0;
 }
 
-/** Returns the number of pages in today's partition that were read by the connections that have reported so far. */
+/**
+ * Returns the number of pages in today's partition that were read by connections which have already reported their
+ * statistics.
+ */
 async function pagesRead(pool: pg.Pool): Promise<number> {
   await pool.query('select pg_stat_force_next_flush()');
   const { rows } = await pool.query<{ pages: number }>(

@@ -36,7 +36,7 @@ async function useNewPublisher(timeZone: string): Promise<void> {
 /** Rollup time that is later than all activity in these tests, but within the time in which events are counted. */
 const rolledUpMs = Date.parse('2026-04-01T00:00:00Z');
 
-/** Changes the publisher's time zone like the settings page, and re-buckets its sums. */
+/** Changes the publisher's time zone like the settings page, and re-buckets its rollups. */
 async function changeZone(timeZone: string): Promise<void> {
   await testApp.pool.query('update publishers set time_zone = $2 where id = $1', [publisherId, timeZone]);
   for (let steps = 0; (await rebucketNext(testApp.pool, rolledUpMs, 30 * 3_600_000)).hasWork; steps += 1) {
@@ -203,7 +203,7 @@ const groupings = fc.record({
   aggregatedBy: fc.constantFrom('day' as const, 'hour' as const),
 });
 
-/** Report queries that are answered from the sums by custom attribute. */
+/** Report queries that are answered from the custom attribute rollups. */
 const byKey: Question[] = (['day', 'hour'] as const).map((aggregatedBy) => ({
   groupBy: ['custom'],
   filters: {},
@@ -251,7 +251,8 @@ const ranges = [
 type Range = (typeof ranges)[number];
 
 /**
- * Returns sums per offer or campaign over several days, which are read from weekly sums and the remaining daily sums.
+ * Returns totals per offer or campaign over several days, which are read from weekly rollups and from daily rollups for
+ * the remaining days.
  */
 async function explored(by: 'offer' | 'campaign', filters: Question['filters'], timeZone: string, [from, to]: Range) {
   const question = { publisherId, timeZone, by, filters, aggregatedBy: 'day', metrics: metricNames } as const;
@@ -264,7 +265,7 @@ async function explored(by: 'offer' | 'campaign', filters: Question['filters'], 
   return Object.fromEntries(sums);
 }
 
-/** Computes the same sums from a daily report. */
+/** Computes the same totals from a daily report. */
 function overDays(byDay: Expected, [from, to]: Range): Expected {
   const sums: Expected = {};
   for (const [key, amounts] of Object.entries(byDay)) {

@@ -6,7 +6,7 @@ type Step = Record<string, unknown>;
 
 type TextOptions = { name?: string | RegExp; hasText?: string | RegExp; exact?: boolean; level?: number };
 
-/** Converts a text or pattern to a value that can be passed to the page. */
+/** Converts a string or pattern to a value that can be passed to the page. */
 const portable = (text: string | RegExp | undefined): unknown =>
   text instanceof RegExp ? { source: text.source, flags: text.flags } : text;
 
