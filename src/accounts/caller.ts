@@ -79,7 +79,7 @@ export function findOwner(snapshot: Snapshot, request: FastifyRequest, nowMs: nu
     const secret = presentedKey(request);
     return secret === null ? null : (findCaller(snapshot, secret, nowMs)?.caller.publisher ?? null);
   } catch {
-    return null; // a key that is not a text
+    return null; // a key that is not a string
   }
 }
 

@@ -154,7 +154,7 @@ export const chatChannelsOf = ({
 });
 
 /**
- * Posts a text to a Slack-compatible webhook. The address guard for webhooks applies to the URL.
+ * Posts a message to a Slack-compatible webhook. The address guard for webhooks applies to the URL.
  * @returns the reason for a failure, or null on success
  */
 export async function post(sender: Sender, url: string, text: string): Promise<Problem | null> {

@@ -62,7 +62,7 @@ const alpha2By = new Map(pairs.flatMap(([alpha2, alpha3]) => [[alpha2, alpha2] a
 /** ISO 3166-1 alpha-2 codes. */
 export const countryCodes: readonly string[] = pairs.map(([alpha2]) => alpha2);
 
-/** Whether a text is an alpha-2 country code, in upper or lower case. */
+/** Whether a string is an alpha-2 country code, in upper or lower case. */
 export const isCountry = (code: string): boolean => /^[A-Za-z]{2}$/.test(code) && alpha2By.has(code.toUpperCase());
 
 /**
@@ -118,7 +118,7 @@ export const campaignLimits = { category: 100, tag: 100, offer_description: 2000
 
 export type LimitedText = keyof typeof offerLimits;
 
-/** Returns the ideal length of a text in characters, or null if it has none. */
+/** Returns the ideal length of a string in characters, or null if there is none. */
 export function idealLengthOf(name: LimitedText): number | null {
   const limit: TextLimit = offerLimits[name];
   return limit.idealLength ?? null;
@@ -145,7 +145,9 @@ const wordPattern = /[\p{L}\p{N}\p{M}_]+/gu;
 const lastOfWord = /[\p{L}\p{N}\p{M}_]$/u;
 const firstOfWord = /^[\p{L}\p{N}\p{M}_]/u;
 
-/** Matches scripts that do not separate words with spaces. In these scripts, blocked words match anywhere in a text. */
+/**
+ * Matches scripts that do not separate words with spaces. In these scripts, blocked words match anywhere in the copy.
+ */
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u;
 
 /**
@@ -164,7 +166,7 @@ export const plainText = (text: string): string =>
 type Entry = { word: string; plain: string /** Offset of the first word in `plain`. */; at: number };
 
 /**
- * Returns a function that searches a text for whole words and phrases, ignoring case. It returns the first match, spelt
+ * Returns a function that searches text for whole words and phrases, ignoring case. It returns the first match, spelt
  * as in `words`, or null. Its running time depends on the length of the text but not on the number of words, because
  * entries are indexed by their first word.
  */
@@ -199,7 +201,7 @@ function standsAt(text: string, { plain }: Entry, start: number): boolean {
   return !(lastOfWord.test(plain) && firstOfWord.test(text.slice(start + plain.length, start + plain.length + 2)));
 }
 
-/** Whether a text is a valid CSP host source, such as `https://shop.example` or `https://*.shop.example:8443`. */
+/** Whether a string is a valid CSP host source, such as `https://shop.example` or `https://*.shop.example:8443`. */
 export const isFrameHost = (text: string): boolean =>
   /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/.test(text) &&
   text.length <= 300 &&

@@ -10,7 +10,7 @@ export type Output = {
   /** Writes a line to standard error, with or without --json. */
   note: (text: string) => void;
   /**
-   * Shows a progress line on standard error, which the next one overwrites. An empty text clears it. Ignored if
+   * Shows a progress line on standard error, which the next one overwrites. An empty string clears it. Ignored if
    * standard error is not a terminal.
    */
   progress: (text: string) => void;

@@ -6,7 +6,9 @@ export const maxCodeLength = 200;
 /** Control characters, which codes must not contain. A line break, for example, would split a code in a file. */
 const control = /\p{Cc}/u;
 
-/** Returns the reason why a text is not a valid code, or null if it is valid. The caller must trim the text first. */
+/**
+ * Returns the reason why a string is not a valid code, or null if it is valid. The caller must trim the string first.
+ */
 export function refuseCode(code: string): Problem | null {
   if (code === '') return problem('blank');
   if (code.length > maxCodeLength) return problem('codeLong', { length: code.length, max: maxCodeLength });

@@ -12,7 +12,7 @@ export type View = Values;
 
 export type SortType = 'text' | 'integer' | 'bigint' | 'timestamptz';
 
-/** Problem that does not prevent saving, such as a text that is longer than recommended. */
+/** Problem that does not prevent saving, such as copy that is longer than recommended. */
 export type Warning = ErrorDetail;
 
 /** Resource that other resources refer to. */

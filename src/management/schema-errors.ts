@@ -3,12 +3,12 @@ import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value'
 import type { ErrorDetail } from '../platform/errors.ts';
 import { Problem, problem } from '../platform/problem.ts';
 
-/** Schema keyword for the error to report if a text does not match the pattern. */
+/** Schema keyword for the error to report if a string does not match the pattern. */
 export const patternProblem = 'x-problem';
 
 /**
  * Validates a value and returns at most one error per path, with messages for API users. Text length is counted in
- * characters, as in PostgreSQL, not in UTF-16 code units. If a text cannot be stored at all, only that is reported.
+ * characters, as in PostgreSQL, not in UTF-16 code units. If a string cannot be stored at all, only that is reported.
  */
 export function schemaErrors(schema: TSchema, value: unknown, most: number): ErrorDetail[] {
   const oversized = [...findOversized(schema, value, '', most)];

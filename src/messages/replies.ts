@@ -32,7 +32,7 @@ const enhancedStatus = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.]*\d)/g;
 
 /**
  * Classifies a mail server's reply. Only the result `recipient` suppresses a reader. It therefore requires a permanent
- * reply code, a text or enhanced status about the mailbox, and no text that gives another reason.
+ * reply code, text or an enhanced status about the mailbox, and no text that gives another reason.
  */
 export function readReply({ text, sender, recipient }: Reply): ReplyReading {
   const raw = text.slice(0, maxLength);
@@ -75,7 +75,7 @@ function wordsOf(raw: string, sender: string | undefined, recipient: string | un
     .trim();
 }
 
-/** Whether a status code contradicts a text that says that the mailbox does not exist. */
+/** Whether a status code contradicts reply text that says that the mailbox does not exist. */
 const isOtherMatter = (status: string): boolean => {
   const refusal = refusalOfStatus(status);
   return status.startsWith('4') || (refusal !== undefined && refusal !== 'recipient' && refusal !== 'domain');

@@ -216,8 +216,8 @@ export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
 const gap = '\0';
 
 /**
- * Replaces the macros in a text without truncating it. Blanks that the author wrote are preserved, because French has a
- * blank before `!`.
+ * Replaces the macros in a string without truncating it. Spaces that the author wrote are preserved, because French has
+ * a space before `!`.
  */
 export function fillText(text: string, values: MacroValues): string {
   const filled = text.replace(macroPattern, (_macro, name: string, fallback: string | undefined) => {
@@ -240,7 +240,7 @@ const closeGaps = (text: string): string =>
     return before === '' ? after : before;
   });
 
-/** Truncates a text to at most `limit` characters without splitting an entity or a surrogate pair. */
+/** Truncates a string to at most `limit` characters without splitting an entity or a surrogate pair. */
 function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   let end = limit;

@@ -72,7 +72,7 @@ test('no comment refers to a document outside the repository', () => {
   expect(matches).toEqual([]);
 });
 
-/** Returns a text on one line, without comment markers. */
+/** Returns text on one line, without comment markers. */
 const flat = (text: string): string => text.replace(/\s+(\*|\/\/)?\s*/g, ' ').toLowerCase();
 
 test('each search in "Where is …?" finds the file that answers the question', () => {

@@ -44,7 +44,7 @@ export async function erase(t: TestBase & { clock: { ms: number } }, body: objec
 }
 
 /**
- * Searches the whole database for a text: every column of every row, including binary data.
+ * Searches the whole database for a string: every column of every row, including binary data.
  * @returns the tables that contain it
  */
 export async function tablesWith({ pool }: Pick<TestBase, 'pool'>, text: string): Promise<string[]> {

@@ -66,7 +66,7 @@ export function prepareRestrictions(values: Values): Values {
 
 const texts = { allowed_addresses: (text: string) => toNet(text.trim()), placements: normaliseName };
 
-/** Normalises a network by its first address, so that equal networks have the same text. */
+/** Normalises a network by its first address, so that equal networks are stored as the same string. */
 function toNet(text: string): string {
   const net = readClientNet(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
   if (net === null) return text;

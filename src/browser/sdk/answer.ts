@@ -118,8 +118,8 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
 
 /**
- * Unescapes the HTML entities in macro values from the server, because the SDK inserts every text as a text node. Each
- * entity is unescaped only once.
+ * Unescapes the HTML entities in macro values from the server, because the SDK inserts every string as a text node.
+ * Each entity is unescaped only once.
  */
 const plain = (value: unknown): string =>
   textOf(value).replace(/&(amp|lt|gt|quot|#39);/g, (_all, name: string) => entities[name] ?? '');

@@ -12,13 +12,13 @@ import { problem } from '../../platform/problem.ts';
 const maxLanguages = 200;
 
 /**
- * Returns the maximum length of a text, in characters, which is the same in all languages
+ * Returns the maximum length of a string, in characters, which is the same in all languages
  * (docs/reference/themes-and-rendering.md#text-limits).
  */
 export const maxLengthOf = (name: TranslatedText): number =>
   name === 'offer_description' ? campaignLimits.offer_description : offerLimits[name].maxLength;
 
-/** Returns the ideal length of a text in characters, or null if it has none. */
+/** Returns the ideal length of a string in characters, or null if there is none. */
 export const idealLengthIn = (name: TranslatedText): number | null =>
   name === 'offer_description' ? null : idealLengthOf(name as LimitedText);
 

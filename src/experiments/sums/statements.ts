@@ -241,7 +241,7 @@ const momentKey = 'experiment_id, version, arm, sees, segment, segment_value, na
 const sums = ['n', 'x', 'y', 'b', 'xx', 'yy', 'bb', 'xy', 'xb', 'yb'];
 
 /**
- * SQL that folds newly inserted rows into one row per aggregate. For the publisher's own outcomes, a user is counted
+ * SQL that merges newly inserted rows into one row per aggregate. For the publisher's own outcomes, a user is counted
  * only from their first such outcome in the experiment. Values from before the experiment are already in a separate row
  * that has no user ID; that row is kept.
  */

@@ -128,7 +128,7 @@ function textsOf(body: unknown): Readonly<Record<string, string | undefined>> {
 
 type Signed = { certificate: string; signature: string };
 
-/** Whether the signature of a text is valid. An invalid certificate also makes it invalid. */
+/** Whether the signature of a message is valid. An invalid certificate also makes it invalid. */
 function isSigned(algorithm: string, text: string, { certificate, signature }: Signed): boolean {
   try {
     return verify(algorithm, Buffer.from(text), certificate, Buffer.from(signature, 'base64'));

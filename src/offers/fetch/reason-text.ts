@@ -18,7 +18,7 @@ export type ReasonFormat = {
   amount: (micros: number, currency: string | null) => string;
 };
 
-/** Maximum number of list values in a text. The text states how many more there are. */
+/** Maximum number of list values in a reason. The reason states how many more there are. */
 const maxListed = 10;
 
 /** Describes a reason in the reader's language, for campaign managers. */

@@ -19,8 +19,8 @@ const byUserKeySql = `
 select ${columns} from sessions where publisher_id = $1 and user_key = any($2::uuid[]) and created_at <= $3 limit $4`;
 
 /**
- * Must match the index `sessions_email_key`. Values in requests can't match this text by accident, because JSON escapes
- * their quotes.
+ * Must match the index `sessions_email_key`. Values in requests can't match this string by accident, because JSON
+ * escapes their quotes.
  */
 const byEmailKeySql = `
 select ${columns} from sessions

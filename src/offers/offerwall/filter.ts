@@ -1,6 +1,6 @@
 import type { Offer } from '../../catalog/types.ts';
 
-/** Filter for the offers on an offerwall. An empty text or a null category matches everything. */
+/** Filter for the offers on an offerwall. An empty string or a null category matches everything. */
 export type WallFilter = { text: string; category: string | null };
 
 /**

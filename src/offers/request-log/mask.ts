@@ -20,8 +20,8 @@ const hiddenName = new RegExp(hiddenNames.join('|'), 'i');
 const hiddenInAnswer = /pub_user|ad_fp|mail|phone|first_name|last_name|token|secret|coupon|^codes$/i;
 
 /**
- * Maximum number of characters of a text that are checked. The rest of the text is not shown. The limit is needed
- * because the pattern's running time grows quadratically with the text length.
+ * Maximum number of characters of a string that are checked. The rest of the string is not shown. The limit is needed
+ * because the pattern's running time grows quadratically with the length of the string.
  */
 const maxRead = 256;
 const personalText = /[^\s@]+@[^\s@]+\.[^\s@]+|^\+?[\d\s()-]{9,}$|^\d{1,3}(\.\d{1,3}){3}$|^[\w+/.-]{40,}$/;

@@ -100,7 +100,7 @@ async function noStore(_request: FastifyRequest, reply: FastifyReply): Promise<v
 function callOf(request: FastifyRequest, sessionId: string): UspCall {
   const body = request.body as { pub_user_id?: string | number };
   const query = request.query as { pub_user_id?: string };
-  // Normalise the user ID as in fetch-offers, so that the same text identifies the same user.
+  // Normalise the user ID as in fetch-offers, so that the same string identifies the same user.
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
   return { caller: callerOf(request), sessionId, pubUserId, trace: request.trace };
 }

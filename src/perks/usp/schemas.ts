@@ -3,8 +3,8 @@ import { couponSchema } from '../../coupons/coupon.ts';
 import { exactNumber } from '../../platform/http/schemas.ts';
 
 /**
- * Accepts any text or number, and converts numbers to text. A user ID that no fetch could have used simply does not
- * match the session's user.
+ * Accepts any string or number, and converts numbers to strings. A user ID that no fetch could have used simply does
+ * not match the session's user.
  */
 const userId = Type.Optional(
   Type.Union([Type.String({ maxLength: 256 }), exactNumber], {

@@ -227,6 +227,6 @@ async function listRoutes(
   });
 }
 
-/** Normalise the user ID as in fetch-offers, so that the same text identifies the same user. */
+/** Normalise the user ID as in fetch-offers, so that the same string identifies the same user. */
 const ownerOf = (wallet: WalletService, publisherId: number, pubUserId: string): Promise<WalletOwner> =>
   wallet.ownerOf(publisherId, pubUserId.toWellFormed().trim());

@@ -83,7 +83,7 @@ export async function* parseRecords(
   }
 }
 
-/** Parses the first records of a text, which may be cut off in the middle of a record. Stops at the first error. */
+/** Parses the first records of a sample, which may be cut off in the middle of a record. Stops at the first error. */
 export function parseSample(text: string, parsing: Parsing, maxRecords: number): FileRecord[] {
   const records: FileRecord[] = [];
   let line = 1;

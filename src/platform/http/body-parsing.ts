@@ -158,8 +158,8 @@ function isEscaped(text: string, at: number): boolean {
 }
 
 /**
- * Trims a text and replaces lone surrogates, which PostgreSQL rejects. Returns null if nothing is left. Numbers are
- * converted to text, because some clients send IDs as numbers.
+ * Trims a string and replaces lone surrogates, which PostgreSQL rejects. Returns null if nothing is left. Numbers are
+ * converted to strings, because some clients send IDs as numbers.
  */
 export function textOrNull(value: string | number | undefined): string | null {
   const clean = value === undefined ? '' : String(value).toWellFormed().trim();

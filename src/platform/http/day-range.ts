@@ -23,7 +23,7 @@ export function readDayRange(parameters: DayRangeParameters, yesterday: string, 
   return { from, to };
 }
 
-/** Whether a text is a valid calendar day in the year 2000 or later. */
+/** Whether a string is a valid calendar day in the year 2000 or later. */
 export function isDay(value: string): boolean {
   if (!/^2\d{3}-\d{2}-\d{2}$/.test(value)) return false;
   const ms = Date.parse(value);

@@ -21,7 +21,7 @@ function markupOf(value: Value): string {
   return 'markup' in value ? value.markup : value.map((part) => part.markup).join('');
 }
 
-/** Marks a text as markup, so that it is not escaped. The text must be sanitised or hard-coded. */
+/** Marks a string as markup, so that it is not escaped. The string must be sanitised or hard-coded. */
 export const trusted = (markup: string): Html => ({ markup });
 
 export const nothing: Html = trusted('');

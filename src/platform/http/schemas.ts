@@ -15,7 +15,7 @@ export const errorSchema = Type.Object(
   { $id: 'Error', description: 'Body of every error response.' },
 );
 
-/** Schema of a text that remains a `Problem` object until the response is sent. */
+/** Schema of a message that remains a `Problem` object until the response is sent. */
 export const problemText = Type.Unsafe<Problem | string>(Type.String());
 
 /** Returns the error responses of a route by status, for its `response` schema. */

@@ -11,7 +11,7 @@ export function writeCursor(id: string): string {
 
 /**
  * Decodes a pagination cursor.
- * @throws AppError `invalid_request` for any text that `writeCursor` did not create
+ * @throws AppError `invalid_request` for any string that `writeCursor` did not create
  */
 export function readCursor(text: string, nowMs: number): string {
   const bytes = Buffer.from(text, 'base64url');

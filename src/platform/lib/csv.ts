@@ -4,7 +4,7 @@
  */
 const formula = /^[\s\p{C}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
 
-/** Whether a text could be a formula, ignoring leading apostrophes. `csvCell` adds an apostrophe to such text. */
+/** Whether a string could be a formula, ignoring leading apostrophes. `csvCell` adds an apostrophe to such strings. */
 const isGuarded = (text: string): boolean => formula.test(text.replace(/^'+/, ''));
 
 /** Encodes a value as a CSV cell. Text that a spreadsheet may interpret as a formula is prefixed with an apostrophe. */

@@ -9,8 +9,8 @@ export type MacroRules = {
   /** Names of the macros that are replaced in this URL. If the list is empty, no macros are replaced. */
   names: readonly string[];
   /**
-   * Treatment of any other macro, such as `{other}`: replaced with empty text, sent literally, or replaced with the
-   * custom attribute of that name.
+   * Treatment of any other macro, such as `{other}`: replaced with an empty string, sent literally, or replaced with
+   * the custom attribute of that name.
    */
   others: 'emptied' | 'sent' | 'custom';
 };
@@ -60,7 +60,7 @@ const synonyms: Readonly<Record<string, string>> = {
 };
 
 /**
- * Warns about macros in a URL that would be replaced with empty text or sent literally. These are misspelt names
+ * Warns about macros in a URL that would be replaced with an empty string or sent literally. These are misspelt names
  * (`{clickid}`) and the syntax of other systems (`{{click_id}}`, `${click_id}`, `%%click_id%%`, `[CLICK_ID]`).
  * Percent-encoded braces are treated as literal text.
  */

@@ -39,8 +39,8 @@ export const isUuid7 = (text: string): boolean => uuidPattern.test(text);
 export const timeOfUuid7 = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
 /**
- * Whether a text is an ID that this service may have issued. This excludes forged IDs with a time that calendars or the
- * database cannot represent. Times up to a day in the future are allowed, because clocks differ.
+ * Whether a string is an ID that this service may have issued. This excludes forged IDs with a time that calendars or
+ * the database cannot represent. Times up to a day in the future are allowed, because clocks differ.
  */
 export const isPossibleUuid7 = (text: string, nowMs: number): boolean =>
   isUuid7(text) && timeOfUuid7(text) <= nowMs + dayMs;

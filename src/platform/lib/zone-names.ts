@@ -118,8 +118,8 @@ const abbreviations: Readonly<Record<string, string>> = {
 const maxNames = 3;
 
 /**
- * Returns the supported time zones that a text may refer to, most likely first. The list is empty if no zone resembles
- * the text.
+ * Returns the supported time zones that the text may refer to, most likely first. The list is empty if no zone
+ * resembles the text.
  */
 function nearestZones(text: string): string[] {
   const typed = text.trim().slice(0, 64);

@@ -5,5 +5,5 @@ export const createToken = (): string => randomBytes(32).toString('base64url');
 
 export const hashToken = (token: string): Buffer => createHash('sha256').update(token).digest();
 
-/** Whether a text has the format of a token. */
+/** Whether a string has the format of a token. */
 export const isToken = (text: string): boolean => /^[\w-]{43}$/.test(text);

@@ -12,7 +12,7 @@ export type SealedIds = {
    * @returns base64url text, which encodes 18 bytes more than the ID has
    */
   seal: (id: Buffer) => string;
-  /** Decrypts a text that was sealed for this purpose. Returns null for any other text. */
+  /** Decrypts a token that was sealed for this purpose. Returns null for any other string. */
   open: (text: string) => Buffer | null;
 };
 

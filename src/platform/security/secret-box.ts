@@ -6,18 +6,18 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
  */
 export type SecretBox = {
   /**
-   * Encrypts a text.
-   * @returns version (1 byte), nonce (12 bytes), tag (16 bytes), ciphertext (length of the text in UTF-8)
+   * Encrypts a string.
+   * @returns version (1 byte), nonce (12 bytes), tag (16 bytes), ciphertext (length of the string in UTF-8)
    */
   seal: (plain: string, context: string) => Buffer;
   /**
-   * Decrypts a text.
-   * @throws if the text was altered, truncated, or sealed with another key or for another context
+   * Decrypts a string.
+   * @throws if the ciphertext was altered, truncated, or sealed with another key or for another context
    */
   open: (sealed: Buffer, context: string) => string;
   /**
-   * Returns the index of the key that sealed a text. Index 0 is the current key. Returns null if no key matches or if
-   * the text was altered.
+   * Returns the index of the key that sealed a string. Index 0 is the current key. Returns null if no key matches or if
+   * the ciphertext was altered.
    */
   keyOf: (sealed: Buffer, context: string) => number | null;
   /** Number of keys in the box, including earlier ones. */

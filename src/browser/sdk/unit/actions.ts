@@ -9,7 +9,7 @@ export type ActionPorts = {
   redraw: () => void;
   /** Ends the unit. `closing` contains the displayed offers. */
   end: (closing: Offer[]) => void;
-  /** Announces a text to screen readers. */
+  /** Announces a message to screen readers. */
   announce: (text: string) => void;
 };
 

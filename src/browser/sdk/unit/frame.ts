@@ -14,7 +14,7 @@ export type Frame = {
   setContent: (content: HTMLElement, moveFocus: boolean) => void;
   /** Creates a page element that is slotted in place of the content, for pages that render the unit themselves. */
   slotElement: () => HTMLElement;
-  /** Announces a text to screen readers. */
+  /** Announces a message to screen readers. */
   announce: (text: string) => void;
   remove: () => void;
 };

@@ -7,7 +7,7 @@ type Attribute = string | boolean | number | null | undefined | ((event: Event) 
 /**
  * Creates an element. A string passed as `attributes` is the class name. Functions in `attributes` become event
  * listeners. String children become text nodes, so that neither HTML nor inline styles can be injected. The writing
- * direction is determined for each text separately.
+ * direction is determined for each string separately.
  */
 export function h<Name extends keyof HTMLElementTagNameMap>(
   name: Name,

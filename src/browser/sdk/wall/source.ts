@@ -5,7 +5,7 @@ import { withRetries } from '../retry.ts';
 import type { OffersResponse } from '../types.ts';
 import { defaults } from './words.ts';
 
-/** Search text and category. An empty text or a null category means no filter. */
+/** Search text and category. An empty string or a null category means no filter. */
 export type Filter = { text: string; category: string | null };
 
 export type WallPage = {

@@ -104,7 +104,9 @@ const closedKinds: ReadonlySet<OptionKind> = new Set([
 /** Option kinds whose values are IDs. The form shows a label for each ID. */
 const idKinds: ReadonlySet<OptionKind> = new Set(['offers', 'campaigns', 'advertisers']);
 
-/** Registers `GET …/options?kind=countries&q=ger`, which returns the choices that match a text as list items. */
+/**
+ * Registers `GET …/options?kind=countries&q=ger`, which returns the choices that match the search text, as list items.
+ */
 export function optionPages(
   pages: Pages<PublisherContext>,
   { deps, extensions }: { deps: { catalog: CatalogStore; config: Config }; extensions: PageExtensions },
@@ -129,7 +131,7 @@ const scopeOf = ({ catalog }: { catalog: CatalogStore }, publisher: Publisher): 
     ),
 });
 
-/** Returns the choices that match a text. Those that start with the text come first. */
+/** Returns the choices that match the search text. Choices that start with it come first. */
 function matching(choices: readonly Choice[], text: string): Choice[] {
   const query = text.trim().toLowerCase();
   const rank = ({ value, text: label }: Choice): number => {

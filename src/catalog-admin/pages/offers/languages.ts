@@ -37,7 +37,7 @@ export function languagePages(pages: Pages<PublisherContext>, services: PageServ
   pages.post(`${path}/import`, 'manager', (context, fields, upload) => importFile(services, context, fields, upload));
 }
 
-/** Returns the valid language tags from a text that lists them. */
+/** Returns the valid language tags from a string that lists them. */
 const tagsIn = (list: string): string[] => list.split(/[\s,]+/).flatMap((name) => canonicalTag(name) ?? []);
 
 const importFile = (

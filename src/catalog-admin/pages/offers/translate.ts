@@ -151,7 +151,7 @@ const isTooLong = (name: TranslatedText, texts: Translation): boolean =>
 
 type Pair = { name: TranslatedText; texts: Translation };
 
-/** Renders an original text next to the field for its translation. */
+/** Renders an original string next to the field for its translation. */
 function textPair(form: FormBuilder, edited: Edited, tag: string, { name, texts }: Pair): Html {
   const { offer, originals, translations } = edited;
   const label = fieldName(name);

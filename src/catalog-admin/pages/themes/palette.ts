@@ -27,7 +27,7 @@ const [white, black] = ['#ffffff', '#000000'];
 /** Maximum number of steps when adjusting a colour to make it readable. */
 const steps = 40;
 
-/** Returns the colours in a text such as `#1f5f4a, #fff8ec`, as `#rrggbb` without opacity. */
+/** Returns the colours in a string such as `#1f5f4a, #fff8ec`, as `#rrggbb` without opacity. */
 export const coloursIn = (text: string): string[] => [
   ...new Set(
     [...text.matchAll(colourPattern)].flatMap(([, rgb, hex, bare]) =>
