@@ -90,7 +90,8 @@ async function measure(browser: Browser, url: string, { viewport }: Kind): Promi
 }
 
 /**
- * Visits a page. Nothing is evaluated in the page before its script time is read, because that time would be included.
+ * Visits a page. Evaluates nothing in the page before its script time is read, because the evaluation would be included
+ * in that time.
  */
 async function visit(context: BrowserContext, url: string): Promise<Visit> {
   const tab = await context.newPage();

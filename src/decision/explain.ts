@@ -71,8 +71,8 @@ export type FailingRule = { rule: Exclusion['rule']; reason: Reason };
 
 /**
  * Returns all rules that exclude an offer from a decision, in evaluation order. A real decision stops at the first one.
- * If the result is empty, the offer is eligible and only its rank decides. Competition with other offers is not
- * considered; see {@link explain}.
+ * If the result is empty, the offer is eligible, and only its rank determines whether it is shown. Competition with
+ * other offers is not considered; see {@link explain}.
  */
 export function failingRules(input: DecisionInput, offerId: number): FailingRule[] {
   const index = indexOf(input.publisher);

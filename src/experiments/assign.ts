@@ -19,8 +19,8 @@ type Membership = { experiment: Experiment; arm: Arm | null };
 /** Experiments as stored with a session: the ID, version, key and arm of each, and the user's unit key. */
 export type StoredExperiments = {
   /**
-   * Key of the unit to which this session's results are added: the keyed hash of `pub_user_id`, or else of `ad_fp`. If
-   * absent, the session itself is the unit.
+   * Key of the unit to which this session's results are added: the keyed hash of `pub_user_id`, or of `ad_fp` if there
+   * is no user ID. If absent, the session itself is the unit.
    */
   unit?: string;
   /** The same user's unit keys under earlier peppers, during a pepper rotation. */

@@ -34,7 +34,7 @@ export function noteDelay({ agesMs, counts }: Delays, delayMs: number): void {
   counts[bin] = (counts[bin] as number) + 1;
 }
 
-/** Weight of the assumed share, as a number of successes. It matters while few delays are known. */
+/** Weight of the assumed share, as a number of successes. It has an effect only while few delays are known. */
 const assumedSuccesses = 20;
 
 /** Upper bound of the last age bin, as a multiple of the bin's lower bound. */

@@ -74,7 +74,7 @@ export function charts({ rows, from, count }: Days, currency: string | null): Ht
   return html`${card(t('reports.activity'), activity)}${card(t('metrics.revenue'), revenue)}`;
 }
 
-/** Returns one line for the revenue chart per currency. */
+/** Returns the lines of the revenue chart, one per currency. */
 function revenueLines(byDay: readonly { metrics: Metrics }[], currency: string | null) {
   const metric = metricOf('revenue');
   const currencies = currenciesOf(byDay.map(({ metrics }) => metrics));

@@ -102,7 +102,7 @@ describe('a daily budget of 100', () => {
 
   test('limits almost no delivery if it exceeds what the traffic can spend', () => {
     const [day] = simulate(daily('even', 10_000), flat) as [Day];
-    expect(day.spent).toBeGreaterThan(550); // 57,600 requests, one in ten a click of 0.10, hardly any of them held back
+    expect(day.spent).toBeGreaterThan(550); // 57,600 requests, one click of 0.10 per ten requests, few held back
   });
 });
 

@@ -188,7 +188,7 @@ export async function deleteOrphanedMembers(executor: Executor): Promise<boolean
   return rowCount === sliceSize;
 }
 
-/** Records the current number of members of each audience for the day. */
+/** Records each audience's current number of members as the figure for the day. */
 export async function noteGrowth(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
     `insert into audience_growth (audience_id, day, members)

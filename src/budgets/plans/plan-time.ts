@@ -7,7 +7,7 @@ import type { Hours } from '../caps.ts';
 /** Rules that determine which times count for a plan. */
 export type PlanRules = {
   hours: Hours | null;
-  /** Publishers to whose requests the campaign is shown. */
+  /** Publishers that run the campaign. */
   publisherIds: readonly number[];
 };
 

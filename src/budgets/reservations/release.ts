@@ -13,9 +13,9 @@ import { releaseStep } from './reservations.ts';
 const clickMs = 75_000;
 
 /**
- * Release steps for reservations, by session age. Each step states the share of events that are still to come. It is
- * used until actual delays are known (docs/guides/how-a-decision-is-made.md#reservations). Impressions are not expected
- * after `reservationMs`, and nothing is reserved for clicks after `clickMs`.
+ * Release steps for reservations, by session age. Each step states the share of events that are still to come. These
+ * shares are used until actual delays are known (docs/guides/how-a-decision-is-made.md#reservations). Impressions are
+ * not expected after `reservationMs`, and nothing is reserved for clicks after `clickMs`.
  */
 const steps: readonly ({ ageMs: number } & Record<PayingEvent, number>)[] = [
   { ageMs: 10_000, impression: 1, click: 0.9, conversion: 1 },

@@ -25,7 +25,7 @@ const moneyMargin = 1.25;
 const idleMs = 5000;
 const maxAgeMs = 15_000;
 
-/** Leased slice as known to this process. At least as much is left in its database row. */
+/** Leased slice as known to this process. At least the same amounts remain in its database row. */
 export type Slice = SliceRow & { size: SliceAmounts; leasedAtMs: number; usedAtMs: number };
 
 /** Slices of one campaign total that this process has leased, with the demand for them. */

@@ -91,7 +91,7 @@ export const periodName = (per: CapPeriod, timeZone: string, atMs: number): stri
 /** Returns the period key for an own event. Each own event is counted in its own periods. */
 const ownPeriod = (kind: OwnKind, period: string): string => `${period} ${kind}`;
 
-/** Returns the period in which a cap counts at a given time. */
+/** Returns the period in which a cap counts events at a given time. */
 export function capPeriod(
   { metric, per }: { metric: CapMetric; per: CapPeriod },
   timeZone: string,

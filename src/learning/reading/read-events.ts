@@ -7,7 +7,7 @@ import type { Observation } from './observations.ts';
 
 export type LearningCatalog = Pick<CatalogStore, 'current'>;
 
-/** From this position on, all positions are treated as the same. */
+/** All positions from this one on are treated as the same position. */
 const maxPosition = 10;
 
 const whatOf = { impression: 'seen', click: 'clicked', conversion: 'converted' } as const;

@@ -230,7 +230,7 @@ from (select time_zone_or_utc($3) as zone) as valid`,
   return rows[0] as TimeRange;
 }
 
-/** Whether each value of the attribute has rows of its own, on these days and on the UTC days before and after. */
+/** Whether each value of the attribute has its own rows on these days, and on the UTC days before and after them. */
 async function hasFewValues(executor: Executor, { publisherId, customKey, from, to }: ActivityQuery): Promise<boolean> {
   const { rows } = await executor.query<{ few: boolean }>({
     name: 'has_few_values',

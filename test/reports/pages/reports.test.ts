@@ -112,8 +112,8 @@ const textOf = (body: string): string => body.replaceAll(/<[^>]*>/g, ' ').replac
 const report = (query: string) => analyst.get(own(`/reports${query}`));
 
 test('a range that ends today is compared with the same hours of the previous range', async () => {
-  // There are 100 sessions at 10:00 and at 16:00, the latter not yet today. Until 15:00, today and last Sunday both
-  // have one of these hours.
+  // There are 100 sessions at 10:00 and 100 at 16:00. Today, 16:00 is still in the future. Until 15:00, today and last
+  // Sunday both have one of these hours.
   const answer = await report('?range=today&compare=week&placement=checkout&metrics=sessions&interval=hour');
   expect(textOf(answer.body)).toMatch(/Sessions 100 unchanged/);
   const uneven = await report('?range=today&compare=week&placement=checkout&country=DE&by=offer&interval=day');
