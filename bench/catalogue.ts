@@ -60,7 +60,7 @@ export async function createPublisher(
   return publisherId;
 }
 
-/** Returns the id of a user who has a history. */
+/** Returns the ID of a user who has a history. */
 export const knownUser = (index: number): string => `known-${index}`;
 
 /** Block size of SHA-256, in bytes. */

@@ -45,7 +45,7 @@ async function loadCodes(url: string, offer: number): Promise<number> {
 
 /**
  * Opens sessions of different users with one offer each.
- * @returns the session ids
+ * @returns the session IDs
  */
 async function openSessions({ pool }: Stage, offer: number, name: string): Promise<string[]> {
   const nowMs = Date.now();

@@ -120,7 +120,7 @@ export async function sendWebhooks(port: number, url: string): Promise<void> {
 
 /**
  * Inserts copies of one session.
- * @returns the session ids
+ * @returns the session IDs
  */
 export async function openSessions(pool: Stage['pool'], port: number, count: number): Promise<string[]> {
   const body = { placement: 'checkout', pub_user_id: 'wraps' };

@@ -10,7 +10,7 @@ export const benchSecretBox = createSecretBox(Buffer.from(processSecrets.SECRETS
 
 /**
  * Creates publishers with one endpoint each.
- * @returns endpoint ids
+ * @returns endpoint IDs
  */
 export async function seedEndpoints(
   pool: pg.Pool,

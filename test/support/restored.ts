@@ -1,8 +1,8 @@
 import type pg from 'pg';
 
 /**
- * Simulates a dump restored in another cluster, where the stored transaction ids are ahead of those of new
- * transactions.
+ * Simulates a dump that was restored into another cluster, where the stored transaction IDs are higher than those of
+ * new transactions.
  */
 export async function moveAhead(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<{ table_name: string; column_name: string }>(
