@@ -36,6 +36,7 @@ async function onOwnPostgres<Verdict>(
 ): Promise<Verdict> {
   const postgres = await startChaosPostgres();
   const pool = new pg.Pool({ connectionString: postgres.url, max: 2 });
+  pool.on('error', () => {}); // an idle connection may be lost when PostgreSQL stops
   const verdict = await run({ databaseUrl: postgres.url, pool });
   await pool.end();
   await postgres.close();

@@ -1,8 +1,7 @@
-import { posix } from 'node:path';
 import { Marked, type Tokens } from 'marked';
 import { escapeHtml } from '../../platform/lib/escape-html.ts';
 import { renderCode } from '../site/highlight.ts';
-import { allGuides, guidesPath, imagesPath } from './guides.ts';
+import { addressOf, exampleHosts } from './addresses.ts';
 
 /** Values that replace those in documentation examples: the host, and in the demo also the keys. */
 export type Own = {
@@ -15,9 +14,6 @@ export type Own = {
 type Section = { id: string; title: string; depth: number; text: string };
 
 export type Rendered = { title: string; markup: string; sections: Section[] };
-
-/** Hosts that the documents use for the service. They are replaced with the host that the reader is using. */
-const exampleHosts = /http:\/\/localhost:8080|https:\/\/(?:offers\.example|perks\.example\.com)\b/g;
 
 /**
  * Renders one of this package's Markdown documents. HTML in the document is not escaped, because only the package's own
@@ -74,17 +70,6 @@ function uniqueId(anchor: string, ids: Map<string, number>): string {
   const before = ids.get(anchor) ?? 0;
   ids.set(anchor, before + 1);
   return before === 0 ? anchor : `${anchor}-${before}`;
-}
-
-/** Returns the URL on this site that a link in a document leads to, or null if the target file is not served. */
-function addressOf(href: string, file: string): string | null {
-  if (/^[a-z]+:|^#/.test(href)) return href;
-  const [path = '', anchor] = href.split('#');
-  const target = posix.join(posix.dirname(file), path);
-  if (target.startsWith('docs/images/')) return `${imagesPath}/${posix.basename(target)}`;
-  const guide = allGuides.find((candidate) => candidate.file === target);
-  if (guide === undefined) return null;
-  return `${guidesPath}/${guide.slug}${anchor === undefined ? '' : `#${anchor}`}`;
 }
 
 const plain = (markup: string): string =>

@@ -1,14 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing, trusted } from '../../platform/http/html.ts';
-import { createStaticText, type StaticText } from '../../platform/http/static-text.ts';
+import { createStaticText, type StaticText, sendStaticText } from '../../platform/http/static-text.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { DocsAssets } from '../site/assets.ts';
-import { renderDocsPage, sendDocsPage } from '../site/page.ts';
+import { caching, renderDocsPage, sendDocsPage } from '../site/page.ts';
 import { allGuides, type Guide, guideGroups, guidesPath, imagesPath } from './guides.ts';
+import { markdownFor, renderLlmsText } from './markdown.ts';
 import type { Own, Rendered } from './render.ts';
 
 const root = new URL('../../../', import.meta.url);
@@ -29,6 +31,9 @@ export function guideRoutes(app: App, { assets, ...own }: GuideDeps): () => Prom
   const pages = new Map<Guide, Promise<StaticText>>();
   const makePage = async (guide: Guide): Promise<StaticText> =>
     createStaticText(renderGuidePage({ guide, rendered: await renderedOf(guide), assets, isDemo: own.isDemo }));
+  const sources = new Map<Guide, Promise<StaticText>>();
+  const makeSource = async ({ file }: Guide): Promise<StaticText> =>
+    createStaticText(markdownFor(await readDocument(file), file, own.publicUrl));
 
   app.get(guidesPath, { schema: { hide: true } }, async (_request, reply) =>
     reply.redirect(`${guidesPath}/${allGuides[0]?.slug}`),
@@ -38,19 +43,36 @@ export function guideRoutes(app: App, { assets, ...own }: GuideDeps): () => Prom
     `${guidesPath}/:slug`,
     { schema: { hide: true, params: Type.Object({ slug: Type.String() }) } },
     async (request, reply) => {
-      const guide = allGuides.find(({ slug }) => slug === request.params.slug);
+      const [, name, isMarkdown] = /^(.*?)(\.md)?$/.exec(request.params.slug) ?? [];
+      const guide = allGuides.find(({ slug }) => slug === name);
       if (guide === undefined) throw new AppError('not_found');
+      if (isMarkdown !== undefined)
+        return sendMarkdown(request, reply, await getOrInsert(sources, guide, () => makeSource(guide)));
       return sendDocsPage(request, reply, await getOrInsert(pages, guide, () => makePage(guide)));
     },
   );
+  let llmsText: Promise<StaticText> | null = null;
+  app.get('/llms.txt', { schema: { hide: true } }, async (request, reply) => {
+    llmsText ??= renderLlmsText(own.publicUrl, readDocument).then(createStaticText);
+    return sendMarkdown(request, reply, await llmsText);
+  });
   imageRoute(app);
   return () => searchRows(renderedOf);
 }
 
+/** Loads a document by its path relative to the package root. */
+const readDocument = (file: string): Promise<string> => readFile(new URL(file, root), 'utf8');
+
+const sendMarkdown = (request: FastifyRequest, reply: FastifyReply, text: StaticText): Promise<FastifyReply> =>
+  sendStaticText(request, reply.headers({ 'x-content-type-options': 'nosniff', 'x-robots-tag': 'noindex' }), text, {
+    type: 'text/markdown',
+    caching,
+  });
+
 /** Renders a guide. The rendering libraries are loaded with the first guide. */
 async function render(guide: Guide, own: Own): Promise<Rendered> {
   const { renderMarkdown } = await import('./render.ts');
-  return renderMarkdown(await readFile(new URL(guide.file, root), 'utf8'), guide.file, own);
+  return renderMarkdown(await readDocument(guide.file), guide.file, own);
 }
 
 type PageParts = { guide: Guide; rendered: Rendered; assets: DocsAssets; isDemo: boolean };

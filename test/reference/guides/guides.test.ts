@@ -100,3 +100,34 @@ test('guides escape all code and give repeated headings unique ids', () => {
   // A link to a file that is not served is rendered as plain text.
   expect(markup).toContain('<p>x</p>');
 });
+
+describe('the Markdown of the guides', () => {
+  const links = (text: string): string[] => [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = '']) => href);
+
+  test('has absolute links to pages that exist, and the host of the service', async () => {
+    for (const { slug } of allGuides) {
+      const answer = await t.app.inject(`${guidesPath}/${slug}.md`);
+      expect(answer.headers['content-type']).toBe('text/markdown; charset=utf-8');
+      expect(answer.body).toMatch(/^# /m);
+      expect(answer.body).not.toContain('localhost:8080');
+      for (const href of links(answer.body)) {
+        const own = /^https:\/\/perks\.shop\.test\/docs\/guides\/([\w-]+)\.md(?:#|$)/.exec(href);
+        if (own !== null) expect(pages.has(own[1] as string), `${slug}: ${href}`).toBe(true);
+        else expect(href, slug).toMatch(/^(https?:|#)/);
+      }
+    }
+    expect((await t.app.inject(`${guidesPath}/unknown.md`)).statusCode).toBe(404);
+  });
+
+  test('is listed in llms.txt with the purpose of each page, and only with the host of the service', async () => {
+    const { body, headers } = await t.app.inject('/llms.txt');
+    expect(headers['content-type']).toBe('text/markdown; charset=utf-8');
+    expect(body).toMatch(/^# Perkwire\n\n> /);
+    for (const { slug, title } of allGuides)
+      expect(body).toContain(`- [${title}](https://perks.shop.test${guidesPath}/${slug}.md): `);
+    for (const href of links(body)) expect(href).toMatch(/^https:\/\/perks\.shop\.test\/docs\//);
+    for (const path of ['/docs/json', '/docs/events']) expect((await t.app.inject(path)).statusCode, path).toBe(200);
+    const again = await t.app.inject({ url: '/llms.txt', headers: { 'if-none-match': String(headers.etag) } });
+    expect(again.statusCode).toBe(304);
+  });
+});
