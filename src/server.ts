@@ -48,7 +48,10 @@ type Demo = {
    */
   start: (deps: DemoDeps) => Promise<boolean>;
   writeHistory: (deps: DemoDeps) => Promise<void>;
-  printWelcome: (config: Config, dashboardLink: string | null, write: (text: string) => void) => void;
+  printWelcome: (
+    config: Config,
+    options: { dashboardLink: string | null; isJson: boolean; write: (text: string) => void },
+  ) => void;
 };
 
 /** Optional parts of the program, which a build can leave out. */
@@ -157,7 +160,11 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
 async function welcome(demo: Demo, deps: DemoDeps): Promise<void> {
   await demo.writeHistory(deps).catch((err) => deps.logger.warn({ err }, 'generating demo history failed'));
   const dashboardLink = await retryStart(() => firstOperatorLink(deps.pool, deps.config.publicUrl, deps.now()));
-  demo.printWelcome(deps.config, dashboardLink, (text) => process.stdout.write(text));
+  demo.printWelcome(deps.config, {
+    dashboardLink,
+    isJson: process.argv.includes('--json'),
+    write: (text) => void process.stdout.write(text),
+  });
 }
 
 /** Checks and migrates the schema on the server that is currently writable. After a failover, all checks run again. */

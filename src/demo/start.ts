@@ -4,8 +4,9 @@ import type { CatalogStore } from '../catalog/store.ts';
 import { removeAdvertiserBursts, setDefaultPlacement } from '../catalog-admin/seed.ts';
 import type { Config } from '../config.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
+import { isPerkwireAt } from '../platform/health/probe.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
-import { redirectEndpoints, removeEndpointBursts, saveEndpoint } from '../webhooks/endpoint-changes.ts';
+import { endpointUrls, redirectEndpoints, removeEndpointBursts, saveEndpoint } from '../webhooks/endpoint-changes.ts';
 import { demoOperatorKey, embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
 import { printWelcome } from './welcome.ts';
 import { createHistoryPartitions, writeHistory } from './write-history.ts';
@@ -14,6 +15,9 @@ import { createHistoryPartitions, writeHistory } from './write-history.ts';
 export const embeddedDemo = { start: startDemo, writeHistory, printWelcome };
 
 type StartDeps = { pool: pg.Pool; catalog: CatalogStore; config: Config; secretBox: SecretBox; now: () => number };
+
+/** PostgreSQL regular expression that matches the URL of the demo receiver at any port. */
+const receiverPattern = '^http://127[.]0[.]0[.]1:[0-9]+/demo/receiver$';
 
 /**
  * Loads the demo catalogue, with a webhook to this server's own receiver. Does nothing if the embedded database already
@@ -26,9 +30,11 @@ export async function startDemo({ pool, catalog, config, secretBox, now }: Start
     const url = `http://127.0.0.1:${config.port}/demo/receiver`;
     const { rows } = await executor.query('select 1 from publishers limit 1');
     if (rows.length > 0) {
-      // Update the receiver URL, because the port may have changed.
-      if (config.roles.includes('api'))
-        await redirectEndpoints(executor, '^http://127[.]0[.]0[.]1:[0-9]+/demo/receiver$', url);
+      // Update the receiver URL, because the port may have changed. If another process of this database is running,
+      // its receiver keeps the webhooks.
+      const current = await endpointUrls(executor, receiverPattern);
+      const isShared = (await Promise.all(current.map((other) => other !== url && isPerkwireAt(other)))).includes(true);
+      if (config.roles.includes('api') && !isShared) await redirectEndpoints(executor, receiverPattern, url);
       await removeLeftovers(executor, now());
       return false;
     }
