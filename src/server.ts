@@ -9,6 +9,7 @@ import { embeddedDemo } from './demo/start.ts';
 import { embeddedDatabases } from './embedded/databases.ts';
 import { collectRestored } from './experiments/collect.ts';
 import { createModules, type Modules } from './modules.ts';
+import type { PerkMessages } from './perks/perk-messages.ts';
 import type { EmbeddedDatabases } from './platform/db/embedded.ts';
 import { migrate } from './platform/db/migrate.ts';
 import { databaseWaitMs, retryStart } from './platform/db/retry-start.ts';
@@ -38,7 +39,7 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 /** Extra shutdown time of a primary, in milliseconds, so that its child processes can finish their requests first. */
 const primaryMarginMs = 3000;
 
-type DemoDeps = Modules['platform']['deps'] & { catalog: CatalogStore };
+type DemoDeps = Modules['platform']['deps'] & { catalog: CatalogStore; perkMessages: PerkMessages | null };
 
 /** Demo installation in the embedded database. */
 type Demo = {
@@ -47,7 +48,8 @@ type Demo = {
    * @returns whether the catalogue was loaded by this call
    */
   start: (deps: DemoDeps) => Promise<boolean>;
-  writeHistory: (deps: DemoDeps) => Promise<void>;
+  /** Fills the demo with activity and examples, unless it has sessions. */
+  fill: (deps: DemoDeps) => Promise<void>;
   printWelcome: (
     config: Config,
     options: { dashboardLink: string | null; isJson: boolean; write: (text: string) => void },
@@ -129,7 +131,8 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
     parts.add('supervision of the embedded database', databases.supervise(database, deps));
   if (first && link !== null) await retryStart(() => warnOfConnectionLimit(deps, link.assignment.processes));
   const { demo } = optional;
-  const demoDeps = { ...deps, catalog: modules.catalog.store };
+  const { perkMessages } = modules.contributions;
+  const demoDeps = { ...deps, catalog: modules.catalog.store, perkMessages };
   const firstStart =
     demo !== undefined &&
     embedded &&
@@ -148,17 +151,17 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   logger.info({ roles, port: config.port, embedded, firstStart }, 'ready');
   link?.ready();
   if (demo !== undefined && embedded && serveApi && first) {
-    // Runs after the service is ready, so that generating the demo history does not delay the first start. A shutdown
-    // waits for it to finish.
+    // Runs after the service is ready, so that filling the demo does not delay the first start. A shutdown waits for it
+    // to finish.
     const welcomed = welcome(demo, demoDeps);
     parts.add('welcome', () => welcomed);
     await welcomed;
   }
 }
 
-/** Generates the demo history and prints the next steps. */
+/** Fills the demo and prints the next steps. */
 async function welcome(demo: Demo, deps: DemoDeps): Promise<void> {
-  await demo.writeHistory(deps).catch((err) => deps.logger.warn({ err }, 'generating demo history failed'));
+  await demo.fill(deps).catch((err) => deps.logger.warn({ err }, 'filling the demo failed'));
   const dashboardLink = await retryStart(() => firstOperatorLink(deps.pool, deps.config.publicUrl, deps.now()));
   demo.printWelcome(deps.config, {
     dashboardLink,

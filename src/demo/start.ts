@@ -3,16 +3,22 @@ import { storeKnownKey } from '../accounts/keys.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import { removeAdvertiserBursts, setDefaultPlacement } from '../catalog-admin/seed.ts';
 import type { Config } from '../config.ts';
+import { backdateExperiment } from '../experiments/past.ts';
+import { hasSessions } from '../offers/sessions.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import { isPerkwireAt } from '../platform/health/probe.ts';
+import { dayMs } from '../platform/lib/time.ts';
+import type { Logger } from '../platform/logger.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { endpointUrls, redirectEndpoints, removeEndpointBursts, saveEndpoint } from '../webhooks/endpoint-changes.ts';
+import { callOwnApi, fillAreas } from './areas.ts';
 import { demoOperatorKey, embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
+import { historyDays } from './history/sessions.ts';
 import { printWelcome } from './welcome.ts';
-import { createHistoryPartitions, writeHistory } from './write-history.ts';
+import { activeOffers, createHistoryPartitions, type HistoryDeps, writeHistory } from './write-history.ts';
 
 /** Demo functions for an installation with the embedded database. */
-export const embeddedDemo = { start: startDemo, writeHistory, printWelcome };
+export const embeddedDemo = { start: startDemo, fill: fillDemo, printWelcome };
 
 type StartDeps = { pool: pg.Pool; catalog: CatalogStore; config: Config; secretBox: SecretBox; now: () => number };
 
@@ -78,4 +84,32 @@ export async function openDemo(
     key: demoOperatorKey,
     permissions: ['accounts'],
   });
+}
+
+/**
+ * Fills the demo after its first start: the areas of the dashboard, and six weeks of activity. Does nothing if there are
+ * sessions, or while another process fills the demo. Requires that this process serves the API.
+ */
+async function fillDemo(deps: HistoryDeps & { logger: Logger }): Promise<void> {
+  const { pool, catalog, config, now, logger } = deps;
+  const publisher = catalog.current().publishersBySdkId.get(embeddedDemoIds.sdkId);
+  if (publisher === undefined || (await hasSessions(pool, publisher.id))) return;
+  const lock = await pool.connect();
+  try {
+    const { rows } = await lock.query<{ locked: boolean }>(
+      "select pg_try_advisory_lock(hashtext('perkwire_demo_fill')) as locked",
+    );
+    if (rows[0]?.locked !== true || (await hasSessions(pool, publisher.id))) return;
+    const call = callOwnApi(
+      `http://${/^(0\.0\.0\.0|::)$/.test(config.host) ? '127.0.0.1' : config.host}:${config.port}`,
+    );
+    const key = await fillAreas({ call, publisher, offers: activeOffers(publisher), nowMs: now(), logger });
+    const startMs = now() - (historyDays - 2) * dayMs;
+    await backdateExperiment(pool, { publisherId: publisher.id, key, startMs });
+    await catalog.refresh();
+    await writeHistory(deps);
+  } finally {
+    // Closes the connection, which releases the lock.
+    lock.release(true);
+  }
 }

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { commands } from '../../src/commands.ts';
-import { testSecrets } from '../support/test-config.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { testSecrets } from '../support/test-config.ts';
 import { runCommand } from './support.ts';
 
 let t: TestApp;
@@ -144,7 +144,10 @@ test('every command prints only JSON with --json, one value per line', async () 
 
 test('an empty list prints nothing with --json', async () => {
   for (const name of emptyLists)
-    expect([name, await runCommand([...name.split(' '), '--json'], env)]).toEqual([name, { code: 0, out: '', err: '' }]);
+    expect([name, await runCommand([...name.split(' '), '--json'], env)]).toEqual([
+      name,
+      { code: 0, out: '', err: '' },
+    ]);
 });
 
 function isJson(line: string): boolean {

@@ -3003,7 +3003,7 @@ export const en = {
       'Last {minutes} minutes: <b>{sessions}</b> sessions, <b>{impressions}</b> impressions, ' +
       '<b>{clicks}</b> clicks',
     madeUp:
-      'Demo: the two weeks before the first start contain sample data. Its sessions have the custom attribute ' +
+      'Demo: the six weeks before the first start contain sample data. Its sessions have the custom attribute ' +
       '<code>{name}</code> = <code>{value}</code>.',
     metricBy_day: '{metric} by day',
     metricBy_hour: '{metric} by hour',
