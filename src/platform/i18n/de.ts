@@ -3480,8 +3480,17 @@ export const de: Messages = {
     progress: '{done} von {all} Schritten erledigt. Schritte werden automatisch abgehakt.',
     done: 'Erledigt:',
     toDo: 'Offen:',
-    step_key: 'API-Schlüssel erstellen',
-    hint_key: 'Für Anfragen von Ihrem Server. Websites und Apps verwenden die öffentliche SDK-ID.',
+    secret:
+      'Prüfen Sie die Signatur mit dem Geheimnis des Endpunkts: <guide>so geht’s</guide>. Das Geheimnis wird nur ' +
+      'einmal angezeigt. Falls Sie es nicht haben, <rotate>erneuern Sie es</rotate>.',
+    step_key: 'API-Schlüssel erstellen oder SDK-ID verwenden',
+    hint_key: 'Ihr Server braucht einen API-Schlüssel. Websites und Apps verwenden die öffentliche SDK-ID.',
+    step_theme: 'Design wählen',
+    hint_theme: 'Ein Design legt Anordnung und Farben fest, in denen Nutzer Angebote sehen.',
+    step_perks: 'Perks einschalten',
+    hint_perks:
+      'Schalten Sie User Selected Perks in den Einstellungen und in einem Design mit mehreren Angeboten ein. Dann ' +
+      'können Nutzer Perks auswählen.',
     step_fetch: 'Angebote abrufen',
     hint_fetch:
       'Fügen Sie einen Codeausschnitt in Ihre Website oder App ein, oder führen Sie den curl-Befehl in einem ' +
@@ -3809,6 +3818,9 @@ export const de: Messages = {
       'wird später nicht mehr angezeigt.',
     signV1a: 'Auch mit ed25519 signieren',
     signV1aHint: 'Für Empfänger, die Signaturen mit einem öffentlichen Schlüssel prüfen.',
+    secretOnce:
+      'Wird nur einmal angezeigt, wenn es erstellt wird. Falls Sie es nicht haben, wählen Sie „Signaturschlüssel wechseln“.',
+    secretRow: 'Signaturgeheimnis',
     signingSecret: 'Signaturschlüssel',
     slowest: 'Langsamste Anfrage',
     status: 'Status',

@@ -3233,8 +3233,16 @@ export const en = {
     progress: '{done} of {all} steps done. Steps are ticked off automatically.',
     done: 'Done:',
     toDo: 'To do:',
-    step_key: 'Create an API key',
-    hint_key: 'For requests from your server. Websites and apps use the public SDK ID.',
+    secret:
+      'Check the signature with the endpoint’s secret: <guide>how to verify</guide>. The secret is shown only once. ' +
+      'If you do not have it, <rotate>rotate it</rotate>.',
+    step_key: 'Create an API key, or use the SDK ID',
+    hint_key: 'Your server needs an API key. Websites and apps use the public SDK ID, and need no key.',
+    step_theme: 'Choose a theme',
+    hint_theme: 'A theme sets the layout and colours in which users see offers.',
+    step_perks: 'Turn on perks',
+    hint_perks:
+      'Turn on User Selected Perks in the settings, and in a theme with several offers. Users can then select perks.',
     step_fetch: 'Fetch offers',
     hint_fetch: 'Use a code snippet in your site or app, or run the curl command in a terminal.',
     step_impression: 'Show an offer',
@@ -3547,6 +3555,8 @@ export const en = {
       'again.',
     signV1a: 'Also sign with ed25519',
     signV1aHint: 'For receivers that verify signatures with a public key.',
+    secretOnce: 'Shown only once, when it is created. If you do not have it, select “Rotate secret”.',
+    secretRow: 'Signing secret',
     signingSecret: 'signing secret',
     slowest: 'Slowest',
     status: 'Status',
