@@ -3481,8 +3481,8 @@ export const de: Messages = {
     done: 'Erledigt:',
     toDo: 'Offen:',
     secret:
-      'Prüfen Sie die Signatur mit dem Geheimnis des Endpunkts: <guide>so geht’s</guide>. Das Geheimnis wird nur ' +
-      'einmal angezeigt. Falls Sie es nicht haben, <rotate>erneuern Sie es</rotate>.',
+      'Prüfen Sie die Signatur mit dem Signaturschlüssel des Endpunkts: <guide>so geht’s</guide>. Er wird nur einmal ' +
+      'angezeigt. Falls Sie ihn nicht haben, <rotate>wechseln Sie ihn</rotate>.',
     step_key: 'API-Schlüssel erstellen oder SDK-ID verwenden',
     hint_key: 'Ihr Server braucht einen API-Schlüssel. Websites und Apps verwenden die öffentliche SDK-ID.',
     step_theme: 'Design wählen',
@@ -3819,8 +3819,8 @@ export const de: Messages = {
     signV1a: 'Auch mit ed25519 signieren',
     signV1aHint: 'Für Empfänger, die Signaturen mit einem öffentlichen Schlüssel prüfen.',
     secretOnce:
-      'Wird nur einmal angezeigt, wenn es erstellt wird. Falls Sie es nicht haben, wählen Sie „Signaturschlüssel wechseln“.',
-    secretRow: 'Signaturgeheimnis',
+      'Wird nur einmal angezeigt, wenn er erstellt wird. Falls Sie ihn nicht haben, wählen Sie „Signaturschlüssel wechseln“.',
+    secretRow: 'Signaturschlüssel',
     signingSecret: 'Signaturschlüssel',
     slowest: 'Langsamste Anfrage',
     status: 'Status',
