@@ -6,7 +6,7 @@ import { withStartLock } from '../src/embedded/locks.ts';
 
 /**
  * Developer tools that have many packages of their own. They are in tools/package.json, so that `npm ci` does not
- * install them, and are installed when they are first needed. Usage: tsx scripts/tools.ts PROGRAM [ARGUMENTS]
+ * install them, and are installed when they are first needed. Usage: tsx scripts/tools.ts [PROGRAM [ARGUMENTS]]
  */
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -42,12 +42,10 @@ export async function loadTool<Tool>(name: string): Promise<Tool> {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [program = '', ...args] = process.argv.slice(2);
+  const [program, ...args] = process.argv.slice(2);
   await installTools();
-  const { status } = spawnSync(`${folder}/node_modules/.bin/${program}`, args, {
-    cwd: root,
-    stdio: 'inherit',
-    shell: process.platform === 'win32',
-  });
-  process.exitCode = status ?? 1;
+  if (program !== undefined) {
+    const options = { cwd: root, stdio: 'inherit', shell: process.platform === 'win32' } as const;
+    process.exitCode = spawnSync(`${folder}/node_modules/.bin/${program}`, args, options).status ?? 1;
+  }
 }
