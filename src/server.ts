@@ -9,6 +9,7 @@ import { embeddedDemo } from './demo/start.ts';
 import { embeddedDatabases } from './embedded/databases.ts';
 import { collectRestored } from './experiments/collect.ts';
 import { createModules, type Modules } from './modules.ts';
+import type { PerkMessages } from './perks/perk-messages.ts';
 import type { EmbeddedDatabases } from './platform/db/embedded.ts';
 import { migrate } from './platform/db/migrate.ts';
 import { databaseWaitMs, retryStart } from './platform/db/retry-start.ts';
@@ -38,7 +39,7 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 /** Extra shutdown time of a primary, in milliseconds, so that its child processes can finish their requests first. */
 const primaryMarginMs = 3000;
 
-type DemoDeps = Modules['platform']['deps'] & { catalog: CatalogStore };
+type DemoDeps = Modules['platform']['deps'] & { catalog: CatalogStore; perkMessages: PerkMessages | null };
 
 /** Demo installation in the embedded database. */
 type Demo = {
@@ -47,8 +48,12 @@ type Demo = {
    * @returns whether the catalogue was loaded by this call
    */
   start: (deps: DemoDeps) => Promise<boolean>;
-  writeHistory: (deps: DemoDeps) => Promise<void>;
-  printWelcome: (config: Config, dashboardLink: string | null, write: (text: string) => void) => void;
+  /** Fills the demo with activity and examples, unless that is done. */
+  fill: (deps: DemoDeps & { signal: AbortSignal }) => Promise<void>;
+  printWelcome: (
+    config: Config,
+    options: { dashboardLink: string | null; isJson: boolean; write: (text: string) => void },
+  ) => void;
 };
 
 /** Optional parts of the program, which a build can leave out. */
@@ -126,7 +131,8 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
     parts.add('supervision of the embedded database', databases.supervise(database, deps));
   if (first && link !== null) await retryStart(() => warnOfConnectionLimit(deps, link.assignment.processes));
   const { demo } = optional;
-  const demoDeps = { ...deps, catalog: modules.catalog.store };
+  const { perkMessages } = modules.contributions;
+  const demoDeps = { ...deps, catalog: modules.catalog.store, perkMessages };
   const firstStart =
     demo !== undefined &&
     embedded &&
@@ -145,19 +151,27 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   logger.info({ roles, port: config.port, embedded, firstStart }, 'ready');
   link?.ready();
   if (demo !== undefined && embedded && serveApi && first) {
-    // Runs after the service is ready, so that generating the demo history does not delay the first start. A shutdown
-    // waits for it to finish.
-    const welcomed = welcome(demo, demoDeps);
-    parts.add('welcome', () => welcomed);
+    // Runs after the service is ready, so that filling the demo does not delay the first start. A shutdown waits for the
+    // current step.
+    const stopFilling = new AbortController();
+    const welcomed = welcome(demo, { ...demoDeps, signal: stopFilling.signal });
+    parts.add('welcome', () => {
+      stopFilling.abort();
+      return welcomed;
+    });
     await welcomed;
   }
 }
 
-/** Generates the demo history and prints the next steps. */
-async function welcome(demo: Demo, deps: DemoDeps): Promise<void> {
-  await demo.writeHistory(deps).catch((err) => deps.logger.warn({ err }, 'generating demo history failed'));
+/** Prints the next steps and fills the demo. */
+async function welcome(demo: Demo, deps: DemoDeps & { signal: AbortSignal }): Promise<void> {
   const dashboardLink = await retryStart(() => firstOperatorLink(deps.pool, deps.config.publicUrl, deps.now()));
-  demo.printWelcome(deps.config, dashboardLink, (text) => process.stdout.write(text));
+  demo.printWelcome(deps.config, {
+    dashboardLink,
+    isJson: process.argv.includes('--json'),
+    write: (text) => void process.stdout.write(text),
+  });
+  await demo.fill(deps).catch((err) => deps.logger.warn({ err }, 'filling the demo failed'));
 }
 
 /** Checks and migrates the schema on the server that is currently writable. After a failover, all checks run again. */

@@ -1,4 +1,4 @@
-/* API reference: forms to try calls, and the highlight of the current operation in the sidebar. */
+/* API reference and event catalogue: forms to run calls, links to closed events, and the current entry of the sidebar. */
 (() => {
   const maxTextLength = 100_000;
 
@@ -59,6 +59,30 @@
     }
   }
 
+  /** The choice to allow changes applies to all calls until the tab is closed. */
+  const allowKey = 'perkwire-allow-changes';
+  const allowances = [...document.querySelectorAll('.try input[name=allow]')];
+
+  /** Shows the choice in all forms. Until changes are allowed, calls without a dry run can't be made. */
+  function showAllowance() {
+    const isAllowed = sessionStorage.getItem(allowKey) === 'yes';
+    for (const input of allowances) {
+      input.checked = isAllowed;
+      const isDry = !isAllowed && 'dryRun' in input.dataset;
+      const button = input.form.querySelector('button[type=submit]');
+      button.disabled = !isAllowed && !isDry;
+      button.textContent = isDry ? 'Run without changes' : 'Run';
+      if (input.form.elements.dry_run) input.form.elements.dry_run.value = isDry ? 'true' : '';
+    }
+  }
+
+  for (const input of allowances)
+    input.addEventListener('change', () => {
+      sessionStorage.setItem(allowKey, input.checked ? 'yes' : 'no');
+      showAllowance();
+    });
+  showAllowance();
+
   for (const part of document.querySelectorAll('.try')) {
     part.hidden = false;
     const form = part.querySelector('form');
@@ -67,6 +91,17 @@
       void send(form, part.querySelector('.outcome'));
     });
   }
+
+  /** Opens the event that the address names. */
+  function openTarget() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (target?.matches('details')) {
+      target.open = true;
+      target.scrollIntoView();
+    }
+  }
+  addEventListener('hashchange', openTarget);
+  openTarget();
 
   const links = new Map(
     [...document.querySelectorAll('nav.guides a[href^="#"]')].map((link) => [link.getAttribute('href').slice(1), link]),
@@ -81,5 +116,5 @@
     },
     { rootMargin: '-20% 0px -70%' },
   );
-  for (const section of document.querySelectorAll('section.operation')) observer.observe(section);
+  for (const section of document.querySelectorAll('section.operation, details.event')) observer.observe(section);
 })();

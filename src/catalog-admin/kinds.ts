@@ -56,6 +56,14 @@ export async function firstRows(executor: Executor, { offers }: Snapshot, publis
   return (['advertiser', 'campaign', 'offer'] as const).filter((name) => has[name]);
 }
 
+/** Returns the time when a publisher was created, in epoch milliseconds. */
+export async function createdMs(executor: Executor, publisherId: number): Promise<number> {
+  const { rows } = await executor.query<{ at: Date }>('select created_at as at from publishers where id = $1', [
+    publisherId,
+  ]);
+  return rows[0]?.at.getTime() ?? 0;
+}
+
 const kinds = { campaigns, creatives, offers };
 
 /** Returns warnings about macros in URLs. `values` is a complete row or only its changes. */

@@ -120,8 +120,8 @@ export function createApi(call: Call): Api {
  * @returns the exit code
  */
 export function printResponse({ out }: { out: Output }, answer: unknown): number {
-  const { message, data } = answer as { message: string; data: unknown };
-  out.data(data);
+  const { message, data } = answer as { message: string; data?: unknown };
+  out.data(data ?? { message });
   out.line(message);
   return exitCodes.ok;
 }

@@ -74,6 +74,8 @@ const scripts: Readonly<Record<string, (commands: Commands) => string>> = { bash
 export const printCompletion: Run = async ({ args: [shell = ''], commands, out }) => {
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
   if (script === undefined) throw usageError(`Expected a shell: ${Object.keys(scripts).join(', ')}.`);
-  out.line(script(commands));
+  const text = script(commands);
+  out.data({ shell, script: text });
+  out.line(text);
   return exitCodes.ok;
 };

@@ -1,12 +1,20 @@
 import type { Config } from '../config.ts';
 import { embeddedDemoIds } from './catalogue.ts';
 
+/** Link to the dashboard if no user exists yet, the output function, and whether to print JSON instead of text. */
+type WelcomeOptions = { dashboardLink: string | null; isJson: boolean; write: (text: string) => void };
+
 /**
  * Prints the welcome text of the demo: URLs, the API key, four commands to paste and, if no user exists yet, a one-time
  * link to the dashboard.
  */
-export function printWelcome({ publicUrl }: Config, dashboardLink: string | null, write: (text: string) => void): void {
+export function printWelcome({ publicUrl }: Config, { dashboardLink, isJson, write }: WelcomeOptions): void {
   const { key, sdkId } = embeddedDemoIds;
+  if (isJson) {
+    const dashboard_url = dashboardLink ?? `${publicUrl}/dashboard`;
+    write(`${JSON.stringify({ msg: 'welcome', url: publicUrl, dashboard_url, api_key: key, sdk_id: sdkId })}\n`);
+    return;
+  }
   const dashboard =
     dashboardLink === null
       ? `${publicUrl}/dashboard`

@@ -1,17 +1,22 @@
 import type pg from 'pg';
 import type { CatalogStore } from '../catalog/store.ts';
-import type { Publisher, Snapshot } from '../catalog/types.ts';
+import type { Offer, Publisher, Snapshot } from '../catalog/types.ts';
 import type { Config } from '../config.ts';
+import { createCouponIssuer } from '../coupons/issuer.ts';
+import { recordPastPoint } from '../experiments/past.ts';
 import type { SessionRecord } from '../offers/session-record.ts';
-import { hasSessions, insertPastSessions } from '../offers/sessions.ts';
+import { insertPastSessions, lastSessionBefore } from '../offers/sessions.ts';
 import { perksOf } from '../perks/confirmed-perk.ts';
+import type { PerkMessages } from '../perks/perk-messages.ts';
 import { buildUspPayload, uspSelection } from '../perks/usp-selection.ts';
 import { markWrapped, type UspSession } from '../perks/usp-sessions.ts';
 import { type Executor, type Transaction, transaction } from '../platform/db/pool.ts';
 import { createRandom } from '../platform/lib/random.ts';
 import { dayMs, dayOf, hourMs } from '../platform/lib/time.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { TokenCodec } from '../platform/security/tracking-token.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
+import { catchUpRollups } from '../reports/catch-up.ts';
 import { insertBookings } from '../tracking/bookings.ts';
 import { insertEvents, perkEvent } from '../tracking/event-rows.ts';
 import type { OutboxEvent } from '../webhooks/outbox.ts';
@@ -20,11 +25,28 @@ import { embeddedDemoIds } from './catalogue.ts';
 import { generateActivity, type SyntheticActivity } from './history/events.ts';
 import { historyDays, makeUpSessions } from './history/sessions.ts';
 
-type HistoryDeps = { pool: pg.Pool; catalog: CatalogStore; config: Config; tokens: TokenCodec; now: () => number };
+export type HistoryDeps = {
+  pool: pg.Pool;
+  catalog: CatalogStore;
+  config: Config;
+  tokens: TokenCodec;
+  secretBox: SecretBox;
+  /** Outbox for perk messages, or null if messages are not available. */
+  perkMessages?: PerkMessages | null;
+  /** Returns the end of the history, in epoch milliseconds. */
+  now: () => number;
+  /** Signal that stops the generation after the current week. The next start continues it. */
+  signal?: AbortSignal;
+};
+type HistoryContext = HistoryDeps & { publisher: Publisher; snapshot: Snapshot };
+type Done = { session: SessionRecord; activity: SyntheticActivity };
 type Wrapped = { session: UspSession; selected: readonly number[]; nowMs: number };
 
 /** Time from the fetch until the user confirms the selection, in milliseconds. */
 const confirmedAfterMs = 25_000;
+
+/** Number of confirmations for each perk message. */
+const messageEvery = 15;
 
 /** Maximum number of rows per statement, which keeps statements short even on a busy machine. */
 const maxRows = 500;
@@ -40,35 +62,60 @@ export async function createHistoryPartitions(executor: Executor, nowMs: number)
   await executor.query('select create_day_partitions($1::date, $2::date)', days);
 }
 
+const weekMs = 7 * dayMs;
+
+/** Returns the starts of the weeks of the history that ends at a time. */
+const weeksUntil = (nowMs: number): number[] =>
+  Array.from({ length: historyDays / 7 }, (_, index) => nowMs - hourMs - historyDays * dayMs + index * weekMs);
+
 /**
- * Generates 14 days of activity for the embedded demo, unless it already has sessions. The history is stored atomically
- * as raw rows, which the rollups then process in the same way as real activity. No webhooks are sent.
+ * Generates the six weeks of activity before `now` for the embedded demo, except for weeks that are followed by
+ * sessions. The history is stored as raw rows, which the rollups then process in the same way as real activity. Each
+ * week is a transaction, after which the results of the experiments are recorded. No webhooks and no messages are sent.
  */
 export async function writeHistory(deps: HistoryDeps): Promise<void> {
-  const { pool, catalog, config, now } = deps;
+  const { pool, catalog, config, now, signal } = deps;
   const [snapshot, nowMs] = [catalog.current(), now()];
   const publisher = snapshot.publishersBySdkId.get(embeddedDemoIds.sdkId);
   if (publisher === undefined) return;
+  const lastMs = await lastSessionBefore(pool, publisher.id, nowMs);
+  const weeks = weeksUntil(nowMs).filter((fromMs) => lastMs === null || fromMs > lastMs);
+  if (weeks.length === 0) return;
   const random = createRandom(1);
-  const offers = publisher.index.offers.filter(({ active, campaign }) => active && campaign.active);
+  const offers = activeOffers(publisher);
   const userKeys = createUserKeys(config.userPepper);
-  const endMs = nowMs - hourMs;
-  if (await hasSessions(pool, publisher.id)) return;
   await createHistoryPartitions(pool, nowMs);
-  // Generate the sessions before opening the transaction. On a slow machine, the transaction would otherwise sit idle
-  // and time out.
+  // Generate the sessions before opening a transaction. On a slow machine, the transaction would otherwise sit idle and
+  // time out.
   const sessions = makeUpSessions({ publisher, offers, userKeys, random }, nowMs);
-  const done = sessions.map((session) => ({ session, activity: generateActivity(session, random, endMs) }));
-  await transaction(pool, async (executor) => {
-    await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_demo'))");
-    if (await hasSessions(executor, publisher.id)) return;
-    await insertPastSessions(executor, sessions);
-    await writeActivity(
-      executor,
-      done.map(({ activity }) => activity),
-    );
-    await writeConfirmed(executor, done.flatMap(toWrapped), { ...deps, publisher, snapshot });
-  });
+  const done = sessions.map((session) => ({ session, activity: generateActivity(session, random, nowMs - hourMs) }));
+  for (const fromMs of weeks) {
+    if (signal?.aborted === true) return;
+    const untilMs = fromMs + weekMs;
+    const week = done.filter(({ session: { createdAtMs: atMs } }) => atMs >= fromMs && atMs < untilMs);
+    await transaction(pool, (executor) => writeWeek(executor, week, { ...deps, publisher, snapshot }));
+    // Counts week by week, because a rollup of six weeks could exceed the time limit of a statement.
+    await catchUpRollups(pool, nowMs);
+    await recordPastPoint(pool, untilMs);
+  }
+}
+
+/** Returns the publisher's offers that can be shown. */
+export const activeOffers = (publisher: Publisher): Offer[] =>
+  publisher.index.offers.filter(({ active, campaign }) => active && campaign.active);
+
+async function writeWeek(executor: Transaction, week: readonly Done[], context: HistoryContext): Promise<void> {
+  await insertPastSessions(
+    executor,
+    week.map(({ session }) => session),
+  );
+  await writeActivity(
+    executor,
+    week.map(({ activity }) => activity),
+  );
+  const wrapped = week.flatMap(toWrapped);
+  await writeConfirmed(executor, wrapped, context);
+  await writeReceived(executor, wrapped, context);
 }
 
 async function writeActivity(executor: Transaction, activities: readonly SyntheticActivity[]): Promise<void> {
@@ -77,12 +124,10 @@ async function writeActivity(executor: Transaction, activities: readonly Synthet
   await insertBookings(executor, conversions);
 }
 
-type ConfirmedContext = { config: Config; tokens: TokenCodec; publisher: Publisher; snapshot: Snapshot };
-
 async function writeConfirmed(
   executor: Transaction,
   wrapped: readonly Wrapped[],
-  { config, tokens, publisher, snapshot }: ConfirmedContext,
+  { config, tokens, publisher, snapshot }: HistoryContext,
 ): Promise<void> {
   await markWrapped(executor, wrapped);
   for (const chunk of chunksOf(wrapped.flatMap(selectionEvents))) await insertEvents(executor, chunk);
@@ -99,7 +144,36 @@ async function writeConfirmed(
   for (const chunk of chunksOf(wrapped.map(toDelivery))) await recordPastDeliveries(executor, chunk);
 }
 
-function toWrapped({ session, activity }: { session: SessionRecord; activity: SyntheticActivity }): Wrapped[] {
+/** Users receive a coupon code for each confirmed perk with a pool, and some get the perks by e-mail. */
+async function writeReceived(
+  executor: Transaction,
+  wrapped: readonly Wrapped[],
+  { secretBox, config, publisher, snapshot, perkMessages }: HistoryContext,
+): Promise<void> {
+  const wants = wrapped.flatMap(({ session, selected }) =>
+    session.offerIds.flatMap((id, index) => {
+      const offer = snapshot.offers.get(id);
+      return offer?.coupon == null || !selected.includes(session.campaignIds[index] as number)
+        ? []
+        : { offer, publisherId: publisher.id, pubUserId: session.pubUserId ?? '', sessionId: session.id, dev: false };
+    }),
+  );
+  const lastMs = wrapped.at(-1)?.nowMs;
+  if (lastMs === undefined) return;
+  if (wants.length > 0) await createCouponIssuer({ secretBox, config }).issue(executor, wants, lastMs);
+  const messages = wrapped
+    .filter((_wrapped, index) => index % messageEvery === 0)
+    .map(({ session, nowMs }) => ({
+      sessionId: session.id,
+      publisherId: publisher.id,
+      pubUserId: session.pubUserId ?? '',
+      recipient: { email: `${session.pubUserId}@mail.example`, language: 'en' },
+      nowMs,
+    }));
+  await perkMessages?.addSent(executor, messages);
+}
+
+function toWrapped({ session, activity }: Done): Wrapped[] {
   const { confirmed } = activity;
   if (confirmed === null) return [];
   const wrapped = {

@@ -4,7 +4,7 @@ import { newUuid7 } from '../platform/lib/uuid7.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
 import { allPublishers, type Reader } from './addresses.ts';
-import { contentContext, insertMessages, type MessageContent, type NewMessage } from './store.ts';
+import { contentContext, insertMessages, insertSentMessages, type MessageContent, type NewMessage } from './store.ts';
 
 type Peppers = { userPepper: string; earlierPeppers: readonly string[] };
 
@@ -32,6 +32,11 @@ export function createMessageOutbox({ secretBox, config }: { secretBox: SecretBo
       insertMessages(
         executor,
         messages.map(({ perks, ...to }) => toMessage(to, perks, null)),
+      ),
+    addSent: (executor, messages) =>
+      insertSentMessages(
+        executor,
+        messages.map((to) => toMessage(to, [], null)),
       ),
     remind: (executor, { offerId, endsAtMs, ...to }) =>
       insertMessages(executor, [toMessage(to, [], { offerId, endsAtMs })]),

@@ -73,6 +73,27 @@ on conflict do nothing`,
   });
 }
 
+/** Stores messages as sent at the time of their creation. */
+export async function insertSentMessages(executor: Executor, messages: readonly NewMessage[]): Promise<void> {
+  await executor.query(
+    `insert into perk_messages (
+  id, publisher_id, session_id, user_key, address_key, created_at, finished_at, kind, state, attempts
+)
+select m.*, m.created_at, 'perks', 'sent', 1
+from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::uuid[], $5::uuid[], $6::timestamptz[])
+  as m (id, publisher_id, session_id, user_key, address_key, created_at)
+on conflict do nothing`,
+    [
+      messages.map(({ id }) => id),
+      messages.map(({ publisherId }) => publisherId),
+      messages.map(({ sessionId }) => sessionId),
+      messages.map(({ userKey }) => userKey),
+      messages.map(({ addressKey }) => addressKey),
+      messages.map(({ nowMs }) => new Date(nowMs)),
+    ],
+  );
+}
+
 /** Time for which a message is leased to a process, in milliseconds. After that, another process can send it. */
 const leaseMs = 2 * minuteMs;
 

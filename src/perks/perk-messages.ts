@@ -53,6 +53,8 @@ export type PerkMessages = {
    * messages.
    */
   add: (executor: Executor, messages: readonly (Addressed & { perks: MessagePerk[] })[]) => Promise<void>;
+  /** Stores messages as sent at their `nowMs`, without sending them, for generated history. */
+  addSent: (executor: Executor, messages: readonly Addressed[]) => Promise<void>;
   /** Stores a reminder for a saved offer if its publisher has reminders enabled. */
   remind: (executor: Executor, saved: Addressed & Reminder) => Promise<void>;
 };

@@ -64,7 +64,11 @@ export function eventCatalogueRoutes(
   }));
 
   const listed = async () => ({ message: 'Events found.', data: list });
-  const pageEvents = types.map((type, index) => ({ ...(list[index] as (typeof list)[number]), payload: type.payload }));
+  const pageEvents = types.map(({ payload, isOperational = false }, index) => ({
+    ...(list[index] as (typeof list)[number]),
+    isOperational,
+    payload,
+  }));
   let page: Promise<StaticText> | null = null;
 
   app.get(`${catalogueName}.json`, { schema: { hide: true } }, listed);

@@ -1,5 +1,6 @@
 import { ConfigError } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
+import { isPerkwireAt } from '../platform/health/probe.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Logger } from '../platform/logger.ts';
 import { flushConnections } from '../platform/module.ts';
@@ -20,8 +21,13 @@ export async function listen(app: Pick<App, 'listen'>, { host, port }: { host: s
   try {
     await app.listen({ host, port });
   } catch (err) {
-    const problem = problems[(err as NodeJS.ErrnoException).code ?? ''];
-    throw problem === undefined ? err : new ConfigError([`${host}:${port} ${problem}`]);
+    const { code = '' } = err as NodeJS.ErrnoException;
+    const problem = problems[code];
+    if (problem === undefined) throw err;
+    const ownUrl = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+    if (code === 'EADDRINUSE' && (await isPerkwireAt(ownUrl)))
+      throw new ConfigError([`Perkwire already runs on port ${port}. To run it twice, set PORT to a free port`]);
+    throw new ConfigError([`${host}:${port} ${problem}`]);
   }
 }
 

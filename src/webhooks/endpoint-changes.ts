@@ -193,6 +193,14 @@ export async function removeEndpoint(executor: Executor, key: EndpointKey): Prom
   return removed;
 }
 
+/** Returns the URLs of all endpoints that match a PostgreSQL regular expression. */
+export async function endpointUrls(executor: Executor, pattern: string): Promise<string[]> {
+  const { rows } = await executor.query<{ url: string }>('select distinct url from webhook_endpoints where url ~ $1', [
+    pattern,
+  ]);
+  return rows.map(({ url }) => url);
+}
+
 /** Changes the URL of every endpoint whose current URL matches a PostgreSQL regular expression. */
 export async function redirectEndpoints(executor: Executor, pattern: string, url: string): Promise<void> {
   await executor.query('update webhook_endpoints set url = $2 where url ~ $1', [pattern, url]);

@@ -249,12 +249,13 @@ const healthOf = (row: HealthRow): EndpointHealth => ({
 });
 
 /** Whether a publisher has at least one endpoint. */
-export async function hasEndpoint(executor: Executor, publisherId: number): Promise<boolean> {
-  const { rows } = await executor.query(
-    'select from webhook_endpoints where publisher_id = $1 and deleted_at is null limit 1',
+export async function firstEndpointRef(executor: Executor, publisherId: number): Promise<string | null> {
+  const { rows } = await executor.query<{ ref: string }>(
+    `select coalesce(event, id::text) as ref from webhook_endpoints
+    where publisher_id = $1 and deleted_at is null order by id limit 1`,
     [publisherId],
   );
-  return rows.length > 0;
+  return rows[0]?.ref ?? null;
 }
 
 const ofEndpoint = (column: string, context: string): SealedColumn =>

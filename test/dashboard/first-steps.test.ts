@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rollUpAll } from '../reports/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { signInAs } from './support.ts';
 
@@ -44,7 +45,7 @@ test('the first steps for a publisher without offers begin with advertiser, camp
   };
   const before = textOf(await steps());
   expect(before.indexOf('Add an advertiser')).toBeLessThan(before.indexOf('Add a campaign'));
-  expect(before.indexOf('Add the first offer')).toBeLessThan(before.indexOf('Create an API key'));
+  expect(before.indexOf('Add the first offer')).toBeLessThan(before.indexOf('Create an API key, or use the SDK ID'));
   expect(before).toContain('0 of ');
   const advertiser = await operator.post(`${base}/advertisers`, { name: 'Bramble' });
   const toCampaign = String(advertiser.headers.location);
@@ -80,4 +81,45 @@ test('the first steps for a publisher without offers begin with advertiser, camp
   });
   expect(offer.statusCode).toBe(303);
   expect(textOf(await steps())).toContain('3 of ');
+});
+
+test('the first steps lead through theme and perks to a verified webhook, and count calls with the SDK ID', async () => {
+  const operator = await signInAs(t, 'operator');
+  const base = await addPublisher('SDK only');
+  const id = Number(base.split('/').at(-1));
+  await t.deps.catalog.refresh();
+  const stateOf = async (step: string): Promise<string> => {
+    const text = textOf((await operator.get(`${base}/setup`)).body);
+    return /(Done:|To do:) *$/.exec(text.slice(0, text.indexOf(step)))?.[1] ?? 'missing';
+  };
+  const order = textOf((await operator.get(`${base}/setup`)).body);
+  const steps = ['Choose a theme', 'Fetch offers', 'Turn on perks', 'Add a webhook endpoint', 'Receive the webhook'];
+  const places = steps.map((step) => order.indexOf(step));
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
+  expect(await stateOf('Create an API key, or use the SDK ID')).toBe('To do:');
+  const sdkId = t.deps.catalog.current().publishers.get(id)?.sdkId;
+  const fetched = await t.app.inject({
+    method: 'POST',
+    url: `/native/v4/offers.json?api_key=${sdkId}`,
+    payload: { placement: 'checkout' },
+  });
+  expect(fetched.statusCode).toBe(200);
+  await rollUpAll(t, t.deps.now());
+  expect(await stateOf('Create an API key, or use the SDK ID')).toBe('Done:');
+  expect(await stateOf('Fetch offers')).toBe('Done:');
+
+  // The secret of an endpoint is shown once, so the last step leads to where it can be rotated.
+  const endpoint = {
+    url: 'https://shop.example/hooks',
+    method: 'POST',
+    enabled: 'on',
+    deadline_s: '5',
+    max_in_flight: '4',
+  };
+  await operator.post(`${base}/settings/webhooks/usp.selection`, endpoint);
+  const body = (await operator.get(`${base}/setup`)).body;
+  expect(body).toContain(`href="${base}/settings/webhooks/usp.selection#secret"`);
+  const page = (await operator.get(`${base}/settings/webhooks/usp.selection`)).body;
+  expect(page).toContain('id="secret"');
+  expect(page).toContain('Rotate secret');
 });

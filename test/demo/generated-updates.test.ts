@@ -4,8 +4,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import createClient from 'openapi-fetch';
 import openapiTS from 'openapi-typescript';
-import { generate } from 'orval';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { installTools, loadTool } from '../../scripts/tools.ts';
 import { freePort } from '../support/server-process.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
@@ -47,8 +47,9 @@ beforeAll(async () => {
   t = await createTestApp({ config: { publicUrl: url } });
   await t.app.listen({ port, host: '127.0.0.1' });
   description = await readFile(new URL('../../docs/openapi.json', import.meta.url), 'utf8');
-  // The folder is inside the repository, so that packages are found.
-  folder = await mkdtemp(fileURLToPath(new URL('../../node_modules/.generated-updates-', import.meta.url)));
+  await installTools();
+  // The folder is inside the tools, so that their packages are found.
+  folder = await mkdtemp(fileURLToPath(new URL('../../tools/node_modules/.generated-updates-', import.meta.url)));
   await writeFile(join(folder, 'openapi.json'), description);
   clients = { types: await typesClient(), zod: await zodClient(), fetch: await fetchClient() };
 }, 240_000);
@@ -72,8 +73,11 @@ async function typesClient(): Promise<Update> {
   };
 }
 
+type Orval = { generate: (options: object) => Promise<void> };
+
 /** Loads the module that orval generates. */
 async function generatedModule(client: 'zod' | 'fetch'): Promise<Record<string, unknown>> {
+  const { generate } = await loadTool<Orval>('orval');
   const target = join(folder, `${client}.ts`);
   const output = { target, client, mode: 'single', baseUrl: url } as const;
   await generate({ input: join(folder, 'openapi.json'), output, hooks: {} });

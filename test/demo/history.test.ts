@@ -17,7 +17,7 @@ beforeAll(async () => {
   await t.pool.query(
     "update campaigns set payout_kind = case when id % 2 = 0 then 'cpa' else 'cpc' end, payout_amount = 0.5",
   );
-  await t.pool.query('update api_keys set created_at = $1', [new Date(nowMs)]);
+  await t.pool.query('update publishers set created_at = $1', [new Date(nowMs)]);
   const { pool, secretBox } = t.deps;
   const endpoint = { publisherId: t.publisher.id, event: 'usp.selection', method: 'POST', enabled: true } as const;
   await saveEndpoint(pool, secretBox, { ...endpoint, url: 'http://127.0.0.1:9/', nowMs });
@@ -30,8 +30,8 @@ afterAll(() => t.close());
 const count = async (table: string, condition = 'true'): Promise<number> =>
   (await t.pool.query(`select count(*)::int as n from ${table} where ${condition}`)).rows[0].n;
 
-test('the generated history covers every day of two weeks, is marked, and matches the reports', async () => {
-  const days = Array.from({ length: 14 }, (_, back) => dayOf(nowMs - dayMs / 24 - (back + 0.5) * dayMs));
+test('the generated history covers every day of six weeks, is marked, and matches the reports', async () => {
+  const days = Array.from({ length: 42 }, (_, back) => dayOf(nowMs - dayMs / 24 - (back + 0.5) * dayMs));
   const { rows } = await t.pool.query<{ day: string; n: number }>(
     'select day::text, count(*)::int as n from sessions group by day',
   );
@@ -45,7 +45,7 @@ test('the generated history covers every day of two weeks, is marked, and matche
   expect(await count('deliveries')).toBeGreaterThan(50);
   expect(await count('delivery_queue')).toBe(0);
   const client = await t.pool.connect();
-  const { differences } = await verifyRollups(client, dayOf(nowMs - 16 * dayMs), dayOf(nowMs)).finally(() =>
+  const { differences } = await verifyRollups(client, dayOf(nowMs - 44 * dayMs), dayOf(nowMs)).finally(() =>
     client.release(),
   );
   expect(differences).toEqual([]);
@@ -75,13 +75,14 @@ test('the first steps are checked off as they happen, whatever the history conta
     const { body } = await user.get(`/dashboard/p/${t.publisher.id}/setup`, { 'hx-request': 'true' });
     return [...body.matchAll(/Done:<\/span><\/span>\s*<div>\s*<strong>([^<]*)/g)].map(([, text = '']) => text);
   };
-  const built = ['Add an advertiser', 'Add a campaign', 'Add the first offer', 'Create an API key'];
-  expect(await done()).toEqual([...built, 'Add a webhook endpoint']);
+  const access = 'Create an API key, or use the SDK ID';
+  const built = ['Add an advertiser', 'Add a campaign', 'Add the first offer', access, 'Choose a theme'];
+  expect(await done()).toEqual([...built, 'Turn on perks', 'Add a webhook endpoint']);
   const { offers } = await fetchOffers(t, { pub_user_id: 'first' });
   const [offer] = offers as [ShownOffer];
   await call(t, offer.pixel);
   await rollUpAll(t, t.deps.now());
-  expect(await done()).toEqual([...built, 'Fetch offers', 'Show an offer', 'Add a webhook endpoint']);
+  expect(await done()).toEqual([...built, 'Fetch offers', 'Show an offer', 'Turn on perks', 'Add a webhook endpoint']);
   const overview = await user.get(`/dashboard/p/${t.publisher.id}/overview`);
   expect(overview.body).toContain('First steps');
 });
@@ -89,7 +90,7 @@ test('the first steps are checked off as they happen, whatever the history conta
 test('the perk funnel counts sessions up to the delivered webhook, for any filter that sums support', async () => {
   const user = await signInAs(t, 'analyst');
   const funnel = async (query: string): Promise<number[]> => {
-    const { body } = await user.get(`/dashboard/p/${t.publisher.id}/reports/funnel?range=30d${query}`);
+    const { body } = await user.get(`/dashboard/p/${t.publisher.id}/reports/funnel?range=90d${query}`);
     const rows = body.slice(body.indexOf('<tbody>')).split('<tr>').slice(1);
     return rows.map((row) => Number(/class="numeric">([\d,]+)</.exec(row)?.[1]?.replace(',', '')));
   };

@@ -3,6 +3,8 @@ import { demoOperatorKey } from '../../src/demo/catalogue.ts';
 import { openDemo, removeLeftovers } from '../../src/demo/start.ts';
 import { writeHistory } from '../../src/demo/write-history.ts';
 import { type ApiDocument, exampleRequestOf, operationsById } from '../../src/reference/openapi/example-request.ts';
+import { describeOperations } from '../../src/reference/operations/described.ts';
+import { isReading } from '../../src/reference/operations/try-form.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 let t: TestApp;
@@ -42,6 +44,24 @@ test('reading the documentation changes no table', async () => {
   for (const url of ['/docs', '/docs/json', '/docs/yaml', '/docs/events', '/docs/guides', '/docs/json'])
     await read(url);
   expect(await countsOfTables()).toEqual(before);
+});
+
+test('calls that the reference runs without a confirmation change no table', async () => {
+  const document = (await read('/docs/json')).json() as ApiDocument;
+  const keys = { bearer: t.publisher.key, operator: demoOperatorKey };
+  const reading = describeOperations(document)
+    .flatMap(({ tags }) => tags.flatMap(({ operations }) => operations))
+    .filter((operation) => isReading(operation) && !operation.path.endsWith('/stream') && operation.tag !== 'Health');
+  expect(reading.length).toBeGreaterThan(50);
+  const { api_key_uses: _uses, ...before } = await countsOfTables();
+  for (const operation of reading) {
+    const { url, payload, ...init } = exampleRequestOf(document, operation, keys);
+    const answer = await fetch(base + url, { ...init, redirect: 'manual', ...(payload && { body: payload }) });
+    await answer.text();
+    expect([operation.id, answer.status < 500]).toEqual([operation.id, true]);
+  }
+  const { api_key_uses: _later, ...after } = await countsOfTables();
+  expect(after).toEqual(before);
 });
 
 test('examples use a session, a token and a delivery that exist in the demo', async () => {

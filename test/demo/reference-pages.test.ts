@@ -81,14 +81,43 @@ describe('the API reference', () => {
   test('sends a call with the key filled in, and shows the response', async () => {
     const page = await open('/docs/api/offers');
     const part = page.locator('#fetchOffers .try');
-    await part.getByText('Try it').click();
+    await part.getByText('Run this call').click();
     expect(await part.getByLabel('API key').inputValue()).toBe('demo-key');
-    await part.getByRole('button', { name: 'Send' }).click();
+    await part.getByLabel('Allow calls that change data in the demo').check();
+    await part.getByRole('button', { name: 'Run' }).click();
     await part.getByText(/^200 OK, \d+ ms$/).waitFor();
     expect(JSON.parse((await part.locator('pre').textContent()) ?? '').data.count).toBeGreaterThan(0);
     await part.getByLabel('API key').fill('unknown');
-    await part.getByRole('button', { name: 'Send' }).click();
+    await part.getByRole('button', { name: 'Run' }).click();
     await part.getByText(/^401/).waitFor();
+  });
+
+  test('runs reads at once, and calls that change data only after they are allowed', async () => {
+    const page = await open('/docs/api/campaigns');
+    const written: string[] = [];
+    page.on('request', (request) => {
+      if (request.method() !== 'GET') written.push(`${request.method()} ${new URL(request.url()).search}`);
+    });
+    const partOf = (id: string) => page.locator(`#${id} .try`);
+    const runOf = (id: string) => partOf(id).getByRole('button', { name: /^Run/ });
+    for (const id of ['listCampaigns', 'createCampaign']) await partOf(id).getByText('Run this call').click();
+    await runOf('listCampaigns').click();
+    await partOf('listCampaigns')
+      .getByText(/^200 OK/)
+      .waitFor();
+    expect(await runOf('createCampaign').isDisabled()).toBe(true);
+    await partOf('createCampaign').getByRole('checkbox').check();
+    expect(await runOf('createCampaign').isDisabled()).toBe(false);
+
+    // The choice applies to all calls of the tab. Without it, a file is only checked.
+    await page.goto(`${demo.url}/docs/api/audiences`);
+    const part = partOf('importAudienceMembers');
+    await part.getByText('Run this call').click();
+    expect(await part.getByRole('checkbox').isChecked()).toBe(true);
+    await part.getByRole('checkbox').uncheck();
+    await part.getByRole('button', { name: 'Run without changes' }).click();
+    await part.getByText(/^\d{3} /).waitFor();
+    expect(written).toEqual(['POST ?dry_run=true']);
   });
 
   test('requests nothing from other hosts, and never violates its policy', async () => {
@@ -148,4 +177,14 @@ test('the event catalogue is a page for people and JSON for programs', async () 
   expect(await (await fetch(`${demo.url}/docs/events.json`)).json()).toEqual(json);
   const page = await open('/docs/events');
   for (const { name } of json.data) expect(await page.locator(`[id="${name}"] .fields`).count()).toBeGreaterThan(0);
+});
+
+test('the event catalogue fits three screens of a phone, and a link opens its event', async () => {
+  const page = await open('/docs/events', { viewport: { width: 390, height: 844 } });
+  expect(await page.evaluate(() => window.document.documentElement.scrollHeight)).toBeLessThanOrEqual(3000);
+  expect(await page.getByText('JSON Schema of the payload').filter({ visible: true }).count()).toBe(0);
+  await page.goto(`${demo.url}/docs/events#draft.waiting`);
+  const event = page.locator('[id="draft.waiting"]');
+  await event.getByText('JSON Schema of the payload').waitFor();
+  await expect.poll(() => event.evaluate((part) => Math.abs(part.getBoundingClientRect().top) < 300)).toBe(true);
 });

@@ -124,8 +124,9 @@ test.each([
 ])('the API reference sends %s example unchanged, with the key filled in', async (_name, address, status) => {
   const { page, problems } = await open(`/docs/api/${address}`);
   const part = page.locator(`#${address.split('#')[1]} .try`);
-  await part.getByText('Try it').click();
-  await part.getByRole('button', { name: 'Send' }).click();
+  await part.getByText('Run this call').click();
+  if (status === '201') await part.getByLabel('Allow calls that change data in the demo').check();
+  await part.getByRole('button', { name: 'Run' }).click();
   await part.getByText(new RegExp(`^${status} `)).waitFor();
   expect(problems).toEqual([]);
 });

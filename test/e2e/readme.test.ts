@@ -88,8 +88,13 @@ const shellBlocks = (markdown: string): string[] =>
 
 test('the commands of "Get started" end with a verified webhook', async () => {
   await ensureBuilt();
-  const [install, ...commands] = shellBlocks(await readFile('docs/get-started.md', 'utf8'));
+  const markdown = await readFile('docs/get-started.md', 'utf8');
+  const [install, ...commands] = shellBlocks(markdown);
   expect(install).toBe('npm ci\nnpm start &\n');
+  // A command may continue on the next line.
+  const untilWebhook = markdown.slice(0, markdown.indexOf('## 6.'));
+  const lines = shellBlocks(untilWebhook).join('').replaceAll(/\\\n/g, '').trim().split('\n');
+  expect(lines.length).toBeLessThanOrEqual(8);
   const folder = await databaseFolder('perkwire-get-started-');
   const [port, receiverPort] = [String(await freePort()), String(await freePort())];
   const { child } = await startServer(folder, port);
@@ -108,8 +113,11 @@ test('the commands of "Get started" end with a verified webhook', async () => {
     expect(output).toContain('Impression: 200');
     expect(output).toMatch(/^whsec_\S+$/m);
     expect(output).toContain('"status":"wrapped"');
+    // The demo's receiver shows the webhook of the selection, and the own receiver gets a sample.
+    expect(output).toContain('verified: true');
+    expect(output).toContain('user-1');
     const [, body = ''] = /^Verified webhook: (.+)$/m.exec(output) ?? [];
-    expect(JSON.parse(body)).toMatchObject({ body: { pub_user_id: 'user-1', selected: 1, campaigns: [{}] } });
+    expect(JSON.parse(body)).toMatchObject({ body: { campaigns: expect.any(Array) } });
   } finally {
     process.kill(-(shell.pid as number), 'SIGTERM');
     await stopServer(child, folder);

@@ -39,6 +39,7 @@ export const removeRole: Run = async (call) => {
   const role = await findRole(api, name);
   if (role === undefined) throw usageError(`There is no role "${name}".`);
   await api.call('DELETE', `${path}/${role.id}`);
+  call.out.data({ removed: role });
   call.out.line(`Removed ${role.name}.`);
   return exitCodes.ok;
 };

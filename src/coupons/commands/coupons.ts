@@ -118,8 +118,12 @@ export const removeCoupons: Run = async (call) => {
   const offer = offerOf(call, 0);
   const isPool = call.options.pool === true;
   const path = isPool ? `/manage/v1/offers/${offer}/coupon-pool` : codesPath(offer);
-  const { data } = (await createApi(call).call('DELETE', path)) as { data: { removed?: number } };
+  const { data } = (await createApi(call).call('DELETE', path)) as {
+    data: { removed?: number; left?: number };
+  };
   call.out.data(data);
   call.out.line(isPool ? 'Removed the coupon pool of the offer.' : `Removed ${counted(data.removed ?? 0, 'code')}.`);
+  if (!isPool && data.left === 0)
+    call.out.note('The pool is now empty: users get no code until you add codes, or remove the pool with --pool.');
   return exitCodes.ok;
 };

@@ -23,6 +23,8 @@ const selectShare = 0.4;
 const conversionShare = 0.12;
 /** Click-through rate at the first position. It is a third lower at each further position. */
 const firstCtr = 0.085;
+/** Factor by which the arm `shimmer` of the demo's experiment increases the click-through rate. */
+const shimmerFactor = 1.75;
 /** Average sale value, in millionths. A `cps` payout is a share of it. */
 const saleMicros = 42_000_000;
 
@@ -52,7 +54,8 @@ function addOffer(
   const seenMs = session.createdAtMs + 300 + Math.floor(random() * 900);
   events.push(eventOf(session, offer, 'impression', seenMs));
   // Vary the click rate between offers, in the same way in each run.
-  const appeal = 0.6 + (((offer.id * 37) % 17) / 17) * 0.9;
+  const armFactor = session.custom.get('experiment.shimmer') === 'shimmer' ? shimmerFactor : 1;
+  const appeal = (0.6 + (((offer.id * 37) % 17) / 17) * 0.9) * armFactor;
   if (random() < firstCtr * appeal * (2 / 3) ** position) {
     const clickMs = seenMs + 1_500 + Math.floor(random() * 12_000);
     events.push(eventOf(session, offer, 'click', clickMs));

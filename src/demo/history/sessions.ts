@@ -1,13 +1,15 @@
 import type { Offer, Publisher } from '../../catalog/types.ts';
+import { assign, subjectOf, withArms } from '../../experiments/assign.ts';
 import { type SessionRecord, writeDecisionRecord } from '../../offers/session-record.ts';
 import type { Random } from '../../platform/lib/random.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
+import { visitorOf } from '../areas.ts';
 import { syntheticMark } from '../catalogue.ts';
 
 /** Length of the generated demo history, in days. */
-export const historyDays = 14;
+export const historyDays = 42;
 
 /** Number of generated sessions on an average day. */
 const sessionsPerDay = 170;
@@ -23,10 +25,10 @@ const weekdayShares = [1.25, 0.9, 0.85, 0.9, 0.95, 1.05, 1.2];
 const hourShares = [2, 1, 1, 1, 1, 2, 3, 5, 7, 9, 10, 10, 11, 12, 11, 10, 10, 11, 13, 15, 16, 14, 9, 5];
 
 const placements = [
-  ['checkout', 55],
-  ['order-confirmation', 20],
-  ['order-status', 15],
-  ['account', 10],
+  ['checkout', 45],
+  ['order-confirmation', 35],
+  ['order-status', 12],
+  ['account', 8],
 ] as const;
 const countries = [
   ['US', 52],
@@ -52,22 +54,16 @@ const plans = [
 const visitors = 900;
 const emptyShare = 0.06;
 
-/**
- * Decision record that contains only the request, which is enough to estimate reach. It refers to no catalogue version,
- * because no decision was made.
- */
-const requestOnly = writeDecisionRecord({ catalogVersion: 0, scores: [], inputs: {} });
-
 type SessionSource = { publisher: Publisher; offers: readonly Offer[]; userKeys: UserKeys; random: Random };
 
-/** Generates the sessions of the last 14 days, oldest first. The last hour is left out. */
+/** Generates the sessions of the last `historyDays` days, oldest first. The last hour is left out. */
 export function makeUpSessions(source: SessionSource, nowMs: number): SessionRecord[] {
   const endMs = nowMs - quietMs;
   return timesOf(source.random, endMs).map((atMs) => makeUpSession(source, atMs));
 }
 
 /**
- * Generates session times. There are more sessions on weekends and in the evening, and their number grows by 2 % each
+ * Generates session times. There are more sessions on weekends and in the evening, and their number grows by 1 % each
  * day.
  */
 function timesOf(random: Random, endMs: number): number[] {
@@ -78,7 +74,7 @@ function timesOf(random: Random, endMs: number): number[] {
     const fromMs = startMs + hour * hourMs;
     const from = new Date(fromMs);
     const share = ((weekdayShares[from.getUTCDay()] ?? 1) * (hourShares[from.getUTCHours()] ?? 0)) / averageHour;
-    const expected = (sessionsPerDay / 24) * share * 1.02 ** (hour / 24);
+    const expected = (sessionsPerDay / 24) * share * 1.01 ** (hour / 24);
     const count = Math.floor(expected + random());
     for (let session = 0; session < count; session += 1) times.push(Math.floor(fromMs + random() * hourMs));
   }
@@ -87,10 +83,14 @@ function timesOf(random: Random, endMs: number): number[] {
 
 function makeUpSession({ publisher, offers, userKeys, random }: SessionSource, atMs: number): SessionRecord {
   const placement = pick(random, placements);
-  const pubUserId = `demo-visitor-${1 + Math.floor(random() ** 2 * visitors)}`;
+  const pubUserId = visitorOf(1 + Math.floor(random() ** 2 * visitors));
   const theme = publisher.themes.get(publisher.placements.get(placement)?.themeId ?? 0) ?? publisher.defaultTheme;
   const isEmpty = random() < emptyShare;
   const plan = pick(random, plans);
+  const keysOf = (identifier: string): string[] => userKeys.allOf(publisher.id, identifier);
+  const subject = subjectOf({ pubUserId, adFp: null }, keysOf, atMs);
+  const assigned = assign(publisher.experiments ?? [], { ...subject, publisher, theme, placement, testArms: null });
+  const custom = new Map([[syntheticMark.name, syntheticMark.value] as const, ['plan', plan] as const]);
   return {
     language: null,
     id: newUuid7(atMs),
@@ -100,10 +100,16 @@ function makeUpSession({ publisher, offers, userKeys, random }: SessionSource, a
     userKey: userKeys.of(publisher.id, pubUserId),
     pubUserId,
     client: { country: pick(random, countries), ...pick(random, clients) },
-    offers: isEmpty ? [] : pickOffers(offers, publisher.offersPerResponse, random),
+    offers: isEmpty ? [] : pickOffers(shownAt(placement, offers), publisher.offersPerResponse, random),
     emptyReason: isEmpty ? 'nothing_eligible' : null,
-    decision: requestOnly,
-    custom: new Map([[syntheticMark.name, syntheticMark.value] as const, ['plan', plan] as const]),
+    // The record contains only the request, which is enough to estimate reach. It refers to no catalogue version,
+    // because no decision was made.
+    decision: writeDecisionRecord({
+      catalogVersion: 0,
+      scores: [],
+      inputs: assigned === null ? {} : { experiments: assigned.stored },
+    }),
+    custom: assigned === null ? custom : withArms(custom, assigned),
     macros: {},
     dev: false,
     usp: theme?.unit === 'mou' && theme.uspEnabled && publisher.uspEnabled,
@@ -111,6 +117,13 @@ function makeUpSession({ publisher, offers, userKeys, random }: SessionSource, a
     createdAtMs: atMs,
   };
 }
+
+/**
+ * Returns the offers that a placement shows. After the order, all offers are paid per click, so that the experiment at
+ * this placement has a clear result in spite of the few sessions.
+ */
+const shownAt = (placement: string, offers: readonly Offer[]): readonly Offer[] =>
+  placement === 'order-confirmation' ? offers.filter(({ campaign }) => campaign.payout.kind === 'cpc') : offers;
 
 /** Picks offers at random, each from a different advertiser, weighted by the weights of their campaigns. */
 function pickOffers(offers: readonly Offer[], count: number, random: Random): Offer[] {

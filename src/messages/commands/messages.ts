@@ -1,4 +1,4 @@
-import { createApi } from '../../command-line/api.ts';
+import { createApi, printResponse } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import { counted } from '../../command-line/counted.ts';
 
@@ -69,11 +69,7 @@ export const retry: Run = async (call) => {
   if (call.options.failed === true) return retryFailed(call);
   const [id = '', ...rest] = call.args;
   if (id === '' || rest.length > 0) throw usageError('Expected one message id.');
-  const { message } = (await createApi(call).call('POST', `${path}/${encodeURIComponent(id)}/retry`)) as {
-    message: string;
-  };
-  call.out.line(message);
-  return exitCodes.ok;
+  return printResponse(call, await createApi(call).call('POST', `${path}/${encodeURIComponent(id)}/retry`));
 };
 
 async function retryFailed(call: Call): Promise<number> {

@@ -1266,6 +1266,7 @@ export const de: Messages = {
     list: 'Liste',
     networkError: 'Netzwerkfehler. Prüfen Sie Ihre Verbindung und versuchen Sie es noch einmal.',
     pause: 'Pausieren',
+    period: 'ganzer Zeitraum',
     publisherPlaceholder: 'Publisher …',
     removeItem: '{text} entfernen',
     requestFailed: 'Die Anfrage ist fehlgeschlagen. Laden Sie die Seite neu und versuchen Sie es noch einmal.',
@@ -2568,10 +2569,13 @@ export const de: Messages = {
   },
   layout: {
     breadcrumb: 'Navigationspfad',
+    average: 'Durchschnitt {value}',
     chartLabel: '{caption}. Die Werte stehen in der Tabelle darunter.',
     day: 'Tag',
     dismiss: 'Ausblenden',
     guides: 'Anleitungen und API-Referenz',
+    highest: 'Höchstwert {value}',
+    latest: 'zuletzt {value}',
     main: 'Hauptnavigation',
     menu: 'Menü',
     publisher: 'Publisher',
@@ -3234,7 +3238,7 @@ export const de: Messages = {
       'Letzte {minutes} Minuten: <b>{sessions}</b> Sitzungen, <b>{impressions}</b> Impressions, <b>{clicks}</b> ' +
       'Klicks',
     madeUp:
-      'Demo: Die zwei Wochen vor dem ersten Start enthalten Beispieldaten. Deren Sitzungen haben das eigene Attribut ' +
+      'Demo: Die sechs Wochen vor dem ersten Start enthalten Beispieldaten. Deren Sitzungen haben das eigene Attribut ' +
       '<code>{name}</code> = <code>{value}</code>.',
     metricBy_day: '{metric} nach Tag',
     metricBy_hour: '{metric} nach Stunde',
@@ -3246,6 +3250,8 @@ export const de: Messages = {
     new: 'neu',
     newAlerts: '{count, plural, one {# neue Meldung} other {# neue Meldungen}}. <a>Meldungen ansehen</a>',
     noActivity: 'Noch keine Aktivität',
+    last30Days: 'Letzte 30 Tage anzeigen',
+    withoutFilters: 'Alle Filter entfernen',
     noActivityHere: 'Keine Aktivität in diesem Zeitraum.',
     noActivityLead:
       'Binden Sie Ihre Website oder App an. Nach der ersten Anfrage sehen Sie hier Sitzungen, Impressions, Klicks ' +
@@ -3480,8 +3486,17 @@ export const de: Messages = {
     progress: '{done} von {all} Schritten erledigt. Schritte werden automatisch abgehakt.',
     done: 'Erledigt:',
     toDo: 'Offen:',
-    step_key: 'API-Schlüssel erstellen',
-    hint_key: 'Für Anfragen von Ihrem Server. Websites und Apps verwenden die öffentliche SDK-ID.',
+    secret:
+      'Prüfen Sie die Signatur mit dem Signaturschlüssel des Endpunkts: <guide>so geht’s</guide>. Er wird nur einmal ' +
+      'angezeigt. Falls Sie ihn nicht haben, <rotate>wechseln Sie ihn</rotate>.',
+    step_key: 'API-Schlüssel erstellen oder SDK-ID verwenden',
+    hint_key: 'Ihr Server braucht einen API-Schlüssel. Websites und Apps verwenden die öffentliche SDK-ID.',
+    step_theme: 'Design wählen',
+    hint_theme: 'Ein Design legt Anordnung und Farben fest, in denen Nutzer Angebote sehen.',
+    step_perks: 'Perks einschalten',
+    hint_perks:
+      'Schalten Sie User Selected Perks in den Einstellungen und in einem Design mit mehreren Angeboten ein. Dann ' +
+      'können Nutzer Perks auswählen.',
     step_fetch: 'Angebote abrufen',
     hint_fetch:
       'Fügen Sie einen Codeausschnitt in Ihre Website oder App ein, oder führen Sie den curl-Befehl in einem ' +
@@ -3809,6 +3824,9 @@ export const de: Messages = {
       'wird später nicht mehr angezeigt.',
     signV1a: 'Auch mit ed25519 signieren',
     signV1aHint: 'Für Empfänger, die Signaturen mit einem öffentlichen Schlüssel prüfen.',
+    secretOnce:
+      'Der Signaturschlüssel wird nur einmal angezeigt, wenn er erstellt wird. Falls Sie ihn nicht haben, wählen Sie ' +
+      '„Signaturschlüssel wechseln“.',
     signingSecret: 'Signaturschlüssel',
     slowest: 'Langsamste Anfrage',
     status: 'Status',

@@ -1136,6 +1136,7 @@ export const en = {
     list: 'List',
     networkError: 'Network error. Check your connection and try again.',
     pause: 'Pause',
+    period: 'whole period',
     publisherPlaceholder: 'Publisher…',
     removeItem: 'Remove {text}',
     requestFailed: 'Request failed. Reload the page and try again.',
@@ -2373,10 +2374,13 @@ export const en = {
   },
   layout: {
     breadcrumb: 'Breadcrumb',
+    average: 'average {value}',
     chartLabel: '{caption}. The table below contains the figures.',
     day: 'Day',
     dismiss: 'Dismiss',
     guides: 'Guides and API reference',
+    highest: 'highest {value}',
+    latest: 'latest {value}',
     main: 'Main',
     menu: 'Menu',
     publisher: 'Publisher',
@@ -3003,7 +3007,7 @@ export const en = {
       'Last {minutes} minutes: <b>{sessions}</b> sessions, <b>{impressions}</b> impressions, ' +
       '<b>{clicks}</b> clicks',
     madeUp:
-      'Demo: the two weeks before the first start contain sample data. Its sessions have the custom attribute ' +
+      'Demo: the six weeks before the first start contain sample data. Its sessions have the custom attribute ' +
       '<code>{name}</code> = <code>{value}</code>.',
     metricBy_day: '{metric} by day',
     metricBy_hour: '{metric} by hour',
@@ -3015,6 +3019,8 @@ export const en = {
     new: 'new',
     newAlerts: '{count, plural, one {# new alert} other {# new alerts}}. <a>View alerts</a>',
     noActivity: 'No activity yet',
+    last30Days: 'Show the last 30 days',
+    withoutFilters: 'Remove all filters',
     noActivityHere: 'No activity in this date range.',
     noActivityLead:
       'Connect your site or app. Sessions, impressions, clicks and revenue appear here after the first request.',
@@ -3233,8 +3239,16 @@ export const en = {
     progress: '{done} of {all} steps done. Steps are ticked off automatically.',
     done: 'Done:',
     toDo: 'To do:',
-    step_key: 'Create an API key',
-    hint_key: 'For requests from your server. Websites and apps use the public SDK ID.',
+    secret:
+      'Check the signature with the endpoint’s secret: <guide>how to verify</guide>. The secret is shown only once. ' +
+      'If you do not have it, <rotate>rotate it</rotate>.',
+    step_key: 'Create an API key, or use the SDK ID',
+    hint_key: 'Your server needs an API key. Websites and apps use the public SDK ID, and need no key.',
+    step_theme: 'Choose a theme',
+    hint_theme: 'A theme sets the layout and colours in which users see offers.',
+    step_perks: 'Turn on perks',
+    hint_perks:
+      'Turn on User Selected Perks in the settings, and in a theme with several offers. Users can then select perks.',
     step_fetch: 'Fetch offers',
     hint_fetch: 'Use a code snippet in your site or app, or run the curl command in a terminal.',
     step_impression: 'Show an offer',
@@ -3547,6 +3561,7 @@ export const en = {
       'again.',
     signV1a: 'Also sign with ed25519',
     signV1aHint: 'For receivers that verify signatures with a public key.',
+    secretOnce: 'The signing secret is shown only once, when it is created. If you do not have it, select “Rotate secret”.',
     signingSecret: 'signing secret',
     slowest: 'Slowest',
     status: 'Status',

@@ -14,13 +14,38 @@ export type ShownEvent = {
   description: string;
   version: number;
   schema_url: string;
+  isOperational: boolean;
   sample: unknown;
   payload: Node;
 };
 
 const noReferences = { paths: {} } as ApiDocument;
 
-/** Renders the event catalogue page, which shows the fields of each payload next to a sample. */
+/** Groups of events, each with the first words of its events' names. */
+const groups: readonly { title: string; id: string; prefixes: readonly string[] }[] = [
+  { title: 'Endpoints and deliveries', id: 'group-endpoints', prefixes: ['endpoint', 'delivery'] },
+  { title: 'Campaigns and offers', id: 'group-campaigns', prefixes: ['campaign', 'offer'] },
+  { title: 'Approval and audit log', id: 'group-audit', prefixes: ['draft', 'audit'] },
+];
+
+type Group = { title: string; id: string; events: readonly ShownEvent[] };
+
+/** Returns the events about users, and then those about the service by group. */
+function groupsOf(events: readonly ShownEvent[]): Group[] {
+  const operational = events.filter(({ isOperational }) => isOperational);
+  const isIn = (prefixes: readonly string[], { name }: ShownEvent) => prefixes.includes(name.split('.')[0] ?? '');
+  const others = operational.filter((event) => !groups.some(({ prefixes }) => isIn(prefixes, event)));
+  return [
+    { title: 'Users and perks', id: 'group-users', events: events.filter(({ isOperational }) => !isOperational) },
+    ...groups.map(({ prefixes, ...group }) => ({
+      ...group,
+      events: operational.filter((event) => isIn(prefixes, event)),
+    })),
+    { title: 'Others', id: 'group-others', events: others },
+  ].filter((group) => group.events.length > 0);
+}
+
+/** Renders the event catalogue page. Each event opens to the fields of its payload and a sample. */
 export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAssets, isDemo: boolean): string =>
   renderDocsPage({
     title: 'Webhook events',
@@ -28,9 +53,13 @@ export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAsse
     assets,
     isDemo: true,
     isWide: true,
-    navigation: html`
-      <p class="nav-title">Webhook events</p>
-      <ul>${events.map(({ name }) => html`<li><a href="#${name}"><span>${name}</span></a></li>`)}</ul>`,
+    navigation: html`${groupsOf(events).map(
+      (group) => html`
+      <p class="nav-title">${group.title}</p>
+      <ul class="of-events">
+        ${group.events.map(({ name }) => html`<li><a href="#${name}"><span>${name}</span></a></li>`)}
+      </ul>`,
+    )}`,
     content: html`
       <header class="intro">
         <h1>Webhook events</h1>
@@ -40,26 +69,34 @@ export const renderEventsPage = (events: readonly ShownEvent[], assets: DocsAsse
           This page is also available <a href="/docs/events.json">as JSON</a>.
         </p>
       </header>
-      ${events.map((event) => eventSection(event, isDemo))}`,
+      ${groupsOf(events).map(
+        (group) => html`
+      <section class="events" aria-labelledby="${group.id}">
+        <h2 id="${group.id}">${group.title}</h2>
+        ${group.events.map((event) => eventDetails(event, isDemo))}
+      </section>`,
+      )}`,
   });
 
-const eventSection = (
+const eventDetails = (
   { name, title, description, schema_url: schemaUrl, sample, payload }: ShownEvent,
   isDemo: boolean,
 ) => html`
-<section class="operation" id="${name}">
-  <div class="about">
-    <h2>${title} <a class="anchor" href="#${name}" aria-label="Link to “${title}”">#</a></h2>
-    <p class="call"><code>${name}</code></p>
-    <p>${inlineText(description)}</p>
-    <p class="access"><a href="${new URL(schemaUrl).pathname}">JSON Schema of the payload</a></p>
-    <h3>Payload</h3>
-    ${fieldsOf(noReferences, payload)}
-  </div>
-  <div class="beside">
-    <div class="example">
-      <p class="language">Sample</p>
-      ${trusted(renderCode(JSON.stringify(sample, null, 2), 'json', isDemo))}
+<details class="event" id="${name}">
+  <summary><h3>${title}</h3> <code>${name}</code> <span>${inlineText(description)}</span></summary>
+  <div class="operation">
+    <div class="about">
+      <p class="access">
+        <a href="${new URL(schemaUrl).pathname}">JSON Schema of the payload</a>
+        · <a href="#${name}">Link to this event</a>
+      </p>
+      ${fieldsOf(noReferences, payload)}
+    </div>
+    <div class="beside">
+      <div class="example">
+        <p class="language">Sample</p>
+        ${trusted(renderCode(JSON.stringify(sample, null, 2), 'json', isDemo))}
+      </div>
     </div>
   </div>
-</section>`;
+</details>`;

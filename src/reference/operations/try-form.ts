@@ -3,8 +3,22 @@ import type { Described, Reader } from './described.ts';
 
 type Parameter = Described['parameters'][number];
 
-/** Renders the form to try out a call, which the page script sends to this service. */
-export function tryForm({ id, method, path, parameters, body, scheme }: Described, { keys, isDemo }: Reader): Html {
+/** Tags whose GET operations record events. */
+const writingTags = new Set(['Tracking', 'Conversions']);
+/** POST operations that only read. */
+const readingPosts = new Set(['explainOffers', 'checkSuppression']);
+
+/** Whether a call changes nothing, so that readers can run it without a confirmation. */
+export const isReading = ({ id, method, tag }: Pick<Described, 'id' | 'method' | 'tag'>): boolean =>
+  method === 'get' ? !writingTags.has(tag) : readingPosts.has(id);
+
+/**
+ * Renders the form to run a call, which the page script sends to this service. A call that changes data runs only after
+ * the reader allows changes; until then, a call with a dry run is made as a dry run.
+ */
+export function tryForm(operation: Described, { keys, isDemo }: Reader): Html {
+  const { id, method, path, parameters, body, scheme } = operation;
+  const canDryRun = parameters.some(({ name }) => name === 'dry_run');
   const own = scheme === 'operator' ? 'operator' : 'key';
   const isShown = ({ required, example }: Parameter) => required === true || example !== undefined;
   const visible = parameters.filter(isShown);
@@ -12,7 +26,7 @@ export function tryForm({ id, method, path, parameters, body, scheme }: Describe
   const key = scheme === null ? undefined : keys[scheme];
   return html`
     <details class="try" hidden>
-      <summary>Try it</summary>
+      <summary>Run this call</summary>
       <form data-method="${method.toUpperCase()}" data-path="${path}">
         ${
           scheme !== null &&
@@ -40,7 +54,15 @@ export function tryForm({ id, method, path, parameters, body, scheme }: Describe
           <textarea name="body" rows="${rowsOf(body.example)}" spellcheck="false">${textOf(body.example)}</textarea>
         </label>`
         }
-        <button type="submit">Send</button>
+        ${
+          !isReading(operation) &&
+          html`
+        <label class="allow">
+          <input type="checkbox" name="allow"${canDryRun && html` data-dry-run`}>
+          Allow calls that change data${isDemo && ' in the demo'}
+        </label>`
+        }
+        <button type="submit">Run</button>
       </form>
       <div class="outcome" id="${id}-outcome">
         <p role="status"></p>

@@ -1,15 +1,15 @@
 import { firstKeyAt } from '../../../accounts/keys.ts';
 import type { PublisherContext } from '../../../catalog/pages.ts';
 import type { Publisher } from '../../../catalog/types.ts';
-import { type FirstRow, firstRows } from '../../../catalog-admin/kinds.ts';
+import { createdMs, type FirstRow, firstRows } from '../../../catalog-admin/kinds.ts';
 import type { FailFast } from '../../../platform/db/health.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
-import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import { type MessageKey, t, tHtml } from '../../../platform/i18n/messages.ts';
 import { recordedMetrics } from '../../../reports/activity.ts';
 import { icon } from '../../../shell/components.ts';
 import type { Pages } from '../../../shell/pages.ts';
 import { hasDelivered } from '../../../webhooks/delivery-store.ts';
-import { hasEndpoint } from '../../../webhooks/endpoint-store.ts';
+import { firstEndpointRef } from '../../../webhooks/endpoint-store.ts';
 import type { PageServices } from '../services.ts';
 
 /** Setup step, with a link to the page where it is done. */
@@ -24,8 +24,10 @@ const catalogueSteps: readonly Step[] = [
 
 const callSteps: readonly Step[] = [
   { key: 'key', path: '/settings/keys', to: 'nav.keys' },
+  { key: 'theme', path: '/settings/themes', to: 'nav.themes' },
   { key: 'fetch', path: '/integration', to: 'nav.integration' },
   { key: 'impression', path: '/integration', to: 'nav.integration' },
+  { key: 'perks', path: '/settings', to: 'nav.settings' },
   { key: 'endpoint', path: '/settings/webhooks', to: 'nav.webhooks' },
   { key: 'selection', path: '/integration', to: 'nav.integration' },
   { key: 'delivery', path: '/deliveries', to: 'nav.deliveries' },
@@ -47,11 +49,13 @@ export function checklistPages(pages: Pages<PublisherContext>, checklist: Checkl
  */
 export async function setupChecklist({ deps, failFast }: Checklist, context: PublisherContext): Promise<Html> {
   const { publisher, path } = context;
-  const done = await failFast(() => setupProgress(deps, publisher));
+  const { done, endpoint } = await failFast(() => setupProgress(deps, publisher));
   // A publisher that only shows other publishers' offers needs no campaign of its own.
   const isServed = done.has('offer') && !done.has('campaign');
   const steps = isServed ? callSteps : [...catalogueSteps, ...callSteps];
-  const required = steps.filter(({ key }) => key !== 'selection' || publisher.uspEnabled);
+  // A publisher that receives webhooks without perks does not need them.
+  const needsPerks = publisher.uspEnabled || !done.has('delivery');
+  const required = steps.filter(({ key }) => needsPerks || (key !== 'perks' && key !== 'selection'));
   const open = required.filter(({ key }) => !done.has(key));
   if (open.length === 0) return nothing;
   const item = ({ key, path: to, to: name }: Step) => {
@@ -63,6 +67,7 @@ export async function setupChecklist({ deps, failFast }: Checklist, context: Pub
         <div>
           <strong>${t(`setup.step_${key}`)}</strong>
           ${!isDone && html`<p class="hint">${t(`setup.hint_${key}`)} ${linkTo(key, path(to), t(name))}</p>`}
+          ${key === 'delivery' && !isDone && endpoint !== null && secretHint(path(`/settings/webhooks/${endpoint}`))}
         </div>
       </li>`;
   };
@@ -79,32 +84,45 @@ export async function setupChecklist({ deps, failFast }: Checklist, context: Pub
     </section>`;
 }
 
+/** Renders how to verify the webhook. The secret was shown once, so the endpoint's page offers to rotate it. */
+const secretHint = (endpointPath: string): Html => html`
+  <p class="hint">${tHtml('setup.secret', {
+    guide: (text) => html`<a id="setup-verify" href="/docs/guides/receiving-webhooks#verifying">${text}</a>`,
+    rotate: (text) => html`<a id="setup-secret" href="${endpointPath}#secret">${text}</a>`,
+  })}</p>`;
+
 /** Setup steps, from a new publisher to its first delivered webhook. */
-type SetupStep = FirstRow | 'key' | 'fetch' | 'impression' | 'endpoint' | 'selection' | 'delivery';
+type SetupStep = FirstRow | 'key' | 'theme' | 'fetch' | 'impression' | 'perks' | 'endpoint' | 'selection' | 'delivery';
 
 type SetupDeps = PageServices['deps'];
 
+/** Completed setup steps, and the first endpoint as its page path names it. */
+type SetupProgress = { done: ReadonlySet<SetupStep>; endpoint: string | null };
+
 /**
- * Returns the completed setup steps. Activity before the first API key was created is ignored, which excludes the
- * demo's generated history.
+ * Returns the completed setup steps. Activity before the publisher was created is ignored, which excludes the demo's
+ * generated history. Whoever fetches offers has access: websites use the public SDK ID instead of a key.
  */
-async function setupProgress({ pool, catalog }: SetupDeps, { id }: Publisher): Promise<ReadonlySet<SetupStep>> {
-  const [sinceMs, endpoint, rows] = await Promise.all([
+async function setupProgress({ pool, catalog }: SetupDeps, { id, ...publisher }: Publisher): Promise<SetupProgress> {
+  const [sinceMs, keyMs, endpoint, rows] = await Promise.all([
+    createdMs(pool, id),
     firstKeyAt(pool, id),
-    hasEndpoint(pool, id),
+    firstEndpointRef(pool, id),
     firstRows(pool, catalog.current(), id),
   ]);
-  const done = new Set<SetupStep>(rows);
-  if (endpoint) done.add('endpoint');
-  if (sinceMs === null) return done;
-  done.add('key');
   const [metrics, delivered] = await Promise.all([
     recordedMetrics(pool, id, ['sessions', 'impressions', 'selections'], sinceMs),
     hasDelivered(pool, id, sinceMs),
   ]);
-  if (metrics.has('sessions')) done.add('fetch');
-  if (metrics.has('impressions')) done.add('impression');
-  if (metrics.has('selections')) done.add('selection');
-  if (delivered) done.add('delivery');
-  return done;
+  const done = new Set<SetupStep>(rows);
+  const has = (step: SetupStep, isDone: boolean): unknown => isDone && done.add(step);
+  has('key', keyMs !== null || metrics.has('sessions'));
+  has('theme', publisher.defaultTheme !== null);
+  has('fetch', metrics.has('sessions'));
+  has('impression', metrics.has('impressions'));
+  has('perks', publisher.uspEnabled && [...publisher.themes.values()].some(({ uspEnabled }) => uspEnabled));
+  has('endpoint', endpoint !== null);
+  has('selection', metrics.has('selections'));
+  has('delivery', delivered);
+  return { done, endpoint };
 }

@@ -48,7 +48,8 @@ export function statusCard(context: PublisherContext, { endpoint, health }: Foun
       ? []
       : [[t('webhooks.nextProbe'), moment(publisher, health.breakerOpenUntil, 'second')] as const]),
   ]);
-  return card(t('webhooks.status'), html`${pauseNotice(context, endpoint, state)}${list}`, {
+  const secret = html`<p class="hint below" id="secret">${t('webhooks.secretOnce')}</p>`;
+  return card(t('webhooks.status'), html`${pauseNotice(context, endpoint, state)}${list}${secret}`, {
     actions: endpointActions(context, endpoint, state, at),
   });
 }
