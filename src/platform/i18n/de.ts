@@ -3761,6 +3761,23 @@ export const de: Messages = {
       'den Namen ein, um einen Wert zu behalten.',
     held: 'Zurückgehalten',
     lastDay: 'Letzte 24 Stunden',
+    lastError: 'Die letzte Anfrage ist fehlgeschlagen: {error}',
+    lastStatus: 'Der Server antwortete zuletzt mit Status {status}.',
+    lastStatusAndLine: 'Der Server antwortete zuletzt mit Status {status}: „{line}“',
+    failingFor:
+      '{failures, plural, =0 {} one {Seit {since} ist <b>1 Anfrage fehlgeschlagen</b>.} other {Seit {since} sind ' +
+      '<b># Anfragen in Folge fehlgeschlagen</b>.}}',
+    fixText:
+      '{kind, select, url {Prüfen Sie, ob die URL stimmt und der Server erreichbar ist.} redirect {Weiterleitungen ' +
+      'werden nicht befolgt. Geben Sie die URL ein, auf die der Server weiterleitet.} method {Der Server akzeptiert ' +
+      'diese HTTP-Methode nicht. Wählen Sie die andere.} headers {Der Server lehnt die Zugangsdaten ab. Prüfen Sie ' +
+      'die Header und wie Ihr Server die Signatur prüft.} timeout {Antworten Sie, bevor Sie das Ereignis ' +
+      'verarbeiten, oder legen Sie ein längeres Zeitlimit fest.} rate {Der Server erhält zu viele Anfragen. Legen ' +
+      'Sie ein Limit fest.} certificate {Prüfen Sie das TLS-Zertifikat des Servers.} server {Suchen Sie die Ursache ' +
+      'im Protokoll Ihres Servers.} other {Sehen Sie sich Anfrage und Antwort an, um die Ursache zu finden.}}',
+    fixLink:
+      '{field, select, url {URL prüfen} method {Methode ändern} headers {Header prüfen} deadline_s {Zeitlimit ' +
+      'ändern} rate_limit_per_s {Limit festlegen} other {Anfrage und Antwort ansehen}}',
     lastSuccess: 'Letzter Erfolg',
     latency: 'Latenz (ms)',
     latencyCaption: 'Latenz in Millisekunden je 15 Minuten',

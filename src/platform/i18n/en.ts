@@ -3501,6 +3501,23 @@ export const en = {
       'Sent with every request. One header per line. Stored values are hidden; enter only the name to keep a value.',
     held: 'Held',
     lastDay: 'Last 24 hours',
+    lastError: 'The last request failed: {error}',
+    lastStatus: 'The server last responded with status {status}.',
+    lastStatusAndLine: 'The server last responded with status {status}: “{line}”',
+    failingFor:
+      '{failures, plural, =0 {} one {<b>1 request has failed</b> since {since}.} other {<b># requests in a row have ' +
+      'failed</b> since {since}.}}',
+    fixText:
+      '{kind, select, url {Check that the URL is correct and that the server is reachable.} redirect {Redirects are ' +
+      'not followed. Enter the URL that the server redirects to.} method {The server does not accept this HTTP ' +
+      'method. Choose the other one.} headers {The server rejects the credentials. Check the headers, and how your ' +
+      'server verifies the signature.} timeout {Respond before you process the event, or set a longer timeout.} rate ' +
+      '{The server receives too many requests. Set a limit.} certificate {Check the TLS certificate of the server.} ' +
+      'server {Look for the cause in the log of your server.} other {Look at the request and the response to find ' +
+      'the cause.}}',
+    fixLink:
+      '{field, select, url {Check the URL} method {Change the method} headers {Check the headers} deadline_s {Change ' +
+      'the timeout} rate_limit_per_s {Set a limit} other {View request and response}}',
     lastSuccess: 'Last success',
     latency: 'Latency (ms)',
     latencyCaption: 'Latency in milliseconds per 15 minutes',

@@ -3,7 +3,7 @@ import { isDatabaseUnavailable } from '../../../platform/db/pool.ts';
 import type { Logger } from '../../../platform/logger.ts';
 import { leaseGraceMs } from '../leases.ts';
 import type { Meter } from '../meter.ts';
-import { type HealthWatch, recordHealth } from './health.ts';
+import { type HealthWatch, noteDisablingAttempts, recordHealth } from './health.ts';
 import { type Settlement, settle } from './settle.ts';
 
 type Tools = {
@@ -23,6 +23,7 @@ export async function recordSettlements(
   { pool, watch, meter, logger, onWritten }: Tools,
   settlements: readonly Settlement[],
 ): Promise<Settlement[]> {
+  await noteDisablingAttempts(pool, settlements);
   const written = await settle(pool, settlements);
   onWritten(written);
   const opened = await recordHealth(pool, watch.observe(written)).catch((err) => {
