@@ -1661,8 +1661,12 @@ export const de: Messages = {
     atPlacement: 'Nur am Anzeigenplatz {placement}',
     allPlacements: 'Alle Anzeigenplätze',
     allowed: 'Nur zeigen',
-    allowedHint:
-      'Hat eine Liste Einträge, muss ein Angebot einem davon entsprechen. Eine leere Liste erlaubt alle Angebote.',
+    allowedHint: 'Ein Angebot muss in jeder Liste, die nicht leer ist, einem Eintrag entsprechen.',
+    otherOffers: 'Welche anderen Angebote dürfen gezeigt werden?',
+    allowedMode: '{mode, select, some {Nur Angebote auf diesen Listen} other {Alle anderen Angebote}}',
+    chooseSome:
+      'Geben Sie mindestens eine Kategorie, einen Werbetreibenden, eine Marke oder eine Domain ein, oder wählen Sie ' +
+      'alle Angebote.',
     blocksAllAt: 'Diese Regeln sperren alle Angebote am Anzeigenplatz {placement}. Dort wird kein Angebot gezeigt.',
     placementLead: 'Diese Regeln gelten nur für {placement}, zusätzlich zu den Regeln für alle Anzeigenplätze.',
     title: 'Sperrregeln',
@@ -1675,7 +1679,8 @@ export const de: Messages = {
       '{blocked, number} von {total, plural, one {# aktiven Angebot} other {# aktiven Angeboten}} {blocked, plural, ' +
       'one {ist} other {sind}} gesperrt.',
     blocked: 'Nie zeigen',
-    blockedHint: 'Trennen Sie Einträge durch Kommas oder Zeilenumbrüche. Groß- und Kleinschreibung spielt keine Rolle.',
+    blockedHint:
+      'Schließen Sie jeden Eintrag mit der Eingabetaste oder einem Komma ab. Groß- und Kleinschreibung ist egal.',
     brands: 'Marken',
     brandsHint: 'Namen von Werbetreibenden.',
     domains: 'Domains der Landingpages',
@@ -1686,12 +1691,16 @@ export const de: Messages = {
     separateCategories: 'Je Antwort höchstens ein Angebot jeder Kategorie zeigen',
     competitors: 'Wettbewerber',
     competitorsHint:
-      'Werden nie gezeigt. Geben Sie Namen oder IDs von Werbetreibenden oder Domains von Landingpages ein.',
+      'Werden nie gezeigt. Wählen Sie Werbetreibende, oder geben Sie Marken oder Domains von Landingpages ein.',
     floors: 'Mindesterlös',
-    floorsByPlacement: 'Erwarteter Mindesterlös je Anzeigenplatz',
+    floor: 'Mindesterlös',
+    addFloor: 'Mindesterlös hinzufügen',
+    floorAmount: 'Betrag je 1.000 Impressions',
+    floorTwice: 'Für diesen Anzeigenplatz gibt es schon einen Mindesterlös.',
+    floorWhere: 'Geben Sie einen Anzeigenplatz ein.',
     floorsHint:
-      'Eine Zeile je Anzeigenplatz, zum Beispiel checkout = 2,50. Ein Angebot wird dort nur gezeigt, wenn sein ' +
-      'erwarteter Erlös je 1.000 Impressions diesen Betrag erreicht.',
+      'Ein Angebot wird am Anzeigenplatz nur gezeigt, wenn sein erwarteter Erlös je 1.000 Impressions diesen Betrag ' +
+      'erreicht, in der Währung seiner Kampagne.',
   },
   coupons: {
     title: 'Gutscheincodes',

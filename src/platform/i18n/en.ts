@@ -1518,7 +1518,10 @@ export const en = {
     atPlacement: 'Only at placement {placement}',
     allPlacements: 'All placements',
     allowed: 'Show only',
-    allowedHint: 'If a list has entries, an offer must match one of them. Leave a list empty to allow all offers.',
+    allowedHint: 'An offer must match an entry in each list that is not empty.',
+    otherOffers: 'Which other offers may be shown?',
+    allowedMode: '{mode, select, some {Only offers on these lists} other {All other offers}}',
+    chooseSome: 'Enter at least one category, advertiser, brand or domain, or choose all offers.',
     blocksAllAt: 'These rules block every offer at {placement}. No offers will be shown there.',
     placementLead: 'These rules apply only to {placement}, in addition to the rules for all placements.',
     title: 'Block rules',
@@ -1531,7 +1534,7 @@ export const en = {
       '{blocked, number} of {total, plural, one {# active offer} other {# active offers}} {blocked, plural, one {is} ' +
       'other {are}} blocked.',
     blocked: 'Never show',
-    blockedHint: 'Separate entries with commas or line breaks. Case does not matter.',
+    blockedHint: 'Press Enter or type a comma after each entry. Case does not matter.',
     brands: 'Brands',
     brandsHint: 'Advertiser names.',
     domains: 'Landing page domains',
@@ -1541,12 +1544,16 @@ export const en = {
     separate: 'Competitive separation',
     separateCategories: 'Show at most one offer of each category in a response',
     competitors: 'Competitors',
-    competitorsHint: 'Never shown. Enter names or IDs of advertisers, or landing page domains.',
+    competitorsHint: 'Never shown. Choose advertisers, or enter brands or landing page domains.',
     floors: 'Minimum revenue',
-    floorsByPlacement: 'Minimum expected revenue by placement',
+    floor: 'Minimum revenue',
+    addFloor: 'Add minimum revenue',
+    floorAmount: 'Amount per 1,000 impressions',
+    floorTwice: 'This placement already has a minimum revenue.',
+    floorWhere: 'Enter a placement.',
     floorsHint:
-      'One line per placement, for example checkout = 2.50. An offer is shown there only if its expected revenue per ' +
-      '1,000 impressions reaches this amount.',
+      'An offer is shown at the placement only if its expected revenue per 1,000 impressions reaches this amount, in ' +
+      'the currency of its campaign.',
   },
   coupons: {
     title: 'Coupon codes',
