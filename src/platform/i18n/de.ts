@@ -1718,18 +1718,22 @@ export const de: Messages = {
     hoursLeft: 'beim heutigen Verbrauch genug für etwa {hours, number} Stunden',
     loading: 'Codes werden geladen: bisher {count, number} Zeilen gelesen.',
     file: 'CSV-Datei',
-    pattern: 'Oder ein Muster',
-    patternHint:
-      '# steht für eine Ziffer, ? für einen Buchstaben, * für beides. Zum Beispiel SPRING-********. Codes mit ' +
-      'wenigen Platzhaltern lassen sich erraten.',
+    source: 'Woher kommen die Codes?',
+    sourceChoice:
+      '{source, select, file {Eine Datei mit einem Code pro Nutzer} pattern {Ein Muster, das einen Code pro Nutzer ' +
+      'erzeugt} other {Ein Code für alle Nutzer}}',
+    pattern: 'Muster',
+    patternHint: '# steht für eine Ziffer, ? für einen Buchstaben, * für beides. Zum Beispiel SPRING-********.',
+    strong: 'Schwer zu erraten: Nur 1 von {odds} möglichen Codes ist gültig.',
+    addAnyway: 'Diese Codes trotzdem hinzufügen',
     count: 'Anzahl der Codes',
-    shared: 'Oder ein Code für alle Nutzer',
-    oneOf:
-      'Wählen Sie eine Datei, geben Sie ein Muster oder einen Code für alle Nutzer ein. Nur eines davon ist möglich.',
+    shared: 'Code',
+    sharedHint: 'Wer den Code kennt, kann ihn verwenden.',
     add: 'Codes hinzufügen',
-    giveAt: 'Code vergeben',
+    settings: 'Einstellungen und Ablauf',
+    giveAt: 'Wann erhalten Nutzer einen Code?',
     giveAtChoice:
-      '{at, select, wrap {beim Bestätigen des Perks} click {beim Klick auf das Angebot} other {beim Merken des ' +
+      '{at, select, wrap {Beim Bestätigen des Perks} click {Beim Klick auf das Angebot} other {Beim Merken des ' +
       'Angebots}}',
     giveAtHint:
       'Um den Code in die URL der Landingpage einzufügen, verwenden Sie das Makro coupon_code in geschweiften ' +
@@ -1739,8 +1743,12 @@ export const de: Messages = {
     holdMinutes: 'Reservierung bei Auswahl (Minuten)',
     fallback: 'Ersatzcode',
     hasFallback: 'Ein Ersatzcode ist hinterlegt. Wenn Sie einen neuen eingeben, ersetzt er den bisherigen.',
-    noFallback:
-      'Nutzer erhalten diesen Code, wenn keine anderen Codes mehr verfügbar sind. Ohne ihn pausiert das Angebot.',
+    whenEmpty: 'Wenn keine Codes mehr übrig sind',
+    whenEmptyChoice: '{value, select, pause {Angebot pausieren} other {Allen Nutzern einen Ersatzcode geben}}',
+    onlyFallback: 'Der Vorrat ist leer. Nutzer erhalten den Ersatzcode.',
+    nowEmpty:
+      'Der Vorrat ist jetzt leer. {hasFallback, select, true {Nutzer erhalten den Ersatzcode.} other {Das Angebot ' +
+      'pausiert, bis Sie Codes hinzufügen.}}',
     lowShare: 'Warnschwelle (% übrig)',
     lowHours: 'Warnschwelle (Stunden übrig)',
     terms: 'Bedingungen des Codes',
@@ -1752,8 +1760,9 @@ export const de: Messages = {
     poolRemoved: 'Alle Gutscheincodes des Angebots wurden entfernt.',
     removeCodes: 'Nicht vergebene Codes entfernen',
     removeCodesConfirm:
-      '{count, plural, one {# nicht vergebener Code wird} other {# nicht vergebene Codes werden}} entfernt. Das ' +
-      'lässt sich nicht rückgängig machen.',
+      '{count, plural, one {# nicht vergebener Code wird} other {# nicht vergebene Codes werden}} entfernt. ' +
+      '{isEmptied, select, true {Das Angebot pausiert dann, bis Sie Codes hinzufügen.} other {Nutzer erhalten dann ' +
+      'den Ersatzcode.}} Das lässt sich nicht rückgängig machen.',
     removePool: 'Alle Codes entfernen',
     removePoolConfirm:
       'Alle Codes und Code-Einstellungen dieses Angebots werden entfernt. Das lässt sich nicht rückgängig machen. ' +

@@ -1571,17 +1571,22 @@ export const en = {
     hoursLeft: 'enough for about {hours, number} hours at today’s rate',
     loading: 'Loading codes: {count, number} lines read so far.',
     file: 'CSV file',
-    pattern: 'Or a pattern',
-    patternHint:
-      '# is a digit, ? is a letter, * is either. For example, SPRING-********. Codes with few placeholders can be ' +
-      'guessed.',
+    source: 'Where do the codes come from?',
+    sourceChoice:
+      '{source, select, file {A file with one code per user} pattern {A pattern that creates one code per user} ' +
+      'other {One code for all users}}',
+    pattern: 'Pattern',
+    patternHint: '# is a digit, ? is a letter, * is either. For example, SPRING-********.',
+    strong: 'Hard to guess: only 1 in {odds} possible codes is valid.',
+    addAnyway: 'Add these codes anyway',
     count: 'Number of codes',
-    shared: 'Or use one code for all users',
-    oneOf: 'Choose a file, enter a pattern, or enter one code for all users. Use only one of them.',
+    shared: 'Code',
+    sharedHint: 'Anyone who knows the code can use it.',
     add: 'Add codes',
-    giveAt: 'Assign code',
+    settings: 'Settings and expiry',
+    giveAt: 'When do users get a code?',
     giveAtChoice:
-      '{at, select, wrap {when the perk is confirmed} click {when the offer is clicked} other {when the offer is ' +
+      '{at, select, wrap {When the perk is confirmed} click {When the offer is clicked} other {When the offer is ' +
       'saved}}',
     giveAtHint: 'To insert the code into the landing page URL, use the macro coupon_code in braces.',
     expiresAt: 'Expiry date',
@@ -1589,7 +1594,12 @@ export const en = {
     holdMinutes: 'Reservation for selected offers (minutes)',
     fallback: 'Fallback code',
     hasFallback: 'A fallback code is set. If you enter a new one, it replaces the old one.',
-    noFallback: 'Users receive this code when no other codes are left. Without it, the offer is paused.',
+    whenEmpty: 'When no codes are left',
+    whenEmptyChoice: '{value, select, pause {Pause the offer} other {Give all users a fallback code}}',
+    onlyFallback: 'The pool is empty. Users get the fallback code.',
+    nowEmpty:
+      'The pool is now empty, {hasFallback, select, true {so users get the fallback code.} other {so the offer is ' +
+      'paused until you add codes.}}',
     lowShare: 'Low-stock alert (% left)',
     lowHours: 'Low-stock alert (hours left)',
     terms: 'Terms and conditions of the code',
@@ -1601,7 +1611,9 @@ export const en = {
     poolRemoved: 'All coupon codes were removed from the offer.',
     removeCodes: 'Remove unassigned codes',
     removeCodesConfirm:
-      '{count, plural, one {# unassigned code} other {# unassigned codes}} will be removed. This cannot be undone.',
+      '{count, plural, one {# unassigned code} other {# unassigned codes}} will be removed. {isEmptied, select, true ' +
+      '{The offer is then paused until you add codes.} other {Users then get the fallback code.}} This cannot be ' +
+      'undone.',
     removePool: 'Remove all codes',
     removePoolConfirm:
       'All codes and code settings of this offer will be removed. This cannot be undone. Users keep the codes that ' +
