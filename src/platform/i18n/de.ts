@@ -712,6 +712,8 @@ export const de: Messages = {
     placementName:
       'Der Wert muss der Name eines Anzeigenplatzes sein, in Kleinbuchstaben und mit Bindestrichen statt Leerzeichen.',
     noLanguage: 'Der Wert muss ein Sprachkürzel (BCP 47) sein, etwa de oder pt-BR.',
+    languageUnknown: '„{part}“ gibt es nicht als Sprache, Schrift oder Region.',
+    languageMeant: '„{part}“ gibt es nicht. Meinten Sie „{suggestion}“?',
     hexDigits: 'Der Wert muss ein SHA-256-Hash mit 64 Hexadezimalziffern sein.',
     idLong: 'Die ID muss 1 bis 256 Zeichen lang sein.',
     userIdPii: 'Der Wert darf keine E-Mail-Adresse oder Telefonnummer sein. Senden Sie Ihre eigene ID des Nutzers.',
@@ -2576,7 +2578,8 @@ export const de: Messages = {
     none: 'Noch keine Übersetzungen',
     noneOfOffer: 'Dieses Angebot ist noch nicht übersetzt.',
     noneText: 'Öffnen Sie ein Angebot, um es zu übersetzen, oder importieren Sie unten eine Übersetzungsdatei.',
-    noTag: 'Unbekannter Sprachcode. Verwenden Sie einen Code wie de oder pt-BR.',
+    noTag: 'Es gibt keine Sprache mit dem Kürzel „{part}“. Verwenden Sie ein Kürzel wie de oder pt-BR.',
+    didYouMean: 'Es gibt keine Sprache mit dem Kürzel „{part}“. Meinten Sie {suggestion} ({name})?',
     refused:
       'Es wurde nichts importiert. Korrigieren Sie {count, plural, =1 {1 Fehler} other {{count} Fehler}} in der ' +
       'Datei: {first}',
