@@ -80,9 +80,11 @@ export function couponPages(app: App, services: Services): void {
     return [added, ...done.warnings.filter(({ code }) => code === 'weak_pattern').map(warningText)].join(' ');
   }, 'add');
   pages.get('/offers/:key/coupons/pattern', 'manager', async (context) => {
-    const fields = fieldsOf({ pattern: queryText(context, 'pattern'), count: queryText(context, 'count') });
+    const call = callOf(context);
+    await service.count(...call);
+    const typed = { pattern: queryText(context, 'pattern'), count: queryText(context, 'count') };
     try {
-      const odds = await oddsIn(services, callOf(context), fieldsOf({ ...fields.values, source: 'pattern' }));
+      const odds = await oddsIn(services, call, fieldsOf({ ...typed, source: 'pattern' }));
       return { fragment: odds === null ? nothing : oddsNotice(odds) };
     } catch (err) {
       return { fragment: notice('failed', html`<p>${reasonOf(err)}</p>`) };
