@@ -182,6 +182,14 @@ function enhance(input) {
     if (search.value.endsWith(',')) addTyped();
     else searchSoon();
   });
+  // A text field drops line breaks, so a pasted list is split before.
+  search.addEventListener('paste', (event) => {
+    const pasted = event.clipboardData.getData('text');
+    if (!/[,\n]/.test(pasted.trim())) return;
+    event.preventDefault();
+    search.value += pasted.replaceAll(/\s*[\r\n]+\s*/g, ', ');
+    addTyped();
+  });
   search.addEventListener('change', (event) => event.stopPropagation());
   search.addEventListener('focus', searchSoon);
   search.addEventListener('blur', addTyped);
@@ -211,14 +219,16 @@ function enhance(input) {
   draw();
 }
 
-for (const input of document.querySelectorAll('input[data-picker]')) enhance(input);
+for (const input of document.querySelectorAll('[data-picker]')) enhance(input);
 
 /** Fetches suggestions when a field gets the focus. Listening on the document includes rows that are added later. */
 document.addEventListener('focusin', async ({ target }) => {
   const source = target.dataset?.suggest;
   if (source === undefined || target.list?.children.length !== 0) return;
   const choices = await choicesFor(source, '');
-  target.list?.replaceChildren(...choices.map(({ dataset }) => make('option', { value: dataset.value })));
+  target.list?.replaceChildren(
+    ...choices.map(({ dataset }) => make('option', { value: dataset.value, label: dataset.text })),
+  );
 });
 
 /** Hour grid: dragging the mouse selects hours, and the arrow keys move between them. */

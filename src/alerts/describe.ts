@@ -5,13 +5,14 @@ import { plainText } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
 import { percent } from '../shell/format.ts';
+import { answerText, type FailedAttempt, type Fix, fixOf } from '../webhooks/last-failure.ts';
 import type { Alert, AlertKind } from './kinds.ts';
 
 /**
  * Title and reason of an alert, as text. `path` is the path of the related page, relative to the publisher's dashboard
- * pages.
+ * pages. `fix` is the advice for an endpoint.
  */
-export type AlertText = { title: string; reason: string; path: string };
+export type AlertText = { title: string; reason: string; path: string; fix?: Fix };
 
 const disabledBecause: Readonly<Record<string, MessageKey>> = {
   gone: 'alerts.disabledGone',
@@ -34,9 +35,16 @@ function amount(value: unknown, currency: unknown): string {
   return new Intl.NumberFormat(reader().locale, options).format(Number(value));
 }
 
+type Described = {
+  kind: AlertKind;
+  data: Alert['data'];
+  /** Attempt that an alert about an endpoint refers to, if it is still stored. */
+  failure?: FailedAttempt | null;
+};
+
 /** Returns the title, reason and page path of an alert, in the reader's language. */
-export function describe({ kind, data }: { kind: AlertKind; data: Alert['data'] }, timeZone: string): AlertText {
-  if (kind.startsWith('endpoint.')) return describeEndpoint(kind, data, timeZone);
+export function describe({ kind, data, failure = null }: Described, timeZone: string): AlertText {
+  if (kind.startsWith('endpoint.')) return describeEndpoint({ kind, data, failure }, timeZone);
   if (kind.startsWith('placement.')) return describePlacement(kind, data, timeZone);
   if (kind.startsWith('coupons.')) return describeCoupons(kind, data);
   if (kind === 'messages.refused') return describeMessages(data, timeZone);
@@ -106,26 +114,31 @@ function describeLostPage(kind: string, data: Alert['data'], timeZone: string): 
   };
 }
 
-function describeEndpoint(kind: string, data: Alert['data'], timeZone: string): AlertText {
+const joined = (sentences: readonly string[]): string => sentences.filter((text) => text !== '').join(' ');
+
+function describeEndpoint({ kind, data, failure = null }: Described, timeZone: string): AlertText {
   const name = text(data.description) || text(data.url);
   const path = `/settings/webhooks/${Number(data.endpoint_id)}`;
+  const answer = failure === null ? '' : answerText(failure);
+  const fix = failure !== null && { fix: fixOf(Number(data.endpoint_id), failure) };
   if (kind === 'endpoint.recovered')
     return { title: t('alerts.endpointRecovered', { name }), reason: t('alerts.endpointRecoveredReason'), path };
   if (kind === 'endpoint.disabled') {
     const because = disabledBecause[text(data.reason)];
-    const reasons = [because === undefined ? '' : t(because), t('alerts.endpointDisabledReason')];
-    return { title: t('alerts.endpointDisabled', { name }), reason: reasons.join(' ').trim(), path };
+    const reasons = [because === undefined ? '' : t(because), answer, t('alerts.endpointDisabledReason')];
+    return { title: t('alerts.endpointDisabled', { name }), reason: joined(reasons), path, ...fix };
   }
   const since = timeIn(timeZone, data.failing_since);
   return {
     title: t('alerts.endpointFailing', { name }),
-    reason: t('alerts.endpointFailingReason', { failures: Number(data.failures), since }),
+    reason: joined([t('alerts.endpointFailingReason', { failures: Number(data.failures), since }), answer]),
     path,
+    ...fix,
   };
 }
 
 function describeCoupons(kind: string, data: Alert['data']): AlertText {
-  const [name, path] = [plainText(text(data.name)), `/offers/${Number(data.offer_id)}`];
+  const [name, path] = [plainText(text(data.name)), `/offers/${Number(data.offer_id)}#coupons`];
   if (kind === 'coupons.empty')
     return data.expired === true
       ? { title: t('alerts.couponsExpired', { name }), reason: t('alerts.couponsExpiredReason'), path }

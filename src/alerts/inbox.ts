@@ -1,9 +1,10 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
-import type { Alert } from './kinds.ts';
+import { type FailedAttempt, readFailedAttempts } from '../webhooks/last-failure.ts';
+import { type Alert, failedAttemptOf } from './kinds.ts';
 
-/** Alert in a user's inbox. */
-export type InboxAlert = Alert & { isNew: boolean; mutedUntil: Date | null };
+/** Alert in a user's inbox. `failure` is the attempt that an alert about an endpoint refers to, if still stored. */
+export type InboxAlert = Alert & { isNew: boolean; mutedUntil: Date | null; failure: FailedAttempt | null };
 
 type AlertRow = {
   id: string;
@@ -35,6 +36,8 @@ export async function listAlerts(executor: Executor, reader: Reader, nowMs: numb
     where a.publisher_id = $1 order by a.id desc limit ${shownAlerts}`,
     values: [reader.publisherId, reader.userId, new Date(nowMs)],
   });
+  const keys = rows.flatMap((row) => failedAttemptOf(row.publisher_id, row.data) ?? []);
+  const failureOf = await readFailedAttempts(executor, keys);
   return rows.map((row) => ({
     id: Number(row.id),
     publisherId: row.publisher_id,
@@ -45,6 +48,7 @@ export async function listAlerts(executor: Executor, reader: Reader, nowMs: numb
     endedAt: row.ended_at,
     isNew: row.is_new,
     mutedUntil: row.muted_until,
+    failure: failureOf(failedAttemptOf(row.publisher_id, row.data)),
   }));
 }
 

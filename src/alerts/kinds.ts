@@ -1,5 +1,6 @@
 import type { Executor } from '../platform/db/pool.ts';
 import type { MessageKey } from '../platform/i18n/messages.ts';
+import type { AttemptKey } from '../webhooks/last-failure.ts';
 import type { OperationalEvent } from '../webhooks/raise-events.ts';
 
 /** Alert kinds with the message keys of their labels (docs/reference/management.md#alerts). */
@@ -27,6 +28,14 @@ export type AlertKind = keyof typeof alertKinds;
 
 export const isAlertKind = (name: string): name is AlertKind => Object.hasOwn(alertKinds, name);
 
+/** Alert kinds that new admins get by e-mail and new channels receive, until they choose others. */
+export const defaultKinds: readonly AlertKind[] = [
+  'endpoint.failing',
+  'endpoint.disabled',
+  'budget.100',
+  'coupons.empty',
+];
+
 /** Alert kinds that operational events trigger. */
 export const kindOfEvent: Partial<Record<OperationalEvent, AlertKind>> = {
   'endpoint.failing': 'endpoint.failing',
@@ -53,6 +62,14 @@ export type AlertFact = {
 };
 
 export type Alert = Omit<AlertFact, 'cause'> & { id: number; raisedAt: Date; endedAt: Date | null };
+
+/** Attempt that an alert about an endpoint refers to, as stored in the data of the alert. */
+export function failedAttemptOf(publisherId: number, data: Alert['data']): AttemptKey | null {
+  const { failed_delivery_id: deliveryId, failed_generation: generation } = data;
+  return typeof deliveryId === 'string' && typeof generation === 'number'
+    ? { publisherId, deliveryId, generation }
+    : null;
+}
 
 /** Check that another module contributes to detect lasting problems. */
 export type AlertCheck = {

@@ -1,13 +1,17 @@
 import type { Executor } from '../platform/db/pool.ts';
+import { readOutages } from '../webhooks/last-failure.ts';
 import type { SentEvent } from '../webhooks/send-operational.ts';
-import { type AlertFact, type AlertKind, kindOfEvent } from './kinds.ts';
+import { type AlertFact, type AlertKind, defaultKinds, kindOfEvent } from './kinds.ts';
+import { addDefaultMailRules } from './rules.ts';
 
 /**
- * Records an alert for each new cause, and a message for each notification rule that includes the alert's kind. Muted
- * alerts get no messages.
+ * Records an alert for each new cause, and a message for each notification rule that includes the alert's kind. Admins
+ * who have not chosen any e-mails get the default ones. Muted alerts get no messages.
  */
 export async function recordAlerts(executor: Executor, facts: readonly AlertFact[], nowMs: number): Promise<void> {
   if (facts.length === 0) return;
+  const byDefault = facts.filter(({ kind }) => defaultKinds.includes(kind)).map(({ publisherId }) => publisherId);
+  if (byDefault.length > 0) await addDefaultMailRules(executor, byDefault, nowMs);
   await executor.query(
     `with recorded as (
       insert into alerts (publisher_id, kind, subject, cause, data, raised_at)
@@ -66,12 +70,33 @@ export async function recordLasting(
 /** Creates the event handler that records alerts for operational events, in the transaction that sends the events. */
 export const recordOperationalEvents =
   (nowMs: number) =>
-  (executor: Executor, events: readonly SentEvent[]): Promise<void> =>
-    recordAlerts(
-      executor,
-      events.flatMap((event) => factOf(event, nowMs)),
-      nowMs,
-    );
+  async (executor: Executor, events: readonly SentEvent[]): Promise<void> => {
+    const facts = events.flatMap((event) => factOf(event, nowMs));
+    await recordAlerts(executor, await withOutages(executor, facts), nowMs);
+  };
+
+const kindsWithOutage: ReadonlySet<AlertKind> = new Set(['endpoint.failing', 'endpoint.disabled']);
+
+/**
+ * Adds the failed attempt and the start of the outage to facts about endpoints. Only the key of the attempt is stored.
+ * Its response stays in the delivery log, so that it is erased and expires there.
+ */
+async function withOutages(executor: Executor, facts: readonly AlertFact[]): Promise<AlertFact[]> {
+  const ofEndpoints = facts.filter(({ kind }) => kindsWithOutage.has(kind));
+  if (ofEndpoints.length === 0) return [...facts];
+  const outages = await readOutages(
+    executor,
+    ofEndpoints.map(({ subject }) => Number(subject)),
+  );
+  return facts.map((fact) => {
+    const outage = kindsWithOutage.has(fact.kind) ? outages.get(Number(fact.subject)) : undefined;
+    if (outage === undefined) return fact;
+    const { key, failures, since } = outage;
+    const attempt = key && { failed_delivery_id: key.deliveryId, failed_generation: key.generation };
+    const length = since && { failures, failing_since: since.toISOString() };
+    return { ...fact, data: { ...length, ...fact.data, ...attempt } };
+  });
+}
 
 /**
  * Returns the alert facts for an event. All failures of an endpoint between the first failed call and the next success

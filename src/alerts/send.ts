@@ -8,9 +8,10 @@ import type { Mailer } from '../platform/mailer.ts';
 import { type Problem, problem, storedProblem } from '../platform/problem.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { ChatChannels } from '../reports/chat-channels.ts';
+import { type FailedAttempt, readFailedAttempts } from '../webhooks/last-failure.ts';
 import type { Sender } from '../webhooks/sender.ts';
 import { type AlertText, describe } from './describe.ts';
-import type { AlertKind } from './kinds.ts';
+import { type AlertKind, failedAttemptOf } from './kinds.ts';
 import { findChannelUrl, listChannels, urlContext } from './rules.ts';
 
 type SendDeps = {
@@ -70,9 +71,14 @@ left join users u on u.id = r.user_id and ${mayOpen('u.id', 'a.publisher_id')}`;
  */
 export async function sendAlertMessages(deps: SendDeps): Promise<number> {
   const { rows } = await deps.pool.query<Due>(claimSql, [new Date(deps.now())]);
+  const keyOf = ({ publisher_id: publisherId, data }: Due) => failedAttemptOf(publisherId, data);
+  const failureOf = await readFailedAttempts(
+    deps.pool,
+    rows.flatMap((message) => keyOf(message) ?? []),
+  );
   await Promise.all(
     rows.map(async (message) => {
-      const error = await sendOne(deps, message);
+      const error = await sendOne(deps, { ...message, failure: failureOf(keyOf(message)) });
       await settle(deps.pool, message, error);
     }),
   );
@@ -96,12 +102,16 @@ const settle = async (
  * Sends a message.
  * @returns the reason for a failure, without addresses; null if the message was sent or no longer has a recipient
  */
-async function sendOne({ mailer, secretBox, sender, config }: SendDeps, message: Due): Promise<Problem | null> {
+async function sendOne(
+  { mailer, secretBox, sender, config }: SendDeps,
+  message: Due & { failure: FailedAttempt | null },
+): Promise<Problem | null> {
   const pages = `${config.publicUrl}/dashboard/p/${message.publisher_id}`;
   const written = <T>(write: (alert: AlertText, links: Links) => T): T =>
     inLanguage(isReaderLanguage(message.language) ? message.language : null, () => {
       const alert = describe(message, message.time_zone);
-      return write(alert, { page: `${pages}${alert.path}`, inbox: `${pages}/alerts` });
+      const links = { page: `${pages}${alert.path}`, inbox: `${pages}/alerts` };
+      return write(alert, alert.fix === undefined ? links : { ...links, fix: `${pages}${alert.fix.path}` });
     });
   if (message.url_sealed !== null) {
     const url = secretBox.open(message.url_sealed, urlContext);
@@ -110,9 +120,14 @@ async function sendOne({ mailer, secretBox, sender, config }: SendDeps, message:
   }
   if (message.email === null) return null;
   if (mailer === null) return problem('noMailServer');
-  const mail = written(({ title, reason }, links) => ({
+  const mail = written(({ title, reason, fix }, links) => ({
     subject: `${message.publisher}: ${title}`,
-    text: t('mails.alertText', { title, reason, ...links }),
+    text: t('mails.alertText', {
+      title,
+      reason: fix === undefined ? reason : `${reason}\n\n${fix.text}\n${fix.link}:\n${links.fix}`,
+      page: links.page,
+      inbox: links.inbox,
+    }),
   }));
   return mailer.send({ to: message.email, ...mail }).then(
     () => null,
@@ -123,15 +138,16 @@ async function sendOne({ mailer, secretBox, sender, config }: SendDeps, message:
 /** Escapes text for Slack markup, so that names cannot mention users or disguise links. */
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-type Links = { page: string; inbox: string };
+type Links = { page: string; inbox: string; fix?: string };
 
-export function slackText(
-  publisher: string,
-  { title, reason }: Omit<AlertText, 'path'>,
-  { page, inbox }: Links,
-): string {
-  const links = `<${page}|${t('alerts.lookAtIt')}> · <${inbox}|${t('alerts.muteIt')}>`;
-  return `*${escaped(`${publisher}: ${title}`)}*\n${escaped(reason)}\n${links}`;
+export function slackText(publisher: string, alert: Omit<AlertText, 'path'>, { page, inbox, fix }: Links): string {
+  const { title, reason } = alert;
+  const links = [
+    ...(fix === undefined || alert.fix === undefined ? [] : [`<${fix}|${alert.fix.link}>`]),
+    `<${page}|${t('alerts.lookAtIt')}>`,
+    `<${inbox}|${t('alerts.muteIt')}>`,
+  ];
+  return `*${escaped(`${publisher}: ${title}`)}*\n${escaped(reason)}\n${links.join(' · ')}`;
 }
 
 /** Returns the chat channels that other modules can send messages to. */

@@ -143,7 +143,8 @@ function allowedFinder({ categories, brands, advertisers, domains }: OfferLists[
 /** Hosts of an offer's landing URLs, each followed by its parent domains. */
 const landingHosts = (offer: Offer): string[] => landingUrls(offer).flatMap(domainsOf);
 
-const landingUrls = ({ campaign, useractionUrl }: Offer): string[] =>
+/** URLs of the pages to which an offer leads. */
+export const landingUrls = ({ campaign, useractionUrl }: Offer): string[] =>
   [campaign.landingUrl, useractionUrl ?? ''].filter((url) => url !== '');
 
 function domainsOf(url: string): string[] {

@@ -188,6 +188,23 @@ export async function shareCode(work: Work, offerId: number, code: string): Prom
   await auditPool(work, offerId, before, await requirePool(work.executor, offerId));
 }
 
+/** Stores the odds of guessing a code of a pattern, if they are worse than those of the pool's other patterns. */
+export async function noteOdds(executor: Executor, offerId: number, odds: number): Promise<void> {
+  await executor.query(
+    'update coupon_pools set guess_odds = least(guess_odds, $2) where offer_id = $1 and guess_odds is distinct from $2',
+    [offerId, odds],
+  );
+}
+
+/** Deletes the odds of guessing a code if no user has or holds a code of the pool. */
+export async function forgetOdds(executor: Executor, offerId: number): Promise<void> {
+  await executor.query(
+    `update coupon_pools p set guess_odds = null from coupon_stock s
+    where p.offer_id = $1 and s.offer_id = $1 and s.given + s.held = 0 and p.guess_odds is not null`,
+    [offerId],
+  );
+}
+
 /** Removes a pool with all its codes. Issued codes are retained until the end of the retention period. */
 export async function removePool(work: Work, offerId: number): Promise<void> {
   const before = await requirePool(work.executor, offerId);

@@ -5,7 +5,7 @@ import type { FileOptions } from '../platform/files/query.ts';
 import { problem } from '../platform/problem.ts';
 import { refuseCode } from './code-text.ts';
 import { openCodeFile } from './loading/code-file.ts';
-import { codesOf, linesOf, makeCodes, safeOdds } from './loading/lines.ts';
+import { codesOf, guessOdds, linesOf, makeCodes, safeOdds } from './loading/lines.ts';
 import {
   type CodeSource,
   countDuplicates,
@@ -19,7 +19,9 @@ import {
   changePool,
   ensurePool,
   findPool,
+  forgetOdds,
   markStock,
+  noteOdds,
   type PoolView,
   removePool,
   requireOffer,
@@ -73,6 +75,11 @@ export type CouponService = {
   ) => Promise<DryRunView>;
   count: (actor: Actor, publisherId: number, id: string) => Promise<StockView>;
   /**
+   * Returns how many possible codes there would be for each valid one if codes were made from a pattern.
+   * @throws AppError invalid_request
+   */
+  oddsOf: (actor: Actor, publisherId: number, id: string, pattern: string, count: number) => Promise<number>;
+  /**
    * Removes the codes that were not issued.
    * @throws AppError conflict while codes are being loaded
    */
@@ -120,7 +127,13 @@ export function createCouponService(deps: LoadDeps & { management: Management })
         codeLimit: count,
         path: () => '/pattern',
       });
-      return { ...loaded, warnings: weakPattern(pattern, loaded.total) };
+      const odds = guessOdds(pattern, loaded.total);
+      const stock = await management.write(actor, publisherId, async (work) => {
+        const offerId = await requireOffer(work, id);
+        await noteOdds(work.executor, offerId, odds);
+        return stockOf(work, offerId);
+      });
+      return { ...loaded, ...stock, warnings: weakPattern(odds) };
     },
     addFile: (actor, publisherId, id, bytes, options) => addFile(deps, { actor, publisherId, id }, bytes, options),
     checkFile: async (actor, publisherId, id, bytes, options) => {
@@ -131,6 +144,13 @@ export function createCouponService(deps: LoadDeps & { management: Management })
     },
     count: (actor, publisherId, id) =>
       management.read(actor, publisherId, async (work) => stockOf(work, await requireOffer(work, id))),
+    oddsOf: async (actor, publisherId, id, pattern, count) => {
+      readPattern(pattern, count);
+      const { total } = await management.read(actor, publisherId, async (work) =>
+        stockOf(work, await requireOffer(work, id)),
+      );
+      return guessOdds(pattern.trim(), total + count);
+    },
     removeCodes: (actor, publisherId, id) =>
       management.write(actor, publisherId, async (work) => {
         const offerId = await requireOffer(work, id);
@@ -142,6 +162,7 @@ export function createCouponService(deps: LoadDeps & { management: Management })
         if (unshared > 0)
           await work.executor.query('update coupon_pools set shared_code = null where offer_id = $1', [offerId]);
         await markStock(work.executor, offerId, work.nowMs);
+        await forgetOdds(work.executor, offerId);
         await auditCodes(work, offerId, { removed: removed + unshared });
         return { ...(await stockOf(work, offerId)), removed: removed + unshared };
       }),
@@ -180,12 +201,8 @@ async function addFile(deps: ServiceDeps, call: Call, bytes: Buffer, options: Fi
 
 const noFile = { bad: 0, errors: [], warnings: [] };
 
-/**
- * Returns a warning if the codes that a pattern generates are easy to guess.
- * @param codes number of valid codes in the pool
- */
-function weakPattern(pattern: string, codes: number): FileWarning[] {
-  const odds = Math.floor(codesOf(pattern) / codes);
+/** Returns a warning if the codes that a pattern generates are easy to guess. */
+function weakPattern(odds: number): FileWarning[] {
   if (odds >= safeOdds) return [];
   const message = `One guess in ${odds} is a valid code. Use a longer pattern: one in ${safeOdds} is safe.`;
   return [{ code: 'weak_pattern', message, count: odds }];

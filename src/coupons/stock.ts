@@ -21,6 +21,11 @@ export const stockView = Type.Object(
     }),
     low: Type.Boolean({ description: 'Whether the stock is below a threshold of the pool.' }),
     expired: Type.Boolean({ description: 'Whether the pool has expired. An expired pool gives no codes.' }),
+    guess_odds: Type.Union([Type.Integer(), Type.Null()], {
+      description:
+        'Possible codes for each valid code, for the most guessable pattern. Below 1,000,000, codes are easy to ' +
+        'guess. `null` if no code was made from a pattern.',
+    }),
     loading: Type.Union([Type.Object({ received: Type.Integer(), total: Type.Integer() }), Type.Null()], {
       description: 'Progress of an upload: number of lines that were read. `null` if no upload is running.',
     }),
@@ -38,6 +43,7 @@ export type StockView = {
   hours_left: number | null;
   low: boolean;
   expired: boolean;
+  guess_odds: number | null;
   loading: { received: number; total: number } | null;
 };
 
@@ -52,6 +58,7 @@ export const noStock: StockView = {
   hours_left: null,
   low: false,
   expired: false,
+  guess_odds: null,
   loading: null,
 };
 
@@ -71,6 +78,7 @@ type StockRow = {
   low_hours: number;
   paused: boolean;
   expired: boolean;
+  guess_odds: string | null;
   received: string | null;
   lines: string | null;
 };
@@ -100,7 +108,7 @@ export async function readStock(executor: Executor, offerId: number | null, nowM
         select count(*) from coupons c where c.offer_id = p.offer_id and c.held_until <= $2::timestamptz
       ) end as ended,
       case when s.day = $3::date then s.given - s.given_before else 0 end as given_today,
-      p.low_share, p.low_hours, l.received, l.total as lines
+      p.low_share, p.low_hours, p.guess_odds, l.received, l.total as lines
     from coupon_pools p join coupon_stock s using (offer_id)
     left join coupon_loads l on l.offer_id = p.offer_id and l.seen_at > $4::timestamptz
     where $1::integer is null or p.offer_id = $1 order by p.offer_id`,
@@ -138,6 +146,7 @@ function viewOf(row: StockRow, nowMs: number): StockView {
     hours_left: hoursLeft,
     low: !row.is_shared && (isFew || (hoursLeft !== null && hoursLeft <= row.low_hours)),
     expired: row.expired,
+    guess_odds: row.guess_odds === null ? null : Number(row.guess_odds),
     loading: row.received === null ? null : { received: Number(row.received), total: Number(row.lines) },
   };
 }

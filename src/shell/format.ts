@@ -1,6 +1,7 @@
 import { type Html, html } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
+import { findUnknownLanguage } from '../platform/lib/language-names.ts';
 import { instantOf, isTimeZone, offsetMs, timeOf } from '../platform/lib/time-zone.ts';
 import { isKnownZone } from '../platform/lib/zone-names.ts';
 import { unknownCurrency } from '../platform/money.ts';
@@ -98,6 +99,16 @@ const languageNames = perLocale((locale) => new Intl.DisplayNames(locale, { type
 
 /** Returns the name of a language, such as "German" for `de`. `tag` must be canonical. */
 export const languageName = (tag: string): string => languageNames('').of(tag) ?? tag;
+
+/** Returns why a text is not the code of a language, or null if it is. */
+export function unknownLanguageText(text: string): string | null {
+  const unknown = findUnknownLanguage(text);
+  if (unknown === null) return null;
+  const { part, suggestion } = unknown;
+  return suggestion === null
+    ? t('languages.noTag', { part })
+    : t('languages.didYouMean', { part, suggestion, name: languageName(suggestion) });
+}
 
 /** Returns the name of a country, such as "Germany" for DE, or the code itself if it is unknown. */
 export const countryName = (code: string): string =>

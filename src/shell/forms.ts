@@ -67,8 +67,17 @@ export type FormBuilder = {
   checkbox: (name: string, options: CheckboxOptions) => Html;
   /** Renders a group of checkboxes with the same name. */
   checkboxes: (name: string, options: CheckboxGroup) => Html;
+  /** Renders radio buttons. The fields of a choice are shown only while it is chosen. */
+  choices: (name: string, options: ChoicesOptions) => Html;
   /** Renders a control that the caller created, with its error below. */
   custom: (name: string, label: string, control: Html) => Html;
+};
+
+type ChoicesOptions = {
+  label: string;
+  hint?: string;
+  /** Choices with their fields. If no value is stored or submitted, the first one is chosen. */
+  choices: readonly (Choice & { hint?: string | undefined; fields?: Html })[];
 };
 
 type CheckboxOptions = {
@@ -112,6 +121,7 @@ export function createForm(values: FormValues, fieldErrors: FieldErrors = [], to
     select: (name, options) => field(state, name, options, select(state, name, options)),
     checkbox: (name, options) => checkbox(state, name, options),
     checkboxes: (name, options) => checkboxes(state, name, options),
+    choices: (name, options) => choiceGroup(state, name, options),
     custom: (name, label, control) => custom(state, name, label, control),
   };
 }
@@ -169,12 +179,7 @@ function controlAttributes(state: FormState, name: string, options: FieldOptions
 }
 
 function input(state: FormState, name: string, options: FieldOptions): Html {
-  const { type = 'text', min, max, step = '1', suggestFrom, list = `${idOf(name)}-list`, picker } = options;
-  const pickerAttributes =
-    picker !== undefined &&
-    html` data-picker="${picker.source}" data-labels="${JSON.stringify(picker.labels)}" data-unseen="${picker.unseen}"${
-      picker.free && html` data-free`
-    }`;
+  const { type = 'text', min, max, step = '1', suggestFrom, list = `${idOf(name)}-list` } = options;
   return html`<input type="${type}" ${controlAttributes(state, name, options)} value="${textOf(state, name)}"${[
     html`${min !== undefined && html` min="${min}"`}`,
     html`${max !== undefined && html` max="${max}"`}`,
@@ -182,12 +187,22 @@ function input(state: FormState, name: string, options: FieldOptions): Html {
     html`${counterAttributes(options)}`,
     html`${suggestFrom !== undefined && html` data-suggest="${suggestFrom}"`}`,
     html`${(suggestFrom ?? options.list) !== undefined && html` list="${list}" autocomplete="off"`}`,
-    html`${pickerAttributes}`,
+    html`${pickerAttributes(options)}`,
   ]}>${suggestFrom !== undefined && html`<datalist id="${list}"></datalist>`}`;
 }
 
+const pickerAttributes = ({ picker }: FieldOptions): Html | false =>
+  picker !== undefined &&
+  html` data-picker="${picker.source}" data-labels="${JSON.stringify(picker.labels)}" data-unseen="${picker.unseen}"${
+    picker.free && html` data-free`
+  }`;
+
 function textarea(state: FormState, name: string, options: FieldOptions): Html {
-  const attributes = html`${controlAttributes(state, name, options)}${counterAttributes(options)}`;
+  const attributes = html`${[
+    controlAttributes(state, name, options),
+    html`${counterAttributes(options)}`,
+    html`${pickerAttributes(options)}`,
+  ]}`;
   // Add a line break, because HTML ignores the first one in a textarea.
   return html`<textarea rows="${options.rows ?? 3}" ${attributes}>${'\n'}${textOf(state, name)}</textarea>`;
 }
@@ -254,6 +269,29 @@ function checkboxes(state: FormState, name: string, { label, of, hint, choices }
       <legend>${label}</legend>
       ${hint !== undefined && html`<p class="hint">${hint}</p>`}
       <div class="boxes">${withStored(choices, selected).map(box)}</div>
+      ${error !== undefined && errorText(error)}
+    </fieldset>`;
+}
+
+function choiceGroup(state: FormState, name: string, { label, hint, choices }: ChoicesOptions): Html {
+  const error = errorOf(state, name);
+  const text = textOf(state, name);
+  const selected = choices.some(({ value }) => value === text) ? text : choices[0]?.value;
+  state.labels.set(name, label);
+  const choice = ({ value, text, hint, fields }: ChoicesOptions['choices'][number]) => html`
+    <div class="choice">
+      <label>
+        <input type="radio" name="${name}" value="${value}"${value === selected && html` checked`}>
+        <span>${text}</span>
+      </label>
+      ${hint !== undefined && html`<p class="hint">${hint}</p>`}
+      ${fields !== undefined && html`<div class="choice-fields">${fields}</div>`}
+    </div>`;
+  return html`
+    <fieldset class="field choices" id="${idOf(name)}">
+      <legend>${label}</legend>
+      ${hint !== undefined && html`<p class="hint">${hint}</p>`}
+      ${choices.map(choice)}
       ${error !== undefined && errorText(error)}
     </fieldset>`;
 }

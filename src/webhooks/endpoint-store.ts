@@ -3,6 +3,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { type SealedColumn, sealedColumn } from '../platform/security/sealed-column.ts';
 import type { Method } from './dispatcher/send/request.ts';
 import type { DisableReason } from './dispatcher/settle/retry-schedule.ts';
+import { type AttemptKey, type FailedAttempt, readFailedAttempts } from './last-failure.ts';
 import { headerContext, type SealedHeaders, type SealedSecrets, secretContext, v1aContext } from './signature.ts';
 
 /** Settings of an endpoint other than its URL and method. */
@@ -169,6 +170,11 @@ export type EndpointHealth = {
   failures: number;
   /** Whether the endpoint is failing, as defined for the event `endpoint.failing`. */
   failing: boolean;
+  /**
+   * Last failed attempt, or the one whose response disabled the endpoint. Null if the last call succeeded, or if the
+   * attempt is no longer stored.
+   */
+  lastFailure: FailedAttempt | null;
   /** Number of pending deliveries, counted up to {@link maxCounted}. Held deliveries are counted in the same way. */
   pending: number;
   held: number;
@@ -205,6 +211,8 @@ type HealthRow = {
   first_failure_at: Date | null;
   failures: number | null;
   failing: boolean;
+  last_failed_delivery_id: string | null;
+  last_failed_generation: number | null;
   pending: number;
   held: number;
 };
@@ -218,7 +226,7 @@ export async function listEndpoints(
   const { rows } = await executor.query<StoredEndpoint & HealthRow>(
     `select ${endpointColumns},
       h.breaker_state, h.open_until, h.last_success_at, h.first_failure_at, h.failures,
-      coalesce(${isFailing('h')}, false) as failing,
+      coalesce(${isFailing('h')}, false) as failing, h.last_failed_delivery_id, h.last_failed_generation,
       (select count(*)::int from (
         select from unnest(array['live', 'redelivery']) as l (lane)
         join delivery_queue q on q.lane = l.lane and q.endpoint_id = e.id
@@ -235,10 +243,23 @@ export async function listEndpoints(
     order by e.id`,
     ref === null ? [publisherId] : [publisherId, ref],
   );
-  return rows.map((row) => ({ endpoint: endpointOf(row), health: healthOf(row) }));
+  const keys = rows.map((row) => failedKeyOf(row, publisherId));
+  const failureOf = await readFailedAttempts(
+    executor,
+    keys.filter((key) => key !== null),
+  );
+  return rows.map((row, index) => ({
+    endpoint: endpointOf(row),
+    health: { ...healthOf(row), lastFailure: failureOf(keys[index] ?? null) },
+  }));
 }
 
-const healthOf = (row: HealthRow): EndpointHealth => ({
+const failedKeyOf = (row: HealthRow, publisherId: number): AttemptKey | null =>
+  row.last_failed_delivery_id === null
+    ? null
+    : { publisherId, deliveryId: row.last_failed_delivery_id, generation: row.last_failed_generation ?? 0 };
+
+const healthOf = (row: HealthRow): Omit<EndpointHealth, 'lastFailure'> => ({
   breakerOpenUntil: row.breaker_state === 'open' ? row.open_until : null,
   lastSuccessAt: row.last_success_at,
   failingSince: row.first_failure_at,
@@ -247,6 +268,17 @@ const healthOf = (row: HealthRow): EndpointHealth => ({
   pending: row.pending,
   held: row.held,
 });
+
+/** Returns how many of a publisher's enabled endpoints receive each event. */
+export async function countReceivers(executor: Executor, publisherId: number): Promise<Map<string, number>> {
+  const { rows } = await executor.query<{ event: string; count: number }>(
+    `select received as event, count(*)::int as count
+    from webhook_endpoints e cross join lateral unnest(coalesce(e.events, array[e.event])) as received
+    where publisher_id = $1 and deleted_at is null and enabled group by 1`,
+    [publisherId],
+  );
+  return new Map(rows.map(({ event, count }) => [event, count]));
+}
 
 /** Whether a publisher has at least one endpoint. */
 export async function firstEndpointRef(executor: Executor, publisherId: number): Promise<string | null> {

@@ -113,7 +113,7 @@ test('a blocked brand, shown with its cost, and a stopped campaign are missing f
     [blocked],
   );
   await go('/settings/controls');
-  await page.locator('[name="blocked.brands"]').fill(rows[0]?.name ?? '');
+  await page.locator('#f-blocked-brands').fill(rows[0]?.name ?? '');
   await press('Save');
   await toast('Block rules saved.');
   await expect.poll(() => shownTo('somebody')).not.toContain(blocked);

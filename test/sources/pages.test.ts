@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
-import { signInAs } from '../dashboard/support.ts';
+import { errorsIn, signInAs } from '../dashboard/support.ts';
 
 let t: ManagementApp;
 let me: Caller;
@@ -14,13 +14,23 @@ beforeAll(async () => {
 });
 afterAll(() => t?.close());
 
-test('the mapping has one entry per line and is shown in words, and the results of events are listed', async () => {
+test('the mapping has one row per name and is shown in words, and the results of events are listed', async () => {
   const saved = await admin.post(page, {
-    traits: 'plan\nlifetime value = ltv\n',
-    group_traits: '',
-    audiences: 'is_customer = customers',
-    events: 'Order Completed = order, revenue\nVisited = visit',
+    'traits.0.from': 'plan',
+    'traits.0.to': '',
+    'traits.1.from': 'lifetime value',
+    'traits.1.to': 'ltv',
+    'traits.2.from': '',
+    'traits.2.to': '',
+    'audiences.0.from': 'is_customer',
+    'audiences.0.to': 'customers',
+    'events.0.from': 'Order Completed',
+    'events.0.to': 'order',
+    'events.0.value': 'revenue',
+    'events.1.from': 'Visited, again = twice',
+    'events.1.to': 'visit',
     create_audiences: '1',
+    signature: 'unsigned',
     secret: '',
   });
   expect([saved.statusCode, saved.headers.location]).toEqual([303, page]);
@@ -28,7 +38,7 @@ test('the mapping has one entry per line and is shown in words, and the results 
     traits: { plan: 'plan', 'lifetime value': 'ltv' },
     group_traits: {},
     audiences: { is_customer: 'customers' },
-    events: { 'Order Completed': { name: 'order', value: 'revenue' }, Visited: { name: 'visit' } },
+    events: { 'Order Completed': { name: 'order', value: 'revenue' }, 'Visited, again = twice': { name: 'visit' } },
     create_audiences: true,
     has_secret: false,
   });
@@ -38,7 +48,7 @@ test('the mapping has one entry per line and is shown in words, and the results 
   for (const text of [
     'The user trait <strong>lifetime value</strong> sets the attribute <strong>ltv</strong>.',
     'with <strong>revenue</strong> as its value.',
-    'Order Completed = order, revenue',
+    'name="events.0.value" value="revenue"',
     'attribute plan: applied; audience customers: no audience with this key',
   ])
     expect(body).toContain(text);
@@ -46,22 +56,30 @@ test('the mapping has one entry per line and is shown in words, and the results 
 });
 
 test('an invalid value is reported at its field, with the input kept and nothing changed', async () => {
-  const typed = { traits: 'plan = no name', group_traits: '', audiences: '', events: '', secret: 'short' };
-  const answer = await admin.post(page, typed);
+  const row = { 'traits.0.from': 'plan', 'traits.0.to': 'no name' };
+  const answer = await admin.post(page, { ...row, signature: 'signed', secret: 'short' });
   expect(answer.statusCode).toBe(422);
-  for (const text of ['plan = no name', 'plan: The name must consist of 1 to 64 characters'])
-    expect(answer.body).toContain(text);
+  expect(answer.body).toContain('value="no name"');
+  expect(answer.body).toMatch(/id="f-traits-0-to-error">The name must consist of 1 to 64 characters/);
+  expect(answer.body).toContain('id="f-secret-error"');
+  const twice = await admin.post(page, { ...row, 'traits.1.from': 'plan', 'traits.1.to': 'tier' });
+  expect(errorsIn(twice.body)).toEqual(['This name already has a row.']);
+  expect(errorsIn((await admin.post(page, { 'audiences.0.to': 'vip' })).body)).toEqual([
+    'Enter the name in the source.',
+  ]);
   expect((await me.call('GET', '/sources/segment')).body.data).toMatchObject({ traits: { plan: 'plan' } });
 });
 
 test('the secret is never shown, is kept if the field is empty, and is removed on request', async () => {
-  const mapping = { traits: 'plan', group_traits: '', audiences: '', events: '' };
+  const mapping = { 'traits.0.from': 'plan' };
   const has = async () => (await me.call('GET', '/sources/segment')).body.data.has_secret;
-  await admin.post(page, { ...mapping, secret: 'a shared secret' });
+  await admin.post(page, { ...mapping, signature: 'signed', secret: '' });
+  expect(await has()).toBe(false);
+  await admin.post(page, { ...mapping, signature: 'signed', secret: 'a shared secret' });
   expect((await admin.get(page)).body).not.toContain('a shared secret');
-  await admin.post(page, { ...mapping, secret: '' });
+  await admin.post(page, { ...mapping, signature: 'signed', secret: '' });
   expect(await has()).toBe(true);
-  await admin.post(page, { ...mapping, secret: '', no_secret: '1' });
+  await admin.post(page, { ...mapping, signature: 'unsigned', secret: '' });
   expect(await has()).toBe(false);
   const analyst = await signInAs(t, 'analyst', me.publisherId);
   expect((await analyst.get(page)).statusCode).toBe(403);

@@ -127,7 +127,16 @@ test('an endpoint that recovers while its failure is being sent also triggers a 
   const endpointId = await me.endpoint('http://127.0.0.1:9/');
   const url = 'http://127.0.0.1:9/';
   const calls = [{ ageMs: 0, failed: true }];
-  const call = { endpointId, url, maxInFlight: 4, timedOut: false, timeouts: 0, onlyTimeouts: false, calls };
+  const call = {
+    endpointId,
+    url,
+    maxInFlight: 4,
+    timedOut: false,
+    timeouts: 0,
+    onlyTimeouts: false,
+    calls,
+    lastFailed: null,
+  };
   await recordHealth(t.pool, [{ ...call, successes: 0, succeeded: false, failures: 3 }]);
   expect(await raised(me.id)).toEqual({ 'endpoint.failing': 1 });
   let recovery: Promise<unknown> | undefined;

@@ -2,25 +2,88 @@ import type { PublisherContext } from '../../catalog/pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { readProblem, wordProblem } from '../../platform/problem.ts';
-import { actionButton, badge, card, saveForm, table } from '../../shell/components.ts';
+import {
+  actionButton,
+  badge,
+  type Cell,
+  card,
+  hiddenField,
+  icon,
+  link,
+  saveForm,
+  table,
+} from '../../shell/components.ts';
 import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.ts';
-import { createForm, type FormBuilder, moreFields } from '../../shell/forms.ts';
-import { type AlertKind, alertKinds } from '../kinds.ts';
+import { createForm, moreFields } from '../../shell/forms.ts';
+import { type AlertKind, alertKinds, kindOfEvent } from '../kinds.ts';
 import { type Channel, maxChannels } from '../rules.ts';
 
-const kindBoxes = (form: FormBuilder, label: string): Html =>
-  form.checkboxes('kinds', {
-    label,
-    choices: Object.entries(alertKinds).map(([value, text]) => ({ value, text: t(text) })),
-  });
+/** Name of the hidden fields with the names of the columns that the user could edit. */
+export const columnsField = 'columns';
+/** Name of the column for e-mails, which is also the name of its checkboxes. */
+export const mailColumn = 'mail';
+export const columnOfChannel = (id: number): string => `channel.${id}`;
 
-/** Renders the card with the alert kinds that the viewer receives by e-mail. */
-export function mailCard(context: PublisherContext, kinds: readonly AlertKind[], hasMail: boolean): Html {
-  const { path, viewer } = context;
-  const body = hasMail
-    ? saveForm(context, path('/alerts/mail'), kindBoxes(createForm({ kinds }), t('alerts.mailMe')))
-    : html`<p class="hint">${t('alerts.noMailServer')}</p>`;
-  return card(t('alerts.mail'), body, { lead: t('alerts.mailLead', { email: viewer.user.email }) });
+/** Destinations of a publisher's alerts, with the alert kinds that each receives. */
+export type Destinations = {
+  /** Alert kinds that the viewer receives by e-mail, or null if the server cannot send e-mails. */
+  mail: readonly AlertKind[] | null;
+  channels: readonly Channel[];
+  /** Number of webhook endpoints that receive each event. */
+  receivers: ReadonlyMap<string, number>;
+};
+
+const eventOfKind = new Map(Object.entries(kindOfEvent).map(([event, kind]) => [kind, event]));
+
+const isManager = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, 'manager');
+
+/** Renders the card with a table of alert kinds and destinations, in which the viewer selects who is notified. */
+export function rulesCard(context: PublisherContext, { mail, channels, receivers }: Destinations): Html {
+  const canEdit = isManager(context);
+  const columns = [
+    ...(mail === null ? [] : [{ name: mailColumn, text: t('alerts.email'), kinds: mail, canEdit: true }]),
+    ...channels.map(({ id, name, kinds }) => ({ name: columnOfChannel(id), text: name, kinds, canEdit })),
+  ];
+  const headings = [t('alerts.alert'), t('alerts.inbox'), ...columns.map(({ text }) => text), t('alerts.webhook')];
+  const rows = (Object.keys(alertKinds) as AlertKind[]).map((kind): Cell[] => [
+    t(alertKinds[kind]),
+    html`<span role="img" aria-label="${t('alerts.inInbox')}">${icon('check')}</span>`,
+    ...columns.map((column) => kindBox(kind, column)),
+    webhookCell(context, kind, receivers),
+  ]);
+  const columnFields = columns.filter((column) => column.canEdit).map(({ name }) => hiddenField(columnsField, name));
+  const grid = html`<div class="matrix">${table(
+    t('alerts.rules'),
+    headings.map((text) => ({ text })),
+    rows,
+  )}</div>`;
+  const hint = mail === null ? t('alerts.noMailServer') : t('alerts.mailHint', { email: context.viewer.user.email });
+  const body = html`${columnFields}${grid}<p class="hint">${hint}</p>`;
+  return card(
+    t('alerts.rules'),
+    columnFields.length === 0
+      ? body
+      : saveForm(context, context.path('/alerts/rules'), body, { page: context.path('/alerts') }),
+    { lead: t('alerts.rulesLead') },
+  );
+}
+
+type BoxColumn = { name: string; text: string; kinds: readonly AlertKind[]; canEdit: boolean };
+
+function kindBox(kind: AlertKind, { name, text, kinds, canEdit }: BoxColumn): Html {
+  const label = t('alerts.boxLabel', { alert: t(alertKinds[kind]), to: text });
+  const state = html`${kinds.includes(kind) && html` checked`}${!canEdit && html` disabled`}`;
+  return html`<label><input type="checkbox" name="${name}" value="${kind}" aria-label="${label}"${state}></label>`;
+}
+
+/** Renders the number of webhook endpoints that receive the event of an alert kind, or a link to add one. */
+function webhookCell({ path, viewer }: PublisherContext, kind: AlertKind, receivers: Destinations['receivers']): Html {
+  const event = eventOfKind.get(kind);
+  if (event === undefined) return html`<span class="hint">–</span>`;
+  const count = receivers.get(event) ?? 0;
+  if (count > 0) return link(path('/settings/webhooks/all'), String(count));
+  if (!hasRole(viewer.user.role, 'admin')) return html`0`;
+  return link(path(`/settings/webhooks/${event}`), t('alerts.addWebhook'));
 }
 
 /** Renders the card with the publisher's Slack-compatible webhooks. */
@@ -29,7 +92,7 @@ export function channelsCard(
   channels: readonly Channel[],
   { typed = {}, errors = [] }: { typed?: FormValues; errors?: FieldErrors },
 ): Html {
-  const canWrite = hasRole(context.viewer.user.role, 'manager');
+  const canWrite = isManager(context);
   const form = createForm(typed, errors);
   const fields = html`
     ${form.summary()}
@@ -41,7 +104,7 @@ export function channelsCard(
       placeholder: t('alerts.urlExample'),
       secret: true,
     })}
-    ${kindBoxes(form, t('alerts.tellIt'))}`;
+    <p class="hint">${t('alerts.addHint')}</p>`;
   const add = saveForm(context, context.path('/alerts/channels'), fields, {
     button: t('alerts.addAndSend'),
     page: context.path('/alerts'),
@@ -64,13 +127,11 @@ function channelTable(context: PublisherContext, channels: readonly Channel[], c
     });
   const columns = [
     { text: t('alerts.channel') },
-    { text: t('alerts.toldWhen') },
     { text: t('alerts.state') },
     { text: t('common.actions'), hidden: true },
   ];
   const cells = channels.map((channel) => [
     channel.name,
-    channel.kinds.map((kind) => t(alertKinds[kind])).join(', '),
     channel.error === null
       ? badge(t('alerts.works'), 'good')
       : badge(t('alerts.failed', { error: wordProblem(readProblem(channel.error)) }), 'bad'),

@@ -1,7 +1,7 @@
 import type { PublisherContext } from '../../catalog/pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton, badge, card, emptyState, strongLink } from '../../shell/components.ts';
+import { actionButton, badge, card, emptyState, link, strongLink } from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
 import type { AlertText } from '../describe.ts';
@@ -35,13 +35,14 @@ export function inboxCard(context: PublisherContext, alerts: readonly DescribedA
 
 function item(context: PublisherContext, alert: DescribedAlert, muteDays: number): Html {
   const { publisher, path } = context;
-  const { title, reason, raisedAt, isNew, mutedUntil } = alert;
+  const { title, reason, raisedAt, isNew, mutedUntil, fix } = alert;
   return html`
     <li class="alert" id="alert-${alert.id}">
       ${isNew ? badge(t('alerts.new'), 'info') : nothing}
       <span class="alert-text">
         ${strongLink(path(alert.path), title)}
         <span>${reason}</span>
+        ${fix !== undefined && html`<span>${fix.text} ${link(path(fix.path), fix.link)}</span>`}
       </span>
       ${stateBadge(alert)}
       ${moment(publisher, raisedAt)}

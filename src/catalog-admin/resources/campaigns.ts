@@ -36,6 +36,7 @@ import { problem } from '../../platform/problem.ts';
 import { requireApproval } from '../approval.ts';
 import { advertisers } from './advertisers.ts';
 import { checkPayout, checkPayoutChange } from './campaign-payout.ts';
+import { warnOfTargetedLanguages } from './language-warnings.ts';
 import { offers } from './offers.ts';
 
 /** Campaign resource: landing page, payout and targeting rules. */
@@ -172,6 +173,7 @@ export const campaigns: Resource = {
   warn: async (view, work) => [
     ...warnOfZone('/rules/schedule/time_zone', zoneOf(view)),
     ...warnOfUrls(view),
+    ...warnOfTargetedLanguages(view),
     ...(await warnOfCurrencies(view, work)),
     ...(await warnOfPlacements(view, work)),
   ],

@@ -24,6 +24,7 @@ import {
 import { warnOfMacros } from '../../platform/lib/misspelt-macros.ts';
 import { problem } from '../../platform/problem.ts';
 import { requireApproval } from '../approval.ts';
+import { warnOfLanguages } from './language-warnings.ts';
 import {
   checkTranslations,
   prepareTranslations,
@@ -129,6 +130,7 @@ function warnOfOffer(offer: Values): Warning[] {
   return [
     ...tooLong,
     ...warnOfUrls(offer),
+    ...warnOfLanguages(offer),
     ...warnOfTranslations(offer),
     ...(offer.title === '' ? [{ path: '/title', message: problem('emptyHeadline') }] : []),
   ];

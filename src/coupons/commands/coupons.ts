@@ -118,12 +118,21 @@ export const removeCoupons: Run = async (call) => {
   const offer = offerOf(call, 0);
   const isPool = call.options.pool === true;
   const path = isPool ? `/manage/v1/offers/${offer}/coupon-pool` : codesPath(offer);
-  const { data } = (await createApi(call).call('DELETE', path)) as {
-    data: { removed?: number; left?: number };
-  };
+  const api = createApi(call);
+  const { data } = (await api.call('DELETE', path)) as { data: { removed?: number; left?: number } };
   call.out.data(data);
-  call.out.line(isPool ? 'Removed the coupon pool of the offer.' : `Removed ${counted(data.removed ?? 0, 'code')}.`);
-  if (!isPool && data.left === 0)
-    call.out.note('The pool is now empty: users get no code until you add codes, or remove the pool with --pool.');
+  if (isPool) call.out.line('Removed the coupon pool of the offer. The offer is shown without codes.');
+  else call.out.line(`Removed ${counted(data.removed ?? 0, 'code')}.`);
+  if (!isPool && data.left === 0 && data.removed !== 0) call.out.note(await emptyText(api, offer));
   return exitCodes.ok;
 };
+
+/** Returns what happens to an offer whose pool is empty. */
+async function emptyText(api: ReturnType<typeof createApi>, offer: string): Promise<string> {
+  const { data } = (await api.call('GET', `/manage/v1/offers/${offer}/coupon-pool`)) as {
+    data: { has_fallback: boolean };
+  };
+  return data.has_fallback
+    ? 'The pool is now empty. Users get its fallback code.'
+    : 'The pool is now empty. The offer is paused until you add codes.';
+}

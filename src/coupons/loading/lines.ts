@@ -30,6 +30,10 @@ export const safeOdds = 1_000_000;
 export const codesOf = (pattern: string): number =>
   [...pattern].reduce((product, character) => product * (alphabets[character]?.length ?? 1), 1);
 
+/** Returns how many possible codes of a pattern there are for each valid code. `codes` is the number of valid codes. */
+export const guessOdds = (pattern: string, codes: number): number =>
+  Math.max(1, Math.min(Math.floor(codesOf(pattern) / Math.max(1, codes)), Number.MAX_SAFE_INTEGER));
+
 /** Yields an endless sequence of random codes that match a pattern. Codes may repeat. */
 export function* makeCodes(pattern: string): Generator<Line> {
   const places = [...pattern];

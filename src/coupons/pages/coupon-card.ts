@@ -3,9 +3,11 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { actionButton, badge, card, csrfField, descriptionList, hiddenField, notice } from '../../shell/components.ts';
 import { type FieldErrors, type FormValues, hasRole } from '../../shell/context.ts';
-import { checkButton, fileCheckArea, fileFields } from '../../shell/files.ts';
+import { checkButton, fileCheckArea, fileFields, warningText } from '../../shell/files.ts';
 import { count, instantToLocal, momentOr } from '../../shell/format.ts';
-import { columns, createForm } from '../../shell/forms.ts';
+import { columns, createForm, type FormBuilder, moreFields } from '../../shell/forms.ts';
+import { defaultButton } from '../../shell/row-list.ts';
+import { safeOdds } from '../loading/lines.ts';
 import type { PoolView } from '../pools.ts';
 import type { StockView } from '../stock.ts';
 
@@ -19,7 +21,19 @@ export const fileField = 'codes_file';
  * Form that is shown again with the submitted values because it was rejected. `check` is the result of a dry run, after
  * which the form is also shown again.
  */
-export type Refused = { form: 'add' | 'settings'; typed: FormValues; errors: FieldErrors; check?: Html };
+export type Refused = {
+  form: 'add' | 'settings';
+  typed: FormValues;
+  errors: FieldErrors;
+  check?: Html;
+  /** Odds of guessing a code of the submitted pattern, if they are too good. The user must then confirm the pattern. */
+  odds?: number;
+};
+
+/** Sources of codes that the form offers. */
+export const sources = ['file', 'pattern', 'shared'] as const;
+/** Name of the checkbox that the user must check to add codes that are easy to guess. */
+export const guessableField = 'guessable';
 
 /**
  * Name of the hidden field that contains the stored expiry, precise to the second. The visible field contains only the
@@ -35,11 +49,19 @@ export function couponCard(context: PublisherContext, coupons: OfferCoupons, ref
   const { pool, stock, offerId } = coupons;
   const canEdit = hasRole(context.viewer.user.role, 'manager');
   const path = context.path(`/offers/${offerId}/coupons`);
+  const isRefused = (form: Refused['form']): boolean => refused?.form === form;
+  const add = (): Html => addForm(context, path, isRefused('add') ? refused : null);
   const body = html`
     ${pool === null ? html`<p class="hint">${t('coupons.none')}</p>` : stockPart(context, pool, stock)}
-    ${canEdit && addForm(context, path, refused?.form === 'add' ? refused : null)}
-    ${canEdit && pool !== null && settingsForm(context, path, pool, refused?.form === 'settings' ? refused : null)}
-    ${canEdit && pool !== null && removal(context, path, stock)}`;
+    ${canEdit && (pool === null ? add() : moreFields(t('coupons.add'), add(), { isOpen: isRefused('add') || isEmpty(pool, stock) }))}
+    ${
+      canEdit &&
+      pool !== null &&
+      moreFields(t('coupons.settings'), settingsForm(context, path, pool, isRefused('settings') ? refused : null), {
+        isOpen: isRefused('settings'),
+      })
+    }
+    ${canEdit && pool !== null && removal(context, path, pool, stock)}`;
   return html`<div id="${cardId}">${card(t('coupons.title'), body, { lead: t('coupons.lead') })}</div>`;
 }
 
@@ -53,6 +75,8 @@ function stockPart({ publisher }: PublisherContext, pool: PoolView, stock: Stock
       pool.paused_since !== null &&
       notice('warn', html`<p>${tHtml('stop.codes', {})} ${momentOr(publisher, pool.paused_since)}</p>`)
     }
+    ${emptyNotice(pool, stock)}
+    ${stock.guess_odds !== null && stock.guess_odds < safeOdds && oddsNotice(stock.guess_odds)}
     ${loading !== null && notice('info', html`<p>${t('coupons.loading', { count: loading.received })}</p>`)}
     ${descriptionList([
       [
@@ -66,60 +90,117 @@ function stockPart({ publisher }: PublisherContext, pool: PoolView, stock: Stock
     ])}`;
 }
 
+const weakText = (odds: number): string => warningText({ code: 'weak_pattern', message: '', count: odds });
+
+const isEmpty = ({ kind }: PoolView, { left: remaining }: StockView): boolean => kind === 'codes' && remaining === 0;
+
+/** Renders a notice for an empty pool whose offer is not paused, because users get the fallback code. */
+const emptyNotice = (pool: PoolView, stock: StockView): Html =>
+  !isEmpty(pool, stock) || pool.paused_since !== null
+    ? nothing
+    : notice('warn', html`<p>${t('coupons.onlyFallback')}</p>`);
+
+/** Renders how easily codes of a pattern can be guessed. */
+export const oddsNotice = (odds: number): Html =>
+  odds < safeOdds
+    ? notice('warn', html`<p>${weakText(odds)}</p>`)
+    : html`<p class="hint">${t('coupons.strong', { odds: count(odds) })}</p>`;
+
+/** Renders the fields for a pattern. While the user types, the server says how easily its codes can be guessed. */
+function patternFields(form: FormBuilder, path: string, odds: number | undefined): Html {
+  const confirm = html`
+    ${notice('warn', html`<p>${weakText(odds ?? 0)}</p>`)}
+    ${form.checkbox(guessableField, { label: t('coupons.addAnyway') })}`;
+  return html`
+    ${columns([
+      form.input('pattern', { label: t('coupons.pattern'), hint: t('coupons.patternHint') }),
+      form.input('count', { label: t('coupons.count'), type: 'number', min: 1 }),
+    ])}
+    <div aria-live="polite" hx-get="${path}/pattern" hx-include="#f-pattern, #f-count"
+      hx-trigger="input delay:300ms from:#f-pattern, input delay:300ms from:#f-count">
+      ${odds !== undefined && confirm}
+    </div>`;
+}
+
 function addForm(context: PublisherContext, path: string, refused: Refused | null): Html {
   const form = createForm(refused?.typed ?? {}, refused?.errors);
   const file = html`
     <div class="label"><label for="f-codes-file">${t('coupons.file')}</label></div>
     <input type="file" id="f-codes-file" name="${fileField}" accept=".csv,.txt,text/csv,text/plain">`;
+  const fields = {
+    file: html`
+      ${form.custom(fileField, t('coupons.file'), file)}
+      ${fileFields(form, { hasColumn: true })}
+      <div class="form-end">${checkButton(`${path}/add`)}</div>
+      ${fileCheckArea(refused?.check ?? nothing)}`,
+    pattern: patternFields(form, path, refused?.odds),
+    shared: form.input('shared', { label: t('coupons.shared'), hint: t('coupons.sharedHint') }),
+  };
   return html`
     <form class="form upload" method="post" enctype="multipart/form-data" action="${path}/add" data-keep>
-      ${csrfField(context.viewer)}
+      ${csrfField(context.viewer)}${defaultButton()}
       ${form.summary()}
-      ${columns([
-        form.custom(fileField, t('coupons.file'), file),
-        form.input('pattern', { label: t('coupons.pattern'), hint: t('coupons.patternHint') }),
-        form.input('count', { label: t('coupons.count'), type: 'number' }),
-        form.input('shared', { label: t('coupons.shared') }),
-      ])}
-      ${fileFields(form, { hasColumn: true })}
-      <div class="form-end">
-        ${checkButton(`${path}/add`)}<button class="button">${t('coupons.add')}</button>
-      </div>
-      ${fileCheckArea(refused?.check ?? nothing)}
+      ${form.choices('source', {
+        label: t('coupons.source'),
+        choices: sources.map((value) => ({
+          value,
+          text: t('coupons.sourceChoice', { source: value }),
+          fields: fields[value],
+        })),
+      })}
+      <div class="form-end"><button class="button">${t('coupons.add')}</button></div>
     </form>`;
 }
 
 function settingsForm(context: PublisherContext, path: string, pool: PoolView, refused: Refused | null): Html {
   const expiresAt = pool.expires_at ?? '';
-  const stored = { ...pool, expires_at: dayIn(context.publisher.timeZone, expiresAt), fallback_code: '' };
+  const stored = {
+    ...pool,
+    expires_at: dayIn(context.publisher.timeZone, expiresAt),
+    when_empty: pool.has_fallback ? 'fallback' : 'pause',
+    fallback_code: '',
+  };
   const form = createForm(refused?.typed ?? stored, refused?.errors);
   const choices = (['wrap', 'save', 'click'] as const).map((value) => ({
     value,
     text: t('coupons.giveAtChoice', { at: value }),
   }));
+  const fallback = form.input('fallback_code', {
+    label: t('coupons.fallback'),
+    ...(pool.has_fallback && { hint: t('coupons.hasFallback') }),
+    autocomplete: 'off',
+  });
   return html`
     <form class="form" method="post" action="${path}/settings" data-keep>
       ${csrfField(context.viewer)}${hiddenField(expiresWas, expiresAt)}
       ${form.summary()}
+      ${form.choices('give_at', { label: t('coupons.giveAt'), hint: t('coupons.giveAtHint'), choices })}
       ${columns([
-        form.select('give_at', { label: t('coupons.giveAt'), hint: t('coupons.giveAtHint'), choices }),
         form.input('expires_at', { label: t('coupons.expiresAt'), type: 'date' }),
         form.input('valid_days', { label: t('coupons.validDays'), type: 'number' }),
         form.input('hold_minutes', { label: t('coupons.holdMinutes'), type: 'number' }),
-        form.input('fallback_code', {
-          label: t('coupons.fallback'),
-          hint: t(pool.has_fallback ? 'coupons.hasFallback' : 'coupons.noFallback'),
-          autocomplete: 'off',
-        }),
         form.input('low_share', { label: t('coupons.lowShare'), type: 'number' }),
         form.input('low_hours', { label: t('coupons.lowHours'), type: 'number' }),
       ])}
+      ${form.choices('when_empty', {
+        label: t('coupons.whenEmpty'),
+        choices: (['pause', 'fallback'] as const).map((value) => ({
+          value,
+          text: t('coupons.whenEmptyChoice', { value }),
+          ...(value === 'fallback' && { fields: fallback }),
+        })),
+      })}
       ${form.input('terms', { label: t('coupons.terms') })}
       <div class="form-end"><button class="button">${t('common.save')}</button></div>
     </form>`;
 }
 
-const removal = (context: PublisherContext, path: string, { left: remaining }: StockView): Html => html`
+const removal = (
+  context: PublisherContext,
+  path: string,
+  { has_fallback: hasFallback }: PoolView,
+  { left: remaining }: StockView,
+): Html => html`
   <div class="actions">
     ${
       remaining > 0 &&
@@ -127,7 +208,7 @@ const removal = (context: PublisherContext, path: string, { left: remaining }: S
         to: `${path}/remove-codes`,
         text: t('coupons.removeCodes'),
         kind: 'quiet',
-        confirm: t('coupons.removeCodesConfirm', { count: remaining }),
+        confirm: t('coupons.removeCodesConfirm', { count: remaining, isEmptied: String(!hasFallback) }),
       })
     }
     ${actionButton(context, {

@@ -6,13 +6,32 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { Problem } from '../../platform/problem.ts';
 import { notice } from '../../shell/components.ts';
-import { type FieldErrors, type Fields, fieldErrorsOf, fieldsIn, keyIn } from '../../shell/context.ts';
+import {
+  type FieldErrors,
+  type Fields,
+  fieldErrorsOf,
+  fieldsIn,
+  fieldsOf,
+  keyIn,
+  queryText,
+  reasonOf,
+} from '../../shell/context.ts';
 import { filePreview, readFileForm, warningText } from '../../shell/files.ts';
 import { localToInstant } from '../../shell/format.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import { isFragmentRequest, type PageResult, type Upload } from '../../shell/pages.ts';
+import { safeOdds } from '../loading/lines.ts';
 import type { CouponService } from '../service.ts';
-import { cardId, dayIn, expiresWas, fileField, type Refused } from './coupon-card.ts';
+import {
+  cardId,
+  dayIn,
+  expiresWas,
+  fileField,
+  guessableField,
+  oddsNotice,
+  type Refused,
+  sources,
+} from './coupon-card.ts';
 
 type Services = Shell & {
   management: ManagementClient;
@@ -38,6 +57,8 @@ export function couponPages(app: App, services: Services): void {
       try {
         return { to, done: await work(context, fields, upload) };
       } catch (err) {
+        if (err instanceof GuessableCodes)
+          return formPage(services, context, { form: 'add', errors: [], odds: err.odds });
         const errors = fieldErrorsOf(err).map(inFile);
         if (form !== null) return formPage(services, context, { form, errors });
         return { to, failed: errors.map(({ message }) => message).join(' ') };
@@ -50,13 +71,27 @@ export function couponPages(app: App, services: Services): void {
     const call = callOf(context);
     await service.count(...call); // another publisher's offer is not found, whatever is typed
     const input = codesIn(fields, upload);
+    const odds = await oddsIn(services, call, fields);
+    if (odds !== null && odds < safeOdds && !fields.checked(guessableField)) throw new GuessableCodes(odds);
     const done = Buffer.isBuffer(input)
       ? await service.addFile(...call, input, readFileForm(fields, input).options)
       : await service.add(...call, input);
     const added = t('coupons.added', { added: done.added, duplicates: done.duplicate_count });
     return [added, ...done.warnings.filter(({ code }) => code === 'weak_pattern').map(warningText)].join(' ');
   }, 'add');
-  pages.post('/offers/:key/coupons/add', 'manager', async (context, fields, upload) => {
+  pages.get('/offers/:key/coupons/pattern', 'manager', async (context) => {
+    const call = callOf(context);
+    await service.count(...call);
+    const typed = { pattern: queryText(context, 'pattern'), count: queryText(context, 'count') };
+    try {
+      const odds = await oddsIn(services, call, fieldsOf({ ...typed, source: 'pattern' }));
+      return { fragment: odds === null ? nothing : oddsNotice(odds) };
+    } catch (err) {
+      return { fragment: notice('failed', html`<p>${reasonOf(err)}</p>`) };
+    }
+  });
+  pages.post('/offers/:key/coupons/add', 'manager', async (context, fields, chosenFile) => {
+    const upload = sourceIn(fields, chosenFile) === 'file' ? chosenFile : null;
     const file = upload === null ? null : readFileForm(fields, upload.bytes);
     if (upload === null || file === null || file.isChecked) return add(context, fields, upload);
     const isFragment = isFragmentRequest(context.request);
@@ -86,8 +121,11 @@ export function couponPages(app: App, services: Services): void {
     '/offers/:key/coupons/remove-codes',
     'manager',
     act(async (context) => {
-      const { removed } = await service.removeCodes(...callOf(context));
-      return t('coupons.removed', { count: removed });
+      const { removed, left: remaining } = await service.removeCodes(...callOf(context));
+      const done = t('coupons.removed', { count: removed });
+      if (remaining > 0 || removed === 0) return done;
+      const { has_fallback: hasFallback } = await service.pool(...callOf(context));
+      return `${done} ${t('coupons.nowEmpty', { hasFallback: String(hasFallback) })}`;
     }),
   );
   pages.post(
@@ -106,7 +144,7 @@ export function couponPages(app: App, services: Services): void {
 async function formPage(
   { card }: Services,
   context: PublisherContext,
-  { form, errors, check }: Omit<Refused, 'typed'>,
+  { form, errors, check, odds }: Omit<Refused, 'typed'>,
 ): Promise<Page> {
   const id = keyIn(context);
   const offers = context.path('/offers');
@@ -117,12 +155,13 @@ async function formPage(
       { text: t('nav.offers'), href: offers },
       { text: t('reports.offer', { id }), href: `${offers}/${id}` },
     ],
-    status: errors.length === 0 ? 200 : 422,
+    status: errors.length === 0 && odds === undefined ? 200 : 422,
     body: await card(context, Number(id), {
       form,
       typed: fieldsIn(context.request).values,
       errors,
       ...(check !== undefined && { check }),
+      ...(odds !== undefined && { odds }),
     }),
   };
 }
@@ -135,18 +174,46 @@ function inFile({ path, message }: FieldErrors[number]): FieldErrors[number] {
     : { path: `/${fileField}`, message: t('forms.line', { line, message }) };
 }
 
+/** Thrown if the submitted pattern makes codes that are easy to guess, until the user confirms it. */
+class GuessableCodes extends Error {
+  readonly odds: number;
+
+  constructor(odds: number) {
+    super('the codes are easy to guess');
+    this.odds = odds;
+  }
+}
+
+/** Returns the chosen source of codes. Without a choice, it is the first source that has a value. */
+function sourceIn(fields: Fields, upload: Upload | null): (typeof sources)[number] {
+  const choice = sources.find((source) => source === fields.text('source'));
+  if (choice !== undefined) return choice;
+  return sources.find((source) => source !== 'file' && upload === null && fields.text(source) !== '') ?? 'file';
+}
+
+/** Returns the odds of guessing a code of the submitted pattern, or null if there is no complete pattern. */
+async function oddsIn(
+  { service }: Services,
+  call: Readonly<Parameters<CouponService['count']>>,
+  fields: Fields,
+): Promise<number | null> {
+  const [pattern, count] = [fields.text('pattern'), fields.number('count')];
+  const isComplete = sourceIn(fields, null) === 'pattern' && pattern !== '' && typeof count === 'number' && count > 0;
+  return isComplete ? service.oddsOf(...call, pattern, count) : null;
+}
+
 /**
  * Returns the codes of the form: an uploaded file, a shared code, or a pattern.
- * @throws AppError invalid_request unless exactly one of them is used
+ * @throws AppError invalid_request if no file was chosen
  */
 function codesIn(fields: Fields, upload: Upload | null): unknown {
-  const [shared, pattern] = [fields.text('shared'), fields.text('pattern')];
-  if ([upload !== null, shared !== '', pattern !== ''].filter(Boolean).length !== 1)
-    throw new AppError('invalid_request', {
-      details: [{ path: `/${fileField}`, message: new Problem('coupons.oneOf') }],
-    });
+  const source = sourceIn(fields, upload);
+  if (source === 'shared') return { shared: fields.text('shared') };
+  if (source === 'pattern') return { pattern: fields.text('pattern'), count: fields.number('count') };
   if (upload !== null) return upload.bytes;
-  return pattern === '' ? { shared } : { pattern, count: fields.number('count') };
+  throw new AppError('invalid_request', {
+    details: [{ path: `/${fileField}`, message: new Problem('offers.chooseFile') }],
+  });
 }
 
 /**
@@ -161,14 +228,15 @@ function expiresIn(fields: Fields, timeZone: string): string | null {
 
 function settingsIn(fields: Fields, timeZone: string): Record<string, unknown> {
   const numberOrNull = (name: string): unknown => (fields.text(name).trim() === '' ? null : fields.number(name));
-  const fallback = fields.text('fallback_code').trim();
+  const fallback = fields.text('fallback_code');
+  const keepsFallback = fields.text('when_empty') !== 'pause';
   return {
     give_at: fields.text('give_at'),
     terms: fields.text('terms'),
     expires_at: expiresIn(fields, timeZone),
     valid_days: numberOrNull('valid_days'),
     hold_minutes: numberOrNull('hold_minutes'),
-    ...(fallback === '' ? {} : { fallback_code: fallback }),
+    ...(keepsFallback ? fallback !== '' && { fallback_code: fallback } : { fallback_code: null }),
     low_share: fields.number('low_share'),
     low_hours: fields.number('low_hours'),
   };

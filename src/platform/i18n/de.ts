@@ -403,30 +403,35 @@ export const de: Messages = {
       'können die Stummschaltung jederzeit aufheben.',
     mutedFor: 'Meldung für {days} Tage stummgeschaltet.',
     unmuted: 'Stummschaltung aufgehoben.',
-    mail: 'E-Mail',
-    mailLead: 'Diese E-Mails gehen nur an Sie ({email}).',
-    mailMe: 'Mich per E-Mail benachrichtigen',
-    mailsSaved: 'E-Mail-Benachrichtigungen gespeichert.',
-    noMails: 'Sie erhalten keine Meldungen mehr per E-Mail.',
+    rules: 'Wer benachrichtigt wird',
+    rulesLead: 'Jede Meldung erscheint im Posteingang. Wählen Sie, wohin sie außerdem geht.',
+    alert: 'Meldung',
+    email: 'E-Mail',
+    webhook: 'Webhook',
+    addWebhook: 'Einrichten',
+    rulesSaved: 'Benachrichtigungen gespeichert.',
+    boxLabel: '{alert}: {to}',
+    inInbox: 'Erscheint im Posteingang',
+    mailHint:
+      'E-Mails gehen nur an Sie ({email}). Solange sie nichts anderes wählen, erhalten Administratoren E-Mails über ' +
+      'fehlerhafte Endpunkte, aufgebrauchte Budgets und fehlende Gutscheincodes.',
     noMailServer: 'Auf diesem Server sind keine E-Mails eingerichtet. Bitten Sie Ihren Betreiber, SMTP_URL zu setzen.',
     channels: 'Kanäle',
     channelsLead:
       'Slack und Dienste, die Slack-Webhooks annehmen, etwa Mattermost oder Discord mit einer URL, die auf /slack ' +
       'endet.',
     channel: 'Kanal',
-    toldWhen: 'Meldungen',
     state: 'Status',
     works: 'Funktioniert',
     failed: 'Fehlgeschlagen: {error}',
     noChannels: 'Noch keine Kanäle. Bitten Sie einen Administrator, einen hinzuzufügen.',
     addChannel: 'Kanal hinzufügen',
+    addHint: 'Ein neuer Kanal erhält die wichtigsten Meldungen. In der Tabelle oben können Sie sie ändern.',
     addAndSend: 'Hinzufügen und Testnachricht senden',
     nameHint: 'Zum Beispiel #checkout-team.',
     webhookUrl: 'Webhook-URL',
     urlExample: 'https://hooks.slack.com/…',
-    tellIt: 'Diesen Kanal benachrichtigen',
     mustHaveLength: 'Geben Sie 1 bis 80 Zeichen ein.',
-    mustHaveOne: 'Wählen Sie mindestens eine Meldung aus.',
     tookNoMessage: 'Der Kanal hat die Testnachricht nicht angenommen. {error}',
     oneTooMany: 'Die maximale Anzahl von Kanälen ist erreicht. Entfernen Sie zuerst einen.',
     channelAdded: '{name} hinzugefügt. Eine Testnachricht wurde gesendet.',
@@ -707,6 +712,8 @@ export const de: Messages = {
     placementName:
       'Der Wert muss der Name eines Anzeigenplatzes sein, in Kleinbuchstaben und mit Bindestrichen statt Leerzeichen.',
     noLanguage: 'Der Wert muss ein Sprachkürzel (BCP 47) sein, etwa de oder pt-BR.',
+    languageUnknown: '„{part}“ gibt es nicht als Sprache, Schrift oder Region.',
+    languageMeant: '„{part}“ gibt es nicht. Meinten Sie „{suggestion}“?',
     hexDigits: 'Der Wert muss ein SHA-256-Hash mit 64 Hexadezimalziffern sein.',
     idLong: 'Die ID muss 1 bis 256 Zeichen lang sein.',
     userIdPii: 'Der Wert darf keine E-Mail-Adresse oder Telefonnummer sein. Senden Sie Ihre eigene ID des Nutzers.',
@@ -1657,8 +1664,12 @@ export const de: Messages = {
     atPlacement: 'Nur am Anzeigenplatz {placement}',
     allPlacements: 'Alle Anzeigenplätze',
     allowed: 'Nur zeigen',
-    allowedHint:
-      'Hat eine Liste Einträge, muss ein Angebot einem davon entsprechen. Eine leere Liste erlaubt alle Angebote.',
+    allowedHint: 'Ein Angebot muss in jeder Liste, die nicht leer ist, einem Eintrag entsprechen.',
+    otherOffers: 'Welche anderen Angebote dürfen gezeigt werden?',
+    allowedMode: '{mode, select, some {Nur Angebote auf diesen Listen} other {Alle anderen Angebote}}',
+    chooseSome:
+      'Geben Sie mindestens eine Kategorie, einen Werbetreibenden, eine Marke oder eine Domain ein, oder wählen Sie ' +
+      'alle Angebote.',
     blocksAllAt: 'Diese Regeln sperren alle Angebote am Anzeigenplatz {placement}. Dort wird kein Angebot gezeigt.',
     placementLead: 'Diese Regeln gelten nur für {placement}, zusätzlich zu den Regeln für alle Anzeigenplätze.',
     title: 'Sperrregeln',
@@ -1671,7 +1682,8 @@ export const de: Messages = {
       '{blocked, number} von {total, plural, one {# aktiven Angebot} other {# aktiven Angeboten}} {blocked, plural, ' +
       'one {ist} other {sind}} gesperrt.',
     blocked: 'Nie zeigen',
-    blockedHint: 'Trennen Sie Einträge durch Kommas oder Zeilenumbrüche. Groß- und Kleinschreibung spielt keine Rolle.',
+    blockedHint:
+      'Schließen Sie jeden Eintrag mit der Eingabetaste oder einem Komma ab. Groß- und Kleinschreibung ist egal.',
     brands: 'Marken',
     brandsHint: 'Namen von Werbetreibenden.',
     domains: 'Domains der Landingpages',
@@ -1682,12 +1694,16 @@ export const de: Messages = {
     separateCategories: 'Je Antwort höchstens ein Angebot jeder Kategorie zeigen',
     competitors: 'Wettbewerber',
     competitorsHint:
-      'Werden nie gezeigt. Geben Sie Namen oder IDs von Werbetreibenden oder Domains von Landingpages ein.',
+      'Werden nie gezeigt. Wählen Sie Werbetreibende, oder geben Sie Marken oder Domains von Landingpages ein.',
     floors: 'Mindesterlös',
-    floorsByPlacement: 'Erwarteter Mindesterlös je Anzeigenplatz',
+    floor: 'Mindesterlös',
+    addFloor: 'Mindesterlös hinzufügen',
+    floorAmount: 'Betrag je 1.000 Impressions',
+    floorTwice: 'Für diesen Anzeigenplatz gibt es schon einen Mindesterlös.',
+    floorWhere: 'Geben Sie einen Anzeigenplatz ein.',
     floorsHint:
-      'Eine Zeile je Anzeigenplatz, zum Beispiel checkout = 2,50. Ein Angebot wird dort nur gezeigt, wenn sein ' +
-      'erwarteter Erlös je 1.000 Impressions diesen Betrag erreicht.',
+      'Ein Angebot wird am Anzeigenplatz nur gezeigt, wenn sein erwarteter Erlös je 1.000 Impressions diesen Betrag ' +
+      'erreicht, in der Währung seiner Kampagne.',
   },
   coupons: {
     title: 'Gutscheincodes',
@@ -1705,18 +1721,22 @@ export const de: Messages = {
     hoursLeft: 'beim heutigen Verbrauch genug für etwa {hours, number} Stunden',
     loading: 'Codes werden geladen: bisher {count, number} Zeilen gelesen.',
     file: 'CSV-Datei',
-    pattern: 'Oder ein Muster',
-    patternHint:
-      '# steht für eine Ziffer, ? für einen Buchstaben, * für beides. Zum Beispiel SPRING-********. Codes mit ' +
-      'wenigen Platzhaltern lassen sich erraten.',
+    source: 'Woher kommen die Codes?',
+    sourceChoice:
+      '{source, select, file {Eine Datei mit einem Code pro Nutzer} pattern {Ein Muster, das einen Code pro Nutzer ' +
+      'erzeugt} other {Ein Code für alle Nutzer}}',
+    pattern: 'Muster',
+    patternHint: '# steht für eine Ziffer, ? für einen Buchstaben, * für beides. Zum Beispiel SPRING-********.',
+    strong: 'Schwer zu erraten: Nur 1 von {odds} möglichen Codes ist gültig.',
+    addAnyway: 'Diese Codes trotzdem hinzufügen',
     count: 'Anzahl der Codes',
-    shared: 'Oder ein Code für alle Nutzer',
-    oneOf:
-      'Wählen Sie eine Datei, geben Sie ein Muster oder einen Code für alle Nutzer ein. Nur eines davon ist möglich.',
+    shared: 'Code',
+    sharedHint: 'Wer den Code kennt, kann ihn verwenden.',
     add: 'Codes hinzufügen',
-    giveAt: 'Code vergeben',
+    settings: 'Einstellungen und Ablauf',
+    giveAt: 'Wann erhalten Nutzer einen Code?',
     giveAtChoice:
-      '{at, select, wrap {beim Bestätigen des Perks} click {beim Klick auf das Angebot} other {beim Merken des ' +
+      '{at, select, wrap {Beim Bestätigen des Perks} click {Beim Klick auf das Angebot} other {Beim Merken des ' +
       'Angebots}}',
     giveAtHint:
       'Um den Code in die URL der Landingpage einzufügen, verwenden Sie das Makro coupon_code in geschweiften ' +
@@ -1726,8 +1746,12 @@ export const de: Messages = {
     holdMinutes: 'Reservierung bei Auswahl (Minuten)',
     fallback: 'Ersatzcode',
     hasFallback: 'Ein Ersatzcode ist hinterlegt. Wenn Sie einen neuen eingeben, ersetzt er den bisherigen.',
-    noFallback:
-      'Nutzer erhalten diesen Code, wenn keine anderen Codes mehr verfügbar sind. Ohne ihn pausiert das Angebot.',
+    whenEmpty: 'Wenn keine Codes mehr übrig sind',
+    whenEmptyChoice: '{value, select, pause {Angebot pausieren} other {Allen Nutzern einen Ersatzcode geben}}',
+    onlyFallback: 'Der Vorrat ist leer. Nutzer erhalten den Ersatzcode.',
+    nowEmpty:
+      'Der Vorrat ist jetzt leer. {hasFallback, select, true {Nutzer erhalten den Ersatzcode.} other {Das Angebot ' +
+      'pausiert, bis Sie Codes hinzufügen.}}',
     lowShare: 'Warnschwelle (% übrig)',
     lowHours: 'Warnschwelle (Stunden übrig)',
     terms: 'Bedingungen des Codes',
@@ -1739,8 +1763,9 @@ export const de: Messages = {
     poolRemoved: 'Alle Gutscheincodes des Angebots wurden entfernt.',
     removeCodes: 'Nicht vergebene Codes entfernen',
     removeCodesConfirm:
-      '{count, plural, one {# nicht vergebener Code wird} other {# nicht vergebene Codes werden}} entfernt. Das ' +
-      'lässt sich nicht rückgängig machen.',
+      '{count, plural, one {# nicht vergebener Code wird} other {# nicht vergebene Codes werden}} entfernt. ' +
+      '{isEmptied, select, true {Das Angebot pausiert dann, bis Sie Codes hinzufügen.} other {Nutzer erhalten dann ' +
+      'den Ersatzcode.}} Das lässt sich nicht rückgängig machen.',
     removePool: 'Alle Codes entfernen',
     removePoolConfirm:
       'Alle Codes und Code-Einstellungen dieses Angebots werden entfernt. Das lässt sich nicht rückgängig machen. ' +
@@ -2554,7 +2579,8 @@ export const de: Messages = {
     none: 'Noch keine Übersetzungen',
     noneOfOffer: 'Dieses Angebot ist noch nicht übersetzt.',
     noneText: 'Öffnen Sie ein Angebot, um es zu übersetzen, oder importieren Sie unten eine Übersetzungsdatei.',
-    noTag: 'Unbekannter Sprachcode. Verwenden Sie einen Code wie de oder pt-BR.',
+    noTag: 'Es gibt keine Sprache mit dem Kürzel „{part}“. Verwenden Sie ein Kürzel wie de oder pt-BR.',
+    didYouMean: 'Es gibt keine Sprache mit dem Kürzel „{part}“. Meinten Sie {suggestion} ({name})?',
     refused:
       'Es wurde nichts importiert. Korrigieren Sie {count, plural, =1 {1 Fehler} other {{count} Fehler}} in der ' +
       'Datei: {first}',
@@ -3525,23 +3551,46 @@ export const de: Messages = {
       'einen API-Schlüssel mit der Berechtigung „configurations“.',
     becomes: 'Verwendung der Daten',
     mapping: 'Zuordnung',
-    mappingHint: 'Ein Eintrag pro Zeile: Name in der Quelle = Name in Perkwire. Sind beide gleich, genügt ein Name.',
-    traits: 'Nutzereigenschaften → Nutzerattribute',
-    traitsHint: 'Aus „identify“-Ereignissen, etwa plan oder lifetime_value = ltv.',
-    group_traits: 'Gruppeneigenschaften → Nutzerattribute',
-    group_traitsHint: 'Aus „group“-Ereignissen, etwa industry = company_industry oder groupId = company.',
-    audiences: 'Zielgruppen der Quelle → Zielgruppen in Perkwire',
-    audiencesHint:
-      'Zielgruppen der Quelle oder Eigenschaften, die für Mitglieder wahr sind, etwa is_customer = customers.',
-    events: 'Ereignisse → Ergebnisse',
-    eventsHint:
-      'Aus „track“-Ereignissen. Fügen Sie die Eigenschaft mit dem Wert hinzu, etwa Order Completed = order, revenue.',
+    mappingHint:
+      'Links stehen die Namen in der Quelle, rechts die in Perkwire. Sind beide gleich, lassen Sie den rechten leer.',
+    traits: 'Nutzereigenschaften',
+    traitsHint: 'Eigenschaften aus „identify“-Ereignissen, etwa plan.',
+    traitsRow: 'Nutzereigenschaft',
+    traitsAdd: 'Nutzereigenschaft hinzufügen',
+    traitsFrom: 'Eigenschaft',
+    traitsTo: 'Attribut',
+    group_traits: 'Gruppeneigenschaften',
+    group_traitsHint:
+      'Eigenschaften aus „group“-Ereignissen, etwa industry oder groupId. Sie setzen Attribute der Nutzer.',
+    group_traitsRow: 'Gruppeneigenschaft',
+    group_traitsAdd: 'Gruppeneigenschaft hinzufügen',
+    group_traitsFrom: 'Eigenschaft',
+    group_traitsTo: 'Attribut',
+    audiences: 'Zielgruppen',
+    audiencesHint: 'Zielgruppen der Quelle oder Eigenschaften, die für Mitglieder wahr sind, etwa is_customer.',
+    audiencesRow: 'Zielgruppe',
+    audiencesAdd: 'Zielgruppe hinzufügen',
+    audiencesFrom: 'Zielgruppe oder Eigenschaft',
+    audiencesTo: 'Perkwire-Zielgruppe',
+    events: 'Ergebnisse',
+    eventsHint: '„track“-Ereignisse, die als Ergebnis erfasst werden, etwa Order Completed.',
+    eventsRow: 'Ergebnis',
+    eventsAdd: 'Ergebnis hinzufügen',
+    eventsFrom: 'Ereignis',
+    eventsTo: 'Ergebnis',
     createAudiences: 'Für jede neue Zielgruppe der Quelle eine Zielgruppe anlegen',
     signature: 'Signatur',
     secret: 'Gemeinsames Geheimnis',
-    secretHint: 'Nur für Segment, das damit seine Anfragen signiert. Für RudderStack leer lassen.',
-    secretStays: 'Anfragen müssen signiert sein. Leer lassen, um das aktuelle Geheimnis zu behalten.',
-    noSecret: 'Geheimnis entfernen und Anfragen ohne Signatur annehmen',
+    secretHint: 'Das Geheimnis, das Sie in Segment eintragen, mit mindestens 8 Zeichen.',
+    secretStays: 'Leer lassen, um das aktuelle Geheimnis zu behalten.',
+    signatureLabel: 'Wie werden Anfragen geprüft?',
+    signatureChoice:
+      '{value, select, signed {Durch eine Signatur, wie Segment sie sendet} other {Nur durch den API-Schlüssel, wie ' +
+      'bei RudderStack}}',
+    secretMissing: 'Geben Sie das gemeinsame Geheimnis ein, oder wählen Sie Anfragen ohne Signatur.',
+    eventsValue: 'Eigenschaft mit dem Wert (optional)',
+    fromMissing: 'Geben Sie den Namen in der Quelle ein.',
+    fromTwice: 'Für diesen Namen gibt es schon eine Zeile.',
     saved: 'Datenquelle gespeichert.',
     traitBecomes: 'Die Nutzereigenschaft <b>{from}</b> setzt das Attribut <b>{to}</b>.',
     groupTraitBecomes: 'Die Gruppeneigenschaft <b>{from}</b> setzt das Attribut <b>{to}</b> ihrer Nutzer.',
@@ -3776,6 +3825,23 @@ export const de: Messages = {
       'den Namen ein, um einen Wert zu behalten.',
     held: 'Zurückgehalten',
     lastDay: 'Letzte 24 Stunden',
+    lastError: 'Die letzte Anfrage ist fehlgeschlagen: {error}',
+    lastStatus: 'Der Server antwortete zuletzt mit Status {status}.',
+    lastStatusAndLine: 'Der Server antwortete zuletzt mit Status {status}: „{line}“',
+    failingFor:
+      '{failures, plural, =0 {} one {Seit {since} ist <b>1 Anfrage fehlgeschlagen</b>.} other {Seit {since} sind ' +
+      '<b># Anfragen in Folge fehlgeschlagen</b>.}}',
+    fixText:
+      '{kind, select, url {Prüfen Sie, ob die URL stimmt und der Server erreichbar ist.} redirect {Weiterleitungen ' +
+      'werden nicht befolgt. Geben Sie die URL ein, auf die der Server weiterleitet.} method {Der Server akzeptiert ' +
+      'diese HTTP-Methode nicht. Wählen Sie die andere.} headers {Der Server lehnt die Zugangsdaten ab. Prüfen Sie ' +
+      'die Header und wie Ihr Server die Signatur prüft.} timeout {Antworten Sie, bevor Sie das Ereignis ' +
+      'verarbeiten, oder legen Sie ein längeres Zeitlimit fest.} rate {Der Server erhält zu viele Anfragen. Legen ' +
+      'Sie ein Limit fest.} certificate {Prüfen Sie das TLS-Zertifikat des Servers.} server {Suchen Sie die Ursache ' +
+      'im Protokoll Ihres Servers.} other {Sehen Sie sich Anfrage und Antwort an, um die Ursache zu finden.}}',
+    fixLink:
+      '{field, select, url {URL prüfen} method {Methode ändern} headers {Header prüfen} deadline_s {Zeitlimit ' +
+      'ändern} rate_limit_per_s {Limit festlegen} other {Anfrage und Antwort ansehen}}',
     lastSuccess: 'Letzter Erfolg',
     latency: 'Latenz (ms)',
     latencyCaption: 'Latenz in Millisekunden je 15 Minuten',

@@ -368,29 +368,34 @@ export const en = {
       'any time.',
     mutedFor: 'Alert muted for {days} days.',
     unmuted: 'Alert unmuted.',
-    mail: 'E-mail',
-    mailLead: 'E-mails sent only to you, at {email}.',
-    mailMe: 'E-mail me when',
-    mailsSaved: 'E-mail alerts saved.',
-    noMails: 'You will no longer receive alerts by e-mail.',
+    rules: 'Who is notified',
+    rulesLead: 'Each alert appears in the inbox. Choose where else it is sent.',
+    alert: 'Alert',
+    email: 'E-mail',
+    webhook: 'Webhook',
+    addWebhook: 'Add',
+    rulesSaved: 'Notifications saved.',
+    boxLabel: '{alert}: {to}',
+    inInbox: 'Shown in the inbox',
+    mailHint:
+      'E-mails are sent only to you, at {email}. Until they choose others, admins get e-mails about failing ' +
+      'endpoints, used-up budgets and missing coupon codes.',
     noMailServer: 'E-mail is not set up on this server. Ask your operator to set SMTP_URL.',
     channels: 'Channels',
     channelsLead:
       'Slack and services that accept Slack webhooks, such as Mattermost, or Discord with a URL that ends in /slack.',
     channel: 'Channel',
-    toldWhen: 'Alerts',
     state: 'Status',
     works: 'Working',
     failed: 'Failed: {error}',
     noChannels: 'No channels yet. Ask an admin to add one.',
     addChannel: 'Add channel',
+    addHint: 'A new channel receives the most important alerts. You can change them in the table above.',
     addAndSend: 'Add and send test message',
     nameHint: 'For example, #checkout-team.',
     webhookUrl: 'Webhook URL',
     urlExample: 'https://hooks.slack.com/…',
-    tellIt: 'Notify this channel when',
     mustHaveLength: 'Enter 1 to 80 characters.',
-    mustHaveOne: 'Select at least one alert.',
     tookNoMessage: 'The channel did not accept the test message. {error}',
     oneTooMany: 'You have reached the maximum number of channels. Remove one first.',
     channelAdded: '{name} added. A test message was sent.',
@@ -648,6 +653,8 @@ export const en = {
     eventName: 'The value must be an event name of 1 to 100 characters without spaces.',
     placementName: 'The value must be a placement name, in lower case and with hyphens instead of spaces.',
     noLanguage: 'The value must be a language tag (BCP 47), such as de or pt-BR.',
+    languageUnknown: '“{part}” does not exist as a language, script or region.',
+    languageMeant: '“{part}” does not exist. Did you mean “{suggestion}”?',
     hexDigits: 'The value must be a SHA-256 hash of 64 hexadecimal digits.',
     idLong: 'The ID must be 1 to 256 characters long.',
     userIdPii: 'The value must not be an e-mail address or phone number. Send your own ID for the user.',
@@ -1514,7 +1521,10 @@ export const en = {
     atPlacement: 'Only at placement {placement}',
     allPlacements: 'All placements',
     allowed: 'Show only',
-    allowedHint: 'If a list has entries, an offer must match one of them. Leave a list empty to allow all offers.',
+    allowedHint: 'An offer must match an entry in each list that is not empty.',
+    otherOffers: 'Which other offers may be shown?',
+    allowedMode: '{mode, select, some {Only offers on these lists} other {All other offers}}',
+    chooseSome: 'Enter at least one category, advertiser, brand or domain, or choose all offers.',
     blocksAllAt: 'These rules block every offer at {placement}. No offers will be shown there.',
     placementLead: 'These rules apply only to {placement}, in addition to the rules for all placements.',
     title: 'Block rules',
@@ -1527,7 +1537,7 @@ export const en = {
       '{blocked, number} of {total, plural, one {# active offer} other {# active offers}} {blocked, plural, one {is} ' +
       'other {are}} blocked.',
     blocked: 'Never show',
-    blockedHint: 'Separate entries with commas or line breaks. Case does not matter.',
+    blockedHint: 'Press Enter or type a comma after each entry. Case does not matter.',
     brands: 'Brands',
     brandsHint: 'Advertiser names.',
     domains: 'Landing page domains',
@@ -1537,12 +1547,16 @@ export const en = {
     separate: 'Competitive separation',
     separateCategories: 'Show at most one offer of each category in a response',
     competitors: 'Competitors',
-    competitorsHint: 'Never shown. Enter names or IDs of advertisers, or landing page domains.',
+    competitorsHint: 'Never shown. Choose advertisers, or enter brands or landing page domains.',
     floors: 'Minimum revenue',
-    floorsByPlacement: 'Minimum expected revenue by placement',
+    floor: 'Minimum revenue',
+    addFloor: 'Add minimum revenue',
+    floorAmount: 'Amount per 1,000 impressions',
+    floorTwice: 'This placement already has a minimum revenue.',
+    floorWhere: 'Enter a placement.',
     floorsHint:
-      'One line per placement, for example checkout = 2.50. An offer is shown there only if its expected revenue per ' +
-      '1,000 impressions reaches this amount.',
+      'An offer is shown at the placement only if its expected revenue per 1,000 impressions reaches this amount, in ' +
+      'the currency of its campaign.',
   },
   coupons: {
     title: 'Coupon codes',
@@ -1560,17 +1574,22 @@ export const en = {
     hoursLeft: 'enough for about {hours, number} hours at today’s rate',
     loading: 'Loading codes: {count, number} lines read so far.',
     file: 'CSV file',
-    pattern: 'Or a pattern',
-    patternHint:
-      '# is a digit, ? is a letter, * is either. For example, SPRING-********. Codes with few placeholders can be ' +
-      'guessed.',
+    source: 'Where do the codes come from?',
+    sourceChoice:
+      '{source, select, file {A file with one code per user} pattern {A pattern that creates one code per user} ' +
+      'other {One code for all users}}',
+    pattern: 'Pattern',
+    patternHint: '# is a digit, ? is a letter, * is either. For example, SPRING-********.',
+    strong: 'Hard to guess: only 1 in {odds} possible codes is valid.',
+    addAnyway: 'Add these codes anyway',
     count: 'Number of codes',
-    shared: 'Or use one code for all users',
-    oneOf: 'Choose a file, enter a pattern, or enter one code for all users. Use only one of them.',
+    shared: 'Code',
+    sharedHint: 'Anyone who knows the code can use it.',
     add: 'Add codes',
-    giveAt: 'Assign code',
+    settings: 'Settings and expiry',
+    giveAt: 'When do users get a code?',
     giveAtChoice:
-      '{at, select, wrap {when the perk is confirmed} click {when the offer is clicked} other {when the offer is ' +
+      '{at, select, wrap {When the perk is confirmed} click {When the offer is clicked} other {When the offer is ' +
       'saved}}',
     giveAtHint: 'To insert the code into the landing page URL, use the macro coupon_code in braces.',
     expiresAt: 'Expiry date',
@@ -1578,7 +1597,12 @@ export const en = {
     holdMinutes: 'Reservation for selected offers (minutes)',
     fallback: 'Fallback code',
     hasFallback: 'A fallback code is set. If you enter a new one, it replaces the old one.',
-    noFallback: 'Users receive this code when no other codes are left. Without it, the offer is paused.',
+    whenEmpty: 'When no codes are left',
+    whenEmptyChoice: '{value, select, pause {Pause the offer} other {Give all users a fallback code}}',
+    onlyFallback: 'The pool is empty. Users get the fallback code.',
+    nowEmpty:
+      'The pool is now empty, {hasFallback, select, true {so users get the fallback code.} other {so the offer is ' +
+      'paused until you add codes.}}',
     lowShare: 'Low-stock alert (% left)',
     lowHours: 'Low-stock alert (hours left)',
     terms: 'Terms and conditions of the code',
@@ -1590,7 +1614,9 @@ export const en = {
     poolRemoved: 'All coupon codes were removed from the offer.',
     removeCodes: 'Remove unassigned codes',
     removeCodesConfirm:
-      '{count, plural, one {# unassigned code} other {# unassigned codes}} will be removed. This cannot be undone.',
+      '{count, plural, one {# unassigned code} other {# unassigned codes}} will be removed. {isEmptied, select, true ' +
+      '{The offer is then paused until you add codes.} other {Users then get the fallback code.}} This cannot be ' +
+      'undone.',
     removePool: 'Remove all codes',
     removePoolConfirm:
       'All codes and code settings of this offer will be removed. This cannot be undone. Users keep the codes that ' +
@@ -2362,7 +2388,8 @@ export const en = {
     none: 'No translations yet',
     noneOfOffer: 'This offer has no translations yet.',
     noneText: 'Open an offer to translate it, or import a translation file below.',
-    noTag: 'Unknown language code. Use a code such as de or pt-BR.',
+    noTag: 'There is no language with the code “{part}”. Use a code such as de or pt-BR.',
+    didYouMean: 'There is no language with the code “{part}”. Did you mean {suggestion} ({name})?',
     refused: 'Nothing was imported. Fix {count, plural, =1 {1 error} other {{count} errors}} in the file: {first}',
     removeConfirm: 'The {language} translation will be removed. Users will see the offer in another language.',
     removed: '{language} removed.',
@@ -3276,23 +3303,44 @@ export const en = {
     becomes: 'How data is used',
     mapping: 'Mapping',
     mappingHint:
-      'One entry per line: name in the source = name in Perkwire. If both names are the same, enter it once.',
-    traits: 'User traits → user attributes',
-    traitsHint: 'From “identify” events, such as plan or lifetime_value = ltv.',
-    group_traits: 'Group traits → user attributes',
-    group_traitsHint: 'From “group” events, such as industry = company_industry or groupId = company.',
-    audiences: 'Source audiences → Perkwire audiences',
-    audiencesHint:
-      'Audiences of the source, or traits that are true for their members, such as is_customer = customers.',
-    events: 'Events → outcomes',
-    eventsHint:
-      'From “track” events. Add the property that contains the value, such as Order Completed = order, revenue.',
+      'Names in the source on the left, names in Perkwire on the right. Leave the right one empty if both are equal.',
+    traits: 'User traits',
+    traitsHint: 'Traits of “identify” events, such as plan.',
+    traitsRow: 'User trait',
+    traitsAdd: 'Add user trait',
+    traitsFrom: 'Trait',
+    traitsTo: 'Attribute',
+    group_traits: 'Group traits',
+    group_traitsHint: 'Traits of “group” events, such as industry or groupId. They set attributes of the users.',
+    group_traitsRow: 'Group trait',
+    group_traitsAdd: 'Add group trait',
+    group_traitsFrom: 'Trait',
+    group_traitsTo: 'Attribute',
+    audiences: 'Audiences',
+    audiencesHint: 'Audiences of the source, or traits that are true for their members, such as is_customer.',
+    audiencesRow: 'Audience',
+    audiencesAdd: 'Add audience',
+    audiencesFrom: 'Audience or trait',
+    audiencesTo: 'Perkwire audience',
+    events: 'Outcomes',
+    eventsHint: '“Track” events that are recorded as outcomes, such as Order Completed.',
+    eventsRow: 'Outcome',
+    eventsAdd: 'Add outcome',
+    eventsFrom: 'Event',
+    eventsTo: 'Outcome',
     createAudiences: 'Create an audience for each new audience of the source',
     signature: 'Signature',
     secret: 'Shared secret',
-    secretHint: 'Only for Segment, which signs its requests with this secret. Leave empty for RudderStack.',
-    secretStays: 'Requests must be signed. Leave empty to keep the current secret.',
-    noSecret: 'Remove the secret and accept unsigned requests',
+    secretHint: 'The secret that you enter in Segment, with at least 8 characters.',
+    secretStays: 'Leave empty to keep the current secret.',
+    signatureLabel: 'How are requests verified?',
+    signatureChoice:
+      '{value, select, signed {By a signature, as sent by Segment} other {Only by the API key, as sent by ' +
+      'RudderStack}}',
+    secretMissing: 'Enter the shared secret, or choose requests without a signature.',
+    eventsValue: 'Property with the value (optional)',
+    fromMissing: 'Enter the name in the source.',
+    fromTwice: 'This name already has a row.',
     saved: 'Data source saved.',
     traitBecomes: 'The user trait <b>{from}</b> sets the attribute <b>{to}</b>.',
     groupTraitBecomes: 'The group trait <b>{from}</b> sets the attribute <b>{to}</b> of its users.',
@@ -3515,6 +3563,23 @@ export const en = {
       'Sent with every request. One header per line. Stored values are hidden; enter only the name to keep a value.',
     held: 'Held',
     lastDay: 'Last 24 hours',
+    lastError: 'The last request failed: {error}',
+    lastStatus: 'The server last responded with status {status}.',
+    lastStatusAndLine: 'The server last responded with status {status}: “{line}”',
+    failingFor:
+      '{failures, plural, =0 {} one {<b>1 request has failed</b> since {since}.} other {<b># requests in a row have ' +
+      'failed</b> since {since}.}}',
+    fixText:
+      '{kind, select, url {Check that the URL is correct and that the server is reachable.} redirect {Redirects are ' +
+      'not followed. Enter the URL that the server redirects to.} method {The server does not accept this HTTP ' +
+      'method. Choose the other one.} headers {The server rejects the credentials. Check the headers, and how your ' +
+      'server verifies the signature.} timeout {Respond before you process the event, or set a longer timeout.} rate ' +
+      '{The server receives too many requests. Set a limit.} certificate {Check the TLS certificate of the server.} ' +
+      'server {Look for the cause in the log of your server.} other {Look at the request and the response to find ' +
+      'the cause.}}',
+    fixLink:
+      '{field, select, url {Check the URL} method {Change the method} headers {Check the headers} deadline_s {Change ' +
+      'the timeout} rate_limit_per_s {Set a limit} other {View request and response}}',
     lastSuccess: 'Last success',
     latency: 'Latency (ms)',
     latencyCaption: 'Latency in milliseconds per 15 minutes',

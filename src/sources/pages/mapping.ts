@@ -1,90 +1,148 @@
-import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import type { Fields, FormValues } from '../../shell/context.ts';
+import { Problem } from '../../platform/problem.ts';
+import type { Fields, FormValue, FormValues } from '../../shell/context.ts';
 import { type FormBuilder, fieldGroup } from '../../shell/forms.ts';
+import { rowList } from '../../shell/row-list.ts';
 import type { SourceSettings } from '../settings.ts';
 
-const names = ['traits', 'group_traits', 'audiences', 'events'] as const;
+const lists = ['traits', 'group_traits', 'audiences', 'events'] as const;
+type ListName = (typeof lists)[number];
 
-/** Formats a mapping as one line per entry: `trait = attribute`, or a single name if both names are equal. */
-const linesOf = (mapping: Readonly<Record<string, string>>): string =>
-  Object.entries(mapping)
-    .map(([from, to]) => (from === to ? from : `${from} = ${to}`))
-    .join('\n');
+/** Ways in which a source proves that its requests are genuine. */
+const signatures = ['signed', 'unsigned'] as const;
 
-export function settingsToForm({
-  traits,
-  group_traits,
-  audiences,
-  events,
-  create_audiences,
-}: SourceSettings): FormValues {
-  const outcomes = Object.entries(events).map(([event, { name, value }]): [string, string] => [
-    event,
-    value === undefined ? name : `${name}, ${value}`,
-  ]);
+/** Sorts entries by name, because the database does not keep the order in which they were entered. */
+const byName = <Value>(entries: Readonly<Record<string, Value>>): [string, Value][] =>
+  Object.entries(entries).sort(([a], [b]) => a.localeCompare(b));
+
+const rowsOf = (name: ListName, settings: SourceSettings): Record<string, FormValue>[] =>
+  name === 'events'
+    ? byName(settings.events).map(([from, { name: to, value }]) => ({ from, to, value: value ?? '' }))
+    : byName(settings[name]).map(([from, to]) => ({ from, to }));
+
+export function settingsToForm(settings: SourceSettings, hasSecret: boolean): FormValues {
+  const rows = lists.flatMap((name) =>
+    rowsOf(name, settings).flatMap((row, index) =>
+      Object.entries(row).map(([field, value]) => [`${name}.${index}.${field}`, value] as const),
+    ),
+  );
   return {
-    traits: linesOf(traits),
-    group_traits: linesOf(group_traits),
-    audiences: linesOf(audiences),
-    events: linesOf(Object.fromEntries(outcomes)),
-    create_audiences,
+    ...Object.fromEntries(rows),
+    create_audiences: settings.create_audiences,
+    signature: hasSecret ? 'signed' : 'unsigned',
     secret: '',
-    no_secret: false,
   };
 }
 
-/** Reads the entered settings without validating them. If `secret` is undefined, the stored secret stays unchanged. */
-export function readSettings(fields: Fields) {
-  const [traits, groupTraits, audiences, events] = names.map((name) => mappingOf(fields.text(name)));
-  const outcomes = Object.entries(events ?? {}).map(([event, to]) => {
-    const [name = '', value = ''] = to.split(',').map((part) => part.trim());
-    return [event, { name, ...(value !== '' && { value }) }] as const;
-  });
-  const secret = fields.text('secret').trim();
+type MappingRow = { index: number; from: string; to: string; value: string };
+
+/** Returns the rows of a list that are not empty. A row without a second name uses the first name for both. */
+const rowsIn = (fields: Fields, list: ListName): MappingRow[] =>
+  Array.from({ length: fields.rowCount(list) }, (_, index) => {
+    const field = (name: string): string => fields.text(`${list}.${index}.${name}`);
+    return { index, from: field('from'), to: field('to') || field('from'), value: field('value') };
+  }).filter(({ from, to }) => from !== '' || to !== '');
+
+/**
+ * Reads a list of the mapping without validating its names.
+ * @throws AppError invalid_request if a name of the source is missing or occurs twice
+ */
+function mappingIn(fields: Fields, list: ListName): Map<string, MappingRow> {
+  const rows = new Map<string, MappingRow>();
+  for (const row of rowsIn(fields, list)) {
+    const problem = row.from === '' ? 'fromMissing' : rows.has(row.from) ? 'fromTwice' : null;
+    if (problem !== null) throw invalid(`/${list}/${row.index}/from`, problem);
+    rows.set(row.from, row);
+  }
+  return rows;
+}
+
+const invalid = (path: string, key: 'fromMissing' | 'fromTwice' | 'secretMissing'): AppError =>
+  new AppError('invalid_request', { details: [{ path, message: new Problem(`sources.${key}`) }] });
+
+const namesIn = (fields: Fields, list: ListName): Record<string, string> =>
+  Object.fromEntries([...mappingIn(fields, list)].map(([from, { to }]) => [from, to]));
+
+/**
+ * Reads the entered settings. If `secret` is undefined, the stored secret stays unchanged.
+ * @throws AppError invalid_request
+ */
+export function readSettings(fields: Fields, hasSecret: boolean) {
+  const outcomes = [...mappingIn(fields, 'events')].map(([event, { to, value }]) => [
+    event,
+    { name: to, ...(value !== '' && { value }) },
+  ]);
+  const signature = fields.text('signature');
+  const secret = fields.text('secret');
+  if (signature === 'signed' && secret === '' && !hasSecret) throw invalid('/secret', 'secretMissing');
   return {
     settings: {
-      traits: { ...traits },
-      group_traits: { ...groupTraits },
-      audiences: { ...audiences },
-      events: Object.fromEntries(outcomes),
+      traits: namesIn(fields, 'traits'),
+      group_traits: namesIn(fields, 'group_traits'),
+      audiences: namesIn(fields, 'audiences'),
+      events: Object.fromEntries(outcomes) as SourceSettings['events'],
       create_audiences: fields.checked('create_audiences'),
     },
-    secret: fields.checked('no_secret') ? null : secret === '' ? undefined : secret,
+    secret: signature === 'unsigned' ? null : secret === '' ? undefined : secret,
   };
 }
 
-const mappingOf = (text: string): Record<string, string> =>
-  Object.fromEntries(
-    text
-      .split('\n')
-      .map((line) => line.trim())
-      .filter((line) => line !== '')
-      .map((line) => {
-        const at = line.lastIndexOf('=');
-        return at < 0 ? [line, line] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
-      }),
-  );
+/** Returns the form field of an error in the mapping, such as `/traits/0/to` for the trait of the first row. */
+export function fieldOf(fields: Fields, path: string): string {
+  const [, list, pointer = '', ...rest] = path.split('/');
+  if (!lists.some((name) => name === list) || pointer === '') return path;
+  const from = pointer.replaceAll('~1', '/').replaceAll('~0', '~');
+  const row = rowsIn(fields, list as ListName).find((row) => row.from === from);
+  if (row === undefined) return `/${list}`;
+  return `/${list}/${row.index}/${rest[0] === 'value' ? 'value' : 'to'}`;
+}
 
-export function settingsFields(form: FormBuilder, hasSecret: boolean): Html {
-  const lines = (name: (typeof names)[number]): Html =>
-    form.textarea(name, { label: t(`sources.${name}`), hint: t(`sources.${name}Hint`), code: true });
-  return html`
+/** Renders the form fields. `optionsOf` returns the URL that suggests names of a kind. */
+export function settingsFields(
+  form: FormBuilder,
+  hasSecret: boolean,
+  optionsOf: (kind: 'attributes' | 'audiences') => string,
+): Html {
+  const list = (name: ListName): Html => html`
     ${fieldGroup(
-      t('sources.mapping'),
-      html`<p class="hint">${t('sources.mappingHint')}</p>`,
-      ...names.map(lines),
-      form.checkbox('create_audiences', { label: t('sources.createAudiences') }),
-    )}
+      t(`sources.${name}`),
+      html`<p class="hint">${t(`sources.${name}Hint`)}</p>`,
+      rowList(form, {
+        name,
+        noun: t(`sources.${name}Row`),
+        add: t(`sources.${name}Add`),
+        first: 'from',
+        row: (prefix, of) => html`
+          ${form.input(`${prefix}.from`, { of, label: t(`sources.${name}From`) })}
+          ${form.input(`${prefix}.to`, {
+            of,
+            label: t(`sources.${name}To`),
+            ...(name !== 'events' && { suggestFrom: optionsOf(name === 'audiences' ? 'audiences' : 'attributes') }),
+          })}
+          ${name === 'events' && form.input(`${prefix}.value`, { of, label: t('sources.eventsValue') })}`,
+      }),
+      ...(name === 'audiences' ? [form.checkbox('create_audiences', { label: t('sources.createAudiences') })] : []),
+    )}`;
+  const secret = form.input('secret', {
+    label: t('sources.secret'),
+    autocomplete: 'off',
+    secret: true,
+    hint: hasSecret ? t('sources.secretStays') : t('sources.secretHint'),
+  });
+  return html`
+    ${lists.map(list)}
     ${fieldGroup(
       t('sources.signature'),
-      form.input('secret', {
-        label: t('sources.secret'),
-        autocomplete: 'off',
-        secret: true,
-        hint: hasSecret ? t('sources.secretStays') : t('sources.secretHint'),
+      form.choices('signature', {
+        label: t('sources.signatureLabel'),
+        choices: signatures.map((value) => ({
+          value,
+          text: t('sources.signatureChoice', { value }),
+          ...(value === 'signed' && { fields: secret }),
+        })),
       }),
-      hasSecret ? form.checkbox('no_secret', { label: t('sources.noSecret') }) : nothing,
     )}`;
 }
 

@@ -1,21 +1,22 @@
 import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import { checkValue } from '../../management/schema-errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { wordProblem } from '../../platform/problem.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { badge, type Cell, card, notice, saveForm, type Tone, table } from '../../shell/components.ts';
-import type { FieldErrors, Fields, FormValues } from '../../shell/context.ts';
+import { type FieldErrors, type Fields, type FormValues, fieldErrorsOf, rowsField } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
+import { defaultButton, withRowChange } from '../../shell/row-list.ts';
 import { type EventResult, listEvents, type SourceEvent, type StoredEffect } from '../events.ts';
 import type { Note } from '../message.ts';
 import { readSource, saveSource, sourceInput } from '../settings.ts';
-import { inWords, readSettings, settingsFields, settingsToForm } from './mapping.ts';
+import { fieldOf, inWords, readSettings, settingsFields, settingsToForm } from './mapping.ts';
 
 const path = '/settings/sources';
 
@@ -32,17 +33,19 @@ export function sourcePages(app: App, services: Services): void {
 }
 
 async function save(services: Services, context: PublisherContext, fields: Fields): Promise<PageResult> {
-  const { settings, secret } = readSettings(fields);
-  const errors = checkValue(sourceInput, { ...settings, ...(secret !== undefined && { secret }) });
-  if (errors.length > 0) {
-    const fieldErrors = errors.map(({ path: at, message }) => {
-      const [, name = '', entry] = at.split('/');
-      const text = wordProblem(message);
-      return { path: `/${name}`, message: entry === undefined ? text : `${entry}: ${text}` };
+  if (fields.checked(rowsField)) return sourcesPage(services, context, { typed: withRowChange(fields.values) });
+  try {
+    await services.management.write(context, async (work) => {
+      const { secret: stored } = await readSource(work, services.secretBox);
+      const { settings, secret } = readSettings(fields, stored !== null);
+      const input = { ...settings, ...(secret !== undefined && { secret }) };
+      const details = checkValue(sourceInput, input).map((error) => ({ ...error, path: fieldOf(fields, error.path) }));
+      if (details.length > 0) throw new AppError('invalid_request', { details });
+      return saveSource(work, services.secretBox, settings, secret);
     });
-    return sourcesPage(services, context, { typed: fields.values, errors: fieldErrors });
+  } catch (err) {
+    return sourcesPage(services, context, { typed: fields.values, errors: fieldErrorsOf(err) });
   }
-  await services.management.write(context, (work) => saveSource(work, services.secretBox, settings, secret));
   return { to: context.path(path), done: t('sources.saved') };
 }
 
@@ -57,12 +60,16 @@ async function sourcesPage(
     source: await readSource(work, secretBox),
     events: await listEvents(work.executor, work.publisherId),
   }));
-  const form = createForm(typed ?? settingsToForm(source.settings), errors);
-  const fields = html`${form.summary()}${settingsFields(form, source.secret !== null)}`;
+  const hasSecret = source.secret !== null;
+  const to = context.path(path);
+  const form = createForm(typed ?? settingsToForm(source.settings, hasSecret), errors, to);
+  const optionsOf = (kind: string): string => context.path(`/options?kind=${kind}`);
+  const fields = html`${defaultButton()}${form.summary()}${settingsFields(form, hasSecret, optionsOf)}`;
   return {
     title: t('sources.title'),
     lead: t('sources.lead'),
     nav: 'sources',
+    assets: ['pickers.js'],
     status: errors.length > 0 ? 422 : 200,
     body: html`
       ${ignoredNotice(events)}
@@ -73,7 +80,8 @@ async function sourcesPage(
           <p><code>POST ${publicUrl}/manage/v1/sources/segment</code></p>
           <p><code>authorization: Bearer …</code></p>`,
       )}
-      ${card(t('sources.becomes'), html`${inWords(source.settings)}${saveForm(context, context.path(path), fields)}`)}
+      ${card(t('sources.becomes'), inWords(source.settings))}
+      ${card(t('sources.mapping'), saveForm(context, to, fields, { rows: true }), { lead: t('sources.mappingHint') })}
       ${card(t('sources.latest'), eventsTable(context, events), { lead: t('sources.eventsLead') })}`,
   };
 }

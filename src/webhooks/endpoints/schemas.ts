@@ -202,6 +202,24 @@ const stateSchema = Type.Object(
     failing_since: orNull(dateTime),
     failures: Type.Integer({ description: 'Number of failed calls since the last success.' }),
     last_success_at: orNull(dateTime),
+    last_failure: Type.Union(
+      [
+        Type.Object(
+          {
+            delivery_id: Type.String({ format: 'uuid' }),
+            at: dateTime,
+            status: orNull(Type.Integer({ description: 'HTTP status, or `null` without a response.' })),
+            error: Type.Union([Type.Object({ class: Type.String(), message: Type.String() }), Type.Null()]),
+            first_line: orNull(
+              Type.String({ description: 'First line of the response body, without markup and credentials.' }),
+            ),
+          },
+          { title: 'WebhookEndpointFailure' },
+        ),
+        Type.Null(),
+      ],
+      { description: 'Last failed attempt. `null` if the last call succeeded or the attempt is no longer stored.' },
+    ),
     pending: Type.Integer({ description: 'Number of pending deliveries, counted up to 10,000.' }),
     held: Type.Integer({ description: 'Number of held deliveries, counted up to 10,000.' }),
   },

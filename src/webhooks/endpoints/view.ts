@@ -49,9 +49,19 @@ export function viewOfState({ enabled, pausedAt }: Endpoint, health: EndpointHea
     failing_since: textOf(health.failingSince),
     failures: health.failures,
     last_success_at: textOf(health.lastSuccessAt),
+    last_failure: viewOfFailure(health.lastFailure),
     pending: health.pending,
     held: health.held,
   };
 }
+
+const viewOfFailure = (failure: EndpointHealth['lastFailure']) =>
+  failure && {
+    delivery_id: failure.deliveryId,
+    at: failure.at.toISOString(),
+    status: failure.status,
+    error: failure.error,
+    first_line: failure.firstLine,
+  };
 
 const textOf = (time: Date | null): string | null => time?.toISOString() ?? null;

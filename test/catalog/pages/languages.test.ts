@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { csrfTokenOf } from '../../../src/accounts/access.ts';
-import { openAs, postForm, signInAs, type TestUser } from '../../dashboard/support.ts';
+import { errorsIn, openAs, postForm, signInAs, type TestUser } from '../../dashboard/support.ts';
 import { type DemoServer, startDemoServer } from '../../demo/support.ts';
 import { violations } from '../../support/axe.ts';
 import { closeContexts, openBrowser } from '../../support/browser.ts';
@@ -107,6 +107,41 @@ test('the page shows the progress of languages of all offers, and exports and im
   expect(await page.getByRole('button', { name: 'Import' }).count()).toBe(0);
   expect((await stored()).translations.de?.title).toBe('Neu');
   expect(await violations(page)).toEqual([]);
+});
+
+test.each([
+  ['jp', 'en', 'There is no language with the code “jp”. Did you mean ja (Japanese)?'],
+  ['german', 'de', 'Es gibt keine Sprache mit dem Kürzel „german“. Meinten Sie de (Deutsch)?'],
+  ['xx', 'en', 'There is no language with the code “xx”. Use a code such as de or pt-BR.'],
+])('the language %s cannot be added or exported, and the page says why (locale %s)', async (tag, locale, text) => {
+  const headers = { 'accept-language': locale };
+  for (const path of [`${base}/offers/1/languages?tag=${tag}`, `${base}/languages/export?languages=de,${tag}`]) {
+    const { statusCode, body } = await manager.get(path, headers);
+    expect([statusCode, errorsIn(body)]).toEqual([422, [text]]);
+    expect(body).toContain(tag);
+  }
+});
+
+test('a language that does not exist is reported as a warning of the offer and the campaign', async () => {
+  const warnings = async (path: string, payload: object) => {
+    const headers = { authorization: `Bearer ${demo.t.publisher.key}` };
+    const answer = await demo.t.app.inject({ method: 'PATCH', url: `/manage/v1${path}`, headers, payload });
+    return (answer.json().warnings as { path: string; message: string }[]).map(({ path, message }) => [path, message]);
+  };
+  const offer = { language: 'jp', translations: { 'en-XX': { title: 'Hello' } } };
+  expect(await warnings('/offers/1', offer)).toEqual(
+    expect.arrayContaining([
+      ['/language', '“jp” does not exist. Did you mean “ja”?'],
+      ['/translations/en-XX', '“XX” does not exist. Did you mean “en”?'],
+    ]),
+  );
+  const rules = { targeting: { languages: { include: ['de', 'xx'] } } };
+  expect(await warnings('/campaigns/1', { rules })).toEqual(
+    expect.arrayContaining([
+      ['/rules/targeting/languages/include/1', '“xx” does not exist as a language, script or region.'],
+    ]),
+  );
+  await warnings('/campaigns/1', { rules: {} });
 });
 
 test('an image is uploaded for readers of one language', async () => {

@@ -150,12 +150,13 @@ test('the page sets rules, asks before all offers are blocked, and is read-only 
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
   expect((await analyst.get(page)).body).toContain('0 of 1 active offer are blocked.');
   expect((await analyst.post(page)).statusCode).toBe(403);
-  const wrong = await admin.post(page, { 'blocked.domains': 'a/b', floors: 'checkout' });
+  const wrong = await admin.post(page, { 'blocked.domains': 'a/b', 'floors.0.placement': 'checkout' });
   expect([wrong.statusCode, wrong.body]).toEqual([422, expect.stringContaining('a/b</textarea>')]);
   const typed = {
     'blocked.words': 'half off, other',
     'separate.competitors': `Rival, ${ids.advertiser}`,
-    floors: 'checkout = 2,5',
+    'floors.0.placement': 'Checkout',
+    'floors.0.amount': '2.5',
   };
   const unconfirmed = await admin.post(page, typed);
   expect([unconfirmed.statusCode, unconfirmed.body]).toEqual([422, expect.stringContaining('Save anyway')]);

@@ -48,16 +48,53 @@ async function add(...parameters: Parameters<typeof send>): Promise<string[]> {
 }
 
 test.each([
-  ['en', 'Choose a file, enter a pattern, or enter one code for all users. Use only one of them.'],
-  [
-    'de',
-    'Wählen Sie eine Datei, geben Sie ein Muster oder einen Code für alle Nutzer ein. Nur eines davon ist möglich.',
-  ],
-])('a form with no codes or several sources of codes explains the options (locale %s)', async (language, message) => {
+  ['en', 'Choose a file first.'],
+  ['de', 'Wählen Sie zuerst eine Datei aus.'],
+])('a form without a file, pattern or code says what is missing (locale %s)', async (language, message) => {
   expect(await add(language, {})).toEqual([message]);
-  expect(await add(language, { count: '5' })).toEqual([message]);
-  expect(await add(language, { shared: 'ONE', pattern: 'MANY-****', count: '5' })).toEqual([message]);
-  expect(await add(language, { shared: 'ONE' }, 'A-1\nB-2\n')).toEqual([message]);
+  expect(await add(language, { source: 'file', shared: 'ONE', pattern: 'MANY-****', count: '5' })).toEqual([message]);
+  expect(errorsIn((await send(language, { source: 'pattern' })).body)).toHaveLength(2);
+  expect(errorsIn((await send(language, { source: 'shared' })).body)).toHaveLength(1);
+});
+
+test('only the chosen source of codes is used, whatever the fields of the others contain', async () => {
+  const fields = { shared: 'ONE', pattern: 'MANY-********', count: '5' };
+  expect((await send('en', { ...fields, source: 'pattern' }, 'A-1\nB-2\n')).statusCode).toBe(303);
+  const { rows } = await t.pool.query(
+    'select last_position - next_position + 1 as left from coupon_stock where offer_id = 1',
+  );
+  expect(rows[0].left).toBe('5');
+  await t.pool.query('delete from coupon_pools');
+});
+
+test.each([
+  ['en', 'These codes are easy to guess: 1 in 100 random codes is valid.', 'Add these codes anyway'],
+  ['de', 'erraten', 'Diese Codes trotzdem hinzufügen'],
+])('a guessable pattern must be confirmed, and the page keeps saying so (locale %s)', async (language, text, label) => {
+  const fields = { source: 'pattern', pattern: 'SAVE-###', count: '10' };
+  const question = await send(language, fields);
+  expect(question.statusCode).toBe(422);
+  expect(question.body).toContain(text);
+  expect(question.body).toContain(label);
+  expect((await t.pool.query('select from coupon_pools')).rowCount).toBe(0);
+  expect((await send(language, { ...fields, guessable: 'on' })).statusCode).toBe(303);
+  const page = () => me.get(`/dashboard/p/${t.publisher.id}/offers/1`, { 'accept-language': language });
+  expect((await page()).body).toContain(text);
+  const typed = new URLSearchParams({ pattern: 'SAVE-###', count: '10' });
+  const preview = await me.get(`/dashboard/p/${t.publisher.id}/offers/1/coupons/pattern?${typed}`);
+  expect(preview.body).toContain('easy to guess: 1 in 50');
+  await me.post(`/dashboard/p/${t.publisher.id}/offers/1/coupons/remove-codes`);
+  expect((await page()).body).not.toContain(text);
+  await t.pool.query('delete from coupon_pools');
+});
+
+test('the form says that a long pattern is hard to guess, and what is wrong with a short one', async () => {
+  const preview = async (pattern: string, count: string) =>
+    (await me.get(`/dashboard/p/${t.publisher.id}/offers/1/coupons/pattern?${new URLSearchParams({ pattern, count })}`))
+      .body;
+  expect(await preview('SAVE-********', '10')).toContain('Hard to guess: only 1 in 110bn possible codes');
+  expect(await preview('SAVE-#', '10')).toContain('notice failed');
+  expect(await preview('', '')).toBe('');
 });
 
 test('a file can be imported only after its own dry run was shown', async () => {

@@ -43,13 +43,23 @@ test.each([
     'Check file',
     'Import 3 rows',
     '2 codes added. 1 duplicate skipped.',
+    'Settings and expiry',
     'Terms and conditions of the code',
   ],
-  ['de-DE', 2, 'CSV-Datei', 'Datei prüfen', '3 Zeilen importieren', '2 Codes hinzugefügt. 1', 'Bedingungen des Codes'],
+  [
+    'de-DE',
+    2,
+    'CSV-Datei',
+    'Datei prüfen',
+    '3 Zeilen importieren',
+    '2 Codes hinzugefügt. 1',
+    'Einstellungen und Ablauf',
+    'Bedingungen des Codes',
+  ],
 ] as const)(
   'a manager with locale %s uploads codes, sees the stock and configures the assignment',
   async (...words) => {
-    const [locale, offer, file, check, importing, added, terms] = words;
+    const [locale, offer, file, check, importing, added, settings, terms] = words;
     const page = await openAs(browser, await signInAs(demo.t, 'manager'), demo.url, `${base}/${offer}`, { locale });
     await page.getByLabel(file).setInputFiles({
       name: 'codes.csv',
@@ -62,6 +72,7 @@ test.each([
     await page.getByRole('button', { name: importing }).click();
     await page.getByText(added).first().waitFor();
     expect(await stored(offer)).toMatchObject({ drained_at: null });
+    await page.locator('summary', { hasText: settings }).click();
     await page.getByLabel(terms).fill('Once');
     await page.locator('form[action$="/coupons/settings"] button').click();
     await expect.poll(async () => (await stored(offer)).terms).toBe('Once');
@@ -77,6 +88,7 @@ test("codes expire at the end of a day in the publisher's time zone, and an uned
   const page = await openAs(browser, await signInAs(demo.t, 'manager'), demo.url, `${base}/1`);
   const day = page.locator('[name="expires_at"]');
   const save = async (terms: string): Promise<string> => {
+    await page.locator('summary', { hasText: 'Settings and expiry' }).click();
     await page.locator('[name="terms"]').fill(terms);
     await page.locator('form[action$="/coupons/settings"] button').click();
     await expect.poll(async () => (await stored(1)).terms).toBe(terms);
@@ -84,23 +96,28 @@ test("codes expire at the end of a day in the publisher's time zone, and an uned
   };
   expect(await day.inputValue()).toBe('2031-01-31');
   expect(await save('Twice')).toBe('2031-02-01T03:00:00.000Z');
+  await page.locator('summary', { hasText: 'Settings and expiry' }).click();
   await day.fill('2031-02-01');
+  await page.locator('summary', { hasText: 'Settings and expiry' }).click();
   expect(await save('Thrice')).toBe('2031-02-02T04:59:59.000Z');
 });
 
 test("a rejected form shows the field errors in the reader's language and keeps the entered values", async () => {
   const options = { locale: 'de-DE' };
   const page = await openAs(browser, await signInAs(demo.t, 'manager'), demo.url, `${base}/1`, options);
+  await page.locator('summary', { hasText: 'Einstellungen und Ablauf' }).click();
   await page.locator('[name="terms"]').fill('Nur einmal');
   await page.locator('[name="valid_days"]').fill('0');
   await page.locator('form[action$="/coupons/settings"] button').click();
   await page.getByRole('alert').getByRole('link', { name: 'Gültigkeit ab Vergabe (Tage)' }).waitFor();
   expect(await page.locator('[name="terms"]').inputValue()).toBe('Nur einmal');
   expect(await violations(page)).toEqual([]);
+  await page.locator('summary', { hasText: 'Codes hinzufügen' }).click();
+  await page.getByLabel('Ein Muster').check();
   await page.locator('[name="pattern"]').fill('KURZ-#');
   await page.locator('[name="count"]').fill('500');
   await page.locator('form[action$="/coupons/add"] button').last().click();
-  await page.getByRole('alert').getByRole('link', { name: 'Oder ein Muster' }).waitFor();
+  await page.getByRole('alert').getByRole('link', { name: 'Muster' }).waitFor();
   expect(await page.locator('[name="pattern"]').inputValue()).toBe('KURZ-#');
 });
 
@@ -132,7 +149,9 @@ test('the command line adds a file, counts codes and removes them', async () => 
   expect(added.err).toContain('The first row is read as a value.');
   const stock = await runCommand(['coupons', 'show', '3', '--json'], env);
   expect([stock.code, JSON.parse(stock.out)]).toEqual([0, expect.objectContaining({ total: 50, left: 50 })]);
-  expect((await runCommand(['coupons', 'remove', '3'], env)).out).toContain('Removed 50 codes.');
+  const removed = await runCommand(['coupons', 'remove', '3'], env);
+  expect(removed.out).toContain('Removed 50 codes.');
+  expect(removed.err).toContain('The pool is now empty. The offer is paused until you add codes.');
   expect((await runCommand(['coupons', 'show', '3'], env)).code).toBe(1);
   expect((await runCommand(['coupons', 'remove', '3', '--pool'], env)).code).toBe(0);
   expect((await runCommand(['coupons', 'add', '3'], env)).code).toBe(2);

@@ -76,7 +76,7 @@ describe('isolation between publishers', () => {
 
   test('an analyst gets 403 for every form except saved reports and their own alerts', async () => {
     const analyst = await signInAs(t, 'analyst');
-    const isOwn = (path: string): boolean => /\/reports\/saved|\/alerts\/(read|mail)$/.test(path);
+    const isOwn = (path: string): boolean => /\/reports\/saved|\/alerts\/(read|rules)$/.test(path);
     for (const { path } of publisherRoutes().filter(({ method, path }) => method === 'POST' && !isOwn(path))) {
       const url = path.replace(':publisherId', String(t.publisher.id)).replaceAll(/:\w+/g, '1');
       expect((await analyst.post(url)).statusCode, path).toBe(403);

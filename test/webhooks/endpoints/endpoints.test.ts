@@ -98,6 +98,7 @@ describe('PUT', () => {
       failing_since: null,
       failures: 0,
       last_success_at: null,
+      last_failure: null,
       pending: 0,
       held: 0,
     });

@@ -1,4 +1,4 @@
-import { contentCategories, plainCategory } from '../../../catalog/controls.ts';
+import { contentCategories, landingUrls, plainCategory } from '../../../catalog/controls.ts';
 import { type OwnKind, ownKind } from '../../../catalog/event-kinds.ts';
 import { countryCodes } from '../../../catalog/names.ts';
 import type { PageExtensions, PublisherContext, SeenKind } from '../../../catalog/pages.ts';
@@ -8,6 +8,7 @@ import type { Config } from '../../../config.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { languages } from '../../../platform/i18n/languages.ts';
 import { t } from '../../../platform/i18n/messages.ts';
+import { parseUrl } from '../../../platform/lib/url.ts';
 import { type FormValue, queryText } from '../../../shell/context.ts';
 import { countryName, languageName, perLocale } from '../../../shell/format.ts';
 import { type Choice, type PickerOptions, splitList } from '../../../shell/forms.ts';
@@ -53,6 +54,20 @@ const recentValues =
     return [...plain(wellKnown), ...recent.filter(({ value }) => !wellKnown.includes(value))];
   };
 
+const advertisersOf = (scope: Scope): Choice[] => [
+  ...new Map(
+    campaignsOf(scope).map(({ advertiserId: id, advertiserName }) => [id, { value: String(id), text: advertiserName }]),
+  ).values(),
+];
+
+/** Returns the hosts of landing pages, without "www.". */
+const domainsOf = ({ offers }: Scope): Choice[] =>
+  distinct(
+    offers()
+      .flatMap(landingUrls)
+      .map((url) => (parseUrl(url)?.hostname ?? '').replace(/^www\./, '')),
+  );
+
 const sources = {
   countries: () => countryLists(''),
   regions: recentValues('regions'),
@@ -80,14 +95,11 @@ const sources = {
   groups: (scope: Scope) => distinct(campaignsOf(scope).flatMap(({ rules }) => rules.exclusion_groups ?? [])),
   offers: ({ offers }: Scope) => offers().map(({ id, copy }) => ({ value: String(id), text: copy.title })),
   campaigns: (scope: Scope) => campaignsOf(scope).map(({ id, name }) => ({ value: String(id), text: name })),
-  advertisers: (scope: Scope) => [
-    ...new Map(
-      campaignsOf(scope).map(({ advertiserId: id, advertiserName }) => [
-        id,
-        { value: String(id), text: advertiserName },
-      ]),
-    ).values(),
-  ],
+  advertisers: (scope: Scope) => advertisersOf(scope),
+  brands: (scope: Scope) => distinct(campaignsOf(scope).map(({ advertiserName }) => advertiserName)),
+  domains: (scope: Scope) => domainsOf(scope),
+  competitors: (scope: Scope) => [...advertisersOf(scope), ...domainsOf(scope)],
+  words: () => [],
 } satisfies Record<string, (scope: Scope) => readonly Choice[] | Promise<readonly Choice[]>>;
 
 /** Option kinds that accept only listed values. */
@@ -102,7 +114,7 @@ const closedKinds: ReadonlySet<OptionKind> = new Set([
 ]);
 
 /** Option kinds whose values are IDs. The form shows a label for each ID. */
-const idKinds: ReadonlySet<OptionKind> = new Set(['offers', 'campaigns', 'advertisers']);
+const idKinds: ReadonlySet<OptionKind> = new Set(['offers', 'campaigns', 'advertisers', 'competitors']);
 
 /**
  * Registers `GET …/options?kind=countries&q=ger`, which returns the choices that match the search text, as list items.

@@ -6,7 +6,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { actionButton, badge, card, csrfField } from '../../../shell/components.ts';
 import { type Fields, hasRole, keyIn, reasonOf } from '../../../shell/context.ts';
-import { languageName } from '../../../shell/format.ts';
+import { languageName, unknownLanguageText } from '../../../shell/format.ts';
 import { columns, createForm } from '../../../shell/forms.ts';
 import type { PageResult, Pages, Upload } from '../../../shell/pages.ts';
 import { type createImageStore, creativeTypes, imageField, imageTypes, readUpload } from '../../images.ts';
@@ -57,13 +57,16 @@ async function saveUpload(
   const offer = await management.get(context, offers, keyIn(context));
   const to = creativesPath(context, offer.id);
   if (upload === null) return { to, failed: t('offers.chooseFile') };
+  const language = fields.text('picture_language') || null;
+  const wrong = language === null ? null : unknownLanguageText(language);
+  if (wrong !== null) return { to, failed: wrong };
   try {
     const image = await readUpload(upload.bytes, upload.declaredType);
     const creative = {
       offer_id: offer.id,
       creative_type: fields.text('creative_type'),
       is_primary: fields.checked('is_primary'),
-      language: fields.text('picture_language') || null,
+      language,
     };
     await management.write(context, (work) => createUploadedCreative(work, creative, image, images));
     const { width, height } = image.size;

@@ -6,7 +6,7 @@ import { canonicalTag } from '../../../platform/lib/language-tags.ts';
 import { badge, card, csrfField, emptyState, link, linkButton, table } from '../../../shell/components.ts';
 import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
 import { checkButton, fileCheckArea, fileFields, importByForm } from '../../../shell/files.ts';
-import { count, languageName } from '../../../shell/format.ts';
+import { count, languageName, unknownLanguageText } from '../../../shell/format.ts';
 import { columns, createForm } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult, Pages, Upload } from '../../../shell/pages.ts';
@@ -28,7 +28,10 @@ export function languagePages(pages: Pages<PublisherContext>, services: PageServ
   const { management } = services;
   pages.get(path, 'analyst', (context) => overview(services, context));
   pages.get(`${path}/export`, 'analyst', async (context) => {
-    const tags = tagsIn(queryText(context, 'languages'));
+    const typed = queryText(context, 'languages');
+    const wrong = namesIn(typed).flatMap((name) => unknownLanguageText(name) ?? []);
+    if (wrong.length > 0) return overview(services, context, nothing, { typed, wrong: wrong.join(' ') });
+    const tags = namesIn(typed).flatMap((name) => canonicalTag(name) ?? []);
     const offerId = idOf('offer_id', queryText(context, 'offer_id') || undefined);
     const filter = { campaignId: null, offerId, languages: tags };
     const download = await management.read(context, (work) => exportTranslations(work, filter));
@@ -37,8 +40,10 @@ export function languagePages(pages: Pages<PublisherContext>, services: PageServ
   pages.post(`${path}/import`, 'manager', (context, fields, upload) => importFile(services, context, fields, upload));
 }
 
-/** Returns the valid language tags from a string that lists them. */
-const tagsIn = (list: string): string[] => list.split(/[\s,]+/).flatMap((name) => canonicalTag(name) ?? []);
+const namesIn = (list: string): string[] => list.split(/[\s,]+/).filter((name) => name !== '');
+
+/** Languages of an export that cannot be made, with the reason. */
+type RefusedExport = { typed: string; wrong: string };
 
 const importFile = (
   services: PageServices,
@@ -61,17 +66,23 @@ const importFile = (
     },
   );
 
-async function overview({ management }: PageServices, context: PublisherContext, check = nothing): Promise<Page> {
+async function overview(
+  { management }: PageServices,
+  context: PublisherContext,
+  check = nothing,
+  refused: RefusedExport | null = null,
+): Promise<Page> {
   const counts = await management.read(context, countTranslations);
   const tag = canonicalTag(queryText(context, 'tag'));
   return {
     title: t('languages.title'),
     lead: t('languages.lead'),
     nav: 'languages',
+    status: refused === null ? 200 : 422,
     body: html`
       ${counts.length === 0 ? noLanguages(context) : countsTable(context, counts)}
       ${tag !== null && (await untranslatedCard(management, context, tag))}
-      ${filesCard(context, check)}`,
+      ${filesCard(context, check, refused)}`,
   };
 }
 
@@ -118,8 +129,12 @@ async function untranslatedCard(
   return card(t('languages.toTranslate', { language: languageName(tag) }), list);
 }
 
-function filesCard(context: PublisherContext, check: Html): Html {
+function filesCard(context: PublisherContext, check: Html, refused: RefusedExport | null): Html {
   const form = createForm({});
+  const exportForm =
+    refused === null
+      ? form
+      : createForm({ languages: refused.typed }, [{ path: '/languages', message: refused.wrong }]);
   const to = context.path(path);
   const file = html`
     <div class="field">
@@ -128,7 +143,13 @@ function filesCard(context: PublisherContext, check: Html): Html {
     </div>`;
   const exporting = html`
     <form class="form" method="get" action="${to}/export">
-      ${columns([form.input('languages', { label: t('languages.columns'), hint: t('languages.columnsHint') })])}
+      ${columns([
+        exportForm.input('languages', {
+          label: t('languages.columns'),
+          hint: t('languages.columnsHint'),
+          autofocus: refused !== null,
+        }),
+      ])}
       <div class="form-end"><button class="button">${t('languages.export')}</button></div>
     </form>`;
   const importing = hasRole(context.viewer.user.role, 'manager')

@@ -10,7 +10,7 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { canonicalTag, chainOf, directionOf } from '../../../platform/lib/language-tags.ts';
 import { actionButton, badge, hiddenField, readOnlyFields, saveForm, tabs } from '../../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, hasRole, keyIn, queryText } from '../../../shell/context.ts';
-import { fieldName, languageName } from '../../../shell/format.ts';
+import { fieldName, languageName, unknownLanguageText } from '../../../shell/format.ts';
 import { createForm, type FormBuilder } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult, Pages } from '../../../shell/pages.ts';
@@ -33,8 +33,12 @@ type Refused = { typed: Translation; errors: FieldErrors };
 export function translatePages(pages: Pages<PublisherContext>, services: PageServices): void {
   pages.get(path, 'analyst', async (context) => {
     const edited = await read(services, context);
-    const tag = canonicalTag(queryText(context, 'tag')) ?? Object.keys(edited.translations).sort()[0] ?? null;
-    return editor(context, edited, tag, null);
+    const typed = queryText(context, 'tag');
+    const tag = canonicalTag(typed);
+    const isListed = tag !== null && tag in edited.translations;
+    const wrong = typed === '' || isListed ? null : unknownLanguageText(typed);
+    const current = (wrong === null ? tag : null) ?? Object.keys(edited.translations).sort()[0] ?? null;
+    return editor(context, edited, current, null, { typed, wrong });
   });
   pages.post(path, 'manager', (context, fields) => save(services, context, fields));
   pages.post(`${path}/remove`, 'manager', async (context, fields) => {
@@ -63,7 +67,7 @@ async function read({ management }: PageServices, context: PublisherContext): Pr
 async function save(services: PageServices, context: PublisherContext, fields: Fields): Promise<PageResult> {
   const edited = await read(services, context);
   const tag = canonicalTag(fields.text('tag'));
-  if (tag === null) return { to: pathOf(context, edited.offer), failed: t('languages.noTag') };
+  if (tag === null) return { to: pathOf(context, edited.offer), failed: unknownLanguageText(fields.text('tag')) ?? '' };
   const typed: Translation = Object.fromEntries(translatedTexts.map((name) => [name, fields.text(name)]));
   try {
     const translations = { ...edited.translations, [tag]: typed };
@@ -81,7 +85,16 @@ async function save(services: PageServices, context: PublisherContext, fields: F
   }
 }
 
-function editor(context: PublisherContext, edited: Edited, tag: string | null, refused: Refused | null): Page {
+/** Language that the user wants to add, with the reason why it cannot be added, or null if it can. */
+type AddedLanguage = { typed: string; wrong: string | null };
+
+function editor(
+  context: PublisherContext,
+  edited: Edited,
+  tag: string | null,
+  refused: Refused | null,
+  added: AddedLanguage = { typed: '', wrong: null },
+): Page {
   const { offer, translations } = edited;
   const to = pathOf(context, offer);
   const canEdit = hasRole(context.viewer.user.role, 'manager');
@@ -95,16 +108,17 @@ function editor(context: PublisherContext, edited: Edited, tag: string | null, r
     title: t('languages.title'),
     lead: t('languages.editorLead'),
     nav: 'offers',
+    assets: ['pickers.js'],
     trail: [
       { text: t('nav.offers'), href: context.path('/offers') },
       { text: offerName(offer), href: context.path(`/offers/${offer.id}`) },
     ],
-    status: refused === null ? 200 : 422,
+    status: refused === null && added.wrong === null ? 200 : 422,
     actions: tag !== null && canEdit && tag in translations ? removeButton(context, to, tag) : nothing,
     body: html`
       ${languages.length > 0 && tabs(t('languages.title'), languages)}
       ${tag !== null && textsCard(context, edited, tag, refused)}
-      ${canEdit && addForm(to)}`,
+      ${canEdit && addForm(to, context.path('/options?kind=languages'), added)}`,
   };
 }
 
@@ -117,13 +131,22 @@ const removeButton = (context: PublisherContext, to: string, tag: string): Html 
     confirm: t('languages.removeConfirm', { language: nameOf(tag) }),
   });
 
-const addForm = (to: string): Html => html`
-  <section class="card">
-    <form class="form" method="get" action="${to}">
-      ${createForm({}).input('tag', { label: t('languages.add'), hint: t('languages.addHint'), required: true })}
-      <div class="form-end"><button class="button">${t('languages.addButton')}</button></div>
-    </form>
-  </section>`;
+function addForm(to: string, suggestFrom: string, { typed, wrong }: AddedLanguage): Html {
+  const form = wrong === null ? createForm({}) : createForm({ tag: typed }, [{ path: '/tag', message: wrong }]);
+  return html`
+    <section class="card">
+      <form class="form" method="get" action="${to}" novalidate>
+        ${form.input('tag', {
+          label: t('languages.add'),
+          hint: t('languages.addHint'),
+          required: true,
+          autofocus: wrong !== null,
+          suggestFrom,
+        })}
+        <div class="form-end"><button class="button">${t('languages.addButton')}</button></div>
+      </form>
+    </section>`;
+}
 
 function textsCard(context: PublisherContext, edited: Edited, tag: string, refused: Refused | null): Html {
   const { offer, originals, translations } = edited;

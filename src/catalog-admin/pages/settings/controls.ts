@@ -5,9 +5,11 @@ import type { OfferLists, StoredControls } from '../../../catalog/types.ts';
 import { versionField } from '../../../management/crud-editor.ts';
 import type { Values, Warning } from '../../../management/resource.ts';
 import { PreconditionFailed } from '../../../management/rows.ts';
+import { AppError } from '../../../platform/errors.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
+import { Problem } from '../../../platform/problem.ts';
 import { hiddenField, notice, readOnlyFields, saveForm, tabs } from '../../../shell/components.ts';
 import {
   type FieldErrors,
@@ -16,10 +18,12 @@ import {
   fieldErrorsOf,
   hasRole,
   queryText,
+  rowsField,
 } from '../../../shell/context.ts';
 import { columns, createForm, type FormBuilder, fieldGroup, joinList, splitList } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
+import { defaultButton, rowList, withRowChange } from '../../../shell/row-list.ts';
 import { type ControlsView, getControls, setControls, storedOf } from '../../resources/controls.ts';
 import { createPicker, type Picker } from '../campaigns/options.ts';
 import type { PageServices } from '../services.ts';
@@ -76,6 +80,10 @@ const stored = (services: PageServices, context: PublisherContext) =>
 
 async function save(services: PageServices, context: PublisherContext, fields: Fields): Promise<PageResult> {
   const placement = fields.text(placementField);
+  if (fields.checked(rowsField)) {
+    const typed = withRowChange(fields.values);
+    return controlsPage(services, context, await stored(services, context), { placement, typed });
+  }
   const set = (dryRun: boolean) =>
     services.management.write(context, async (work) => {
       const key = String(context.publisher.id);
@@ -99,7 +107,9 @@ async function save(services: PageServices, context: PublisherContext, fields: F
     return { to: context.path(placement === '' ? path : pathOf(placement)), done: t('controls.saved') };
   } catch (err) {
     const errors: FieldErrors =
-      err instanceof PreconditionFailed ? [{ path: '/', message: t('settings.conflict') }] : fieldErrorsOf(err);
+      err instanceof PreconditionFailed
+        ? [{ path: '/', message: t('settings.conflict') }]
+        : fieldErrorsOf(err).map((error) => inRow(error, fields));
     return controlsPage(services, context, await stored(services, context), { ...shape, errors });
   }
 }
@@ -111,15 +121,15 @@ async function controlsPage(
   { placement, typed, errors = [], warned = warningTexts(current), mustConfirm = false, effect = nothing }: Shape,
 ): Promise<Page> {
   const { view, etag } = current;
-  const form = createForm(typed ?? controlsToForm(view, placement), errors);
+  const to = context.path(path);
+  const form = createForm(typed ?? controlsToForm(view, placement), errors, to);
   const fields = controlsFields(form, createPicker(services.deps, context), placement);
   const { total, blocked } = view.offers;
   const notices = warned.map((text) => notice('warn', html`<p>${text}</p>`));
   const isForAll = placement === '';
   const confirm = html`${notices}${form.checkbox(confirmedField, { label: t('controls.confirm') })}`;
-  const to = context.path(path);
   const body = html`
-    ${hiddenField(versionField, etag)}${hiddenField(placementField, placement)}
+    ${defaultButton()}${hiddenField(versionField, etag)}${hiddenField(placementField, placement)}
     ${form.summary()}${effect}${fields}${mustConfirm ? confirm : nothing}`;
   const isEditor = hasRole(context.viewer.user.role, writes);
   const lead = isForAll ? t('controls.blockedNow', { blocked, total }) : t('controls.placementLead', { placement });
@@ -134,7 +144,7 @@ async function controlsPage(
       ${placementTabs(context, view, placement)}
       <section class="card">
         <p>${lead}</p>
-        ${isEditor ? saveForm(context, to, body, { extra: checkButton() }) : readOnlyFields(fields)}
+        ${isEditor ? saveForm(context, to, body, { extra: checkButton(), rows: true }) : readOnlyFields(fields)}
       </section>
       ${await costCard(services, context, view)}`,
   };
@@ -176,11 +186,27 @@ function placementTabs({ publisher, path: to }: PublisherContext, view: Controls
   ]);
 }
 
+const allowedModes = ['all', 'some'] as const;
+/** Name of the radio buttons that choose between all offers and those on the lists. */
+const allowedField = 'allowed.mode';
+
 function controlsFields(form: FormBuilder, picker: Picker, placement: string): Html {
   const picked = (side: 'blocked' | 'allowed', kind: 'categories' | 'advertisers' | 'offers', label: string): Html => {
     const name = `${side}.${kind}`;
     return form.input(name, { label, picker: picker(kind, form.values[name]) });
   };
+  const entered = (side: 'blocked' | 'allowed', kind: 'brands' | 'domains' | 'words'): Html => {
+    const name = `${side}.${kind}`;
+    const hint = t(`controls.${kind}Hint`);
+    return form.textarea(name, { label: t(`controls.${kind}`), hint, picker: picker(kind, form.values[name]) });
+  };
+  const allowed = html`
+    <p class="hint">${t('controls.allowedHint')}</p>
+    ${columns([
+      picked('allowed', 'categories', t('settings.categories')),
+      picked('allowed', 'advertisers', t('nav.advertisers')),
+    ])}
+    ${columns([entered('allowed', 'brands'), entered('allowed', 'domains')])}`;
   return html`
     ${fieldGroup(
       t('controls.blocked'),
@@ -190,37 +216,55 @@ function controlsFields(form: FormBuilder, picker: Picker, placement: string): H
         picked('blocked', 'advertisers', t('nav.advertisers')),
         picked('blocked', 'offers', t('nav.offers')),
       ]),
-      columns([
-        form.textarea('blocked.brands', { label: t('controls.brands'), hint: t('controls.brandsHint') }),
-        form.textarea('blocked.domains', { label: t('controls.domains'), hint: t('controls.domainsHint') }),
-        form.textarea('blocked.words', { label: t('controls.words'), hint: t('controls.wordsHint') }),
-      ]),
+      columns([entered('blocked', 'brands'), entered('blocked', 'domains'), entered('blocked', 'words')]),
     )}
     ${fieldGroup(
       t('controls.allowed'),
-      html`<p class="hint">${t('controls.allowedHint')}</p>`,
-      columns([
-        picked('allowed', 'categories', t('settings.categories')),
-        picked('allowed', 'advertisers', t('nav.advertisers')),
-      ]),
-      columns([
-        form.textarea('allowed.brands', { label: t('controls.brands'), hint: t('controls.brandsHint') }),
-        form.textarea('allowed.domains', { label: t('controls.domains'), hint: t('controls.domainsHint') }),
-      ]),
+      form.choices(allowedField, {
+        label: t('controls.otherOffers'),
+        choices: allowedModes.map((value) => ({
+          value,
+          text: t('controls.allowedMode', { mode: value }),
+          ...(value === 'some' && { fields: allowed }),
+        })),
+      }),
     )}
-    ${placement === '' && commonFields(form)}`;
+    ${placement === '' && commonFields(form, picker)}`;
 }
 
 /** Renders the fields that exist only for all placements together, not for single ones. */
-const commonFields = (form: FormBuilder): Html => html`
+const commonFields = (form: FormBuilder, picker: Picker): Html => html`
     ${fieldGroup(
       t('controls.separate'),
       form.checkbox('separate.categories', { label: t('controls.separateCategories') }),
-      form.textarea('separate.competitors', { label: t('controls.competitors'), hint: t('controls.competitorsHint') }),
+      form.textarea('separate.competitors', {
+        label: t('controls.competitors'),
+        hint: t('controls.competitorsHint'),
+        picker: picker('competitors', form.values['separate.competitors']),
+      }),
     )}
     ${fieldGroup(
       t('controls.floors'),
-      form.textarea('floors', { label: t('controls.floorsByPlacement'), hint: t('controls.floorsHint'), code: true }),
+      html`<p class="hint">${t('controls.floorsHint')}</p>`,
+      rowList(form, {
+        name: 'floors',
+        noun: t('controls.floor'),
+        add: t('controls.addFloor'),
+        first: 'placement',
+        row: (prefix, of) => html`
+          ${form.input(`${prefix}.placement`, {
+            of,
+            label: t('dimensions.placement'),
+            suggestFrom: picker('placements', '').source,
+          })}
+          ${form.input(`${prefix}.amount`, {
+            of,
+            label: t('controls.floorAmount'),
+            type: 'number',
+            min: 0,
+            step: 'any',
+          })}`,
+      }),
     )}`;
 
 const lists = {
@@ -238,30 +282,47 @@ const listsToForm = (offerLists: OfferLists): FormValues =>
     }),
   );
 
-const controlsToForm = ({ separate, floors, ...lists }: ControlsView, placement: string): FormValues => ({
-  ...listsToForm(placement === '' ? lists : listsAt(lists, placement)),
-  'separate.categories': separate.categories,
-  'separate.competitors': joinList(separate.competitors),
-  floors: Object.entries(floors)
-    .map(([placement, amount]) => `${placement} = ${amount}`)
-    .join('\n'),
-});
+/** Sorts entries by name, because the database does not keep the order in which they were entered. */
+const byName = <Value>(entries: Readonly<Record<string, Value>>): [string, Value][] =>
+  Object.entries(entries).sort(([a], [b]) => a.localeCompare(b));
+
+function controlsToForm({ separate, floors, ...lists }: ControlsView, placement: string): FormValues {
+  const offerLists = placement === '' ? lists : listsAt(lists, placement);
+  const floorRows = byName(floors).flatMap(([name, amount], index) => [
+    [`floors.${index}.placement`, name],
+    [`floors.${index}.amount`, amount],
+  ]);
+  return {
+    ...listsToForm(offerLists),
+    [allowedField]: Object.values(offerLists.allowed).some((list) => list.length > 0) ? 'some' : 'all',
+    'separate.categories': separate.categories,
+    'separate.competitors': joinList(separate.competitors),
+    ...Object.fromEntries(floorRows),
+  };
+}
 
 /** Parses an ID. Invalid text is left for validation to reject. */
 const idOf = (text: string): string | number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : text);
 
-const readLists = (fields: Fields): Values =>
-  Object.fromEntries(
-    sides.map((side) => [
-      side,
-      Object.fromEntries(
-        lists[side].map((name) => {
-          const items = splitList(fields.text(`${side}.${name}`));
-          return [name, idLists.has(name) ? items.map(idOf) : items];
-        }),
-      ),
-    ]),
+const invalid = (path: string, key: 'chooseSome' | 'floorTwice' | 'floorWhere'): AppError =>
+  new AppError('invalid_request', { details: [{ path, message: new Problem(`controls.${key}`) }] });
+
+const readList = (fields: Fields, side: 'blocked' | 'allowed', name: string): (string | number)[] => {
+  const items = splitList(fields.text(`${side}.${name}`));
+  return idLists.has(name) ? items.map(idOf) : items;
+};
+
+/** Reads the lists. The lists of allowed offers are empty if all offers are allowed. */
+function readLists(fields: Fields): Values {
+  const mode = fields.text(allowedField);
+  const blocked = Object.fromEntries(lists.blocked.map((name) => [name, readList(fields, 'blocked', name)]));
+  const allowed = Object.fromEntries(
+    lists.allowed.map((name) => [name, mode === 'all' ? [] : readList(fields, 'allowed', name)]),
   );
+  if (mode === 'some' && Object.values(allowed).every((list) => list.length === 0))
+    throw invalid(`/${allowedField}`, 'chooseSome');
+  return { blocked, allowed };
+}
 
 /**
  * Merges the submitted rules into the stored rules. The form contains either the rules for one placement or those for
@@ -277,22 +338,34 @@ const readCommon = (fields: Fields): Values => ({
     categories: fields.checked('separate.categories'),
     competitors: splitList(fields.text('separate.competitors')).map(idOf),
   },
-  floors: readFloors(fields.text('floors')),
+  floors: readFloors(fields),
 });
 
-/**
- * Parses lines of the form `placement = amount`. An invalid amount remains a string and is left for validation to
- * reject.
- */
-const readFloors = (text: string): Values =>
-  Object.fromEntries(
-    text
-      .split('\n')
-      .filter((line) => line.trim() !== '')
-      .map((line) => {
-        const at = line.lastIndexOf('=');
-        const amount = line.slice(at + 1).trim();
-        const isNumber = at > 0 && /^\d+([.,]\d+)?$/.test(amount);
-        return [line.slice(0, Math.max(0, at)).trim(), isNumber ? Number(amount.replace(',', '.')) : amount];
-      }),
-  );
+/** Returns the rows of the minimum revenues that are not empty, with their index in the form. */
+const floorRows = (fields: Fields): { index: number; placement: string; amount: string | number | null }[] =>
+  Array.from({ length: fields.rowCount('floors') }, (_, index) => ({
+    index,
+    placement: fields.text(`floors.${index}.placement`),
+    amount: fields.number(`floors.${index}.amount`),
+  })).filter(({ placement, amount }) => placement !== '' || amount !== null);
+
+/** Reads the minimum revenues. An invalid amount is left for validation to reject. */
+function readFloors(fields: Fields): Values {
+  const floors = new Map<string, unknown>();
+  for (const { index, placement, amount } of floorRows(fields)) {
+    const name = normaliseName(placement);
+    if (name === '') throw invalid(`/floors/${index}/placement`, 'floorWhere');
+    if (floors.has(name)) throw invalid(`/floors/${index}/placement`, 'floorTwice');
+    floors.set(name, amount ?? '');
+  }
+  return Object.fromEntries(floors);
+}
+
+/** Assigns an error in the minimum revenue of a placement to its row. */
+function inRow(error: FieldErrors[number], fields: Fields): FieldErrors[number] {
+  const [, pointer] = /^\/floors\/([^/]+)$/.exec(error.path) ?? [];
+  if (pointer === undefined) return error;
+  const name = pointer.replaceAll('~1', '/').replaceAll('~0', '~');
+  const row = floorRows(fields).find(({ placement }) => normaliseName(placement) === name);
+  return row === undefined ? error : { ...error, path: `/floors/${row.index}/amount` };
+}

@@ -63,7 +63,7 @@ async function makeAttempt(claimed: Claimed, tools: AttemptTools, signal: AbortS
     disables,
     request,
     ...outcomeOf(claimed, verdict, attempts, tools, signal),
-    ...loggedFields(result, verdict),
+    ...loggedFields('kind' in call ? result : withoutCredentials(result, credentialsOf(call, claimed)), verdict),
   };
 }
 
@@ -133,6 +133,32 @@ const localWaitMs = ({ generation, attempts }: Claimed): number =>
 function headOf({ method, url, headers }: HttpCall, { headers: own }: Claimed): RequestHead {
   const logged = Object.entries(headers).map(([name, value]) => [name, Object.hasOwn(own, name) ? '[hidden]' : value]);
   return { method, url, headers: Object.fromEntries(logged) };
+}
+
+/** Minimum length of a header value that counts as a credential. Shorter values occur by chance. */
+const minCredentialLength = 8;
+
+/** Returns the values of the endpoint's custom headers, and the tokens and passwords that they contain. */
+function credentialsOf({ headers }: HttpCall, { headers: own }: Claimed): string[] {
+  const values = Object.entries(headers).flatMap(([name, value]) => (Object.hasOwn(own, name) ? [value] : []));
+  const tokens = values.flatMap((value) => /^\w+\s+(\S+)$/.exec(value)?.[1] ?? []);
+  const passwords = tokens.map((token) =>
+    Buffer.from(token, 'base64')
+      .toString('latin1')
+      .replace(/^[^:]*:/, ''),
+  );
+  return [...values, ...tokens, ...passwords].filter(({ length }) => length >= minCredentialLength);
+}
+
+/** Hides the endpoint's credentials in a response before it is logged, because a receiver may echo the request. */
+function withoutCredentials(result: SendResult, credentials: readonly string[]): SendResult {
+  if (result.kind !== 'response' || credentials.length === 0) return result;
+  const masked = (text: string): string =>
+    credentials.reduce((rest, credential) => rest.replaceAll(credential, '[hidden]'), text);
+  // Latin-1 keeps every byte, so a body in any encoding stays the same outside the credentials.
+  const body = Buffer.from(masked(result.body.toString('latin1')), 'latin1');
+  const headers = Object.entries(result.headers).map(([name, value]) => [name, masked(value)]);
+  return { ...result, body, headers: Object.fromEntries(headers) };
 }
 
 type Logged =

@@ -50,7 +50,11 @@ export type Observation = {
   onlyTimeouts: boolean;
   /** Calls during the last minute that have not been stored yet, oldest first. */
   calls: Call[];
+  /** Last failed attempt, or null if the last call succeeded. */
+  lastFailed: Claimed | null;
 };
+
+type Claimed = Settlement['claimed'];
 
 /**
  * Returns how a call affects the health of its endpoint.
@@ -105,7 +109,7 @@ export function createHealthWatch(now: () => number): HealthWatch {
         if (result === null) continue;
         const target = targetOf(settlement.claimed);
         const before = observations.get(target) ?? blank(settlement.claimed);
-        observations.set(target, next(before, result));
+        observations.set(target, next(before, result, settlement.claimed));
         remember(target, result !== 'success');
         if (result !== 'success' || !settlement.claimed.healthy) worthWriting.add(target);
       }
@@ -116,9 +120,9 @@ export function createHealthWatch(now: () => number): HealthWatch {
   };
 }
 
-const targetOf = ({ endpointId, url }: Settlement['claimed']): string => `${endpointId} ${url}`;
+const targetOf = ({ endpointId, url }: Claimed): string => `${endpointId} ${url}`;
 
-const blank = ({ endpointId, url, maxInFlight }: Settlement['claimed']): Observation => ({
+const blank = ({ endpointId, url, maxInFlight }: Claimed): Observation => ({
   endpointId,
   url,
   maxInFlight,
@@ -129,9 +133,10 @@ const blank = ({ endpointId, url, maxInFlight }: Settlement['claimed']): Observa
   timeouts: 0,
   onlyTimeouts: true,
   calls: [],
+  lastFailed: null,
 });
 
-function next(before: Observation, result: CallResult): Observation {
+function next(before: Observation, result: CallResult, claimed: Claimed): Observation {
   if (result === 'success') {
     return {
       ...before,
@@ -140,9 +145,10 @@ function next(before: Observation, result: CallResult): Observation {
       failures: 0,
       timeouts: 0,
       onlyTimeouts: false,
+      lastFailed: null,
     };
   }
-  const failed = { ...before, failures: before.failures + 1 };
+  const failed = { ...before, failures: before.failures + 1, lastFailed: claimed };
   if (result === 'failure') return { ...failed, timeouts: 0, onlyTimeouts: false };
   return { ...failed, timeouts: before.timeouts + 1, timedOut: true, successes: 0 };
 }
@@ -174,8 +180,11 @@ const statement = `
   ), given as (
     select o.* from unnest(
       $1::int[], $2::int[], $3::int[], $4::bool[], $5::bool[], $6::int[], $7::int[], $8::bool[], $9::jsonb[],
-      $10::text[]
-    ) as o (endpoint_id, max_in_flight, successes, succeeded, timed_out, failures, timeouts, only_timeouts, calls, url)
+      $10::text[], $11::uuid[], $12::int[]
+    ) as o (
+      endpoint_id, max_in_flight, successes, succeeded, timed_out, failures, timeouts, only_timeouts, calls, url,
+      failed_delivery_id, failed_generation
+    )
     join webhook_endpoints e on e.id = o.endpoint_id and e.url = o.url
   ), calls as (
     select g.endpoint_id, now() - (call->>'ageMs')::float8 * interval '1 ms' as at, (call->>'failed')::bool as failed,
@@ -217,6 +226,7 @@ const statement = `
     timeouts_in_row = case when opens then 0 else least(in_row, 1000) end,
     last_success_at = case when succeeded then now() else h.last_success_at end,
     last_failure_at = case when j.failures > 0 then now() else h.last_failure_at end,
+    last_failed_delivery_id = j.failed_delivery_id, last_failed_generation = j.failed_generation,
     first_failure_at = case when j.failures = 0 then null when succeeded then now()
       else coalesce(h.first_failure_at, now()) end,
     failures = case when succeeded then 0 else h.failures end + j.failures,
@@ -263,7 +273,28 @@ export async function recordHealth(executor: Executor, observations: readonly Ob
       column((observation) => observation.onlyTimeouts),
       column((observation) => JSON.stringify(observation.calls)),
       column((observation) => observation.url),
+      column(({ lastFailed }) => lastFailed?.deliveryId ?? null),
+      column(({ lastFailed }) => lastFailed?.generation ?? null),
     ],
   });
   return rows.filter((row) => row.opens).map((row) => ({ endpointId: row.endpoint_id, openUntil: row.open_until }));
+}
+
+/**
+ * Stores which attempts disable their endpoints, so that the alert about an endpoint can quote the response. Call it
+ * before the settlements are stored, which raises the alert.
+ */
+export async function noteDisablingAttempts(executor: Executor, settlements: readonly Settlement[]): Promise<void> {
+  const disabling = settlements.filter(({ disables }) => disables !== null).map(({ claimed }) => claimed);
+  if (disabling.length === 0) return;
+  await executor.query(
+    `update endpoint_health h set last_failed_delivery_id = o.delivery_id, last_failed_generation = o.generation
+    from unnest($1::int[], $2::uuid[], $3::int[]) as o (endpoint_id, delivery_id, generation)
+    where h.endpoint_id = o.endpoint_id`,
+    [
+      disabling.map(({ endpointId }) => endpointId),
+      disabling.map(({ deliveryId }) => deliveryId),
+      disabling.map(({ generation }) => generation),
+    ],
+  );
 }

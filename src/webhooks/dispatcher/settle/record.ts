@@ -4,7 +4,7 @@ import type { Logger } from '../../../platform/logger.ts';
 import { leaseGraceMs } from '../leases.ts';
 import type { Meter } from '../meter.ts';
 import { createThrottle } from '../throttle.ts';
-import { type HealthWatch, recordHealth } from './health.ts';
+import { type HealthWatch, noteDisablingAttempts, recordHealth } from './health.ts';
 import { type Settlement, settle } from './settle.ts';
 
 type Tools = {
@@ -24,6 +24,7 @@ export async function recordSettlements(
   { pool, watch, meter, logger, onWritten }: Tools,
   settlements: readonly Settlement[],
 ): Promise<Settlement[]> {
+  await noteDisablingAttempts(pool, settlements);
   const written = await settle(pool, settlements);
   onWritten(written);
   const opened = await recordHealth(pool, watch.observe(written)).catch((err) => {

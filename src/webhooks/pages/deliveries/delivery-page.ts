@@ -8,7 +8,7 @@ import { moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
 import type { EndpointLabel } from '../../endpoint-store.ts';
-import { attemptError } from '../endpoints/test-result.ts';
+import { attemptError } from '../../last-failure.ts';
 import { answerBlock, statusBadge, timeline } from './timeline.ts';
 
 type WholeDelivery = ReturnType<typeof viewOfWholeDelivery> & { endpoint: EndpointLabel };

@@ -6,7 +6,8 @@ import { milliseconds, moment } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import type { DeliveryStatus } from '../../deliveries/filter.ts';
 import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
-import { attemptError, headersText, timingList } from '../endpoints/test-result.ts';
+import { attemptError } from '../../last-failure.ts';
+import { headersText, timingList } from '../endpoints/test-result.ts';
 
 type AttemptView = ReturnType<typeof viewOfWholeDelivery>['attempts'][number];
 

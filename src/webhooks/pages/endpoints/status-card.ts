@@ -5,6 +5,7 @@ import { actionButton, badge, card, descriptionList, link, notice, type Tone } f
 import { hasRole } from '../../../shell/context.ts';
 import { moment, momentOr } from '../../../shell/format.ts';
 import { viewOfState } from '../../endpoints/view.ts';
+import { answerText, fixOf } from '../../last-failure.ts';
 import type { FoundEndpoint } from './endpoint-form.ts';
 
 type EndpointState = ReturnType<typeof viewOfState>;
@@ -49,9 +50,28 @@ export function statusCard(context: PublisherContext, { endpoint, health }: Foun
       : [[t('webhooks.nextProbe'), moment(publisher, health.breakerOpenUntil, 'second')] as const]),
   ]);
   const secret = html`<p class="hint below" id="secret">${t('webhooks.secretOnce')}</p>`;
-  return card(t('webhooks.status'), html`${pauseNotice(context, endpoint, state)}${list}${secret}`, {
+  const notices = html`${pauseNotice(context, endpoint, state)}${failureNotice(context, { endpoint, health })}`;
+  return card(t('webhooks.status'), html`${notices}${list}${secret}`, {
     actions: endpointActions(context, endpoint, state, at),
   });
+}
+
+/** Renders what the receiver answered last, since when its calls fail, and how to fix it. */
+function failureNotice({ publisher, path }: PublisherContext, { endpoint, health }: FoundEndpoint): Html {
+  const { lastFailure, failures, failingSince } = health;
+  if (lastFailure === null) return nothing;
+  const fix = fixOf(endpoint.id, lastFailure);
+  const delivery = `/deliveries/${lastFailure.deliveryId}`;
+  const since = failingSince === null ? nothing : moment(publisher, failingSince);
+  return notice(
+    endpoint.enabled && health.failing ? 'failed' : 'warn',
+    html`
+      <p>${tHtml('webhooks.failingFor', { failures, since })} ${answerText(lastFailure)}</p>
+      <p>
+        ${fix.text} ${link(path(fix.path), fix.link)}
+        ${fix.path !== delivery && html` · ${link(path(delivery), t('webhooks.fixLink', { field: 'other' }))}`}
+      </p>`,
+  );
 }
 
 function pauseNotice({ publisher }: PublisherContext, { pausedAt }: FoundEndpoint['endpoint'], state: EndpointState) {

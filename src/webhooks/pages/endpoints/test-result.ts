@@ -1,10 +1,10 @@
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { problem, wordProblem } from '../../../platform/problem.ts';
 import { badge, codeBlock, descriptionList, notice } from '../../../shell/components.ts';
 import { milliseconds } from '../../../shell/format.ts';
 import type { TestOutcome } from '../../endpoints/test-endpoint.ts';
 import type { TimingView } from '../../endpoints/timing-view.ts';
+import { attemptError } from '../../last-failure.ts';
 
 /** Renders the response to a test call: status, timing, headers and the first 4 KiB of the body. */
 export function testResult({ delivered, status, error, timing, headers, body }: TestOutcome): Html {
@@ -19,17 +19,6 @@ export function testResult({ delivered, status, error, timing, headers, body }: 
     ${timing !== null && timingList(timing)}
     ${headers !== null && block(t('webhooks.headers'), t('webhooks.responseHeaders'), headersText(headers))}
     ${body !== null && block(t('webhooks.body'), t('webhooks.responseBody'), body || t('webhooks.emptyBody'))}`;
-}
-
-/**
- * Returns the text for the error of an attempt. Error messages are stored in English. Errors that their status and
- * class fully describe are translated to the reader's language.
- */
-export function attemptError(error: { class: string; message: string }, status: number | null): string {
-  if (status !== null)
-    return wordProblem(error.class === 'redirect' ? problem('redirected') : problem('answerWas', { status }));
-  if (error.class === 'dns') return wordProblem(problem('hostUnresolved'));
-  return error.class === 'blocked_address' ? wordProblem(problem('addressNotPublic')) : error.message;
 }
 
 const block = (heading: string, label: string, text: string): Html =>
