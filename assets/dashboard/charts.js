@@ -1,7 +1,7 @@
 // Draws line and bar charts with uPlot, in the page's colours.
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const palette = ['--accent', '--info', '--warn'];
+const palette = ['--accent', '--info', '--warn', '--bad', '--good'];
 const language = document.documentElement.dataset.locale;
 
 /** Returns two number formats: one for the axis and one for the legend. */
@@ -35,7 +35,7 @@ const dayIncrements = [1, 2, 3, 7, 14, 28, 56, 91, 182, 365].map((days) => days 
 const wholeIncrements = Array.from({ length: 36 }, (_, at) => [1, 2, 5][at % 3] * 10 ** Math.floor(at / 3));
 
 /** Returns uPlot's options for each series. The first series is drawn last, on top of its dashed comparison. */
-function seriesOf({ names, dashed, kind, data }, legendOf) {
+function seriesOf({ names, dashed, kind, data, totals }, legendOf) {
   return names.map((label, index) => {
     const stroke = colour(dashed[index] ? '--line-strong' : palette[index % palette.length]);
     const isBar = kind === 'bar' && !dashed[index];
@@ -52,7 +52,9 @@ function seriesOf({ names, dashed, kind, data }, legendOf) {
       paths: isBar ? uPlot.paths.bars({ size: [0.7, 48] }) : undefined,
       points: { show: !isBar && data[0].length < 3 },
       spanGaps: true,
-      value: (_plot, value) => (value === null || value === undefined ? '–' : legendOf(value)),
+      // While the pointer is not on the chart, the legend shows the whole period.
+      value: (_plot, value, _series, at) =>
+        at === null || at === undefined ? totals[index] : value === null || value === undefined ? '–' : legendOf(value),
     };
   });
 }
@@ -95,7 +97,7 @@ function draw(holder) {
       series: [
         {
           label: message(zone === null ? 'day' : 'time'),
-          value: (_plot, at) => (at === null ? '–' : legendTime(at)),
+          value: (_plot, at) => (at === null || at === undefined ? message('period') : legendTime(at)),
         },
         ...seriesOf(chart, (value) => legendFormat.format(value)),
       ],

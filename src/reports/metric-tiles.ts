@@ -64,7 +64,10 @@ export function charts({ rows, from, count }: Days, currency: string | null): Ht
       format: (value) => formatMetric(first, value, String),
     });
   };
-  const activity = chart(t('reports.activityByDay'), ['sessions', 'impressions', 'clicks'].map(metricOf));
+  // Clicks have their own axis: next to impressions, their line would be flat.
+  const activity = html`
+    ${chart(t('reports.activityByDay'), ['sessions', 'impressions'].map(metricOf))}
+    ${chart(t('reports.metricBy_day', { metric: metricOf('clicks').text }), [metricOf('clicks')])}`;
   const revenue = drawnChart({
     caption: t('reports.revenueByDay'),
     heading: t('layout.day'),

@@ -198,6 +198,18 @@ export const warningNotice = (
     ? nothing
     : notice('warn', html`<ul>${warnings.map((warning) => html`<li>${textOf(warning)}</li>`)}</ul>`);
 
+/** Data series of a chart. */
+type ChartSeries = {
+  label: string;
+  values: readonly (number | null)[];
+  /** Whether the values are drawn dashed, for comparison with the first series. */
+  isDashed?: boolean;
+  /** Value of the whole period in the legend. Defaults to the sum, or to the average of rates. */
+  summary?: 'sum' | 'average' | 'highest' | 'latest';
+  /** Text of the value of the whole period, if it can't be computed from the values. */
+  total?: string;
+};
+
 /** Chart data. A null value means that the data point is missing. */
 export type ChartData = {
   caption: string;
@@ -205,8 +217,7 @@ export type ChartData = {
   heading: string;
   /** Start of each day or hour, in epoch milliseconds. Days begin at midnight UTC. */
   times: readonly { text: string; atMs: number }[];
-  /** Data series. A dashed series shows values for comparison with the first series. */
-  series: readonly { label: string; values: readonly (number | null)[]; isDashed?: boolean }[];
+  series: readonly ChartSeries[];
   kind?: 'line' | 'bar';
   /** IANA time zone for hourly data. Absent for daily data. */
   zone?: string;
@@ -214,6 +225,19 @@ export type ChartData = {
   style?: 'count' | 'rate' | { currency: string | null };
   format?: (value: number) => string;
 };
+
+/** Returns the value of the whole period that the legend shows while the pointer is not on the chart. */
+function totalOf(series: ChartSeries, isRate: boolean, format: (value: number) => string): string {
+  const { summary = isRate ? 'average' : 'sum', total } = series;
+  const values = series.values.filter((value) => value !== null);
+  if (total !== undefined) return total;
+  if (values.length === 0) return '–';
+  const sum = values.reduce((all, value) => all + value, 0);
+  if (summary === 'sum') return format(sum);
+  if (summary === 'average') return t('layout.average', { value: format(sum / values.length) });
+  if (summary === 'highest') return t('layout.highest', { value: format(Math.max(...values)) });
+  return t('layout.latest', { value: format(values.at(-1) as number) });
+}
 
 /** Renders a chart, which the browser draws, followed by a table with the same figures. */
 export function drawnChart({ caption, heading, times, series, format = String, ...options }: ChartData): Html {
@@ -223,6 +247,7 @@ export function drawnChart({ caption, heading, times, series, format = String, .
     data,
     names: series.map(({ label }) => label),
     dashed: series.map(({ isDashed }) => isDashed === true),
+    totals: series.map((one) => totalOf(one, style === 'rate', format)),
     kind,
     zone,
     style,

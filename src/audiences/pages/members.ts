@@ -153,7 +153,7 @@ const growthChart = (growth: readonly { atMs: number; members: number }[]): Html
     caption: t('audiences.growth'),
     heading: t('audiences.day'),
     times: growth.map(({ atMs }) => ({ text: momentText(utc, atMs, 'day'), atMs })),
-    series: [{ label: t('audiences.members'), values: growth.map(({ members }) => members) }],
+    series: [{ label: t('audiences.members'), values: growth.map(({ members }) => members), summary: 'latest' }],
     format: count,
   });
 

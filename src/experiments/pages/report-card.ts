@@ -156,9 +156,9 @@ function chartOf(arm: string, days: ExperimentReport['over_time']): Html[] {
     heading: t('layout.day'),
     times: points.map(({ day }) => ({ text: momentText(utc, Date.parse(day), 'day'), atMs: Date.parse(day) })),
     series: [
-      { label: t('experiments.lift'), values: points.map(({ lift }) => lift.estimate) },
-      { label: t('experiments.low'), values: points.map(({ lift }) => lift.low), isDashed: true },
-      { label: t('experiments.high'), values: points.map(({ lift }) => lift.high), isDashed: true },
+      { label: t('experiments.lift'), values: points.map(({ lift }) => lift.estimate), summary: 'latest' },
+      { label: t('experiments.low'), values: points.map(({ lift }) => lift.low), isDashed: true, summary: 'latest' },
+      { label: t('experiments.high'), values: points.map(({ lift }) => lift.high), isDashed: true, summary: 'latest' },
     ],
     style: 'rate',
     format: percent,

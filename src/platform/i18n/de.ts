@@ -1266,6 +1266,7 @@ export const de: Messages = {
     list: 'Liste',
     networkError: 'Netzwerkfehler. Prüfen Sie Ihre Verbindung und versuchen Sie es noch einmal.',
     pause: 'Pausieren',
+    period: 'ganzer Zeitraum',
     publisherPlaceholder: 'Publisher …',
     removeItem: '{text} entfernen',
     requestFailed: 'Die Anfrage ist fehlgeschlagen. Laden Sie die Seite neu und versuchen Sie es noch einmal.',
@@ -2568,10 +2569,13 @@ export const de: Messages = {
   },
   layout: {
     breadcrumb: 'Navigationspfad',
+    average: 'Durchschnitt {value}',
     chartLabel: '{caption}. Die Werte stehen in der Tabelle darunter.',
     day: 'Tag',
     dismiss: 'Ausblenden',
     guides: 'Anleitungen und API-Referenz',
+    highest: 'Höchstwert {value}',
+    latest: 'zuletzt {value}',
     main: 'Hauptnavigation',
     menu: 'Menü',
     publisher: 'Publisher',
@@ -3246,6 +3250,8 @@ export const de: Messages = {
     new: 'neu',
     newAlerts: '{count, plural, one {# neue Meldung} other {# neue Meldungen}}. <a>Meldungen ansehen</a>',
     noActivity: 'Noch keine Aktivität',
+    last30Days: 'Letzte 30 Tage anzeigen',
+    withoutFilters: 'Alle Filter entfernen',
     noActivityHere: 'Keine Aktivität in diesem Zeitraum.',
     noActivityLead:
       'Binden Sie Ihre Website oder App an. Nach der ersten Anfrage sehen Sie hier Sitzungen, Impressions, Klicks ' +

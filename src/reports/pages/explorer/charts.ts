@@ -1,6 +1,6 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { card, drawnChart } from '../../../shell/components.ts';
+import { card, drawnChart, linkButton } from '../../../shell/components.ts';
 import { moneyFormat } from '../../../shell/format.ts';
 import { currenciesOf, inCurrency, type Metrics } from '../../metrics.ts';
 import { viewValue } from '../../view.ts';
@@ -62,7 +62,11 @@ function leadOf(state: ExplorerState, { periods }: ReportAnswer): string {
   return t(`reports.days_${comparisonOf(state.compare, periods)}`, { days, before: rangeText(periods.before) });
 }
 
-function timeChart(state: ExplorerState, { slots, periods }: ReportAnswer, { currency, timeZone }: Writing): Html {
+function timeChart(
+  state: ExplorerState,
+  { slots, periods, total }: ReportAnswer,
+  { currency, timeZone, href }: Writing,
+): Html {
   const metric = metricOf(state.metric);
   const amountOf = (metrics: Metrics | null): number | null =>
     metrics && (hasValue(metric, metrics, 'time') ? viewValue(metric.name, metrics) : null);
@@ -74,19 +78,24 @@ function timeChart(state: ExplorerState, { slots, periods }: ReportAnswer, { cur
     const only = (metrics: Metrics | null): Metrics | null =>
       metrics !== null && currency !== null ? inCurrency(metrics, currency) : metrics;
     const labelOf = (label: string): string => (lines.length > 1 ? `${label} (${currency})` : label);
+    const totalOf = (metrics: Metrics): string =>
+      formatted(metric, only(metrics) ?? metrics, 'time', moneyFormat(currency));
     return [
-      { label: labelOf(metric.text), values: slots.map(({ now }) => amountOf(only(now))) },
+      { label: labelOf(metric.text), values: slots.map(({ now }) => amountOf(only(now))), total: totalOf(total.now) },
       ...(isCompared
         ? [
             {
               label: labelOf(t('reports.before')),
               values: slots.map((slot) => amountOf(only(slot.before))),
               isDashed: true,
+              ...(total.before !== null && { total: totalOf(total.before) }),
             },
           ]
         : []),
     ];
   });
+  if (series.every(({ values }) => values.every((value) => value === null || value === 0)))
+    return noActivity(state, href);
   const drawn = lines.length > 1 ? null : (lines[0] ?? currency);
   return drawnChart({
     caption: t(`reports.metricBy_${periods.interval}`, { metric: metric.text }),
@@ -100,10 +109,22 @@ function timeChart(state: ExplorerState, { slots, periods }: ReportAnswer, { cur
   });
 }
 
+/** Renders the text for a chart without values, with the action that most likely shows some. */
+function noActivity(state: ExplorerState, href: HrefOf): Html {
+  const isFiltered = Object.keys(state.filters).length > 0;
+  const wider = isFiltered ? { ...state, filters: {} } : { ...state, range: '30d' as const, from: '', to: '' };
+  return html`
+    <p class="hint">${t('reports.noActivityHere')}</p>
+    ${
+      (isFiltered || state.range !== '30d') &&
+      linkButton(href(wider), t(isFiltered ? 'reports.withoutFilters' : 'reports.last30Days'))
+    }`;
+}
+
 const maxBars = 12;
 
 /** Renders bars of the largest values on the server, each above the bar of the comparison period. */
-function bars(state: ExplorerState, { rows }: ReportAnswer, { money }: Writing): Html {
+function bars(state: ExplorerState, { rows }: ReportAnswer, { money, href }: Writing): Html {
   const metric = metricOf(state.metric);
   const of = (metrics: Metrics | null): number =>
     metrics === null || !hasValue(metric, metrics, state.by) ? 0 : Math.max(viewValue(metric.name, metrics), 0);
@@ -125,7 +146,7 @@ function bars(state: ExplorerState, { rows }: ReportAnswer, { money }: Writing):
         ${before !== null && hasValue(metric, now, state.by) && changeText(metric, now, before)}
       </span>
     </li>`;
-  if (topGroups.every((group) => group.length === 0)) return html`<p class="hint">${t('reports.noActivityHere')}</p>`;
+  if (topGroups.every((group) => group.length === 0)) return noActivity(state, href);
   const list = (group: readonly AnswerRow[]): Html => {
     const most = Math.max(...group.flatMap(({ now, before }) => [of(now), of(before)]), Number.MIN_VALUE);
     return html`<ul class="bars" aria-label="${metric.text}">${group.map((row) => bar(row, most))}</ul>`;

@@ -53,15 +53,15 @@ export function activityCard({ publisher }: PublisherContext, rows: readonly Act
         ...common,
         caption: t('webhooks.latencyCaption'),
         series: [
-          { label: t('webhooks.average'), values: ofCalls((row) => row.totalMs / attempts(row)) },
-          { label: t('webhooks.slowest'), values: ofCalls(({ slowestMs }) => slowestMs) },
+          { label: t('webhooks.average'), values: ofCalls((row) => row.totalMs / attempts(row)), summary: 'average' },
+          { label: t('webhooks.slowest'), values: ofCalls(({ slowestMs }) => slowestMs), summary: 'highest' },
         ],
       })}
       <h3>${t('webhooks.backlog')}</h3>
       ${drawnChart({
         ...common,
         caption: t('webhooks.backlogCaption'),
-        series: [{ label: t('webhooks.waiting'), values: values(({ backlog }) => backlog, 0) }],
+        series: [{ label: t('webhooks.waiting'), values: values(({ backlog }) => backlog, 0), summary: 'highest' }],
       })}`,
     { lead: t('webhooks.activityLead', { zone }) },
   );
