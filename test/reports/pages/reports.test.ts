@@ -87,6 +87,10 @@ test('a publisher finds out which placement lost revenue and shares the link of 
   await page.getByRole('link', { name: 'Germany' }).waitFor();
   await page.locator('[data-chart] canvas').waitFor();
   const revenue = await page.locator('#metric-revenue strong').innerText();
+  // The legend shows the whole period while the pointer is elsewhere.
+  const legend = await page.locator('[data-chart] .u-legend').innerText();
+  expect(legend).toContain('whole period');
+  expect(legend).toContain(revenue);
   await page.getByText('Share', { exact: true }).click();
   const link = await page.getByLabel('Link to this report', { exact: true }).innerText();
   expect(link).toContain('placement=confirmation');
@@ -118,6 +122,12 @@ test('a range that ends today is compared with the same hours of the previous ra
   expect(textOf(answer.body)).toMatch(/Sessions 100 unchanged/);
   const uneven = await report('?range=today&compare=week&placement=checkout&country=DE&by=offer&interval=day');
   expect(textOf(uneven.body)).toContain('is compared with a full day');
+});
+
+test('a chart without values has one action that shows some', async () => {
+  const filtered = (await report('?range=today&country=XX&view=line')).body;
+  expect(filtered).toMatch(/<a class="button[^>]*href="[^"]*range=today[^"]*"[^>]*>Remove all filters</);
+  expect(filtered).not.toContain('data-chart=');
 });
 
 test('sessions of several campaigns combined are shown as a dash, and those of one as a number', async () => {
