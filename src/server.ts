@@ -48,8 +48,8 @@ type Demo = {
    * @returns whether the catalogue was loaded by this call
    */
   start: (deps: DemoDeps) => Promise<boolean>;
-  /** Fills the demo with activity and examples, unless it has sessions. */
-  fill: (deps: DemoDeps) => Promise<void>;
+  /** Fills the demo with activity and examples, unless that is done. */
+  fill: (deps: DemoDeps & { signal: AbortSignal }) => Promise<void>;
   printWelcome: (
     config: Config,
     options: { dashboardLink: string | null; isJson: boolean; write: (text: string) => void },
@@ -151,23 +151,27 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   logger.info({ roles, port: config.port, embedded, firstStart }, 'ready');
   link?.ready();
   if (demo !== undefined && embedded && serveApi && first) {
-    // Runs after the service is ready, so that filling the demo does not delay the first start. A shutdown waits for it
-    // to finish.
-    const welcomed = welcome(demo, demoDeps);
-    parts.add('welcome', () => welcomed);
+    // Runs after the service is ready, so that filling the demo does not delay the first start. A shutdown waits for the
+    // current step.
+    const stopFilling = new AbortController();
+    const welcomed = welcome(demo, { ...demoDeps, signal: stopFilling.signal });
+    parts.add('welcome', () => {
+      stopFilling.abort();
+      return welcomed;
+    });
     await welcomed;
   }
 }
 
-/** Fills the demo and prints the next steps. */
-async function welcome(demo: Demo, deps: DemoDeps): Promise<void> {
-  await demo.fill(deps).catch((err) => deps.logger.warn({ err }, 'filling the demo failed'));
+/** Prints the next steps and fills the demo. */
+async function welcome(demo: Demo, deps: DemoDeps & { signal: AbortSignal }): Promise<void> {
   const dashboardLink = await retryStart(() => firstOperatorLink(deps.pool, deps.config.publicUrl, deps.now()));
   demo.printWelcome(deps.config, {
     dashboardLink,
     isJson: process.argv.includes('--json'),
     write: (text) => void process.stdout.write(text),
   });
+  await demo.fill(deps).catch((err) => deps.logger.warn({ err }, 'filling the demo failed'));
 }
 
 /** Checks and migrates the schema on the server that is currently writable. After a failover, all checks run again. */

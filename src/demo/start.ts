@@ -1,10 +1,11 @@
 import type pg from 'pg';
 import { storeKnownKey } from '../accounts/keys.ts';
 import type { CatalogStore } from '../catalog/store.ts';
+import { createdMs } from '../catalog-admin/kinds.ts';
 import { removeAdvertiserBursts, setDefaultPlacement } from '../catalog-admin/seed.ts';
 import type { Config } from '../config.ts';
 import { backdateExperiment } from '../experiments/past.ts';
-import { hasSessions } from '../offers/sessions.ts';
+import { lastSessionBefore } from '../offers/sessions.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import { isPerkwireAt } from '../platform/health/probe.ts';
 import { dayMs } from '../platform/lib/time.ts';
@@ -87,27 +88,31 @@ export async function openDemo(
 }
 
 /**
- * Fills the demo after its first start: the areas of the dashboard, and six weeks of activity. Does nothing if there are
- * sessions, or while another process fills the demo. Requires that this process serves the API.
+ * Fills the demo after its first start: the areas of the dashboard, and the six weeks of activity before the start.
+ * Continues what an earlier process did not complete. Does nothing while another process fills the demo. Requires that
+ * this process serves the API.
  */
 async function fillDemo(deps: HistoryDeps & { logger: Logger }): Promise<void> {
-  const { pool, catalog, config, now, logger } = deps;
+  const { pool, catalog, config, logger } = deps;
   const publisher = catalog.current().publishersBySdkId.get(embeddedDemoIds.sdkId);
-  if (publisher === undefined || (await hasSessions(pool, publisher.id))) return;
+  if (publisher === undefined) return;
   const lock = await pool.connect();
   try {
     const { rows } = await lock.query<{ locked: boolean }>(
       "select pg_try_advisory_lock(hashtext('perkwire_demo_fill')) as locked",
     );
-    if (rows[0]?.locked !== true || (await hasSessions(pool, publisher.id))) return;
-    const call = callOwnApi(
-      `http://${/^(0\.0\.0\.0|::)$/.test(config.host) ? '127.0.0.1' : config.host}:${config.port}`,
-    );
-    const key = await fillAreas({ call, publisher, offers: activeOffers(publisher), nowMs: now(), logger });
-    const startMs = now() - (historyDays - 2) * dayMs;
-    await backdateExperiment(pool, { publisherId: publisher.id, key, startMs });
-    await catalog.refresh();
-    await writeHistory(deps);
+    if (rows[0]?.locked !== true) return;
+    const firstStartMs = await createdMs(pool, publisher.id);
+    if ((await lastSessionBefore(pool, publisher.id, firstStartMs)) === null) {
+      const host = /^(0\.0\.0\.0|::)$/.test(config.host) ? '127.0.0.1' : config.host;
+      const call = callOwnApi(`http://${host}:${config.port}`);
+      const areas = { call, publisher, offers: activeOffers(publisher), nowMs: firstStartMs, logger };
+      const key = await fillAreas(areas);
+      const startMs = firstStartMs - (historyDays - 2) * dayMs;
+      await backdateExperiment(pool, { publisherId: publisher.id, key, startMs });
+      await catalog.refresh();
+    }
+    await writeHistory({ ...deps, now: () => firstStartMs });
   } finally {
     // Closes the connection, which releases the lock.
     lock.release(true);

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import { createCouponIssuer } from '../coupons/issuer.ts';
 import { recordPastPoint } from '../experiments/past.ts';
 import type { SessionRecord } from '../offers/session-record.ts';
-import { hasSessions, insertPastSessions } from '../offers/sessions.ts';
+import { insertPastSessions, lastSessionBefore } from '../offers/sessions.ts';
 import { perksOf } from '../perks/confirmed-perk.ts';
 import type { PerkMessages } from '../perks/perk-messages.ts';
 import { buildUspPayload, uspSelection } from '../perks/usp-selection.ts';
@@ -16,6 +16,7 @@ import { dayMs, dayOf, hourMs } from '../platform/lib/time.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { TokenCodec } from '../platform/security/tracking-token.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
+import { catchUpRollups } from '../reports/catch-up.ts';
 import { insertBookings } from '../tracking/bookings.ts';
 import { insertEvents, perkEvent } from '../tracking/event-rows.ts';
 import type { OutboxEvent } from '../webhooks/outbox.ts';
@@ -32,7 +33,10 @@ export type HistoryDeps = {
   secretBox: SecretBox;
   /** Outbox for perk messages, or null if messages are not available. */
   perkMessages?: PerkMessages | null;
+  /** Returns the end of the history, in epoch milliseconds. */
   now: () => number;
+  /** Signal that stops the generation after the current week. The next start continues it. */
+  signal?: AbortSignal;
 };
 type HistoryContext = HistoryDeps & { publisher: Publisher; snapshot: Snapshot };
 type Done = { session: SessionRecord; activity: SyntheticActivity };
@@ -55,29 +59,41 @@ export async function createHistoryPartitions(executor: Executor, nowMs: number)
   await executor.query('select create_day_partitions($1::date, $2::date)', days);
 }
 
+const weekMs = 7 * dayMs;
+
+/** Returns the starts of the weeks of the history that ends at a time. */
+const weeksUntil = (nowMs: number): number[] =>
+  Array.from({ length: historyDays / 7 }, (_, index) => nowMs - hourMs - historyDays * dayMs + index * weekMs);
+
 /**
- * Generates six weeks of activity for the embedded demo, unless it already has sessions. The history is stored as raw
- * rows, which the rollups then process in the same way as real activity. Each week is a transaction, after which the
- * results of the experiments are recorded. No webhooks and no messages are sent.
+ * Generates the six weeks of activity before `now` for the embedded demo, except for weeks that are followed by
+ * sessions. The history is stored as raw rows, which the rollups then process in the same way as real activity. Each
+ * week is a transaction, after which the results of the experiments are recorded. No webhooks and no messages are sent.
  */
 export async function writeHistory(deps: HistoryDeps): Promise<void> {
-  const { pool, catalog, config, now } = deps;
+  const { pool, catalog, config, now, signal } = deps;
   const [snapshot, nowMs] = [catalog.current(), now()];
   const publisher = snapshot.publishersBySdkId.get(embeddedDemoIds.sdkId);
-  if (publisher === undefined || (await hasSessions(pool, publisher.id))) return;
+  if (publisher === undefined) return;
+  const lastMs = await lastSessionBefore(pool, publisher.id, nowMs);
+  const weeks = weeksUntil(nowMs).filter((fromMs) => lastMs === null || fromMs > lastMs);
+  if (weeks.length === 0) return;
   const random = createRandom(1);
   const offers = activeOffers(publisher);
   const userKeys = createUserKeys(config.userPepper);
-  const endMs = nowMs - hourMs;
   await createHistoryPartitions(pool, nowMs);
   // Generate the sessions before opening a transaction. On a slow machine, the transaction would otherwise sit idle and
   // time out.
   const sessions = makeUpSessions({ publisher, offers, userKeys, random }, nowMs);
-  const done = sessions.map((session) => ({ session, activity: generateActivity(session, random, endMs) }));
-  for (let weekMs = nowMs - historyDays * dayMs - hourMs; weekMs < nowMs; weekMs += 7 * dayMs) {
-    const week = done.filter(({ session: { createdAtMs: atMs } }) => atMs >= weekMs && atMs < weekMs + 7 * dayMs);
+  const done = sessions.map((session) => ({ session, activity: generateActivity(session, random, nowMs - hourMs) }));
+  for (const fromMs of weeks) {
+    if (signal?.aborted === true) return;
+    const untilMs = fromMs + weekMs;
+    const week = done.filter(({ session: { createdAtMs: atMs } }) => atMs >= fromMs && atMs < untilMs);
     await transaction(pool, (executor) => writeWeek(executor, week, { ...deps, publisher, snapshot }));
-    await recordPastPoint(pool, Math.min(weekMs + 7 * dayMs, nowMs));
+    // Counts week by week, because a rollup of six weeks could exceed the time limit of a statement.
+    await catchUpRollups(pool, nowMs);
+    await recordPastPoint(pool, untilMs);
   }
 }
 

@@ -6,10 +6,18 @@ import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { changeSessions } from '../reports/corrections.ts';
 import type { SessionRecord } from './session-record.ts';
 
-/** Whether a publisher has any sessions. */
-export async function hasSessions(executor: Executor, publisherId: number): Promise<boolean> {
-  const { rows } = await executor.query('select from sessions where publisher_id = $1 limit 1', [publisherId]);
-  return rows.length > 0;
+/** Returns the time of a publisher's last session before a time, in epoch milliseconds, or null if there is none. */
+export async function lastSessionBefore(
+  executor: Executor,
+  publisherId: number,
+  beforeMs: number,
+): Promise<number | null> {
+  const { rows } = await executor.query<{ at: Date }>(
+    `select created_at as at from sessions where publisher_id = $1 and created_at < $2
+    order by day desc, created_at desc limit 1`,
+    [publisherId, new Date(beforeMs)],
+  );
+  return rows[0]?.at.getTime() ?? null;
 }
 
 /** Maximum number of sessions per statement. It keeps statements short even on a busy machine. */

@@ -24,7 +24,7 @@ const conversionShare = 0.12;
 /** Click-through rate at the first position. It is a third lower at each further position. */
 const firstCtr = 0.085;
 /** Factor by which the arm `shimmer` of the demo's experiment increases the click-through rate. */
-const shimmerFactor = 1.5;
+const shimmerFactor = 1.75;
 /** Average sale value, in millionths. A `cps` payout is a share of it. */
 const saleMicros = 42_000_000;
 
