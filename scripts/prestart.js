@@ -13,7 +13,9 @@ const inputs = [
   ...['src', 'scripts', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'],
   ...client.map((path) => `packages/client/${path}`),
 ];
+const guard = `${lock}.stale`;
 const pollMs = 200;
+const staleGuardMs = 5000;
 
 const isOutdated = () => inputs.some((path) => changedSince(join(root, path), modifiedMs(stamp)));
 
@@ -45,12 +47,32 @@ function takeLock() {
     const owner = lockOwner();
     if (owner === null) continue;
     if (!isAlive(owner)) {
-      rmSync(lock, { force: true });
+      removeStale(owner);
       continue;
     }
     if (!isAnnounced) process.stderr.write('Waiting for another build in this folder.\n');
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pollMs);
+    sleep();
   }
+}
+
+/**
+ * Removes the lock of a dead process. Two waiting processes may both find the lock stale, and the slower one could then
+ * remove the new lock of the faster one. A second lock therefore lets only one process at a time check again.
+ */
+function removeStale(owner) {
+  try {
+    writeFileSync(guard, '', { flag: 'wx' });
+  } catch {
+    if (Date.now() - modifiedMs(guard) > staleGuardMs) rmSync(guard, { force: true });
+    sleep();
+    return;
+  }
+  if (lockOwner() === owner) rmSync(lock, { force: true });
+  rmSync(guard, { force: true });
+}
+
+function sleep() {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pollMs);
 }
 
 /** Returns the PID in the lock file, 0 if it was just created and is still empty, or null if there is none. */

@@ -45,6 +45,9 @@ type Wrapped = { session: UspSession; selected: readonly number[]; nowMs: number
 /** Time from the fetch until the user confirms the selection, in milliseconds. */
 const confirmedAfterMs = 25_000;
 
+/** Number of confirmations for each perk message. */
+const messageEvery = 15;
+
 /** Maximum number of rows per statement, which keeps statements short even on a busy machine. */
 const maxRows = 500;
 
@@ -141,7 +144,7 @@ async function writeConfirmed(
   for (const chunk of chunksOf(wrapped.map(toDelivery))) await recordPastDeliveries(executor, chunk);
 }
 
-/** Users receive a coupon code for each confirmed perk with a pool, and every third gets the perks by e-mail. */
+/** Users receive a coupon code for each confirmed perk with a pool, and some get the perks by e-mail. */
 async function writeReceived(
   executor: Transaction,
   wrapped: readonly Wrapped[],
@@ -159,7 +162,7 @@ async function writeReceived(
   if (lastMs === undefined) return;
   if (wants.length > 0) await createCouponIssuer({ secretBox, config }).issue(executor, wants, lastMs);
   const messages = wrapped
-    .filter((_wrapped, index) => index % 3 === 0)
+    .filter((_wrapped, index) => index % messageEvery === 0)
     .map(({ session, nowMs }) => ({
       sessionId: session.id,
       publisherId: publisher.id,

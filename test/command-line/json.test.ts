@@ -48,7 +48,7 @@ const files = {
 /** Arguments that each command succeeds with, in the order in which they are run. FOLDER is the folder of the files. */
 const calls: Record<string, string> = {
   'catalogue export': 'FOLDER/catalogue.json',
-  'catalogue import': 'FOLDER/catalogue.json --dry-run',
+  'catalogue import': 'FOLDER/catalogue.json --dry-run --database DATABASE',
   'catalogue apply': 'FOLDER/catalogue.json --yes',
   'controls set': '1 FOLDER/rules.json',
   'controls show': '1',

@@ -109,7 +109,13 @@ test('the first steps lead through theme and perks to a verified webhook, and co
   expect(await stateOf('Fetch offers')).toBe('Done:');
 
   // The secret of an endpoint is shown once, so the last step leads to where it can be rotated.
-  const endpoint = { url: 'https://shop.example/hooks', enabled: 'on', method: 'POST' };
+  const endpoint = {
+    url: 'https://shop.example/hooks',
+    method: 'POST',
+    enabled: 'on',
+    deadline_s: '5',
+    max_in_flight: '4',
+  };
   await operator.post(`${base}/settings/webhooks/usp.selection`, endpoint);
   const body = (await operator.get(`${base}/setup`)).body;
   expect(body).toContain(`href="${base}/settings/webhooks/usp.selection#secret"`);

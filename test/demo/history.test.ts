@@ -90,7 +90,7 @@ test('the first steps are checked off as they happen, whatever the history conta
 test('the perk funnel counts sessions up to the delivered webhook, for any filter that sums support', async () => {
   const user = await signInAs(t, 'analyst');
   const funnel = async (query: string): Promise<number[]> => {
-    const { body } = await user.get(`/dashboard/p/${t.publisher.id}/reports/funnel?range=30d${query}`);
+    const { body } = await user.get(`/dashboard/p/${t.publisher.id}/reports/funnel?range=90d${query}`);
     const rows = body.slice(body.indexOf('<tbody>')).split('<tr>').slice(1);
     return rows.map((row) => Number(/class="numeric">([\d,]+)</.exec(row)?.[1]?.replace(',', '')));
   };

@@ -3825,8 +3825,8 @@ export const de: Messages = {
     signV1a: 'Auch mit ed25519 signieren',
     signV1aHint: 'Für Empfänger, die Signaturen mit einem öffentlichen Schlüssel prüfen.',
     secretOnce:
-      'Wird nur einmal angezeigt, wenn er erstellt wird. Falls Sie ihn nicht haben, wählen Sie „Signaturschlüssel wechseln“.',
-    secretRow: 'Signaturschlüssel',
+      'Der Signaturschlüssel wird nur einmal angezeigt, wenn er erstellt wird. Falls Sie ihn nicht haben, wählen Sie ' +
+      '„Signaturschlüssel wechseln“.',
     signingSecret: 'Signaturschlüssel',
     slowest: 'Langsamste Anfrage',
     status: 'Status',

@@ -44,12 +44,12 @@ export function statusCard(context: PublisherContext, { endpoint, health }: Foun
     [t('webhooks.held'), deliveries('held', state.held)],
     [t('webhooks.lastSuccess'), momentOr(publisher, state.last_success_at, t('webhooks.never'))],
     [t('webhooks.failures'), state.failures],
-    [t('webhooks.secretRow'), html`<span class="hint" id="secret">${t('webhooks.secretOnce')}</span>`],
     ...(health.breakerOpenUntil === null
       ? []
       : [[t('webhooks.nextProbe'), moment(publisher, health.breakerOpenUntil, 'second')] as const]),
   ]);
-  return card(t('webhooks.status'), html`${pauseNotice(context, endpoint, state)}${list}`, {
+  const secret = html`<p class="hint below" id="secret">${t('webhooks.secretOnce')}</p>`;
+  return card(t('webhooks.status'), html`${pauseNotice(context, endpoint, state)}${list}${secret}`, {
     actions: endpointActions(context, endpoint, state, at),
   });
 }
