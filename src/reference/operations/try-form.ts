@@ -6,7 +6,7 @@ type Parameter = Described['parameters'][number];
 /** Tags whose GET operations record events. */
 const writingTags = new Set(['Tracking', 'Conversions']);
 /** POST operations that only read. */
-const readingPosts = new Set(['explainOffers', 'exportUser', 'checkSuppression']);
+const readingPosts = new Set(['explainOffers', 'checkSuppression']);
 
 /** Whether a call changes nothing, so that readers can run it without a confirmation. */
 export const isReading = ({ id, method, tag }: Pick<Described, 'id' | 'method' | 'tag'>): boolean =>
