@@ -105,7 +105,22 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   add(createMessages({ platform, catalog, accounts, webhooks, coupons, alerts, perks }));
   add(createAdvertisers({ platform, catalog, catalogAdmin, accounts, drafts, reports, tracking }));
   add(createReference({ platform, catalog, webhooks }));
-  if (demo) add(createDemo({ platform, catalog, catalogAdmin, accounts, webhooks, offers, tracking, perks }));
+  if (demo)
+    add(
+      createDemo({
+        platform,
+        catalog,
+        catalogAdmin,
+        accounts,
+        webhooks,
+        reports,
+        experiments,
+        coupons,
+        offers,
+        tracking,
+        perks,
+      }),
+    );
   add(
     createDashboard({
       platform,

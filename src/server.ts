@@ -151,8 +151,8 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   logger.info({ roles, port: config.port, embedded, firstStart }, 'ready');
   link?.ready();
   if (demo !== undefined && embedded && serveApi && first) {
-    // Runs after the service is ready, so that filling the demo does not delay the first start. A shutdown waits for the
-    // current step.
+    // Runs after the service is ready, so that filling the demo does not delay the first start. A shutdown waits for
+    // the current step.
     const stopFilling = new AbortController();
     const welcomed = welcome(demo, { ...demoDeps, signal: stopFilling.signal });
     parts.add('welcome', () => {

@@ -1,4 +1,4 @@
-/* API reference and event catalogue: forms to run calls, links to closed events, and the current entry of the sidebar. */
+/* API reference and event catalogue: forms to run calls, links to closed events, and the current sidebar entry. */
 (() => {
   const maxTextLength = 100_000;
 

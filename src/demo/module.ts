@@ -1,10 +1,13 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { CatalogAdmin } from '../catalog-admin/module.ts';
+import type { Coupons } from '../coupons/module.ts';
+import type { Experiments } from '../experiments/module.ts';
 import type { Offers } from '../offers/module.ts';
 import type { Perks } from '../perks/module.ts';
 import type { App } from '../platform/http/app.ts';
 import type { Platform } from '../platform/module.ts';
+import type { Reports } from '../reports/module.ts';
 import type { Tracking } from '../tracking/module.ts';
 import type { Webhooks } from '../webhooks/module.ts';
 import { demoOperatorKey, embeddedDemoIds } from './catalogue.ts';
@@ -20,6 +23,9 @@ type DemoDeps = {
   catalogAdmin: CatalogAdmin;
   accounts: Accounts;
   webhooks: Webhooks;
+  reports: Reports;
+  experiments: Experiments;
+  coupons: Coupons;
   offers: Offers;
   tracking: Tracking;
   perks: Perks;

@@ -3264,8 +3264,8 @@ export const de: Messages = {
       'Letzte {minutes} Minuten: <b>{sessions}</b> Sitzungen, <b>{impressions}</b> Impressions, <b>{clicks}</b> ' +
       'Klicks',
     madeUp:
-      'Demo: Die sechs Wochen vor dem ersten Start enthalten Beispieldaten. Deren Sitzungen haben das eigene Attribut ' +
-      '<code>{name}</code> = <code>{value}</code>.',
+      'Demo: Die sechs Wochen vor dem ersten Start enthalten Beispieldaten. Deren Sitzungen haben das eigene ' +
+      'Attribut <code>{name}</code> = <code>{value}</code>.',
     metricBy_day: '{metric} nach Tag',
     metricBy_hour: '{metric} nach Stunde',
     metrics: 'Kennzahlen',

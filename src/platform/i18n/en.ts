@@ -3626,7 +3626,8 @@ export const en = {
       'again.',
     signV1a: 'Also sign with ed25519',
     signV1aHint: 'For receivers that verify signatures with a public key.',
-    secretOnce: 'The signing secret is shown only once, when it is created. If you do not have it, select “Rotate secret”.',
+    secretOnce:
+      'The signing secret is shown only once, when it is created. If you do not have it, select “Rotate secret”.',
     signingSecret: 'signing secret',
     slowest: 'Slowest',
     status: 'Status',

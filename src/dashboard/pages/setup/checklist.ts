@@ -101,7 +101,7 @@ type SetupProgress = { done: ReadonlySet<SetupStep>; endpoint: string | null };
 
 /**
  * Returns the completed setup steps. Activity before the publisher was created is ignored, which excludes the demo's
- * generated history. Whoever fetches offers has access: websites use the public SDK ID instead of a key.
+ * generated history. A publisher that fetches offers has access: websites use the public SDK ID instead of a key.
  */
 async function setupProgress({ pool, catalog }: SetupDeps, { id, ...publisher }: Publisher): Promise<SetupProgress> {
   const [sinceMs, keyMs, endpoint, rows] = await Promise.all([
