@@ -65,7 +65,6 @@ test('Back keeps what was entered, even if it is wrong', async () => {
 test.each([
   ['learn', { name: '' }, 'This field is required.'],
   ['learn', { key: 'not a key' }, /1 to 64 characters/],
-  ['learn', { name: 'N'.repeat(201) }, /200/],
   ['arms', { 'arm1.offers_per_response': '' }, 'Enter what this variant changes.'],
   ['arms', { 'arm1.offers_per_response': '11' }, /10 or less/],
   ['arms', { 'arm2.key': 'second' }, 'Enter what this variant changes.'],
@@ -152,7 +151,7 @@ test('long input is rendered without a redirect, so that the URL stays short, an
   expect(answer.statusCode).toBe(200);
   expect(answer.body).toContain('x'.repeat(20_000));
   const name = await submit('learn', { name: 'N'.repeat(100_000) });
-  expect(name.statusCode).toBe(422);
+  expect([name.statusCode, errorsIn(name.body).join()]).toEqual([422, expect.stringContaining('200')]);
 });
 
 test('unknown, repeated and empty fields do no harm', async () => {

@@ -113,7 +113,7 @@ test('the wizard works without scripts, and Back keeps what was entered, as does
   const holdout = page.getByLabel('Hold-out group: no offers (%)');
   expect(await holdout.inputValue()).toBe('10');
   await holdout.fill('5');
-  await page.getByLabel('Smallest relevant difference').fill('none');
+  await page.getByLabel('Smallest relevant difference').fill('0');
   await press(page, 'Back');
   expect(await page.getByLabel('Offers hidden from the hold-out group').inputValue()).not.toBe('');
   await press(page, 'Question');
@@ -123,7 +123,7 @@ test('the wizard works without scripts, and Back keeps what was entered, as does
   await press(page, 'Next');
   expect(await holdout.inputValue()).toBe('5');
   await press(page, 'Next');
-  await page.getByText('The value must be a number from 0.1 to 1,000.').waitFor();
+  await page.getByText('The value must be a number from 0.1 to 1,000.').first().waitFor();
   await page.getByLabel('Smallest relevant difference').fill('10');
   await press(page, 'Update the estimate');
   expect(await page.getByLabel('Smallest relevant difference').inputValue()).toBe('10');

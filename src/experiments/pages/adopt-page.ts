@@ -6,14 +6,13 @@ import { actionButton, card, linkButton, notice } from '../../shell/components.t
 import type { Page } from '../../shell/layout.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import type { ExperimentReport } from '../report/report.ts';
-import { adoptionWarnings, changesInWords, headlineOf, probabilityOf, probabilityText } from './words.ts';
+import { adoptionWarnings, changesInWords, headlineOf } from './words.ts';
 
 type Adoption = { experiment: ExperimentView; report: ExperimentReport; arm: string; href: string };
 
 /** Renders the page on which a user confirms that an arm becomes permanent, with the reasons against it. */
 export function adoptPage(context: PublisherContext, { experiment, report, arm, href }: Adoption): Page {
   const warnings = adoptionWarnings(report, arm);
-  const probability = probabilityOf(report, arm);
   return {
     title: t('experiments.makePermanent', { arm }),
     nav: 'experiments',
@@ -26,10 +25,7 @@ export function adoptPage(context: PublisherContext, { experiment, report, arm, 
       html`
         <div class="findings">
           ${warnings.length > 0 && notice('warn', html`<ul>${warnings.map((text) => html`<li>${text}</li>`)}</ul>`)}
-          <p>
-            ${headlineOf(report, experiment.state)}
-            ${probability !== null && t('experiments.adoptProbability', { arm, probability: probabilityText(probability) })}
-          </p>
+          <p>${headlineOf(report, experiment.state)}</p>
           <p>${effectOf(context, experiment, arm)} ${t('experiments.adoptEnds')}</p>
           <div class="actions">
             ${actionButton(context, {

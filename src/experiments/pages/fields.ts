@@ -85,9 +85,11 @@ export const timeFields = (form: FormBuilder, { publisher }: PublisherContext): 
 const unchanged = (): Choice => ({ value: '', text: t('experiments.asIs') });
 
 const changeField = (kind: ChangeKind, form: FormBuilder, name: string, { publisher }: PublisherContext): Html => {
+  const of = t('experiments.arm', { number: armNames.indexOf(name) + 1 });
   switch (kind) {
     case 'offers':
       return form.input(`${name}.offers_per_response`, {
+        of,
         label: t('experiments.offers'),
         type: 'number',
         min: 1,
@@ -95,24 +97,33 @@ const changeField = (kind: ChangeKind, form: FormBuilder, name: string, { publis
       });
     case 'theme':
       return form.select(`${name}.theme_id`, {
+        of,
         label: t('experiments.theme'),
         choices: [unchanged(), ...[...publisher.themes.values()].map(themeChoice)],
       });
     case 'ranking':
       return form.select(`${name}.ranking`, {
+        of,
         label: t('experiments.ranking'),
         choices: [unchanged(), { value: 'fixed', text: t('experiments.rankingFixed') }],
       });
     case 'floor':
-      return form.input(`${name}.floor`, { label: t('experiments.floor'), type: 'number', min: 0, step: '0.01' });
+      return form.input(`${name}.floor`, { of, label: t('experiments.floor'), type: 'number', min: 0, step: '0.01' });
     case 'labels':
-      return columns(
-        labelNames.map((label) =>
-          form.input(`${name}.labels.${label}`, { label: t(`experiments.label_${label}`), maxLength: 200 }),
-        ),
-      );
+      return labelFields(form, name, commonLabels);
   }
 };
+
+/** Labels that most units show. The other labels are in a disclosure. */
+const commonLabels = labelNames.slice(0, 5);
+
+const labelFields = (form: FormBuilder, name: string, labels: readonly (typeof labelNames)[number][]): Html =>
+  columns(
+    labels.map((label) => {
+      const of = t('experiments.arm', { number: armNames.indexOf(name) + 1 });
+      return form.input(`${name}.labels.${label}`, { of, label: t(`experiments.label_${label}`), maxLength: 200 });
+    }),
+  );
 
 const themeChoice = ({ id, name }: { id: number; name: string }): Choice => ({ value: String(id), text: name });
 
@@ -125,6 +136,7 @@ export function changeFields(
 ): { shown: Html[]; others: Html } {
   const fieldOf = (kind: ChangeKind): Html => changeField(kind, form, name, context);
   const others = changeKinds.filter((kind) => kind !== 'labels' && !shown.includes(kind));
+  const labels = labelNames.filter((label) => !shown.includes('labels') || !commonLabels.includes(label));
   const texts = form.textarea(`${name}.texts`, {
     label: t('experiments.texts'),
     hint: t('experiments.textsHint'),
@@ -135,7 +147,7 @@ export function changeFields(
     shown: shown.map(fieldOf),
     others: html`
       ${others.length > 0 && columns(others.map(fieldOf))}
-      ${!shown.includes('labels') && disclosure(form, t('experiments.labels'), fieldOf('labels'))}
+      ${disclosure(form, t('experiments.labels'), labelFields(form, name, labels))}
       ${disclosure(form, t('experiments.texts'), texts)}`,
   };
 }
@@ -170,6 +182,7 @@ export function formFields(form: FormBuilder, context: PublisherContext): Html {
   });
   return html`
     ${hidden}
+    <h2>${t('experiments.change')}</h2>
     ${section(
       t('experiments.sectionBasics'),
       t('experiments.sectionBasicsHint'),

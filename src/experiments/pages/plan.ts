@@ -13,21 +13,21 @@ import { experimentValues, isWizard, stateOf } from './wizard-state.ts';
 import { inWords } from './words.ts';
 
 /**
- * Renders a panel next to the form with the estimated duration of the experiment, which is updated with each edit.
+ * Renders an element with the estimated duration of the experiment, which is updated with each edit in the ancestor
+ * that matches the selector.
  * @param estimate estimate for the values in the form; if absent, the browser loads it
  */
-export const planPanel = ({ path, viewer }: PublisherContext, estimate?: Html): Html =>
-  hasRole(viewer.user.role, 'admin')
-    ? html`
-        <div class="sticky">${card(
-          t('experiments.plan'),
-          html`
-            <div id="plan" aria-live="polite" hx-post="${path('/experiments/new/plan')}" hx-include="closest .split"
-              hx-trigger="${estimate === undefined && 'load, '}input delay:500ms from:closest .split,
-                change delay:200ms from:closest .split">
-              ${estimate ?? html`<p class="hint">${t('experiments.planning')}</p>`}
-            </div>`,
-        )}</div>`
+export const planBox = ({ path }: PublisherContext, ancestor: string, estimate?: Html): Html => html`
+  <div id="plan" aria-live="polite" hx-post="${path('/experiments/new/plan')}" hx-include="closest ${ancestor}"
+    hx-trigger="${estimate === undefined && 'load, '}input delay:500ms from:closest ${ancestor},
+      change delay:200ms from:closest ${ancestor}">
+    ${estimate ?? html`<p class="hint">${t('experiments.planning')}</p>`}
+  </div>`;
+
+/** Renders a panel with the estimated duration next to the form of an experiment. */
+export const planPanel = (context: PublisherContext): Html =>
+  hasRole(context.viewer.user.role, 'admin')
+    ? html`<div class="sticky">${card(t('experiments.plan'), planBox(context, '.split'))}</div>`
     : nothing;
 
 /** Dependencies of the plan. `userKeyMark` is the prefix of user keys (`pepperMark`). */

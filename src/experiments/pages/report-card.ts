@@ -30,6 +30,7 @@ import {
   probabilitiesOf,
   probabilityText,
   warningsOf,
+  winnerOf,
 } from './words.ts';
 
 type OfExperiment = { experiment: ExperimentView; href: string };
@@ -78,7 +79,7 @@ export function reportCard(context: PublisherContext, report: ExperimentReport, 
         ${versionTabs(report, of)} ${populationTabs(report, of)}
         ${armsTable(context, report, experiment)}
         ${currencyNote(report)}
-        ${decisions(context, of)}
+        ${decisions(context, report, of)}
         <p class="hint">
           ${t('experiments.intervals')} ${t('experiments.capped')}
           ${report.erased_users > 0 && t('experiments.erased', { count: report.erased_users })}
@@ -97,7 +98,7 @@ function tiles(report: ExperimentReport): Html {
   return html`
     <div class="stats">
       ${tile(t('experiments.userCount'), count(users), goal)}
-      ${report.state === 'running' && tile(t('experiments.daysLeft'), daysLeftText(report.days_left), daysText(report))}
+      ${report.state === 'running' && !report.is_enough && tile(t('experiments.daysLeft'), daysLeftText(report.days_left), daysText(report))}
       ${tile(t('experiments.historyShare'), percent(Math.round(explained * 100) / 100), t('experiments.historyHint'))}
     </div>`;
 }
@@ -180,13 +181,16 @@ export const canAdopt = ({ viewer }: PublisherContext, { adopted, versions, stat
   hasRole(viewer.user.role, 'admin') && adopted === null && versions.length > 0 && state !== 'scheduled';
 
 /** Renders links to the pages on which an admin ends the experiment and shows one arm to all users. */
-function decisions(context: PublisherContext, of: OfExperiment): Html {
+function decisions(context: PublisherContext, report: ExperimentReport, of: OfExperiment): Html {
   if (!canAdopt(context, of.experiment)) return nothing;
+  const winner = winnerOf(report);
+  const linkTo = (arm: string): Html => {
+    const href = `${of.href}/adopt?${new URLSearchParams({ arm })}`;
+    return linkButton(href, t('experiments.makePermanent', { arm }), arm === winner ? 'main' : '');
+  };
   return html`
     <div class="actions" role="group" aria-label="${t('experiments.decision')}">
-      ${adoptableArms(of.experiment).map((arm) =>
-        linkButton(`${of.href}/adopt?${new URLSearchParams({ arm })}`, t('experiments.makePermanent', { arm })),
-      )}
+      ${adoptableArms(of.experiment).map(linkTo)}
     </div>`;
 }
 

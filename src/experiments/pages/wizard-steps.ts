@@ -68,7 +68,9 @@ function armBlocks(form: FormBuilder, context: PublisherContext, question: Quest
   const name = armNames[at];
   if (name === undefined) return nothing;
   const { shown, others } = changeFields(form, name, context, kindsOf(question));
+  const of = t('experiments.arm', { number: at + 1 });
   const key = form.input(`${name}.key`, {
+    of,
     label: t('experimentWizard.armName'),
     hint: t('experimentWizard.armNameHint', { key: defaultKey(name) }),
     maxLength: 64,
@@ -76,8 +78,8 @@ function armBlocks(form: FormBuilder, context: PublisherContext, question: Quest
   const next = armBlocks(form, context, question, at + 1);
   return html`
     ${fieldGroup(
-      t('experiments.arm', { number: at + 1 }),
-      question === 'labels' ? html`${key}${shown}` : columns([key, ...shown]),
+      of,
+      shown.length === 1 && question !== 'labels' ? columns([key, ...shown]) : html`${key}${columns(shown)}`,
       disclosure(form, t('experimentWizard.moreChanges'), others),
     )}
     ${at + 1 < armNames.length && disclosure(form, t('experimentWizard.another'), next)}`;
@@ -88,8 +90,12 @@ function kindsOf(question: Question): readonly ChangeKind[] {
   return kind === undefined ? changeKinds.filter((candidate) => candidate !== 'labels') : [kind];
 }
 
-/** Renders the fields of the third step: who takes part, and which difference matters. */
-export function trafficFields(form: FormBuilder, context: PublisherContext, question: Question): Html {
+/** Renders the fields of the third step: who takes part, and which difference matters, with the expected duration. */
+export function trafficFields(
+  form: FormBuilder,
+  context: PublisherContext,
+  { question, plan }: { question: Question; plan: Html },
+): Html {
   const isHoldout = question === 'holdout';
   const used = isHoldout ? [] : armsIn(stateOf(fieldsOf(form.values)));
   const shares = [
@@ -107,6 +113,7 @@ export function trafficFields(form: FormBuilder, context: PublisherContext, ques
         : percentField(form, 'traffic', t('experimentWizard.traffic'), t('experimentWizard.trafficHint')),
       liftField(form),
     ])}
+    ${plan}
     ${disclosure(form, t('experimentWizard.times'), timeFields(form, context))}
     ${disclosure(form, t('experimentWizard.shares'), columns(shares))}
     ${!isHoldout && disclosure(form, t('experimentWizard.withHoldout'), columns([holdoutField(form), withheldField(form, context)]))}
@@ -132,7 +139,9 @@ function whatHappens(values: ExperimentValues, plan: ExperimentPlan | null, { pu
   const at = (time: string): string => momentText(publisher, Date.parse(time));
   const lift = percent(smallest_lift);
   return [
-    start === null ? t('experimentWizard.startsNow') : t('experimentWizard.startsAt', { at: at(start) }),
+    start === null
+      ? t('experimentWizard.startsNow', { button: t('experimentWizard.start') })
+      : t('experimentWizard.startsAt', { at: at(start) }),
     t('experimentWizard.covers', { count: placements?.length ?? 0, names: placements?.join(', ') ?? '' }),
     inWords(values, publisher),
     // With thirds, shares add up to 99.99 %.
@@ -140,7 +149,7 @@ function whatHappens(values: ExperimentValues, plan: ExperimentPlan | null, { pu
     ...(ramp === null ? [] : [t('experimentWizard.grows')]),
     t('experimentWizard.compares'),
     plan === null || plan.days === null
-      ? t('experimentWizard.takesUnknown')
+      ? t('experiments.planNone')
       : t('experimentWizard.takes', { days: plan.days, lift }),
     end === null ? t('experimentWizard.untilStopped') : t('experimentWizard.endsAt', { at: at(end) }),
   ].join(' ');

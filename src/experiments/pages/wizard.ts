@@ -15,7 +15,7 @@ import { experiments } from '../configuration/experiments.ts';
 import { startExperiment } from '../configuration/state.ts';
 import type { ExperimentValues } from '../configuration/view.ts';
 import { errorsToForm } from './form.ts';
-import { estimate, type PlanDeps, planOfDesign, planPanel } from './plan.ts';
+import { estimate, type PlanDeps, planBox, planOfDesign } from './plan.ts';
 import {
   experimentValues,
   formValues,
@@ -111,7 +111,7 @@ async function stepPage(
 ): Promise<Page> {
   const form = createForm(shownValues(state), errors);
   const question = questionOf(state);
-  const { body, beside = nothing } = await contentOf(step);
+  const body = await contentOf(step);
   const isStart = step === 'check' && state.start_at === undefined;
   const previous = steps[steps.indexOf(step) - 1];
   const fields = html`
@@ -129,7 +129,6 @@ async function stepPage(
     ),
     cancel: context.path(path),
     page: context.path(`${path}/new${queryOf(state, step)}`),
-    attributes: html` id="wizard"`,
     extra: html`
       ${isStart && html`<button class="button" name="${goField}" value="draft">${t('experimentWizard.saveDraft')}</button>`}
       ${previous !== undefined && backButton(previous)}`,
@@ -139,20 +138,20 @@ async function stepPage(
     nav: 'experiments',
     trail: [{ text: t('experiments.title'), href: context.path(path) }],
     status: errors.length > 0 || failed !== undefined ? 422 : 200,
-    body: html`<div class="split"><section class="card">${card}</section>${beside}</div>`,
+    body: html`<section class="card wizard">${card}</section>`,
   };
 
-  async function contentOf(shown: Step): Promise<{ body: Html; beside?: Html }> {
-    if (shown === 'learn') return { body: learnFields(form) };
-    if (shown === 'arms') return { body: armsFields(form, context, question) };
+  async function contentOf(shown: Step): Promise<Html> {
+    if (shown === 'learn') return learnFields(form);
+    if (shown === 'arms') return armsFields(form, context, question);
     const values = experimentValues(state, keyOf(state), context) as ExperimentValues;
     if (shown === 'traffic') {
       const plan = html`${await planOfDesign(deps, context, values)}${recalculateButton()}`;
-      return { body: trafficFields(form, context, question), beside: planPanel(context, plan) };
+      return trafficFields(form, context, { question, plan: planBox(context, 'form', plan) });
     }
     const key = await deps.management.read(context, (work) => freeKey(work, values.key));
     const plan = await estimate(deps, context, values);
-    return { body: html`${hiddenField(keyField, key)}${checkSummary(context, { values, plan, key })}` };
+    return html`${hiddenField(keyField, key)}${checkSummary(context, { values, plan, key })}`;
   }
 }
 
@@ -166,7 +165,7 @@ const backButton = (step: Step): Html =>
 /** Without scripts, the estimate is calculated again only on request. */
 const recalculateButton = (): Html => html`
   <noscript>
-    <button class="button small" form="wizard" name="${goField}" value="traffic">${t('experimentWizard.recalculate')}</button>
+    <button class="button small" name="${goField}" value="traffic">${t('experimentWizard.recalculate')}</button>
   </noscript>`;
 
 /** Renders the steps. The earlier ones are buttons, which keep the input of the current step. */

@@ -53,7 +53,7 @@ const maxDaysLeft = 365;
 /** Returns the remaining days as text, such as `12` or `> 365`. */
 export const daysLeftText = (days: number | null): string => {
   if (days === null) return '–';
-  return days > maxDaysLeft ? `> ${count(maxDaysLeft)}` : count(days);
+  return days > maxDaysLeft ? `>\u00a0${count(maxDaysLeft)}` : count(days);
 };
 
 /** Returns text saying whether there is enough data for a result or, if not, when there should be. */
@@ -136,8 +136,8 @@ export function probabilitiesOf([control, ...others]: readonly Result[]): number
 /** Returns a probability as text. It is computed from random draws, so more digits would be noise. */
 export function probabilityText(probability: number): string {
   const rounded = Math.round(probability * 100) / 100;
-  if (rounded >= 1) return `> ${percent(0.99)}`;
-  return rounded <= 0 ? `< ${percent(0.01)}` : percent(rounded);
+  if (rounded >= 1) return `>\u00a0${percent(0.99)}`;
+  return rounded <= 0 ? `<\u00a0${percent(0.01)}` : percent(rounded);
 }
 
 /** Returns the probability that the arm earns most, or null if it is not known. */
@@ -172,6 +172,12 @@ export function headlineOf(report: ExperimentReport, state: ExperimentView['stat
   if (users >= needed) return t('experiments.undecided', { users });
   const values = { users: count(users), needed: count(needed) };
   return t(isOver ? 'experiments.endedBefore' : 'experiments.tooEarly', values);
+}
+
+/** Returns the key of the arm that earns significantly more than the control. Null if there is no such result. */
+export function winnerOf(report: ExperimentReport): string | null {
+  const best = isTrusted(report) ? bestOf(report) : null;
+  return best?.isCertain && best.lift.estimate > 0 ? best.arm.arm : null;
 }
 
 /** Returns the best result so far and the time until there is enough data. */

@@ -2260,12 +2260,11 @@ export const de: Messages = {
     shares: 'Ungleiche Anteile',
     start: 'Experiment starten',
     startsAt: 'Das Experiment startet am {at}.',
-    startsNow: 'Das Experiment beginnt, sobald Sie es hier starten.',
+    startsNow: 'Das Experiment startet, sobald Sie „{button}“ wählen.',
     steps: 'Schritte',
     takes:
       'Beim aktuellen Traffic dauert es etwa {days, plural, one {einen Tag} other {# Tage}}, um einen Unterschied ' +
       'von {lift} zu erkennen.',
-    takesUnknown: 'Die Dauer lässt sich noch nicht schätzen, weil es noch keinen Umsatz gibt.',
     times: 'Zu festen Zeiten starten und enden',
     todayOffers:
       'Heute sehen Nutzer bis zu {count, plural, one {ein Angebot} other {# Angebote}}, sofern ein Anzeigenplatz ' +
@@ -2286,7 +2285,6 @@ export const de: Messages = {
     adopted: '{arm} gilt jetzt dauerhaft. Das Experiment ist gestoppt.',
     adoptEnds: 'Das Experiment endet. Sie können dies rückgängig machen.',
     adoptHoldout: 'Danach sieht kein Nutzer mehr Angebote, weil der Anzeigenblock ausgeschaltet wird.',
-    adoptProbability: '{arm} ist mit einer Wahrscheinlichkeit von {probability} die beste Variante.',
     adoptTitle: '„{arm}“ dauerhaft übernehmen?',
     adoptUnknown: 'Es gibt noch kein Ergebnis, das zeigt, ob {arm} besser ist.',
     adoptUnlikely: '{arm} ist nur mit einer Wahrscheinlichkeit von {probability} die beste Variante.',
@@ -2305,6 +2303,7 @@ export const de: Messages = {
     by_country: 'Land',
     by_device: 'Gerät',
     capped: 'Ausreißer werden auf das 99,9-%-Quantil begrenzt.',
+    change: 'Experiment ändern',
     clicks: 'Klicks je 1.000 Sitzungen',
     compared: 'Varianten',
     comparedHint:

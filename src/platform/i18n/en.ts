@@ -2081,12 +2081,11 @@ export const en = {
     shares: 'Unequal shares',
     start: 'Start the experiment',
     startsAt: 'The experiment starts on {at}.',
-    startsNow: 'The experiment starts as soon as you start it here.',
+    startsNow: 'The experiment starts when you select “{button}”.',
     steps: 'Steps',
     takes:
       'At the current traffic, it takes about {days, plural, one {one day} other {# days}} to detect a difference ' +
       'of {lift}.',
-    takesUnknown: 'Its duration can’t be estimated yet, because there is no revenue.',
     times: 'Start and end at set times',
     todayOffers:
       'Today, users see up to {count, plural, one {one offer} other {# offers}} unless a placement has its own number.',
@@ -2106,7 +2105,6 @@ export const en = {
     adopted: '{arm} is now permanent, and the experiment has stopped.',
     adoptEnds: 'The experiment ends. You can undo this.',
     adoptHoldout: 'From then on, no user sees offers, because the unit is turned off.',
-    adoptProbability: 'The probability that {arm} is the best variant is {probability}.',
     adoptTitle: 'Make “{arm}” permanent?',
     adoptUnknown: 'There is no result yet that shows whether {arm} is better.',
     adoptUnlikely: 'The probability that {arm} is the best variant is only {probability}.',
@@ -2125,6 +2123,7 @@ export const en = {
     by_country: 'Country',
     by_device: 'Device',
     capped: 'Outliers are capped at the 99.9th percentile.',
+    change: 'Change the experiment',
     clicks: 'Clicks per 1,000 sessions',
     compared: 'Variants',
     comparedHint:
