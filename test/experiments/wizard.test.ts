@@ -38,7 +38,7 @@ const visibleFields = (page: Page): Promise<number> =>
     return new Set(visible.map(({ name }) => name)).size;
   });
 
-test('a marketer creates an experiment from the navigation, reads its result and makes a variant permanent', async () => {
+test('a marketer creates an experiment, starts it, reads its result and makes a variant permanent', async () => {
   const page = await open('/overview');
   await page.getByRole('link', { name: 'Experiments', exact: true }).click();
   await page.getByRole('link', { name: 'Add experiment' }).first().click();

@@ -127,16 +127,16 @@ const labelFields = (form: FormBuilder, name: string, labels: readonly (typeof l
 
 const themeChoice = ({ id, name }: { id: number; name: string }): Choice => ({ value: String(id), text: name });
 
-/** Renders the fields of an arm's changes. Changes whose kind is not in `shown` are in disclosures. */
+/** Renders the fields of an arm's changes. Changes of other kinds than the main ones are in disclosures. */
 export function changeFields(
   form: FormBuilder,
   name: string,
   context: PublisherContext,
-  shown: readonly ChangeKind[],
-): { shown: Html[]; others: Html } {
+  mainKinds: readonly ChangeKind[],
+): { main: Html[]; others: Html } {
   const fieldOf = (kind: ChangeKind): Html => changeField(kind, form, name, context);
-  const others = changeKinds.filter((kind) => kind !== 'labels' && !shown.includes(kind));
-  const labels = labelNames.filter((label) => !shown.includes('labels') || !commonLabels.includes(label));
+  const others = changeKinds.filter((kind) => kind !== 'labels' && !mainKinds.includes(kind));
+  const labels = labelNames.filter((label) => !mainKinds.includes('labels') || !commonLabels.includes(label));
   const texts = form.textarea(`${name}.texts`, {
     label: t('experiments.texts'),
     hint: t('experiments.textsHint'),
@@ -144,7 +144,7 @@ export function changeFields(
     rows: 3,
   });
   return {
-    shown: shown.map(fieldOf),
+    main: mainKinds.map(fieldOf),
     others: html`
       ${others.length > 0 && columns(others.map(fieldOf))}
       ${disclosure(form, t('experiments.labels'), labelFields(form, name, labels))}
@@ -153,13 +153,13 @@ export function changeFields(
 }
 
 function armFields(form: FormBuilder, name: string, context: PublisherContext): Html {
-  const { shown, others } = changeFields(form, name, context, ['offers', 'theme', 'ranking', 'floor']);
+  const { main, others } = changeFields(form, name, context, ['offers', 'theme', 'ranking', 'floor']);
   return html`
     ${columns([
       form.input(`${name}.key`, { label: t('experiments.armKey'), code: true, hint: t('experiments.armKeyHint') }),
       percentField(form, `${name}.share`, t('experiments.share')),
     ])}
-    ${columns(shown)}
+    ${columns(main)}
     ${others}`;
 }
 

@@ -94,11 +94,12 @@ function tiles(report: ExperimentReport): Html {
   const { users_counted: users, users_needed: needed, smallest_lift: lift, explained_by_history: explained } = report;
   const tile = (label: string, value: string, hint: string): Html =>
     html`<div class="stat"><span>${label}</span><strong>${value}</strong><small class="hint">${hint}</small></div>`;
+  const isWaiting = report.state === 'running' && !report.is_enough;
   const goal = needed === null ? '' : t('experiments.needed', { users: count(needed), lift: percent(lift) });
   return html`
     <div class="stats">
       ${tile(t('experiments.userCount'), count(users), goal)}
-      ${report.state === 'running' && !report.is_enough && tile(t('experiments.daysLeft'), daysLeftText(report.days_left), daysText(report))}
+      ${isWaiting && tile(t('experiments.daysLeft'), daysLeftText(report.days_left), daysText(report))}
       ${tile(t('experiments.historyShare'), percent(Math.round(explained * 100) / 100), t('experiments.historyHint'))}
     </div>`;
 }

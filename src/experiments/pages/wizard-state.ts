@@ -11,7 +11,7 @@ import { armNames, percentIn, readForm, shareBounds, times } from './form.ts';
 export const steps = ['learn', 'arms', 'traffic', 'check'] as const;
 export type Step = (typeof steps)[number];
 
-/** What a user wants to learn: the effect of one kind of change, of the offers themselves, or of something else. */
+/** Question that an experiment answers: the effect of one kind of change, of the offers, or of something else. */
 export const questions = [...changeKinds, 'holdout', 'other'] as const;
 export type Question = (typeof questions)[number];
 
@@ -95,10 +95,10 @@ export function shownValues(state: WizardState): FormValues {
 
 /** Returns the entered values as those of the form for an existing experiment, with a key and shares for each arm. */
 export function formValues(state: WizardState): FormValues {
-  const shown = stateOf(fieldsOf(shownValues(state)));
-  const used = questionOf(state) === 'holdout' ? [] : armsIn(shown);
+  const complete = stateOf(fieldsOf(shownValues(state)));
+  const used = questionOf(state) === 'holdout' ? [] : armsIn(complete);
   const isUsed = (name: string): boolean => !name.startsWith('arm') || used.some((arm) => name.startsWith(`${arm}.`));
-  const values = Object.fromEntries(Object.entries(shown).filter(([name]) => isUsed(name)));
+  const values = Object.fromEntries(Object.entries(complete).filter(([name]) => isUsed(name)));
   const keys = used.map((name) => [`${name}.key`, armKey(String(values[`${name}.key`] ?? ''), name)]);
   return { ...values, ...Object.fromEntries(keys), ...sharesOf(values, used) };
 }
@@ -132,18 +132,18 @@ export function stepOf(path: string, state: WizardState): Step {
 
 /** Returns the errors that only the wizard checks: the name, an arm without changes, and the share of users. */
 export function ownErrors(state: WizardState): FieldErrors {
-  const shown = stateOf(fieldsOf(shownValues(state)));
+  const values = stateOf(fieldsOf(shownValues(state)));
   const question = questionOf(state);
-  const fields = fieldsOf(shown);
+  const fields = fieldsOf(values);
   const [traffic, holdout] = [percentIn(fields, 'traffic'), percentIn(fields, 'holdout')];
   const isChange = (field: string, arm: string): boolean =>
     field.startsWith(`${arm}.`) && !/\.(key|share)$/.test(field);
-  const used = armsIn(shown);
+  const used = armsIn(values);
   const unchanged = (used.length === 0 ? ['arm1'] : used).filter(
-    (arm) => !Object.keys(shown).some((field) => isChange(field, arm)),
+    (arm) => !Object.keys(values).some((field) => isChange(field, arm)),
   );
   const checks: readonly (readonly [boolean, string, string])[] = [
-    [shown.name === undefined, 'name', wordProblem(problem('isRequired'))],
+    [values.name === undefined, 'name', wordProblem(problem('isRequired'))],
     ...(question === 'holdout' ? [] : unchanged).map(
       (arm) => [true, `${arm}.${firstField(question)}`, t('experimentWizard.noChange')] as const,
     ),

@@ -67,7 +67,7 @@ export function armsFields(form: FormBuilder, context: PublisherContext, questio
 function armBlocks(form: FormBuilder, context: PublisherContext, question: Question, at: number): Html {
   const name = armNames[at];
   if (name === undefined) return nothing;
-  const { shown, others } = changeFields(form, name, context, kindsOf(question));
+  const { main, others } = changeFields(form, name, context, kindsOf(question));
   const of = t('experiments.arm', { number: at + 1 });
   const key = form.input(`${name}.key`, {
     of,
@@ -79,7 +79,7 @@ function armBlocks(form: FormBuilder, context: PublisherContext, question: Quest
   return html`
     ${fieldGroup(
       of,
-      shown.length === 1 && question !== 'labels' ? columns([key, ...shown]) : html`${key}${columns(shown)}`,
+      main.length === 1 && question !== 'labels' ? columns([key, ...main]) : html`${key}${columns(main)}`,
       disclosure(form, t('experimentWizard.moreChanges'), others),
     )}
     ${at + 1 < armNames.length && disclosure(form, t('experimentWizard.another'), next)}`;
@@ -105,6 +105,7 @@ export function trafficFields(
       return percentField(form, `${name}.share`, t('experimentWizard.shareOf', { arm }));
     }),
   ];
+  const holdout = columns([holdoutField(form), withheldField(form, context)]);
   return html`
     ${placementsField(form, context)}
     ${columns([
@@ -116,7 +117,7 @@ export function trafficFields(
     ${plan}
     ${disclosure(form, t('experimentWizard.times'), timeFields(form, context))}
     ${disclosure(form, t('experimentWizard.shares'), columns(shares))}
-    ${!isHoldout && disclosure(form, t('experimentWizard.withHoldout'), columns([holdoutField(form), withheldField(form, context)]))}
+    ${!isHoldout && disclosure(form, t('experimentWizard.withHoldout'), holdout)}
     ${disclosure(form, t('experimentWizard.rollout'), columns([rampField(form), layerField(form)]))}`;
 }
 

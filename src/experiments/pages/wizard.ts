@@ -75,7 +75,7 @@ export function createWizard(deps: PlanDeps, refusalOf: RefusalOf): NonNullable<
 const stepIn = (name: string): Step => steps.find((step) => step === name) ?? 'learn';
 
 /** Step to render, with the errors of its fields, or with the reason why the experiment was not created. */
-type Shown = { step: Step; errors?: FieldErrors; failed?: string };
+type StepView = { step: Step; errors?: FieldErrors; failed?: string };
 
 /** Returns the first of the steps before `step` that has errors, or null if there is none. */
 async function findErrors(
@@ -83,7 +83,7 @@ async function findErrors(
   context: PublisherContext,
   state: WizardState,
   step: Step,
-): Promise<Shown | null> {
+): Promise<StepView | null> {
   const before = steps.slice(0, steps.indexOf(step));
   if (before.length === 0) return null;
   const values = experimentValues(state, keyOf(state), context);
@@ -107,7 +107,7 @@ async function stepPage(
   deps: PlanDeps,
   context: PublisherContext,
   state: WizardState,
-  { step, errors = [], failed }: Shown,
+  { step, errors = [], failed }: StepView,
 ): Promise<Page> {
   const form = createForm(shownValues(state), errors);
   const question = questionOf(state);
@@ -130,8 +130,8 @@ async function stepPage(
     cancel: context.path(path),
     page: context.path(`${path}/new${queryOf(state, step)}`),
     extra: html`
-      ${isStart && html`<button class="button" name="${goField}" value="draft">${t('experimentWizard.saveDraft')}</button>`}
-      ${previous !== undefined && backButton(previous)}`,
+      ${isStart && goButton('draft', t('experimentWizard.saveDraft'))}
+      ${previous !== undefined && goButton(previous, t('experimentWizard.back'), 'quiet')}`,
   });
   return {
     title: t('crud.new', { noun: t('nouns.experiment', { count: 1 }) }),
@@ -141,11 +141,11 @@ async function stepPage(
     body: html`<section class="card wizard">${card}</section>`,
   };
 
-  async function contentOf(shown: Step): Promise<Html> {
-    if (shown === 'learn') return learnFields(form);
-    if (shown === 'arms') return armsFields(form, context, question);
+  async function contentOf(current: Step): Promise<Html> {
+    if (current === 'learn') return learnFields(form);
+    if (current === 'arms') return armsFields(form, context, question);
     const values = experimentValues(state, keyOf(state), context) as ExperimentValues;
-    if (shown === 'traffic') {
+    if (current === 'traffic') {
       const plan = html`${await planOfDesign(deps, context, values)}${recalculateButton()}`;
       return trafficFields(form, context, { question, plan: planBox(context, 'form', plan) });
     }
@@ -159,14 +159,12 @@ async function stepPage(
 const hiddenFields = (name: string, value: WizardState[string], body: Html): Html =>
   body.markup.includes(` name="${name}"`) ? nothing : html`${[value].flat().map((text) => hiddenField(name, text))}`;
 
-const backButton = (step: Step): Html =>
-  html`<button class="button quiet" name="${goField}" value="${step}" formnovalidate>${t('experimentWizard.back')}</button>`;
+const goButton = (target: Step | 'draft', text: string, kind: 'quiet' | 'small' | '' = ''): Html =>
+  html`<button class="button ${kind}" name="${goField}" value="${target}" formnovalidate>${text}</button>`;
 
 /** Without scripts, the estimate is calculated again only on request. */
-const recalculateButton = (): Html => html`
-  <noscript>
-    <button class="button small" name="${goField}" value="traffic">${t('experimentWizard.recalculate')}</button>
-  </noscript>`;
+const recalculateButton = (): Html =>
+  html`<noscript>${goButton('traffic', t('experimentWizard.recalculate'), 'small')}</noscript>`;
 
 /** Renders the steps. The earlier ones are buttons, which keep the input of the current step. */
 function stepList(current: Step): Html {
