@@ -66,6 +66,11 @@ export type Crud<C extends PageContext> = {
   actions?: (context: C, view: View) => Html;
   /** Additional scripts and styles. If `preview.js` is included, `beside` is updated with the current form values. */
   assets?: readonly AssetName[];
+  /** Pages that replace the form for a new row, such as a wizard, and the handler of their forms. */
+  creation?: {
+    show: (context: C) => Promise<PageResult>;
+    submit: (context: C, fields: Fields) => Promise<PageResult>;
+  };
   /** Returns a page to show instead of the form for a new row, or null if a row can be created. */
   blocked?: (context: C) => Promise<Html | null>;
   /** Initial values of a new row that differ from the resource's defaults. */

@@ -29,6 +29,7 @@ export function crudPages<C extends PageContext>(pages: Pages<C>, management: Ma
   const { path, resource, reads = 'analyst', writes } = crud;
   pages.get(path, reads, (context) => listPage(all, context));
   pages.get(`${path}/new`, writes, async (context) => {
+    if (crud.creation !== undefined) return crud.creation.show(context);
     const blocked = (await crud.blocked?.(context)) ?? null;
     if (blocked === null) return newRowPage(crud, context, crud.initial?.(context));
     return {
@@ -38,7 +39,11 @@ export function crudPages<C extends PageContext>(pages: Pages<C>, management: Ma
       body: blocked,
     };
   });
-  pages.post(path, writes, (context, fields, upload) => create(all, context, fields, upload));
+  pages.post(
+    path,
+    writes,
+    (context, fields, upload) => crud.creation?.submit(context, fields) ?? create(all, context, fields, upload),
+  );
   if (isRestorableKind(crud)) {
     pages.get(`${path}/removed`, reads, (context) => removedPage(all, context));
     pages.post(`${path}/:key/restore`, writes, (context) => restore(all, context));

@@ -359,6 +359,8 @@ describe('the dashboard for all users', () => {
     '/drafts',
     '/experiments',
     '/experiments/new',
+    '/experiments/new?step=traffic&name=Fewer&arm1.offers_per_response=1',
+    '/experiments/new?step=check&name=Fewer&arm1.offers_per_response=1',
     '/integration',
     '/live',
     '/deliveries',

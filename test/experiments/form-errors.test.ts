@@ -15,12 +15,12 @@ beforeAll(async () => {
 afterAll(() => t?.close());
 beforeEach(async () => {
   me = await signInAs(t, 'admin');
+  await api.manage('POST', '', { key: 'n', name: 'N', holdout: 0.1 });
 });
 afterEach(() => api.end());
 
 const validFields = {
   name: 'N',
-  key: 'n',
   control: '50',
   'arm1.key': 'b',
   'arm1.share': '50',
@@ -31,7 +31,7 @@ const validFields = {
 /** Returns the field errors of the form. */
 async function refused(fields: Record<string, string>, language: 'en' | 'de' = 'en'): Promise<string[]> {
   await setLanguage(t.pool, me.userId, language);
-  const answer = await me.post(path(), { ...validFields, ...fields });
+  const answer = await me.post(`${path()}/n`, { ...validFields, ...fields });
   expect(answer.statusCode).toBe(422);
   return errorsIn(answer.body);
 }

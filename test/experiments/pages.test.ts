@@ -6,7 +6,7 @@ import { violations } from '../support/axe.ts';
 import { closeContexts, openBrowser } from '../support/browser.ts';
 import { portOf } from '../support/request.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { callsOf, collectAll } from './support.ts';
+import { addUsers, callsOf, collectAll } from './support.ts';
 
 let t: TestApp;
 let api: ReturnType<typeof callsOf>;
@@ -27,12 +27,7 @@ const halves = (changes: object) => [
   { key: 'b', share: 0.5, changes },
 ];
 
-const save = (page: Page) =>
-  page
-    .getByRole('button', { name: 'Create' })
-    .or(page.getByRole('button', { name: 'Save' }))
-    .first()
-    .click();
+const save = (page: Page) => page.getByRole('button', { name: 'Save' }).first().click();
 
 async function open(role: 'admin' | 'analyst', path: string, locale = 'en-GB'): Promise<Page> {
   const user = await signInAs(t, role);
@@ -40,62 +35,134 @@ async function open(role: 'admin' | 'analyst', path: string, locale = 'en-GB'): 
   return openAs(browser, user, base, `/dashboard/p/${t.publisher.id}${path}`, { locale });
 }
 
-test('a marketer creates an experiment, starts it, reads its report and stops it', async () => {
-  const page = await open('admin', '/experiments/new');
+/** Opens a section of the form for an existing experiment. */
+const section = (page: Page, name: string) => page.locator('summary').filter({ hasText: name }).first().click();
+
+test('a draft is edited in sections, and a section with an error opens by itself', async () => {
+  await api.manage('POST', '', { key: 'one-offer', holdout: 0.1, arms: halves({ offers_per_response: 1 }).slice(1) });
+  const page = await open('admin', '/experiments/one-offer');
   const field = (name: string) => page.locator(`[name="${name}"]`);
-  await field('name').fill('One offer instead of three');
-  await field('key').fill('one-offer');
-  await field('control').fill('50');
-  await page.getByText('Enter shares above 0 that add up to at most 100%').waitFor();
-  await field('holdout').fill('10');
-  await field('layer').fill('not a layer');
-  await field('arm1.key').fill('one');
-  await field('arm1.share').fill('60');
-  await field('arm1.offers_per_response').fill('1');
-  await save(page);
-  await page.getByText('at most 1').first().waitFor();
-  await page.locator('[name="layer"][aria-invalid="true"]').waitFor();
-  await field('layer').fill('unit');
-  await field('arm1.share').fill('40');
+  await page.getByRole('heading', { name: 'Not started yet' }).waitFor();
   await page.getByText('The duration can’t be estimated yet').waitFor();
+  expect(await field('name').isVisible()).toBe(false);
+  await section(page, 'Name and placements');
+  await field('name').fill('One offer instead of three');
+  await section(page, 'Variants and shares');
+  await field('control').fill('60');
+  await page.getByText('Enter shares above 0 that add up to at most 100%').waitFor();
+  await save(page);
+  await page.getByText('add up to 120%').first().waitFor();
+  await field('control').fill('40');
+  await section(page, 'Duration and start');
   await field('smallest_lift').fill('3');
+  await field('layer').fill('not a layer');
   await field('ramp').fill('0 10\n24 much');
   await save(page);
   await page.getByText('Line 2').first().waitFor();
+  await page.locator('[name="layer"][aria-invalid="true"]').waitFor();
+  expect(await field('control').isVisible()).toBe(false);
+  await field('layer').fill('unit');
   await field('ramp').fill('0 10\n24 100');
   await save(page);
-  await page.getByRole('button', { name: 'Start', exact: true }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
-  await page.getByText('Experiment started.').waitFor();
-  const { data } = (await api.manage('GET', '/one-offer')).body;
-  expect(data).toMatchObject({ state: 'running', placements: null, holdout: 0.1, layer: 'unit', smallest_lift: 0.03 });
-  expect(data.ramp).toEqual([
-    { after_hours: 0, share: 0.1 },
-    { after_hours: 24, share: 1 },
-  ]);
-  expect(data.arms).toEqual([
-    { key: 'control', share: 0.5, changes: {} },
-    { key: 'one', share: 0.4, changes: { offers_per_response: 1 } },
-  ]);
-  await api.manage('PATCH', '/one-offer', { ramp: null });
+  await page.getByText('One offer instead of three saved.').waitFor();
+  expect(await violations(page)).toEqual([]);
+  expect((await api.manage('GET', '/one-offer')).body.data).toMatchObject({
+    layer: 'unit',
+    smallest_lift: 0.03,
+    ramp: [
+      { after_hours: 0, share: 0.1 },
+      { after_hours: 24, share: 1 },
+    ],
+    arms: [
+      { key: 'control', share: 0.4, changes: {} },
+      { key: 'b', share: 0.5, changes: { offers_per_response: 1 } },
+    ],
+  });
+});
+
+test('a running experiment shows its state and headline first, and can be stopped', async () => {
+  await api.start({ key: 'one-offer', arms: halves({ offers_per_response: 1 }) });
   for (let at = 0; at < 10; at += 1) await api.fetch({ pub_user_id: `page-${at}` });
   await collectAll(t);
-  await page.reload();
-  await page.getByText('There are too few users for a comparison yet.').waitFor();
+  const page = await open('admin', '/experiments/one-offer');
+  const verdict = page.locator('main .card').first().locator('.verdict');
+  expect(await verdict.innerText()).toMatch(/^Running\s+Too early to say: 10 users so far\./);
+  expect(await page.locator('#plan').count()).toBe(0);
   expect(await violations(page)).toEqual([]);
   await page.getByRole('button', { name: 'Stop', exact: true }).click();
   await page.getByText('Experiment stopped.').waitFor();
+  await page.getByRole('heading', { name: 'Ended without a result after 10 users.' }).waitFor();
   await page.goto(page.url().replace('/one-offer', ''));
   await page.getByText('Stopped', { exact: true }).first().waitFor();
-  await page.getByText('40% of users get one offer.').first().waitFor();
+  await page.getByText('50% of users get one offer.').first().waitFor();
   expect(await violations(page)).toEqual([]);
+});
+
+test('no variant is called the best while there is no data, or data of one variant only', async () => {
+  await api.start({ key: 'empty', arms: halves({ offers_per_response: 1 }) });
+  const best = async () => {
+    const page = await open('analyst', '/experiments/empty');
+    await page.getByText('All metrics and outcomes').first().click();
+    return page.locator('table:has(th:text-is("Probability to be best")) td:last-child').allInnerTexts();
+  };
+  expect(new Set(await best())).toEqual(new Set(['–']));
+  await addUsers(t, 'empty', { control: [1, 2] });
+  expect(new Set(await best())).toEqual(new Set(['–']));
+  await addUsers(t, 'empty', { b: [0] });
+  expect(await best()).toContain('>\u00a099%');
+});
+
+test('the remaining time is the same everywhere, and more than a year is not counted in days', async () => {
+  await api.start({ key: 'slow', arms: halves({}) });
+  await t.pool.query("update experiments set started_at = started_at - interval '9 days' where key = 'slow'");
+  await t.pool.query(
+    `update experiments set versions = jsonb_set(versions::jsonb, '{0,at}', to_jsonb(started_at)) where key = 'slow'`,
+  );
+  await addUsers(t, 'slow', { control: [1, 2, 3], b: [1, 2, 3] });
+  const page = await open('admin', '/experiments/slow');
+  const text = await page.locator('main').innerText();
+  const tile = /Days left\s+(\d+)/.exec(text)?.[1];
+  expect(tile).toBeDefined();
+  expect(new Set([...text.matchAll(/(\d+) (?:more )?days?\b(?! left)/g)].map(([, days]) => days))).toEqual(
+    new Set([tile]),
+  );
+  await api.manage('PATCH', '/slow', { smallest_lift: 0.001 });
+  await page.reload();
+  await page.getByText('> 365').waitFor();
+  await page.getByText('it would take more than a year').first().waitFor();
+});
+
+test('an ended experiment has no Start button, and runs again with one click', async () => {
+  await api.start({ key: 'over', arms: halves({ offers_per_response: 1 }) });
+  await api.manage('POST', '', { key: 'missed', arms: halves({ floor: 1 }), end_at: '2020-01-01T00:00:00Z' });
+  await t.pool.query("update experiments set end_at = now() - interval '1 minute' where key = 'over'");
+  for (const [key, headline] of [
+    ['over', 'Ended without a result, because no users took part.'],
+    ['missed', 'The end time passed before the experiment was started.'],
+  ] as const) {
+    const page = await open('admin', `/experiments/${key}`);
+    await page.getByRole('heading', { name: headline }).waitFor();
+    expect(await page.getByRole('button', { name: 'Start', exact: true }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Run again' }).click();
+    await page.getByRole('dialog').getByText('the end time is removed').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Run again' }).click();
+    await page.getByText('Experiment started.').waitFor();
+    expect((await api.manage('GET', `/${key}`)).body.data).toMatchObject({ state: 'running', end_at: null });
+  }
 });
 
 test('an admin adopts an arm after a confirmation and undoes it, and the history shows both', async () => {
   await api.start({ key: 'decide', placements: ['cart'], arms: halves({ offers_per_response: 1 }) });
   const page = await open('admin', '/experiments/decide');
+  await page.getByRole('link', { name: 'Make b permanent' }).click();
+  await page.getByText('There is no result yet that shows whether b is better.').waitFor();
+  await page.getByText('There is not enough data for a decision yet.').waitFor();
+  await page.getByText('all users at the placement cart get one offer').waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole('link', { name: 'Cancel' }).click();
+  expect((await api.manage('GET', '/decide')).body.data).toMatchObject({ state: 'running', adopted: null });
+  await page.getByRole('link', { name: 'Make b permanent' }).click();
   await page.getByRole('button', { name: 'Make b permanent' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Make b permanent' }).click();
   await page.getByText('b is now permanent, and the experiment has stopped.').waitFor();
   await page.getByText(': – → 1').waitFor();
   expect((await api.call('GET', '/manage/v1/placements/cart')).body.data.offers_per_response).toBe(1);
@@ -128,64 +195,29 @@ test('a report shows its interval by day, and segments with a note on multiple c
   expect(await violations(page)).toEqual([]);
 });
 
-/** Presses Tab until the control has focus. Fails if it is never reached, because keyboard users could not use it. */
-async function tabTo(page: Page, selector: string): Promise<void> {
-  for (let presses = 0; presses < 150; presses += 1) {
-    if (await page.evaluate((target) => document.activeElement?.matches(target) === true, selector)) return;
-    await page.keyboard.press('Tab');
+test('making a variant permanent that is probably not the best needs a second thought', async () => {
+  await api.start({ key: 'worse', arms: halves({ offers_per_response: 1 }) });
+  await addUsers(t, 'worse', { control: [2, 3, 4, 9], b: [2, 3, 4, 8] });
+  const page = await open('admin', '/experiments/worse/adopt?arm=b');
+  const warning = await page.locator('.notice.warn').innerText();
+  expect(warning).toMatch(/The probability that b is the best variant is only \d+%\./);
+  expect(await page.locator('.button.danger').innerText()).toBe('Make b permanent');
+  const url = page.url().replace('?arm=b', '');
+  for (const query of ['', '?arm=nobody', '?arm=holdout']) {
+    await page.goto(url + query);
+    expect(new URL(page.url()).pathname).toMatch(/\/worse$/);
   }
-  throw new Error(`Tab does not reach ${selector}`);
-}
-
-test('an experiment is created, started, read, ended and adopted by keyboard only', async () => {
-  const page = await open('admin', '/experiments/new');
-  const type = async (name: string, text: string): Promise<void> => {
-    await tabTo(page, `[name="${name}"]`);
-    await page.keyboard.press('Control+A');
-    await page.keyboard.type(text);
-  };
-  await type('name', 'By keyboard');
-  await type('key', 'keys');
-  await type('arm1.key', 'one');
-  await type('arm1.share', '50');
-  await type('arm1.offers_per_response', '1');
-  await page.getByText('50% of users get one offer.').first().waitFor();
-  await page.keyboard.press('Enter');
-  await page.waitForURL(/experiments\/keys/);
-  await tabTo(page, 'form[action$="/start"] button');
-  await page.keyboard.press('Enter');
-  await page.getByRole('dialog').waitFor();
-  await tabTo(page, 'dialog .button.main, dialog button[value="confirm"]');
-  await page.keyboard.press('Enter');
-  await page.getByText('Experiment started.').waitFor();
-  await tabTo(page, '.tabs a[href*="population=all"]');
-  await page.keyboard.press('Enter');
-  await page.waitForURL(/population=all/);
-  await tabTo(page, '.table[role="region"]');
-  await tabTo(page, 'form[action$="/stop"] button');
-  await page.keyboard.press('Enter');
-  await page.getByText('Experiment stopped.').waitFor();
-  await tabTo(page, 'form[action$="/adopt"] button');
-  await page.keyboard.press('Enter');
-  await page.getByRole('dialog').waitFor();
-  await tabTo(page, 'dialog .button.main, dialog button[value="confirm"]');
-  await page.keyboard.press('Enter');
-  await page.getByRole('button', { name: 'Undo' }).first().waitFor();
-  expect((await api.manage('GET', '/keys')).body.data).toMatchObject({ state: 'stopped', adopted: { arm: 'control' } });
 });
 
 test('unit texts have their own fields, and are saved together with other settings', async () => {
-  const page = await open('admin', '/experiments/new');
+  await api.manage('POST', '', { key: 'texts', arms: halves({ settings: { delay: 5 } }) });
+  const page = await open('admin', '/experiments/texts');
   const field = (name: string) => page.locator(`[name="${name}"]`);
-  await field('name').fill('Texts');
-  await field('key').fill('texts');
-  await field('arm1.key').fill('b');
-  await field('arm1.share').fill('50');
-  for (const summary of ['Unit texts', 'Advanced unit settings']) await page.getByText(summary).first().click();
+  await section(page, 'Variants and shares');
+  await section(page, 'Unit texts');
   await field('arm1.labels.close').fill('Not now');
-  await field('arm1.texts').fill('{"settings":{"delay":5}}');
   await save(page);
-  await page.getByRole('button', { name: 'Start', exact: true }).waitFor();
+  await page.getByText('texts saved.').waitFor();
   expect((await api.manage('GET', '/texts')).body.data.arms[1].changes).toEqual({
     settings: { delay: 5 },
     labels: { close: 'Not now' },
@@ -196,11 +228,12 @@ test('unit texts have their own fields, and are saved together with other settin
 test('a running experiment is renamed without a new version, with a second arm that changes nothing', async () => {
   const arms = [
     { key: 'b', share: 0.3, changes: { offers_per_response: 1 } },
-    { key: 'control', share: 0.3, changes: {} },
+    { key: 'base', share: 0.3, changes: {} },
     { key: 'same', share: 0.3, changes: {} },
   ];
   await api.start({ key: 'runs', arms, placements: ['confirmation', 'not-seen-yet', 'cart'] });
   const page = await open('admin', '/experiments/runs');
+  await section(page, 'Name and placements');
   await page.locator('[name="name"]').fill('Renamed');
   await save(page);
   await page.getByText('Renamed saved.').waitFor();
@@ -209,13 +242,13 @@ test('a running experiment is renamed without a new version, with a second arm t
   expect(data.placements.sort()).toEqual(['cart', 'confirmation', 'not-seen-yet']);
 });
 
-test('a variant with a share but no name is rejected with its input, and an empty variant is ignored', async () => {
-  const page = await open('admin', '/experiments/new');
+test('a variant with a share but no key is rejected with its input, and an empty variant is ignored', async () => {
+  await api.manage('POST', '', { key: 'nameless', arms: halves({ offers_per_response: 1 }) });
+  const page = await open('admin', '/experiments/nameless');
   const field = (name: string) => page.locator(`[name="${name}"]`);
-  await field('key').fill('nameless');
-  await field('arm1.share').fill('50');
-  await field('arm1.offers_per_response').fill('1');
-  await page.getByText('Advanced unit settings').first().click();
+  await section(page, 'Variants and shares');
+  await field('arm1.key').fill('');
+  await section(page, 'Advanced unit settings');
   await field('arm1.texts').fill('{"settings":');
   await page.getByText('50% of users get one offer, different texts or settings').waitFor();
   await expect.poll(() => page.locator('#plan').innerText()).not.toMatch(/0, 1, 2/);
@@ -226,6 +259,7 @@ test('a variant with a share but no name is rejected with its input, and an empt
   await field('arm1.key').fill('one');
   await save(page);
   await page.getByText('nameless saved.').waitFor();
+  await section(page, 'Variants and shares');
   for (const name of ['arm1.key', 'arm1.share']) await field(name).fill('');
   await save(page);
   await expect.poll(async () => (await api.manage('GET', '/nameless')).body.data.arms.length).toBe(1);
@@ -246,11 +280,10 @@ test('an unreliable report starts with a warning and the reason', async () => {
 test("scheduled start and end times use the publisher's time zone, and keep their seconds", async () => {
   await t.pool.query("update publishers set time_zone = 'Asia/Tokyo'");
   await t.deps.catalog.refresh();
-  const page = await open('admin', '/experiments/new');
+  await api.manage('POST', '', { key: 'later', name: 'Later', holdout: 0.1 });
+  const page = await open('admin', '/experiments/later');
   const field = (name: string) => page.locator(`[name="${name}"]`);
-  await field('name').fill('Later');
-  await field('key').fill('later');
-  await field('holdout').fill('10');
+  await section(page, 'Duration and start');
   await field('start_at').fill('2100-05-01T09:00');
   await field('end_at').fill('2100-04-01T09:00');
   await save(page);
@@ -266,7 +299,9 @@ test("scheduled start and end times use the publisher's time zone, and keep thei
   await api.manage('PATCH', '/later', { start_at: '2100-05-01T00:00:30Z' });
   await page.reload();
   expect(await field('start_at').inputValue()).toBe('2100-05-01T09:00');
+  await section(page, 'Name and placements');
   await field('name').fill('Later on');
+  await section(page, 'Duration and start');
   await field('end_at').fill('');
   await save(page);
   await page.getByText('Later on saved.').waitFor();
@@ -276,6 +311,7 @@ test("scheduled start and end times use the publisher's time zone, and keep thei
 test('an analyst can read reports, also in German, but cannot change anything', async () => {
   await api.start({ key: 'read', holdout: 0.5 });
   const page = await open('analyst', '/experiments/read', 'de-DE');
-  await page.getByText('zu wenige Nutzer').first().waitFor();
-  for (const name of ['Stoppen', 'dauerhaft']) expect(await page.getByRole('button', { name }).count(), name).toBe(0);
+  await page.getByText('Noch keine Aussage möglich').first().waitFor();
+  expect(await page.getByRole('button', { name: 'Stoppen' }).count()).toBe(0);
+  expect(await page.getByRole('link', { name: 'dauerhaft' }).count()).toBe(0);
 });

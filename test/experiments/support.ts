@@ -46,3 +46,19 @@ export async function collectAll({ pool }: TestBase): Promise<void> {
   };
   await expect.poll(isPast).toBe(true);
 }
+
+/** Adds 600 users to each arm, who spend the listed amounts in turn. */
+export async function addUsers(
+  { pool }: TestBase,
+  key: string,
+  arms: Record<string, readonly number[]>,
+): Promise<void> {
+  for (const [arm, amounts] of Object.entries(arms))
+    await pool.query(
+      `insert into experiment_units (experiment_id, version, arm, unit_key, first_at, sessions, would_see,
+        revenue_micros)
+      select e.id, e.version, $2, gen_random_uuid(), now(), 1, 1, 1000000 * ($3::int[])[1 + n % cardinality($3::int[])]
+      from experiments e, generate_series(0, 599) n where e.key = $1`,
+      [key, arm, amounts],
+    );
+}

@@ -1,29 +1,26 @@
 import type { PublisherContext } from '../../catalog/pages.ts';
-import { holdoutArm } from '../../catalog/types.ts';
 import type { Values } from '../../management/resource.ts';
-import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { FieldErrors, Fields, FormValues } from '../../shell/context.ts';
 import { editedInstant, instantToLocal } from '../../shell/format.ts';
-import { columns, type FormBuilder, fieldGroup, moreFields } from '../../shell/forms.ts';
 import { type ArmInput, labelNames, maxArms, percentOf } from '../configuration/changes.ts';
 import type { RampStep } from '../configuration/ramp.ts';
 
 /** Field name prefixes of all arms except the control, which has separate fields. */
-const armNames = Array.from({ length: maxArms }, (_, at) => `arm${at + 1}`);
+export const armNames = Array.from({ length: maxArms }, (_, at) => `arm${at + 1}`);
 
-const percentIn = (fields: Fields, name: string): number => Number(fields.text(name).replace(',', '.') || 0);
+export const percentIn = (fields: Fields, name: string): number => Number(fields.text(name).replace(',', '.') || 0);
 const shareOf = (fields: Fields, name: string): number => percentIn(fields, name) / 100;
 const hasControl = (fields: Fields): boolean => shareOf(fields, 'control') !== 0;
 
 /** Bounds of percentage fields. The API uses fractions from 0 to 1 instead. */
-const shareBounds = { min: 0, max: 100 };
-const liftBounds = { min: 0.1, max: 1000 };
+export const shareBounds = { min: 0, max: 100 };
+export const liftBounds = { min: 0.1, max: 1000 };
 
 const isControl = ({ changes }: ArmInput): boolean => Object.keys(changes).length === 0;
 
 /** Fields for the start and end times. A field with the suffix `.was` contains the stored time. */
-const times = ['start_at', 'end_at'] as const;
+export const times = ['start_at', 'end_at'] as const;
 
 export function toForm(
   { arms = [], holdout, placements, ramp, smallest_lift, ...values }: Values,
@@ -167,120 +164,3 @@ function inPercent({ path, message }: FieldError, fields: Fields): FieldError {
   const isWithin = percent >= bounds.min && percent <= bounds.max;
   return { path, message: isWithin ? message : t('experiments.mustBePercent', bounds) };
 }
-
-export function formFields(form: FormBuilder, context: PublisherContext, isNew: boolean): Html {
-  const { themes, placements, index } = context.publisher;
-  const campaigns = new Map(index.offers.map(({ campaign }) => [campaign.id, campaign.name]));
-  const choices = (options: readonly (readonly [unknown, string])[], none: string) => [
-    { value: '', text: none },
-    ...options.map(([value, text]) => ({ value: String(value), text })),
-  ];
-  const themeChoices = choices(
-    [...themes.values()].map(({ id, name }) => [id, name] as const),
-    t('experiments.asIs'),
-  );
-  return html`
-    ${columns([
-      form.input('name', { label: t('experiments.name'), maxLength: 200, hint: t('experiments.nameHint') }),
-      isNew
-        ? form.input('key', { label: t('experiments.key'), required: true, code: true, hint: t('experiments.keyHint') })
-        : html``,
-    ])}
-    ${form.checkboxes('placements', {
-      label: t('experiments.placements'),
-      hint: t('experiments.placementsHint'),
-      choices: [...placements.keys()].sort().map((name) => ({ value: name, text: name })),
-    })}
-    ${fieldGroup(
-      t('experiments.compared'),
-      html`<p class="hint">${t('experiments.comparedHint')} ${t('experiments.unitHint')}</p>`,
-      columns([
-        form.input('control', { label: t('experiments.control'), type: 'number', ...shareBounds, step: '0.01' }),
-        form.input('holdout', {
-          label: t('experiments.holdout'),
-          type: 'number',
-          ...shareBounds,
-          step: '0.01',
-          hint: t('experiments.holdoutHint', { arm: holdoutArm }),
-        }),
-        form.select('campaign_id', {
-          label: t('experiments.withheld'),
-          choices: choices([...campaigns], t('experiments.allOffers')),
-        }),
-      ]),
-      form.input('layer', { label: t('experiments.layer'), code: true, hint: t('experiments.layerHint') }),
-    )}
-    ${planFields(form, context.publisher.timeZone)}
-    ${armNames.map((name, at) => {
-      const block = armFields(form, name, themeChoices);
-      const legend = t('experiments.arm', { number: at + 1 });
-      const isUsed = String(form.values[`${name}.key`] ?? '') !== '';
-      return at === 0 ? fieldGroup(legend, block) : moreFields(legend, block, { isOpen: isUsed });
-    })}`;
-}
-
-/** Renders the fields for the smallest lift to detect, the start and end, and the ramp. */
-const planFields = (form: FormBuilder, zone: string): Html =>
-  fieldGroup(
-    t('experiments.plan'),
-    columns([
-      form.input('smallest_lift', {
-        label: t('experiments.smallestLift'),
-        type: 'number',
-        ...liftBounds,
-        step: '0.1',
-        hint: t('experiments.smallestLiftHint'),
-      }),
-      form.textarea('ramp', { label: t('experiments.ramp'), hint: t('experiments.rampHint'), rows: 3, code: true }),
-    ]),
-    columns([
-      form.input('start_at', {
-        label: t('experiments.startAt'),
-        type: 'datetime-local',
-        hint: t('experiments.startAtHint', { zone }),
-      }),
-      form.input('end_at', {
-        label: t('experiments.endAt'),
-        type: 'datetime-local',
-        hint: t('experiments.endAtHint'),
-      }),
-    ]),
-    html`${times.map((name) => hidden(`${name}.was`, form))}`,
-  );
-
-const hidden = (name: string, { values }: FormBuilder): Html =>
-  html`<input type="hidden" name="${name}" value="${String(values[name] ?? '')}">`;
-
-const armFields = (form: FormBuilder, name: string, themes: readonly { value: string; text: string }[]): Html => html`
-  ${columns([
-    form.input(`${name}.key`, { label: t('experiments.armKey'), code: true, hint: t('experiments.armKeyHint') }),
-    form.input(`${name}.share`, { label: t('experiments.share'), type: 'number', ...shareBounds, step: '0.01' }),
-  ])}
-  ${columns([
-    form.input(`${name}.offers_per_response`, { label: t('experiments.offers'), type: 'number', min: 1, max: 10 }),
-    form.select(`${name}.theme_id`, { label: t('experiments.theme'), choices: themes }),
-    form.select(`${name}.ranking`, {
-      label: t('experiments.ranking'),
-      choices: [
-        { value: '', text: t('experiments.asIs') },
-        { value: 'fixed', text: t('experiments.rankingFixed') },
-      ],
-    }),
-    form.input(`${name}.floor`, { label: t('experiments.floor'), type: 'number', min: 0, step: '0.01' }),
-  ])}
-  ${moreFields(t('experiments.labels'), columns(labelNames.map((label) => labelField(form, name, label))), {
-    isOpen: labelNames.some((label) => String(form.values[`${name}.labels.${label}`] ?? '') !== ''),
-  })}
-  ${moreFields(
-    t('experiments.texts'),
-    form.textarea(`${name}.texts`, {
-      label: t('experiments.texts'),
-      hint: t('experiments.textsHint'),
-      code: true,
-      rows: 3,
-    }),
-    { isOpen: String(form.values[`${name}.texts`] ?? '') !== '' },
-  )}`;
-
-const labelField = (form: FormBuilder, name: string, label: (typeof labelNames)[number]): Html =>
-  form.input(`${name}.labels.${label}`, { label: t(`experiments.label_${label}`), maxLength: 200 });

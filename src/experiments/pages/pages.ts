@@ -2,53 +2,49 @@ import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
 import type { Figures } from '../../management/crud-definition.ts';
 import { crudPages } from '../../management/crud-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
+import { getRow, updateRow } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { wordProblem } from '../../platform/problem.ts';
-import { actionButton, badge, type Cell, strongLink, type Tone } from '../../shell/components.ts';
-import { type Fields, fieldErrorsOf, hasRole, keyIn } from '../../shell/context.ts';
+import { actionButton, type Cell, strongLink } from '../../shell/components.ts';
+import { type Fields, fieldErrorsOf, hasRole, keyIn, queryText } from '../../shell/context.ts';
 import { fieldName, moment } from '../../shell/format.ts';
 import type { Shell } from '../../shell/layout.ts';
-import type { Pages } from '../../shell/pages.ts';
-import { adoptArm, undoAdoption } from '../configuration/adopt.ts';
+import type { PageResult, Pages } from '../../shell/pages.ts';
+import { adoptArm, adoptableArms, undoAdoption } from '../configuration/adopt.ts';
 import { experiments } from '../configuration/experiments.ts';
 import { startExperiment, stopExperiment } from '../configuration/state.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import { reportFor } from '../report/find.ts';
 import type { ReportOptions } from '../report/report.ts';
 import { segments } from '../report/sums.ts';
-import { errorsToForm, formFields, readForm, toForm } from './form.ts';
+import { adoptPage } from './adopt-page.ts';
+import { formFields } from './fields.ts';
+import { errorsToForm, readForm, toForm } from './form.ts';
 import { historyCard } from './history-card.ts';
 import { type PlanDeps, planPanel, typedPlan } from './plan.ts';
-import { overTimeCard, reportCard } from './report-card.ts';
+import { canAdopt, designCard, overTimeCard, reportCard, stateBadge } from './report-card.ts';
 import { segmentsCard } from './segments-card.ts';
-import { daysText, inWords } from './words.ts';
+import { createWizard } from './wizard.ts';
+import { headlineOf, inWords } from './words.ts';
 
 const path = '/experiments';
 
-const tones: Record<ExperimentView['state'], Tone> = {
-  draft: 'plain',
-  scheduled: 'info',
-  running: 'good',
-  stopped: 'plain',
-  ended: 'plain',
-};
-
-/** Registers the experiment pages: the list, the form, and a report page per experiment with its actions. */
+/** Registers the experiment pages: the list, the wizard, and a page per experiment with its report and actions. */
 export function experimentPages(app: App, shell: Shell, deps: PlanDeps): void {
   const { management } = deps;
   const pages = publisherPages(app, shell);
   const figures: Figures<PublisherContext> = {
-    columns: () => [{ text: t('experiments.enoughData') }],
+    columns: () => [{ text: t('experiments.report') }],
     cells: async (context, rows) => {
       const texts = new Map<unknown, string>();
       for (const { key, state } of rows)
         if (state === 'running') {
           const report = await management.read(context, (work) => reportFor(work, String(key), defaults));
-          texts.set(key, daysText(report));
+          texts.set(key, headlineOf(report, state));
         }
       return ({ key }) => [texts.get(key) ?? '–'];
     },
@@ -72,9 +68,10 @@ export function experimentPages(app: App, shell: Shell, deps: PlanDeps): void {
     toForm,
     read: readForm,
     errorsToForm,
-    fields: (form, context, { view }) => formFields(form, context, view === null),
-    initial: () => ({ holdout: 0, arms: [{ key: 'control', share: 0.5, changes: {} }] }),
-    beside: (context, { view }) => planPanel(context, view === null || view.state !== 'running'),
+    fields: formFields,
+    creation: createWizard(deps, refusalOf),
+    // An experiment that has run is measured by its own users, so an estimate from other traffic would contradict it.
+    beside: (context, { view }) => (hasResults(view as ExperimentView) ? nothing : planPanel(context)),
     figures,
     actions: (context, view) => actions(context, view as ExperimentView),
     assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
@@ -85,12 +82,26 @@ export function experimentPages(app: App, shell: Shell, deps: PlanDeps): void {
   pages.post(`${path}/new/plan`, 'admin', async (context, fields) => ({
     fragment: await typedPlan(deps, context, fields),
   }));
+  pages.get(`${path}/:key/adopt`, 'admin', (context) => confirmAdoption(management, context));
   registerActions(pages, management);
 }
 
-/** Renders the results so far, which are shown above the form. Empty for a draft. */
+/** Returns the page that asks for confirmation before an arm is made permanent. */
+async function confirmAdoption(management: ManagementClient, context: PublisherContext): Promise<PageResult> {
+  const experiment = (await management.get(context, experiments, keyIn(context))) as ExperimentView;
+  const arm = queryText(context, 'arm');
+  const href = hrefOf(context, experiment.key);
+  if (!canAdopt(context, experiment) || !adoptableArms(experiment).includes(arm)) return { to: href };
+  const report = await management.read(context, (work) => reportFor(work, experiment.key, defaults));
+  return adoptPage(context, { experiment, report, arm, href });
+}
+
+/** Whether an experiment has run. One that is scheduled has a version, but no results yet. */
+const hasResults = ({ state, versions }: ExperimentView): boolean => versions.length > (state === 'scheduled' ? 1 : 0);
+
+/** Renders the state of the experiment and the results so far, which are shown above the form. */
 async function findings(management: ManagementClient, context: PublisherContext, experiment: ExperimentView) {
-  if (experiment.versions.length === 0) return nothing;
+  if (!hasResults(experiment)) return designCard(context, experiment);
   const options = readOptions(context.request.query as Record<string, unknown>, experiment);
   const report = await management.read(context, (work) => reportFor(work, experiment.key, options));
   const href = hrefOf(context, experiment.key);
@@ -120,7 +131,7 @@ function registerActions(pages: Pages<PublisherContext>, management: ManagementC
         return { to, failed: refusalOf(err) };
       }
     });
-  act('start', startExperiment, () => ({ done: t('experiments.started') }));
+  act('start', startAgain, () => ({ done: t('experiments.started') }));
   act('stop', stopExperiment, () => ({ done: t('experiments.stopped') }));
   act(
     'adopt',
@@ -128,6 +139,14 @@ function registerActions(pages: Pages<PublisherContext>, management: ManagementC
     (to, fields) => ({ done: t('experiments.adopted', { arm: fields.text('arm') }), undo: { to: `${to}/undo` } }),
   );
   act('undo', undoAdoption, () => ({ done: t('experiments.undone') }));
+}
+
+/** Starts an experiment. Removes an end time that has passed, because it would prevent the start. */
+async function startAgain(work: Work, key: string): Promise<unknown> {
+  const { end_at: end } = (await getRow(experiments, work, key)) as ExperimentView;
+  if (end !== null && Date.parse(end) <= work.nowMs)
+    await updateRow(experiments, work, key, { end_at: null }, { ifMatch: null, replace: false });
+  return startExperiment(work, key);
 }
 
 type Done = (to: string, fields: Fields) => { done: string; undo?: { to: string } };
@@ -152,10 +171,8 @@ const hrefOf = (context: PublisherContext, key: unknown): string =>
 
 const cells = (context: PublisherContext, row: ExperimentView): Cell[] => [
   strongLink(hrefOf(context, row.key), row.name || row.key),
-  inWords(row),
-  row.adopted === null
-    ? badge(t(`experiments.${row.state}State`), tones[row.state])
-    : badge(t('experiments.isPermanent', { arm: row.adopted.arm }), 'info'),
+  inWords(row, context.publisher),
+  stateBadge(row),
   row.versions.length === 0 ? '–' : moment(context.publisher, row.versions.at(-1)?.at ?? ''),
 ];
 
@@ -163,8 +180,11 @@ function actions(context: PublisherContext, view: ExperimentView): Html {
   if (!hasRole(context.viewer.user.role, 'admin')) return nothing;
   const to = (action: string): string => `${hrefOf(context, view.key)}/${action}`;
   if (view.state === 'running') return actionButton(context, { to: to('stop'), text: t('experiments.stop') });
-  const confirm = t('experiments.confirmStart', { does: inWords(view) });
-  return view.versions.length === 0
-    ? actionButton(context, { to: to('start'), text: t('experiments.start'), kind: 'main', confirm })
-    : actionButton(context, { to: to('start'), text: t('experiments.startAgain'), confirm });
+  const does = inWords(view, context.publisher);
+  if (view.state === 'draft' || view.state === 'scheduled') {
+    const confirm = t('experiments.confirmStart', { does });
+    return actionButton(context, { to: to('start'), text: t('experiments.start'), kind: 'main', confirm });
+  }
+  const confirm = t('experiments.confirmAgain', { does, adopted: view.adopted === null ? 'no' : 'yes' });
+  return actionButton(context, { to: to('start'), text: t('experiments.startAgain'), confirm });
 }

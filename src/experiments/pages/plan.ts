@@ -9,45 +9,54 @@ import type { ExperimentValues } from '../configuration/view.ts';
 import { type PlannedDesign, planFor, plannedShares } from '../report/find.ts';
 import type { ExperimentPlan } from '../report/plan.ts';
 import { readForm } from './form.ts';
+import { experimentValues, isWizard, stateOf } from './wizard-state.ts';
 import { inWords } from './words.ts';
 
 /**
- * Renders a panel next to the form with the estimated duration of the experiment, which is updated with each edit. If
- * `isPlanned`, the panel is shown immediately. For a running experiment, it appears only after an edit, because the
- * page already shows the actual progress.
+ * Renders an element with the estimated duration of the experiment, which is updated with each edit in the ancestor
+ * that matches the selector.
+ * @param estimate estimate for the values in the form; if absent, the browser loads it
  */
-export const planPanel = ({ path, viewer }: PublisherContext, isPlanned: boolean): Html =>
-  hasRole(viewer.user.role, 'admin')
-    ? html`
-        <div class="sticky">${card(
-          t('experiments.plan'),
-          html`
-            <div id="plan" aria-live="polite" hx-post="${path('/experiments/new/plan')}" hx-include="closest .split"
-              hx-trigger="${isPlanned && 'load, '}input delay:500ms from:closest .split, change delay:200ms
-                from:closest .split">
-              <p class="hint">${t(isPlanned ? 'experiments.planning' : 'experiments.planAfterEdit')}</p>
-            </div>`,
-        )}</div>`
+export const planBox = ({ path }: PublisherContext, ancestor: string, estimate?: Html): Html => html`
+  <div id="plan" aria-live="polite" hx-post="${path('/experiments/new/plan')}" hx-include="closest ${ancestor}"
+    hx-trigger="${estimate === undefined && 'load, '}input delay:500ms from:closest ${ancestor},
+      change delay:200ms from:closest ${ancestor}">
+    ${estimate ?? html`<p class="hint">${t('experiments.planning')}</p>`}
+  </div>`;
+
+/** Renders a panel with the estimated duration next to the form of an experiment. */
+export const planPanel = (context: PublisherContext): Html =>
+  hasRole(context.viewer.user.role, 'admin')
+    ? html`<div class="sticky">${card(t('experiments.plan'), planBox(context, '.split'))}</div>`
     : nothing;
 
 /** Dependencies of the plan. `userKeyMark` is the prefix of user keys (`pepperMark`). */
 export type PlanDeps = { management: ManagementClient; userKeyMark: string };
 
-/** Estimates the duration for the current form values, which may be incomplete. */
-export async function typedPlan(
+/** Estimates the duration of a design with recent traffic. Returns null if its shares are not complete yet. */
+export function estimate(
   { management, userKeyMark }: PlanDeps,
   context: PublisherContext,
-  fields: Fields,
-): Promise<Html> {
-  const design = readForm(fields, context) as PlannedDesign;
+  design: PlannedDesign,
+): Promise<ExperimentPlan> | null {
   const shares = [design.holdout, ...design.arms.map(({ share }) => share)];
   const total = shares.reduce((sum, share) => sum + share, 0);
   const [, ...compared] = plannedShares(design);
   const isCompared = compared.some((share) => share > 0);
   const isPossible = shares.every((share) => share >= 0) && total <= 1 + 1e-9 && design.smallest_lift > 0;
-  if (!isCompared || !isPossible) return html`<p class="hint">${t('experiments.planIncomplete')}</p>`;
-  const plan = await management.read(context, (work) => planFor(work, design, userKeyMark));
-  return html`<p>${inWords(design as ExperimentValues)}</p>${planText(plan)}`;
+  return isCompared && isPossible ? management.read(context, (work) => planFor(work, design, userKeyMark)) : null;
+}
+
+/** Renders the estimated duration for the current values of a form or of the wizard, which may be incomplete. */
+export function typedPlan(deps: PlanDeps, context: PublisherContext, fields: Fields): Promise<Html> {
+  const values = isWizard(fields) ? experimentValues(stateOf(fields), '', context) : readForm(fields, context);
+  return planOfDesign(deps, context, values as PlannedDesign);
+}
+
+export async function planOfDesign(deps: PlanDeps, context: PublisherContext, design: PlannedDesign): Promise<Html> {
+  const plan = await estimate(deps, context, design);
+  if (plan === null) return html`<p class="hint">${t('experiments.planIncomplete')}</p>`;
+  return html`<p>${inWords(design as ExperimentValues, context.publisher)}</p>${planText(plan)}`;
 }
 
 function planText({ lift, days, users_needed: needed, users_per_day: perDay }: ExperimentPlan): Html {

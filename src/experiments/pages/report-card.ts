@@ -1,7 +1,17 @@
 import type { PublisherContext } from '../../catalog/pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton, type Cell, card, drawnChart, notice, table, tabs } from '../../shell/components.ts';
+import {
+  badge,
+  type Cell,
+  card,
+  drawnChart,
+  linkButton,
+  notice,
+  type Tone,
+  table,
+  tabs,
+} from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
 import { count, decimal, momentText, moneyFormat, percent, utc } from '../../shell/format.ts';
 import { moreFields } from '../../shell/forms.ts';
@@ -9,30 +19,74 @@ import { adoptableArms } from '../configuration/adopt.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import type { ExperimentReport } from '../report/report.ts';
 import type { Population } from '../report/sums.ts';
-import { daysText, liftText, sentenceOf, warningsOf } from './words.ts';
+import {
+  changesInWords,
+  daysLeftText,
+  daysText,
+  detailOf,
+  headlineOf,
+  inWords,
+  liftText,
+  probabilitiesOf,
+  probabilityText,
+  warningsOf,
+  winnerOf,
+} from './words.ts';
 
 type OfExperiment = { experiment: ExperimentView; href: string };
 
+const tones: Record<ExperimentView['state'], Tone> = {
+  draft: 'plain',
+  scheduled: 'info',
+  running: 'good',
+  stopped: 'plain',
+  ended: 'plain',
+};
+
+/** Renders the state of an experiment, or the arm that was made permanent. */
+export const stateBadge = ({ state, adopted }: ExperimentView): Html =>
+  adopted === null
+    ? badge(t(`experiments.${state}State`), tones[state])
+    : badge(t('experiments.isPermanent', { arm: adopted.arm }), 'info');
+
+const verdict = (experiment: ExperimentView, headline: string, detail: string): Html => html`
+  <div class="verdict">
+    ${stateBadge(experiment)}
+    <h2>${headline}</h2>
+    ${detail !== '' && html`<p class="hint">${detail}</p>`}
+  </div>`;
+
+/** Renders the state and the design of an experiment that has not run yet. */
+export function designCard({ publisher }: PublisherContext, experiment: ExperimentView): Html {
+  const { state, start_at: start } = experiment;
+  const headline =
+    state === 'scheduled' && start !== null
+      ? t('experiments.startsAt', { at: momentText(publisher, Date.parse(start)) })
+      : t(state === 'ended' ? 'experiments.neverStarted' : 'experiments.notStarted');
+  return html`<section class="card">${verdict(experiment, headline, inWords(experiment, publisher))}</section>`;
+}
+
 /** Renders the results of each arm. Admins also get a button to make an arm permanent. */
 export function reportCard(context: PublisherContext, report: ExperimentReport, of: OfExperiment): Html {
-  return card(
-    t('experiments.report'),
-    html`
+  const { experiment } = of;
+  const { state } = experiment;
+  return html`
+    <section class="card">
       <div class="findings">
-        <div class="verdict"><p><strong>${sentenceOf(report)}</strong></p></div>
+        ${verdict(experiment, headlineOf(report, state), detailOf(report, state))}
         ${warningsOf(report).map((text) => notice('warn', html`<p>${text}</p>`))}
         ${tiles(report)}
         ${versionTabs(report, of)} ${populationTabs(report, of)}
-        ${armsTable(report)}
+        ${armsTable(context, report, experiment)}
         ${currencyNote(report)}
-        ${decisions(context, of)}
+        ${decisions(context, report, of)}
         <p class="hint">
           ${t('experiments.intervals')} ${t('experiments.capped')}
           ${report.erased_users > 0 && t('experiments.erased', { count: report.erased_users })}
         </p>
         ${moreFields(t('experiments.allMetrics'), metricsTable(report))}
-      </div>`,
-  );
+      </div>
+    </section>`;
 }
 
 /** Renders tiles with the progress of the experiment. */
@@ -40,12 +94,12 @@ function tiles(report: ExperimentReport): Html {
   const { users_counted: users, users_needed: needed, smallest_lift: lift, explained_by_history: explained } = report;
   const tile = (label: string, value: string, hint: string): Html =>
     html`<div class="stat"><span>${label}</span><strong>${value}</strong><small class="hint">${hint}</small></div>`;
+  const isWaiting = report.state === 'running' && !report.is_enough;
   const goal = needed === null ? '' : t('experiments.needed', { users: count(needed), lift: percent(lift) });
-  const daysLeft = report.days_left === null ? '–' : count(report.days_left);
   return html`
     <div class="stats">
       ${tile(t('experiments.userCount'), count(users), goal)}
-      ${tile(t('experiments.daysLeft'), daysLeft, daysText(report))}
+      ${isWaiting && tile(t('experiments.daysLeft'), daysLeftText(report.days_left), daysText(report))}
       ${tile(t('experiments.historyShare'), percent(Math.round(explained * 100) / 100), t('experiments.historyHint'))}
     </div>`;
 }
@@ -75,17 +129,26 @@ function populationTabs({ version, population }: ExperimentReport, { href }: OfE
   ]);
 }
 
-function armsTable(report: ExperimentReport): Html {
+function armsTable(
+  { publisher }: PublisherContext,
+  report: ExperimentReport,
+  { arms, versions }: ExperimentView,
+): Html {
+  const design = versions.find(({ version }) => version === report.version)?.arms ?? arms;
+  const probabilities = probabilitiesOf(report.arms.map(({ metrics }) => metrics[revenueName]));
   const rows = report.arms.map((arm, at): Cell[] => {
-    const revenue = arm.metrics.revenue_per_1000_sessions;
+    const revenue = arm.metrics[revenueName];
+    const changes = design.find(({ key }) => key === arm.arm);
     return [
-      html`<strong>${arm.arm}</strong>`,
+      html`
+        <strong>${arm.arm}</strong>
+        ${changes !== undefined && html`<br><span class="hint">${changesInWords(changes, publisher)}</span>`}`,
       html`<span title="${t('experiments.wouldSee', { users: count(arm.would_have_seen.users) })}">${count(
         arm.users,
       )}</span>`,
       revenue === undefined ? '–' : moneyFormat(report.currency)(revenue.value),
       at === 0 ? t('experiments.isControl') : liftText(revenue?.lift ?? null),
-      revenue === undefined || arm.users === 0 ? '–' : percent(revenue.probability_best),
+      probabilities === null ? '–' : probabilityText(probabilities[at] ?? 0),
     ];
   });
   return table(
@@ -115,26 +178,22 @@ function currencyNote({ currency, arms }: ExperimentReport): Html {
   return html`<p class="hint">${t('experiments.convertedTo', { currency, sums: sums.join('; ') })}</p>`;
 }
 
-const canAdopt = ({ viewer }: PublisherContext, { adopted, versions, state }: ExperimentView): boolean =>
+export const canAdopt = ({ viewer }: PublisherContext, { adopted, versions, state }: ExperimentView): boolean =>
   hasRole(viewer.user.role, 'admin') && adopted === null && versions.length > 0 && state !== 'scheduled';
 
-/** Renders the forms with which an admin ends the experiment and shows one arm to all users. */
-function decisions(context: PublisherContext, of: OfExperiment): Html {
+/** Renders links to the pages on which an admin ends the experiment and shows one arm to all users. */
+function decisions(context: PublisherContext, report: ExperimentReport, of: OfExperiment): Html {
   if (!canAdopt(context, of.experiment)) return nothing;
+  const winner = winnerOf(report);
+  const linkTo = (arm: string): Html => {
+    const href = `${of.href}/adopt?${new URLSearchParams({ arm })}`;
+    return linkButton(href, t('experiments.makePermanent', { arm }), arm === winner ? 'main' : '');
+  };
   return html`
     <div class="actions" role="group" aria-label="${t('experiments.decision')}">
-      ${adoptableArms(of.experiment).map((arm) => adoptButton(context, arm, of))}
+      ${adoptableArms(of.experiment).map(linkTo)}
     </div>`;
 }
-
-const adoptButton = (context: PublisherContext, arm: string, { href }: OfExperiment): Html =>
-  actionButton(context, {
-    to: `${href}/adopt`,
-    values: { arm },
-    small: true,
-    text: t('experiments.makePermanent', { arm }),
-    confirm: t('experiments.confirmPermanent', { arm }),
-  });
 
 /** Renders the revenue lift of each arm by day, with confidence intervals. */
 export function overTimeCard({ over_time: days, arms }: ExperimentReport): Html {
@@ -169,18 +228,20 @@ function chartOf(arm: string, days: ExperimentReport['over_time']): Html[] {
 /** Renders a table of all metrics and the publisher's own outcomes, by arm. */
 function metricsTable({ arms, control, currency }: ExperimentReport): Html {
   const names = [...new Set(arms.flatMap(({ metrics, outcomes }) => Object.keys({ ...metrics, ...outcomes })))];
-  const rows = names.flatMap((name) =>
-    arms.map(({ arm, users, metrics, outcomes }, at): Cell[] => {
-      const result = metrics[name] ?? outcomes[name];
+  const rows = names.flatMap((name) => {
+    const results = arms.map(({ metrics, outcomes }) => metrics[name] ?? outcomes[name]);
+    const probabilities = probabilitiesOf(results);
+    return arms.map(({ arm }, at): Cell[] => {
+      const result = results[at];
       return [
         at === 0 ? metricName(name) : '',
         arm,
         result === undefined ? '–' : name === revenueName ? moneyFormat(currency)(result.value) : decimal(result.value),
         at === 0 ? t('experiments.isControl') : liftText(result?.lift ?? null),
-        result === undefined || users === 0 ? '–' : percent(result.probability_best),
+        probabilities === null ? '–' : probabilityText(probabilities[at] ?? 0),
       ];
-    }),
-  );
+    });
+  });
   const columns = [
     ...[{ text: t('experiments.metric') }, { text: t('experiments.armKey') }],
     ...[{ text: t('experiments.value'), numeric: true }, { text: t('experiments.against', { control }) }],

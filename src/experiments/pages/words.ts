@@ -1,14 +1,15 @@
+import type { Publisher } from '../../catalog/types.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { change, fieldName, momentText, percent, utc } from '../../shell/format.ts';
+import { change, changeSize, count, decimal, fieldName, momentText, percent, utc } from '../../shell/format.ts';
 import { type ArmInput, labelNames } from '../configuration/changes.ts';
-import type { ExperimentValues } from '../configuration/view.ts';
+import type { ExperimentValues, ExperimentView } from '../configuration/view.ts';
 import type { ExperimentReport } from '../report/report.ts';
 import type { Estimate } from '../statistics/compare.ts';
 
 /** Describes the changes of an experiment as text. */
-export function inWords({ arms, holdout, campaign_id: campaignId }: ExperimentValues): string {
+export function inWords({ arms, holdout, campaign_id: campaignId }: ExperimentValues, publisher: Publisher): string {
   const parts = arms.map((arm) => {
-    const changes = changesInWords(arm);
+    const changes = changesInWords(arm, publisher);
     const share = percent(arm.share);
     return changes === '' ? t('experiments.armKeeps', { share }) : t('experiments.armDoes', { share, changes });
   });
@@ -16,18 +17,22 @@ export function inWords({ arms, holdout, campaign_id: campaignId }: ExperimentVa
     parts.push(
       campaignId === null
         ? t('experiments.nothingTo', { share: percent(holdout) })
-        : t('experiments.withoutTo', { share: percent(holdout), campaign: campaignId }),
+        : t('experiments.withoutTo', { share: percent(holdout), campaign: campaignName(campaignId, publisher) }),
     );
   return parts.join(' ');
 }
 
-function changesInWords({ changes }: ArmInput): string {
+export const campaignName = (id: number, { index }: Publisher): string =>
+  index.offers.find(({ campaign }) => campaign.id === id)?.campaign.name ?? String(id);
+
+/** Describes the changes of an arm as text. Empty if it makes none. */
+export function changesInWords({ changes }: Pick<ArmInput, 'changes'>, { themes }: Publisher): string {
   const { offers_per_response, theme_id, ranking, floor, settings, labels } = changes;
   return [
     offers_per_response === undefined ? '' : t('experiments.doesOffers', { count: offers_per_response }),
-    theme_id === undefined ? '' : t('experiments.doesTheme', { id: theme_id }),
+    theme_id === undefined ? '' : t('experiments.doesTheme', { theme: themes.get(theme_id)?.name ?? String(theme_id) }),
     ranking === undefined ? '' : t('experiments.doesRanking'),
-    floor === undefined ? '' : t('experiments.doesFloor', { floor: String(floor) }),
+    floor === undefined ? '' : t('experiments.doesFloor', { floor: decimal(floor) }),
     settings === undefined && labels === undefined
       ? ''
       : t('experiments.doesTexts', { names: textNames(changes).join(', ') }),
@@ -42,13 +47,23 @@ export const liftText = (lift: Estimate | null): string =>
     ? '–'
     : t('experiments.between', { lift: change(lift.estimate), low: change(lift.low), high: change(lift.high) });
 
+/** Number of days up to which the remaining time is shown. A longer time is not worth waiting for. */
+const maxDaysLeft = 365;
+
+/** Returns the remaining days as text, such as `12` or `> 365`. */
+export const daysLeftText = (days: number | null): string => {
+  if (days === null) return '–';
+  return days > maxDaysLeft ? `>\u00a0${count(maxDaysLeft)}` : count(days);
+};
+
 /** Returns text saying whether there is enough data for a result or, if not, when there should be. */
 export function daysText({ is_enough: isEnough, days_left: days, enough_since: since }: ExperimentReport): string {
   if (isEnough) {
     const day = since === null ? '' : momentText(utc, Date.parse(since), 'day');
     return day === '' ? t('experiments.enough') : t('experiments.enoughSince', { day });
   }
-  return days === null ? t('experiments.notEnough') : t('experiments.notEnoughDays', { days });
+  if (days === null) return t('experiments.notEnough');
+  return days > maxDaysLeft ? t('experiments.notEnoughLong') : t('experiments.notEnoughDays', { days });
 }
 
 /** Returns the names of the labels and settings that an arm changes, as they appear in the form. */
@@ -90,19 +105,105 @@ export function warningsOf(report: ExperimentReport): string[] {
   ];
 }
 
-/** Returns the summary sentence of a report. */
-export function sentenceOf(report: ExperimentReport): string {
-  const { arms, control } = report;
-  if (!isTrusted(report)) return t('experiments.notTrusted');
-  const candidates = arms.slice(1).flatMap(({ arm, metrics: { revenue_per_1000_sessions: revenue } }) => {
+type Arm = ExperimentReport['arms'][number];
+
+const revenueOf = ({ metrics }: Arm) => metrics.revenue_per_1000_sessions;
+
+/** Returns the arm with the best result: significant lifts first, then the highest lift. Null if there is none yet. */
+function bestOf({ arms: [, ...others] }: ExperimentReport): { arm: Arm; lift: Estimate; isCertain: boolean } | null {
+  const candidates = others.flatMap((arm) => {
+    const revenue = revenueOf(arm);
     const lift = revenue?.lift ?? null;
     return lift === null ? [] : [{ arm, lift, isCertain: revenue?.is_significant === true }];
   });
-  // Pick the best arm: significant lifts first, then the highest lift.
-  const [best] = candidates.sort(
-    (a, b) => Number(b.isCertain) - Number(a.isCertain) || b.lift.estimate - a.lift.estimate,
-  );
-  if (best === undefined) return t('experiments.tooFew');
-  const values = { arm: best.arm, control, lift: liftText(best.lift) };
-  return `${t('experiments.found', values)} ${daysText(report)}`;
+  candidates.sort((a, b) => Number(b.isCertain) - Number(a.isCertain) || b.lift.estimate - a.lift.estimate);
+  return candidates[0] ?? null;
 }
+
+type Result = { value: number; difference: Estimate | null; probability_best: number } | undefined;
+
+/**
+ * Returns the probabilities to be best of all arms, control first. Null while an arm has too few users for a
+ * comparison, or if no arm has any value: the figures would then mean nothing.
+ */
+export function probabilitiesOf([control, ...others]: readonly Result[]): number[] | null {
+  const all = [control, ...others];
+  const isCompared = others.length > 0 && others.every((result) => (result?.difference ?? null) !== null);
+  if (!isCompared || all.every((result) => (result?.value ?? 0) === 0)) return null;
+  return all.map((result) => result?.probability_best ?? 0);
+}
+
+/** Returns a probability as text. It is computed from random draws, so more digits would be noise. */
+export function probabilityText(probability: number): string {
+  const rounded = Math.round(probability * 100) / 100;
+  if (rounded >= 1) return `>\u00a0${percent(0.99)}`;
+  return rounded <= 0 ? `<\u00a0${percent(0.01)}` : percent(rounded);
+}
+
+/** Returns the probability that the arm earns most, or null if it is not known. */
+export function probabilityOf({ arms }: ExperimentReport, arm: string): number | null {
+  const at = arms.findIndex((candidate) => candidate.arm === arm);
+  return probabilitiesOf(arms.map(revenueOf))?.[at] ?? null;
+}
+
+/** Returns the sentence with which the page of an experiment begins. */
+export function headlineOf(report: ExperimentReport, state: ExperimentView['state']): string {
+  if (!isTrusted(report)) return t('experiments.notTrusted');
+  if (isMixed(report)) return t('experiments.notComparable');
+  const best = bestOf(report);
+  if (best?.isCertain) {
+    const isMore = best.lift.estimate > 0;
+    // Among several arms, the probability to be best says nothing about the comparison with the control.
+    const leader = isMore ? best.arm.arm : report.control;
+    const sure = report.arms.length > 2 ? null : probabilityOf(report, leader);
+    return t('experiments.earns', {
+      arm: best.arm.arm,
+      control: report.control,
+      lift: changeSize(Math.abs(best.lift.estimate)),
+      direction: isMore ? 'more' : 'less',
+      sure: sure === null ? 'unknown' : probabilityText(sure),
+    });
+  }
+  if (report.is_enough) return t('experiments.noDifference', { lift: percent(report.smallest_lift) });
+  const { users_counted: users, users_needed: needed } = report;
+  const isOver = state === 'stopped' || state === 'ended';
+  if (users === 0) return t(isOver ? 'experiments.endedEmpty' : 'experiments.noUsers');
+  if (needed === null) return t(isOver ? 'experiments.endedEarly' : 'experiments.tooFew', { users });
+  if (users >= needed) return t('experiments.undecided', { users });
+  const values = { users: count(users), needed: count(needed) };
+  return t(isOver ? 'experiments.endedBefore' : 'experiments.tooEarly', values);
+}
+
+/** Returns the key of the arm that earns significantly more than the control. Null if there is no such result. */
+export function winnerOf(report: ExperimentReport): string | null {
+  const best = isTrusted(report) ? bestOf(report) : null;
+  return best?.isCertain && best.lift.estimate > 0 ? best.arm.arm : null;
+}
+
+/** Returns the best result so far and the time until there is enough data. */
+export function detailOf(report: ExperimentReport, state: ExperimentView['state']): string {
+  const best = isTrusted(report) ? bestOf(report) : null;
+  const found =
+    best === null
+      ? []
+      : [t('experiments.found', { arm: best.arm.arm, control: report.control, lift: liftText(best.lift) })];
+  return [...found, ...(state === 'running' || report.is_enough ? [daysText(report)] : [])].join(' ');
+}
+
+/** Returns the reasons not to make an arm permanent yet. */
+export function adoptionWarnings(report: ExperimentReport, arm: string): string[] {
+  const probability = probabilityOf(report, arm);
+  const isLikely = probability !== null && probability >= likely;
+  return [
+    ...(isTrusted(report) ? [] : [t('experiments.notTrusted')]),
+    ...warningsOf(report),
+    ...(probability === null ? [t('experiments.adoptUnknown', { arm })] : []),
+    ...(probability !== null && !isLikely
+      ? [t('experiments.adoptUnlikely', { arm, probability: probabilityText(probability) })]
+      : []),
+    ...(report.is_enough ? [] : [t('experiments.notEnough')]),
+  ];
+}
+
+/** Probability to be best from which an arm can be made permanent without a warning. */
+const likely = 0.95;

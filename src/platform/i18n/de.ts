@@ -2228,8 +2228,92 @@ export const de: Messages = {
       'Kurse werden gespeichert.}}{removed, plural, =0 {} one { # Kurs wird entfernt.} other { # Kurse werden ' +
       'entfernt.}}',
   },
+  experimentWizard: {
+    another: 'Weitere Variante hinzufügen',
+    armName: 'Name der Variante',
+    armNameHint: 'Erscheint in Berichten und Antworten. Leer lassen für „{key}“.',
+    armsLead:
+      'Eine Kontrollgruppe sieht den Anzeigenblock, wie er heute ist. Beschreiben Sie, was andere Nutzer ' +
+      'stattdessen sehen.',
+    armsStep: 'Varianten',
+    armsTitle: 'Was sehen die Nutzer?',
+    askHint_floor: 'Einige Nutzer sehen nur Angebote mit einem erwarteten Mindesterlös.',
+    askHint_holdout: 'Einige Nutzer sehen keine Angebote oder keine einer bestimmten Kampagne.',
+    askHint_labels: 'Zum Beispiel der Name des Anzeigenblocks oder seine Schaltflächen.',
+    askHint_offers: 'Zum Beispiel ein Angebot statt drei.',
+    askHint_other: 'Kombinieren Sie mehrere Änderungen, oder ändern Sie Einstellungen des Anzeigenblocks.',
+    askHint_ranking: 'Vergleicht es mit dem aktuellen Ranking Ihrer Kampagnen.',
+    askHint_theme: 'Vergleicht Designs, die Sie bereits angelegt haben.',
+    ask_floor: 'Bringen weniger, aber besser bezahlte Angebote mehr ein?',
+    ask_holdout: 'Wie viel bringen Angebote oder eine Kampagne wirklich?',
+    ask_labels: 'Welche Texte wirken am besten?',
+    ask_offers: 'Wie viele Angebote sollen Nutzer sehen?',
+    ask_other: 'Etwas anderes',
+    ask_ranking: 'Ist ein Ranking nur nach Gewicht besser?',
+    ask_theme: 'Welches Design wirkt am besten?',
+    back: 'Zurück',
+    checkStep: 'Prüfen',
+    checkTitle: 'Ist alles richtig?',
+    compares: 'Jeder Nutzer bleibt in einer Gruppe, und Perkwire vergleicht den Umsatz je Sitzung der Gruppen.',
+    covers:
+      'Es läuft {count, plural, =0 {an allen Anzeigenplätzen} one {am Anzeigenplatz {names}} other {an den ' +
+      'Anzeigenplätzen {names}}}.',
+    created: 'Das Experiment wurde angelegt.',
+    endsAt: 'Das Experiment endet am {at}.',
+    grows: 'Zunächst nimmt nur ein Teil dieser Nutzer teil; der Anteil wächst schrittweise.',
+    holdoutLead:
+      'Eine Hold-out-Gruppe sieht keine Angebote. Im Vergleich zu allen anderen Nutzern zeigt sie, wie viel die ' +
+      'Angebote bringen.',
+    keyHint:
+      'Bezeichnet das Experiment in Antworten, Webhooks und Berichten. Leer lassen, um ihn aus dem Namen zu bilden. ' +
+      'Später nicht änderbar.',
+    learnStep: 'Frage',
+    learnTitle: 'Was möchten Sie herausfinden?',
+    moreChanges: 'Weitere Änderungen',
+    next: 'Weiter',
+    noChange: 'Geben Sie an, was diese Variante ändert.',
+    noControl: 'Die Hold-out-Gruppe muss kleiner sein als der Anteil der teilnehmenden Nutzer.',
+    onlyMeasured:
+      'Das Experiment zeigt, welche Variante besser ist. Diese Art von Änderung lässt sich nicht mit einem Klick ' +
+      'dauerhaft übernehmen.',
+    othersStay: 'Die übrigen {share} der Nutzer nehmen nicht teil und sehen den Anzeigenblock unverändert.',
+    ownKey: 'Schlüssel festlegen',
+    recalculate: 'Schätzung aktualisieren',
+    rollout: 'Schrittweise Einführung und Ebene',
+    saveDraft: 'Als Entwurf speichern',
+    schedule: 'Experiment planen',
+    shareOf: 'Anteil von {arm} (%)',
+    shares: 'Ungleiche Anteile',
+    start: 'Experiment starten',
+    startsAt: 'Das Experiment startet am {at}.',
+    startsNow: 'Das Experiment startet, sobald Sie „{button}“ wählen.',
+    steps: 'Schritte',
+    takes:
+      'Beim aktuellen Traffic dauert es etwa {days, plural, one {einen Tag} other {# Tage}}, um einen Unterschied ' +
+      'von {lift} zu erkennen.',
+    times: 'Zu festen Zeiten starten und enden',
+    todayOffers:
+      'Heute sehen Nutzer bis zu {count, plural, one {ein Angebot} other {# Angebote}}, sofern ein Anzeigenplatz ' +
+      'keine eigene Anzahl hat.',
+    todayTheme: 'Heute ist „{theme}“ das Standarddesign.',
+    traffic: 'Teilnehmende Nutzer (%)',
+    trafficHint: 'Wird gleichmäßig auf die Kontrollgruppe und die Varianten verteilt.',
+    trafficStep: 'Traffic',
+    trafficTitle: 'Wer nimmt teil, und wie lange?',
+    untilStopped: 'Das Experiment läuft, bis Sie es stoppen. Das geht jederzeit.',
+    withHoldout: 'Auch mit Nutzern ohne Angebote vergleichen',
+  },
   experiments: {
+    adoptChanges:
+      'Danach erhalten alle Nutzer {count, plural, =0 {an allen Anzeigenplätzen} one {am Anzeigenplatz {names}} ' +
+      'other {an den Anzeigenplätzen {names}}} dies: {changes}.',
+    adoptControl: 'Für alle Nutzer bleibt der Anzeigenblock, wie er ist.',
     adopted: '{arm} gilt jetzt dauerhaft. Das Experiment ist gestoppt.',
+    adoptEnds: 'Das Experiment endet. Sie können dies rückgängig machen.',
+    adoptHoldout: 'Danach sieht kein Nutzer mehr Angebote, weil der Anzeigenblock ausgeschaltet wird.',
+    adoptTitle: '„{arm}“ dauerhaft übernehmen?',
+    adoptUnknown: 'Es gibt noch kein Ergebnis, das zeigt, ob {arm} besser ist.',
+    adoptUnlikely: '{arm} ist nur mit einer Wahrscheinlichkeit von {probability} die beste Variante.',
     against: 'Im Vergleich zu {control}',
     allMetrics: 'Alle Kennzahlen und Ergebnisse',
     allOffers: 'Alle Angebote',
@@ -2245,14 +2329,16 @@ export const de: Messages = {
     by_country: 'Land',
     by_device: 'Gerät',
     capped: 'Ausreißer werden auf das 99,9-%-Quantil begrenzt.',
+    change: 'Experiment ändern',
     clicks: 'Klicks je 1.000 Sitzungen',
     compared: 'Varianten',
     comparedHint:
       'Geben Sie jeden Anteil in Prozent der Nutzer an. Alle anderen Nutzer bleiben außerhalb des Experiments und ' +
       'sehen den Anzeigenblock unverändert.',
-    confirmPermanent:
-      '„{arm}“ dauerhaft übernehmen? Das Experiment endet, und alle Nutzer erhalten diese Variante. Sie können dies ' +
-      'rückgängig machen.',
+    confirmAgain:
+      'Experiment jetzt erneut starten? {does} Es läuft als neue Version weiter, und die Nutzer bleiben in ihren ' +
+      'Varianten. Ein abgelaufenes Ende wird entfernt.{adopted, select, yes { Die dauerhafte Übernahme einer ' +
+      'Variante lässt sich danach nicht mehr rückgängig machen.} other {}}',
     confirmStart: 'Experiment jetzt starten? {does}',
     control: 'Kontrollgruppe: unverändert (%)',
     conversions: 'Conversions je 1.000 Sitzungen',
@@ -2274,13 +2360,18 @@ export const de: Messages = {
     doesOffers: '{count, plural, one {ein Angebot} other {# Angebote}}',
     doesRanking: 'Ranking nur nach Gewicht',
     doesTexts: 'andere Texte oder Einstellungen ({names})',
-    doesTheme: 'Design {id}',
+    doesTheme: 'Design „{theme}“',
     draftState: 'Entwurf',
+    earns:
+      'Variante {arm} bringt je Sitzung {lift} {direction, select, more {mehr} other {weniger}} Umsatz als ' +
+      '{control}{sure, select, unknown {} other { (zu {sure} sicher)}}.',
     endAt: 'Ende',
     endAtHint: 'Leer lassen, um es manuell zu stoppen.',
+    endedBefore: 'Ohne Ergebnis beendet: {users} von etwa {needed} Nutzern.',
+    endedEarly: 'Ohne Ergebnis nach {users, plural, one {einem Nutzer} other {# Nutzern}} beendet.',
+    endedEmpty: 'Ohne Ergebnis beendet, weil keine Nutzer teilgenommen haben.',
     endedState: 'Beendet',
     enough: 'Die Daten reichen für eine Entscheidung aus.',
-    enoughData: 'Genug Daten',
     enoughSince: 'Seit {day} reichen die Daten für eine Entscheidung aus.',
     erased: 'Die Daten {count, plural, one {eines Nutzers} other {von # Nutzern}} wurden gelöscht.',
     floor: 'Mindesterlös je 1.000 Impressions',
@@ -2331,11 +2422,14 @@ export const de: Messages = {
     nameHint: 'Zum Beispiel: drei Angebote statt zwei.',
     narrows: 'Ergebnis am Ende jedes Tages. Das Intervall wird schmaler, je mehr Nutzer teilnehmen.',
     needed: 'etwa {users} nötig, um {lift} zu erkennen',
+    neverStarted: 'Das Ende war erreicht, bevor das Experiment gestartet wurde.',
     newTheme: 'Kopie eines Designs, das auch anderswo verwendet wird',
+    noDifference: 'Kein relevanter Unterschied: Die Varianten unterscheiden sich um weniger als {lift}.',
     noHistory: 'Noch keine Änderungen. Starten Sie das Experiment, wenn der Entwurf fertig ist.',
     none: 'Noch keine Experimente',
     noneText:
       'Vergleichen Sie Designs, Rankings oder die Anzahl der Angebote, oder messen Sie die Wirkung ohne Angebote.',
+    notComparable: 'Der Umsatz der Varianten lässt sich nicht vergleichen.',
     notConverted:
       'Umsatz in {currencies} fehlt im Vergleich, weil es keinen Wechselkurs gab. Fügen Sie ihn unter „Wechselkurse“ ' +
       'hinzu. Er gilt für alle späteren Buchungen.',
@@ -2343,10 +2437,15 @@ export const de: Messages = {
     notEnoughDays:
       'Die Daten reichen noch nicht für eine Entscheidung aus. Beim aktuellen Traffic dauert es noch etwa {days, ' +
       'plural, one {einen Tag} other {# Tage}}.',
+    notEnoughLong:
+      'Beim aktuellen Traffic würde es über ein Jahr dauern, bis die Daten ausreichen. Beziehen Sie mehr Nutzer ' +
+      'ein, oder geben Sie einen größeren Unterschied an.',
+    notStarted: 'Noch nicht gestartet',
     notTrusted:
       'Verlassen Sie sich nicht auf diese Ergebnisse, weil die Nutzer den Varianten nicht korrekt zugeteilt wurden.',
     nothingTo: '{share} der Nutzer sehen keine Angebote.',
     nothingWritten: 'Es wurde nichts geändert.',
+    noUsers: 'Noch keine Aussage möglich: Bisher hat kein Nutzer teilgenommen.',
     ofAll: 'Alle Nutzer',
     ofThose: 'Nutzer, die ein Angebot sahen oder gesehen hätten',
     offers: 'Anzahl der Angebote',
@@ -2357,7 +2456,6 @@ export const de: Messages = {
     placements: 'Anzeigenplätze',
     placementsHint: 'Wählen Sie keinen aus, um alle Anzeigenplätze einzubeziehen.',
     plan: 'Plan',
-    planAfterEdit: 'Ändern Sie das Formular, um zu sehen, wie lange das geänderte Experiment dauern würde.',
     planDays:
       'Etwa {days, plural, one {ein Tag} other {# Tage}} beim aktuellen Traffic, um einen Unterschied von {lift} zu ' +
       'erkennen',
@@ -2379,6 +2477,12 @@ export const de: Messages = {
     revenue: 'Umsatz je 1.000 Sitzungen',
     runningState: 'Läuft',
     scheduledState: 'Geplant',
+    sectionArms: 'Varianten und Anteile',
+    sectionArmsHint: 'Was jede Variante ändert und für wie viele Nutzer',
+    sectionBasics: 'Name und Anzeigenplätze',
+    sectionBasicsHint: 'Wie es heißt und wo es läuft',
+    sectionPlan: 'Dauer und Start',
+    sectionPlanHint: 'Kleinster Unterschied, schrittweise Einführung, Start und Ende, Ebene',
     seenWrong:
       'Eine Variante beeinflusst, wer ein Angebot sieht, daher sind diese Nutzer nicht vergleichbar. Wählen Sie ' +
       'stattdessen „Alle Nutzer“.',
@@ -2396,6 +2500,7 @@ export const de: Messages = {
     startAt: 'Start',
     startAtHint: 'Zeitzone: {zone}. Leer lassen, um es manuell zu starten.',
     started: 'Experiment gestartet.',
+    startsAt: 'Startet am {at}',
     stop: 'Stoppen',
     stopped: 'Experiment gestoppt.',
     stoppedState: 'Gestoppt',
@@ -2406,7 +2511,11 @@ export const de: Messages = {
     together:
       '{count, plural, one {Dieses Intervall stimmt} other {Diese # Intervalle stimmen zusammen}} mit einer ' +
       'Wahrscheinlichkeit von 95 %.',
-    tooFew: 'Es sind noch zu wenige Nutzer für einen Vergleich.',
+    tooEarly: 'Noch keine Aussage möglich: {users} von etwa {needed} Nutzern.',
+    tooFew: 'Noch keine Aussage möglich: bisher {users, plural, one {ein Nutzer} other {# Nutzer}}.',
+    undecided:
+      'Noch kein klares Ergebnis, obwohl {users, plural, one {ein Nutzer teilgenommen hat} other {# Nutzer ' +
+      'teilgenommen haben}}.',
     undo: 'Rückgängig machen',
     undone: 'Die vorherigen Einstellungen gelten wieder.',
     unitHint:
@@ -2421,7 +2530,7 @@ export const de: Messages = {
     when: 'Zeit',
     who: 'Benutzer',
     withheld: 'Für die Hold-out-Gruppe ausgeblendet',
-    withoutTo: '{share} der Nutzer sehen keine Angebote der Kampagne {campaign}.',
+    withoutTo: '{share} der Nutzer sehen keine Angebote der Kampagne „{campaign}“.',
     wouldSee: '{users} Nutzer sahen ein Angebot oder hätten eines gesehen',
     written: '{arm} gilt dauerhaft. Diese Einstellungen wurden geändert:',
   },
