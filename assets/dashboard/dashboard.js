@@ -141,9 +141,18 @@ document.addEventListener('click', async (event) => {
   }
 });
 
-/** Scrolls the navigation, but not the page, to the entry of the open page. */
-const showOpenPage = () =>
-  document.querySelector('.sidebar [aria-current="page"]')?.scrollIntoView({ block: 'nearest' });
+/**
+ * Scrolls the sidebar to the entry of the open page. In contrast to `scrollIntoView`, this does not change which element
+ * the Tab key focuses first.
+ */
+function showOpenPage() {
+  const sidebar = document.getElementById('sidebar');
+  const entry = sidebar?.querySelector('[aria-current="page"]');
+  if (!entry) return;
+  const marginPx = 16;
+  const hiddenPx = entry.getBoundingClientRect().bottom + marginPx - sidebar.getBoundingClientRect().bottom;
+  if (hiddenPx > 0) sidebar.scrollTop += hiddenPx;
+}
 
 /** Opens or closes the menu of small screens. */
 function showMenu(isOpen) {

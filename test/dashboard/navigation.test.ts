@@ -259,6 +259,8 @@ describe('in the browser', () => {
     const box = await page.locator('.sidebar [aria-current="page"]').boundingBox();
     expect((box?.y ?? 999) + (box?.height ?? 0)).toBeLessThanOrEqual(420);
     expect(await page.evaluate('scrollY')).toBe(0);
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to content');
     await page.context().close();
   });
 
@@ -287,7 +289,7 @@ describe('in the browser', () => {
     const title = (await page.getByRole('heading', { level: 1 }).textContent()) ?? '';
     const pinned = page.getByRole('navigation', { name: 'Pinned' });
     const pin = page.getByRole('button', { name: 'Pin this page' });
-    const found = (group: string) => page.getByRole('group', { name: group }).getByRole('option').allTextContents();
+    const optionsIn = (group: string) => page.getByRole('group', { name: group }).getByRole('option').allTextContents();
     const search = async () => {
       await page.keyboard.press('Control+k');
       await page.getByRole('group', { name: 'Pages' }).waitFor();
@@ -299,8 +301,8 @@ describe('in the browser', () => {
     expect(await pin.getAttribute('aria-pressed')).toBe('false');
     expect(await violations(page)).toEqual([]);
     await search();
-    expect(await found('Pinned')).toEqual([`${title}Campaigns`]);
-    expect(await found('Recent')).toEqual(['Deliveries']);
+    expect(await optionsIn('Pinned')).toEqual([`${title}Campaigns`]);
+    expect(await optionsIn('Recent')).toEqual(['Deliveries']);
     expect(await violations(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await pinned.getByRole('link', { name: title }).click();
