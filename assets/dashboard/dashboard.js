@@ -137,9 +137,34 @@ document.addEventListener('click', async (event) => {
   event.target.closest?.('[data-dismiss]')?.closest('[data-toast]')?.remove();
   const menu = event.target.closest?.('[data-menu]');
   if (menu) {
-    const isOpen = document.getElementById('sidebar').classList.toggle('open');
-    menu.setAttribute('aria-expanded', String(isOpen));
+    showMenu(menu.getAttribute('aria-expanded') === 'false');
   }
+});
+
+/**
+ * Scrolls the sidebar to the entry of the open page. In contrast to `scrollIntoView`, this does not change which element
+ * the Tab key focuses first.
+ */
+function showOpenPage() {
+  const sidebar = document.getElementById('sidebar');
+  const entry = sidebar?.querySelector('[aria-current="page"]');
+  if (!entry) return;
+  const marginPx = 16;
+  const hiddenPx = entry.getBoundingClientRect().bottom + marginPx - sidebar.getBoundingClientRect().bottom;
+  if (hiddenPx > 0) sidebar.scrollTop += hiddenPx;
+}
+
+/** Opens or closes the menu of small screens. */
+function showMenu(isOpen) {
+  document.getElementById('sidebar').classList.toggle('open', isOpen);
+  document.querySelector('[data-menu]').setAttribute('aria-expanded', String(isOpen));
+  if (isOpen) showOpenPage();
+}
+document.addEventListener('keydown', ({ key }) => {
+  const menu = key === 'Escape' ? document.querySelector('[data-menu][aria-expanded="true"]') : null;
+  if (!menu || document.querySelector('dialog[open]')) return;
+  showMenu(false);
+  menu.focus();
 });
 
 /** Closes all dropdowns except one. Only one dropdown is open at a time; Escape or a click elsewhere closes it. */
@@ -174,6 +199,8 @@ document.addEventListener('htmx:responseError', () => toast(message('requestFail
 document.addEventListener('htmx:sendError', () => toast(message('networkError'), 'failed'));
 
 for (const control of document.querySelectorAll('[data-max]')) count(control);
+// Wait for the other scripts, which show the search button and the pinned pages above the navigation.
+document.addEventListener('DOMContentLoaded', showOpenPage);
 for (const element of document.querySelectorAll('.toast.done:not(:has(.undo))')) removeLater(element);
 // Do not take the focus away from a field that the user is already filling in.
 if (document.activeElement === document.body) document.querySelector('[data-focus]')?.focus();

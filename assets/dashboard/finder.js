@@ -39,6 +39,7 @@
       return;
     }
     results.innerHTML = await response.text();
+    if (field.value === '' && only === '') results.prepend(...pageLists.groups());
     const count = options().length;
     state.textContent = message('results', { count });
     choose(options()[0]);

@@ -97,6 +97,12 @@
     results.hidden = false;
   }
 
+  /** Opens the first result. The index may still be loading. */
+  async function openFirst() {
+    await find();
+    if (!results.hidden) list.querySelector('a')?.click();
+  }
+
   search.hidden = false;
   field.addEventListener('focus', () => void loadIndex());
   field.addEventListener('input', () => void find());
@@ -115,8 +121,8 @@
     } else if (event.key === '/' && !/^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)) {
       event.preventDefault();
       field.focus();
-    } else if (event.key === 'Enter' && !results.hidden && document.activeElement === field) {
-      links[0]?.click();
+    } else if (event.key === 'Enter' && document.activeElement === field && !event.isComposing) {
+      void openFirst();
     } else if (event.key === 'ArrowDown' && !results.hidden && (at >= 0 || document.activeElement === field)) {
       event.preventDefault();
       links[Math.min(at + 1, links.length - 1)]?.focus();

@@ -15,9 +15,11 @@ import {
   csrfFieldName,
   csrfHeader,
   formOf,
+  idIn,
   publisherPath,
   type User,
   useLanguageOf,
+  type ViewedPublisher,
   type Viewer,
 } from '../shell/context.ts';
 import { isFragmentRequest, redirect } from '../shell/pages.ts';
@@ -55,6 +57,8 @@ export function registerSession(app: App, { deps, cookies }: { deps: AccessDeps;
   app.decorateRequest('viewer', null);
   app.decorateRequest('viewedPublisher', null);
   app.decorateRequest('viewedAdvertiser', null);
+  app.decorateRequest('openPublisher', null);
+  app.decorateRequest('openAdvertiser', null);
   app.addHook('onRequest', async (request) => {
     if (!isRead(request) && !isSameOrigin(request.headers, config.publicUrl)) throw csrfError();
     const token = cookies.session(request);
@@ -73,19 +77,24 @@ export function registerSession(app: App, { deps, cookies }: { deps: AccessDeps;
  * - the second factor, if it is mandatory
  * - access to the publisher in the URL
  * - the CSRF token
+ *
+ * They also determine whose navigation is shown.
  */
-export function registerAccessControl(
-  app: App,
-  { deps: { pool, dbHealth, catalog, config } }: { deps: AccessDeps },
-): void {
+export function registerAccessControl(app: App, { deps, cookies }: { deps: AccessDeps; cookies: Cookies }): void {
+  const { pool, dbHealth, catalog, config } = deps;
   const failFast = createFailFast(dbHealth);
   app.addHook('onRequest', async (request, reply) => {
     if (request.viewer === null) return toSignIn(request, reply);
     if (mustSetUpTwoFactor(config, request, request.viewer)) return redirect(request, reply, twoFactorPath);
     const { publisherId, advertiserId } = request.params as { publisherId?: string; advertiserId?: string };
-    if (advertiserId !== undefined) await failFast(() => openAdvertiser(pool, request, idIn(advertiserId)));
-    if (publisherId === undefined) return;
+    if (advertiserId !== undefined) return failFast(() => openAdvertiser(pool, request, idIn(advertiserId)));
     const { viewer } = request;
+    request.openPublisher = lastPublisher(request, viewer, { deps, cookies });
+    if (publisherId === undefined) {
+      const { advertiserId: ownId } = viewer.user;
+      if (ownId !== null) request.openAdvertiser = await failFast(() => findAdvertiser(pool, ownId));
+      return;
+    }
     const id = idIn(publisherId);
     const isOperator = viewer.user.role === 'operator';
     if (!isOperator && viewer.user.publisherId !== id) {
@@ -100,6 +109,8 @@ export function registerAccessControl(
     if (isOperator && !catalog.current().publishers.has(id)) await catalog.refresh();
     request.viewedPublisher = catalog.current().publishers.get(id) ?? null;
     if (request.viewedPublisher === null) throw new AppError('not_found');
+    request.openPublisher = request.viewedPublisher;
+    cookies.setPublisher(request, reply, id);
   });
   app.addHook('preHandler', async (request) => {
     if (isRead(request) || request.viewer === null) return;
@@ -118,9 +129,6 @@ export function beforeSensitive(
   });
 }
 
-/** Parses an ID. Returns 0 if the text is not an ID. */
-const idIn = (text: string): number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0);
-
 /**
  * Checks that the user may open an advertiser's page. Only the advertiser's own users and operators may.
  * @throws AppError `not_found`, as if the page did not exist, so that other advertisers' pages are not revealed
@@ -135,6 +143,20 @@ async function openAdvertiser(pool: pg.Pool, request: FastifyRequest, id: number
   }
   request.viewedAdvertiser = await findAdvertiser(pool, id);
   if (request.viewedAdvertiser === null) throw new AppError('not_found');
+  request.openAdvertiser = request.viewedAdvertiser;
+}
+
+/**
+ * Returns the publisher that the viewer opened last, or null. For members, it is the publisher of the session's
+ * membership, whose role applies. For operators, it is the publisher of the browser's cookie, if it still exists.
+ */
+function lastPublisher(
+  request: FastifyRequest,
+  { user }: Viewer,
+  { deps, cookies }: { deps: AccessDeps; cookies: Cookies },
+): ViewedPublisher | null {
+  const id = user.role === 'operator' ? cookies.publisher(request) : user.publisherId;
+  return id === null ? null : (deps.catalog.current().publishers.get(id) ?? null);
 }
 
 /**

@@ -134,6 +134,7 @@ const navigation: readonly NavEntry[] = [
     path: '/settings/roles',
     icon: 'roles',
     role: 'admin',
+    adds: { noun: 'nouns.role', role: 'admin' },
   },
   {
     group: 'settings',
@@ -150,6 +151,7 @@ const navigation: readonly NavEntry[] = [
     rank: 20,
     key: 'operators',
     text: 'nav.operators',
+    words: 'navWords.users',
     path: '/operator/users',
     icon: 'users',
     role: 'operator',
@@ -159,6 +161,7 @@ const navigation: readonly NavEntry[] = [
     rank: 30,
     key: 'operator-activity',
     text: 'nav.operatorActivity',
+    words: 'navWords.activity',
     path: '/operator/activity',
     icon: 'activity',
     role: 'operator',

@@ -63,13 +63,15 @@ const audienceRoutes = (http: ManagementHttp, operations: Parameters<typeof reso
 };
 
 const entry: NavEntry = {
-  group: 'catalogue',
-  rank: 20,
+  group: 'audience',
+  rank: 10,
   key: 'audiences',
   text: 'audiences.title',
+  words: 'navWords.audiences',
   path: '/audiences',
   icon: 'users',
   role: 'analyst',
+  adds: { noun: 'nouns.audience', role: 'admin' },
 };
 
 const jobsOf = (deps: Parameters<typeof followRules>[0]): readonly Job[] => [

@@ -90,6 +90,7 @@ const navigation: readonly NavEntry[] = [
     rank: 10,
     key: 'overview',
     text: 'nav.overview',
+    words: 'navWords.overview',
     path: '/overview',
     icon: 'overview',
     role: 'analyst',

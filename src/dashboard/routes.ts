@@ -4,7 +4,7 @@ import type { Snapshot } from '../catalog/types.ts';
 import { maxUploadBytes } from '../catalog-admin/images.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
-import { publisherPath, registerCookies, registerLanguage, viewerOf } from '../shell/context.ts';
+import { type Cookies, publisherPath, registerCookies, registerLanguage, viewerOf } from '../shell/context.ts';
 import { registerAssets, type Shell } from '../shell/layout.ts';
 import type { Navigation } from '../shell/navigation.ts';
 import { pageHeaders, registerErrorPages, registerFormParsing } from '../shell/pages.ts';
@@ -32,8 +32,8 @@ export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { de
     registerErrorPages(open, shell);
     await pages.registerOpen(open, shell);
     await open.register(async (closed: App) => {
-      registerAccessControl(closed, { deps });
-      registerStartPage(closed, deps);
+      registerAccessControl(closed, { deps, cookies });
+      registerStartPage(closed, { deps, cookies });
       pages.registerClosed(closed, shell);
       // Require sign-in even for unknown URLs, before showing the dashboard's error page.
       closed.get('/dashboard/*', { schema: { hide: true } }, async () => {
@@ -44,18 +44,23 @@ export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { de
 }
 
 /**
- * Redirects `/dashboard` to the publisher's overview page. Operators are redirected to the overview page if there is
- * only one publisher, or else to the list of publishers.
+ * Redirects `/dashboard` to the overview page of the publisher that was opened last in this browser. If there is none
+ * that the user may open, members are redirected to their own publisher. Operators are redirected to the only publisher
+ * or to the list of publishers.
  */
-function registerStartPage(app: App, { config: { publicUrl }, catalog }: StartDeps): void {
+function registerStartPage(app: App, { deps, cookies }: { deps: StartDeps; cookies: Cookies }): void {
+  const { config, catalog } = deps;
   app.get('/dashboard', { schema: { hide: true } }, async (request, reply) => {
-    const { user } = viewerOf(request);
-    const { publisherId } = user;
-    const [first, second] = catalog.current().publishers.keys();
-    const startPublisherId = publisherId ?? (second === undefined ? (first ?? null) : null);
+    const { user, publisherIds } = viewerOf(request);
+    const { publishers } = catalog.current();
+    const [first, second] = publishers.keys();
+    const lastId = cookies.publisher(request) ?? 0;
+    const mayOpen = user.role === 'operator' ? publishers.has(lastId) : publisherIds.includes(lastId);
+    const onlyId = second === undefined ? (first ?? null) : null;
+    const startPublisherId = mayOpen ? lastId : (user.publisherId ?? onlyId);
     const start =
       startPublisherId === null ? '/dashboard/operator/publishers' : publisherPath(startPublisherId, '/overview');
     const to = user.advertiserId === null ? start : homeOf(user);
-    return reply.code(303).headers(pageHeaders(publicUrl)).header('location', to).send();
+    return reply.code(303).headers(pageHeaders(config.publicUrl)).header('location', to).send();
   });
 }

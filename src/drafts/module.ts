@@ -53,10 +53,11 @@ export function createDrafts({ platform, catalog, catalogAdmin }: DraftsDeps) {
     return rows[0]?.count ?? 0;
   };
   const entry: NavEntry = {
-    group: 'catalogue',
+    group: 'offers',
     rank: 15,
     key: 'drafts',
     text: 'nav.drafts',
+    words: 'navWords.drafts',
     path: '/drafts',
     icon: 'drafts',
     role: 'analyst',

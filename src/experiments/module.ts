@@ -77,14 +77,15 @@ export function createExperiments({ platform }: ExperimentsDeps) {
 
 const navigation: readonly NavEntry[] = [
   {
-    group: 'main',
-    rank: 30,
+    group: 'measure',
+    rank: 20,
     key: 'experiments',
     text: 'experiments.title',
     words: 'navWords.experiments',
     path: '/experiments',
     icon: 'experiments',
     role: 'analyst',
+    adds: { noun: 'nouns.experiment', role: 'admin' },
   },
 ];
 

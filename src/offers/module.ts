@@ -227,8 +227,8 @@ const permissions: readonly PermissionEntry[] = [
 
 const navigation: readonly NavEntry[] = [
   {
-    group: 'main',
-    rank: 40,
+    group: 'measure',
+    rank: 30,
     key: 'why',
     text: 'nav.why',
     words: 'navWords.why',

@@ -83,5 +83,14 @@ const permissions: readonly PermissionEntry[] = [
 ];
 
 const navigation: readonly NavEntry[] = [
-  { group: 'main', rank: 20, key: 'reports', text: 'nav.reports', path: '/reports', icon: 'reports', role: 'analyst' },
+  {
+    group: 'measure',
+    rank: 10,
+    key: 'reports',
+    text: 'nav.reports',
+    words: 'navWords.reports',
+    path: '/reports',
+    icon: 'reports',
+    role: 'analyst',
+  },
 ];

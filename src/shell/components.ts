@@ -39,6 +39,8 @@ const outlines = {
   system: '<path d="M2 10h4l2-6 4 12 2-6h4"/>',
   account: '<circle cx="10" cy="7" r="3.5"/><path d="M3.5 17a6.5 6.5 0 0 1 13 0"/>',
   rates: '<path d="M4 7h12l-3-3M16 13H4l3 3"/>',
+  pin: '<path d="M10 2.8l2.2 4.6 5 .7-3.6 3.5.9 5-4.5-2.4-4.5 2.4.9-5L2.8 8.1l5-.7z"/>',
+  back: '<path d="M16 10H4M9 5l-5 5 5 5"/>',
   menu: '<path d="M3 6h14M3 10h14M3 14h14"/>',
   plus: '<path d="M10 4v12M4 10h12"/>',
   chevron: '<path d="M6 8l4 4 4-4"/>',

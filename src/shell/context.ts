@@ -5,7 +5,7 @@ import type { App } from '../platform/http/app.ts';
 import type { ReaderLanguage } from '../platform/i18n/languages.ts';
 import { browserTexts, t } from '../platform/i18n/messages.ts';
 import { asReader, keepReaders, type Reader, readerOf } from '../platform/i18n/reader.ts';
-import { minuteMs } from '../platform/lib/time.ts';
+import { dayMs, minuteMs } from '../platform/lib/time.ts';
 import { Problem, wordProblem } from '../platform/problem.ts';
 import { isToken } from '../platform/security/random-token.ts';
 
@@ -109,6 +109,13 @@ declare module 'fastify' {
     viewedPublisher: ViewedPublisher | null;
     /** Advertiser in the URL, or null if none exists or the viewer has no account for it. */
     viewedAdvertiser: ViewedAdvertiser | null;
+    /**
+     * Publisher whose navigation is shown: the publisher in the URL. On pages without a publisher, it is the one that
+     * the viewer opened last. Use `viewedPublisher` to check access.
+     */
+    openPublisher: ViewedPublisher | null;
+    /** Advertiser whose navigation is shown, determined in the same way. */
+    openAdvertiser: ViewedAdvertiser | null;
   }
 }
 
@@ -141,6 +148,9 @@ export function requireRole({ user }: Viewer, role: Role): void {
 export const publisherPath = (publisherId: number, rest = ''): string => `/dashboard/p/${publisherId}${rest}`;
 
 export const advertiserPath = (advertiserId: number, rest = ''): string => `/dashboard/a/${advertiserId}${rest}`;
+
+/** Parses an ID. Returns 0 if the text is not an ID. */
+export const idIn = (text: string): number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0);
 
 /** Returns a query parameter without NUL characters, or an empty string if it is absent or repeated. */
 export function queryText({ request }: PageContext, name: string): string {
@@ -295,6 +305,13 @@ export type Cookies = {
   session: (request: FastifyRequest) => string | null;
   setSession: (reply: FastifyReply, token: string) => void;
   endSession: (reply: FastifyReply) => void;
+  /**
+   * ID of the publisher that was opened last in this browser, or null. Anyone can set a cookie, so check the viewer's
+   * access before use.
+   */
+  publisher: (request: FastifyRequest) => number | null;
+  /** Stores the ID of the opened publisher, if it has changed. */
+  setPublisher: (request: FastifyRequest, reply: FastifyReply, publisherId: number) => void;
   setFlash: (reply: FastifyReply, flash: Flash) => void;
   /** Stores the state of a pending OpenID sign-in. */
   setPending: (reply: FastifyReply, value: string) => void;
@@ -305,6 +322,7 @@ export type Cookies = {
 };
 
 const flashLifetimeS = 30;
+const publisherLifetimeS = (180 * dayMs) / 1000;
 const pendingLifetimeS = pendingLifetimeMs / 1000;
 const maxFlashLength = 300;
 /**
@@ -325,6 +343,7 @@ export async function registerCookies(app: App, publicUrl: string, sessionLifeti
   const sessionName = `${prefix}perkwire_session`;
   const flashName = `${prefix}perkwire_flash`;
   const pendingName = `${prefix}perkwire_oidc`;
+  const publisherName = `${prefix}perkwire_publisher`;
   const attributes: CookieSerializeOptions = { path: '/', httpOnly: true, sameSite: 'lax', secure };
   return {
     session: ({ cookies }) => {
@@ -334,6 +353,11 @@ export async function registerCookies(app: App, publicUrl: string, sessionLifeti
     setSession: (reply, token) =>
       reply.setCookie(sessionName, token, { ...attributes, maxAge: sessionLifetimeMs / 1000 }),
     endSession: (reply) => reply.clearCookie(sessionName, attributes),
+    publisher: ({ cookies }) => idIn(cookies[publisherName] ?? '') || null,
+    setPublisher: ({ cookies }, reply, publisherId) => {
+      if (cookies[publisherName] !== String(publisherId))
+        reply.setCookie(publisherName, String(publisherId), { ...attributes, maxAge: publisherLifetimeS });
+    },
     setPending: (reply, value) => reply.setCookie(pendingName, value, { ...attributes, maxAge: pendingLifetimeS }),
     consumePending: ({ cookies }, reply) => {
       reply.clearCookie(pendingName, attributes);

@@ -18,7 +18,15 @@ import {
   type ViewedPublisher,
   type Viewer,
 } from './context.ts';
-import { type Counts, finderButton, finderDialogs, type Navigation, navigationView } from './navigation.ts';
+import {
+  type Counts,
+  finderButton,
+  finderDialogs,
+  type Navigation,
+  navigationView,
+  pinButton,
+  pinnedPages,
+} from './navigation.ts';
 
 /** Dependencies that every page needs. */
 export type Shell = {
@@ -48,8 +56,11 @@ export type Page = {
 
 type Layout = {
   viewer: Viewer;
+  /** Publisher whose navigation is shown. */
   publisher: ViewedPublisher | null;
   advertiser?: ViewedAdvertiser | null;
+  /** Whether the page can be opened again at the same URL, so that it can be pinned. */
+  isPinnable?: boolean;
   counts?: Counts;
   flash: Flash | null;
   shell: { asset: AssetUrl; navigation: Navigation };
@@ -58,36 +69,30 @@ type Layout = {
 /** Renders the HTML document of a page for a signed-in user. */
 export function renderPage(
   page: Page,
-  { viewer, publisher, advertiser = null, counts = new Map(), flash, shell }: Layout,
+  { viewer, publisher, advertiser = null, isPinnable = false, counts = new Map(), flash, shell }: Layout,
 ): string {
   const canFind = publisher !== null || viewer.user.role === 'operator';
   const content = html`
     <a class="skip" href="#content">${t('layout.skip')}</a>
-    ${topBar()}
+    ${topBar(publisher ?? advertiser, canFind)}
     <div class="layout">
-      <aside class="sidebar" id="sidebar">
+      <aside class="sidebar" id="sidebar" data-user="${viewer.user.id}">
         ${brandLink}
         ${publisher !== null && publisherBadge(publisher, viewer)}
         ${advertiser !== null && advertiserBadge(advertiser, viewer)}
-        ${canFind && finderButton()}
-        ${navigationView(shell.navigation, {
-          publisherId: publisher?.id ?? null,
-          advertiserId: advertiser?.id ?? null,
-          current: page.nav,
-          viewer,
-          counts,
-        })}
+        ${canFind && html`${finderButton()}${pinnedPages(publisher?.id ?? null)}`}
+        ${navigationView(shell.navigation, { publisher, advertiser, current: page.nav, viewer, counts })}
         ${accountMenu(viewer, page.nav)}
       </aside>
       <main id="content" tabindex="-1">
         ${breadcrumbs(page)}
-        ${pageHead(page)}
+        ${pageHead(page, canFind && isPinnable)}
         ${page.body}
       </main>
     </div>
     ${canFind && finderDialogs(publisher?.id ?? null)}
     <div class="toasts" role="status" aria-live="polite">${flash !== null && toast(flash, viewer)}</div>`;
-  const assets: AssetName[] = [...(canFind ? (['finder.js'] as const) : []), ...(page.assets ?? [])];
+  const assets: AssetName[] = ['recent.js', ...(canFind ? (['finder.js'] as const) : []), ...(page.assets ?? [])];
   return renderDocument({ title: page.title, asset: shell.asset, assets, content, csrf: viewer.csrf });
 }
 
@@ -149,13 +154,21 @@ ${content}
 
 const brandLink = html`<a class="brand" href="/dashboard">${logo}<span>Perkwire</span></a>`;
 
-/** Renders the top bar for small screens. */
-const topBar = (): Html => html`
+/** Renders the top bar for small screens, with the name of the open publisher or advertiser. */
+const topBar = (open: ViewedPublisher | ViewedAdvertiser | null, canFind: boolean): Html => html`
   <header class="topbar">
     <button class="menu-button" type="button" aria-controls="sidebar" aria-expanded="false" data-menu>
       ${icon('menu')}<span class="sr">${t('layout.menu')}</span>
     </button>
     ${brandLink}
+    ${open !== null && html`<strong class="open-name">${open.name}</strong>`}
+    ${
+      canFind &&
+      html`
+        <button class="menu-button" type="button" data-find="" hidden>
+          ${icon('search')}<span class="sr">${t('common.search')}</span>
+        </button>`
+    }
   </header>`;
 
 function publisherBadge(publisher: ViewedPublisher, viewer: Viewer): Html {
@@ -200,10 +213,10 @@ function breadcrumbs({ trail, title }: Page): Html {
     </nav>`;
 }
 
-const pageHead = ({ title, lead, actions }: Page): Html => html`
+const pageHead = ({ title, lead, actions }: Page, canPin: boolean): Html => html`
   <div class="page-head">
     <div>
-      <h1>${title}</h1>
+      <div class="page-title"><h1>${title}</h1>${canPin && pinButton()}</div>
       ${lead !== undefined && html`<p class="lead">${lead}</p>`}
     </div>
     ${actions !== undefined && html`<div class="actions">${actions}</div>`}
@@ -242,6 +255,7 @@ const files = {
   'dashboard.css': own('dashboard.css'),
   'dashboard.js': own('dashboard.js'),
   'drafts.js': own('drafts.js'),
+  'recent.js': own('recent.js'),
   'finder.js': own('finder.js'),
   'charts.js': own('charts.js'),
   'language.js': own('language.js'),

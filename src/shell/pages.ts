@@ -188,11 +188,13 @@ async function send({ request, reply, viewer }: PageContext, result: PageResult,
   if ('framed' in result) return reply.headers(framedHeaders(publicUrl)).send(result.framed);
   if ('fragment' in result) return reply.code(result.status ?? 200).send(result.fragment.markup);
   const flash = cookies.consumeFlash(request, reply);
-  const publisher = request.viewedPublisher;
+  const { openPublisher: publisher, openAdvertiser: advertiser } = request;
   const counts = publisher === null ? new Map() : await countsFor(navigation, publisher.id, viewer.user.id);
+  const { status = 200 } = result;
+  const isPinnable = request.method === 'GET' && status === 200;
   return reply
-    .code(result.status ?? 200)
-    .send(renderPage(result, { viewer, publisher, advertiser: request.viewedAdvertiser, counts, flash, shell }));
+    .code(status)
+    .send(renderPage(result, { viewer, publisher, advertiser, isPinnable, counts, flash, shell }));
 }
 
 /** Uploaded image. `declaredType` is the media type claimed by the client. */
@@ -287,7 +289,8 @@ export function registerErrorPages(app: App, shell: Shell): void {
       </div>`;
       if (viewer === null) return reply.send(renderCard(title, asset, body));
       const flash = cookies.consumeFlash(request, reply);
-      return reply.send(renderPage({ title, body }, { viewer, publisher: request.viewedPublisher, flash, shell }));
+      const { openPublisher: publisher, openAdvertiser: advertiser } = request;
+      return reply.send(renderPage({ title, body }, { viewer, publisher, advertiser, flash, shell }));
     }),
   );
 }

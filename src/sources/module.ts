@@ -42,8 +42,8 @@ export function createSources({ platform }: SourcesDeps) {
 }
 
 const entry: NavEntry = {
-  group: 'developers',
-  rank: 35,
+  group: 'audience',
+  rank: 20,
   key: 'sources',
   text: 'sources.title',
   words: 'navWords.sources',

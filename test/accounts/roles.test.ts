@@ -183,12 +183,15 @@ test('an admin creates a role in the browser and grants it to a member, who sees
 
   await theirs.reload();
   await add.waitFor();
-  for (const hidden of ['API keys', 'Users', 'Roles', 'Activity log'])
-    expect(await menu.getByRole('link', { name: hidden, exact: true }).count(), hidden).toBe(0);
+  const linkTo = (name: string) => menu.getByRole('link', { name, exact: true, includeHidden: true });
+  await linkTo('Live requests').waitFor({ state: 'attached' });
+  expect(await linkTo('API keys').count()).toBe(0);
   await theirs.goto(base + own('/settings/keys'));
   await theirs.getByText('Your role does not allow this').first().waitFor();
   await theirs.goto(base + own('/settings'));
   expect(await theirs.getByRole('button', { name: 'Save' }).count()).toBe(0);
+  await linkTo('Placements').waitFor();
+  for (const hidden of ['Users', 'Roles', 'Activity log']) expect(await linkTo(hidden).count(), hidden).toBe(0);
   await theirs.goto(base + own('/campaigns/new'));
   expect(await theirs.getByText('Your role does not allow this').count()).toBe(0);
   for (const openPage of [page, theirs]) await openPage.context().close();

@@ -8,6 +8,7 @@ import { enqueue } from '../../src/webhooks/outbox.ts';
 import { type DemoServer, startDemoServer } from '../demo/support.ts';
 import { violations } from '../support/axe.ts';
 import { closeContexts, newContext, openBrowser, userAgent } from '../support/browser.ts';
+import { openFromNavigation } from '../support/main-navigation.ts';
 import { timeLimit } from '../support/time-limit.ts';
 import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';
 import { openAs, signInAs } from './support.ts';
@@ -52,12 +53,7 @@ async function screenshot(name: string): Promise<void> {
 
 const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
 const follow = (name: string) => page.getByRole('link', { name, exact: true }).first().click();
-/** Returns a pattern for a menu item, with or without a count after its name. */
-const menu = (name: string) =>
-  page
-    .getByRole('navigation', { name: 'Main' })
-    .getByRole('link', { name: new RegExp(`^${name}( \\d|$)`) })
-    .click();
+const menu = (name: string) => openFromNavigation(page, name);
 const message = (text: string) => page.getByRole('status').filter({ hasText: text }).first().waitFor();
 
 describe('setup from an empty database, in the browser only', () => {
@@ -710,8 +706,8 @@ describe('the dashboard for all users', () => {
     await tab.goto(`${demo.url}/dashboard/p/1/campaigns?q=pantry`);
     await tab.getByText('Columns', { exact: true }).click();
     await tab.getByLabel('Category').uncheck();
-    await tab.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Offers' }).click();
-    await tab.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Campaigns' }).click();
+    await openFromNavigation(tab, 'Offers');
+    await openFromNavigation(tab, 'Campaigns');
     await tab.waitForURL(/q=pantry/);
     expect(await tab.getByRole('columnheader', { name: 'Category' }).isHidden()).toBe(true);
     await tab.getByRole('link', { name: 'Clear filters' }).click();

@@ -172,6 +172,20 @@ test('the documentation search also finds other forms of a word', async () => {
   await page.locator('.found a', { hasText: /^Rotating the token keys/ }).waitFor();
 });
 
+test('Enter in the documentation search opens the first result, even before the results are shown', async () => {
+  const page = await open('/docs/api');
+  const field = page.getByRole('searchbox', { name: 'Search the documentation' });
+  await field.fill('retry a delivery');
+  await field.press('Enter');
+  await page.waitForURL(/#/);
+  await page.goto(`${demo.url}/docs/api`);
+  await field.fill('rotate token');
+  const first = page.locator('.found a').first();
+  const href = (await first.getAttribute('href')) ?? '';
+  await field.press('Enter');
+  await page.waitForURL(`**${href}`);
+});
+
 test('the event catalogue is a page for people and JSON for programs', async () => {
   const json = (await (await fetch(`${demo.url}/docs/events`)).json()) as { data: { name: string }[] };
   expect(await (await fetch(`${demo.url}/docs/events.json`)).json()).toEqual(json);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { openAs, signInAs, type TestUser } from '../../dashboard/support.ts';
 import { closeContexts, openBrowser } from '../../support/browser.ts';
+import { openFromNavigation } from '../../support/main-navigation.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { addSums } from '../support.ts';
 
@@ -75,7 +76,7 @@ async function open(user: TestUser, path: string): Promise<Page> {
 test('a publisher finds out which placement lost revenue and shares the link of the report', async () => {
   const manager = await signInAs(t, 'manager');
   const page = await open(manager, own('/overview'));
-  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Reports' }).click();
+  await openFromNavigation(page, 'Reports');
   // Compares the 7 days until 15:00 with the 7 days before. Revenue drops by at most 4 × 8 clicks of 0.50 each, all on
   // the confirmation page.
   await page.getByText('Revenue down by').waitFor();

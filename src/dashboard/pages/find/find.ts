@@ -10,7 +10,7 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { isPossibleUuid7 } from '../../../platform/lib/uuid7.ts';
 import { noMatches } from '../../../shell/components.ts';
 import { type PageContext, publisherPath, queryText } from '../../../shell/context.ts';
-import { isSection, pagesFor } from '../../../shell/navigation.ts';
+import { isSection, type ListedPage, pagesFor } from '../../../shell/navigation.ts';
 import { commonPages } from '../../../shell/pages.ts';
 import { readDeliveryId } from '../../../webhooks/delivery-filter.ts';
 import { findDelivery } from '../../../webhooks/delivery-store.ts';
@@ -55,22 +55,33 @@ async function everything(scope: Scope, context: PublisherContext, text: string)
     endpointGroup(scope, context, text),
     idGroup(scope, context, text),
   ]);
-  return [ids, ...rows, endpoints, pages, publisherGroup(scope, context, text), userGroup(context, text)];
+  const others = [publisherGroup(scope, context, text), userGroup(context, text)];
+  // Enter opens the first result. If the text is the beginning of a page's name, this is the page.
+  const isPage = pages.entries[0] !== undefined && startsWith(pages.entries[0].text, text);
+  return isPage ? [pages, ids, ...rows, endpoints, ...others] : [ids, ...rows, endpoints, pages, ...others];
 }
 
 const contains = (text: string, part: string): boolean => text.toLowerCase().includes(part.toLowerCase());
+const startsWith = (text: string, part: string): boolean => text.toLowerCase().startsWith(part.toLowerCase());
 
-const pageGroup = (
+/**
+ * Lists the pages whose names and search terms contain all words of the text, in any language of the dashboard. Pages
+ * whose names begin with the text come first, then those whose names contain it.
+ */
+function pageGroup(
   { navigation }: Scope,
   { viewer }: PageContext,
   publisherId: number | null,
   text: string,
-): FoundGroup => ({
-  title: t('common.pages'),
-  entries: pagesFor(navigation, publisherId, viewer)
-    .filter((page) => contains(page.text, text) || contains(page.words, text))
-    .map(({ text, href }) => ({ text, href, detail: '' })),
-});
+): FoundGroup {
+  const words = text.split(/\s+/);
+  const isMatch = ({ names }: ListedPage): boolean => words.every((word) => names.some((name) => contains(name, word)));
+  const score = (name: string): number => Number(contains(name, text)) + Number(startsWith(name, text));
+  const pages = pagesFor(navigation, publisherId, viewer)
+    .filter((page) => (text === '' ? page.inNavigation : isMatch(page)))
+    .sort((a, b) => score(b.text) - score(a.text));
+  return { title: t('common.pages'), entries: pages.map(({ text, href, area }) => ({ text, href, detail: area })) };
+}
 
 /** Lists the publishers that the viewer may open. Each links to the current page for that publisher. */
 function publisherGroup({ deps, navigation }: Scope, context: PageContext, text: string): FoundGroup {
