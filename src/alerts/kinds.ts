@@ -27,6 +27,9 @@ export type AlertKind = keyof typeof alertKinds;
 
 export const isAlertKind = (name: string): name is AlertKind => Object.hasOwn(alertKinds, name);
 
+/** Alert kinds that new admins get by e-mail, until they choose others. */
+export const defaultKinds: readonly AlertKind[] = ['draft.waiting'];
+
 /** Alert kinds that operational events trigger. */
 export const kindOfEvent: Partial<Record<OperationalEvent, AlertKind>> = {
   'endpoint.failing': 'endpoint.failing',

@@ -1,13 +1,16 @@
 import type { Executor } from '../platform/db/pool.ts';
 import type { SentEvent } from '../webhooks/send-operational.ts';
-import { type AlertFact, type AlertKind, kindOfEvent } from './kinds.ts';
+import { type AlertFact, type AlertKind, defaultKinds, kindOfEvent } from './kinds.ts';
+import { addDefaultMailRules } from './rules.ts';
 
 /**
- * Records an alert for each new cause, and a message for each notification rule that includes the alert's kind. Muted
- * alerts get no messages.
+ * Records an alert for each new cause, and a message for each notification rule that includes the alert's kind. Admins
+ * who have not chosen any e-mails get the default ones. Muted alerts get no messages.
  */
 export async function recordAlerts(executor: Executor, facts: readonly AlertFact[], nowMs: number): Promise<void> {
   if (facts.length === 0) return;
+  const byDefault = facts.filter(({ kind }) => defaultKinds.includes(kind)).map(({ publisherId }) => publisherId);
+  if (byDefault.length > 0) await addDefaultMailRules(executor, byDefault, nowMs);
   await executor.query(
     `with recorded as (
       insert into alerts (publisher_id, kind, subject, cause, data, raised_at)

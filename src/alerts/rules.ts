@@ -1,6 +1,7 @@
+import { adminsOf } from '../accounts/memberships.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { type SealedColumn, sealedColumn } from '../platform/security/sealed-column.ts';
-import type { AlertKind } from './kinds.ts';
+import { type AlertKind, defaultKinds } from './kinds.ts';
 
 export const urlContext = 'alert-url';
 
@@ -30,15 +31,34 @@ export async function setMailRule(
   );
 }
 
+/** Returns the alert kinds that a user receives by e-mail. Admins who have not chosen any receive the default kinds. */
 export async function findMailKinds(
   executor: Executor,
   { publisherId, userId }: { publisherId: number; userId: number },
 ): Promise<readonly AlertKind[]> {
   const { rows } = await executor.query<{ kinds: AlertKind[] }>(
-    'select kinds from alert_rules where publisher_id = $1 and user_id = $2',
-    [publisherId, userId],
+    `select coalesce(
+      (select kinds from alert_rules where publisher_id = $1 and user_id = $2),
+      (select $3::text[] from (${adminsOf('array[$1::integer]')}) admin where user_id = $2),
+      '{}'
+    ) as kinds`,
+    [publisherId, userId, defaultKinds],
   );
   return rows[0]?.kinds ?? [];
+}
+
+/** Stores the default e-mails of those admins who have not chosen any. */
+export async function addDefaultMailRules(
+  executor: Executor,
+  publisherIds: readonly number[],
+  nowMs: number,
+): Promise<void> {
+  await executor.query(
+    `insert into alert_rules (publisher_id, user_id, kinds, created_at)
+    select publisher_id, user_id, $2::text[], $3::timestamptz from (${adminsOf('$1::integer[]')}) admin
+    order by publisher_id, user_id on conflict do nothing`,
+    [publisherIds, defaultKinds, new Date(nowMs)],
+  );
 }
 
 /** Lists a publisher's channels, each with the error of its last message. */

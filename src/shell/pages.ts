@@ -188,11 +188,13 @@ async function send({ request, reply, viewer }: PageContext, result: PageResult,
   if ('framed' in result) return reply.headers(framedHeaders(publicUrl)).send(result.framed);
   if ('fragment' in result) return reply.code(result.status ?? 200).send(result.fragment.markup);
   const flash = cookies.consumeFlash(request, reply);
-  const publisher = request.viewedPublisher;
-  const counts = publisher === null ? new Map() : await countsFor(navigation, publisher.id, viewer.user.id);
+  const { viewedPublisher: publisher, viewedAdvertiser: advertiser } = request;
+  const viewed = publisher ?? advertiser;
+  const entries = navigation.filter(({ group }) => (group === 'advertiser') === (advertiser !== null));
+  const counts = viewed === null ? new Map() : await countsFor(entries, viewed.id, viewer.user.id);
   return reply
     .code(result.status ?? 200)
-    .send(renderPage(result, { viewer, publisher, advertiser: request.viewedAdvertiser, counts, flash, shell }));
+    .send(renderPage(result, { viewer, publisher, advertiser, counts, flash, shell }));
 }
 
 /** Uploaded image. `declaredType` is the media type claimed by the client. */
