@@ -13,11 +13,6 @@ export const adminsOf = (publisherIds: string): string => `
   select m.publisher_id, m.user_id from memberships m
   where m.publisher_id = any(${publisherIds}) and m.role = 'admin' and m.joined_at is not null and not m.disabled`;
 
-/** Returns an SQL condition for whether a user has an account of an advertiser. */
-export const mayOpenAdvertiser = (userId: string, advertiserId: string): string => `exists (
-  select from memberships m where m.user_id = ${userId} and m.advertiser_id = ${advertiserId}
-    and m.joined_at is not null and not m.disabled)`;
-
 type Members = { publisherId: number | null; advertiserId: number | null };
 
 /**

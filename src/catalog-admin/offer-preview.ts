@@ -103,8 +103,8 @@ export const offerPreview = (
 });
 
 /**
- * Proposed offer. `id` is null for a new offer, and `creatives` are in the SDK format. `texts` is null if they come from
- * the form next to the preview.
+ * Proposed offer. `id` is null for a new offer, and `creatives` are in the SDK format. `texts` is null if the form next
+ * to the preview contains them.
  */
 export type ProposedOffer = {
   id: number | null;

@@ -12,14 +12,14 @@ import { badge, type Cell, table } from '../shell/components.ts';
 import { displayValue, type ValueDifference, valueDifferences } from '../shell/differences.ts';
 import { fieldName, languageName, moment } from '../shell/format.ts';
 import type { Difference } from './apply.ts';
-import { type DraftDetails, nameKey } from './details.ts';
+import { type DraftDetails, nameKey, type RowNames } from './details.ts';
 import type { Draft } from './draft.ts';
 
-/**
- * A draft with the data that its page needs, the time zone for times, and the URL of its uploaded image, or an empty
- * string if it has none.
- */
-type Compared = DraftDetails & { zone: { timeZone: string }; imageUrl: string };
+/** Time zone and names with which values are shown. */
+type ValueTerms = { zone: { timeZone: string }; names: RowNames };
+
+/** Draft with the data that its page needs. `imageUrl` is the URL of its uploaded image, or an empty string. */
+type Compared = DraftDetails & ValueTerms & { imageUrl: string };
 
 /** Fields in the order of their forms. Other fields follow. */
 const order: Readonly<Record<ReviewedKind, readonly string[]>> = {
@@ -41,7 +41,7 @@ const payoutFields: readonly string[] = ['payout_amount', 'payout_currency', 'pa
 const idFields: readonly string[] = ['advertiser_id', 'campaign_id', 'offer_id'];
 
 /** Formats a field value for readers of the draft. */
-function fieldText(name: string, value: unknown, { zone, names }: Pick<Compared, 'zone' | 'names'>): Html | string {
+function fieldText(name: string, value: unknown, { zone, names }: ValueTerms): Html | string {
   if (name === 'schedule' && isObject(value)) {
     const { start_at: from, end_at: to } = value as { start_at: string | null; end_at: string | null };
     const end = (at: string | null): Html | string =>
@@ -178,6 +178,7 @@ export function changesTable(compared: Compared): Html {
     : [t('crud.field'), t('drafts.before'), t('drafts.after')];
   const isRevised = ({ fields }: ComparedField): boolean =>
     revised !== null && fields.some((name) => !isDeepStrictEqual(draft.changes[name], revised.changes[name]));
+  const labels = isNew ? [] : columns.slice(1);
   const rows = rowsOf(compared).map((row) => [
     html`${row.label}${isRevised(row) && html` ${badge(t('drafts.revisedField'), 'info')}`}`,
     ...(isNew ? [] : [row.before]),
@@ -193,7 +194,7 @@ export function changesTable(compared: Compared): Html {
           ([label, ...values]) => html`
           <tr>
             <th scope="row">${label}</th>
-            ${values.map((value, at) => html`<td data-label="${isNew ? '' : (columns[at + 1] ?? '')}"><div>${value}</div></td>`)}
+            ${values.map((value, at) => html`<td data-label="${labels[at] ?? ''}"><div>${value}</div></td>`)}
           </tr>`,
         )}</tbody>
       </table>
@@ -207,10 +208,7 @@ const imageView = (url: string): Html =>
  * Renders a table of fields that were changed after the draft was created, with the draft's proposed values next to the
  * current ones.
  */
-export const differencesTable = (
-  differences: readonly Difference[],
-  compared: Pick<Compared, 'zone' | 'names'>,
-): Html =>
+export const differencesTable = (differences: readonly Difference[], compared: ValueTerms): Html =>
   table(
     t('crud.differences'),
     [t('crud.field'), t('drafts.before'), t('drafts.now'), t('drafts.proposedValue')].map((text) => ({ text })),

@@ -1,5 +1,4 @@
 import type pg from 'pg';
-import { mayOpen, mayOpenAdvertiser } from '../accounts/memberships.ts';
 import type { Actor, Work } from '../management/unit-of-work.ts';
 import { isReaderLanguage } from '../platform/i18n/languages.ts';
 import { t } from '../platform/i18n/messages.ts';
@@ -18,9 +17,12 @@ const maxAttempts = 6;
 const mailedStates: readonly DraftState[] = ['live', 'scheduled', 'refused', 'undone'];
 
 /** SQL condition for whether a user `u` is told about decisions on a draft `d`, and still has access to it. */
-const isRecipient = `(case when d.advertiser_id is null
-  then d.proposer_kind = 'user' and u.id = d.proposer_id and ${mayOpen('u.id', 'd.publisher_id')}
-  else ${mayOpenAdvertiser('u.id', 'd.advertiser_id')} end)`;
+const isRecipient = `exists (
+  select from memberships m where m.user_id = u.id and m.joined_at is not null and not m.disabled
+    and case when d.advertiser_id is null
+      then d.proposer_kind = 'user' and u.id = d.proposer_id
+        and (m.role = 'operator' or m.publisher_id = d.publisher_id)
+      else m.advertiser_id = d.advertiser_id end)`;
 
 /**
  * Requests the mails about a decision: to the accounts of the advertiser that proposed the draft, or to the publisher's
@@ -37,7 +39,12 @@ export async function requestMails({ executor, nowMs }: Work, { id }: Draft, by:
 
 type MailDeps = { pool: pg.Pool; mailer: Mailer | null; now: () => number; config: { publicUrl: string } };
 
-type Due = Pick<Draft, 'id' | 'advertiser_id' | 'state' | 'reason' | 'subject'> & {
+type Due = {
+  id: number;
+  advertiser_id: number | null;
+  state: DraftState;
+  reason: string;
+  subject: string;
   user_id: number;
   attempts: number;
   publisher_id: number;

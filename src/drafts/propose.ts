@@ -80,8 +80,8 @@ export async function propose(
 
 /**
  * Locks the draft that a proposal revises, so that it is revised only once.
- * @throws AppError not_found if it does not exist, or if someone else proposed it; conflict if it was decided otherwise,
- * or was already revised
+ * @throws AppError not_found if it does not exist, or if someone else proposed it; conflict if it has another state, or
+ * was already revised
  */
 async function lockRevised(
   work: Work,

@@ -142,7 +142,8 @@ async function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds
     description:
       'Validates the change and stores it as a draft, which goes live after its approval. `multipart/form-data` ' +
       'uploads the image of a new creative, which determines `url`, `type`, `width` and `height`, or the first ' +
-      `image of a new offer. Its fields are \`resource\`, \`changes\` (JSON), \`note\`, \`revises\`, and ${imageLimits}.`,
+      'image of a new offer. Its fields are `resource`, `changes` (JSON), `note`, `revises`, and ' +
+      `${imageLimits}.`,
     tags,
     consumes: ['application/json', 'multipart/form-data'],
     querystring: publisherQuery,

@@ -6,8 +6,8 @@ export type HandedIn = { bytes: Buffer; type: string; size: { width: number; hei
 
 /**
  * Proposed change. `rowId` is null for a new row. `image` is the image of a new creative, or the first image of a new
- * offer. `revises` is the refused or waiting draft that the proposal replaces. Unless the proposal has its own image, it
- * takes over the image of that draft.
+ * offer. `revises` is the ID of the refused or waiting draft that the proposal replaces. The proposal takes over the
+ * image of that draft, unless it has its own.
  */
 export type Proposal = {
   resource: string;

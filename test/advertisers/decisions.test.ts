@@ -121,7 +121,7 @@ describe('the mail about a decision', () => {
     expect(recipients()).toEqual([own.user.email]);
   });
 
-  test("reaches the publisher's own user who proposed the draft, but not the admin who decides on their own", async () => {
+  test("reaches the publisher's own user who proposed the draft, but not the admin who decides", async () => {
     await call('PATCH', `publishers/${t.publisher.id}`, { approval_required: true });
     const manager = await signInAs(t, 'manager');
     const texts = { title: 'By the manager', cta_yes: 'Yes', cta_no: 'No' };

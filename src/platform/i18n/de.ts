@@ -2685,8 +2685,8 @@ export const de: Messages = {
       'freigegeben}}: {subject}',
     draftDecidedText:
       '{state, select, live {„{subject}“ wurde freigegeben und ist live.} scheduled {„{subject}“ wurde freigegeben ' +
-      'und geht am {time} live.} undone {Die Freigabe von „{subject}“ wurde zurückgenommen. Die vorherige Fassung ist ' +
-      'wieder live.} other {„{subject}“ wurde mit dieser Begründung abgelehnt:\n\n{reason}\n\nSie können den ' +
+      'und geht am {time} live.} undone {Die Freigabe von „{subject}“ wurde zurückgenommen. Die vorherige Fassung ' +
+      'ist wieder live.} other {„{subject}“ wurde mit dieser Begründung abgelehnt:\n\n{reason}\n\nSie können den ' +
       'Entwurf bearbeiten und erneut vorschlagen.}}\n\nEntwurf ansehen:\n{page}\n',
     reset: 'Neues Passwort für Perkwire festlegen',
     resetText:

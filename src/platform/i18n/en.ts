@@ -2472,10 +2472,11 @@ export const en = {
       'password yet, you can set one:\n{link}\n\nThe link works once and expires in {days} days. If you didn’t ' +
       'expect this e-mail, you can ignore it.\n',
     draftDecided:
-      '{publisher}: {state, select, refused {Draft rejected} undone {Approval undone} other {Draft approved}}: {subject}',
+      '{publisher}: {state, select, refused {Draft rejected} undone {Approval undone} other {Draft approved}}: ' +
+      '{subject}',
     draftDecidedText:
-      '{state, select, live {“{subject}” was approved and is live.} scheduled {“{subject}” was approved. It goes live ' +
-      'on {time}.} undone {The approval of “{subject}” was undone. The previous version is live again.} other ' +
+      '{state, select, live {“{subject}” was approved and is live.} scheduled {“{subject}” was approved. It goes ' +
+      'live on {time}.} undone {The approval of “{subject}” was undone. The previous version is live again.} other ' +
       '{“{subject}” was rejected for this reason:\n\n{reason}\n\nYou can edit the draft and propose it ' +
       'again.}}\n\nView the draft:\n{page}\n',
     reset: 'Set a new Perkwire password',
