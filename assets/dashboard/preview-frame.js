@@ -35,6 +35,16 @@ window.addEventListener(
   true,
 );
 
+// The SDK shows images only from http URLs. Its URL for the selected file is replaced by the data of the file.
+let selectedImage = '';
+const imageSource = Object.getOwnPropertyDescriptor(HTMLImageElement.prototype, 'src');
+Object.defineProperty(HTMLImageElement.prototype, 'src', {
+  ...imageSource,
+  set(url) {
+    imageSource.set.call(this, url === `${location.origin}/selected-image` ? selectedImage : url);
+  },
+});
+
 let shown = '';
 
 async function show(preview) {
@@ -42,8 +52,10 @@ async function show(preview) {
   if (text === shown || window.Ad === undefined) return;
   shown = text;
   sessionStorage.clear();
+  const { selectedImage: image, ...data } = preview;
+  selectedImage = image;
   await window.Ad.setApiResponse({
-    data: { session_id: sessionId, count: preview.offers.length, privacy_url: location.origin, ...preview },
+    data: { session_id: sessionId, count: preview.offers.length, privacy_url: location.origin, ...data },
   });
   window.Ad.reload();
 }

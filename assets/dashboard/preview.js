@@ -1,4 +1,4 @@
-// Updates the preview frame while a form with `data-previewed` is edited.
+// Shows the preview, and updates it while a form with `data-previewed` is edited.
 
 const panel = document.querySelector('.preview');
 const form = document.querySelector('form[data-previewed]');
@@ -21,20 +21,37 @@ function layOut() {
   frame.style.marginInlineStart = `${Math.max(0, (stage.clientWidth - width * scale) / 2)}px`;
 }
 
-/** Replaces the first offer's texts with the form's current values. */
+/** Image file that the user has selected, as a data URL, or an empty string. */
+let selectedImage = '';
+
+/** Reads the selected file. The frame shows nothing for a file that is not an image. */
+function readImage(file) {
+  return new Promise((resolve) => {
+    if (file === undefined) return resolve('');
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result);
+    reader.onerror = () => resolve('');
+    reader.readAsDataURL(file);
+  });
+}
+
+/** Replaces the first offer's texts and image with the form's current values. */
 function withTyped(offers, fields) {
   const typed = Object.fromEntries(fields.map((name) => [name, form.elements[name]?.value ?? '']));
   const [first, ...others] = offers;
-  return [{ ...first, ...typed, title: typed.title || typed.short_headline || message('yourHeadline') }, ...others];
+  const title = typed.title || typed.short_headline || message('yourHeadline');
+  const creatives = [{ url: `${location.origin}/selected-image`, creative_type: 'offer_image' }];
+  return [{ ...first, ...typed, title, ...(selectedImage !== '' && { creatives }) }, ...others];
 }
 
 function answer() {
   const { kind, settings, styles, appearance, offers, fields } = stateOf();
   const multi = chosen.unit === 'mou';
-  const currentOffers = kind === 'offer' ? withTyped(offers, fields) : offers;
+  const currentOffers = fields.length > 0 ? withTyped(offers, fields) : offers;
   const scheme = appearance?.color_scheme ?? 'light';
   return {
     page: { scheme: chosen.scheme, dir: chosen.dir },
+    selectedImage,
     offers: multi || kind === 'theme' ? currentOffers : currentOffers.slice(0, 1),
     settings: {
       ...settings,
@@ -146,7 +163,7 @@ font?.addEventListener('change', () => {
   readFont(font);
 });
 
-if (form !== null && frame !== undefined) {
+if (frame !== undefined) {
   for (const button of panel.querySelectorAll('[data-switch]')) {
     const { switch: name, value } = button.dataset;
     if (button.getAttribute('aria-pressed') === 'true') chosen[name] = value;
@@ -156,9 +173,10 @@ if (form !== null && frame !== undefined) {
       post();
     });
   }
-  form.addEventListener('input', updateSoon);
-  form.addEventListener('change', ({ target }) => {
+  form?.addEventListener('input', updateSoon);
+  form?.addEventListener('change', async ({ target }) => {
     if (target.name === 'unit') choose('unit', target.value);
+    if (target.type === 'file') selectedImage = await readImage(target.files[0]);
     updateSoon();
   });
   window.addEventListener('resize', layOut);

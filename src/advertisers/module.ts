@@ -1,6 +1,7 @@
 import type { Accounts } from '../accounts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { CatalogAdmin } from '../catalog-admin/module.ts';
+import { registerPreviewFrame } from '../catalog-admin/offer-preview.ts';
 import type { Drafts } from '../drafts/module.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
@@ -12,10 +13,11 @@ import type { NavEntry } from '../shell/navigation.ts';
 import { pagesOfAdvertiser } from '../shell/pages.ts';
 import type { Tracking } from '../tracking/module.ts';
 import { activityPage } from './pages/activity.ts';
+import { proposeCampaign } from './pages/campaign-form.ts';
 import { campaignPage, campaignsPage } from './pages/campaigns.ts';
 import { conversionsPage, trackingPage } from './pages/conversions.ts';
 import { draftImage, draftPage, draftsPage, withdrawDraft } from './pages/drafts.ts';
-import { newOfferPage, offerPage, proposeCampaign, proposeImage, proposeOffer } from './pages/propose.ts';
+import { newOfferPage, offerPage, proposeImage, proposeOffer, revisePage } from './pages/offer-editor.ts';
 import { reportCsv, reportPage } from './pages/reports.ts';
 import type { PageServices } from './pages/services.ts';
 import { reportRoute } from './routes.ts';
@@ -37,7 +39,7 @@ export function createAdvertisers({ platform, catalog, catalogAdmin, drafts, rep
   return {
     name: 'advertisers',
     rank: 220,
-    navigation,
+    navigation: navigationOf(drafts),
     routes: async (app: App, { http }: { http: ManagementHttp }) =>
       reportRoute(app, { http, now: platform.deps.now, reports: reports.service, catalog: store }),
     pages: (app: App, shell: Shell, { http, management }: { http: ManagementHttp; management: ManagementClient }) =>
@@ -64,9 +66,13 @@ const entry = (rank: number, key: string, text: NavEntry['text'], icon: NavEntry
   role: 'advertiser',
 });
 
-const navigation: readonly NavEntry[] = [
+const navigationOf = ({ countNewDecisions }: Drafts): readonly NavEntry[] => [
   entry(10, 'campaigns', 'nav.campaigns', 'campaigns'),
-  entry(20, 'drafts', 'nav.drafts', 'drafts'),
+  {
+    ...entry(20, 'drafts', 'nav.drafts', 'drafts'),
+    count: (advertiserId, userId) => countNewDecisions({ advertiserId, userId }),
+    countText: 'advertiser.newDecisions',
+  },
   entry(30, 'reports', 'nav.reports', 'reports'),
   entry(40, 'conversions', 'advertiser.conversions', 'deliveries'),
   entry(50, 'tracking', 'advertiser.tracking', 'integration'),
@@ -77,6 +83,7 @@ const navigation: readonly NavEntry[] = [
 function advertiserPages(app: App, services: PageServices): void {
   const { get, post } = pagesOfAdvertiser(app, services);
   const role = 'advertiser';
+  registerPreviewFrame(app, '/dashboard/a/:advertiserId/preview', services);
   get('', role, (context) => campaignsPage(services, context));
   get('/campaigns', role, (context) => campaignsPage(services, context));
   get('/campaigns/:key', role, (context) => campaignPage(services, context));
@@ -90,6 +97,7 @@ function advertiserPages(app: App, services: PageServices): void {
   post('/offers/:key/pictures', role, (context, fields, upload) => proposeImage(services, context, fields, upload));
   get('/drafts', role, (context) => draftsPage(services, context));
   get('/drafts/:key', role, (context) => draftPage(services, context));
+  get('/drafts/:key/edit', role, (context) => revisePage(services, context));
   get('/drafts/:key/picture', role, (context) => draftImage(services, context));
   post('/drafts/:key/withdraw', role, (context) => withdrawDraft(services, context));
   get('/reports', role, (context) => reportPage(services, context));

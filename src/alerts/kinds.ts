@@ -34,6 +34,7 @@ export const defaultKinds: readonly AlertKind[] = [
   'endpoint.disabled',
   'budget.100',
   'coupons.empty',
+  'draft.waiting',
 ];
 
 /** Alert kinds that operational events trigger. */

@@ -26,6 +26,7 @@ export const draftCommands: readonly Command[] = [
     options: {
       note: text('TEXT', 'note for the approver'),
       image: text('FILE', 'image of a new creative, or first image of a new offer'),
+      revises: text('DRAFT', 'refused or waiting draft that this one replaces, with its image'),
     },
     callsService: true,
     examples: ['drafts propose offers 7 change.json', 'drafts propose offers new.json --image box.png'],

@@ -18,6 +18,7 @@ import {
   revertDraft,
 } from './apply.ts';
 import { type Draft, type DraftState, deleteDraftImage, lockDraft, readDraftImage } from './draft.ts';
+import { requestMails } from './mails.ts';
 
 /** Maximum time in advance for which a draft can be scheduled, in milliseconds. */
 const maxAheadMs = 366 * dayMs;
@@ -80,6 +81,7 @@ export async function undo(kinds: ReviewedKinds, work: Work, id: string): Promis
   const draft = await lockDraft(work, id);
   await requireMay(work, draft);
   requireState(draft, ['live', 'refused', 'scheduled']);
+  await requireUnrevised(work, draft);
   if (draft.state !== 'live') return settle(work, draft, { state: 'waiting', by: null });
   await revertDraft(kinds, work, draft);
   return settle(work, draft, { state: 'undone', by: work.actor });
@@ -134,8 +136,8 @@ const ruleActor = ({ publisherId, actor }: Work, label: string): Actor => ({
 });
 
 async function goLive(kinds: ReviewedKinds, work: Work, draft: Draft, by: Actor): Promise<Draft> {
-  const image = draft.has_picture ? await readDraftImage(work, draft) : null;
-  if (draft.has_picture && image === null) throw new AppError('conflict', { message: problem('draftImageGone') });
+  const image = await readDraftImage(work, draft);
+  if (image === 'deleted') throw new AppError('conflict', { message: problem('draftImageGone') });
   const { id } = await makeLive(kinds, { ...work, actor: by }, draft, image);
   return settle(work, draft, { state: 'live', by, rowId: id as number });
 }
@@ -146,7 +148,20 @@ async function requireMay(work: Work, { campaign_id }: Draft): Promise<void> {
   throw new AppError('permission_denied', { message });
 }
 
-function requireState({ state, decided_by }: Draft, allowed: readonly DraftState[]): void {
+/**
+ * Requires that no other draft has replaced this one.
+ * @throws AppError conflict
+ */
+export async function requireUnrevised({ executor }: Work, { id }: Draft): Promise<void> {
+  const { rows } = await executor.query<{ id: number }>(
+    "select id from drafts where revises = $1 and state in ('waiting', 'scheduled', 'live') limit 1",
+    [id],
+  );
+  if (rows[0] !== undefined)
+    throw new AppError('conflict', { message: problem('draftRevised', { id: String(rows[0].id) }) });
+}
+
+export function requireState({ state, decided_by }: Draft, allowed: readonly DraftState[]): void {
   if (allowed.includes(state)) return;
   const message =
     decided_by === null ? problem('draftState', { state }) : problem('draftStateBy', { state, by: decided_by });
@@ -187,10 +202,12 @@ async function settle(work: Work, draft: Draft, { state, by, reason = '', liveAt
     where id = $1`,
     [draft.id, state, reason, decidedBy, by === null ? null : now, liveAt ?? null, rowId ?? null, now, draft.base],
   );
-  // The uploaded image is no longer needed: a live draft's image is stored with the creative, and a withdrawn draft
-  // doesn't use its image.
-  const isOver = draft.has_picture && (state === 'live' || state === 'withdrawn');
-  if (isOver) await deleteDraftImage(work, draft);
+  // Other decided drafts keep their image, so that it can be looked at and proposed again. Delete the image of a
+  // withdrawn draft, because accounts could otherwise store any number of images.
+  if (state === 'withdrawn') await deleteDraftImage(work, draft);
+  // No mail for what the author already knows: a rule approved the draft at once, or its scheduled time has come.
+  const isExpected = Date.parse(draft.created_at) === work.nowMs || (draft.state === 'scheduled' && state === 'live');
+  if (by !== null && state !== 'withdrawn' && !isExpected) await requestMails(work, draft, by);
   const { id, campaign_id, resource, subject } = draft;
   await audit(by === null ? work : { ...work, actor: by }, {
     resource: { name: 'drafts', key: 'id' },
@@ -217,6 +234,6 @@ async function settle(work: Work, draft: Draft, { state, by, reason = '', liveAt
     decided_at,
     live_at: liveAt?.toISOString() ?? null,
     updated_at: now.toISOString(),
-    has_picture: draft.has_picture && !isOver,
+    has_picture: draft.has_picture && state !== 'withdrawn',
   };
 }

@@ -30,6 +30,7 @@ export type Draft = {
   base: Values;
   note: string;
   has_picture: boolean;
+  revises: number | null;
   state: DraftState;
   reason: string;
   proposed_by: string;
@@ -72,8 +73,11 @@ export const drafts: Resource = {
     note: Type.String({ description: 'Note of the author.' }),
     has_picture: Type.Boolean({
       description:
-        'Whether the draft contains an uploaded image of a new creative, or the first image of a new offer. ' +
-        'false once the draft is live.',
+        'Whether the draft has an uploaded image of a new creative, or the first image of a new offer. The image ' +
+        'is stored as long as the draft, unless the draft is withdrawn.',
+    }),
+    revises: orNull(idSchema, {
+      description: 'Refused or waiting draft that this draft replaces. `null` for none.',
     }),
     state: Type.Union(
       draftStates.map((state) => Type.Literal(state)),
@@ -94,11 +98,13 @@ export const drafts: Resource = {
     }),
     ...stamps,
   },
-  expressions: () => ({ has_picture: 'exists (select from draft_pictures p where p.draft_id = drafts.id)' }),
+  expressions: () => ({
+    has_picture: "exists (select from draft_pictures p where p.draft_id = drafts.id and p.bytes <> '')",
+  }),
   sorts: { id: 'integer', created_at: 'timestamptz', updated_at: 'timestamptz' },
   defaultSort: '-id',
   warn: (draft) => warnOfDraft(draft as Draft),
-  filters: ['state', 'resource', 'campaign_id', 'row_id', 'advertiser_id'],
+  filters: ['state', 'resource', 'campaign_id', 'row_id', 'advertiser_id', 'revises'],
   searched: ['subject', 'note'],
 };
 
@@ -114,7 +120,7 @@ export const getDraft = async (work: Work, id: string, resource = drafts): Promi
 export const lockDraft = async (work: Work, id: string, resource = drafts): Promise<Draft> =>
   (await getRow(resource, work, id, 'for update')) as Draft;
 
-/** Stores the uploaded image of a draft until the draft goes live. */
+/** Stores the uploaded image of a draft. */
 export async function storeDraftImage(
   { executor }: Work,
   draftId: number,
@@ -126,14 +132,18 @@ export async function storeDraftImage(
   );
 }
 
-/** Returns the uploaded image of a draft, or null if it has none or the image was deleted. */
-export async function readDraftImage({ executor }: Work, { id, changes }: Draft): Promise<HandedIn | null> {
+/**
+ * Returns the uploaded image of a draft, or null if it has none. `deleted` means that the previous release, which
+ * deleted images of refused drafts after 30 days, has deleted it.
+ */
+export async function readDraftImage({ executor }: Work, { id, changes }: Draft): Promise<HandedIn | 'deleted' | null> {
   type DeclaredImage = { type: string; width: number; height: number };
   const { rows } = await executor.query<{ bytes: Buffer } & (DeclaredImage | { type: null })>(
-    "select bytes, type, width, height from draft_pictures where draft_id = $1 and bytes <> ''",
+    'select bytes, type, width, height from draft_pictures where draft_id = $1',
     [id],
   );
   if (rows[0] === undefined) return null;
+  if (rows[0].bytes.length === 0) return 'deleted';
   const { type, width, height } = rows[0].type === null ? (changes as DeclaredImage) : rows[0];
   return { bytes: rows[0].bytes, type, size: { width, height } };
 }
@@ -147,7 +157,7 @@ export async function draftImageFile(
   draft: Draft,
 ): Promise<{ download: Buffer; type: string; name: string }> {
   const image = await readDraftImage(work, draft);
-  if (image === null) throw new AppError('not_found');
+  if (image === null || image === 'deleted') throw new AppError('not_found');
   const { bytes, type } = image;
   return { download: bytes, type: `image/${type === 'jpg' ? 'jpeg' : type}`, name: `draft-${draft.id}.${type}` };
 }
@@ -156,22 +166,13 @@ export async function deleteDraftImage({ executor }: Work, { id }: { id: number 
   await executor.query('delete from draft_pictures where draft_id = $1', [id]);
 }
 
-/**
- * Time for which decided drafts are retained, in milliseconds. `pictureKeptMs` is the shorter retention for images of
- * rejected drafts.
- */
+/** Time for which decided drafts are stored, with their images, in milliseconds. */
 const keptMs = 400 * dayMs;
-const imageRetentionMs = 30 * dayMs;
 
 export async function deleteOldDrafts(executor: Work['executor'], nowMs: number): Promise<number> {
   const { rowCount } = await executor.query(
     "delete from drafts where state not in ('waiting', 'scheduled') and decided_at < $1",
     [new Date(nowMs - keptMs)],
-  );
-  await executor.query(
-    `update draft_pictures set bytes = '' from drafts d
-    where d.id = draft_id and d.state not in ('waiting', 'scheduled') and d.decided_at < $1 and bytes <> ''`,
-    [new Date(nowMs - imageRetentionMs)],
   );
   return rowCount ?? 0;
 }

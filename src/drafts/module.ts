@@ -14,9 +14,11 @@ import type { Webhooks } from '../webhooks/module.ts';
 import { draftCommands } from './commands.ts';
 import { goLiveAtItsTime, withdraw } from './decide.ts';
 import { deleteOldDrafts } from './draft.ts';
+import { sendDraftMails } from './mails.ts';
 import { draftPages } from './pages/drafts.ts';
 import { propose } from './propose.ts';
 import { draftRoutes } from './routes.ts';
+import { countNewDecisions, type DraftReader, markSeen } from './seen.ts';
 
 export type Drafts = ReturnType<typeof createDrafts>;
 
@@ -24,7 +26,7 @@ type DraftsDeps = { platform: Platform; catalog: Catalog; catalogAdmin: CatalogA
 
 /** Creates the drafts module: proposed changes to offers and campaigns, which go live once they are approved. */
 export function createDrafts({ platform, catalog, catalogAdmin }: DraftsDeps) {
-  const { pool, dbHealth, now } = platform.deps;
+  const { pool, dbHealth, mailer, config, now } = platform.deps;
   const { kinds } = catalogAdmin;
   const { management } = catalog;
   const schedule: Job = {
@@ -36,6 +38,13 @@ export function createDrafts({ platform, catalog, catalogAdmin }: DraftsDeps) {
       for (const { id, publisher_id } of await dueDrafts())
         await management.write(scheduler, publisher_id, (work) => goLiveAtItsTime(kinds, work, id));
     },
+  };
+  const mails: Job = {
+    name: 'draft mails',
+    roles: ['worker'],
+    pauseMs: 1000,
+    locks: 'a lease on the mail (skip locked)',
+    run: () => sendDraftMails({ pool, mailer, now, config }),
   };
   async function dueDrafts(): Promise<{ id: number; publisher_id: number }[]> {
     const { rows } = await pool.query<{ id: number; publisher_id: number }>(
@@ -78,8 +87,12 @@ export function createDrafts({ platform, catalog, catalogAdmin }: DraftsDeps) {
     routes: async (app: App, { http }: { http: ManagementHttp }) =>
       void (await app.register(draftRoutes, { http, kinds })),
     pages: (app: App, shell: Shell, contributions: { management: ManagementClient }) =>
-      draftPages(app, { ...shell, management: contributions.management, kinds }),
-    jobs: () => [schedule],
+      draftPages(app, { ...shell, management: contributions.management, kinds, catalog: catalog.store }),
+    jobs: () => [schedule, mails],
+    /** Returns the number of decisions that a user of an advertiser account has not seen. */
+    countNewDecisions: (reader: DraftReader): Promise<number> =>
+      dbHealth.isUp() ? countNewDecisions(pool, reader, now()).catch(() => 0) : Promise.resolve(0),
+    markSeen: (reader: DraftReader, draftIds: readonly number[]) => markSeen(pool, reader, draftIds, now()),
   };
 }
 

@@ -9,8 +9,8 @@ import { hourMs } from '../platform/lib/time.ts';
 import { problem } from '../platform/problem.ts';
 import { raiseFacts } from '../webhooks/raise-events.ts';
 import { currentRow, fieldOf, fieldsOf, type ReviewedKinds, trySave } from './apply.ts';
-import { approveByRule } from './decide.ts';
-import { type Draft, getDraft, storeDraftImage } from './draft.ts';
+import { approveByRule, requireState, requireUnrevised, withdraw } from './decide.ts';
+import { type Draft, getDraft, lockDraft, readDraftImage, storeDraftImage } from './draft.ts';
 
 /** Maximum number of pending drafts: per advertiser, and in total for a publisher's own users and keys. */
 const maxWaiting = { advertiser: 1000, publisher: 10_000 } as const;
@@ -30,9 +30,11 @@ const proposable: Readonly<Record<ReviewedKind, readonly string[]>> = {
 };
 
 /**
- * Creates a draft for a new row or for a change to a row. Withdraws the same author's earlier draft for that row.
+ * Creates a draft for a new row or for a change to a row. Withdraws the same author's earlier draft for that row, and
+ * the draft that it revises if that draft is still waiting.
  * @param advertiserId advertiser whose account creates the draft, or null for the publisher's own users
- * @throws AppError the same errors as the change itself; conflict if too many drafts are pending
+ * @throws AppError the same errors as the change itself; conflict if too many drafts are pending, or if the revised
+ * draft cannot be revised any more
  */
 export async function propose(
   kinds: ReviewedKinds,
@@ -40,8 +42,9 @@ export async function propose(
   proposal: Proposal,
   advertiserId: number | null = null,
 ): Promise<Draft> {
-  const { kind, changes, note } = checked(proposal, advertiserId !== null);
-  const { image } = proposal;
+  const revised = await lockRevised(work, proposal, advertiserId);
+  const image = proposal.image ?? (await imageOf(work, revised));
+  const { kind, changes, note } = checked({ ...proposal, ...(image && { image }) }, advertiserId !== null);
   const row = { resource: kind, row_id: proposal.rowId, has_picture: image !== undefined };
   const current = await currentRow(kinds, work, row);
   if (advertiserId !== null) await requireOwn(work, kind, changes, current, advertiserId);
@@ -52,6 +55,7 @@ export async function propose(
   );
   if (changed.length === 0) throw invalid([{ path: '/changes', message: problem('changesNothing') }]);
   const campaignId = await campaignOf(kind, work, after, after);
+  if (revised?.state === 'waiting') await withdraw(work, String(revised.id));
   await requireRoom(work, advertiserId, row);
   await withdrawEarlier(work, row, advertiserId);
   const id = await insert(work, {
@@ -60,6 +64,7 @@ export async function propose(
     kind,
     rowId: proposal.rowId,
     note,
+    revises: revised?.id ?? null,
     subject: await subjectOf(work, kind, after),
     changes: fieldsOf(after, changed),
     base: current === null ? {} : fieldsOf(current, changed),
@@ -69,8 +74,34 @@ export async function propose(
   const created = { id, campaign_id: campaignId, resource: kind, row_id: proposal.rowId, state: 'waiting' };
   await audit(work, { resource: { name: 'drafts', key: 'id' }, action: 'create', before: null, after: created });
   const decided = await approveByRule(kinds, work, draft);
-  if (decided.state === 'waiting') await raiseDraftWaiting(work, decided);
+  if (decided.state === 'waiting') await raiseDraftWaiting(work, decided, revised?.state === 'refused');
   return decided;
+}
+
+/**
+ * Locks the draft that a proposal revises, so that it is revised only once.
+ * @throws AppError not_found if it does not exist, or if someone else proposed it; conflict if it has another state, or
+ * was already revised
+ */
+async function lockRevised(
+  work: Work,
+  { revises, resource, rowId }: Proposal,
+  advertiserId: number | null,
+): Promise<Draft | null> {
+  if (revises === undefined) return null;
+  // Lock in the same order as proposals that withdraw an earlier draft.
+  await lockPublisher(work);
+  const draft = await lockDraft(work, String(revises));
+  if (draft.advertiser_id !== advertiserId) throw notFound('draft');
+  requireState(draft, ['waiting', 'refused']);
+  await requireUnrevised(work, draft);
+  if (draft.resource === resource && draft.row_id === rowId) return draft;
+  throw invalid([{ path: '/revises', message: problem('draftOfOtherRow') }]);
+}
+
+async function imageOf(work: Work, revised: Draft | null): Promise<HandedIn | undefined> {
+  const image = revised === null ? null : await readDraftImage(work, revised);
+  return image === null || image === 'deleted' ? undefined : image;
 }
 
 function checked({ resource, rowId, changes, note = '', image }: Proposal, byAdvertiser: boolean) {
@@ -120,13 +151,18 @@ async function requireOwn(
   if (rowCount === 0) throw unknown;
 }
 
+/** Locks the publisher, so that concurrent proposals can't exceed the maximum number of pending drafts. */
+async function lockPublisher({ executor, publisherId }: Work): Promise<void> {
+  await executor.query('select from publishers where id = $1 for no key update', [publisherId]);
+}
+
 async function requireRoom(
-  { executor, publisherId }: Work,
+  work: Work,
   advertiserId: number | null,
   { has_picture }: { has_picture: boolean },
 ): Promise<void> {
-  // Lock the publisher, so that concurrent proposals can't exceed the maximum number of pending drafts.
-  await executor.query('select from publishers where id = $1 for no key update', [publisherId]);
+  await lockPublisher(work);
+  const { executor, publisherId } = work;
   const { rows } = await executor.query<{ count: number }>(
     `select count(*)::integer as count from drafts d
     where publisher_id = $1 and state = 'waiting' and advertiser_id is not distinct from $2
@@ -162,17 +198,18 @@ type NewDraft = {
   changes: Values;
   base: Values;
   note: string;
+  revises: number | null;
 };
 
 async function insert({ executor, publisherId, actor, nowMs }: Work, draft: NewDraft): Promise<number> {
-  const { campaignId, advertiserId, kind, rowId, subject, changes, base, note } = draft;
+  const { campaignId, advertiserId, kind, rowId, subject, changes, base, note, revises } = draft;
   const { rows } = await executor.query<{ id: number }>(
     `insert into drafts (publisher_id, campaign_id, advertiser_id, resource, row_id, subject, changes, base, note,
-      state, proposer_kind, proposer_id, proposed_by, created_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'waiting', $10, $11, $12, $13, $13) returning id`,
+      state, proposer_kind, proposer_id, proposed_by, created_at, updated_at, revises)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'waiting', $10, $11, $12, $13, $13, $14) returning id`,
     [
       ...[publisherId, campaignId, advertiserId, kind, rowId, subject, changes, base, note],
-      ...[actor.kind, actor.id, nameOf(actor), new Date(nowMs)],
+      ...[actor.kind, actor.id, nameOf(actor), new Date(nowMs), revises],
     ],
   );
   return (rows[0] as { id: number }).id;
@@ -188,16 +225,20 @@ async function subjectOf({ executor }: Work, kind: ReviewedKind, view: View): Pr
   return rows[0]?.title ?? '';
 }
 
-/** Raises the `draft.waiting` event, at most once per hour and campaign, because many drafts may be created at once. */
-async function raiseDraftWaiting(work: Work, draft: Draft): Promise<void> {
+/**
+ * Raises the `draft.waiting` event, at most once per hour and campaign, because many drafts may be created at once. A
+ * draft that revises a refused one always raises it, because the publisher asked for the revision.
+ */
+async function raiseDraftWaiting(work: Work, draft: Draft, isAnswer: boolean): Promise<void> {
   const { rows } = await work.executor.query<{ name: string }>('select name from campaigns where id = $1', [
     draft.campaign_id,
   ]);
   const { campaign_id, id, resource, subject, proposed_by } = draft;
+  const cause = isAnswer ? `draft ${id}` : String(Math.floor(work.nowMs / hourMs));
   await raiseFacts(work.executor, 'draft.waiting', [
     {
       publisherId: work.publisherId,
-      subject: `${campaign_id} ${Math.floor(work.nowMs / hourMs)}`,
+      subject: `${campaign_id} ${cause}`,
       data: { campaign_id, name: rows[0]?.name ?? '', draft_id: id, resource, subject, proposed_by },
     },
   ]);

@@ -45,6 +45,14 @@ const proposalBody = Type.Object(
         'Fields to save. For campaigns also `schedule` with `start_at` and `end_at`, which keeps the other rules.',
     }),
     note: Type.Optional(text('Note for the approver.')),
+    revises: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          'Id of a refused or waiting draft of the same author that this draft replaces. The new draft takes over ' +
+          'its image, unless it has its own.',
+      }),
+    ),
   },
   { title: 'DraftInput', additionalProperties: false },
 );
@@ -134,7 +142,8 @@ async function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds
     description:
       'Validates the change and stores it as a draft, which goes live after its approval. `multipart/form-data` ' +
       'uploads the image of a new creative, which determines `url`, `type`, `width` and `height`, or the first ' +
-      `image of a new offer. Its fields are \`resource\`, \`changes\` (JSON), \`note\`, and ${imageLimits}.`,
+      'image of a new offer. Its fields are `resource`, `changes` (JSON), `note`, `revises`, and ' +
+      `${imageLimits}.`,
     tags,
     consumes: ['application/json', 'multipart/form-data'],
     querystring: publisherQuery,
@@ -155,7 +164,7 @@ async function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds
 
 /** Parses a form field, which always arrives as text. Values of the wrong type are left for validation to report. */
 function readField(name: string, value: unknown): unknown {
-  if (name === 'row_id' && /^\d{1,10}$/.test(String(value))) return Number(value);
+  if ((name === 'row_id' || name === 'revises') && /^\d{1,10}$/.test(String(value))) return Number(value);
   if (name !== 'changes' || typeof value !== 'string') return value;
   try {
     return JSON.parse(value);
@@ -168,7 +177,7 @@ function imageRoute(app: App, http: ManagementHttp): void {
   const schema = {
     operationId: 'getDraftPicture',
     summary: 'Get the image of a draft',
-    description: 'Returns the uploaded image. Available while the draft is pending, scheduled or refused.',
+    description: 'Returns the uploaded image. Available as long as the draft is stored, unless it is withdrawn.',
     tags,
     params: Type.Object({ id: Type.String() }),
     querystring: publisherQuery,

@@ -1,6 +1,7 @@
-import { type Html, nothing } from '../platform/http/html.ts';
+import { type Html, html, nothing } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
-import { badge, fieldWarning, type Tone, warningNotice } from '../shell/components.ts';
+import { badge, fieldWarning, link, notice, type Tone, warningNotice } from '../shell/components.ts';
+import type { DraftDetails } from './details.ts';
 import { type Draft, type DraftState, warnOfDraft } from './draft.ts';
 
 export const stateTexts: Readonly<Record<DraftState, [MessageKey, Tone]>> = {
@@ -26,6 +27,39 @@ const kindTexts: Readonly<Record<Draft['resource'], MessageKey>> = {
 /** Returns a label for the kind of draft, such as "New offer" or "Campaign". */
 export const kindText = ({ resource, base }: Draft): string =>
   Object.keys(base).length === 0 ? t('crud.new', { noun: t(kindTexts[resource]) }) : t(kindTexts[resource]);
+
+/** Renders the parts of a draft page next to the preview, if there is one. */
+export const withPreview = (body: Html, preview: Html): Html =>
+  preview === nothing ? body : html`<div class="split"><div>${body}</div>${preview}</div>`;
+
+/** Renders why a draft was refused or waits again, and links to the drafts before and after it. */
+export function reasonNotices({ draft, revised, revisionId }: DraftDetails, hrefOf: (id: number) => string): Html {
+  const { state, reason } = draft;
+  const isRefused = state === 'refused';
+  return html`
+    ${
+      reason !== '' &&
+      notice(
+        isRefused ? 'failed' : 'warn',
+        html`
+          ${isRefused && html`<p><strong>${t('drafts.refusedBecause')}</strong></p>`}
+          <p class="lines">${reason}</p>`,
+      )
+    }
+    ${
+      revisionId !== null &&
+      notice('info', html`<p>${link(hrefOf(revisionId), t('drafts.revisedAs', { id: String(revisionId) }))}</p>`)
+    }
+    ${
+      revised !== null &&
+      notice(
+        'info',
+        html`
+          <p>${link(hrefOf(revised.id), t('drafts.revises', { id: String(revised.id), state: revised.state }))}</p>
+          ${revised.reason !== '' && html`<p class="lines">${revised.reason}</p>`}`,
+      )
+    }`;
+}
 
 /** Renders a notice about macros in a draft's URLs. Empty if the draft was rejected or withdrawn. */
 export const draftNotice = (draft: Draft): Html =>

@@ -6,9 +6,17 @@ export type HandedIn = { bytes: Buffer; type: string; size: { width: number; hei
 
 /**
  * Proposed change. `rowId` is null for a new row. `image` is the image of a new creative, or the first image of a new
- * offer.
+ * offer. `revises` is the ID of the refused or waiting draft that the proposal replaces. The proposal takes over the
+ * image of that draft, unless it has its own.
  */
-export type Proposal = { resource: string; rowId: number | null; changes: Values; note?: string; image?: HandedIn };
+export type Proposal = {
+  resource: string;
+  rowId: number | null;
+  changes: Values;
+  note?: string;
+  image?: HandedIn;
+  revises?: number;
+};
 
 /**
  * Thrown if the publisher requires approval before such changes go live. The changes can be saved as a draft instead.

@@ -318,6 +318,8 @@ export function actionButton({ request }: PageContext, action: ActionButton): Ht
 
 type SaveForm = {
   button?: string;
+  /** Appearance of the button. Default: main. */
+  kind?: 'main' | 'danger';
   cancel?: string;
   /** URL of the page that contains the form. Set it if validation errors are shown at another URL. */
   page?: string;
@@ -337,14 +339,15 @@ type SaveForm = {
  * (drafts.js).
  */
 export function saveForm({ request }: PageContext, to: string, body: Html, options: SaveForm = {}): Html {
-  const { button = t('common.save'), cancel, page = '', rows = false, attributes = nothing, extra = nothing } = options;
+  const { button = t('common.save'), kind = 'main', cancel, page = '', rows = false } = options;
+  const { attributes = nothing, extra = nothing } = options;
   const draftAttributes = html`data-keep="${page}"${rows && html` data-rows`}`;
   return html`
     <form method="post" action="${to}" class="form" novalidate ${draftAttributes}${attributes}>
       ${csrfField(viewerOf(request))}
       ${body}
       <div class="form-end">
-        <button class="button main">${button}</button>
+        <button class="button ${kind}">${button}</button>
         ${extra}
         ${cancel !== undefined && html`<a class="button quiet" href="${cancel}">${t('common.cancel')}</a>`}
       </div>

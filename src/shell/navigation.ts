@@ -48,8 +48,11 @@ export type NavEntry = {
   role: Role;
   /** Kind of row that the page `{path}/new` adds, and the role that may open it. The search lists this page. */
   adds?: { noun: MessageKey; role: Role };
-  /** Returns the number of items that need the viewer's attention, shown as a badge. */
-  count?: (publisherId: number, userId: number) => Promise<number>;
+  /**
+   * Returns the number of items that need the viewer's attention, shown as a badge. The first argument is the ID of the
+   * publisher, or of the advertiser in the group `advertiser`.
+   */
+  count?: (viewedId: number, userId: number) => Promise<number>;
   /** Description of the badge number for screen readers. Defaults to "unread items". */
   countText?: MessageKey;
 };

@@ -189,7 +189,9 @@ async function send({ request, reply, viewer }: PageContext, result: PageResult,
   if ('fragment' in result) return reply.code(result.status ?? 200).send(result.fragment.markup);
   const flash = cookies.consumeFlash(request, reply);
   const { openPublisher: publisher, openAdvertiser: advertiser } = request;
-  const counts = publisher === null ? new Map() : await countsFor(navigation, publisher.id, viewer.user.id);
+  const viewed = publisher ?? advertiser;
+  const entries = navigation.filter(({ group }) => (group === 'advertiser') === (publisher === null));
+  const counts = viewed === null ? new Map() : await countsFor(entries, viewed.id, viewer.user.id);
   const { status = 200 } = result;
   const isPinnable = request.method === 'GET' && status === 200;
   return reply

@@ -1,4 +1,6 @@
-import { signInAs, type TestUser } from '../dashboard/support.ts';
+import type { LightMyRequestResponse as Response } from 'fastify';
+import { csrfTokenOf } from '../../src/accounts/access.ts';
+import { origin, signInAs, type TestUser } from '../dashboard/support.ts';
 import type { TestBase } from '../support/test-modules.ts';
 
 /** An advertiser with its own campaign and offer. */
@@ -16,3 +18,26 @@ export async function advertisersOf(t: TestBase, count: number): Promise<TestAdv
 }
 
 export const pathOf = ({ id }: TestAdvertiser, rest = ''): string => `/dashboard/a/${id}${rest}`;
+
+const boundary = 'the-boundary';
+
+/** Uploads an image like a browser form. */
+export function uploadAs(
+  { app }: TestBase,
+  { cookie }: Pick<TestUser, 'cookie'>,
+  path: string,
+  {
+    bytes,
+    type = 'image/png',
+    fields = { creative_type: 'hero_image' },
+  }: { bytes: Buffer; type?: string; fields?: Readonly<Record<string, string>> },
+): Promise<Response> {
+  const parts = Object.entries({ _csrf: csrfTokenOf(cookie.split('=')[1] ?? ''), ...fields }).map(
+    ([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  );
+  const file = 'content-disposition: form-data; name="image"; filename="a.bin"';
+  const head = `${parts.join('')}--${boundary}\r\n${file}\r\ncontent-type: ${type}\r\n\r\n`;
+  const payload = Buffer.concat([Buffer.from(head), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)]);
+  const headers = { origin, cookie, 'content-type': `multipart/form-data; boundary=${boundary}` };
+  return app.inject({ method: 'POST', url: path, headers, payload });
+}

@@ -74,7 +74,8 @@ export const tables: Record<string, Ownership> = {
   user_history: { owner: 'budgets', readers: { offers: 'the sessions of a user are found by its keys' } },
   ...owned('event-log', ['event_log_positions', 'event_log_rejects']),
   ...owned('platform', ['installation', 'space_probe']),
-  ...owned('catalog', [...['catalog_changes', 'creative_images', 'creatives', 'placements', 'sequence_rules']]),
+  ...owned('catalog', [...['catalog_changes', 'creative_images', 'creatives', 'sequence_rules']]),
+  placements: { owner: 'catalog', readers: { drafts: 'a comparison shows the names of placements' } },
   exchange_rates: { owner: 'catalog' },
   themes: { owner: 'catalog', readers: { experiments: 'arms name themes that exist' } },
   advertisers: {
@@ -86,7 +87,7 @@ export const tables: Record<string, Ownership> = {
       accounts: 'accounts of an advertiser open its pages alone',
     },
   },
-  ...owned('drafts', ['draft_pictures']),
+  ...owned('drafts', ['draft_mails', 'draft_pictures', 'draft_views']),
   drafts: { owner: 'drafts', readers: { advertisers: 'the activity log of an advertiser has its drafts' } },
   campaigns: {
     owner: 'catalog',
@@ -168,6 +169,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'accounts',
     readers: {
       advertisers: 'the activity log names accounts of the advertiser alone',
+      drafts: 'decisions before an account joined are not new to it',
       reports: 'reports are sent to members of the publisher',
     },
   },
@@ -176,6 +178,7 @@ export const tables: Record<string, Ownership> = {
     readers: {
       advertisers: 'the activity log names accounts of the advertiser alone',
       alerts: 'mails go to users',
+      drafts: 'so do mails about decisions',
       reports: 'so do mails of scheduled reports',
     },
   },

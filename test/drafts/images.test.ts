@@ -60,7 +60,7 @@ describe('POST /manage/v1/drafts with an image', () => {
   test.each([
     ['a new creative', newCreative, { type: 'png', width: 60, height: 30, creative_type: 'offer_image' }],
     ['a new offer', newOffer, { title: 'New' }],
-  ])('201: accepts %s, whose file can be fetched until it is live', async (_name, proposal, changes) => {
+  ])('201: accepts %s, whose file can be fetched before and after it is live', async (_name, proposal, changes) => {
     const { status, body } = await hand({ ...proposal(), note: 'For spring' });
     expect([status, body.data]).toMatchObject([201, { has_picture: true, note: 'For spring', changes }]);
     const { id } = body.data;
@@ -71,7 +71,7 @@ describe('POST /manage/v1/drafts with an image', () => {
     const of = proposal === newOffer ? live.row_id : offer;
     const creatives: { width: number }[] = (await admin('GET', `creatives?offer_id=${of}&limit=100`)).body.data;
     expect(creatives.filter(({ width }) => width === 60)).toHaveLength(1);
-    expect((await fileOf(id)).statusCode).toBe(404);
+    expect((await fileOf(id)).rawPayload.equals(png)).toBe(true);
     expect((await admin('POST', `drafts/${id}/undo`)).status).toBe(200);
   });
 

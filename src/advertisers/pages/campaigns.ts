@@ -18,7 +18,7 @@ import { keyIn, queryText } from '../../shell/context.ts';
 import { momentOr, perLocale } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { ownRows, readCarriers } from '../scope.ts';
-import { campaignForm, datesOf } from './propose.ts';
+import { campaignForm, datesOf } from './campaign-form.ts';
 import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
 type Usage = { metric: string; per: string; limit: number; spent: number; reserved: number; unbilled: number };

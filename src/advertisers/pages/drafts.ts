@@ -1,10 +1,11 @@
-import { changesTable, handedIn } from '../../drafts/comparison.ts';
+import { changesTable, draftPreview, offerIdOf } from '../../drafts/comparison.ts';
+import { type DraftDetails, readDetails } from '../../drafts/details.ts';
 import { type Draft, draftImageFile, getDraft } from '../../drafts/draft.ts';
-import { draftNotice, kindText, stateBadge } from '../../drafts/views.ts';
+import { draftNotice, kindText, reasonNotices, stateBadge, withPreview } from '../../drafts/views.ts';
 import { AppError } from '../../platform/errors.ts';
-import { html } from '../../platform/http/html.ts';
+import { html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton, card, emptyState, notice, pager, strongLink, table } from '../../shell/components.ts';
+import { actionButton, badge, card, emptyState, linkButton, pager, strongLink, table } from '../../shell/components.ts';
 import { keyIn, queryText } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
@@ -12,12 +13,13 @@ import type { PageResult } from '../../shell/pages.ts';
 import { ownRows } from '../scope.ts';
 import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
-/** Renders the page with an advertiser's drafts and their states. */
+/** Renders the page with an advertiser's drafts and their states. Marks the listed decisions as seen. */
 export async function draftsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, kinds } = services;
   const cursor = queryText(context, 'cursor');
   const query = { limit: '50', ...(cursor !== '' && { cursor }) };
   const { rows, nextCursor } = await management.list(context, ownRows(kinds, context.advertiser).drafts, query);
+  const newIds = await markSeen(services, context, rows as Draft[]);
   const path = context.path('/drafts');
   const columns = [
     t('drafts.subject'),
@@ -34,7 +36,7 @@ export async function draftsPage(services: PageServices, context: AdvertiserCont
         strongLink(`${path}/${draft.id}`, draft.subject || `#${draft.id}`),
         kindText(draft),
         moment(zoneOf(services, context), draft.created_at),
-        stateBadge(draft.state),
+        html`${stateBadge(draft.state)}${newIds.has(draft.id) && html` ${badge(t('alerts.new'), 'info')}`}`,
         draft.reason,
       ]),
     );
@@ -51,26 +53,61 @@ export async function draftsPage(services: PageServices, context: AdvertiserCont
   };
 }
 
-export async function draftPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
-  const { management, kinds } = services;
+const markSeen = ({ drafts }: PageServices, { advertiser, viewer }: AdvertiserContext, rows: readonly Draft[]) =>
+  drafts.markSeen(
+    { advertiserId: advertiser.id, userId: viewer.user.id },
+    rows.map(({ id }) => id),
+  );
+
+/** Reads a draft of the advertiser, with the data that its page needs. */
+export function readDraft(
+  { management, kinds }: PageServices,
+  context: AdvertiserContext,
+  id = keyIn(context),
+): Promise<DraftDetails> {
   const own = ownRows(kinds, context.advertiser);
-  const draft = await management.read(context, (work) => getDraft(work, keyIn(context), own.drafts));
+  return management.read(context, (work) => readDetails({ ...kinds, ...own }, work, id, own.drafts));
+}
+
+/** Whether the advertiser can change a draft and propose it again. */
+export const isRevisable = ({ draft, revisionId }: DraftDetails): boolean =>
+  (draft.state === 'waiting' || draft.state === 'refused') && revisionId === null;
+
+/** Renders the page of a draft: the decision, the changes and a preview. Marks the decision as seen. */
+export async function draftPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
+  const details = await readDraft(services, context);
+  const { draft } = details;
+  await markSeen(services, context, [draft]);
   const isOpen = draft.state === 'waiting' || draft.state === 'scheduled';
   const path = context.path(`/drafts/${draft.id}`);
-  const imageView = isOpen && draft.has_picture && handedIn(`${path}/picture`);
+  const { publishers, offers } = services.catalog.current();
+  const publisher = publishers.get(context.advertiser.publisherId);
+  const imageUrl = draft.has_picture ? `${path}/picture` : '';
+  const editText = t(draft.state === 'refused' ? 'advertiser.reviseRefused' : 'advertiser.revise');
   return {
     title: draft.subject || `#${draft.id}`,
     lead: html`${kindText(draft)} ${stateBadge(draft.state)}`,
     nav: 'advertiser-drafts',
     trail: [{ text: t('nav.drafts'), href: context.path('/drafts') }],
-    body: html`
-      ${
-        draft.state === 'refused' &&
-        notice('failed', html`<p>${t('advertiser.refusedBecause', { reason: draft.reason })}</p>`)
-      }
-      ${draftNotice(draft)}
-      ${card(t('drafts.changes'), html`${changesTable(draft, zoneOf(services, context))}${imageView}`)}
+    assets: ['preview.js'],
+    actions: html`
+      ${isRevisable(details) && linkButton(`${path}/edit`, editText, 'main')}
       ${isOpen && actionButton(context, { to: `${path}/withdraw`, text: t('drafts.withdraw'), kind: 'quiet' })}`,
+    body: html`
+      ${reasonNotices(details, (id) => context.path(`/drafts/${id}`))}
+      ${draftNotice(draft)}
+      ${withPreview(
+        card(t('drafts.changes'), changesTable({ ...details, imageUrl, zone: zoneOf(services, context) })),
+        publisher === undefined
+          ? nothing
+          : draftPreview(details, {
+              publisher,
+              publicUrl: services.publicUrl,
+              imageUrl,
+              frameUrl: context.path('/preview'),
+              offer: offers.get(offerIdOf(draft) ?? 0),
+            }),
+      )}`,
   };
 }
 

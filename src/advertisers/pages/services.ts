@@ -15,7 +15,7 @@ export type AdvertiserContext = PageContext & { advertiser: ViewedAdvertiser };
 export type PageServices = Shell & {
   management: ManagementClient;
   kinds: ReviewedKinds;
-  drafts: { propose: Drafts['propose']; withdraw: Drafts['withdraw'] };
+  drafts: { propose: Drafts['propose']; withdraw: Drafts['withdraw']; markSeen: Drafts['markSeen'] };
   additions: AllAdditions;
   catalog: { current: () => Snapshot };
   reports: ReportService;

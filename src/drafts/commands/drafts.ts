@@ -6,7 +6,7 @@ import type { Draft } from '../draft.ts';
 
 const path = '/manage/v1/drafts';
 
-type Proposed = { resource: string; row_id: number | null; changes: unknown; note: string };
+type Proposed = { resource: string; row_id: number | null; changes: unknown; note: string; revises?: number };
 
 type DraftAnswer = { message: string; data: Draft; warnings: readonly { path: string; message: string }[] };
 
@@ -61,7 +61,9 @@ export const proposeDraft: Run = async (call) => {
   const note = textOption(call, 'note');
   const image = textOption(call, 'image');
   const changes = await readJsonFile(call, file);
-  const body = { resource, row_id: row === undefined ? null : Number(row), changes, note };
+  const revises = textOption(call, 'revises');
+  const revised = revises === '' ? {} : { revises: oneOf({ ...call, args: [revises] }) };
+  const body = { resource, row_id: row === undefined ? null : Number(row), changes, note, ...revised };
   const request = image === '' ? { body } : { form: formOf(body, await readFile(image)) };
   const { message, data, warnings } = (await createApi(call).call('POST', path, request)) as DraftAnswer;
   call.out.data(data);
@@ -72,7 +74,7 @@ export const proposeDraft: Run = async (call) => {
 
 function formOf({ row_id, changes, ...texts }: Proposed, image: Buffer): FormData {
   const form = new FormData();
-  for (const [name, value] of Object.entries(texts)) form.set(name, value);
+  for (const [name, value] of Object.entries(texts)) form.set(name, String(value));
   if (row_id !== null) form.set('row_id', String(row_id));
   form.set('changes', JSON.stringify(changes));
   form.set('image', new Blob([new Uint8Array(image)]), 'image');

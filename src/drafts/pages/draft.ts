@@ -1,25 +1,25 @@
 import type { PublisherContext } from '../../catalog/pages.ts';
+import type { Offer } from '../../catalog/types.ts';
 import { mayApprove } from '../../catalog-admin/approval.ts';
-import type { View } from '../../management/resource.ts';
 import { etagOf } from '../../management/rows.ts';
 import type { Actor } from '../../management/unit-of-work.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton, card, descriptionList, notice, saveForm } from '../../shell/components.ts';
+import { actionButton, card, descriptionList, link, notice, saveForm } from '../../shell/components.ts';
 import type { FieldErrors } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
-import { createForm } from '../../shell/forms.ts';
+import { createForm, moreFields } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import type { Difference } from '../apply.ts';
-import { changesTable, differencesTable, preview } from '../comparison.ts';
-import type { Draft } from '../draft.ts';
-import { draftNotice, kindText, stateBadge } from '../views.ts';
+import { changesTable, differencesTable, draftPreview } from '../comparison.ts';
+import { type DraftDetails, nameKey } from '../details.ts';
+import { draftNotice, kindText, reasonNotices, stateBadge, withPreview } from '../views.ts';
 
-export type DraftView = {
-  draft: Draft;
-  /** Current row, or null if it does not exist yet or was deleted. */
-  current: View | null;
+export type DraftView = DraftDetails & {
   actor: Actor;
+  publicUrl: string;
+  /** Live offer of the draft, or undefined if it does not exist or is not served. */
+  offer: Offer | undefined;
   /** Fields that were changed after the draft was created. Set if an approval failed because of them. */
   differences?: readonly Difference[];
   errors?: FieldErrors;
@@ -30,25 +30,32 @@ export type DraftView = {
 export function draftPage(context: PublisherContext, view: DraftView): Page {
   const { draft, differences = [], errors = [] } = view;
   const path = context.path(`/drafts/${draft.id}`);
+  const { publisher } = context;
+  const imageUrl = draft.has_picture ? `${path}/picture` : '';
   return {
     title: draft.subject || `#${draft.id}`,
     lead: html`${kindText(draft)} ${stateBadge(draft.state)}`,
     nav: 'drafts',
     trail: [{ text: t('nav.drafts'), href: context.path('/drafts') }],
     status: errors.length > 0 ? 422 : differences.length > 0 ? 409 : 200,
+    assets: ['preview.js'],
     body: html`
-      ${draft.reason !== '' && notice(draft.state === 'refused' ? 'failed' : 'warn', html`<p>${draft.reason}</p>`)}
+      ${reasonNotices(view, (id) => context.path(`/drafts/${id}`))}
       ${differences.length > 0 && conflictCard(context, path, differences, view)}
       ${draftNotice(draft)}
-      ${card(t('drafts.changes'), changesTable(draft, context.publisher))}
-      ${preview(draft, view.current, draft.has_picture ? `${path}/picture` : '')}
-      ${factsCard(context, draft)}
-      ${decisionCards(context, path, view)}`,
+      ${withPreview(
+        html`
+          ${card(t('drafts.changes'), changesTable({ ...view, imageUrl, zone: publisher }))}
+          ${factsCard(context, view)}
+          ${decisionCards(context, path, view)}`,
+        draftPreview(view, { ...view, publisher, imageUrl, frameUrl: context.path('/preview') }),
+      )}`,
   };
 }
 
-function factsCard(context: PublisherContext, draft: Draft): Html {
+function factsCard(context: PublisherContext, { draft, names }: DraftDetails): Html {
   const { note, proposed_by, created_at, decided_by, decided_at, live_at, campaign_id } = draft;
+  const campaignName = names.get(nameKey('campaign_id', campaign_id)) ?? `#${campaign_id}`;
   const at = (time: string): Html => html`${moment(context.publisher, new Date(time), 'minute')}`;
   return card(
     t('drafts.about'),
@@ -59,7 +66,7 @@ function factsCard(context: PublisherContext, draft: Draft): Html {
         ? []
         : ([[t('drafts.decidedBy'), html`${decided_by}, ${at(decided_at)}`]] as const)),
       ...(live_at === null ? [] : ([[t('drafts.liveAt'), at(live_at)]] as const)),
-      [t('dimensions.campaign'), html`<a href="${context.path(`/campaigns/${campaign_id}`)}">#${campaign_id}</a>`],
+      [t('dimensions.campaign'), link(context.path(`/campaigns/${campaign_id}`), campaignName)],
     ]),
   );
 }
@@ -68,54 +75,63 @@ const conflictCard = (
   context: PublisherContext,
   path: string,
   differences: readonly Difference[],
-  { current, typed = {} }: DraftView,
+  view: DraftView,
 ): Html => html`
   ${notice('failed', html`<p>${t('drafts.changedMeanwhile')}</p>`)}
   ${card(
     t('crud.differences'),
-    html`${differencesTable(differences, context.publisher)}
+    html`${differencesTable(differences, { zone: context.publisher, names: view.names })}
       ${
-        current !== null &&
+        view.current !== null &&
         actionButton(context, {
           to: `${path}/approve`,
           text: t('drafts.approveAnyway'),
           kind: 'danger',
-          values: { row_etag: etagOf(current), live_at: typed.live_at ?? '' },
+          values: { row_etag: etagOf(view.current), live_at: view.typed?.live_at ?? '' },
         })
       }`,
   )}`;
 
-function decisionCards(context: PublisherContext, path: string, { draft, actor, errors, typed = {} }: DraftView): Html {
+function decisionCards(context: PublisherContext, path: string, view: DraftView): Html {
+  const { draft, actor, errors, typed = {} } = view;
+  const isRevised = view.revisionId !== null;
   const decides = mayApprove(actor);
   const isOpen = draft.state === 'waiting' || draft.state === 'scheduled';
   const form = createForm(typed, errors);
   const zone = context.publisher.timeZone;
-  const approval = html`${form.input('live_at', {
+  // Refuse the draft of an advertiser instead of withdrawing it, because the advertiser then reads the reason.
+  const isOwn = draft.advertiser_id === null;
+  const liveAt = form.input('live_at', {
     label: t('drafts.liveAt'),
     type: 'datetime-local',
     hint: t('drafts.liveAtHint', { zone }),
-  })}`;
-  const reason = html`${form.textarea('reason', { label: t('drafts.reason'), hint: t('drafts.reasonHint') })}`;
+  });
+  const approval = moreFields(t('drafts.later'), liveAt, { isOpen: (typed.live_at ?? '') !== '' });
+  const reason = form.textarea('reason', {
+    label: t('drafts.reason'),
+    hint: t('drafts.reasonHint'),
+    required: true,
+  });
   return html`
     ${
       decides &&
       isOpen &&
       html`<div class="columns wide">
         ${card(
-          t('drafts.approve'),
+          t('drafts.approveTitle'),
           saveForm(context, `${path}/approve`, approval, { button: t('drafts.approve'), page: path }),
         )}
         ${card(
-          t('drafts.refuse'),
-          saveForm(context, `${path}/refuse`, reason, { button: t('drafts.refuse'), page: path }),
+          t('drafts.refuseTitle'),
+          saveForm(context, `${path}/refuse`, reason, { button: t('drafts.refuse'), kind: 'danger', page: path }),
         )}
       </div>`
     }
     <div class="actions">
-      ${isOpen && actionButton(context, { to: `${path}/withdraw`, text: t('drafts.withdraw'), kind: 'quiet' })}
+      ${isOwn && isOpen && actionButton(context, { to: `${path}/withdraw`, text: t('drafts.withdraw'), kind: 'quiet' })}
       ${
         decides &&
-        (draft.state === 'live' || draft.state === 'refused' || draft.state === 'scheduled') &&
+        (draft.state === 'live' || draft.state === 'scheduled' || (draft.state === 'refused' && !isRevised)) &&
         actionButton(context, { to: `${path}/undo`, text: t('common.undo'), kind: 'quiet' })
       }
     </div>`;

@@ -1,7 +1,7 @@
 import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
+import type { Snapshot } from '../../catalog/types.ts';
 import { mayApprove } from '../../catalog-admin/approval.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
-import type { View } from '../../management/resource.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
 import { t } from '../../platform/i18n/messages.ts';
@@ -9,14 +9,20 @@ import { type Fields, fieldErrorsOf, keyIn, queryText } from '../../shell/contex
 import { localToInstant } from '../../shell/format.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
-import { currentRow, DraftConflict, type ReviewedKinds } from '../apply.ts';
+import { DraftConflict, type ReviewedKinds } from '../apply.ts';
 import { decideAll } from '../bulk.ts';
+import { offerIdOf } from '../comparison.ts';
 import { approve, refuse, undo, withdraw } from '../decide.ts';
+import { readDetails } from '../details.ts';
 import { type Draft, type DraftState, draftImageFile, draftStates, drafts, getDraft } from '../draft.ts';
 import { type DraftView, draftPage } from './draft.ts';
 import { draftList } from './list.ts';
 
-type Services = Shell & { management: ManagementClient; kinds: ReviewedKinds };
+type Services = Shell & {
+  management: ManagementClient;
+  kinds: ReviewedKinds;
+  catalog: { current: () => Snapshot };
+};
 
 const path = '/drafts';
 const rowsPerPage = 50;
@@ -80,20 +86,12 @@ async function listPage({ management }: Services, context: PublisherContext): Pr
   };
 }
 
-async function read({ management, kinds }: Services, context: PublisherContext): Promise<DraftView> {
-  return management.read(context, async (work) => {
-    const draft = await getDraft(work, keyIn(context));
-    return { draft, current: await rowOf(draft), actor: work.actor };
-    async function rowOf(draft: Draft): Promise<View | null> {
-      try {
-        return await currentRow(kinds, work, draft);
-      } catch (err) {
-        if (err instanceof AppError && err.status === 404) return null; // removed meanwhile
-        throw err;
-      }
-    }
+const read = ({ management, kinds, catalog, publicUrl }: Services, context: PublisherContext): Promise<DraftView> =>
+  management.read(context, async (work) => {
+    const details = await readDetails(kinds, work, keyIn(context));
+    const offer = catalog.current().offers.get(offerIdOf(details.draft) ?? 0);
+    return { ...details, offer, publicUrl, actor: work.actor };
   });
-}
 
 const decided = (context: PublisherContext, done: string): PageResult => ({
   to: context.path(path),

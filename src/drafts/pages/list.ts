@@ -66,8 +66,8 @@ function decideForm(context: PageContext, path: string): Html {
     <form class="bulk" id="${formId}" method="post" action="${path}/decide" data-keep>
       ${csrfField(context.viewer)}
       <label><input type="checkbox" data-select-all="key"> ${t('crud.selectAll')}</label>
-      <button class="button small" name="action" value="approve">${t('drafts.approve')}</button>
+      <button class="button small main" name="action" value="approve">${t('drafts.approve')}</button>
       <span>${createForm({}).input('reason', { label: t('drafts.reason') })}
-        <button class="button small" name="action" value="refuse">${t('drafts.refuse')}</button></span>
+        <button class="button small danger" name="action" value="refuse">${t('drafts.refuse')}</button></span>
     </form>`;
 }

@@ -323,8 +323,11 @@ export const de: Messages = {
     from: 'Von',
     impressions: 'Impressions',
     height: 'Höhe in Pixeln',
+    imageKept: 'Dieses Bild bleibt erhalten, wenn Sie keine andere Datei wählen.',
     limit: 'Limit',
     liveAtOnce: 'Durch eine Regel des Publishers freigegeben. Die Änderung ist live.',
+    message: 'Nachricht',
+    newDecisions: 'neue Entscheidungen',
     noActivity: 'Keine Aktivität in diesem Zeitraum. Wählen Sie einen anderen Zeitraum.',
     noCampaigns: 'Noch keine Kampagnen',
     noCampaignsText: 'Publisher legen Kampagnen für Sie an. Danach können Sie Angebote dafür vorschlagen.',
@@ -341,15 +344,17 @@ export const de: Messages = {
     postbackLead:
       'Speichern Sie die Klick-ID, die die Landingpage erhält, und senden Sie sie bei einer Conversion zurück.',
     propose: 'Vorschlagen',
+    proposeAgain: 'Erneut vorschlagen',
     proposeChange: 'Änderung vorschlagen',
     proposeLead: 'Die Änderung geht nach der Freigabe live.',
     proposeOffer: 'Angebot vorschlagen',
     proposePicture: 'Bild vorschlagen',
     proposed: 'Vorgeschlagen. Die Änderung geht nach der Freigabe live.',
     refused: 'Abgelehnt',
-    refusedBecause: 'Der Entwurf wurde abgelehnt: {reason}',
     reportsLead: 'Ergebnisse Ihrer Angebote bei allen Publishern.',
     reserved: 'Reserviert',
+    revise: 'Bearbeiten',
+    reviseRefused: 'Bearbeiten und erneut vorschlagen',
     saleTag: 'Tag für die Bestellbestätigungsseite',
     shownAt: 'Publisher',
     spent: 'Ausgegeben',
@@ -1027,6 +1032,8 @@ export const de: Messages = {
       '{proposed} vor.',
     draftState: 'Der Entwurf hat bereits den Status {state}.',
     draftStateBy: 'Der Entwurf hat bereits den Status {state} (durch {by}).',
+    draftRevised: 'Der Entwurf wurde bereits durch Entwurf {id} ersetzt.',
+    draftOfOtherRow: 'Der ersetzte Entwurf betrifft eine andere Zeile oder Ressource.',
     draftImageGone: 'Das Bild des Entwurfs ist nicht mehr gespeichert. Schlagen Sie es erneut vor.',
     approvesDrafts:
       'Die Freigabe von Entwürfen erfordert die Berechtigung offers/approval. Entwürfe geteilter Kampagnen kann ' +
@@ -1914,6 +1921,7 @@ export const de: Messages = {
     after: 'Nachher',
     approve: 'Freigeben',
     approveAnyway: 'Trotzdem freigeben',
+    approveTitle: 'Entwurf freigeben',
     before: 'Vorher',
     changedMeanwhile:
       'Dieses Element wurde seit dem Vorschlag geändert. Vergleichen Sie die Werte, bevor Sie den Entwurf freigeben.',
@@ -1921,8 +1929,8 @@ export const de: Messages = {
     creative: 'Bild',
     decidedAlready: 'Über diesen Entwurf wurde bereits entschieden. Laden Sie die Seite neu.',
     decidedBy: 'Entschieden von',
-    isNew: 'Noch nicht vorhanden.',
     kind: 'Art',
+    later: 'Später live schalten',
     lead: 'Änderungen, die auf Freigabe warten. Bis dahin bleibt die bisherige Fassung live.',
     live: 'Live',
     liveAt: 'Live ab',
@@ -1944,8 +1952,13 @@ export const de: Messages = {
     reasonHint: 'Wer den Entwurf vorgeschlagen hat, sieht diesen Grund.',
     reasonMissing: 'Geben Sie einen Grund an. Wer die Entwürfe vorgeschlagen hat, sieht ihn.',
     refuse: 'Ablehnen',
+    refuseTitle: 'Mit Begründung ablehnen',
     refused: 'Abgelehnt',
+    refusedBecause: 'Abgelehnt mit dieser Begründung:',
     refusedDone: 'Entwurf abgelehnt.',
+    revisedAs: 'Erneut vorgeschlagen als Entwurf #{id}',
+    revisedField: 'Seitdem geändert',
+    revises: 'Ersetzt den {state, select, refused {abgelehnten} other {zurückgezogenen}} Entwurf #{id}',
     scheduled: 'Geplant',
     scheduledDone: 'Entwurf freigegeben. Die Änderung geht zum geplanten Zeitpunkt live.',
     selectFirst: 'Wählen Sie zuerst Entwürfe aus.',
@@ -2810,6 +2823,14 @@ export const de: Messages = {
       'Sie wurden zum Perkwire-Dashboard eingeladen: {dashboard}\n\nNehmen Sie die Einladung an. Falls Sie noch kein ' +
       'Passwort haben, können Sie dabei eines festlegen:\n{link}\n\nDer Link funktioniert einmal und läuft in {days} ' +
       'Tagen ab. Falls Sie diese E-Mail nicht erwartet haben, können Sie sie ignorieren.\n',
+    draftDecided:
+      '{publisher}: {state, select, refused {Entwurf abgelehnt} undone {Freigabe zurückgenommen} other {Entwurf ' +
+      'freigegeben}}: {subject}',
+    draftDecidedText:
+      '{state, select, live {„{subject}“ wurde freigegeben und ist live.} scheduled {„{subject}“ wurde freigegeben ' +
+      'und geht am {time} live.} undone {Die Freigabe von „{subject}“ wurde zurückgenommen. Die vorherige Fassung ' +
+      'ist wieder live.} other {„{subject}“ wurde mit dieser Begründung abgelehnt:\n\n{reason}\n\nSie können den ' +
+      'Entwurf bearbeiten und erneut vorschlagen.}}\n\nEntwurf ansehen:\n{page}\n',
     reset: 'Neues Passwort für Perkwire festlegen',
     resetText:
       'Für Ihr Konto wurde ein neues Passwort angefordert: {dashboard}\n\nNeues Passwort festlegen:\n{link}\n\nDer ' +
@@ -3071,6 +3092,7 @@ export const de: Messages = {
     screen: 'Bildschirm',
     secondaryAction: 'Zweite Aktion (Buttontext)',
     secondaryActionUrl: 'URL der zweiten Aktion',
+    linksAndLanguage: 'Links und Sprache',
     serving: 'Ausspielung',
     shortDescription: 'Kurzbeschreibung',
     shortHeadline: 'Kurze Überschrift',

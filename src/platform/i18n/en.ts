@@ -293,8 +293,11 @@ export const en = {
     from: 'From',
     impressions: 'Impressions',
     height: 'Height in pixels',
+    imageKept: 'This image is kept unless you choose another file.',
     limit: 'Limit',
     liveAtOnce: 'Approved by a rule of the publisher. The change is live.',
+    message: 'Message',
+    newDecisions: 'new decisions',
     noActivity: 'No activity in this period. Choose another period.',
     noCampaigns: 'No campaigns yet',
     noCampaignsText: 'Publishers create campaigns for you. You can then propose offers for them.',
@@ -310,15 +313,17 @@ export const en = {
     postback: 'Postback from your server',
     postbackLead: 'Store the click ID that the landing page receives. When the user converts, send the click ID back.',
     propose: 'Propose',
+    proposeAgain: 'Propose again',
     proposeChange: 'Propose change',
     proposeLead: 'The change goes live after approval.',
     proposeOffer: 'Propose offer',
     proposePicture: 'Propose image',
     proposed: 'Proposed. The change goes live after approval.',
     refused: 'Rejected',
-    refusedBecause: 'The draft was rejected: {reason}',
     reportsLead: 'Results of your offers at all publishers.',
     reserved: 'Reserved',
+    revise: 'Edit',
+    reviseRefused: 'Edit and propose again',
     saleTag: 'Tag for the order confirmation page',
     shownAt: 'Publishers',
     spent: 'Spent',
@@ -929,6 +934,8 @@ export const en = {
     draftDiffers: 'The value was {before} at the time of the proposal and is now {now}. The draft proposes {proposed}.',
     draftState: 'The draft is already {state}.',
     draftStateBy: 'The draft is already {state} by {by}.',
+    draftRevised: 'The draft has already been replaced by draft {id}.',
+    draftOfOtherRow: 'The revised draft is for another row or resource.',
     draftImageGone: 'The image of the draft is no longer stored. Propose it again.',
     approvesDrafts:
       'Approving drafts requires the permission offers/approval, or an operator if the campaign is shared.',
@@ -1764,6 +1771,7 @@ export const en = {
     after: 'After',
     approve: 'Approve',
     approveAnyway: 'Approve anyway',
+    approveTitle: 'Approve this draft',
     before: 'Before',
     changedMeanwhile:
       'This item has changed since the draft was proposed. Compare the values before you approve the draft.',
@@ -1771,8 +1779,8 @@ export const en = {
     creative: 'Image',
     decidedAlready: 'Someone else has already decided on this draft. Reload the page.',
     decidedBy: 'Decided by',
-    isNew: 'Does not exist yet.',
     kind: 'Type',
+    later: 'Go live later',
     lead: 'Changes that are waiting for approval. Until then, the current version stays live.',
     live: 'Live',
     liveAt: 'Go live on',
@@ -1794,8 +1802,13 @@ export const en = {
     reasonHint: 'The author of the draft sees this reason.',
     reasonMissing: 'Enter a reason. The authors of the drafts will see it.',
     refuse: 'Reject',
+    refuseTitle: 'Reject with a reason',
     refused: 'Rejected',
+    refusedBecause: 'Rejected for this reason:',
     refusedDone: 'Draft rejected.',
+    revisedAs: 'Proposed again as draft #{id}',
+    revisedField: 'Changed since',
+    revises: 'Replaces draft #{id}, which was {state, select, refused {rejected} other {withdrawn}}',
     scheduled: 'Scheduled',
     scheduledDone: 'Draft approved. The change goes live at the scheduled time.',
     selectFirst: 'Select drafts first.',
@@ -2595,6 +2608,14 @@ export const en = {
       'You have been invited to the Perkwire dashboard at {dashboard}\n\nAccept the invitation. If you don’t have a ' +
       'password yet, you can set one:\n{link}\n\nThe link works once and expires in {days} days. If you didn’t ' +
       'expect this e-mail, you can ignore it.\n',
+    draftDecided:
+      '{publisher}: {state, select, refused {Draft rejected} undone {Approval undone} other {Draft approved}}: ' +
+      '{subject}',
+    draftDecidedText:
+      '{state, select, live {“{subject}” was approved and is live.} scheduled {“{subject}” was approved. It goes ' +
+      'live on {time}.} undone {The approval of “{subject}” was undone. The previous version is live again.} other ' +
+      '{“{subject}” was rejected for this reason:\n\n{reason}\n\nYou can edit the draft and propose it ' +
+      'again.}}\n\nView the draft:\n{page}\n',
     reset: 'Set a new Perkwire password',
     resetText:
       'Someone requested a new password for your account at {dashboard}\n\nSet a new password:\n{link}\n\nThe link ' +
@@ -2847,6 +2868,7 @@ export const en = {
     screen: 'Screen',
     secondaryAction: 'Secondary action (button text)',
     secondaryActionUrl: 'Secondary action URL',
+    linksAndLanguage: 'Links and language',
     serving: 'Delivery',
     shortDescription: 'Short description',
     shortHeadline: 'Short headline',

@@ -208,7 +208,9 @@ export const operationalEventTypes: readonly EventType[] = [
   }),
   operational('draft.waiting', {
     title: 'Draft pending',
-    description: 'Sent when a draft is waiting for approval, at most once an hour per campaign.',
+    description:
+      'Sent when a draft is waiting for approval, at most once an hour per campaign. A draft that replaces a refused ' +
+      'one is always sent.',
     fields: { ...campaignFields, ...draftFields, proposed_by: Type.String() },
     sample: () => ({ ...sampleCampaign, ...sampleDraft, proposed_by: 'ann@advertiser.example' }),
   }),

@@ -40,10 +40,10 @@ test('an advertiser proposes a change, which the publisher refuses with a reason
   expect(await titleIn()).toBe(before);
 
   await theirs.reload();
-  await theirs.getByText('The draft was rejected: One month, please.').waitFor();
-  await theirs.goto(demo.url + pathOf(advertiser, `/offers/${advertiser.offer}`));
+  await theirs.getByText('One month, please.').waitFor();
+  await theirs.getByRole('link', { name: 'Edit and propose again' }).click();
   await theirs.getByLabel('Headline', { exact: true }).fill('One month free');
-  await theirs.getByRole('button', { name: 'Propose', exact: true }).click();
+  await theirs.getByRole('button', { name: 'Propose again' }).click();
   await theirs.getByText('The change goes live after approval').first().waitFor();
 
   await ours.goto(demo.url + drafts);

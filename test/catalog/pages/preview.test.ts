@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Publisher, Theme } from '../../../src/catalog/types.ts';
-import { themePreview } from '../../../src/catalog-admin/pages/offers/preview.ts';
+import { themePreview } from '../../../src/catalog-admin/offer-preview.ts';
 import { wantedOf } from '../../../src/platform/i18n/reader.ts';
 
 const publisherIn = (language: string) =>

@@ -13,6 +13,8 @@ import { type Fields, keyIn, queryText } from '../../../shell/context.ts';
 import { type Choice, filterSelect } from '../../../shell/forms.ts';
 import type { Pages } from '../../../shell/pages.ts';
 import { createImageStore, firstImageField } from '../../images.ts';
+import { offerFields, offerTexts } from '../../offer-form.ts';
+import { offerPreview, previewPanel } from '../../offer-preview.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { duplicateOffer } from '../../resources/duplicate.ts';
 import { offers, warnOfUrls } from '../../resources/offers.ts';
@@ -21,9 +23,7 @@ import { figuresOf, type PageServices } from '../services.ts';
 import { registerStop, stopButton, stopNotice } from '../stop.ts';
 import { createWithImage, creativesCard, registerCreatives } from './creatives.ts';
 import { languagePages, languagesCard } from './languages.ts';
-import { offerFields, offerTexts } from './offer-form.ts';
 import { offerCells, offerColumns, offerName } from './offer-list.ts';
-import { offerPreview, previewPanel } from './preview.ts';
 import { translatePages } from './translate.ts';
 
 const statusChoices = (): Choice[] => [

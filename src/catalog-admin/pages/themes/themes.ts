@@ -11,11 +11,9 @@ import { badge, type Cell, type Column, strongLink } from '../../../shell/compon
 import { type Fields, type FormValues, fieldErrorsOf } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
 import { type Choice, columns, type FormBuilder, fieldGroup, isNested } from '../../../shell/forms.ts';
-import { pageHeaders } from '../../../shell/pages.ts';
 import { readFont } from '../../fonts/routes.ts';
+import { previewPanel, previewState, registerPreviewFrame, themePreview } from '../../offer-preview.ts';
 import { themes } from '../../resources/themes.ts';
-import { fontUrlProblem } from '../../theme-overrides.ts';
-import { previewFrame, previewPanel, previewState, themePreview } from '../offers/preview.ts';
 import type { PageServices } from '../services.ts';
 import { coloursOf } from './appearance-fields.ts';
 import { appearanceFields, appearanceToForm, fontFields, jsonField, readAppearance } from './appearance-form.ts';
@@ -27,12 +25,7 @@ import { coloursIn, paletteOf } from './palette.ts';
  */
 export function themePages(app: App, services: PageServices): void {
   const { publicUrl, extensions } = services;
-  // `font` is the URL of the font being previewed. The frame may load fonts only from the origin of that URL.
-  app.get('/dashboard/p/:publisherId/preview', { schema: { hide: true } }, async (request, reply) => {
-    const { font } = request.query as { font?: unknown };
-    const origin = typeof font === 'string' && fontUrlProblem(font) === null ? new URL(font).origin : null;
-    return reply.headers(pageHeaders(publicUrl, "'self'", origin)).send(previewFrame(services.asset));
-  });
+  registerPreviewFrame(app, '/dashboard/p/:publisherId/preview', services);
 
   const pages = publisherPages(app, services);
   const previewOf = (publisher: Publisher, values: Values) =>

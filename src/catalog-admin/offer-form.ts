@@ -1,7 +1,7 @@
-import { offerLimits } from '../../../catalog/names.ts';
-import { type Html, html } from '../../../platform/http/html.ts';
-import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import { columns, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
+import { offerLimits } from '../catalog/names.ts';
+import { type Html, html } from '../platform/http/html.ts';
+import { t, tHtml } from '../platform/i18n/messages.ts';
+import { columns, type FormBuilder, fieldGroup } from '../shell/forms.ts';
 
 /** Form fields with offer copy that users see. */
 export const offerTexts = [
@@ -16,11 +16,33 @@ export const offerTexts = [
   'loyalty_requirements',
 ] as const;
 
+/** Offer fields that an advertiser can propose. */
+export const proposableOfferFields = [
+  ...offerTexts,
+  ...(['adv_pixel_url', 'language', 'useraction_cta', 'useraction_url'] as const),
+] as const;
+
+/** Offer fields in the order of the form, with `image` for the first image of a new offer. */
+export const offerFieldOrder: readonly string[] = [
+  ...['title', 'description', 'cta_yes', 'cta_no', 'image', 'short_headline', 'short_description', 'mini_text'],
+  ...['terms_and_conditions', 'loyalty_requirements', 'active', 'weight', 'adv_pixel_url', 'language'],
+  ...['wallet_enabled', 'offerwall_enabled', 'useraction_cta', 'useraction_url', 'translations'],
+];
+
 /**
  * Renders the offer fields. For text limits, see docs/reference/themes-and-rendering.md#text-limits. `image` is the
  * upload field for a new offer.
  */
 export const offerFields = (form: FormBuilder, image: Html): Html => html`
+  ${textFields(form, image)}
+  ${servingFields(form)}`;
+
+/** Renders the offer fields that an advertiser can propose. */
+export const advertiserOfferFields = (form: FormBuilder, image: Html): Html => html`
+  ${textFields(form, image)}
+  ${fieldGroup(t('offers.linksAndLanguage'), columns([pixelField(form), languageField(form)]), secondaryAction(form))}`;
+
+const textFields = (form: FormBuilder, image: Html): Html => html`
   ${copyFields(form, image)}
   ${fieldGroup(
     t('offers.compactFormats'),
@@ -45,8 +67,7 @@ export const offerFields = (form: FormBuilder, image: Html): Html => html`
       hint: t('offers.termsHint'),
     }),
     form.input('loyalty_requirements', { label: t('offers.loyaltyRequirements'), ...offerLimits.loyalty_requirements }),
-  )}
-  ${servingFields(form)}`;
+  )}`;
 
 const copyFields = (form: FormBuilder, image: Html): Html =>
   fieldGroup(
@@ -75,13 +96,22 @@ const servingFields = (form: FormBuilder): Html =>
         min: 0,
         hint: t('offers.weightHint'),
       }),
-      form.input('adv_pixel_url', { label: t('offers.advertiserPixel'), type: 'url', placeholder: 'https://' }),
-      form.input('language', { label: t('offers.language'), hint: t('offers.languageHint') }),
+      pixelField(form),
+      languageField(form),
     ]),
     form.checkbox('wallet_enabled', { label: t('offers.walletEnabled') }),
     form.checkbox('offerwall_enabled', { label: t('offers.offerwallEnabled') }),
-    columns([
-      form.input('useraction_cta', { label: t('offers.secondaryAction'), ...offerLimits.useraction_cta }),
-      form.input('useraction_url', { label: t('offers.secondaryActionUrl'), type: 'url', placeholder: 'https://' }),
-    ]),
+    secondaryAction(form),
   );
+
+const pixelField = (form: FormBuilder): Html =>
+  form.input('adv_pixel_url', { label: t('offers.advertiserPixel'), type: 'url', placeholder: 'https://' });
+
+const languageField = (form: FormBuilder): Html =>
+  form.input('language', { label: t('offers.language'), hint: t('offers.languageHint') });
+
+const secondaryAction = (form: FormBuilder): Html =>
+  columns([
+    form.input('useraction_cta', { label: t('offers.secondaryAction'), ...offerLimits.useraction_cta }),
+    form.input('useraction_url', { label: t('offers.secondaryActionUrl'), type: 'url', placeholder: 'https://' }),
+  ]);

@@ -1,5 +1,5 @@
 import type { OfferAppearance, OfferSettings, OfferStyles } from '@perkwire/client';
-import type { PageExtensions } from '../../../catalog/pages.ts';
+import type { PageExtensions } from '../catalog/pages.ts';
 import {
   buildAppearance,
   buildSettings,
@@ -7,15 +7,17 @@ import {
   privacyUrlOf,
   translateSettings,
   translateStyles,
-} from '../../../catalog/themes.ts';
-import type { Publisher, Theme } from '../../../catalog/types.ts';
-import { type Html, html } from '../../../platform/http/html.ts';
-import { t } from '../../../platform/i18n/messages.ts';
-import { reader } from '../../../platform/i18n/reader.ts';
-import type { AssetUrl } from '../../../shell/layout.ts';
-import { type LowContrast, lowContrasts } from '../../theme-overrides.ts';
-import { describePath } from '../themes/appearance-fields.ts';
+} from '../catalog/themes.ts';
+import type { Publisher, Theme } from '../catalog/types.ts';
+import type { App } from '../platform/http/app.ts';
+import { type Html, html, nothing } from '../platform/http/html.ts';
+import { t } from '../platform/i18n/messages.ts';
+import { reader } from '../platform/i18n/reader.ts';
+import type { AssetUrl, Shell } from '../shell/layout.ts';
+import { pageHeaders } from '../shell/pages.ts';
 import { offerTexts } from './offer-form.ts';
+import { describePath } from './pages/themes/appearance-fields.ts';
+import { fontUrlProblem, type LowContrast, lowContrasts } from './theme-overrides.ts';
 
 /** Data with which the browser renders a preview. For an offer, the browser adds the current form values. */
 export type PreviewBase = {
@@ -25,7 +27,7 @@ export type PreviewBase = {
   styles: OfferStyles;
   appearance: OfferAppearance | null;
   offers: readonly object[];
-  /** Form fields that contain the first offer's copy. */
+  /** Form fields that contain the first offer's copy. Empty if there is no form. */
   fields: readonly string[];
 };
 
@@ -100,7 +102,36 @@ export const offerPreview = (
   fields: offerTexts,
 });
 
-/** Renders the preview panel next to a form. The form must have the attribute `data-previewed`. */
+/**
+ * Proposed offer. `id` is null for a new offer, and `creatives` are in the SDK format. `texts` is null if the form next
+ * to the preview contains them.
+ */
+export type ProposedOffer = {
+  id: number | null;
+  advertiserName: string;
+  creatives: readonly object[];
+  texts: Readonly<Record<string, unknown>> | null;
+};
+
+/** Renders the preview of a proposed offer, with placeholders instead of the offers of other advertisers. */
+export function proposedPreview(
+  frameUrl: string,
+  { publisher, publicUrl }: { publisher: Publisher; publicUrl: string },
+  { id, advertiserName, creatives, texts }: ProposedOffer,
+): Html {
+  const input = { publisher, theme: publisher.defaultTheme, publicUrl, sampleOffers: undefined };
+  const ownTexts = Object.fromEntries(offerTexts.map((name) => [name, texts?.[name] ?? '']));
+  const offer = { ...placeholder(publicUrl, id ?? 2_100_000_000, advertiserName, ''), ...ownTexts, creatives };
+  return previewPanel(frameUrl, {
+    kind: 'offer',
+    unit: input.theme?.unit ?? 'mou',
+    ...baseOf(input),
+    offers: [offer, ...offersToShow(input, id, 2)],
+    fields: texts === null ? offerTexts : [],
+  });
+}
+
+/** Renders the preview panel. A form next to it must have the attribute `data-previewed`. */
 export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
   <aside class="preview sticky" id="preview" data-frame="${frameUrl}" aria-label="${t('common.preview')}">
     <div class="preview-head">
@@ -109,7 +140,7 @@ export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
     </div>
     <div class="preview-stage"><iframe title="${t('offers.unitPreview')}"></iframe></div>
     <div class="preview-state" role="status">${previewState(base)}</div>
-    <p class="hint">${t('offers.previewHint')}</p>
+    ${base.kind === 'theme' || base.fields.length > 0 ? html`<p class="hint">${t('offers.previewHint')}</p>` : nothing}
   </aside>`;
 
 /** Renders the content of the preview frame, with a warning about any text with insufficient contrast. */
@@ -179,8 +210,19 @@ function switches({ unit }: PreviewBase): Html {
   )}`;
 }
 
-/** Renders the document inside the preview frame. */
-export const previewFrame = (asset: AssetUrl): string =>
+/**
+ * Registers the document inside the preview frame. The query parameter `font` is the URL of the font being previewed.
+ * The frame may load fonts only from the origin of that URL.
+ */
+export function registerPreviewFrame(app: App, path: string, { asset, publicUrl }: Shell): void {
+  app.get(path, { schema: { hide: true } }, async (request, reply) => {
+    const { font } = request.query as { font?: unknown };
+    const origin = typeof font === 'string' && fontUrlProblem(font) === null ? new URL(font).origin : null;
+    return reply.headers(pageHeaders(publicUrl, "'self'", origin)).send(previewFrame(asset));
+  });
+}
+
+const previewFrame = (asset: AssetUrl): string =>
   html`<!doctype html>
 <html lang="${reader().language}">
 <head>
