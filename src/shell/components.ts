@@ -73,12 +73,14 @@ export type Cell = Html | string | number;
  * Renders a table. A table that is too wide can be scrolled horizontally, also with the keyboard. Cells are in column
  * order.
  * @param id element ID for a table that refreshes itself and must keep the keyboard focus
+ * @param totals cells of a row of totals below all other rows
  */
 export function table(
   caption: string,
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
   id?: string,
+  totals?: readonly Cell[],
 ): Html {
   const numeric = (index: number) => columns[index]?.numeric === true && html` class="numeric"`;
   const heading = ({ text, hidden, sort }: Column) => {
@@ -103,6 +105,7 @@ export function table(
           <tr>${columns.map(head)}</tr>
         </thead>
         <tbody>${rows.map(row)}</tbody>
+        ${totals !== undefined && html`<tfoot>${row(totals)}</tfoot>`}
       </table>
     </div>`;
 }

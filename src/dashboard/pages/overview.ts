@@ -15,9 +15,11 @@ import {
   maxGroups,
   metricTiles,
   offerNames,
+  rowsOfDays,
   todayTiles,
 } from '../../reports/metric-tiles.ts';
 import { type Metrics, metricNames, sumOf } from '../../reports/metrics.ts';
+import { rowsLink } from '../../reports/rows-link.ts';
 import { type ReportService, singleCurrencyOf } from '../../reports/service.ts';
 import { emptyState, link, linkButton, notice, tabs } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
@@ -86,14 +88,22 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   const money = moneyFormat(currency);
   const total = sumOf(overTime.rows);
   const nameOfOffer = offerNames(scope.deps.catalog.current(), publisher, (id) => context.path(`/offers/${id}`));
+  const rowsOf = rowsOfDays(context.path, range);
   const activity = async () => html`
-    ${todayTiles(await todayAndLastWeek(scope, publisher), money)}
+    ${todayTiles(await todayAndLastWeek(scope, publisher), money, rowsOfDays(context.path, { ...range, from: range.to }))}
     ${rangeTabs(context, days)}
-    ${metricTiles(total, money)}
+    ${metricTiles(total, money, rowsOf)}
     ${convertedNote(publisher, overTime.converted, total)}
     ${charts({ rows: overTime.rows, from, count: days }, currency)}
-    ${breakdown(t('reports.byPlacement'), 'placement', byPlacement, (id) => String(id), money)}
-    ${breakdown(t('reports.byOffer'), 'offer', byOffer, nameOfOffer, money)}`;
+    ${breakdown({
+      title: t('reports.byPlacement'),
+      by: 'placement',
+      groups: byPlacement,
+      nameOf: (id) => String(id),
+      money,
+      rowsOf,
+    })}
+    ${breakdown({ title: t('reports.byOffer'), by: 'offer', groups: byOffer, nameOf: nameOfOffer, money, rowsOf })}`;
   return {
     title: t('reports.overview'),
     lead: t('reports.overviewLead', { publisher: publisher.name, zone: publisher.timeZone }),
@@ -149,8 +159,11 @@ async function liveCounters({ deps, failFast }: Scope, { publisher, path }: Publ
   const minutes = await failFast(() =>
     queryLiveMinutes(deps.pool, { publisherId: publisher.id, minutes: liveMinutes, nowMs: deps.now() }),
   );
-  const sum = (name: 'sessions' | 'impressions' | 'clicks'): string =>
-    count(minutes.reduce((total, { metrics }) => total + metrics[name], 0));
+  const sum = (name: 'sessions' | 'impressions' | 'clicks'): Html =>
+    rowsLink(path, count(minutes.reduce((total, { metrics }) => total + metrics[name], 0)), {
+      metric: name,
+      minutes: liveMinutes,
+    });
   return html`
     <p class="live" hx-get="${path('/overview/live')}" hx-trigger="every 5s" hx-swap="outerHTML">
       <span class="live-dot"></span>

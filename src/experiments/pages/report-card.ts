@@ -1,6 +1,8 @@
 import type { PublisherContext } from '../../catalog/pages.ts';
+import { holdoutArm } from '../../catalog/types.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
+import { rowsLink } from '../../reports/rows-link.ts';
 import { actionButton, type Cell, card, drawnChart, notice, table, tabs } from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
 import { count, decimal, momentText, moneyFormat, percent, utc } from '../../shell/format.ts';
@@ -23,7 +25,7 @@ export function reportCard(context: PublisherContext, report: ExperimentReport, 
         ${warningsOf(report).map((text) => notice('warn', html`<p>${text}</p>`))}
         ${tiles(report)}
         ${versionTabs(report, of)} ${populationTabs(report, of)}
-        ${armsTable(report)}
+        ${armsTable(context, report, of)}
         ${currencyNote(report)}
         ${decisions(context, of)}
         <p class="hint">
@@ -75,15 +77,25 @@ function populationTabs({ version, population }: ExperimentReport, { href }: OfE
   ]);
 }
 
-function armsTable(report: ExperimentReport): Html {
+function armsTable({ path }: PublisherContext, report: ExperimentReport, { experiment }: OfExperiment): Html {
   const rows = report.arms.map((arm, at): Cell[] => {
     const revenue = arm.metrics.revenue_per_1000_sessions;
+    const users = html`
+      <span title="${t('experiments.wouldSee', { users: count(arm.would_have_seen.users) })}">${count(arm.users)}</span>`;
+    // Sessions of an arm have a custom attribute with its name. Those outside the experiment have none.
+    const isArm = experiment.arms.some(({ key }) => key === arm.arm) || arm.arm === holdoutArm;
+    const linked = (metric: string, value: Html | string): Html | string =>
+      isArm
+        ? rowsLink(path, value, {
+            metric,
+            range: '90d',
+            filters: { [`custom.experiment.${experiment.key}`]: [arm.arm] },
+          })
+        : value;
     return [
       html`<strong>${arm.arm}</strong>`,
-      html`<span title="${t('experiments.wouldSee', { users: count(arm.would_have_seen.users) })}">${count(
-        arm.users,
-      )}</span>`,
-      revenue === undefined ? '–' : moneyFormat(report.currency)(revenue.value),
+      linked('sessions', users),
+      revenue === undefined ? '–' : linked('revenue', moneyFormat(report.currency)(revenue.value)),
       at === 0 ? t('experiments.isControl') : liftText(revenue?.lift ?? null),
       revenue === undefined || arm.users === 0 ? '–' : percent(revenue.probability_best),
     ];
