@@ -117,6 +117,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
       reports,
       offers,
       alerts,
+      tracking,
       demo: { sdkId: embeddedDemoIds.sdkId, mark: syntheticMark },
       pid,
     }),
