@@ -43,4 +43,4 @@ export function rowsUrl(path: (rest: string) => string, target: RowsTarget): str
 
 /** Renders a number as a link to the rows behind it. */
 export const rowsLink = (path: (rest: string) => string, number: Html | string, target: RowsTarget): Html =>
-  html`<a class="rows" href="${rowsUrl(path, target)}" title="${t('rows.open')}" hx-boost="false">${number}</a>`;
+  html`<a class="opens-rows" href="${rowsUrl(path, target)}" title="${t('rows.open')}" hx-boost="false">${number}</a>`;

@@ -52,6 +52,7 @@ async function searchPage(scope: Scope, context: PublisherContext): Promise<Page
   const isMissing = id !== '' && matches.length === 0;
   return {
     ...pageOf(context),
+    title: t('story.findTitle'),
     lead: t('story.lead'),
     status: isMissing ? 404 : 200,
     body: html`
@@ -69,7 +70,7 @@ const pageOf = ({ path }: PublisherContext): Pick<Page, 'title' | 'nav' | 'trail
 
 const searchForm = ({ path }: PublisherContext, id: string): Html => html`
   <form class="filters" method="get" action="${path(storyPath)}" role="search">
-    ${createForm({ id }).input('id', { label: t('story.id'), hint: t('story.idHint'), autocomplete: 'off' })}
+    ${createForm({ id }).input('id', { label: t('story.id'), autocomplete: 'off' })}
     <button class="button">${t('story.find')}</button>
   </form>`;
 
@@ -109,7 +110,7 @@ async function storyPage(scope: Scope, context: PublisherContext): Promise<Page>
     ...pageOf(context),
     title: t('story.title'),
     lead: html`<code>${story.sessionId}</code>`,
-    actions: linkButton(path(`/why?session=${story.sessionId}`), t('find.whyShown')),
+    actions: linkButton(path(`/why?session=${story.sessionId}`), t('story.why')),
     body: html`
       ${notices(scope, context, story, deletedParts(story.sessionId, config, now()))}
       ${

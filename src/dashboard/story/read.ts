@@ -145,7 +145,8 @@ async function readEvents(executor: Executor, values: unknown[]): Promise<StoryE
       offerId: row.offer_id,
       counted: row.suspicious === null ? 1 : 0,
       reason: row.suspicious ?? (Number(row.unbilled_micros) === 0 ? null : 'unbilled'),
-      money: moneyOf(row.currency, row.revenue_micros, row.unbilled_micros),
+      // The amount of a suspicious event is stored, but never booked.
+      money: row.suspicious === null ? moneyOf(row.currency, row.revenue_micros, row.unbilled_micros) : null,
     }),
   );
 }

@@ -9,7 +9,17 @@ import { t } from '../../platform/i18n/messages.ts';
 import { byteOrderMark, csvLine } from '../../platform/lib/csv.ts';
 import { fromMicros } from '../../platform/money.ts';
 import { problem, wordProblem } from '../../platform/problem.ts';
-import { badge, type Cell, link, linkButton, noMatches, notice, pager, table, tabs } from '../../shell/components.ts';
+import {
+  badge,
+  type Cell,
+  linkButton,
+  noMatches,
+  notice,
+  pager,
+  strongLink,
+  table,
+  tabs,
+} from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { moment, momentText, moneyFormat, utc } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
@@ -197,7 +207,7 @@ function cellsOf({ publisher, path }: PublisherContext, names: Names, row: Activ
   );
   const details = [event, txnId].filter((part) => part !== null && part !== '').join(' · ');
   return [
-    html`${link(path(`/story/${row.session_id}`), moment(publisher, row.at, 'second'))}`,
+    strongLink(path(`/story/${row.session_id}`), moment(publisher, row.at, 'second')),
     html`${kindText(kind)}${details !== '' && html`<br><small>${details}</small>`}`,
     html`${offer}${campaign !== undefined && html`<br><small>${campaign}</small>`}`,
     row.placement === '' ? '–' : row.placement,

@@ -155,7 +155,9 @@ const event = {
   kind: 't.kind',
   counts: 't.suspicious is null',
   reason: `coalesce(t.suspicious, case when coalesce(t.unbilled_micros, 0) <> 0 then 'unbilled' end)`,
-  rest: `t.offer_id, t.campaign_id, ${money('coalesce(t.revenue_micros, 0)')}, null as event, null as txn_id`,
+  // The amount of a suspicious event is stored, but never booked.
+  rest: `t.offer_id, t.campaign_id, ${money('(case when t.suspicious is null then coalesce(t.revenue_micros, 0) else 0 end)')},
+    null as event, null as txn_id`,
 };
 
 const columnsOf: Readonly<Record<Source, Columns>> = {

@@ -38,10 +38,12 @@ beforeAll(async () => {
 afterAll(() => t.close());
 
 const hrefsIn = (body: string): { href: string; number: number }[] =>
-  [...body.matchAll(/<a class="rows" href="([^"]*)"[^>]*>\s*(?:<[^>]*>\s*)?([\d,.]+)\s*</g)].map(([, href, text]) => ({
-    href: (href as string).replaceAll('&amp;', '&'),
-    number: Number((text as string).replaceAll(',', '')),
-  }));
+  [...body.matchAll(/<a class="opens-rows" href="([^"]*)"[^>]*>\s*(?:<[^>]*>\s*)?([\d,.]+)\s*</g)].map(
+    ([, href, text]) => ({
+      href: (href as string).replaceAll('&amp;', '&'),
+      number: Number((text as string).replaceAll(',', '')),
+    }),
+  );
 
 /** Returns the lines of the CSV for a page of rows. The page and the file have the same query. */
 async function linesOf(href: string): Promise<string[][]> {
