@@ -3,7 +3,6 @@ import { audienceCommands } from './audiences/commands.ts';
 import { catalogueCommands } from './catalog-admin/commands.ts';
 import { type Command, exitCodes, type Run } from './command-line/command.ts';
 import { couponCommands } from './coupons/commands.ts';
-import { dashboardCommands } from './dashboard/commands.ts';
 import { demoCommands } from './demo/commands.ts';
 import { draftCommands } from './drafts/commands.ts';
 import { embeddedDatabases } from './embedded/databases.ts';
@@ -73,7 +72,6 @@ export const commands: readonly Command[] = [
   start,
   ...webhookCommands,
   ...offerCommands,
-  ...dashboardCommands,
   ...catalogueCommands,
   ...landingPageCommands,
   ...audienceCommands,

@@ -115,6 +115,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
       learning,
       webhooks,
       reports,
+      coupons,
       offers,
       alerts,
       tracking,

@@ -2,6 +2,7 @@ import type { Accounts } from '../accounts/module.ts';
 import type { Alerts } from '../alerts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { CatalogAdmin } from '../catalog-admin/module.ts';
+import type { Coupons } from '../coupons/module.ts';
 import type { Learning } from '../learning/module.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { Offers } from '../offers/module.ts';
@@ -13,7 +14,6 @@ import type { Shell } from '../shell/layout.ts';
 import type { NavEntry, Navigation } from '../shell/navigation.ts';
 import type { Tracking } from '../tracking/module.ts';
 import type { Webhooks } from '../webhooks/module.ts';
-import { dashboardCommands } from './commands.ts';
 import { createHeartbeat, heartbeatMs } from './heartbeat.ts';
 import { findPages } from './pages/find/find.ts';
 import { integrationPages } from './pages/integration/integration.ts';
@@ -41,6 +41,7 @@ type DashboardDeps = {
   learning: Learning;
   webhooks: Webhooks;
   reports: Reports;
+  coupons: Coupons;
   offers: Offers;
   alerts: Alerts;
   tracking: Tracking;
@@ -70,7 +71,6 @@ export function createDashboard({ platform, catalog, accounts, reports, alerts, 
   return {
     name: 'dashboard',
     rank: 250,
-    commands: dashboardCommands,
     navigation,
     routes: async (app: App, contributions: Contributions) => {
       await app.register(storyRoutes, { ...deps, auth: accounts.auth, findStory });

@@ -2,7 +2,7 @@ import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { dayMs } from '../platform/lib/time.ts';
-import { card, drawnChart, link, table } from '../shell/components.ts';
+import { card, drawnChart, link, type RowsTarget, rowsLink, table } from '../shell/components.ts';
 import { momentText, moneyFormat, utc } from '../shell/format.ts';
 import type { ConvertedTotal } from './converted.ts';
 import { currenciesOf, inCurrency, type Metrics, sumOf } from './metrics.ts';
@@ -18,7 +18,6 @@ import {
 import { namesOf, valueText } from './pages/explorer/names.ts';
 import { dayText } from './pages/explorer/periods.ts';
 import type { ActivityRow } from './query/types.ts';
-import { type RowsTarget, rowsLink } from './rows-link.ts';
 import { viewValue } from './view.ts';
 
 const tileMetrics = ['sessions', 'impressions', 'clicks', 'ctr', 'revenue', 'fill_rate'].map(metricOf);

@@ -19,9 +19,8 @@ import {
   todayTiles,
 } from '../../reports/metric-tiles.ts';
 import { type Metrics, metricNames, sumOf } from '../../reports/metrics.ts';
-import { rowsLink } from '../../reports/rows-link.ts';
 import { type ReportService, singleCurrencyOf } from '../../reports/service.ts';
-import { emptyState, link, linkButton, notice, tabs } from '../../shell/components.ts';
+import { emptyState, link, linkButton, notice, rowsLink, tabs } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { count, moneyFormat } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
@@ -89,8 +88,9 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   const total = sumOf(overTime.rows);
   const nameOfOffer = offerNames(scope.deps.catalog.current(), publisher, (id) => context.path(`/offers/${id}`));
   const rowsOf = rowsOfDays(context.path, range);
+  const rowsOfToday = rowsOfDays(context.path, { from: range.to, to: range.to });
   const activity = async () => html`
-    ${todayTiles(await todayAndLastWeek(scope, publisher), money, rowsOfDays(context.path, { ...range, from: range.to }))}
+    ${todayTiles(await todayAndLastWeek(scope, publisher), money, rowsOfToday)}
     ${rangeTabs(context, days)}
     ${metricTiles(total, money, rowsOf)}
     ${convertedNote(publisher, overTime.converted, total)}

@@ -1,4 +1,3 @@
-import type { Config } from '../../config.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayOf } from '../../platform/lib/time.ts';
 import { isPossibleUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
@@ -19,7 +18,7 @@ export type FindStory = {
   missing: (id: string) => AppError;
 };
 
-export function createFindStory(deps: ResolveDeps & { config: Config }): FindStory {
+export function createFindStory(deps: ResolveDeps): FindStory {
   const { pool, config, clickIds, now } = deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   return {

@@ -62,7 +62,7 @@ async function searchPage(scope: Scope, context: PublisherContext): Promise<Page
   };
 }
 
-const pageOf = ({ path }: PublisherContext): Pick<Page, 'title' | 'nav' | 'trail'> => ({
+const pageOf = ({ path }: PublisherContext) => ({
   title: t('story.title'),
   nav: 'reports',
   trail: [{ text: t('reports.title'), href: path('/reports') }],

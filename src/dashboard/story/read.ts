@@ -41,7 +41,6 @@ export type StorySession = {
   device: string | null;
   os: string | null;
   pub_user_id: string | null;
-  user_key: string | null;
   dev: boolean;
   offer_ids: number[];
   empty_reason: string | null;
@@ -94,7 +93,7 @@ export async function readStory(
   };
 }
 
-const entry = (fields: Pick<StoryEntry, 'at' | 'kind'> & Partial<StoryEntry>): StoryEntry => ({
+const entry = (fields: Partial<StoryEntry> & { at: Date; kind: string }): StoryEntry => ({
   offerId: null,
   counted: null,
   reason: null,
@@ -110,7 +109,7 @@ const entry = (fields: Pick<StoryEntry, 'at' | 'kind'> & Partial<StoryEntry>): S
 async function findSession(executor: Executor, values: unknown[]): Promise<StorySession | null> {
   const { rows } = await executor.query<StorySession>({
     name: 'story_session',
-    text: `select placement, country, device, os, pub_user_id, user_key, dev, offer_ids, empty_reason, created_at, erased_at
+    text: `select placement, country, device, os, pub_user_id, dev, offer_ids, empty_reason, created_at, erased_at
       from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
     values,
   });
@@ -198,9 +197,8 @@ type ConversionRow = {
   txn_id: string | null;
   suspicious: string | null;
   unbilled_reason: string | null;
-  booked: boolean;
-  revenue_micros: string | null;
-  unbilled_micros: string | null;
+  payout_micros: string;
+  unbilled_micros: string;
   currency: string;
 };
 
@@ -208,27 +206,27 @@ type ConversionRow = {
 async function readConversions(executor: Executor, values: unknown[]): Promise<StoryEntry[]> {
   const { rows } = await executor.query<ConversionRow>({
     name: 'story_conversions',
-    text: `select c.offer_id, c.event, c.void, c.booked_at as at, c.txn_id, c.suspicious, c.unbilled_reason, c.currency,
-        b.id is not null as booked, b.revenue_micros, b.unbilled_micros
-      from conversions c
-      left join bookings b on b.day = c.day and b.session_id = c.session_id and b.id = c.id
-      where c.day = $1::date and c.session_id = $2::uuid and c.publisher_id = $3 order by c.booked_at limit ${maxRows}`,
+    text: `select offer_id, event, void, booked_at as at, txn_id, suspicious, unbilled_reason, currency, payout_micros,
+        unbilled_micros
+      from conversions where day = $1::date and session_id = $2::uuid and publisher_id = $3
+      order by booked_at limit ${maxRows}`,
     values,
   });
   return rows.flatMap((row) => {
+    const isBooked = row.suspicious === null;
     const kind = row.void ? 'void' : 'conversion';
     const common = { at: row.at, offerId: row.offer_id, name: row.event, txnId: row.txn_id };
     const unbilled = Number(row.unbilled_micros) === 0 ? null : `unbilled_${row.unbilled_reason ?? 'budget'}`;
     return [
-      entry({ ...common, kind, reason: row.suspicious, counted: row.booked ? null : 0 }),
-      ...(row.booked
+      entry({ ...common, kind, reason: row.suspicious, counted: isBooked ? null : 0 }),
+      ...(isBooked
         ? [
             entry({
               ...common,
               kind: 'booking',
               counted: row.void ? -1 : 1,
               reason: unbilled,
-              money: moneyOf(row.currency, row.revenue_micros, row.unbilled_micros),
+              money: moneyOf(row.currency, row.payout_micros, row.unbilled_micros),
             }),
           ]
         : []),

@@ -18,7 +18,7 @@ export type Match = { kind: IdKind; sessionIds: readonly string[] };
 
 export type ResolveDeps = {
   pool: pg.Pool;
-  config: Pick<Config, 'userPepper' | 'earlierPeppers'>;
+  config: Config;
   clickIds: Tracking['clickIds'];
   now: () => number;
 };

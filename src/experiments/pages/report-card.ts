@@ -2,8 +2,7 @@ import type { PublisherContext } from '../../catalog/pages.ts';
 import { holdoutArm } from '../../catalog/types.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { rowsLink } from '../../reports/rows-link.ts';
-import { actionButton, type Cell, card, drawnChart, notice, table, tabs } from '../../shell/components.ts';
+import { actionButton, type Cell, card, drawnChart, notice, rowsLink, table, tabs } from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
 import { count, decimal, momentText, moneyFormat, percent, utc } from '../../shell/format.ts';
 import { moreFields } from '../../shell/forms.ts';
@@ -80,8 +79,8 @@ function populationTabs({ version, population }: ExperimentReport, { href }: OfE
 function armsTable({ path }: PublisherContext, report: ExperimentReport, { experiment }: OfExperiment): Html {
   const rows = report.arms.map((arm, at): Cell[] => {
     const revenue = arm.metrics.revenue_per_1000_sessions;
-    const users = html`
-      <span title="${t('experiments.wouldSee', { users: count(arm.would_have_seen.users) })}">${count(arm.users)}</span>`;
+    const wouldSee = t('experiments.wouldSee', { users: count(arm.would_have_seen.users) });
+    const users = html`<span title="${wouldSee}">${count(arm.users)}</span>`;
     // Sessions of an arm have a custom attribute with its name. Those outside the experiment have none.
     const isArm = experiment.arms.some(({ key }) => key === arm.arm) || arm.arm === holdoutArm;
     const linked = (metric: string, value: Html | string): Html | string =>

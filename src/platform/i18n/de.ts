@@ -3334,6 +3334,13 @@ export const de: Messages = {
     definitions: 'Definition der Kennzahlen',
     glossary: 'Glossar öffnen',
   },
+  roles: {
+    advertiser: 'Werbetreibender',
+    admin: 'Administrator',
+    analyst: 'Analyst',
+    manager: 'Manager',
+    operator: 'Betreiber',
+  },
   rows: {
     amount: 'Betrag',
     counts: 'Gezählt',
@@ -3380,13 +3387,6 @@ export const de: Messages = {
     title: 'Zeilen hinter der Zahl',
     unbilledAmount: '{revenue} (nicht abgerechnet: {unbilled})',
     user: 'Nutzer',
-  },
-  roles: {
-    advertiser: 'Werbetreibender',
-    admin: 'Administrator',
-    analyst: 'Analyst',
-    manager: 'Manager',
-    operator: 'Betreiber',
   },
   settings: {
     permissionApproval: 'Entwürfe von Angeboten freigeben',
@@ -3680,7 +3680,7 @@ export const de: Messages = {
     kind_postback: 'Postback',
     kind_redeemed: 'Gutscheincode eingelöst',
     kind_webhook: 'Webhook',
-    lead: 'Über die ID der Sitzung, eines Webhooks oder des Nutzers, eine click_id, eine txn_id oder einen Gutscheincode.',
+    lead: 'Über eine Sitzungs-, Webhook- oder Nutzer-ID, eine click_id, eine txn_id oder einen Gutscheincode.',
     match_click: 'Sitzung des Klicks',
     match_coupon: 'Sitzung des Gutscheincodes',
     match_delivery: 'Sitzung des Webhooks',

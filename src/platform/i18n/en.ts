@@ -3098,6 +3098,13 @@ export const en = {
     definitions: 'Metric definitions',
     glossary: 'Open the glossary',
   },
+  roles: {
+    advertiser: 'advertiser',
+    admin: 'admin',
+    analyst: 'analyst',
+    manager: 'manager',
+    operator: 'operator',
+  },
   rows: {
     amount: 'Amount',
     counts: 'Counted',
@@ -3105,10 +3112,11 @@ export const en = {
     countsNo: 'not counted',
     countsYes: 'counted',
     deleted:
-      'Rows are stored for {days} days. Rows of sessions before {day} have been deleted, but reports still count them.',
+      'Rows are stored for {days} days. Rows of sessions before {day} have been deleted, but reports still count ' +
+      'them.',
     duplicates:
-      'Each event counts once per offer and session, and each conversion once per transaction ID. Repetitions get the ' +
-      'same response and are not stored again.',
+      'Each event counts once per offer and session, and each conversion once per transaction ID. Repetitions get ' +
+      'the same response and are not stored again.',
     emptySession: 'no offer: {reason}',
     inReport: '{metric} in the report:',
     kind: 'Row',
@@ -3143,13 +3151,6 @@ export const en = {
     title: 'Rows behind the number',
     unbilledAmount: '{revenue} (not billed: {unbilled})',
     user: 'User',
-  },
-  roles: {
-    advertiser: 'advertiser',
-    admin: 'admin',
-    analyst: 'analyst',
-    manager: 'manager',
-    operator: 'operator',
   },
   settings: {
     permissionApproval: 'approve offer drafts',

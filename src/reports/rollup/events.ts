@@ -105,7 +105,8 @@ const sessionColumns = `coalesce(s.placement, ''), coalesce(s.country, ''), coal
 const ofAnyDay = (fromDay: string): string => `day >= ${fromDay} and day = t.day`;
 
 /**
- * SQL for the session of a row `t`. Uses one index lookup per row. `offset 0` prevents PostgreSQL from using a join, which would read entire partitions.
+ * SQL for the session of a row `t`. Uses one index lookup per row. `offset 0` prevents PostgreSQL from using a join,
+ * which would read entire partitions.
  */
 export const sessionOf = (isDayOfSession: string): string => `(
   select placement, country, device, os, ${attributesOf('sessions')} as custom, dev from sessions

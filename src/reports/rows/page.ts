@@ -16,6 +16,7 @@ import {
   noMatches,
   notice,
   pager,
+  rowsPath,
   strongLink,
   table,
   tabs,
@@ -34,7 +35,6 @@ import { queryOf } from '../pages/explorer/state.ts';
 import { filterChips } from '../pages/explorer/toolbar.ts';
 import { tooLarge } from '../query/read-only.ts';
 import { kindText, reasonText } from '../row-words.ts';
-import { rowsPath } from '../rows-link.ts';
 import type { ReportService } from '../service.ts';
 import { type ActivityRecord, countOf, readRows, rowMetrics, rowStatuses, writeCursor } from './query.ts';
 import { type RowsRequest, type RowsState, readRowsState, rowsQueryOf, rowsRequestOf } from './request.ts';

@@ -66,11 +66,11 @@ export type ActivityRecord = {
 };
 
 /** Returns what reports count for a row: 1, 0 for an excluded row, or -1 for a void. */
-export const countOf = ({ counts, kind }: Pick<ActivityRecord, 'counts' | 'kind'>): number =>
+export const countOf = ({ counts, kind }: { counts: boolean; kind: string }): number =>
   counts ? (kind === 'void' ? -1 : 1) : 0;
 
 /** Position of a row in the order of a list: newest session first. */
-export type RowCursor = Pick<ActivityRecord, 'day' | 'session_id' | 'row_key'>;
+export type RowCursor = { day: string; session_id: string; row_key: string };
 
 export type RowsPage = { rows: ActivityRecord[]; next: RowCursor | null };
 
@@ -148,6 +148,8 @@ const noMoney = `0::bigint as revenue_micros, 0::bigint as unbilled_micros, '' a
 const money = (revenue: string): string =>
   `${revenue} as revenue_micros, coalesce(t.unbilled_micros, 0) as unbilled_micros,
   case when ${revenue} = 0 and coalesce(t.unbilled_micros, 0) = 0 then '' else ${currencyOf} end as currency`;
+/** SQL for the amount of an event. The amount of a suspicious event is stored, but never booked. */
+const eventRevenue = '(case when t.suspicious is null then coalesce(t.revenue_micros, 0) else 0 end)';
 const event = {
   from: `events t left join lateral ${sessionOf('day = t.day')} s on true`,
   at: 't.at',
@@ -155,9 +157,7 @@ const event = {
   kind: 't.kind',
   counts: 't.suspicious is null',
   reason: `coalesce(t.suspicious, case when coalesce(t.unbilled_micros, 0) <> 0 then 'unbilled' end)`,
-  // The amount of a suspicious event is stored, but never booked.
-  rest: `t.offer_id, t.campaign_id, ${money('(case when t.suspicious is null then coalesce(t.revenue_micros, 0) else 0 end)')},
-    null as event, null as txn_id`,
+  rest: `t.offer_id, t.campaign_id, ${money(eventRevenue)}, null as event, null as txn_id`,
 };
 
 const columnsOf: Readonly<Record<Source, Columns>> = {

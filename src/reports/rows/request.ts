@@ -3,13 +3,13 @@ import type { Publisher } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, dayOf, minuteMs } from '../../platform/lib/time.ts';
 import { periodOf } from '../../platform/lib/time-zone.ts';
+import { type RowMetricName, rowMetricOf } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { filtersOf } from '../pages/explorer/answer.ts';
 import type { Names } from '../pages/explorer/names.ts';
 import { type Periods, periodsOf } from '../pages/explorer/periods.ts';
 import { attributeOf, type ExplorerState, queryOf, readState } from '../pages/explorer/state.ts';
 import { readRange } from '../query/query.ts';
-import { type RowMetricName, rowMetricOf } from '../rows-link.ts';
 import { type RowCursor, type RowStatus, type RowsQuery, readCursor, rowStatuses } from './query.ts';
 
 /** State of the page with the rows behind a number. All of it is in the URL. */

@@ -1,10 +1,9 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { card, drawnChart } from '../../../shell/components.ts';
+import { card, drawnChart, type RowsTarget } from '../../../shell/components.ts';
 import { moneyFormat } from '../../../shell/format.ts';
 import { currenciesOf, inCurrency, type Metrics } from '../../metrics.ts';
 import type { Compared } from '../../query/explore.ts';
-import type { RowsTarget } from '../../rows-link.ts';
 import { viewValue } from '../../view.ts';
 import type { AnswerRow, ReportAnswer } from './answer.ts';
 import {
@@ -53,7 +52,7 @@ export function formatted(metric: ReportMetric, metrics: Metrics, by: string, mo
   return currencies.map((currency) => textOf(inCurrency(metrics, currency), moneyFormat(currency))).join(' + ');
 }
 
-/** Formats the change of a value, or returns nothing if the value is undefined or there is nothing to compare it with. */
+/** Formats the change of a value, or returns nothing if the value or its previous value is undefined. */
 export const comparedText = (
   metric: ReportMetric,
   { now, before }: Compared,

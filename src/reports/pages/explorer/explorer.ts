@@ -8,7 +8,7 @@ import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { problem } from '../../../platform/problem.ts';
-import { linkButton, notice } from '../../../shell/components.ts';
+import { linkButton, notice, rowsLink } from '../../../shell/components.ts';
 import { queryText } from '../../../shell/context.ts';
 import { moneyFormat } from '../../../shell/format.ts';
 import type { Page, Shell } from '../../../shell/layout.ts';
@@ -17,7 +17,6 @@ import { convertedNote } from '../../metric-tiles.ts';
 import type { CountPerkStages } from '../../perk-stages.ts';
 import { attributeKeys } from '../../query/explore.ts';
 import { rowsPages } from '../../rows/page.ts';
-import { rowsLink } from '../../rows-link.ts';
 import { createReportService, type ReportService } from '../../service.ts';
 import { answerOf, currencyOfAnswer, type Problem, type ReportAnswer, type ReportQuestion } from './answer.ts';
 import { chartCard, metricTiles, type Writing } from './charts.ts';
@@ -180,7 +179,7 @@ function exportLinks(path: string, state: ExplorerState): Html {
 const problemNotice = ({ text, fix }: Problem, href: (state: ExplorerState) => string): Html =>
   notice('warn', html`<p>${text}</p>${fix !== null && linkButton(href(fix.state), fix.text)}`);
 
-/** Renders what to know about the comparison: metrics that cannot be compared, and how an incomplete day is compared. */
+/** Renders notes on the comparison: metrics that cannot be compared, and how an incomplete day is compared. */
 function remarks({ metrics: names }: ExplorerState, { periods, isUneven, total }: ReportAnswer): Html {
   const { before } = periods;
   if (before === null) return nothing;

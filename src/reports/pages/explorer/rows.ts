@@ -1,11 +1,18 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import { type Cell, type Column, descriptionList, link, noMatches, table } from '../../../shell/components.ts';
+import {
+  type Cell,
+  type Column,
+  descriptionList,
+  link,
+  noMatches,
+  type RowsTarget,
+  table,
+} from '../../../shell/components.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import { type DimensionName, dimensionNames } from '../../metrics.ts';
 import type { Compared } from '../../query/explore.ts';
 import { otherValue } from '../../rollup/statement.ts';
-import type { RowsTarget } from '../../rows-link.ts';
 import { type AnswerRow, isByCurrency, type ReportAnswer } from './answer.ts';
 import { comparedText, formatted, type Writing } from './charts.ts';
 import { changeOf, differenceOf, formatMetric, hasValue, headingOf, metricOf, type ReportMetric } from './metrics.ts';
@@ -93,7 +100,7 @@ export function rowsTable(state: ExplorerState, answer: ReportAnswer, writing: W
   const cells = ({ value, text, also, now, before }: AnswerRow): Cell[] => [
     nameCell(state, answer, { value, text, detail: valueDetail(names, state.by, value) }, writing),
     ...also.map((part) => part.text),
-    ...metrics.map((metric) => figureCell(metric, { now, before }, state.by, targetOf(state, answer, { value, also }))),
+    ...metrics.map((metric) => figureCell(metric, { now, before }, state.by, targetOf(state, answer, value, also))),
   ];
   const figureCell = (
     metric: ReportMetric,
@@ -138,7 +145,8 @@ export function rowsTable(state: ExplorerState, answer: ReportAnswer, writing: W
 function targetOf(
   { by }: ExplorerState,
   { periods }: ReportAnswer,
-  { value, also }: Pick<AnswerRow, 'value' | 'also'>,
+  value: string,
+  also: AnswerRow['also'],
 ): Omit<RowsTarget, 'metric'> | null {
   if (by === 'time') return periods.interval === 'hour' ? { hour: value } : { days: { from: value, to: value } };
   if ((by === 'advertiser' && value === '0') || (attributeOf(by) !== null && value === otherValue)) return null;
