@@ -2,6 +2,7 @@ import type { Accounts } from '../accounts/module.ts';
 import type { Alerts } from '../alerts/module.ts';
 import type { Catalog } from '../catalog/module.ts';
 import type { CatalogAdmin } from '../catalog-admin/module.ts';
+import type { Coupons } from '../coupons/module.ts';
 import type { Learning } from '../learning/module.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { Offers } from '../offers/module.ts';
@@ -11,6 +12,7 @@ import type { Platform } from '../platform/module.ts';
 import type { Reports } from '../reports/module.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry, Navigation } from '../shell/navigation.ts';
+import type { Tracking } from '../tracking/module.ts';
 import type { Webhooks } from '../webhooks/module.ts';
 import { createHeartbeat, heartbeatMs } from './heartbeat.ts';
 import { findPages } from './pages/find/find.ts';
@@ -18,6 +20,9 @@ import { integrationPages } from './pages/integration/integration.ts';
 import { systemPages } from './pages/operator/system.ts';
 import { type DemoMark, overviewPages } from './pages/overview.ts';
 import { dashboardRoutes } from './routes.ts';
+import { createFindStory } from './story/find.ts';
+import { storyPages } from './story/page.ts';
+import { storyRoutes } from './story/routes.ts';
 
 type Contributions = {
   navigation: Navigation;
@@ -36,8 +41,10 @@ type DashboardDeps = {
   learning: Learning;
   webhooks: Webhooks;
   reports: Reports;
+  coupons: Coupons;
   offers: Offers;
   alerts: Alerts;
+  tracking: Tracking;
   /** Identifies the embedded demo. Absent in programs without the demo. */
   demo?: DemoMark;
   /** Process ID of this process. */
@@ -48,9 +55,10 @@ type DashboardDeps = {
  * Creates the dashboard module. It puts the pages of all modules behind one sign-in, and adds pages that combine data
  * from several modules.
  */
-export function createDashboard({ platform, catalog, reports, alerts, demo, pid }: DashboardDeps) {
+export function createDashboard({ platform, catalog, accounts, reports, alerts, tracking, demo, pid }: DashboardDeps) {
   const { config, pool, dbHealth, now } = platform.deps;
   const deps = { config, pool, dbHealth, catalog: catalog.store, now };
+  const findStory = createFindStory({ ...deps, clickIds: tracking.clickIds });
   const heartbeat = createHeartbeat({ config, pool, catalog: catalog.store, now, pid });
   const beat: Job = {
     name: 'heartbeat',
@@ -64,8 +72,9 @@ export function createDashboard({ platform, catalog, reports, alerts, demo, pid 
     name: 'dashboard',
     rank: 250,
     navigation,
-    routes: (app: App, contributions: Contributions) =>
-      dashboardRoutes(app, {
+    routes: async (app: App, contributions: Contributions) => {
+      await app.register(storyRoutes, { ...deps, auth: accounts.auth, findStory });
+      await dashboardRoutes(app, {
         deps,
         navigation: contributions.navigation,
         registerOpen: async (open, shell) => {
@@ -74,11 +83,14 @@ export function createDashboard({ platform, catalog, reports, alerts, demo, pid 
         registerClosed: (closed, shell) => {
           for (const { pages } of contributions.modules) pages?.(closed, shell, contributions as never);
         },
-      }),
+      });
+    },
     pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) => {
       const services = { ...shell, deps, management };
       overviewPages(app, { ...services, reports: reports.service, countNewAlerts: alerts.countNewAlerts, demo });
-      for (const register of [findPages, integrationPages, systemPages]) register(app, services);
+      findPages(app, { ...services, findStory });
+      storyPages(app, shell, { ...deps, findStory });
+      for (const register of [integrationPages, systemPages]) register(app, services);
     },
     jobs: () => [beat],
   };

@@ -1,6 +1,6 @@
 import { type Command, text } from '../command-line/command.ts';
 
-/** Command-line commands that explain decisions and show calls. */
+/** Command-line commands that explain decisions, and show sessions and calls. */
 export const offerCommands: readonly Command[] = [
   {
     name: 'explain',
@@ -16,6 +16,15 @@ export const offerCommands: readonly Command[] = [
     callsService: true,
     examples: ['explain --placement checkout --user u-1 --country DE', 'explain 0197a000-0000-7000-8000-000000000001'],
     load: async () => (await import('./commands/explain.ts')).explain,
+  },
+  {
+    name: 'story',
+    args: 'ID',
+    about: 'Shows what happened in a session, found by any of its IDs',
+    options: {},
+    callsService: true,
+    examples: ['story 0197a000-0000-7000-8000-000000000001', 'story order-1001'],
+    load: async () => (await import('./commands/story.ts')).showStory,
   },
   {
     name: 'logs tail',

@@ -2,15 +2,15 @@ import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { dayMs } from '../platform/lib/time.ts';
-import { card, drawnChart, link, table } from '../shell/components.ts';
+import { card, drawnChart, link, type RowsTarget, rowsLink, table } from '../shell/components.ts';
 import { momentText, moneyFormat, utc } from '../shell/format.ts';
 import type { ConvertedTotal } from './converted.ts';
 import { currenciesOf, inCurrency, type Metrics, sumOf } from './metrics.ts';
-import { changeText, formatted } from './pages/explorer/charts.ts';
+import { comparedText, formatted } from './pages/explorer/charts.ts';
 import {
   type FormatMoney,
   formatMetric,
-  hasValue,
+  isComparable,
   isKnownBy,
   metricOf,
   type ReportMetric,
@@ -22,26 +22,40 @@ import { viewValue } from './view.ts';
 
 const tileMetrics = ['sessions', 'impressions', 'clicks', 'ctr', 'revenue', 'fill_rate'].map(metricOf);
 
-const tile = (text: string, value: string, below?: Html): Html =>
+/** Renders the value of a metric as a link to the rows behind it. */
+export type RowsOf = (metric: string, value: string, filters?: RowsTarget['filters']) => Html | string;
+
+/** Creates a function that links values to their rows in a range of days. Missing values have no link. */
+export const rowsOfDays =
+  (path: (rest: string) => string, days: NonNullable<RowsTarget['days']>): RowsOf =>
+  (metric, value, filters = {}) =>
+    value === '–' ? value : rowsLink(path, value, { metric, days, filters });
+
+const tile = (text: string, value: Html | string, below?: Html): Html =>
   html`<div class="stat"><span>${text}</span><strong>${value}</strong>${below}</div>`;
 
-export function metricTiles(total: Metrics, money: FormatMoney): Html {
-  const tiles = tileMetrics.map((metric) => tile(metric.text, formatted(metric, total, 'time', money)));
+export function metricTiles(total: Metrics, money: FormatMoney, rowsOf: RowsOf): Html {
+  const tiles = tileMetrics.map((metric) =>
+    tile(metric.text, rowsOf(metric.name, formatted(metric, total, 'time', money))),
+  );
   return html`<div class="stats">${tiles}</div>`;
 }
 
 type TodayAndLastWeek = { today: Metrics; lastWeek: Metrics };
 
-export function todayTiles({ today, lastWeek }: TodayAndLastWeek, money: FormatMoney): Html {
+export function todayTiles({ today, lastWeek }: TodayAndLastWeek, money: FormatMoney, rowsOf: RowsOf): Html {
+  const compared = { now: today, before: lastWeek };
   const tiles = tileMetrics.map((metric) =>
     tile(
       metric.text,
-      formatted(metric, today, 'time', money),
-      hasValue(metric, today, 'time') ? changeText(metric, today, lastWeek) : nothing,
+      rowsOf(metric.name, formatted(metric, today, 'time', money)),
+      comparedText(metric, compared, lastWeek, 'time'),
     ),
   );
+  const isCompared = tileMetrics.some((metric) => isComparable(metric, lastWeek));
   return html`
-    <h2 class="section">${t('reports.todayVsLastWeek')}</h2>
+    <h2 class="section">${isCompared ? t('reports.todayVsLastWeek') : t('reports.today')}</h2>
+    ${!isCompared && html`<p class="hint">${t('reports.noLastWeek')}</p>`}
     <div class="stats">${tiles}</div>`;
 }
 
@@ -151,17 +165,24 @@ export function offerNames(
 /** Maximum number of rows in a breakdown table. */
 export const maxGroups = 20;
 
+type Breakdown = {
+  title: string;
+  by: 'placement' | 'offer';
+  groups: readonly { value: string | number; metrics: Metrics }[];
+  nameOf: (id: string | number) => Html | string;
+  money: FormatMoney;
+  rowsOf: RowsOf;
+};
+
 /** Renders a table of the groups with the most impressions. */
-export function breakdown(
-  title: string,
-  by: 'placement' | 'offer',
-  groups: readonly { value: string | number; metrics: Metrics }[],
-  nameOf: (id: string | number) => Html | string,
-  money: FormatMoney,
-): Html {
+export function breakdown({ title, by, groups, nameOf, money, rowsOf }: Breakdown): Html {
   const shownMetrics = tileMetrics.filter((metric) => isKnownBy(metric, by));
   const cells = groups.map(({ value, metrics: sums }) => {
-    return [nameOf(value), ...shownMetrics.map((metric) => formatted(metric, sums, by, money))];
+    const filters = { [by]: [String(value)] };
+    return [
+      nameOf(value),
+      ...shownMetrics.map((metric) => rowsOf(metric.name, formatted(metric, sums, by, money), filters)),
+    ];
   });
   const columns = [{ text: t(`dimensions.${by}`) }, ...shownMetrics.map(({ text }) => ({ text, numeric: true }))];
   return html`<h2 class="section">${title}</h2>${table(title, columns, cells)}`;

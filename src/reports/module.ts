@@ -18,6 +18,7 @@ import { reportRoutes } from './query/routes.ts';
 import { compactRollups } from './rollup/compact.ts';
 import { applyReportRetention, createRollupJob } from './rollup/job.ts';
 import { registerRollupMetrics } from './rollup/metrics.ts';
+import { rowsRoutes } from './rows/routes.ts';
 import { schedulePages } from './schedules/pages.ts';
 import { sendDueReports } from './schedules/send.ts';
 import { createReportService } from './service.ts';
@@ -70,6 +71,7 @@ export function createReports({ platform, catalog, accounts }: ReportsDeps) {
     extensions,
     retention: applyReportRetention,
     publicRoutes: async (open: App) => void (await open.register(reportRoutes, deps)),
+    routes: async (app: App) => void (await app.register(rowsRoutes, { ...deps, reports })),
     pages: (app: App, shell: Shell, { perkStages, chatChannels }: ReportContributions) => {
       explorerPages(app, { ...shell, deps, countPerkStages: perkStages });
       schedulePages(publisherPages(app, shell), { deps, chatChannels });

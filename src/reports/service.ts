@@ -104,7 +104,7 @@ export function createReportService({ pool, dbHealth, now }: ServiceDeps): Repor
     parameters: ActivityParameters,
     { signal, resources = null }: AskedBy = {},
   ): Promise<ActivityReport> {
-    const hasKey = (key: string): Promise<boolean> => isKnownKey(pool, publisher.id, key);
+    const hasKey = (key: string): Promise<boolean> => isReportKey(pool, publisher.id, key);
     const request = await readActivity(parameters, { publisher, nowMs: now(), hasKey, resources });
     const { query } = request;
     const options = { fromRollups: sourceOf(query).kind !== 'raw', signal };
@@ -165,7 +165,8 @@ const addsUp = ({ groupBy, filters, customValues }: ActivityQuery): boolean =>
     filters.offer !== undefined ||
     filters.campaign !== undefined);
 
-async function isKnownKey(executor: Executor, publisherId: number, key: string): Promise<boolean> {
+/** Whether a publisher has ever sent a custom attribute. */
+export async function isReportKey(executor: Executor, publisherId: number, key: string): Promise<boolean> {
   const { rows } = await executor.query<{ known: boolean }>({
     name: 'is_report_key',
     text: 'select exists (select from custom_values where publisher_id = $1 and key = $2) as known',

@@ -67,6 +67,7 @@ export function createTracking({
   const eventMeter = createEventMeter(metrics.registry);
   const writers = createWriters(eventMeter);
   const robotTraffic = createRobotTraffic();
+  const clickIds = createClickIdCodec(config.tokenKeys);
   let opened: ReturnType<typeof createTrackingRoutes> | null = null;
   const routesWith = ({ eventLog }: WithLog) => {
     opened ??= createTrackingRoutes({
@@ -103,7 +104,8 @@ export function createTracking({
     name: 'tracking',
     rank: 170,
     eventMeter,
-    testClick: createTestClick(createClickIdCodec(config.tokenKeys)),
+    clickIds,
+    testClick: createTestClick(clickIds),
     eventTypes: [conversionEvent],
     retention: applyTrackingRetention,
     userData: {

@@ -17,6 +17,8 @@ const profilesOfUsers = 'one statement reads the histories and the profiles of t
 
 const codeOfAdvertiser = 'advertisers report what became of the codes of their offers';
 
+const storyOfSession = 'the search finds a session by any of its ids and shows all that happened in it';
+
 export const tables: Record<string, Ownership> = {
   audit_log: {
     owner: 'management',
@@ -92,6 +94,7 @@ export const tables: Record<string, Ownership> = {
   campaigns: {
     owner: 'catalog',
     readers: {
+      dashboard: storyOfSession,
       reports: 'rows of earlier releases do not name their currency, which is that of the campaign',
       experiments: 'rows of earlier releases do not name their currency, which is that of the campaign',
       drafts: 'a draft names its campaign; an advertiser proposes for its own alone',
@@ -148,6 +151,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'offers',
     writers: { budgets: 'one statement stores sessions and checks or changes the histories and slices of their users' },
     readers: {
+      dashboard: storyOfSession,
       audiences: 'erasures and exports find the user by the hashes of e-mail addresses that its sessions had',
       budgets: 'caps are counted for the user of a session, whom its events do not name',
       experiments: 'sums of experiments are made of what their users did',
@@ -160,9 +164,11 @@ export const tables: Record<string, Ownership> = {
   },
   ...owned('messages', [
     ...['message_confirmations', 'message_feedback_calls', 'message_suppressions'],
-    ...['perk_message_settings', 'perk_messages'],
+    'perk_message_settings',
   ]),
-  ...owned('coupons', ['coupon_blocks', 'coupon_loads', 'coupon_stock', 'coupons']),
+  perk_messages: { owner: 'messages', readers: { dashboard: storyOfSession } },
+  ...owned('coupons', ['coupon_blocks', 'coupon_loads', 'coupon_stock']),
+  coupons: { owner: 'coupons', readers: { dashboard: storyOfSession } },
   coupon_pools: { owner: 'coupons', readers: { catalog: 'the snapshot says which offers have codes' } },
   ...owned('alerts', ['alert_messages', 'alert_mutes', 'alert_readers', 'alert_rules', 'alerts']),
   memberships: {
@@ -182,11 +188,19 @@ export const tables: Record<string, Ownership> = {
       reports: 'so do mails of scheduled reports',
     },
   },
-  conversions: { owner: 'tracking', readers: { audiences: 'rules of audiences count conversions of one name' } },
+  conversions: {
+    owner: 'tracking',
+    readers: {
+      audiences: 'rules of audiences count conversions of one name',
+      dashboard: storyOfSession,
+      reports: 'the rows behind a number have the names and transactions of conversions',
+    },
+  },
   events: {
     owner: 'tracking',
     writers: { budgets: 'one statement stores a "no thanks" and the opt-out that only a new one causes' },
     readers: {
+      dashboard: storyOfSession,
       audiences: 'rules of audiences count what users did',
       experiments: 'sums of experiments are made of what their users did',
       learning: 'the ranking model learns from impressions and clicks',
@@ -200,6 +214,7 @@ export const tables: Record<string, Ownership> = {
   usp_sessions: {
     owner: 'perks',
     readers: {
+      dashboard: storyOfSession,
       demo: 'examples of the API reference name a session whose perks are open',
       offers: 'live calls show the selection of a session',
     },
@@ -211,6 +226,7 @@ export const tables: Record<string, Ownership> = {
   deliveries: {
     owner: 'webhooks',
     readers: {
+      dashboard: storyOfSession,
       demo: 'examples of the API reference name the latest delivery',
       perks: 'the perk funnel counts sessions whose webhook was delivered',
     },

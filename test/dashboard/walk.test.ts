@@ -335,6 +335,8 @@ describe('the dashboard for all users', () => {
     '/overview',
     '/reports?range=30d&view=bar&by=offer&placement=checkout',
     '/reports?range=365d&interval=hour',
+    '/rows?range=365d&metrics=clicks&status=all',
+    '/story',
     '/alerts',
     '/offers',
     '/offers/1',

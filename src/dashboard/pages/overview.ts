@@ -15,11 +15,12 @@ import {
   maxGroups,
   metricTiles,
   offerNames,
+  rowsOfDays,
   todayTiles,
 } from '../../reports/metric-tiles.ts';
 import { type Metrics, metricNames, sumOf } from '../../reports/metrics.ts';
 import { type ReportService, singleCurrencyOf } from '../../reports/service.ts';
-import { emptyState, link, linkButton, notice, tabs } from '../../shell/components.ts';
+import { emptyState, link, linkButton, notice, rowsLink, tabs } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { count, moneyFormat } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
@@ -86,14 +87,23 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   const money = moneyFormat(currency);
   const total = sumOf(overTime.rows);
   const nameOfOffer = offerNames(scope.deps.catalog.current(), publisher, (id) => context.path(`/offers/${id}`));
+  const rowsOf = rowsOfDays(context.path, range);
+  const rowsOfToday = rowsOfDays(context.path, { from: range.to, to: range.to });
   const activity = async () => html`
-    ${todayTiles(await todayAndLastWeek(scope, publisher), money)}
+    ${todayTiles(await todayAndLastWeek(scope, publisher), money, rowsOfToday)}
     ${rangeTabs(context, days)}
-    ${metricTiles(total, money)}
+    ${metricTiles(total, money, rowsOf)}
     ${convertedNote(publisher, overTime.converted, total)}
     ${charts({ rows: overTime.rows, from, count: days }, currency)}
-    ${breakdown(t('reports.byPlacement'), 'placement', byPlacement, (id) => String(id), money)}
-    ${breakdown(t('reports.byOffer'), 'offer', byOffer, nameOfOffer, money)}`;
+    ${breakdown({
+      title: t('reports.byPlacement'),
+      by: 'placement',
+      groups: byPlacement,
+      nameOf: (id) => String(id),
+      money,
+      rowsOf,
+    })}
+    ${breakdown({ title: t('reports.byOffer'), by: 'offer', groups: byOffer, nameOf: nameOfOffer, money, rowsOf })}`;
   return {
     title: t('reports.overview'),
     lead: t('reports.overviewLead', { publisher: publisher.name, zone: publisher.timeZone }),
@@ -149,8 +159,11 @@ async function liveCounters({ deps, failFast }: Scope, { publisher, path }: Publ
   const minutes = await failFast(() =>
     queryLiveMinutes(deps.pool, { publisherId: publisher.id, minutes: liveMinutes, nowMs: deps.now() }),
   );
-  const sum = (name: 'sessions' | 'impressions' | 'clicks'): string =>
-    count(minutes.reduce((total, { metrics }) => total + metrics[name], 0));
+  const sum = (name: 'sessions' | 'impressions' | 'clicks'): Html =>
+    rowsLink(path, count(minutes.reduce((total, { metrics }) => total + metrics[name], 0)), {
+      metric: name,
+      minutes: liveMinutes,
+    });
   return html`
     <p class="live" hx-get="${path('/overview/live')}" hx-trigger="every 5s" hx-swap="outerHTML">
       <span class="live-dot"></span>

@@ -1,4 +1,5 @@
 import type { PublisherContext } from '../../catalog/pages.ts';
+import { holdoutArm } from '../../catalog/types.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import {
@@ -8,6 +9,7 @@ import {
   drawnChart,
   linkButton,
   notice,
+  rowsLink,
   type Tone,
   table,
   tabs,
@@ -130,23 +132,33 @@ function populationTabs({ version, population }: ExperimentReport, { href }: OfE
 }
 
 function armsTable(
-  { publisher }: PublisherContext,
+  { publisher, path }: PublisherContext,
   report: ExperimentReport,
-  { arms, versions }: ExperimentView,
+  { key: experimentKey, arms, versions }: ExperimentView,
 ): Html {
   const design = versions.find(({ version }) => version === report.version)?.arms ?? arms;
   const probabilities = probabilitiesOf(report.arms.map(({ metrics }) => metrics[revenueName]));
   const rows = report.arms.map((arm, at): Cell[] => {
     const revenue = arm.metrics[revenueName];
     const changes = design.find(({ key }) => key === arm.arm);
+    const wouldSee = t('experiments.wouldSee', { users: count(arm.would_have_seen.users) });
+    const users = html`<span title="${wouldSee}">${count(arm.users)}</span>`;
+    // Sessions of an arm have a custom attribute with its name. Those outside the experiment have none.
+    const isArm = changes !== undefined || arm.arm === holdoutArm;
+    const linked = (metric: string, value: Html | string): Html | string =>
+      isArm
+        ? rowsLink(path, value, {
+            metric,
+            range: '90d',
+            filters: { [`custom.experiment.${experimentKey}`]: [arm.arm] },
+          })
+        : value;
     return [
       html`
         <strong>${arm.arm}</strong>
         ${changes !== undefined && html`<br><span class="hint">${changesInWords(changes, publisher)}</span>`}`,
-      html`<span title="${t('experiments.wouldSee', { users: count(arm.would_have_seen.users) })}">${count(
-        arm.users,
-      )}</span>`,
-      revenue === undefined ? '–' : moneyFormat(report.currency)(revenue.value),
+      linked('sessions', users),
+      revenue === undefined ? '–' : linked('revenue', moneyFormat(report.currency)(revenue.value)),
       at === 0 ? t('experiments.isControl') : liftText(revenue?.lift ?? null),
       probabilities === null ? '–' : probabilityText(probabilities[at] ?? 0),
     ];

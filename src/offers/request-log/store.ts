@@ -160,6 +160,16 @@ export async function findNotices(executor: Executor, publisherId: number, nowMs
   return rows;
 }
 
+/** Returns the number of a publisher's refused calls that are still stored. */
+export async function countRefused(executor: Executor, publisherId: number, nowMs: number): Promise<number> {
+  const { rows } = await executor.query<{ count: number }>({
+    name: 'live_refused',
+    text: 'select count(*)::int as count from live_calls where publisher_id = $1 and at >= $2 and refused',
+    values: [publisherId, new Date(nowMs - refusedKeptMs)],
+  });
+  return rows[0]?.count ?? 0;
+}
+
 /** Deletes expired calls, watches and notices. */
 export async function deleteOldRequests(executor: Executor, nowMs: number): Promise<void> {
   await deleteOldCalls(executor, nowMs);

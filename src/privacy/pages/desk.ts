@@ -6,7 +6,7 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { isUuid7 } from '../../platform/lib/uuid7.ts';
 import { wordProblem } from '../../platform/problem.ts';
-import { type IdentifierKind, identifierKinds, type UserSubject } from '../../platform/user-data.ts';
+import { type ErasedCounts, type IdentifierKind, identifierKinds, type UserSubject } from '../../platform/user-data.ts';
 import { actionButton, badge, card, emptyState, pager, saveForm, type Tone, table } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, queryText } from '../../shell/context.ts';
 import { count, moment, momentOr } from '../../shell/format.ts';
@@ -38,6 +38,25 @@ export const kindTexts: Readonly<Record<string, MessageKey>> = {
   experiments: 'privacyDesk.experiments',
   outcomes: 'privacyDesk.outcomes',
   webhooks: 'privacyDesk.webhooks',
+};
+
+/** Result of an erasure for each kind of data. Kinds that are not listed are deleted. */
+const resultOfErasure: Readonly<Record<string, 'cleared' | 'kept'>> = {
+  sessions: 'cleared',
+  webhooks: 'cleared',
+  events: 'kept',
+  selections: 'kept',
+  conversions: 'kept',
+};
+
+/** Kind of data that each count of an erasure refers to. */
+const kindOfCount: Readonly<Record<keyof ErasedCounts, string>> = {
+  sessions: 'sessions',
+  deliveries: 'webhooks',
+  wallet_items: 'saved_offers',
+  coupons: 'coupons',
+  histories: 'history',
+  memberships: 'audiences',
 };
 
 /** Maximum length of an identifier, in characters. Fetches have the same limit. */
@@ -181,9 +200,17 @@ function userForm(context: PublisherContext, typed: Typed, errors: FieldErrors):
 }
 
 function foundCard(context: PublisherContext, { subject, counts, attributes }: UserSummary): Html {
-  const kinds = [...counts].map(([kind, rows]) => [nameOf(kind), count(rows)]);
+  const kinds = [...counts].map(([kind, rows]) => [
+    nameOf(kind),
+    count(rows),
+    t(`privacyDesk.result_${resultOfErasure[kind] ?? 'deleted'}`),
+  ]);
   if (kinds.length === 0) return card(t('privacyDesk.found'), html`<p>${t('privacyDesk.foundNothing')}</p>`);
-  const heads = [{ text: t('privacyDesk.kind') }, { text: t('privacyDesk.rows'), numeric: true }];
+  const heads = [
+    { text: t('privacyDesk.kind') },
+    { text: t('privacyDesk.rows'), numeric: true },
+    { text: t('privacyDesk.onErasure') },
+  ];
   const values = { identifier: subject.identifier, named_by: subject.namedBy };
   const button = { small: false, values };
   return card(
@@ -231,7 +258,7 @@ function erasureTable({ publisher }: PublisherContext, erasures: readonly Erasur
     { text: t('privacyDesk.namedBy') },
     { text: t('privacyDesk.state') },
     { text: t('privacyDesk.finished') },
-    { text: t('privacyDesk.erased'), numeric: true },
+    { text: t('privacyDesk.erased') },
   ];
   const rows = erasures.map((erasure) => {
     const status = statusOf(erasure);
@@ -240,8 +267,17 @@ function erasureTable({ publisher }: PublisherContext, erasures: readonly Erasur
       html`<code translate="no">${erasure.namedBy}</code>`,
       badge(t(`privacyDesk.${status}`), tones[status]),
       momentOr(publisher, erasure.finishedAt),
-      count(Object.values(erasure.counts).reduce((sum, erasedCount) => sum + erasedCount, 0)),
+      erasedText(erasure),
     ];
   });
-  return table(t('privacyDesk.requests'), heads, rows);
+  return html`
+    ${table(t('privacyDesk.requests'), heads, rows)}
+    <p class="hint">${t('privacyDesk.erasedHint')}</p>`;
 }
+
+/** Returns the number of erased records by kind, with the same names as in the stored data of a person. */
+const erasedText = ({ counts }: Erasure): string =>
+  Object.entries(counts)
+    .filter(([, records]) => records > 0)
+    .map(([name, records]) => `${nameOf(kindOfCount[name as keyof ErasedCounts] ?? name)}: ${count(records)}`)
+    .join(', ') || '–';

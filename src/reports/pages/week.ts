@@ -8,8 +8,9 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { dayMs } from '../../platform/lib/time.ts';
-import { card, linkButton, sparkline } from '../../shell/components.ts';
+import { card, linkButton, rowsLink, sparkline } from '../../shell/components.ts';
 import { moneyFormat } from '../../shell/format.ts';
+import type { RowsOf } from '../metric-tiles.ts';
 import { type Metrics, sumOf } from '../metrics.ts';
 import { queryActivity } from '../query/query.ts';
 import { dateIn } from '../query/request.ts';
@@ -72,7 +73,11 @@ export function weekFigures(
     card: async ({ publisher, path }, view) => {
       const week = (await read(publisher, [view]))(view);
       const to = path(`/reports?${new URLSearchParams({ by: 'time', [dimension]: String(key(view)) })}`);
-      return weekCard(week, moneyOf(publisher), to);
+      const rowsOf: RowsOf = (metric, value) =>
+        value === '–'
+          ? value
+          : rowsLink(path, value, { metric, range: '7d', filters: { [dimension]: [String(key(view))] } });
+      return weekCard(week, moneyOf(publisher), { to, rowsOf });
     },
   };
 }
@@ -98,16 +103,16 @@ const figure = (name: string, week: Week, money: (value: number) => string): Htm
   </span>`;
 
 /** Renders the card with the figures for the last seven days, or nothing if there was no activity. */
-function weekCard(week: Week, money: (value: number) => string, reportUrl: string): Html {
+function weekCard(week: Week, money: (value: number) => string, links: { to: string; rowsOf: RowsOf }): Html {
   if ((week.total.sessions ?? 0) + (week.total.impressions ?? 0) === 0) return nothing;
   const tile = (name: string) => html`
     <div class="stat">
       <span>${metricOf(name).text}</span>
-      <strong>${formatted(metricOf(name), week.total, 'time', money)}</strong>
+      <strong>${links.rowsOf(name, formatted(metricOf(name), week.total, 'time', money))}</strong>
       ${sparkline(valuesOf(name, week))}
     </div>`;
   const tiles = ['sessions', 'impressions', 'clicks', 'ctr', 'revenue'].map(tile);
   return card(t('ranges.7d'), html`<div class="stats">${tiles}</div>`, {
-    actions: linkButton(reportUrl, t('reports.exploreOne'), 'quiet'),
+    actions: linkButton(links.to, t('reports.exploreOne'), 'quiet'),
   });
 }

@@ -46,7 +46,7 @@ export const isRolledUp = `(
 )`;
 
 /** SQL for the custom attributes of a session. Erased values are reported as `other`. */
-const attributesOf = (session: string): string => `coalesce(${session}.custom, ${session}.erased_attributes)`;
+export const attributesOf = (session: string): string => `coalesce(${session}.custom, ${session}.erased_attributes)`;
 
 /** SQL that returns one event for each session and one for each offer in the session. */
 const sessionEventsSql = ({ condition, fromDay, sessionsFromDay = fromDay }: EventsOptions): string => `
@@ -95,8 +95,8 @@ select true, t.day, t.session_id, t.publisher_id, t.at, ${sessionColumns}, t.off
 from bookings t left join lateral ${sessionOf('day = t.day')} s on true
 where s.dev is not true and ${condition}`;
 
-/** Rows from earlier releases have no currency. Use the campaign's currency for them. */
-const currencyOf = `
+/** SQL for the currency of a row `t`. Rows from earlier releases have none, so the campaign's currency is used. */
+export const currencyOf = `
   coalesce(t.currency, (select payout_currency from campaigns where id = t.campaign_id), '${unknownCurrency}')`;
 
 const sessionColumns = `coalesce(s.placement, ''), coalesce(s.country, ''), coalesce(s.device, ''),
@@ -105,9 +105,10 @@ const sessionColumns = `coalesce(s.placement, ''), coalesce(s.country, ''), coal
 const ofAnyDay = (fromDay: string): string => `day >= ${fromDay} and day = t.day`;
 
 /**
- * Uses one index lookup per row. `offset 0` prevents PostgreSQL from using a join, which would read entire partitions.
+ * SQL for the session of a row `t`. Uses one index lookup per row. `offset 0` prevents PostgreSQL from using a join,
+ * which would read entire partitions.
  */
-const sessionOf = (isDayOfSession: string): string => `(
+export const sessionOf = (isDayOfSession: string): string => `(
   select placement, country, device, os, ${attributesOf('sessions')} as custom, dev from sessions
   where ${isDayOfSession} and id = t.session_id offset 0
 )`;

@@ -6,7 +6,7 @@ import type { ChatMessage } from '../chat-channels.ts';
 import type { ReportAnswer } from '../pages/explorer/answer.ts';
 import { formatted } from '../pages/explorer/charts.ts';
 import { toReportCsv } from '../pages/explorer/csv.ts';
-import { type FormatMoney, metricOf } from '../pages/explorer/metrics.ts';
+import { type FormatMoney, headingOf, metricOf } from '../pages/explorer/metrics.ts';
 import { dimensionText, type Names } from '../pages/explorer/names.ts';
 import { rangeText } from '../pages/explorer/periods.ts';
 import type { ExplorerState } from '../pages/explorer/state.ts';
@@ -18,6 +18,8 @@ export type Sent = {
   state: ExplorerState;
   answer: ReportAnswer;
   names: Names;
+  /** Currency of all amounts, or null if there are several. */
+  currency: string | null;
   money: FormatMoney;
   /** Text for the total in the reporting currency. Empty if there is no such total. */
   converted: string;
@@ -34,11 +36,11 @@ const cell = 'padding:4px 12px 4px 0;border-bottom:1px solid #ddd;text-align:';
 
 /** Builds the e-mail for a report: a table in HTML and in plain text, with all rows attached as CSV. */
 export function mailOf(sent: Sent): Omit<Mail, 'to'> {
-  const { publisher, name, state, answer, names, page, stop } = sent;
+  const { publisher, name, state, answer, names, currency, page, stop } = sent;
   const title = `${publisher}: ${name}`;
   const days = rangeText(answer.periods.days);
   const { head, rows } = tableOf(sent);
-  const csv = toReportCsv(state, answer, names);
+  const csv = toReportCsv(state, answer, { names, currency });
   const { from, to } = answer.periods.days;
   const isAttached = Buffer.byteLength(csv) <= maxFileBytes;
   const hiddenCount = answer.rows.length - maxRows;
@@ -71,11 +73,11 @@ const totalsText = (sent: Sent): string =>
   ].join('\n');
 
 function tableOf(sent: Sent): { head: string[]; rows: string[][] } {
-  const { state, answer, money } = sent;
+  const { state, answer, money, currency } = sent;
   const names = [state.by, ...state.also].map(dimensionText);
   const empty = state.also.map(() => '');
   return {
-    head: [...names, ...state.metrics.map((metric) => metricOf(metric).text)],
+    head: [...names, ...state.metrics.map((metric) => headingOf(metricOf(metric), currency))],
     rows: [
       ...answer.rows
         .slice(0, maxRows)

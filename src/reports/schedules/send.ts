@@ -8,11 +8,10 @@ import { Problem, problem } from '../../platform/problem.ts';
 import { moneyFormat } from '../../shell/format.ts';
 import type { ChatChannels } from '../chat-channels.ts';
 import { convertedText } from '../metric-tiles.ts';
-import { answerOf } from '../pages/explorer/answer.ts';
+import { answerOf, currencyOfAnswer } from '../pages/explorer/answer.ts';
 import { namesOf } from '../pages/explorer/names.ts';
 import { readQuery } from '../pages/explorer/state.ts';
 import type { Explored, ExploreQuery } from '../query/explore.ts';
-import { currencyOf } from '../service.ts';
 import { nextDueMs } from './due.ts';
 import { chatMessageOf, mailOf, type Sent } from './message.ts';
 import { claimDue, type DueSchedule, settleDue } from './schedules.ts';
@@ -78,6 +77,7 @@ async function reportOf(deps: SendDeps, schedule: DueSchedule): Promise<Sent | P
   const nowMs = Math.min(now(), periodOf('day', publisher.timeZone, dueAt.getTime()).endMs - 1);
   const answer = await answerOf(reports, { state, publisher, names, nowMs }, undefined);
   if ('text' in answer) return problem('verbatim', { text: answer.text });
+  const currency = currencyOfAnswer(answer, catalog.current(), publisherId);
   const pages = `${config.publicUrl}/dashboard/p/${publisherId}/reports`;
   return {
     publisher: publisher.name,
@@ -85,7 +85,8 @@ async function reportOf(deps: SendDeps, schedule: DueSchedule): Promise<Sent | P
     state,
     answer,
     names,
-    money: moneyFormat(currencyOf(catalog.current(), publisherId)),
+    currency,
+    money: moneyFormat(currency),
     converted: convertedText(publisher, answer.converted, answer.total.now),
     page: `${pages}${query}`,
     stop: `${pages}/saved/${reportId}`,

@@ -197,3 +197,16 @@ test('marks new placements on the live page and updates its list of notices', as
   expect(fragment).toContain(`hx-get="${base}/live/notices"`);
   expect(fragment).not.toContain('<html');
 });
+
+test('the live page never says that all is well while it lists a refused call', async () => {
+  const user = await signInAs(t, 'analyst');
+  const notices = async () => (await user.get(`/dashboard/p/${t.publisher.id}/live/notices`)).body;
+  nowMs += 61 * minuteMs;
+  await t.pool.query('truncate request_notices');
+  expect(await notices()).toContain('No field of an offer request was ignored or rejected');
+  expect((await t.app.inject(`/manage/v1/offers?api_key=reports-only`)).statusCode).toBe(403);
+  await t.deps.requestLog.write();
+  const body = await notices();
+  expect(body).toContain('1 request was rejected in the last hour for another reason.');
+  expect(body).not.toContain('No problems<');
+});

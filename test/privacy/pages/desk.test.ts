@@ -43,10 +43,18 @@ const logged = async (): Promise<{ resource: string; actor_kind: string; changes
   ).rows;
 
 test.each([
-  ['en-GB', 'Privacy requests', 'Find person', 'Erase', 'Sessions', 'Done'],
-  ['de-DE', 'Datenschutzanfragen', 'Person suchen', 'Löschen', 'Sitzungen', 'Erledigt'],
+  ['en-GB', 'Privacy requests', 'Find person', 'Erase', 'Sessions', 'Done', 'Personal data is removed'],
+  [
+    'de-DE',
+    'Datenschutzanfragen',
+    'Person suchen',
+    'Löschen',
+    'Sitzungen',
+    'Erledigt',
+    'Personenbezogene Daten werden entfernt',
+  ],
 ])('in %s, an admin finds a person, exports the stored data and erases it', async (locale, ...words) => {
-  const [title = '', find = '', erase = '', sessions = '', done = ''] = words;
+  const [title = '', find = '', erase = '', sessions = '', done = '', cleared = ''] = words;
   const person = `person of ${locale}`;
   await show(person);
   const page = await openAs(browser, await signInAs(demo.t, 'admin'), demo.url, base, { locale });
@@ -55,7 +63,7 @@ test.each([
   await page.getByRole('heading', { level: 1, name: title }).waitFor();
   await page.locator('[name=identifier]').first().fill(person);
   await page.getByRole('button', { name: find, exact: true }).click();
-  await page.getByRole('row', { name: `${sessions} 1` }).waitFor();
+  await page.getByRole('row', { name: `${sessions} 1 ${cleared}` }).waitFor();
   expect(await violations(page)).toEqual([]);
 
   const download = page.waitForEvent('download');
@@ -76,6 +84,8 @@ test.each([
     return page.getByRole('row').filter({ hasText: done }).count();
   };
   await expect.poll(reload, { interval: 300 }).toBeGreaterThan(0);
+  // The count after the erasure has the same name as before it.
+  await page.getByRole('row').filter({ hasText: done }).getByText(`${sessions}: 1`).first().waitFor();
   const entries = (await logged()).slice(0, 2);
   expect(entries.map(({ resource, actor_kind: kind }) => [resource, kind])).toEqual([
     ['erasures', 'user'],

@@ -57,7 +57,11 @@ const page = async (query: string, language = 'en'): Promise<string> =>
   (await analyst.get(`/dashboard/p/${t.publisher.id}/reports?${days}&${query}`, { 'accept-language': language })).body;
 /** Returns the first cell of each table row, in order. */
 const order = async (query: string): Promise<string[]> =>
-  [...((await page(query)).split('<table>').at(-1) ?? '').matchAll(/<tr>\s*<td[^>]*>([\s\S]*?)<\/td>/g)].map(
+  [
+    ...((await page(query)).split('<table>').at(-1)?.split('<tfoot>')[0] ?? '').matchAll(
+      /<tr>\s*<td[^>]*>([\s\S]*?)<\/td>/g,
+    ),
+  ].map(
     ([, cell = '']) =>
       cell
         .replaceAll(/<[^>]*>/g, ' ')

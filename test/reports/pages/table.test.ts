@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { asReader, readerOf } from '../../../src/platform/i18n/reader.ts';
-import { dayMs } from '../../../src/platform/lib/time.ts';
+import { dayMs, hourMs } from '../../../src/platform/lib/time.ts';
 import { sumOf } from '../../../src/reports/metrics.ts';
 import { reportMetrics } from '../../../src/reports/pages/explorer/metrics.ts';
 import { periodsOf, rangeText } from '../../../src/reports/pages/explorer/periods.ts';
@@ -54,8 +54,10 @@ const get = async (path: string): Promise<string> =>
   (await analyst.get(`/dashboard/p/${t.publisher.id}/reports${path}`)).body;
 const csv = async (query: string): Promise<string[]> => (await get(`.csv${query}`)).trim().split('\r\n');
 /** Returns the text of the table rows, starting with the header. The chart has its own table before this one. */
-const rowsOf = (body: string): string[] =>
-  [...(body.split('<table>').at(-1) ?? '').matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row = '']) =>
+const rowsOf = (body: string): string[] => rowTexts(body.split('<table>').at(-1)?.split('<tfoot>')[0] ?? '');
+const totalOf = (body: string): string | undefined => rowTexts(body.split('<tfoot>')[1] ?? '')[0];
+const rowTexts = (part: string): string[] =>
+  [...part.matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row = '']) =>
     row
       .replaceAll(/<[^>]*>/g, ' ')
       .replaceAll(/\s+/g, ' ')
@@ -204,11 +206,12 @@ describe('a table', () => {
     const query = '?range=7d&by=advertiser&metrics=sessions,filled_sessions,rpm,clicks';
     for (const sort of ['most', 'least', 'change']) {
       const body = await get(`${query}&metric=sessions&sort=${sort}`);
-      expect(rowsOf(body).slice(1)).toEqual([expect.stringMatching(/^Basilwick Kitchen – – 6 new –$/)]);
+      expect(rowsOf(body)).toEqual(['Advertiser Clicks', 'Basilwick Kitchen 6']);
+      expect(body).toContain('Columns left out, because no row has a value: Sessions, Filled sessions, RPM.');
       expect(body).not.toContain('NaN');
     }
-    expect((await csv(query))[1]).toBe('1,Basilwick Kitchen,,,,,6,0,,,');
-    expect(rowsOf(await get(`${query}&campaign=1`))[1]).toMatch(/^Basilwick Kitchen 9 new 6 new /);
+    expect((await csv(query))[1]).toBe('1,Basilwick Kitchen,,,,,6,0,,,USD');
+    expect(rowsOf(await get(`${query}&campaign=1`))[1]).toMatch(/^Basilwick Kitchen 9 6 /);
   });
 
   test('shows no change and no previous value for a missing value', async () => {
@@ -216,12 +219,59 @@ describe('a table', () => {
     await addSums(t, [{ ...weekBefore, sessions: 2, filled_sessions: 2, impressions: 4, clicks: 2 }]);
     const query = '?range=7d&by=campaign&metrics=fill_rate,clicks,ctr&metric=ctr';
     const line = (await csv(query)).find((row) => row.startsWith('3,'));
-    expect(line).toMatch(/,,,0,2,,0\.5$/);
+    expect(line).toMatch(/,,,0,2,,50$/);
     expect((await csv(query))[1]).toMatch(/,,,\d+,0,[\d.]+,$/);
-    const tiles = /<div class="stats">[\s\S]*?<\/div>/.exec(await get(`${query}&placement=app`))?.[0] ?? '';
-    expect(tiles.slice(tiles.indexOf('metric-ctr'))).toMatch(/<strong>–<\/strong>\s*<\/a>/);
+    const page = await get(`${query}&placement=app`);
+    const tile = /id="metric-ctr"[\s\S]*?<\/div>/.exec(page)?.[0];
+    expect(tile).toMatch(/<strong>–<\/strong>\s*<\/div>/);
     const bars = /<ul class="bars"[\s\S]*?<\/ul>/.exec(await get(`${query}&placement=app&view=bar`))?.[0] ?? '';
     expect(bars).toMatch(/–\s*<\/span>/);
+  });
+
+  test('ends with totals in which each session counts once', async () => {
+    const query = '?range=7d&compare=none&metrics=sessions,impressions,clicks,ctr';
+    expect(totalOf(await get(`${query}&by=offer`))).toBe('Total 13 15 6 40%');
+    expect(totalOf(await get(`${query}&by=placement&also=offer`))).toBe('Total 13 15 6 40%');
+    expect(totalOf(await get(`${query}&by=placement&campaign=1&campaign=2`))).toBe('Total 15 6 40%');
+    expect((await csv(`${query}&by=offer`)).some((line) => line.includes('Total'))).toBe(false);
+  });
+
+  test('has the currency in the headings of amounts, and in each row of its CSV', async () => {
+    const query = '?range=7d&compare=none&metrics=clicks,revenue,rpm&by=placement';
+    expect(rowsOf(await get(query))[0]).toBe('Placement Clicks Revenue (USD) RPM (USD)');
+    const [heading, ...lines] = await csv(query);
+    expect(heading).toBe('placement,clicks,revenue,rpm,currency');
+    expect(lines.length).toBeGreaterThan(1);
+    for (const line of lines) expect(line).toMatch(/,USD$/);
+  });
+
+  test('says which metrics cannot be compared instead of marking each row as new', async () => {
+    const query = '?from=2026-11-16&to=2026-11-22&by=offer&metrics=impressions,clicks,conversions';
+    const none = await get(query.replace('16', '19').replace('compare=none', ''));
+    expect(none).toContain('No comparison, because there is no data for');
+    expect(rowsOf(none).join()).not.toMatch(/\d new/);
+    const other = { country: 'FR', device: 'desktop', os: 'linux', placement: 'old', offerId: 9, campaignId: 9 };
+    await addSums(t, [{ ...other, at: new Date(at.getTime() - 6 * dayMs - 2 * hourMs), clicks: 1 }]);
+    const some = await get(query);
+    expect(some).toMatch(/No comparison, because there is no data for [^:]*: [^.]*Conversions\./);
+    expect(rowsOf(some).join()).toMatch(/\d new/);
+  });
+
+  test('has percentages in its CSV, as on the page, and a byte order mark only for Excel', async () => {
+    const query = '?range=7d&compare=none&metrics=ctr,clicks&by=placement';
+    const [heading, line] = await csv(query);
+    expect(heading).toBe('placement,clicks,ctr_percent');
+    const onPage = / (\d+) ([\d.]+)%$/.exec(
+      rowsOf(await get(query)).find((row) => row.startsWith('confirmation')) ?? '',
+    );
+    const lines = await csv(query);
+    expect(lines.find((text) => text.startsWith('confirmation'))).toBe(`confirmation,${onPage?.[1]},${onPage?.[2]}`);
+    expect(line?.startsWith('\uFEFF')).toBe(false);
+    const body = await get(query);
+    const excel = /href="([^"]*bom=true)"/.exec(body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    const file = (await analyst.get(excel)).rawPayload;
+    expect([...file.subarray(0, 3)]).toEqual([0xef, 0xbb, 0xbf]);
+    expect(file.subarray(3).toString()).toBe((await analyst.get(excel.replace('&bom=true', ''))).body);
   });
 
   test('explains each of its metrics and links to all terms', async () => {

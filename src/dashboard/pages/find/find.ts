@@ -15,6 +15,9 @@ import { commonPages } from '../../../shell/pages.ts';
 import { readDeliveryId } from '../../../webhooks/delivery-filter.ts';
 import { findDelivery } from '../../../webhooks/delivery-store.ts';
 import { readEndpointLabels } from '../../../webhooks/endpoint-store.ts';
+import type { FindStory } from '../../story/find.ts';
+import { storyPath } from '../../story/page.ts';
+import type { Match } from '../../story/resolve.ts';
 import type { PageServices } from '../services.ts';
 
 /** Maximum number of search results per kind. */
@@ -22,13 +25,15 @@ const maxOfKind = 5;
 const maxPublishers = 20;
 const maxLength = 200;
 
-type Scope = PageServices & { failFast: ReturnType<typeof createFailFast> };
+type FindServices = PageServices & { findStory: FindStory };
+
+type Scope = FindServices & { failFast: ReturnType<typeof createFailFast> };
 
 /**
  * Registers the search over all rows that the viewer may open. Its results are shown in the search dialog on every page
  * (finder.js).
  */
-export function findPages(app: App, services: PageServices): void {
+export function findPages(app: App, services: FindServices): void {
   const scope: Scope = { ...services, failFast: createFailFast(services.deps.dbHealth) };
   publisherPages(app, services).get('/find', 'analyst', async (context) => {
     const text = textIn(context);
@@ -145,10 +150,33 @@ async function endpointGroup({ deps, failFast }: Scope, { publisher, path }: Pub
   return { title: t('find.endpoints'), entries };
 }
 
-/** Finds a session by its ID, or a delivery by its ID or `webhook-id`. */
-async function idGroup({ deps, failFast }: Scope, { publisher, path }: PublisherContext, text: string) {
+/** Entry for the story of a session that an ID leads to. An ID with several sessions opens their list. */
+function storyEntry(
+  { path }: PublisherContext,
+  { kind, sessionIds }: Match,
+  text: string,
+): FoundGroup['entries'][number] {
+  const [sessionId = ''] = sessionIds;
+  const isList = sessionIds.length > 1;
+  return {
+    text: t(`story.match_${kind}`),
+    detail: isList ? t('story.matchLead', { count: sessionIds.length }) : t('find.session', { id: sessionId }),
+    href: path(isList ? `${storyPath}?id=${encodeURIComponent(text)}` : `${storyPath}/${sessionId}`),
+  };
+}
+
+/**
+ * Finds what an ID belongs to: the story of a session, click, transaction, coupon code or user, the decision of a
+ * session, or a delivery.
+ */
+async function idGroup({ deps, failFast, findStory }: Scope, context: PublisherContext, text: string) {
+  const { publisher, path } = context;
   const { pool, now } = deps;
-  const group: FoundGroup = { title: t('find.byId'), entries: [] };
+  const matches = await failFast(() => findStory.resolve(publisher.id, text));
+  const group: FoundGroup = {
+    title: t('find.byId'),
+    entries: matches.map((match) => storyEntry(context, match, text)),
+  };
   const id = readDeliveryId(text, now());
   const delivery = id === null ? null : await failFast(() => findDelivery(pool, publisher.id, id));
   if (delivery !== null)

@@ -10,7 +10,7 @@ import type { Logger } from '../../../platform/logger.ts';
 import { card, emptyState } from '../../../shell/components.ts';
 import type { Shell } from '../../../shell/layout.ts';
 import { liveCard } from '../../live-card.ts';
-import { findNotices } from '../../request-log/store.ts';
+import { countRefused, findNotices } from '../../request-log/store.ts';
 import { noticeTable } from './notices.ts';
 import { type LiveSources, watchCalls } from './watch.ts';
 
@@ -26,14 +26,13 @@ export function livePages(app: App, shell: Shell, { logger, checkSession, ...sou
   app.addHook('preClose', async () => streams.close());
   const pages = publisherPages(app, shell);
   const noticeList = async (context: PublisherContext): Promise<Html> => {
-    const notices = await findNotices(pool, context.publisher.id, now());
+    const [notices, refused] = await Promise.all([
+      findNotices(pool, context.publisher.id, now()),
+      countRefused(pool, context.publisher.id, now()),
+    ]);
     return html`
       <div hx-get="${context.path('/live/notices')}" hx-trigger="every 5s" hx-swap="outerHTML">
-        ${
-          notices.length === 0
-            ? emptyState('check', t('live.noNotices'), t('live.noNoticesText'))
-            : noticeTable(notices, context)
-        }
+        ${notices.length === 0 ? noProblems(refused) : noticeTable(notices, context)}
       </div>`;
   };
   pages.get('/live/notices', 'analyst', async (context) => ({ fragment: await noticeList(context) }));
@@ -61,6 +60,12 @@ export function livePages(app: App, shell: Shell, { logger, checkSession, ...sou
     request.endReader();
   });
 }
+
+/** Renders the text for a list without notices. Requests can still be refused for reasons other than their fields. */
+const noProblems = (refused: number): Html =>
+  refused === 0
+    ? emptyState('check', t('live.noNotices'), t('live.noNoticesText'))
+    : emptyState('alert', t('live.noFieldProblems'), t('live.otherProblems', { count: refused }));
 
 /**
  * Creates the source of the page's event stream. The first response tells the page that calls are now being recorded.

@@ -9,8 +9,8 @@ import { dayMs, minuteMs } from '../../../platform/lib/time.ts';
 import { fromMicros } from '../../../platform/money.ts';
 import { badge, descriptionList, link, notice, strongLink, table } from '../../../shell/components.ts';
 import { moment, momentText, moneyFormat, perLocale, roughPercent } from '../../../shell/format.ts';
-import type { UserDecision } from '../../decision-log/user-decisions.ts';
 import { influenceText, type ReasonFormat, reasonText } from '../../fetch/reason-text.ts';
+import type { UserDecision } from '../../user-decisions.ts';
 import type { FoundDecision } from './find-decision.ts';
 import type { Question } from './question.ts';
 

@@ -9,9 +9,9 @@ import { AppError } from '../../../platform/errors.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { isPossibleUuid7, timeOfUuid7 } from '../../../platform/lib/uuid7.ts';
 import { createUserKeys } from '../../../platform/security/user-key.ts';
-import { findUserDecisions, type UserDecision } from '../../decision-log/user-decisions.ts';
 import { createInputNow, type InputSources } from '../../fetch/input-now.ts';
 import { findDecision, inputOf } from '../../re-decide.ts';
+import { findUserDecisions, type UserDecision } from '../../user-decisions.ts';
 import { type Question, sessionIdIn, visitorOf } from './question.ts';
 
 /**

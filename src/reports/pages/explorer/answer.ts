@@ -1,4 +1,4 @@
-import type { Publisher } from '../../../catalog/types.ts';
+import type { Publisher, Snapshot } from '../../../catalog/types.ts';
 import { AppError, type ErrorDetail } from '../../../platform/errors.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../../platform/lib/get-or-insert.ts';
@@ -15,6 +15,7 @@ import {
 } from '../../metrics.ts';
 import { type Compared, canCompareHours, type Explored, type ExploreQuery, missingSums } from '../../query/explore.ts';
 import { maxDays, maxDaysByHour } from '../../query/request.ts';
+import { singleCurrencyOf } from '../../service.ts';
 import { viewValue } from '../../view.ts';
 import { differenceOf, metricOf, sumsOfMetric } from './metrics.ts';
 import { type Names, valueText } from './names.ts';
@@ -73,6 +74,23 @@ export async function answerOf(
     if (err instanceof AppError && err.status === 400) return problemOf(err, state);
     throw err;
   }
+}
+
+/**
+ * Returns the currency of all amounts in an answer, or null if there are several. Without amounts, returns the currency
+ * of the publisher's campaigns.
+ */
+export function currencyOfAnswer(
+  answer: ReportAnswer | Problem,
+  snapshot: Snapshot,
+  publisherId: number,
+): string | null {
+  const sums = 'text' in answer ? [] : [answer.total.now, answer.total.before ?? answer.total.now];
+  return singleCurrencyOf(
+    sums.map((metrics) => ({ metrics })),
+    snapshot,
+    publisherId,
+  );
 }
 
 /** Converts a report error to a problem: an invalid range, or too many values. */
@@ -151,7 +169,7 @@ function dimensionOf(by: string): ExploreQuery['by'] {
 }
 
 /** Replaces advertiser filters with campaign filters, because rollups do not contain advertisers. */
-function filtersOf({ filters }: ExplorerState, { campaignsOf }: Names): ExploreQuery['filters'] {
+export function filtersOf({ filters }: ExplorerState, { campaignsOf }: Names): ExploreQuery['filters'] {
   const { advertiser, campaign, offer, ...others } = filters;
   const texts = Object.entries(others).filter(([name]) => attributeOf(name) === null);
   let ids = campaign?.map(Number);

@@ -1,27 +1,45 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { card, drawnChart, linkButton } from '../../../shell/components.ts';
+import { card, drawnChart, linkButton, type RowsTarget } from '../../../shell/components.ts';
 import { moneyFormat } from '../../../shell/format.ts';
 import { currenciesOf, inCurrency, type Metrics } from '../../metrics.ts';
+import type { Compared } from '../../query/explore.ts';
 import { viewValue } from '../../view.ts';
 import type { AnswerRow, ReportAnswer } from './answer.ts';
-import { changeOf, type FormatMoney, formatMetric, hasValue, metricOf, type ReportMetric } from './metrics.ts';
+import {
+  changeOf,
+  type FormatMoney,
+  formatMetric,
+  hasValue,
+  isComparable,
+  metricOf,
+  type ReportMetric,
+} from './metrics.ts';
 import { rangeText } from './periods.ts';
 import type { ExplorerState } from './state.ts';
 import { comparisonOf, type HrefOf } from './toolbar.ts';
 
-export type Writing = { money: FormatMoney; currency: string | null; timeZone: string; href: HrefOf };
+export type Writing = {
+  money: FormatMoney;
+  currency: string | null;
+  timeZone: string;
+  href: HrefOf;
+  /** Renders a value as a link to the rows behind it. `target` replaces parts of the report's range and filters. */
+  rowsOf: (metric: string, value: string, target?: Omit<RowsTarget, 'metric'>) => Html | string;
+};
 
-/** Renders a tile for each metric with its total and change. A click on a tile shows the metric's chart. */
-export function metricTiles(state: ExplorerState, { total }: ReportAnswer, { money, href }: Writing): Html {
+/**
+ * Renders a tile for each metric with its total and change. A click on a tile shows the metric's chart, and a click on
+ * the number opens its rows.
+ */
+export function metricTiles(state: ExplorerState, { total }: ReportAnswer, { money, href, rowsOf }: Writing): Html {
   const tile = (metric: ReportMetric) => html`
-    <a class="stat" id="metric-${metric.name}" title="${metric.definition}"
-      href="${href({ ...state, metric: metric.name })}"
-      ${metric.name === state.metric && html` aria-current="true"`}>
-      <span>${metric.text}</span>
-      <strong>${formatted(metric, total.now, 'time', money)}</strong>
-      ${total.before !== null && hasValue(metric, total.now, 'time') && changeText(metric, total.now, total.before)}
-    </a>`;
+    <div class="stat" id="metric-${metric.name}" title="${metric.definition}">
+      <a class="whole" id="chart-${metric.name}" href="${href({ ...state, metric: metric.name })}"
+        ${metric.name === state.metric && html` aria-current="true"`}><span>${metric.text}</span></a>
+      <strong>${rowsOf(metric.name, formatted(metric, total.now, 'time', money))}</strong>
+      ${comparedText(metric, total, total.before, 'time')}
+    </div>`;
   return html`<div class="stats">${state.metrics.map((name) => tile(metricOf(name)))}</div>`;
 }
 
@@ -33,6 +51,17 @@ export function formatted(metric: ReportMetric, metrics: Metrics, by: string, mo
   if (currencies.length === 0) return textOf(metrics, money);
   return currencies.map((currency) => textOf(inCurrency(metrics, currency), moneyFormat(currency))).join(' + ');
 }
+
+/** Formats the change of a value, or returns nothing if the value or its previous value is undefined. */
+export const comparedText = (
+  metric: ReportMetric,
+  { now, before }: Compared,
+  totalBefore: Metrics | null,
+  by: string,
+): Html =>
+  before !== null && isComparable(metric, totalBefore) && hasValue(metric, now, by)
+    ? changeText(metric, now, before)
+    : nothing;
 
 /** Formats a change such as `▼ 12.3%`, coloured as good or bad. */
 export function changeText(metric: ReportMetric, now: Metrics, before: Metrics): Html {
@@ -124,7 +153,7 @@ function noActivity(state: ExplorerState, href: HrefOf): Html {
 const maxBars = 12;
 
 /** Renders bars of the largest values on the server, each above the bar of the comparison period. */
-function bars(state: ExplorerState, { rows }: ReportAnswer, { money, href }: Writing): Html {
+function bars(state: ExplorerState, { rows, total }: ReportAnswer, { money, href }: Writing): Html {
   const metric = metricOf(state.metric);
   const of = (metrics: Metrics | null): number =>
     metrics === null || !hasValue(metric, metrics, state.by) ? 0 : Math.max(viewValue(metric.name, metrics), 0);
@@ -134,16 +163,16 @@ function bars(state: ExplorerState, { rows }: ReportAnswer, { money, href }: Wri
   const topGroups = groups.map((group) => group.sort((a, b) => of(b.now) - of(a.now)).slice(0, maxBars));
   const rect = (value: number, kind: string, most: number) =>
     html`<rect class="${kind}" width="${((value / most) * 100).toFixed(2)}%" height="100%" rx="3"/>`;
-  const bar = ({ text, also, now, before }: AnswerRow, most: number) => html`
+  const bar = (row: AnswerRow, most: number) => html`
     <li>
-      <span>${[text, ...also.map((part) => part.text)].join(' · ')}</span>
+      <span>${[row.text, ...row.also.map((part) => part.text)].join(' · ')}</span>
       <span>
-        <svg aria-hidden="true">${rect(of(now), 'now', most)}</svg>
-        ${before !== null && html`<svg class="thin" aria-hidden="true">${rect(of(before), 'before', most)}</svg>`}
+        <svg aria-hidden="true">${rect(of(row.now), 'now', most)}</svg>
+        ${row.before && html`<svg class="thin" aria-hidden="true">${rect(of(row.before), 'before', most)}</svg>`}
       </span>
       <span class="numeric">
-        ${formatted(metric, now, state.by, money)}
-        ${before !== null && hasValue(metric, now, state.by) && changeText(metric, now, before)}
+        ${formatted(metric, row.now, state.by, money)}
+        ${comparedText(metric, row, total.before, state.by)}
       </span>
     </li>`;
   if (topGroups.every((group) => group.length === 0)) return noActivity(state, href);

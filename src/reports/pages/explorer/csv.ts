@@ -1,4 +1,4 @@
-import { csvLine } from '../../../platform/lib/csv.ts';
+import { byteOrderMark, csvLine } from '../../../platform/lib/csv.ts';
 import { currenciesOf, inCurrency, type Metrics, sumOf } from '../../metrics.ts';
 import { isIdDimension } from '../../query/query.ts';
 import { viewValue } from '../../view.ts';
@@ -14,10 +14,13 @@ import { attributeOf, type ExplorerState } from './state.ts';
 type CsvRow = AnswerRow & { currency: string; isFurther: boolean };
 type Column = { heading: string; of: (row: CsvRow) => string | number };
 
-/** Splits a row into one CSV line per currency, because amounts in different currencies are never added. */
-function byCurrency(row: AnswerRow): CsvRow[] {
+/**
+ * Splits a row into one CSV line per currency, because amounts in different currencies are never added. A row without
+ * amounts gets the currency of the report.
+ */
+function byCurrency(row: AnswerRow, reportCurrency: string | null): CsvRow[] {
   const currencies = currenciesOf([row.now, row.before]);
-  if (currencies.length < 2) return [{ ...row, currency: currencies[0] ?? '', isFurther: false }];
+  if (currencies.length < 2) return [{ ...row, currency: currencies[0] ?? reportCurrency ?? '', isFurther: false }];
   return currencies.map((currency, index) => ({
     ...row,
     now: inCurrency(row.now, currency),
@@ -27,20 +30,34 @@ function byCurrency(row: AnswerRow): CsvRow[] {
   }));
 }
 
+type CsvOptions = {
+  names: Names;
+  /** Currency of the whole report, or null if it has several. */
+  currency: string | null;
+  /** Whether the file begins with a byte order mark, so that Excel reads it as UTF-8. */
+  bom?: boolean;
+};
+
 /**
  * Writes all rows as CSV (RFC 4180), with names next to IDs, and each metric next to its value in the comparison
- * period.
+ * period. Rates are percentages, as on the page.
  */
-export function toReportCsv(state: ExplorerState, { rows, periods }: ReportAnswer, names: Names): string {
+export function toReportCsv(
+  state: ExplorerState,
+  { rows, periods }: ReportAnswer,
+  { names, currency, bom = false }: CsvOptions,
+): string {
   const hasMoney = state.metrics.some((name) => metricOf(name).kind === 'money');
   const columns = [
     ...groupColumns(state, periods.interval, names),
     ...metricColumns(state, periods.before !== null),
-    ...(hasMoney ? [{ heading: 'currency', of: ({ currency }: CsvRow) => currency }] : []),
+    ...(hasMoney ? [{ heading: 'currency', of: (row: CsvRow) => row.currency }] : []),
   ];
-  const written = rows.flatMap((row) => (hasMoney ? byCurrency(row) : [{ ...row, currency: '', isFurther: false }]));
+  const written = rows.flatMap((row) =>
+    hasMoney ? byCurrency(row, currency) : [{ ...row, currency: '', isFurther: false }],
+  );
   const lines = [columns.map(({ heading }) => heading), ...written.map((row) => columns.map(({ of }) => of(row)))];
-  return lines.map(csvLine).join('');
+  return `${bom ? byteOrderMark : ''}${lines.map(csvLine).join('')}`;
 }
 
 const groupColumns = (state: ExplorerState, interval: string, names: Names): Column[] => [
@@ -76,15 +93,22 @@ function columnsOfFirst({ by }: ExplorerState, interval: string, names: Names): 
 
 const none = sumOf([]);
 
+/** Converts a ratio to a percentage with two decimals, as pages show it. */
+const percentOf = (ratio: number): number => Math.round(ratio * 10_000) / 100;
+
 const metricColumns = ({ metrics, by }: ExplorerState, isCompared: boolean): Column[] =>
   metrics.flatMap((name) => {
     const isAmount = name === 'revenue' || name === 'unbilled';
-    const of = (sums: Metrics, isFurther: boolean): number | '' =>
-      hasValue(metricOf(name), sums, by) && (isAmount || !isFurther) ? viewValue(name, sums) : '';
+    const isRate = metricOf(name).kind === 'rate';
+    const heading = isRate ? `${name}_percent` : name;
+    const of = (sums: Metrics, isFurther: boolean): number | '' => {
+      if (!hasValue(metricOf(name), sums, by) || (isFurther && !isAmount)) return '';
+      return isRate ? percentOf(viewValue(name, sums)) : viewValue(name, sums);
+    };
     return [
-      { heading: name, of: ({ now, isFurther }: CsvRow) => of(now, isFurther) },
+      { heading, of: ({ now, isFurther }: CsvRow) => of(now, isFurther) },
       ...(isCompared
-        ? [{ heading: `${name}_before`, of: ({ before, isFurther }: CsvRow) => of(before ?? none, isFurther) }]
+        ? [{ heading: `${heading}_before`, of: ({ before, isFurther }: CsvRow) => of(before ?? none, isFurther) }]
         : []),
     ];
   });

@@ -8,19 +8,23 @@ import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { problem } from '../../../platform/problem.ts';
-import { linkButton, notice } from '../../../shell/components.ts';
+import { linkButton, notice, rowsLink } from '../../../shell/components.ts';
+import { queryText } from '../../../shell/context.ts';
 import { moneyFormat } from '../../../shell/format.ts';
 import type { Page, Shell } from '../../../shell/layout.ts';
 import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
 import { convertedNote } from '../../metric-tiles.ts';
 import type { CountPerkStages } from '../../perk-stages.ts';
 import { attributeKeys } from '../../query/explore.ts';
-import { createReportService, type ReportService, singleCurrencyOf } from '../../service.ts';
-import { answerOf, type Problem, type ReportAnswer, type ReportQuestion } from './answer.ts';
+import { rowsPages } from '../../rows/page.ts';
+import { createReportService, type ReportService } from '../../service.ts';
+import { answerOf, currencyOfAnswer, type Problem, type ReportAnswer, type ReportQuestion } from './answer.ts';
 import { chartCard, metricTiles, type Writing } from './charts.ts';
 import { toReportCsv } from './csv.ts';
 import { funnelCard, funnelFragment, funnelPath } from './funnel.ts';
+import { isComparable, metricOf } from './metrics.ts';
 import { namesOf } from './names.ts';
+import { rangeText } from './periods.ts';
 import { groupTabs, rowsTable } from './rows.ts';
 import { savedMenu, savedReportPages } from './saved-menu.ts';
 import { listSavedReports, type SavedReport } from './saved-reports.ts';
@@ -58,6 +62,7 @@ export function explorerPages(app: App, services: PageServices): void {
     return funnelFragment({ ...scope, countPerkStages }, context, askedBy(scope, context));
   });
   savedReportPages(pages, deps);
+  rowsPages(app, services, scope);
 }
 
 const askedBy = ({ deps }: Scope, { request, publisher }: PublisherContext): ReportQuestion => ({
@@ -72,7 +77,9 @@ async function explorerCsv(scope: Scope, context: PublisherContext): Promise<Pag
   const answer = await answerOf(scope.reports, question, context.request.signal);
   if ('text' in answer) throw new AppError('invalid_request', { message: problem('verbatim', { text: answer.text }) });
   const { from, to } = answer.periods.days;
-  const text = toReportCsv(question.state, answer, question.names);
+  const bom = queryText(context, 'bom') === 'true';
+  const currency = currencyOfAnswer(answer, scope.deps.catalog.current(), context.publisher.id);
+  const text = toReportCsv(question.state, answer, { names: question.names, currency, bom });
   return { download: text, type: 'text/csv; charset=utf-8', name: `report-${from}-${to}.csv` };
 }
 
@@ -115,13 +122,17 @@ function body(
   const { state, names } = question;
   const action = path(reportsPath);
   const href = (to: ExplorerState): string => `${action}${queryOf(to)}`;
-  const sums = 'text' in answer ? [] : [answer.total.now, answer.total.before ?? answer.total.now];
-  const currency = singleCurrencyOf(
-    sums.map((metrics) => ({ metrics })),
-    deps.catalog.current(),
-    publisher.id,
-  );
-  const writing: Writing = { href, currency, money: moneyFormat(currency), timeZone: publisher.timeZone };
+  const currency = currencyOfAnswer(answer, deps.catalog.current(), publisher.id);
+  const rowsOf: Writing['rowsOf'] = (metric, value, { filters = {}, ...target } = {}) =>
+    value === '–' || 'text' in answer
+      ? value
+      : rowsLink(path, value, {
+          metric,
+          days: answer.periods.days,
+          ...target,
+          filters: { ...state.filters, ...filters },
+        });
+  const writing: Writing = { href, currency, money: moneyFormat(currency), timeZone: publisher.timeZone, rowsOf };
   const keys = attributes.map((key) => `custom.${key}`);
   const isProblem = 'text' in answer;
   return html`
@@ -130,7 +141,7 @@ function body(
       <span class="toolbar-end" hx-boost="false">
         ${savedMenu(context, state, saved)}
         ${!isProblem && shareMenu(`${deps.config.publicUrl}${href(fixed(state, answer))}`)}
-        ${!isProblem && csvLink(path(`${reportsPath}.csv`), state)}
+        ${!isProblem && exportLinks(path(`${reportsPath}.csv`), state)}
       </span>
     </div>
     ${filterChips(state, names, href)}
@@ -140,7 +151,8 @@ function body(
         : html`
           ${metricTiles(state, answer, writing)}
           ${convertedNote(publisher, answer.converted, answer.total.now)}
-          <div class="between">${viewSwitch(state, href)}${remarks(answer)}</div>
+          <div class="between">${viewSwitch(state, href)}</div>
+          ${remarks(state, answer)}
           ${chartCard(state, answer, writing)}
           ${funnelCard(context, state)}
           ${groupTabs(state, keys, writing)}
@@ -155,16 +167,38 @@ const fixed = (state: ExplorerState, { periods }: ReportAnswer): ExplorerState =
   ...periods.days,
 });
 
-const csvLink = (path: string, state: ExplorerState): Html =>
-  html`<a class="button small" href="${path}${queryOf(state)}" download translate="no">CSV</a>`;
+/** Renders the links that download all rows: as CSV, and as CSV that Excel reads as UTF-8. */
+function exportLinks(path: string, state: ExplorerState): Html {
+  const query = queryOf(state);
+  return html`
+    <a class="button small" href="${path}${query}" download translate="no">CSV</a>
+    <a class="button small" href="${path}${query === '' ? '?' : `${query}&`}bom=true" download
+      title="${t('reports.excelHint')}" translate="no">Excel</a>`;
+}
 
 const problemNotice = ({ text, fix }: Problem, href: (state: ExplorerState) => string): Html =>
   notice('warn', html`<p>${text}</p>${fix !== null && linkButton(href(fix.state), fix.text)}`);
 
-function remarks({ periods, isUneven }: ReportAnswer): Html {
-  if (!periods.isRunning || periods.before === null) return nothing;
-  const text = isUneven ? t('reports.todayWhole') : t('reports.todayHours');
-  return html`<p class="hint">${text}</p>`;
+/** Renders notes on the comparison: metrics that cannot be compared, and how an incomplete day is compared. */
+function remarks({ metrics: names }: ExplorerState, { periods, isUneven, total }: ReportAnswer): Html {
+  const { before } = periods;
+  if (before === null) return nothing;
+  const metrics = names.map(metricOf);
+  const without = metrics.filter((metric) => !isComparable(metric, total.before));
+  const list = without.map(({ text }) => text).join(', ');
+  const isNone = without.length === metrics.length;
+  return html`
+    ${isNone && html`<p class="hint">${t('reports.noComparison', { days: rangeText(before) })}</p>`}
+    ${
+      !isNone &&
+      without.length > 0 &&
+      html`<p class="hint">${t('reports.noComparisonOf', { metrics: list, days: rangeText(before) })}</p>`
+    }
+    ${
+      !isNone &&
+      periods.isRunning &&
+      html`<p class="hint">${isUneven ? t('reports.todayWhole') : t('reports.todayHours')}</p>`
+    }`;
 }
 
 function viewSwitch(state: ExplorerState, href: (state: ExplorerState) => string): Html {

@@ -94,6 +94,17 @@ function isRateOfNothing(name: string, counts: Readonly<Partial<Record<string, u
   return whole !== undefined && counts[whole] === 0;
 }
 
+/**
+ * Whether a metric can be compared with the comparison period. If its total was 0 there, each change would only be
+ * marked as new.
+ */
+export const isComparable = ({ name }: ReportMetric, totalBefore: Metrics | null): boolean =>
+  totalBefore !== null && viewValue(name, totalBefore) !== 0;
+
+/** Returns the column heading of a metric. Amounts in a single currency have their currency in the heading. */
+export const headingOf = ({ text, kind }: ReportMetric, currency: string | null): string =>
+  kind === 'money' && currency !== null ? `${text} (${currency})` : text;
+
 export type FormatMoney = (value: number) => string;
 
 export function formatMetric({ kind }: ReportMetric, value: number, money: FormatMoney): string {

@@ -1,11 +1,21 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import { type Cell, type Column, descriptionList, link, noMatches, table } from '../../../shell/components.ts';
+import {
+  type Cell,
+  type Column,
+  descriptionList,
+  link,
+  noMatches,
+  type RowsTarget,
+  table,
+} from '../../../shell/components.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import { type DimensionName, dimensionNames } from '../../metrics.ts';
+import type { Compared } from '../../query/explore.ts';
+import { otherValue } from '../../rollup/statement.ts';
 import { type AnswerRow, isByCurrency, type ReportAnswer } from './answer.ts';
-import { changeText, formatted, type Writing } from './charts.ts';
-import { changeOf, differenceOf, formatMetric, hasValue, metricOf, type ReportMetric } from './metrics.ts';
+import { comparedText, formatted, type Writing } from './charts.ts';
+import { changeOf, differenceOf, formatMetric, hasValue, headingOf, metricOf, type ReportMetric } from './metrics.ts';
 import { dimensionText, type Names, valueDetail } from './names.ts';
 import {
   attributeOf,
@@ -83,23 +93,32 @@ export function rowsTable(state: ExplorerState, answer: ReportAnswer, writing: W
   const { rows } = answer;
   if (rows.length === 0) return noMatches();
   const visibleRows = state.all ? rows : rows.slice(0, fewRows);
-  const metrics = state.metrics.map(metricOf);
-  const { money, href } = writing;
+  const all = state.metrics.map(metricOf);
+  const metrics = all.filter((metric) => rows.some(({ now }) => hasValue(metric, now, state.by)));
+  const { money, href, currency, rowsOf } = writing;
+  const { total } = answer;
   const cells = ({ value, text, also, now, before }: AnswerRow): Cell[] => [
     nameCell(state, answer, { value, text, detail: valueDetail(names, state.by, value) }, writing),
     ...also.map((part) => part.text),
-    ...metrics.map((metric) => {
-      const isCompared = before !== null && hasValue(metric, now, state.by);
-      return html`
-        ${formatted(metric, now, state.by, money)}
-        ${isCompared && html`<br>${changeText(metric, now, before)}`}`;
-    }),
+    ...metrics.map((metric) => figureCell(metric, { now, before }, state.by, targetOf(state, answer, value, also))),
   ];
+  const figureCell = (
+    metric: ReportMetric,
+    compared: Compared,
+    by: string,
+    target: Omit<RowsTarget, 'metric'> | null,
+  ): Html => {
+    const value = formatted(metric, compared.now, by, money);
+    const change = comparedText(metric, compared, total.before, by);
+    return html`
+      ${target === null ? value : rowsOf(metric.name, value, target)}
+      ${change !== nothing && html`<br>${change}`}`;
+  };
   const columns: Column[] = [
     { text: dimensionText(state.by), ...(state.by !== 'time' && { sort: nameSort(state, writing) }) },
     ...state.also.map((name) => ({ text: dimensionText(name) })),
     ...metrics.map((metric) => ({
-      text: metric.text,
+      text: headingOf(metric, currency),
       hint: metric.definition,
       numeric: true,
       ...(state.by !== 'time' && { sort: metricSort(state, metric.name, writing) }),
@@ -109,10 +128,36 @@ export function rowsTable(state: ExplorerState, answer: ReportAnswer, writing: W
     ${summary(state, answer, writing)}
     ${orderLinks(state, answer, writing)}
     ${isByCurrency(state, rows) && html`<p class="hint">${t('reports.byCurrency')}</p>`}
-    ${table(byText(state.by), columns, visibleRows.map(cells))}
+    ${table(byText(state.by), columns, visibleRows.map(cells), undefined, [
+      t('reports.total'),
+      ...state.also.map(() => ''),
+      ...metrics.map((metric) => figureCell(metric, total, 'time', {})),
+    ])}
+    ${emptyColumns(all.filter((metric) => !metrics.includes(metric)))}
     ${visibleRows.length < rows.length && showAll(rows.length, href({ ...state, all: true }))}
     ${definitions(metrics)}`;
 }
+
+/**
+ * Returns the range and filters of the rows behind the numbers in a table row, or null if they cannot be listed: values
+ * that rollups combine, and removed advertisers.
+ */
+function targetOf(
+  { by }: ExplorerState,
+  { periods }: ReportAnswer,
+  value: string,
+  also: AnswerRow['also'],
+): Omit<RowsTarget, 'metric'> | null {
+  if (by === 'time') return periods.interval === 'hour' ? { hour: value } : { days: { from: value, to: value } };
+  if ((by === 'advertiser' && value === '0') || (attributeOf(by) !== null && value === otherValue)) return null;
+  return { filters: Object.fromEntries([[by, [value]], ...also.map((part) => [part.name, [part.value]])]) };
+}
+
+/** Renders the names of the metrics that have no column, because none of the rows has a value. */
+const emptyColumns = (metrics: readonly ReportMetric[]): Html =>
+  metrics.length === 0
+    ? nothing
+    : html`<p class="hint">${t('reports.emptyColumns', { metrics: metrics.map(({ text }) => text).join(', ') })}</p>`;
 
 const nameSort = (state: ExplorerState, { href }: Writing): Column['sort'] => ({
   id: 'head-name',

@@ -1,4 +1,4 @@
-import type { Executor } from '../../platform/db/pool.ts';
+import type { Executor } from '../platform/db/pool.ts';
 
 /** An entry in the list of a user's sessions. */
 export type UserDecision = {

@@ -1,0 +1,105 @@
+import type pg from 'pg';
+import type { Config } from '../../config.ts';
+import { createCodeDigests, foldCode } from '../../coupons/issuer.ts';
+import { findUserDecisions } from '../../offers/user-decisions.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
+import { createUserKeys } from '../../platform/security/user-key.ts';
+import type { Tracking } from '../../tracking/module.ts';
+import { readDeliveryId } from '../../webhooks/delivery-filter.ts';
+import { findDelivery } from '../../webhooks/delivery-store.ts';
+import { hasRows } from './read.ts';
+
+/** Kinds of IDs that lead to a session. */
+export type IdKind = 'session' | 'delivery' | 'click' | 'transaction' | 'coupon' | 'user';
+
+/** Sessions that an ID leads to, newest first. */
+export type Match = { kind: IdKind; sessionIds: readonly string[] };
+
+export type ResolveDeps = {
+  pool: pg.Pool;
+  config: Config;
+  clickIds: Tracking['clickIds'];
+  now: () => number;
+};
+
+/** Maximum number of sessions of one ID. */
+const maxSessions = 50;
+const maxLength = 256;
+
+/**
+ * Creates a function that finds the sessions of a publisher to which an ID belongs: a session, delivery, click,
+ * transaction, coupon code or user. IDs of other publishers match nothing.
+ */
+export function createResolve({ pool, config, clickIds, now }: ResolveDeps) {
+  const digestsOf = createCodeDigests(config);
+  const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+
+  async function bySession(publisherId: number, kind: IdKind, sessionId: string): Promise<Match[]> {
+    if (!isPossibleUuid7(sessionId, now())) return [];
+    return (await hasRows(pool, publisherId, sessionId)) ? [{ kind, sessionIds: [sessionId] }] : [];
+  }
+
+  async function byDelivery(publisherId: number, text: string): Promise<Match[]> {
+    const id = readDeliveryId(text, now());
+    const delivery = id === null ? null : await findDelivery(pool, publisherId, id);
+    const sessionId = delivery?.session_id ?? null;
+    return sessionId === null ? [] : bySession(publisherId, 'delivery', sessionId);
+  }
+
+  async function byText(publisherId: number, text: string): Promise<Match[]> {
+    const keys = userKeys.allOf(publisherId, text);
+    const [transactions, coupons, sessions] = await Promise.all([
+      sessionsOfTransaction(pool, publisherId, text),
+      sessionsOfCoupon(pool, publisherId, digestsOf(foldCode(text.trim()))),
+      findUserDecisions(pool, { publisherId, userKeys: keys, identifier: text, limit: maxSessions }),
+    ]);
+    const matches: Match[] = [
+      { kind: 'transaction', sessionIds: transactions },
+      { kind: 'coupon', sessionIds: coupons },
+      { kind: 'user', sessionIds: sessions.map(({ sessionId }) => sessionId) },
+    ];
+    return matches.filter(({ sessionIds }) => sessionIds.length > 0);
+  }
+
+  return async (publisherId: number, typed: string): Promise<Match[]> => {
+    const text = typed.trim();
+    if (text === '' || text.length > maxLength || text.includes('\0') || !text.isWellFormed()) return [];
+    const click = clickIds.read(text);
+    if (click !== null) return bySession(publisherId, 'click', click.sessionId);
+    const found = await Promise.all([
+      bySession(publisherId, 'session', text.toLowerCase()),
+      byDelivery(publisherId, text),
+      byText(publisherId, text),
+    ]);
+    return found.flat();
+  };
+}
+
+export type Resolve = ReturnType<typeof createResolve>;
+
+async function sessionsOfTransaction(executor: Executor, publisherId: number, txnId: string): Promise<string[]> {
+  const { rows } = await executor.query<{ id: string }>({
+    name: 'sessions_of_transaction',
+    text: `select distinct session_id as id from conversions where publisher_id = $1 and txn_id = $2
+      order by id desc limit ${maxSessions}`,
+    values: [publisherId, txnId],
+  });
+  return rows.map(({ id }) => id);
+}
+
+async function sessionsOfCoupon(
+  executor: Executor,
+  publisherId: number,
+  digests: readonly string[],
+): Promise<string[]> {
+  const { rows } = await executor.query<{ id: string }>({
+    name: 'sessions_of_coupon',
+    text: `select distinct session_id as id from (
+        select session_id from coupons where folded_digest = any($2::uuid[]) and publisher_id = $1
+          and held_until is null limit ${maxSessions}
+      ) as given order by id desc`,
+    values: [publisherId, digests],
+  });
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,300 @@
+import type pg from 'pg';
+import { type PublisherContext, publisherPages } from '../../catalog/pages.ts';
+import type { Snapshot } from '../../catalog/types.ts';
+import type { Config } from '../../config.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/http/app.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { byteOrderMark, csvLine } from '../../platform/lib/csv.ts';
+import { fromMicros } from '../../platform/money.ts';
+import { problem, wordProblem } from '../../platform/problem.ts';
+import {
+  badge,
+  type Cell,
+  linkButton,
+  noMatches,
+  notice,
+  pager,
+  rowsPath,
+  strongLink,
+  table,
+  tabs,
+} from '../../shell/components.ts';
+import { queryText } from '../../shell/context.ts';
+import { moment, momentText, moneyFormat, utc } from '../../shell/format.ts';
+import { createForm } from '../../shell/forms.ts';
+import type { Page, Shell } from '../../shell/layout.ts';
+import type { PageResult } from '../../shell/pages.ts';
+import { exploreQueryOf } from '../pages/explorer/answer.ts';
+import { formatted } from '../pages/explorer/charts.ts';
+import { metricOf, reportMetrics } from '../pages/explorer/metrics.ts';
+import { type Names, namesOf, valueText } from '../pages/explorer/names.ts';
+import { rangeText } from '../pages/explorer/periods.ts';
+import { queryOf } from '../pages/explorer/state.ts';
+import { filterChips } from '../pages/explorer/toolbar.ts';
+import { tooLarge } from '../query/read-only.ts';
+import { kindText, reasonText } from '../row-words.ts';
+import type { ReportService } from '../service.ts';
+import { type ActivityRecord, countOf, readRows, rowMetrics, rowStatuses, writeCursor } from './query.ts';
+import { type RowsRequest, type RowsState, readRowsState, rowsQueryOf, rowsRequestOf } from './request.ts';
+
+type RowsDeps = { pool: pg.Pool; catalog: { current: () => Snapshot }; config: Config; now: () => number };
+
+type Scope = { deps: RowsDeps; reports: ReportService };
+
+const rowsPerPage = 50;
+/** Maximum number of rows in a file, and number of rows per statement. */
+const maxFileRows = 50_000;
+const fileRowsAtOnce = 5000;
+
+/**
+ * Registers the page with the rows behind a number of a report (docs/guides/reports.md#rows-behind-a-number). The
+ * report and the rows have the same range and filters in their URLs.
+ */
+export function rowsPages(app: App, shell: Shell, scope: Scope): void {
+  const pages = publisherPages(app, shell);
+  pages.get(rowsPath, 'analyst', (context) => rowsPage(scope, context));
+  pages.get(`${rowsPath}.csv`, 'analyst', (context) => rowsCsv(scope, context));
+}
+
+const questionOf = ({ deps }: Scope, { publisher }: PublisherContext, state: RowsState) => ({
+  state,
+  publisher,
+  names: namesOf(deps.catalog.current(), publisher),
+  nowMs: deps.now(),
+  retentionRawDays: deps.config.retentionRawDays,
+});
+
+async function rowsPage(scope: Scope, context: PublisherContext): Promise<Page> {
+  const state = readRowsState(context);
+  const question = questionOf(scope, context, state);
+  const { publisher, path } = context;
+  const page = {
+    title: t('rows.title'),
+    nav: 'reports',
+    trail: [{ text: t('reports.title'), href: path(`/reports${queryOf(state.report)}`) }],
+  };
+  try {
+    const { request, found } = await scope.reports.readRaw(
+      publisher.id,
+      async (executor) => {
+        const request = await rowsRequestOf(executor, question);
+        return { request, found: await readRows(executor, request.query, { after: state.after, limit: rowsPerPage }) };
+      },
+      context.request.signal,
+    );
+    const at = path(rowsPath);
+    const href = `${at}${rowsQueryOf(state)}`;
+    return {
+      ...page,
+      lead: leadOf(context, state, request),
+      body: html`
+        ${filterForm(state, at)}
+        ${filterChips(state.report, question.names, (report) => `${at}${rowsQueryOf({ ...state, report })}`)}
+        ${statusTabs(state, at)}
+        ${retentionNotice(scope, request)}
+        <div class="between">
+          ${await countLine(scope, context, question, request)}
+          <span class="toolbar-end">${exportLinks(path(`${rowsPath}.csv`), state)}</span>
+        </div>
+        ${rowsTable(context, question.names, found.rows, found.next !== null)}
+        ${pager(state.after === null ? null : href, found.next && `${href}&after=${writeCursor(found.next)}`)}
+        <p class="hint">${t('rows.duplicates')}</p>`,
+    };
+  } catch (err) {
+    if (!(err instanceof AppError) || err.status !== 400) throw err;
+    const [detail] = err.details ?? [];
+    const text = wordProblem(detail?.message ?? err.problem);
+    const week = `${path(rowsPath)}${rowsQueryOf({ ...state, report: { ...state.report, range: '7d' } })}`;
+    return {
+      ...page,
+      status: 422,
+      body: notice('warn', html`<p>${text}</p>${linkButton(week, t('reports.showLastWeek'))}`),
+    };
+  }
+}
+
+function leadOf({ publisher }: PublisherContext, { metric, hourMs, minutes }: RowsState, request: RowsRequest): string {
+  const name = metricOf(metric).text;
+  if (minutes !== null) return t('rows.leadMinutes', { metric: name, minutes });
+  const days = hourMs === null ? rangeText(request.periods.days) : momentText(publisher, hourMs);
+  return t('rows.lead', { metric: name, days, zone: publisher.timeZone });
+}
+
+/** Renders the form that selects the metric. */
+function filterForm(state: RowsState, action: string): Html {
+  const form = createForm({ metrics: state.metric });
+  const query = new URLSearchParams(rowsQueryOf(state));
+  query.delete('metrics');
+  return html`
+    <form class="filters" method="get" action="${action}" role="search">
+      ${[...query].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+      ${form.select('metrics', {
+        label: t('rows.metric'),
+        choices: reportMetrics.flatMap(({ name, text }) => (rowMetrics.includes(name) ? [{ value: name, text }] : [])),
+      })}
+      <button class="button">${t('common.apply')}</button>
+    </form>`;
+}
+
+const statusTabs = (state: RowsState, at: string): Html =>
+  tabs(
+    t('rows.status'),
+    rowStatuses.map((status) => ({
+      text: t(`rows.status_${status}`),
+      href: `${at}${rowsQueryOf({ ...state, status })}`,
+      current: status === state.status,
+    })),
+  );
+
+function retentionNotice({ deps }: Scope, { deletedBefore }: RowsRequest): Html {
+  if (deletedBefore === null) return nothing;
+  const day = momentText(utc, Date.parse(deletedBefore), 'day');
+  return notice('info', html`<p>${t('rows.deleted', { days: deps.config.retentionRawDays, day })}</p>`);
+}
+
+/** Renders the number in the report to which the rows belong, or nothing if rollups cannot provide it. */
+async function countLine(
+  { reports }: Scope,
+  { request: { signal } }: PublisherContext,
+  { state, publisher, names, nowMs }: ReturnType<typeof questionOf>,
+  { periods }: RowsRequest,
+): Promise<Html> {
+  const { metric, hourMs, minutes, status, report } = state;
+  if (hourMs !== null || minutes !== null || status !== 'counted') return html`<span></span>`;
+  const totals = { ...report, by: 'time', also: [], metrics: [metric], metric, compare: 'none' as const };
+  const query = exploreQueryOf({ state: totals, publisher, names, nowMs }, { ...periods, interval: 'day' });
+  if ('text' in query) return html`<span></span>`;
+  const { total } = await reports.explore(query, signal);
+  const value = formatted(metricOf(metric), total.now, 'time', moneyFormat(null));
+  return html`<p>${t('rows.inReport', { metric: metricOf(metric).text })} <strong>${value}</strong></p>`;
+}
+
+function exportLinks(path: string, state: RowsState): Html {
+  const query = rowsQueryOf(state);
+  return html`
+    <a class="button small" href="${path}${query}" download translate="no">CSV</a>
+    <a class="button small" href="${path}${query}&bom=true" download title="${t('reports.excelHint')}"
+      translate="no">Excel</a>`;
+}
+
+const columns = () => [
+  { text: t('rows.time') },
+  { text: t('rows.kind') },
+  { text: t('dimensions.offer') },
+  { text: t('dimensions.placement') },
+  { text: t('rows.user') },
+  { text: t('rows.amount'), numeric: true },
+  { text: t('rows.counts') },
+];
+
+function rowsTable(context: PublisherContext, names: Names, rows: readonly ActivityRecord[], hasNext: boolean): Html {
+  if (rows.length === 0) return hasNext ? html`<p class="hint">${t('rows.noneHere')}</p>` : noMatches();
+  return table(
+    t('rows.title'),
+    columns(),
+    rows.map((row) => cellsOf(context, names, row)),
+  );
+}
+
+function cellsOf({ publisher, path }: PublisherContext, names: Names, row: ActivityRecord): Cell[] {
+  const { kind, offer_id: offerId, event, txn_id: txnId } = row;
+  const offer = offerId === 0 ? '–' : valueText(names, 'offer', String(offerId));
+  const campaign = names.campaign(row.campaign_id)?.name;
+  const user = (['country', 'device', 'os'] as const).flatMap((name) =>
+    row[name] === '' ? [] : [valueText(names, name, row[name])],
+  );
+  const details = [event, txnId].filter((part) => part !== null && part !== '').join(' · ');
+  return [
+    strongLink(path(`/story/${row.session_id}`), moment(publisher, row.at, 'second')),
+    html`${kindText(kind)}${details !== '' && html`<br><small>${details}</small>`}`,
+    html`${offer}${campaign !== undefined && html`<br><small>${campaign}</small>`}`,
+    row.placement === '' ? '–' : row.placement,
+    user.length === 0 ? '–' : user.join(' · '),
+    amountText(row),
+    countsCell(row),
+  ];
+}
+
+function amountText({ currency, revenue_micros, unbilled_micros }: ActivityRecord): string {
+  if (currency === '') return '–';
+  const money = moneyFormat(currency);
+  const unbilled = Number(unbilled_micros);
+  const revenue = money(fromMicros(Number(revenue_micros)));
+  return unbilled === 0 ? revenue : t('rows.unbilledAmount', { revenue, unbilled: money(fromMicros(unbilled)) });
+}
+
+function countsCell({ counts, kind, reason }: ActivityRecord): Html {
+  const text = reason === null ? '' : reasonText(reason);
+  const state = counts
+    ? badge(kind === 'void' ? t('rows.countsMinus') : t('rows.countsYes'), 'good')
+    : badge(t('rows.countsNo'), 'warn');
+  return html`${state}${text !== '' && html` <small>${text}</small>`}`;
+}
+
+async function rowsCsv(scope: Scope, context: PublisherContext): Promise<PageResult> {
+  const state = readRowsState(context);
+  const question = questionOf(scope, context, state);
+  const { rows, days } = await scope.reports.readRaw(
+    context.publisher.id,
+    async (executor) => {
+      const { query, periods } = await rowsRequestOf(executor, question);
+      const rows: ActivityRecord[] = [];
+      for (let after = null as RowsState['after']; ; ) {
+        const found = await readRows(executor, query, { after, limit: fileRowsAtOnce });
+        rows.push(...found.rows);
+        if (rows.length > maxFileRows) throw tooLarge(problem('tooManyRows', { max: maxFileRows }));
+        if (found.next === null) return { rows, days: periods.days };
+        after = found.next;
+      }
+    },
+    context.request.signal,
+  );
+  const bom = queryText(context, 'bom') === 'true' ? byteOrderMark : '';
+  return {
+    download: `${bom}${csvLine(csvHeadings)}${rows.map((row) => csvLine(csvCells(row, question.names))).join('')}`,
+    type: 'text/csv; charset=utf-8',
+    name: `${state.metric}-${days.from}-${days.to}.csv`,
+  };
+}
+
+const csvHeadings = [
+  'at',
+  'kind',
+  'session_id',
+  'offer_id',
+  'offer',
+  'campaign_id',
+  'placement',
+  'country',
+  'device',
+  'os',
+  'counts',
+  'reason',
+  'revenue',
+  'unbilled',
+  'currency',
+  'event',
+  'txn_id',
+];
+
+const csvCells = (row: ActivityRecord, names: Names): (string | number)[] => [
+  row.at.toISOString(),
+  row.kind,
+  row.session_id,
+  ...(row.offer_id === 0
+    ? ['', '', '']
+    : [row.offer_id, valueText(names, 'offer', String(row.offer_id)), row.campaign_id]),
+  row.placement,
+  row.country,
+  row.device,
+  row.os,
+  countOf(row),
+  row.reason ?? '',
+  ...(row.currency === ''
+    ? ['', '', '']
+    : [fromMicros(Number(row.revenue_micros)), fromMicros(Number(row.unbilled_micros)), row.currency]),
+  row.event ?? '',
+  row.txn_id ?? '',
+];
