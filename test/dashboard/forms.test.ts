@@ -73,6 +73,68 @@ describe('a combobox', () => {
   });
 });
 
+describe('a choice', () => {
+  test.each([true, false])('shows only the fields that belong to it (scripts: %s)', async (javaScriptEnabled) => {
+    const admin = await signInAs(demo.t, 'admin', demo.t.publisher.id);
+    const options = { javaScriptEnabled };
+    const page = await openAs(browser, admin, demo.url, `${base()}/offers/1`, options);
+    const areVisible = async (): Promise<boolean[]> =>
+      Promise.all(['#f-codes-file', '#f-pattern', '#f-shared'].map((field) => page.locator(field).isVisible()));
+    expect(await areVisible()).toEqual([true, false, false]);
+    await page.getByLabel('A pattern that creates one code per user').check();
+    expect(await areVisible()).toEqual([false, true, false]);
+    await page.getByLabel('One code for all users').check();
+    expect(await areVisible()).toEqual([false, false, true]);
+    await page.goto(`${demo.url}${base()}/settings/sources`);
+    expect(await page.locator('#f-secret').isVisible()).toBe(false);
+    await page.getByLabel('By a signature, as sent by Segment').check();
+    expect(await page.locator('#f-secret').isVisible()).toBe(true);
+  });
+
+  test('says how easily the codes of a pattern can be guessed while it is typed', async () => {
+    const page = await open('manager', '/offers/1');
+    await page.getByLabel('A pattern that creates one code per user').check();
+    await page.getByLabel('Number of codes').fill('10');
+    await page.getByLabel('Pattern', { exact: true }).pressSequentially('SAVE-###');
+    await page.getByText('easy to guess: 1 in 100 random codes').waitFor();
+    await page.getByLabel('Pattern', { exact: true }).pressSequentially('********');
+    await page.getByText('Hard to guess').waitFor();
+    await page.close({ runBeforeUnload: false });
+  });
+});
+
+test('block rules are edited with pickers, a pasted list and rows', async () => {
+  const page = await open('admin', '/settings/controls');
+  const words = page.getByRole('combobox', { name: 'Words and phrases' });
+  await words.focus();
+  await page.evaluate(`(() => {
+    const data = new DataTransfer();
+    data.setData('text', 'half off\\nfree trial, \\ncash');
+    document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, cancelable: true }));
+  })()`);
+  expect(await page.locator('[name="blocked.words"]').inputValue()).toBe('half off, free trial, cash');
+  await page.getByRole('button', { name: 'Add minimum revenue' }).click();
+  await page.getByRole('combobox', { name: 'Placement' }).fill('checkout');
+  await page.getByLabel('Amount per 1,000 impressions').fill('2.5');
+  await page.getByLabel('Only offers on these lists').check();
+  const brands = page.getByRole('combobox', { name: 'Brands' }).last();
+  await brands.focus();
+  const option = page.getByRole('option').first();
+  await option.waitFor();
+  const brand = await option.getAttribute('data-value');
+  await option.click();
+  await press(page, 'Save');
+  await toast(page, 'Block rules saved');
+  const { rows } = await demo.t.pool.query('select controls from publishers where id = $1', [demo.t.publisher.id]);
+  expect(rows[0].controls).toMatchObject({
+    blocked: { words: ['half off', 'free trial', 'cash'] },
+    allowed: { brands: [brand] },
+    floors: { checkout: 2.5 },
+  });
+  await demo.t.pool.query('update publishers set controls = null');
+  await demo.t.deps.catalog.refresh();
+});
+
 test('the form disables perks for a single offer unit immediately', async () => {
   const page = await open('admin', '/settings/themes/new');
   const perks = page.getByRole('checkbox', { name: 'User Selected Perks' });

@@ -53,8 +53,8 @@ export async function renderLlmsText(publicUrl: string, read: (file: string) => 
   );
   return [
     '# Perkwire\n',
-    '> Self-hosted offer server and webhook dispatcher for perks: personalised offers at checkout, tracking, and signed',
-    '> webhooks with the perks that a user selected.\n',
+    '> Self-hosted offer server and webhook dispatcher for perks: personalised offers at checkout, tracking, and',
+    '> signed webhooks with the perks that a user selected.\n',
     `All paths are relative to ${publicUrl}. Calls authenticate with a publisher's API key.\n`,
     '## API\n',
     `- [OpenAPI 3.1 description](${publicUrl}/docs/json): All operations, with an example of each request.`,

@@ -18,9 +18,9 @@ import { scanQueue } from './scan.ts';
 const claimedPerMs = 8;
 const claimSize = { least: 16, most: 64 };
 /**
- * Minimum interval between claims that return few deliveries, in milliseconds. A claim takes about 300 µs of CPU time in
- * PostgreSQL even if it returns a single delivery, so one claim after several calls have ended is much cheaper than one
- * claim after each.
+ * Minimum interval between claims that return few deliveries, in milliseconds. A claim takes about 300 µs of CPU time
+ * in PostgreSQL even if it returns a single delivery, so one claim after several calls have ended is much cheaper than
+ * one claim after each.
  */
 const claimIntervalMs = 2;
 /** Maximum share of untrusted endpoints in a claim. */

@@ -100,8 +100,8 @@ type SettlementWriterOptions = {
 };
 
 /**
- * Creates a writer with group commit. A batch is written immediately, unless one has just been written. Settlements that
- * arrive in the meantime form the next batch.
+ * Creates a writer with group commit. A batch is written immediately, unless one has just been written. Settlements
+ * that arrive in the meantime form the next batch.
  * - If a batch fails because the database is unavailable, it is retried until it succeeds. Its outcomes remain valid as
  *   long as no other worker has taken over the deliveries.
  * - If a batch fails for another reason, its settlements are written one by one, so that a single failure does not
