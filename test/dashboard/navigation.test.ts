@@ -180,7 +180,8 @@ describe('on account and operator pages', () => {
     expect(await start(operator, 999_999)).toBe('/dashboard/operator/publishers');
     const member = await signInAs(t, 'manager');
     await t.pool.query(
-      `insert into memberships (user_id, role, publisher_id, created_at, joined_at) values ($1, 'analyst', $2, now(), now())`,
+      `insert into memberships (user_id, role, publisher_id, created_at, joined_at)
+      values ($1, 'analyst', $2, now(), now())`,
       [member.userId, other],
     );
     expect(await start(member, '')).toBe(own('/overview'));
