@@ -142,8 +142,8 @@ document.addEventListener('click', async (event) => {
 });
 
 /**
- * Scrolls the sidebar to the entry of the open page. In contrast to `scrollIntoView`, this does not change which element
- * the Tab key focuses first.
+ * Scrolls the sidebar to the entry of the open page. In contrast to `scrollIntoView`, this does not change which
+ * element the Tab key focuses first.
  */
 function showOpenPage() {
   const sidebar = document.getElementById('sidebar');

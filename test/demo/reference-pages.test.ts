@@ -173,12 +173,12 @@ test('the documentation search also finds other forms of a word', async () => {
 });
 
 test('Enter in the documentation search opens the first result, even before the results are shown', async () => {
-  const page = await open('/docs/api');
+  const page = await open('/docs');
   const field = page.getByRole('searchbox', { name: 'Search the documentation' });
   await field.fill('retry a delivery');
   await field.press('Enter');
   await page.waitForURL(/#/);
-  await page.goto(`${demo.url}/docs/api`);
+  await page.goto(`${demo.url}/docs`);
   await field.fill('rotate token');
   const first = page.locator('.found a').first();
   const href = (await first.getAttribute('href')) ?? '';
