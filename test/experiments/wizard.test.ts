@@ -69,6 +69,7 @@ test('a marketer creates an experiment, starts it, reads its result and makes a 
   expect(await visibleFields(page)).toBe(0);
   await page.getByText('40% of users see the unit without changes. 40% of users get one offer.').waitFor();
   await page.getByText('The other 20% of users do not take part').waitFor();
+  await page.getByText('revenue per session of the groups. The duration can’t be estimated yet').waitFor();
   expect(await violations(page)).toEqual([]);
   await press(page, 'Start the experiment');
 
@@ -125,10 +126,12 @@ test('the wizard works without scripts, and Back keeps what was entered, as does
   await press(page, 'Next');
   await page.getByText('The value must be a number from 0.1 to 1,000.').first().waitFor();
   await page.getByLabel('Smallest relevant difference').fill('10');
-  await press(page, 'Update the estimate');
+  await press(page, 'Estimate the duration');
+  await page.getByText('The duration can’t be estimated yet').waitFor();
   expect(await page.getByLabel('Smallest relevant difference').inputValue()).toBe('10');
   await press(page, 'Next');
   await step(page, 'Is this what you want?');
+  await page.getByText('revenue per session of the groups. The duration can’t be estimated yet').waitFor();
   await page.goBack();
   expect(await page.getByLabel('Smallest relevant difference').inputValue()).toBe('10');
   await page.goForward();

@@ -9,32 +9,33 @@ import type { ExperimentValues } from '../configuration/view.ts';
 import { type PlannedDesign, planFor, plannedShares } from '../report/find.ts';
 import type { ExperimentPlan } from '../report/plan.ts';
 import { readForm } from './form.ts';
-import { experimentValues, isWizard, stateOf } from './wizard-state.ts';
+import { experimentValues, isWizard, stateOf, stepField } from './wizard-state.ts';
 import { inWords } from './words.ts';
 
 /**
- * Renders an element with the estimated duration of the experiment, which is updated with each edit in the ancestor
- * that matches the selector.
- * @param estimate estimate for the values in the form; if absent, the browser loads it
+ * Renders an element with the estimated duration of the experiment. The browser loads it, and updates it with each edit
+ * in the ancestor that matches the selector.
+ * @param content content until then
  */
-export const planBox = ({ path }: PublisherContext, ancestor: string, estimate?: Html): Html => html`
+export const planBox = ({ path }: PublisherContext, ancestor: string, content: Html): Html => html`
   <div id="plan" aria-live="polite" hx-post="${path('/experiments/new/plan')}" hx-include="closest ${ancestor}"
-    hx-trigger="${estimate === undefined && 'load, '}input delay:500ms from:closest ${ancestor},
-      change delay:200ms from:closest ${ancestor}">
-    ${estimate ?? html`<p class="hint">${t('experiments.planning')}</p>`}
+    hx-trigger="load, input delay:500ms from:closest ${ancestor}, change delay:200ms from:closest ${ancestor}">
+    ${content}
   </div>`;
+
+export const planning = (): Html => html`<p class="hint">${t('experiments.planning')}</p>`;
 
 /** Renders a panel with the estimated duration next to the form of an experiment. */
 export const planPanel = (context: PublisherContext): Html =>
   hasRole(context.viewer.user.role, 'admin')
-    ? html`<div class="sticky">${card(t('experiments.plan'), planBox(context, '.split'))}</div>`
+    ? html`<div class="sticky">${card(t('experiments.plan'), planBox(context, '.split', planning()))}</div>`
     : nothing;
 
 /** Dependencies of the plan. `userKeyMark` is the prefix of user keys (`pepperMark`). */
 export type PlanDeps = { management: ManagementClient; userKeyMark: string };
 
 /** Estimates the duration of a design with recent traffic. Returns null if its shares are not complete yet. */
-export function estimate(
+function estimate(
   { management, userKeyMark }: PlanDeps,
   context: PublisherContext,
   design: PlannedDesign,
@@ -49,8 +50,15 @@ export function estimate(
 
 /** Renders the estimated duration for the current values of a form or of the wizard, which may be incomplete. */
 export function typedPlan(deps: PlanDeps, context: PublisherContext, fields: Fields): Promise<Html> {
-  const values = isWizard(fields) ? experimentValues(stateOf(fields), '', context) : readForm(fields, context);
-  return planOfDesign(deps, context, values as PlannedDesign);
+  if (!isWizard(fields)) return planOfDesign(deps, context, readForm(fields, context) as PlannedDesign);
+  const design = experimentValues(stateOf(fields), '', context) as PlannedDesign;
+  return fields.text(stepField) === 'check' ? durationOf(deps, context, design) : planOfDesign(deps, context, design);
+}
+
+/** Renders the expected duration as one sentence. */
+export async function durationOf(deps: PlanDeps, context: PublisherContext, design: PlannedDesign): Promise<Html> {
+  const { days = null, lift = 0 } = (await estimate(deps, context, design)) ?? {};
+  return html`${days === null ? t('experiments.planNone') : t('experimentWizard.takes', { days, lift: percent(lift) })}`;
 }
 
 export async function planOfDesign(deps: PlanDeps, context: PublisherContext, design: PlannedDesign): Promise<Html> {

@@ -19,6 +19,12 @@ export type Question = (typeof questions)[number];
 export const stepField = '_step';
 export const goField = '_go';
 
+/**
+ * Name of the hidden field that is set once a user without scripts has asked for the expected duration. With scripts,
+ * the browser loads it, because the calculation takes longer than the page.
+ */
+export const estimateField = 'estimate';
+
 /** Whether a form was submitted by the wizard, and not by the form for an existing experiment. */
 export const isWizard = (fields: Fields): boolean => fields.text(stepField) !== '';
 
@@ -32,7 +38,19 @@ const changeNames = [
  * experiment.
  */
 const names = [
-  ...['question', 'name', 'key', 'campaign_id', 'traffic', 'holdout', 'smallest_lift', 'control', 'layer', 'ramp'],
+  ...[
+    estimateField,
+    'question',
+    'name',
+    'key',
+    'campaign_id',
+    'traffic',
+    'holdout',
+    'smallest_lift',
+    'control',
+    'layer',
+    'ramp',
+  ],
   ...times,
   ...armNames.flatMap((name) => [...changeNames, 'share'].map((field) => `${name}.${field}`)),
 ];

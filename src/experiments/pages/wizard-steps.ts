@@ -6,7 +6,6 @@ import { fieldsOf } from '../../shell/context.ts';
 import { momentText, percent } from '../../shell/format.ts';
 import { columns, type FormBuilder, fieldGroup } from '../../shell/forms.ts';
 import type { ExperimentValues } from '../configuration/view.ts';
-import type { ExperimentPlan } from '../report/plan.ts';
 import {
   type ChangeKind,
   changeFields,
@@ -121,12 +120,12 @@ export function trafficFields(
     ${disclosure(form, t('experimentWizard.rollout'), columns([rampField(form), layerField(form)]))}`;
 }
 
-type Checked = { values: ExperimentValues; plan: ExperimentPlan | null; key: string };
+type Checked = { values: ExperimentValues; duration: Html; key: string };
 
 /** Renders the last step: what will happen, in one paragraph, and the values to look at again. */
-export function checkSummary(context: PublisherContext, { values, plan, key }: Checked): Html {
+export function checkSummary(context: PublisherContext, { values, duration, key }: Checked): Html {
   return html`
-    <p>${whatHappens(values, plan, context)}</p>
+    <p>${whatHappens(values, context)} ${duration} ${endOf(values, context)}</p>
     ${descriptionList([
       [t('experiments.name'), values.name],
       [t('experiments.key'), html`<code>${key}</code>`],
@@ -134,24 +133,23 @@ export function checkSummary(context: PublisherContext, { values, plan, key }: C
 }
 
 /** Describes in one paragraph what happens once the experiment has been created. */
-function whatHappens(values: ExperimentValues, plan: ExperimentPlan | null, { publisher }: PublisherContext): string {
-  const { placements, arms, holdout, ramp, smallest_lift, start_at: start, end_at: end } = values;
+function whatHappens(values: ExperimentValues, { publisher }: PublisherContext): string {
+  const { placements, arms, holdout, ramp, start_at: start } = values;
   const rest = 1 - arms.reduce((sum, { share }) => sum + share, holdout);
-  const at = (time: string): string => momentText(publisher, Date.parse(time));
-  const lift = percent(smallest_lift);
   return [
     start === null
       ? t('experimentWizard.startsNow', { button: t('experimentWizard.start') })
-      : t('experimentWizard.startsAt', { at: at(start) }),
+      : t('experimentWizard.startsAt', { at: momentText(publisher, Date.parse(start)) }),
     t('experimentWizard.covers', { count: placements?.length ?? 0, names: placements?.join(', ') ?? '' }),
     inWords(values, publisher),
     // With thirds, shares add up to 99.99 %.
     ...(rest > 0.001 ? [t('experimentWizard.othersStay', { share: percent(Math.round(rest * 1e4) / 1e4) })] : []),
     ...(ramp === null ? [] : [t('experimentWizard.grows')]),
     t('experimentWizard.compares'),
-    plan === null || plan.days === null
-      ? t('experiments.planNone')
-      : t('experimentWizard.takes', { days: plan.days, lift }),
-    end === null ? t('experimentWizard.untilStopped') : t('experimentWizard.endsAt', { at: at(end) }),
   ].join(' ');
 }
+
+const endOf = ({ end_at: end }: ExperimentValues, { publisher }: PublisherContext): string =>
+  end === null
+    ? t('experimentWizard.untilStopped')
+    : t('experimentWizard.endsAt', { at: momentText(publisher, Date.parse(end)) });

@@ -15,8 +15,9 @@ import { experiments } from '../configuration/experiments.ts';
 import { startExperiment } from '../configuration/state.ts';
 import type { ExperimentValues } from '../configuration/view.ts';
 import { errorsToForm } from './form.ts';
-import { estimate, type PlanDeps, planBox, planOfDesign } from './plan.ts';
+import { durationOf, type PlanDeps, planBox, planning, planOfDesign } from './plan.ts';
 import {
+  estimateField,
   experimentValues,
   formValues,
   goField,
@@ -59,9 +60,10 @@ export function createWizard(deps: PlanDeps, refusalOf: RefusalOf): NonNullable<
       return stepPage(deps, context, state, (await findErrors(deps, context, state, step)) ?? { step });
     },
     submit: async (context, fields) => {
-      const state = stateOf(fields);
+      const isEstimate = fields.text(goField) === estimateField;
+      const state = { ...stateOf(fields), ...(isEstimate && { [estimateField]: '1' }) };
       const step = stepIn(fields.text(stepField));
-      const target = steps.find((candidate) => candidate === fields.text(goField));
+      const target = isEstimate ? step : steps.find((candidate) => candidate === fields.text(goField));
       if (step === 'check' && target === undefined) return create(deps, context, fields, refusalOf);
       const next = target ?? steps[steps.indexOf(step) + 1] ?? 'check';
       const wrong = await findErrors(deps, context, state, next);
@@ -145,13 +147,20 @@ async function stepPage(
     if (current === 'learn') return learnFields(form);
     if (current === 'arms') return armsFields(form, context, question);
     const values = experimentValues(state, keyOf(state), context) as ExperimentValues;
+    const isEstimated = state[estimateField] !== undefined;
     if (current === 'traffic') {
-      const plan = html`${await planOfDesign(deps, context, values)}${recalculateButton()}`;
-      return trafficFields(form, context, { question, plan: planBox(context, 'form', plan) });
+      const plan = isEstimated ? await planOfDesign(deps, context, values) : planning();
+      return trafficFields(form, context, {
+        question,
+        plan: planBox(context, 'form', html`${plan}${estimateButton()}`),
+      });
     }
     const key = await deps.management.read(context, (work) => freeKey(work, values.key));
-    const plan = await estimate(deps, context, values);
-    return html`${hiddenField(keyField, key)}${checkSummary(context, { values, plan, key })}`;
+    const duration = html`
+      <span hx-post="${context.path(`${path}/new/plan`)}" hx-include="closest form" hx-trigger="load">
+        ${isEstimated ? await durationOf(deps, context, values) : estimateButton()}
+      </span>`;
+    return html`${hiddenField(keyField, key)}${checkSummary(context, { values, duration, key })}`;
   }
 }
 
@@ -159,12 +168,15 @@ async function stepPage(
 const hiddenFields = (name: string, value: WizardState[string], body: Html): Html =>
   body.markup.includes(` name="${name}"`) ? nothing : html`${[value].flat().map((text) => hiddenField(name, text))}`;
 
-const goButton = (target: Step | 'draft', text: string, kind: 'quiet' | 'small' | '' = ''): Html =>
-  html`<button class="button ${kind}" name="${goField}" value="${target}" formnovalidate>${text}</button>`;
+const goButton = (
+  target: Step | 'draft' | typeof estimateField,
+  text: string,
+  kind: 'quiet' | 'small' | '' = '',
+): Html => html`<button class="button ${kind}" name="${goField}" value="${target}" formnovalidate>${text}</button>`;
 
-/** Without scripts, the estimate is calculated again only on request. */
-const recalculateButton = (): Html =>
-  html`<noscript>${goButton('traffic', t('experimentWizard.recalculate'), 'small')}</noscript>`;
+/** Without scripts, the duration is estimated on request only. */
+const estimateButton = (): Html =>
+  html`<noscript>${goButton(estimateField, t('experimentWizard.recalculate'), 'small')}</noscript>`;
 
 /** Renders the steps. The earlier ones are buttons, which keep the input of the current step. */
 function stepList(current: Step): Html {

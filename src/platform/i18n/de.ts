@@ -2296,7 +2296,7 @@ export const de: Messages = {
       'dauerhaft übernehmen.',
     othersStay: 'Die übrigen {share} der Nutzer nehmen nicht teil und sehen den Anzeigenblock unverändert.',
     ownKey: 'Schlüssel festlegen',
-    recalculate: 'Schätzung aktualisieren',
+    recalculate: 'Dauer schätzen',
     rollout: 'Schrittweise Einführung und Ebene',
     saveDraft: 'Als Entwurf speichern',
     schedule: 'Experiment planen',

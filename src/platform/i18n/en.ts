@@ -2117,7 +2117,7 @@ export const en = {
       'The experiment shows which variant is better. You cannot make this kind of change permanent with one click.',
     othersStay: 'The other {share} of users do not take part and see the unit without changes.',
     ownKey: 'Choose the key',
-    recalculate: 'Update the estimate',
+    recalculate: 'Estimate the duration',
     rollout: 'Ramp-up and layer',
     saveDraft: 'Save as draft',
     schedule: 'Schedule the experiment',
