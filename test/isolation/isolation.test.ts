@@ -118,7 +118,8 @@ const unknownLike = (id: string | undefined): string | undefined => {
   return /^\d+$/.test(id) ? unknownIds.number : /^[0-9a-f-]{36}$/.test(id) ? unknownIds.uuid : unknownIds.name;
 };
 
-const query = (path: string, { user }: Tenant): string => {
+const query = (path: string, { user, ids }: Tenant): string => {
+  if (path.endsWith('/story')) return `?id=${ids.session_id}`;
   return /^\/(sdk|wallet)\//.test(path) ? `?pub_user_id=${user}` : '';
 };
 

@@ -5,6 +5,7 @@ import { openHeaders } from '../../../src/webhooks/signature.ts';
 import { startTestJobs } from '../../support/jobs.ts';
 import { type Route, routesOf } from '../../support/routes.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { fetchOffers } from '../../tracking/journey.ts';
 import { csrfIn, origin, signInAs, type TestUser } from '../support.ts';
 
 let t: TestApp;
@@ -130,6 +131,7 @@ test('every page opens for an admin', async () => {
     from offers where id = 1`,
   );
   await t.pool.query("insert into draft_pictures (draft_id, bytes, type) values (1, '\\x00', 'png')");
+  const { sessionId } = await fetchOffers(t);
   for (const { path } of publisherRoutes().filter(
     ({ method, path }) => method === 'GET' && !path.endsWith('/stream') && !path.includes('/deliveries/'),
   )) {
@@ -140,6 +142,7 @@ test('every page opens for an admin', async () => {
       .replace('placements/:key', 'placements/checkout')
       .replace('audiences/:key', 'audiences/guests')
       .replace('experiments/:key', 'experiments/hold-out')
+      .replace('story/:id', `story/${sessionId}`)
       .replaceAll(/:\w+/g, '1');
     const { statusCode } = await admin.get(url);
     expect([200, 303], `${url} ${statusCode}`).toContain(statusCode);
