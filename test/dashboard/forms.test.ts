@@ -99,6 +99,11 @@ test('a time zone is found by city and has its current name', async () => {
   await zone.fill('new york');
   await press(page, 'Save');
   await expect.poll(() => page.getByLabel('Time zone').inputValue()).toBe('America/New_York');
+  await page.getByLabel('Time zone').fill('berl');
+  await page.keyboard.press('Enter');
+  expect(await page.getByLabel('Time zone').inputValue()).toBe('Europe/Berlin');
+  const { rows } = await demo.t.pool.query('select time_zone from publishers where id = $1', [demo.t.publisher.id]);
+  expect(rows).toEqual([{ time_zone: 'America/New_York' }]);
   await page.getByLabel('Time zone').fill('Nowhere');
   await press(page, 'Save');
   await page.getByText('Unknown time zone').first().waitFor();

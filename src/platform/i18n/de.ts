@@ -2553,6 +2553,10 @@ export const de: Messages = {
     none: 'Noch keine Übersetzungen',
     noneOfOffer: 'Dieses Angebot ist noch nicht übersetzt.',
     noneText: 'Öffnen Sie ein Angebot, um es zu übersetzen, oder importieren Sie unten eine Übersetzungsdatei.',
+    invalidTag:
+      '„{tag}“ ist kein Sprachkürzel. {reason, select, underscore {Verwenden Sie Bindestriche statt Unterstrichen, ' +
+      'etwa pt-BR.} hyphen {Es darf nicht mit einem Bindestrich beginnen oder enden.} other {Verwenden Sie ein ' +
+      'Kürzel wie de, pt-BR oder zh-Hant.}}',
     noTag: 'Unbekannter Sprachcode. Verwenden Sie einen Code wie de oder pt-BR.',
     refused:
       'Es wurde nichts importiert. Korrigieren Sie {count, plural, =1 {1 Fehler} other {{count} Fehler}} in der ' +

@@ -2361,6 +2361,9 @@ export const en = {
     none: 'No translations yet',
     noneOfOffer: 'This offer has no translations yet.',
     noneText: 'Open an offer to translate it, or import a translation file below.',
+    invalidTag:
+      '“{tag}” is not a language code. {reason, select, underscore {Use hyphens instead of underscores, as in ' +
+      'pt-BR.} hyphen {It must not start or end with a hyphen.} other {Use a code such as de, pt-BR or zh-Hant.}}',
     noTag: 'Unknown language code. Use a code such as de or pt-BR.',
     refused: 'Nothing was imported. Fix {count, plural, =1 {1 error} other {{count} errors}} in the file: {first}',
     removeConfirm: 'The {language} translation will be removed. Users will see the offer in another language.',

@@ -54,6 +54,19 @@ test('a manager translates an offer, sees missing and too long texts, and remove
   expect((await stored()).translations).toEqual({});
 });
 
+test.each([
+  ['xx-', 'It must not start or end with a hyphen.'],
+  ['de_DE_foo', 'Use hyphens instead of underscores'],
+  ['german', 'Use a code such as'],
+])('the impossible language code %s is refused with the reason, and kept in its field', async (tag, reason) => {
+  const answer = await manager.get(`${base}/offers/1/languages?tag=${tag}`);
+  expect(answer.statusCode).toBe(422);
+  expect(answer.body).toContain(`“${tag}” is not a language code. ${reason}`);
+  expect(answer.body).toMatch(new RegExp(`name="tag"[^>]* value="${tag}"`));
+  const refused = await manager.get(`${base}/languages/export?languages=de,${tag}`);
+  expect([refused.statusCode, refused.headers.location]).toEqual([303, `${base}/languages`]);
+});
+
 test('a missing text shows its fallback', async () => {
   await demo.t.pool.query(
     `update offers set translations = '{"pt": {"title": "Metade do preço"}, "pt-BR": {"cta_yes": "Sim"}}' where id = 1`,

@@ -30,7 +30,12 @@ export function languagePages(pages: Pages<PublisherContext>, services: PageServ
   const { management } = services;
   pages.get(path, 'analyst', (context) => overview(services, context));
   pages.get(`${path}/export`, 'analyst', async (context) => {
-    const tags = tagsIn(queryText(context, 'languages'));
+    const typed = queryText(context, 'languages')
+      .split(/[\s,]+/)
+      .filter((name) => name !== '');
+    const invalid = typed.find((name) => canonicalTag(name) === null);
+    if (invalid !== undefined) return { to: context.path(path), failed: invalidTagText(invalid) };
+    const tags = typed.flatMap((name) => canonicalTag(name) ?? []);
     const offerId = idOf('offer_id', queryText(context, 'offer_id') || undefined);
     const filter = { campaignId: null, offerId, languages: tags };
     const download = await management.read(context, (work) => exportTranslations(work, filter));
@@ -39,8 +44,11 @@ export function languagePages(pages: Pages<PublisherContext>, services: PageServ
   pages.post(`${path}/import`, 'manager', (context, fields, upload) => importFile(services, context, fields, upload));
 }
 
-/** Returns the valid language tags from a text that lists them. */
-const tagsIn = (list: string): string[] => list.split(/[\s,]+/).flatMap((name) => canonicalTag(name) ?? []);
+/** Explains why a language code is invalid. */
+export function invalidTagText(tag: string): string {
+  const reason = tag.includes('_') ? 'underscore' : /^-|-$/.test(tag) ? 'hyphen' : 'unknown';
+  return t('languages.invalidTag', { tag, reason });
+}
 
 const importFile = (
   services: PageServices,

@@ -18,6 +18,7 @@ import { campaigns } from '../../resources/campaigns.ts';
 import { offers } from '../../resources/offers.ts';
 import { idealLengthIn, maxLengthOf } from '../../resources/translations.ts';
 import type { PageServices } from '../services.ts';
+import { invalidTagText } from './languages.ts';
 import { offerName } from './offer-list.ts';
 
 const path = '/offers/:key/languages';
@@ -33,8 +34,10 @@ type Refused = { typed: Translation; errors: FieldErrors };
 export function translatePages(pages: Pages<PublisherContext>, services: PageServices): void {
   pages.get(path, 'analyst', async (context) => {
     const edited = await read(services, context);
-    const tag = canonicalTag(queryText(context, 'tag')) ?? Object.keys(edited.translations).sort()[0] ?? null;
-    return editor(context, edited, tag, null);
+    const typed = queryText(context, 'tag');
+    const tag = canonicalTag(typed) ?? Object.keys(edited.translations).sort()[0] ?? null;
+    const page = editor(context, edited, tag, null, typed);
+    return canonicalTag(typed) === null && typed !== '' ? { ...page, status: 422 } : page;
   });
   pages.post(path, 'manager', (context, fields) => save(services, context, fields));
   pages.post(`${path}/remove`, 'manager', async (context, fields) => {
@@ -81,7 +84,14 @@ async function save(services: PageServices, context: PublisherContext, fields: F
   }
 }
 
-function editor(context: PublisherContext, edited: Edited, tag: string | null, refused: Refused | null): Page {
+/** @param typed language code that the user entered, which may be invalid */
+function editor(
+  context: PublisherContext,
+  edited: Edited,
+  tag: string | null,
+  refused: Refused | null,
+  typed = '',
+): Page {
   const { offer, translations } = edited;
   const to = pathOf(context, offer);
   const canEdit = hasRole(context.viewer.user.role, 'manager');
@@ -104,7 +114,7 @@ function editor(context: PublisherContext, edited: Edited, tag: string | null, r
     body: html`
       ${languages.length > 0 && tabs(t('languages.title'), languages)}
       ${tag !== null && textsCard(context, edited, tag, refused)}
-      ${canEdit && addForm(to)}`,
+      ${canEdit && addForm(to, canonicalTag(typed) === null ? typed : '')}`,
   };
 }
 
@@ -117,13 +127,18 @@ const removeButton = (context: PublisherContext, to: string, tag: string): Html 
     confirm: t('languages.removeConfirm', { language: nameOf(tag) }),
   });
 
-const addForm = (to: string): Html => html`
-  <section class="card">
-    <form class="form" method="get" action="${to}">
-      ${createForm({}).input('tag', { label: t('languages.add'), hint: t('languages.addHint'), required: true })}
-      <div class="form-end"><button class="button">${t('languages.addButton')}</button></div>
-    </form>
-  </section>`;
+/** @param invalid language code that the user entered, or an empty string */
+const addForm = (to: string, invalid: string): Html => {
+  const form = createForm({ tag: invalid }, invalid === '' ? [] : [{ path: '/tag', message: invalidTagText(invalid) }]);
+  return html`
+    <section class="card">
+      <form class="form" method="get" action="${to}">
+        ${form.summary()}
+        ${form.input('tag', { label: t('languages.add'), hint: t('languages.addHint'), required: true })}
+        <div class="form-end"><button class="button">${t('languages.addButton')}</button></div>
+      </form>
+    </section>`;
+};
 
 function textsCard(context: PublisherContext, edited: Edited, tag: string, refused: Refused | null): Html {
   const { offer, originals, translations } = edited;
