@@ -1,5 +1,5 @@
 import { cardsOf, type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
-import { buildCreativeView, type Offer } from '../../../catalog/types.ts';
+import type { Offer } from '../../../catalog/types.ts';
 import { nounOf, pauseActions } from '../../../management/crud-definition.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
 import { choicesOf } from '../../../management/page-client.ts';
@@ -23,7 +23,7 @@ import { createWithImage, creativesCard, registerCreatives } from './creatives.t
 import { languagePages, languagesCard } from './languages.ts';
 import { offerFields, offerTexts } from './offer-form.ts';
 import { offerCells, offerColumns, offerName } from './offer-list.ts';
-import { offerPreview, previewPanel } from './preview.ts';
+import { offerPreview } from './preview.ts';
 import { translatePages } from './translate.ts';
 
 const statusChoices = (): Choice[] => [
@@ -87,7 +87,7 @@ export function offerPages(app: App, services: PageServices): void {
       }
       ${offerFields(form, view === null ? firstImageField(form) : nothing)}`,
     create: (context, values, upload) => createWithImage(services, images, context, values, upload),
-    beside: (context, { view }) => preview(services, context, stored(view?.id)),
+    beside: (context, { view }) => offerPreview(services, context, stored(view?.id)),
     bulk: pauseActions,
     afterCreate: ({ path, request }, view) => {
       const page = path(`/offers/${view.id}`);
@@ -139,20 +139,6 @@ const readOffer = (fields: Fields): Values => ({
   ...(fields.text('campaign_id') !== '' && { campaign_id: fields.number('campaign_id') }),
   ...readColumns(offers, fields, plainColumns),
 });
-
-function preview(
-  { publicUrl, extensions }: PageServices,
-  { publisher, path }: PublisherContext,
-  offer: Offer | undefined,
-): Html {
-  const input = { publisher, theme: publisher.defaultTheme, publicUrl, sampleOffers: extensions.sampleOffers };
-  const base = offerPreview(input, {
-    offerId: offer?.id ?? null,
-    advertiserName: offer?.campaign.advertiserName ?? t('dimensions.advertiser'),
-    creatives: (offer?.creatives ?? []).map((creative) => buildCreativeView(creative, publicUrl)),
-  });
-  return previewPanel(path('/preview'), base);
-}
 
 const noticesOf = (context: PublisherContext, view: View, offer: Offer | undefined): Html =>
   html`${stopNotice(context, view, offer?.stopped)}${warningNotice(warnOfUrls(view))}`;
