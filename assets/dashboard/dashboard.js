@@ -111,6 +111,24 @@ document.addEventListener('change', ({ target }) => {
     box.disabled = target.value !== box.dataset.needsValue;
 });
 
+/**
+ * In a field with a fixed list, such as a time zone, Enter selects the first entry that contains the typed text
+ * instead of submitting the form. It submits the form if the text is an entry already, or matches none.
+ */
+document.addEventListener('keydown', (event) => {
+  const { target: field } = event;
+  if (event.key !== 'Enter' || !field.list || field.dataset.suggest !== undefined || field.value.trim() === '') return;
+  const typed = field.value.trim().toLowerCase().replaceAll(' ', '_');
+  const texts = ({ value, label }) => [value, label.replaceAll(' ', '_')].map((text) => text.toLowerCase());
+  const options = [...field.list.options];
+  if (options.some(({ value }) => value === field.value)) return;
+  const match = options.find((option) => texts(option).some((text) => text.includes(typed)));
+  if (match === undefined) return;
+  event.preventDefault();
+  field.value = match.value;
+  field.dispatchEvent(new Event('input', { bubbles: true }));
+});
+
 document.addEventListener('change', ({ target }) => {
   const name = target.dataset?.selectAll;
   if (name === undefined) return;

@@ -69,15 +69,19 @@ const textFields = (form: FormBuilder, image: Html): Html => html`
     form.input('loyalty_requirements', { label: t('offers.loyaltyRequirements'), ...offerLimits.loyalty_requirements }),
   )}`;
 
+/** Renders the fields for the headline and the description of an offer. */
+export const mainTexts = (form: FormBuilder): Html => html`
+  ${form.input('title', {
+    label: t('offers.headline'),
+    ...offerLimits.title,
+    hint: tHtml('offers.macrosHint', { macro: '{{first_name|there}}' }),
+  })}
+  ${form.textarea('description', { label: t('offers.description'), ...offerLimits.description })}`;
+
 const copyFields = (form: FormBuilder, image: Html): Html =>
   fieldGroup(
     t('offers.texts'),
-    form.input('title', {
-      label: t('offers.headline'),
-      ...offerLimits.title,
-      hint: tHtml('offers.macrosHint', { macro: '{{first_name|there}}' }),
-    }),
-    form.textarea('description', { label: t('offers.description'), ...offerLimits.description }),
+    mainTexts(form),
     columns([
       form.input('cta_yes', { label: t('offers.yesButton'), ...offerLimits.cta_yes }),
       form.input('cta_no', { label: t('offers.noButton'), ...offerLimits.cta_no }),

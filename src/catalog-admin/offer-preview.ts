@@ -1,5 +1,5 @@
 import type { OfferAppearance, OfferSettings, OfferStyles } from '@perkwire/client';
-import type { PageExtensions } from '../catalog/pages.ts';
+import type { PageExtensions, PublisherContext } from '../catalog/pages.ts';
 import {
   buildAppearance,
   buildSettings,
@@ -8,7 +8,7 @@ import {
   translateSettings,
   translateStyles,
 } from '../catalog/themes.ts';
-import type { Publisher, Theme } from '../catalog/types.ts';
+import { buildCreativeView, type Offer, type Publisher, type Theme } from '../catalog/types.ts';
 import type { App } from '../platform/http/app.ts';
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
@@ -16,6 +16,7 @@ import { reader } from '../platform/i18n/reader.ts';
 import type { AssetUrl, Shell } from '../shell/layout.ts';
 import { pageHeaders } from '../shell/pages.ts';
 import { offerTexts } from './offer-form.ts';
+import type { PageServices } from './pages/services.ts';
 import { describePath } from './pages/themes/appearance-fields.ts';
 import { fontUrlProblem, type LowContrast, lowContrasts } from './theme-overrides.ts';
 
@@ -85,22 +86,29 @@ export const themePreview = (input: PreviewInput): PreviewBase => ({
   fields: [],
 });
 
-type PreviewedOffer = { offerId: number | null; advertiserName: string; creatives: readonly object[] };
-
-/** Builds the preview of the offer editor. The edited offer comes first. `creatives` are in the SDK format. */
-export const offerPreview = (
-  input: PreviewInput,
-  { offerId, advertiserName, creatives }: PreviewedOffer,
-): PreviewBase => ({
-  kind: 'offer',
-  unit: input.theme?.unit ?? 'mou',
-  ...baseOf(input),
-  offers: [
-    { ...placeholder(input.publicUrl, offerId ?? 2_100_000_000, advertiserName, ''), creatives },
-    ...offersToShow(input, offerId, 2),
-  ],
-  fields: offerTexts,
-});
+/**
+ * Renders the preview next to the form of an offer, which comes first.
+ * @param offer stored offer, or undefined for a new one
+ */
+export function offerPreview(
+  { publicUrl, extensions }: PageServices,
+  { publisher, path }: PublisherContext,
+  offer?: Offer,
+): Html {
+  const input = { publisher, theme: publisher.defaultTheme, publicUrl, sampleOffers: extensions.sampleOffers };
+  const advertiserName = offer?.campaign.advertiserName ?? t('dimensions.advertiser');
+  const creatives = (offer?.creatives ?? []).map((creative) => buildCreativeView(creative, publicUrl));
+  return previewPanel(path('/preview'), {
+    kind: 'offer',
+    unit: input.theme?.unit ?? 'mou',
+    ...baseOf(input),
+    offers: [
+      { ...placeholder(publicUrl, offer?.id ?? 2_100_000_000, advertiserName, ''), creatives },
+      ...offersToShow(input, offer?.id ?? null, 2),
+    ],
+    fields: offerTexts,
+  });
+}
 
 /**
  * Proposed offer. `id` is null for a new offer, and `creatives` are in the SDK format. `texts` is null if the form next

@@ -67,11 +67,18 @@ export type PageExtensions = {
   offerCards: readonly Card[];
   /** Estimates the reach of a campaign: the number of recent requests for which it could have been shown. */
   reach?: {
-    /** Renders the reach panel next to the form. `readOnly` contains the stored values if the form cannot be edited. */
-    panel: (context: PublisherContext, readOnly: Values | null) => Promise<Html>;
+    /**
+     * Renders the reach panel next to a form. It shows the reach for the stored values if the form cannot be edited, or
+     * else requests the reach for the current form values from `estimateUrl`.
+     */
+    panel: (context: PublisherContext, source: { stored: Values } | { estimateUrl: string }) => Promise<Html>;
+    /** Renders the reach for the stored values, for the campaign overview. */
+    tile: (context: PublisherContext, stored: Values) => Promise<Html>;
     /** Renders the reach for the current form values, which may be incomplete. */
     ofTyped: (context: PublisherContext, typed: Values) => Promise<Html>;
   };
+  /** Opens a landing page that is being entered, and renders the result. The URL can be incomplete. */
+  landingCheck?: (context: PublisherContext, url: string) => Promise<Html>;
   /**
    * Estimates the effect of block rules on recent decisions.
    * @throws AppError too_many_requests if a calculation is already running

@@ -9,6 +9,7 @@ import type { Webhooks } from '../webhooks/module.ts';
 import { createSender } from '../webhooks/sender.ts';
 import { landingPageCommands } from './commands.ts';
 import { landingCards } from './pages/landing-card.ts';
+import { createLandingCheck } from './pages/landing-check.ts';
 import { actionAdditions, landingAdditions } from './view.ts';
 import { checkDuePages, maxBatch, type WatchDeps } from './watch.ts';
 
@@ -46,7 +47,10 @@ export function createLandingPages({ platform, catalog, catalogAdmin, webhooks }
     name: 'landing-pages',
     rank: 180,
     commands: landingPageCommands,
-    extensions: landingCards(pool, createFailFast(dbHealth)),
+    extensions: {
+      ...landingCards(pool, createFailFast(dbHealth)),
+      landingCheck: createLandingCheck({ pool, sender, now: () => performance.now() }),
+    },
     rowAdditions: { campaigns: landingAdditions, offers: actionAdditions },
     jobs: () => [watch(deps)],
     close: sender.close,

@@ -29,6 +29,26 @@ export type Figures<C extends PageContext> = {
 };
 
 /**
+ * Part of a row's values that is edited in a form of its own. While the section is closed, its page shows a summary of
+ * the values.
+ */
+export type Section<C extends PageContext> = {
+  /** Value of the query parameter `edit` that opens the section, and the ID of its element. */
+  key: string;
+  title: MessageKey;
+  summary: (context: C, view: View) => Html | Promise<Html>;
+  /** Form of the section. If absent, the summary is all there is, with the links in `links`. */
+  form?: {
+    fields: (form: FormBuilder, context: C, editing: Editing) => Html | Promise<Html>;
+    /** Converts the section's form values to the columns that the section changes. */
+    read: (fields: Fields, context: C) => Values;
+    /** Content shown next to the form. */
+    beside?: (context: C, editing: Editing) => Html | Promise<Html>;
+  };
+  links?: (context: C, view: View) => Html;
+};
+
+/**
  * Definition of a resource's dashboard pages: a list, and a form to create, change and remove rows. Labels are message
  * keys that are translated for each request.
  */
@@ -56,11 +76,20 @@ export type Crud<C extends PageContext> = {
   /** Maps validation errors of row values to the form fields that display them. */
   errorsToForm?: (errors: FieldErrors, fields: Fields) => FieldErrors;
   fields: (form: FormBuilder, context: C, editing: Editing) => Html | Promise<Html>;
+  /** Sections of the page of an existing row. If absent, the page contains one form with all fields. */
+  sections?: readonly Section<C>[];
+  /**
+   * Names of hidden fields with stored values. After an edit conflict, the form gets the current ones, so that a
+   * section overwrites no other section.
+   */
+  storedFields?: readonly string[];
   /** Content shown next to the form, such as a preview. */
   beside?: (context: C, editing: Editing) => Html | Promise<Html>;
-  /** Content shown above the form of an existing row. */
+  /** State of an existing row, shown above its sections unless one is open. */
+  overview?: (context: C, view: View) => Promise<Html>;
+  /** Content shown above the form of an existing row, or above its sections. */
   notice?: (context: C, view: View) => Promise<Html>;
-  /** Content shown below the form of an existing row. */
+  /** Content shown below the form of an existing row, or below its sections unless one is open. */
   below?: (context: C, view: View) => Html | Promise<Html>;
   /** Buttons shown next to the title of an existing row. */
   actions?: (context: C, view: View) => Html;

@@ -4,7 +4,7 @@ import { t, tHtml } from '../platform/i18n/messages.ts';
 import { actionButton, hiddenField, notice, readOnlyFields, saveForm, table } from '../shell/components.ts';
 import { type FieldErrors, type FormValues, type PageContext, roleName } from '../shell/context.ts';
 import { fieldName } from '../shell/format.ts';
-import { createForm, sectionIndex } from '../shell/forms.ts';
+import { createForm, type FormBuilder, sectionIndex } from '../shell/forms.ts';
 import type { Page } from '../shell/layout.ts';
 import { defaultButton } from '../shell/row-list.ts';
 import {
@@ -24,7 +24,7 @@ import { etagOf } from './rows.ts';
 /** Name of the hidden form field with the ETag of the row version from which the form was rendered. */
 export const versionField = '_version';
 
-type Refused = {
+export type Refused = {
   errors?: FieldErrors;
   /** Submitted form values. If absent, the stored values are shown. */
   typed?: FormValues;
@@ -53,7 +53,7 @@ export async function editorPage<C extends PageContext>(
   refused: Refused = {},
 ): Promise<Page> {
   const { view } = editing;
-  const { errors = [], conflict } = refused;
+  const { errors = [] } = refused;
   const main = await formCard(crud, context, editing, refused);
   const above = view !== null && (await crud.notice?.(context, view));
   const figures = view !== null && errors.length === 0 && (await crud.figures?.card(context, view));
@@ -66,34 +66,54 @@ export async function editorPage<C extends PageContext>(
     title: view === null ? t('crud.new', { noun: nounOf(crud.resource) }) : crud.nameOf(view),
     nav: crud.nav,
     trail: trailOf(crud, context),
-    status: errors.length > 0 ? 422 : conflict === undefined ? 200 : 409,
+    status: statusOf(refused),
     ...(crud.assets !== undefined && { assets: crud.assets }),
     actions: view === null ? nothing : rowActions(crud, context, view),
     body: html`${above}${figures}${form}${below}`,
   };
 }
 
+export const statusOf = ({ errors = [], conflict }: Refused): number =>
+  errors.length > 0 ? 422 : conflict === undefined ? 200 : 409;
+
 async function formCard<C extends PageContext>(
   crud: Crud<C>,
   context: C,
   editing: Editing,
-  { errors, typed, conflict, version }: Refused,
+  refused: Refused,
 ): Promise<Html> {
   const { view, values } = editing;
   const to = view === null ? listPath(crud, context) : rowPath(crud, context, view);
-  const form = createForm(typed ?? crud.toForm?.(values, context) ?? (values as FormValues), errors, to);
+  const stored = crud.toForm?.(values, context) ?? (values as FormValues);
+  const form = createForm(refused.typed ?? stored, refused.errors, to);
   const fields = await crud.fields(form, context, editing);
-  if (!canWrite(crud, context))
-    return html`
-      <section class="card">
-        ${notice('info', html`<p>${t('common.readOnly', { role: roleName(crud.writes) })}</p>`)}
-        ${sectionIndex(fields)}
-        <form class="form" data-previewed>${readOnlyFields(fields)}</form>
-      </section>`;
-  const isPreviewed = crud.assets?.includes('preview.js') === true;
+  return html`
+    <section class="card">
+      ${readOnlyNotice(crud, context)}
+      ${sectionIndex(fields)}
+      ${rowForm(crud, context, { form, fields, view, refused, cancel: listPath(crud, context) })}
+    </section>`;
+}
+
+/** Renders a notice for users who can only read the row. */
+export const readOnlyNotice = <C extends PageContext>(crud: Crud<C>, context: C): Html =>
+  canWrite(crud, context)
+    ? nothing
+    : notice('info', html`<p>${t('common.readOnly', { role: roleName(crud.writes) })}</p>`);
+
+type RowForm = { form: FormBuilder; fields: Html; view: View | null; refused: Refused; cancel: string };
+
+/** Renders the form of a row, or its disabled fields for users who can only read the row. */
+export function rowForm<C extends PageContext>(
+  crud: Crud<C>,
+  context: C,
+  { form, fields, view, refused: { conflict, version }, cancel }: RowForm,
+): Html {
+  if (!canWrite(crud, context)) return html`<form class="form" data-previewed>${readOnlyFields(fields)}</form>`;
+  const isPreviewed = crud.assets?.includes('preview.js') === true && (view === null || crud.sections === undefined);
   const hidden = view !== null && hiddenField(versionField, version || etagOf(view));
   const options = {
-    cancel: listPath(crud, context),
+    cancel,
     rows: true,
     attributes: html`${[
       html`${isPreviewed && html` data-previewed`}`,
@@ -103,11 +123,11 @@ async function formCard<C extends PageContext>(
       extra: html`<a class="button to-preview" href="#preview">${t('common.preview')}</a>`,
     }),
   };
-  const body = html`${defaultButton()}${conflict}${form.summary()}${hidden}${fields}`;
-  return html`<section class="card">${sectionIndex(fields)}${saveForm(context, to, body, options)}</section>`;
+  return saveForm(context, form.to, html`${defaultButton()}${conflict}${form.summary()}${hidden}${fields}`, options);
 }
 
-function rowActions<C extends PageContext>(crud: Crud<C>, context: C, view: View): Html {
+/** Renders the buttons next to the title of a row. */
+export function rowActions<C extends PageContext>(crud: Crud<C>, context: C, view: View): Html {
   const canRemove = crud.removable !== false && canWrite(crud, context);
   const name = crud.nameOf(view);
   const question = isRestorableKind(crud)

@@ -1,3 +1,4 @@
+import { AppError } from '../platform/errors.ts';
 import { html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { notice } from '../shell/components.ts';
@@ -5,12 +6,14 @@ import {
   type FieldErrors,
   type Fields,
   fieldErrorsOf,
+  fieldsOf,
   keyIn,
   type PageContext,
   reasonOf,
   rowsField,
 } from '../shell/context.ts';
 import { fieldName } from '../shell/format.ts';
+import type { Page } from '../shell/layout.ts';
 import type { PageResult, Pages, Upload } from '../shell/pages.ts';
 import { withRowChange } from '../shell/row-list.ts';
 import { ApprovalRequired } from './approval.ts';
@@ -18,8 +21,10 @@ import { changeSelected } from './crud/bulk.ts';
 import { listPage } from './crud/list.ts';
 import { removedPage, restore } from './crud/removed.ts';
 import { type Crud, type CrudPages, isRestorableKind, listPath, nounOf, rowPath, trailOf } from './crud-definition.ts';
-import { conflictNotice, editorPage, newRowPage, versionField } from './crud-editor.ts';
+import { conflictNotice, editorPage, newRowPage, type Refused, versionField } from './crud-editor.ts';
+import { openSection, sectionParameter, sectionsPage } from './crud-sections.ts';
 import type { ManagementClient } from './page-client.ts';
+import type { Values, View } from './resource.ts';
 import { undoChange } from './restore.ts';
 import { PreconditionFailed, updateRow } from './rows.ts';
 
@@ -52,12 +57,20 @@ export function crudPages<C extends PageContext>(pages: Pages<C>, management: Ma
     pages.post(`${path}/bulk`, writes, (context, fields) => changeSelected(all, context, fields));
   pages.get(`${path}/:key`, reads, async (context) => {
     const view = await management.get(context, resource, keyIn(context));
-    return editorPage(crud, context, { view, values: view });
+    return rowPage(crud, context, { view, values: view });
   });
   pages.post(`${path}/:key`, writes, (context, fields) => update(all, context, fields));
   if (crud.undoable === true) pages.post(`${path}/:key/undo`, writes, (context, fields) => undo(all, context, fields));
   if (crud.removable !== false) pages.post(`${path}/:key/remove`, writes, (context) => remove(all, context));
 }
+
+/** Renders the page of a row: its sections, or one form with all fields. */
+const rowPage = <C extends PageContext>(
+  crud: Crud<C>,
+  context: C,
+  editing: { view: View; values: Values },
+  refused?: Refused,
+): Promise<Page> => (crud.sections === undefined ? editorPage : sectionsPage)(crud, context, editing, refused);
 
 async function create<C extends PageContext>(
   { crud, management }: CrudPages<C>,
@@ -85,12 +98,15 @@ async function update<C extends PageContext>(
   context: C,
   fields: Fields,
 ): Promise<PageResult> {
-  const values = crud.read(fields, context);
+  const section = openSection(crud, context);
+  if (crud.sections !== undefined && section === null) throw new AppError('not_found');
+  const read = section?.form.read ?? crud.read;
+  const values = read(fields, context);
   const version = fields.text(versionField);
   if (fields.checked(rowsField)) {
     const view = await management.get(context, crud.resource, keyIn(context));
     const refused = { typed: withRowChange(fields.values), version };
-    return editorPage(crud, context, { view, values: { ...view, ...values } }, refused);
+    return rowPage(crud, context, { view, values: { ...view, ...values } }, refused);
   }
   try {
     const mode = { ifMatch: version || null, replace: false };
@@ -98,25 +114,42 @@ async function update<C extends PageContext>(
     const view = await management.write(context, (work) =>
       updateRow(crud.resource, { ...work, entries }, keyIn(context), values, mode),
     );
-    const to = rowPath(crud, context, view);
     const entry = crud.undoable === true ? entries.at(-1) : undefined;
+    const undo = {
+      to: `${rowPath(crud, context, view)}/undo`,
+      values: { entry: entry ?? '', [sectionParameter]: section?.key ?? '' },
+    };
     return {
-      to,
-      done: t('crud.saved', { name: crud.nameOf(view) }),
-      ...(entry !== undefined && { undo: { to: `${to}/undo`, values: { entry } } }),
+      ...placed(crud, context, view, section?.key),
+      done: t('crud.saved', { name: section === null ? crud.nameOf(view) : t(section.title) }),
+      ...(entry !== undefined && { undo }),
     };
   } catch (err) {
     if (err instanceof ApprovalRequired) return proposed(management, context, err);
     if (err instanceof PreconditionFailed) {
       const view = err.current;
+      const typed = { ...fields.values, ...storedValues(crud, context, view) };
+      const values = read(fieldsOf(typed), context);
       const conflict = conflictNotice(view, values);
-      return editorPage(crud, context, { view, values: { ...view, ...values } }, { conflict, typed: fields.values });
+      return rowPage(crud, context, { view, values: { ...view, ...values } }, { conflict, typed });
     }
     const errors = errorsIn(crud, err, fields);
     const view = await management.get(context, crud.resource, keyIn(context));
     const refused = { errors, version, typed: fields.values };
-    return editorPage(crud, context, { view, values: { ...view, ...values } }, refused);
+    return rowPage(crud, context, { view, values: { ...view, ...values } }, refused);
   }
+}
+
+/** Returns the page of a row, at the section that was changed, which then shows the message. */
+const placed = <C extends PageContext>(crud: Crud<C>, context: C, view: View, section: string | undefined) => {
+  const to = rowPath(crud, context, view);
+  return section === undefined ? { to } : { to: `${to}#${section}`, at: section };
+};
+
+/** Returns the current values of the hidden fields with stored values. */
+function storedValues<C extends PageContext>({ toForm, storedFields = [] }: Crud<C>, context: C, view: View) {
+  const stored = toForm?.(view, context) ?? {};
+  return Object.fromEntries(storedFields.map((name) => [name, stored[name]]));
 }
 
 /** Undoes a change that the same user made. */
@@ -128,13 +161,15 @@ async function undo<C extends PageContext>(
   const key = keyIn(context);
   try {
     const view = await management.write(context, (work) => undoChange(crud.resource, work, key, fields.text('entry')));
-    return { to: rowPath(crud, context, view), done: t('crud.undone', { name: crud.nameOf(view) }) };
+    const section = crud.sections?.find(({ key: name }) => name === fields.text(sectionParameter));
+    const name = section === undefined ? crud.nameOf(view) : t(section.title);
+    return { ...placed(crud, context, view, section?.key), done: t('crud.undone', { name }) };
   } catch (err) {
     if (err instanceof ApprovalRequired) return proposed(management, context, err);
     if (err instanceof PreconditionFailed) {
       const changed = (err.details ?? []).map(({ path }) => fieldName(path.slice(1))).join(', ');
       const conflict = notice('warn', html`<p>${t('crud.changedSince', { fields: changed })}</p>`);
-      return editorPage(crud, context, { view: err.current, values: err.current }, { conflict });
+      return rowPage(crud, context, { view: err.current, values: err.current }, { conflict });
     }
     const failed = t('crud.notChanged', { reason: reasonOf(err) });
     return { to: context.path(`${crud.path}/${encodeURIComponent(key)}`), failed };

@@ -154,6 +154,18 @@ export const card = (title: string, body: Html, { lead, actions }: CardOptions =
     ${body}
   </section>`;
 
+/** Renders a card with details that is closed until the user opens it. */
+export const collapsedCard = (
+  title: string,
+  body: Html,
+  { lead, isOpen = false }: { lead?: string | Html; isOpen?: boolean } = {},
+): Html => html`
+  <details class="card collapsed"${isOpen && html` open`}>
+    <summary><h2>${title}</h2></summary>
+    ${lead !== undefined && html`<p class="hint">${lead}</p>`}
+    ${body}
+  </details>`;
+
 /** Renders links to the previous and next pages. */
 export function pager(previous: string | null, next: string | null): Html {
   if (previous === null && next === null) return nothing;

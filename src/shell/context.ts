@@ -298,8 +298,11 @@ export const pendingLifetimeMs = 15 * minuteMs;
 /** Form that undoes an action, consisting of the target URL and field values. */
 export type Undo = { to: string; values?: Readonly<Record<string, string | readonly string[]>> };
 
-/** Message that is shown once, after a redirect. */
-export type Flash = { kind: 'done' | 'failed'; text: string; undo?: Undo };
+/**
+ * Message that is shown once, after a redirect. `at` is the ID of the element that it belongs to, if the page shows
+ * messages at their elements.
+ */
+export type Flash = { kind: 'done' | 'failed'; text: string; undo?: Undo; at?: string };
 
 export type Cookies = {
   session: (request: FastifyRequest) => string | null;
@@ -363,19 +366,19 @@ export async function registerCookies(app: App, publicUrl: string, sessionLifeti
       reply.clearCookie(pendingName, attributes);
       return cookies[pendingName] ?? null;
     },
-    setFlash: (reply, { kind, text, undo }) => {
+    setFlash: (reply, { kind, text, undo, at = '' }) => {
       const fields = undo === undefined ? '' : JSON.stringify(undo);
       const parts = [text.slice(0, maxFlashLength), Buffer.byteLength(fields) > maxUndoBytes ? '' : fields];
-      const value = [kind, ...parts.map((part) => Buffer.from(part).toString('base64url'))].join('.');
+      const value = [kind, ...parts.map((part) => Buffer.from(part).toString('base64url')), at].join('.');
       reply.setCookie(flashName, value, { ...attributes, maxAge: flashLifetimeS });
     },
     consumeFlash: ({ cookies }, reply) => {
-      const match = /^(done|failed)\.([\w-]*)\.([\w-]*)$/.exec(cookies[flashName] ?? '');
+      const match = /^(done|failed)\.([\w-]*)\.([\w-]*)(?:\.([\w-]*))?$/.exec(cookies[flashName] ?? '');
       if (match === null) return null;
       reply.clearCookie(flashName, attributes);
-      const [text = '', fields = ''] = match.slice(2).map((part) => Buffer.from(part, 'base64url').toString('utf8'));
+      const [text = '', fields = ''] = match.slice(2, 4).map((part) => Buffer.from(part, 'base64url').toString('utf8'));
       const undo = undoOf(fields);
-      return { kind: match[1] as Flash['kind'], text, ...(undo !== null && { undo }) };
+      return { kind: match[1] as Flash['kind'], text, at: match[4] ?? '', ...(undo !== null && { undo }) };
     },
   };
 }

@@ -37,6 +37,9 @@ export type Shell = {
   navigation: Navigation;
 };
 
+/** Message about the last action, for the element of the page that the action has changed. */
+export type PlacedMessage = { at: string; html: Html };
+
 /** Page content, which is rendered in the common page layout. */
 export type Page = {
   title: string;
@@ -49,6 +52,8 @@ export type Page = {
   /** Buttons next to the title. */
   actions?: Html;
   body: Html;
+  /** Renders the body with a message at one of its elements. If absent, messages are shown in a corner of the page. */
+  bodyWith?: (message: PlacedMessage) => Html;
   status?: number;
   /** Scripts and styles that this page loads in addition to those that all pages load. */
   assets?: readonly AssetName[];
@@ -71,6 +76,8 @@ export function renderPage(
   page: Page,
   { viewer, publisher, advertiser = null, isPinnable = false, counts = new Map(), flash, shell }: Layout,
 ): string {
+  const message = flash === null ? nothing : toast(flash, viewer);
+  const placed = flash?.at ? page.bodyWith?.({ at: flash.at, html: message }) : undefined;
   const canFind = publisher !== null || viewer.user.role === 'operator';
   const content = html`
     <a class="skip" href="#content">${t('layout.skip')}</a>
@@ -87,11 +94,11 @@ export function renderPage(
       <main id="content" tabindex="-1">
         ${breadcrumbs(page)}
         ${pageHead(page, canFind && isPinnable)}
-        ${page.body}
+        ${placed ?? page.body}
       </main>
     </div>
     ${canFind && finderDialogs(publisher?.id ?? null)}
-    <div class="toasts" role="status" aria-live="polite">${flash !== null && toast(flash, viewer)}</div>`;
+    <div class="toasts" role="status" aria-live="polite">${placed === undefined && message}</div>`;
   const assets: AssetName[] = ['recent.js', ...(canFind ? (['finder.js'] as const) : []), ...(page.assets ?? [])];
   return renderDocument({ title: page.title, asset: shell.asset, assets, content, csrf: viewer.csrf });
 }

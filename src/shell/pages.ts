@@ -31,14 +31,15 @@ import { countsFor } from './navigation.ts';
  * - a page; for a rejected form, the same page with status 422 and the submitted values
  * - a page fragment for htmx
  * - a document for a frame, including its styles
- * - a redirect with a message for the next page, and optionally an undo button (`undo`)
+ * - a redirect with a message for the next page, and optionally an undo button (`undo`) and the ID of the element that
+ *   shows the message (`at`)
  * - a file
  */
 export type PageResult =
   | Page
   | { fragment: Html; status?: number }
   | { framed: string }
-  | { to: string; done?: string; failed?: string; undo?: Undo }
+  | { to: string; done?: string; failed?: string; undo?: Undo; at?: string }
   | { download: string | Buffer | Readable; type: string; name: string };
 
 /**
@@ -175,8 +176,9 @@ async function send({ request, reply, viewer }: PageContext, result: PageResult,
   const { cookies, publicUrl, navigation } = shell;
   reply.headers(pageHeaders(publicUrl));
   if ('to' in result) {
-    const { to, done, failed, undo } = result;
-    if (done !== undefined) cookies.setFlash(reply, { kind: 'done', text: done, ...(undo !== undefined && { undo }) });
+    const { to, done, failed, undo, at = '' } = result;
+    if (done !== undefined)
+      cookies.setFlash(reply, { kind: 'done', text: done, at, ...(undo !== undefined && { undo }) });
     if (failed !== undefined) cookies.setFlash(reply, { kind: 'failed', text: failed });
     return redirect(request, reply, to);
   }

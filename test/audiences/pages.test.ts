@@ -61,7 +61,7 @@ test('a manager creates an audience, fills it from a file, looks up a user, and 
   await page.getByLabel('User ID (pub_user_id)').fill('known-1');
   await press('Check membership');
   await toast('The user is a member of this audience.');
-  await go(`/campaigns/${campaign}`);
+  await go(`/campaigns/${campaign}?edit=users`);
   const excluded = page.getByRole('combobox', { name: 'Excluded audiences' });
   await excluded.fill('customers');
   await excluded.press('Enter');
@@ -69,7 +69,7 @@ test('a manager creates an audience, fills it from a file, looks up a user, and 
   await toast('Saved.');
   await expect.poll(() => shownTo('known-1')).not.toContain(campaign);
   expect(await shownTo('someone')).toContain(campaign);
-  await go(`/campaigns/${campaign}`);
+  await go(`/campaigns/${campaign}?edit=users`);
   expect(await page.locator('[name="rules.targeting.audiences.exclude"]').inputValue()).toBe('customers');
 });
 

@@ -58,16 +58,9 @@ test('the first steps for a publisher without offers begin with advertiser, camp
     name: 'Loaves',
     advertiser_id: advertiserId,
     landing_url: 'https://bramble.example/',
-    priority: '50',
-    weight: '0',
     payout_kind: 'cpc',
     payout_amount: '1',
     payout_currency: 'EUR',
-    active: 'on',
-    click_id_param: 'click_id',
-    ranking: 'learned',
-    'rules.pacing': 'asap',
-    'rules.without_identity': 'serve',
   });
   const toOffer = String(campaign.headers.location);
   expect(toOffer).toMatch(/\/offers\/new\?campaign_id=\d+$/);

@@ -347,6 +347,14 @@ describe('the dashboard for all users', () => {
     '/why?user=nobody&offer=2',
     '/campaigns',
     '/campaigns/1',
+    '/campaigns/1?edit=basics',
+    '/campaigns/1?edit=landing',
+    '/campaigns/1?edit=payout',
+    '/campaigns/1?edit=schedule',
+    '/campaigns/1?edit=budget',
+    '/campaigns/1?edit=targeting',
+    '/campaigns/1?edit=users',
+    '/campaigns/1?edit=priority',
     '/campaigns/new',
     '/campaigns/removed',
     '/campaigns/1/publishers',
@@ -477,14 +485,30 @@ describe('the dashboard for all users', () => {
     const tab = await openAs(browser, manager, demo.url, '/dashboard/p/1/campaigns/new');
     const button = (text: string) => tab.getByRole('button', { name: text, exact: true });
     const field = (label: string) => tab.getByLabel(label, { exact: true });
+    const edit = (section: string) => tab.getByRole('link', { name: `Edit: ${section}`, exact: true }).click();
+    const save = async (section: string) => {
+      await button('Save').click();
+      await tab.getByRole('region', { name: section }).getByText(`${section} saved.`).waitFor();
+    };
     await field('Name').fill('Lunch break');
     await field('Landing page').fill('https://basilwick.example/lunch');
+    await field('Amount').fill('0.8');
+    await field('Headline').fill('A box for lunch');
+    await button('Save').click();
+    await tab.getByRole('status').filter({ hasText: 'Lunch break saved' }).waitFor();
+    await tab.getByRole('region', { name: 'Offers' }).getByRole('link', { name: 'A box for lunch' }).waitFor();
+
+    await edit('Targeting');
     await field('Countries').fill('germ');
     await tab.getByRole('option', { name: 'Germany DE' }).click();
     await field('Excluded placements').fill('chekout');
     await field('Excluded placements').press('Enter');
     await tab.getByText('chekout (no requests yet)').waitFor();
+    await save('Targeting');
+    await edit('Schedule');
     for (const hour of ['Monday 12:00', 'Monday 13:00', 'Friday 12:00', 'Friday 13:00']) await field(hour).check();
+    await save('Schedule');
+    await edit('Users and frequency');
     await button('Add condition').click();
     await field('Attribute').fill('cart_total');
     await field('Comparison').selectOption({ label: 'is at least' });
@@ -495,20 +519,26 @@ describe('the dashboard for all users', () => {
     await button('Add frequency cap').click();
     await button('Remove: Frequency cap 2').click();
     await expect.poll(() => tab.getByLabel('Counted per').count()).toBe(1);
+    await save('Users and frequency');
+    await edit('Budget and goal');
     await button('Add budget or total cap').click();
     const budget = tab.getByRole('group', { name: 'Budget or total cap 1' });
     await budget.getByLabel('Maximum').fill('0');
     await budget.getByLabel('Metric').selectOption('budget');
-    await field('Exclusion groups').fill('lunch');
-    await field('URL parameter for the click ID').fill('click id');
     await button('Save').click();
     const summary = tab.getByRole('alert');
     await summary.getByRole('link', { name: 'Budget or total cap 1, maximum' }).waitFor();
-    await summary.getByRole('link', { name: 'URL parameter for the click ID' }).waitFor();
     await budget.getByLabel('Maximum').fill('500');
-    await field('URL parameter for the click ID').fill('click_id');
+    await save('Budget and goal');
+    await edit('Priority and ranking');
+    await field('Exclusion groups').fill('lunch');
+    await save('Priority and ranking');
+    await edit('Landing page');
+    await field('URL parameter for the click ID').fill('click id');
     await button('Save').click();
-    await tab.getByRole('status').filter({ hasText: 'Lunch break saved' }).waitFor();
+    await summary.getByRole('link', { name: 'URL parameter for the click ID' }).waitFor();
+    await field('URL parameter for the click ID').fill('click_id');
+    await save('Landing page');
     const { rows } = await demo.t.pool.query("select rules from campaigns where name = 'Lunch break'");
     expect(rows[0].rules).toEqual({
       targeting: { countries: { include: ['DE'] }, placements: { exclude: ['chekout'] } },
@@ -559,15 +589,19 @@ describe('the dashboard for all users', () => {
     await demo.t.pool.query("update users set password_hash = $1 where email = 'ada@example.com'", [cheap]);
     // The estimate request next to the form would also detect that the session has ended, so it is blocked until the
     // test needs it.
-    await tab.route('**/campaigns/estimate', (route) =>
+    await tab.route('**/campaigns/estimate*', (route) =>
       route.request().postData()?.includes('Overtime') ? route.continue() : route.fulfill({ status: 204 }),
     );
-    await tab.goto(`${demo.url}/dashboard/p/1/campaigns/1`);
+    await tab.goto(`${demo.url}/dashboard/p/1/campaigns/1?edit=users`);
     await signIn();
-    const before = await tab.getByLabel('Name', { exact: true }).inputValue();
-    await tab.getByLabel('Name', { exact: true }).fill('Typed “for long” & kept');
-    await tab.getByRole('button', { name: 'Add budget or total cap', exact: true }).click();
-    const cap = tab.getByRole('group', { name: /^Budget or total cap \d$/ }).last();
+    const stored = async () => (await demo.t.pool.query('select rules from campaigns where id = 1')).rows;
+    const before = await stored();
+    const condition = tab.getByLabel('Value', { exact: true });
+    const addCondition = tab.getByRole('button', { name: 'Add condition', exact: true });
+    await addCondition.click();
+    await condition.fill('Typed “for long” & kept');
+    await tab.getByRole('button', { name: 'Add frequency cap', exact: true }).click();
+    const cap = tab.getByRole('group', { name: /^Frequency cap \d$/ }).last();
     await cap.getByLabel('Maximum').fill('321');
     const endSession = () =>
       demo.t.pool.query('delete from user_sessions where id = (select max(id) from user_sessions)');
@@ -576,21 +610,24 @@ describe('the dashboard for all users', () => {
     await tab.waitForURL(/sign-in/);
     await signIn();
     await tab.getByText('Your input has been restored').waitFor();
-    expect(await tab.getByLabel('Name', { exact: true }).inputValue()).toBe('Typed “for long” & kept');
+    expect(await condition.inputValue()).toBe('Typed “for long” & kept');
     expect(await cap.getByLabel('Maximum').inputValue()).toBe('321');
-    const stored = () => demo.t.pool.query('select name from campaigns where id = 1');
-    expect((await stored()).rows).toEqual([{ name: before }]);
-    await tab.getByLabel('Name', { exact: true }).fill(before);
+    expect(await stored()).toEqual(before);
+    await tab.getByRole('button', { name: 'Remove: Condition 1' }).click();
+    await condition.waitFor({ state: 'detached' });
     await cap.getByRole('button', { name: /^Remove/ }).click();
     await cap.waitFor({ state: 'detached' });
     await tab.getByRole('button', { name: 'Save', exact: true }).first().click();
     await tab.getByRole('status').filter({ hasText: 'saved' }).waitFor();
+    await tab.getByRole('link', { name: 'Edit: Users and frequency' }).click();
+    await addCondition.click();
+    await condition.waitFor();
     await endSession();
-    await tab.getByLabel('Name', { exact: true }).fill('Overtime');
+    await condition.fill('Overtime');
     await tab.waitForURL(/sign-in/);
     await signIn();
     await tab.getByText('Your input has been restored').waitFor();
-    expect(await tab.getByLabel('Name', { exact: true }).inputValue()).toBe('Overtime');
+    expect(await condition.inputValue()).toBe('Overtime');
 
     const forms = [
       { path: '/settings', field: 'Privacy policy URL', typed: 'https://basilwick.example/privacy', button: 'Save' },

@@ -3,9 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { Counter, Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { recordOperationalEvents } from '../../src/alerts/record.ts';
+import type { PublisherContext } from '../../src/catalog/pages.ts';
 import { campaigns } from '../../src/catalog-admin/resources/campaigns.ts';
 import { offers } from '../../src/catalog-admin/resources/offers.ts';
 import { parseNets } from '../../src/config/nets.ts';
+import { createLandingCheck } from '../../src/landing-pages/pages/landing-check.ts';
 import { checkDuePages, type WatchDeps } from '../../src/landing-pages/watch.ts';
 import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
 import { raiseFacts } from '../../src/webhooks/raise-events.ts';
@@ -339,6 +341,52 @@ test('the result is shown on the campaign and offer pages, and listed on the com
   expect(await text('/alerts')).toMatch(/Campaign paused, landing page unavailable: Boxes/);
   const listed = await runCommand(['landing-pages', '--problems'], env);
   expect([listed.code, listed.out]).toEqual([1, expect.stringContaining(`campaign ${campaign}  Boxes  paused  gone`)]);
+});
+
+describe('a landing page that is being entered', () => {
+  /** Checks a URL as the form does. The receiver has no certificate, so calls go to its http port. */
+  const check = async (url: string): Promise<string> => {
+    const plain: Sender = {
+      ...sender,
+      send: (request) => sender.send({ ...request, url: request.url.replace(/^https:/, 'http:') }),
+    };
+    const publisher = t.deps.catalog.current().publishers.get(me.publisherId);
+    const run = createLandingCheck({ pool: t.pool, sender: plain, now: () => performance.now() });
+    const { markup } = await run({ publisher } as PublisherContext, url);
+    return markup
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll(/\s+/g, ' ')
+      .trim();
+  };
+
+  test('is opened, and the response is shown', async () => {
+    expect(await check(`https://shop.com:${port}/boxes?c={click_id}`)).toBe('Working Response: 200');
+    expect(calls).toEqual(['HEAD shop.com/boxes?c=perkwire-check']);
+    handle = status(404);
+    expect(await check(`https://shop.com:${port}/`)).toBe('Not found Response: 404');
+    handle = ({ url }, response) => void response.writeHead(url === '/' ? 302 : 200, { location: '/b' }).end();
+    expect(await check(`https://shop.com:${port}/`)).toBe('Working Response: 200 · shop.com, 1 redirect');
+    expect(await check(`https://gone.com:${port}/`)).toBe('Not found Response: host name not found');
+  });
+
+  test('is never opened at a private address, in an incomplete URL, or if the checks are off', async () => {
+    expect(await check(`https://private.com:${port}/`)).toBe('Unreachable Response: address is not public');
+    handle = (_request, response) => void response.writeHead(302, { location: 'http://private.com/' }).end();
+    expect(await check(`https://shop.com:${port}/`)).toContain('address is not public');
+    calls = [];
+    for (const url of [
+      '',
+      'https://',
+      'http://shop.com/',
+      'https://shop',
+      'https://shop.example/',
+      'https://localhost/',
+    ])
+      expect(await check(url), url).toBe('');
+    await t.pool.query('update publishers set landing_pages_checked = false where id = $1', [me.publisherId]);
+    expect(await check(`https://shop.com:${port}/`)).toBe('');
+    expect(calls).toEqual([]);
+  });
 });
 
 describe('the page of a secondary action', () => {

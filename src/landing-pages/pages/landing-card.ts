@@ -3,7 +3,7 @@ import type { Card, PageExtensions, PublisherContext } from '../../catalog/pages
 import type { createFailFast } from '../../platform/db/health.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import { badge, card, descriptionList, notice } from '../../shell/components.ts';
+import { badge, card, descriptionList, collapsedCard, notice } from '../../shell/components.ts';
 import { moment, momentText } from '../../shell/format.ts';
 import { findLandingPages, type LandingPageOf, type LandingPageView } from '../view.ts';
 import { checksToPause } from '../watch.ts';
@@ -13,15 +13,17 @@ export function landingCards(
   pool: pg.Pool,
   failFast: ReturnType<typeof createFailFast>,
 ): Pick<PageExtensions, 'campaignCards' | 'offerCards'> {
-  const cardOf = async (context: PublisherContext, kind: LandingPageOf, id: number): Promise<Html> => {
+  const cardOf = async (
+    context: PublisherContext,
+    kind: LandingPageOf,
+    id: number,
+    isCollapsed = false,
+  ): Promise<Html> => {
     const pageById = await findLandingPages(pool, kind, [id]);
-    const { rows } = await pool.query<{ is_on: boolean }>(
-      'select landing_pages_checked as is_on from publishers where id = $1',
-      [context.publisher.id],
-    );
-    return landingCard(context, kind, pageById.get(id) ?? null, rows[0]?.is_on ?? true);
+    const isOn = await areChecksOn(pool, context.publisher.id);
+    return landingCard(context, kind, pageById.get(id) ?? null, { isOn, isCollapsed });
   };
-  const campaignCard: Card = (context, id) => failFast(() => cardOf(context, 'campaign', id));
+  const campaignCard: Card = (context, id) => failFast(() => cardOf(context, 'campaign', id, true));
   const offerCard: Card = (context, id) =>
     failFast(async () => {
       const { rows } = await pool.query<{ campaign_id: number; has_action: boolean }>(
@@ -36,18 +38,30 @@ export function landingCards(
   return { campaignCards: [campaignCard], offerCards: [offerCard] };
 }
 
+/** Whether the publisher's landing pages are checked. */
+export async function areChecksOn(pool: pg.Pool, publisherId: number): Promise<boolean> {
+  const { rows } = await pool.query<{ is_on: boolean }>(
+    'select landing_pages_checked as is_on from publishers where id = $1',
+    [publisherId],
+  );
+  return rows[0]?.is_on ?? true;
+}
+
 /** Renders a card for the latest check of a landing page. `page` is null if the page has not been checked yet. */
 function landingCard(
   { publisher }: PublisherContext,
   kind: LandingPageOf,
   page: LandingPageView | null,
-  isOn: boolean,
+  { isOn, isCollapsed }: { isOn: boolean; isCollapsed: boolean },
 ): Html {
   const off = isOn ? nothing : html`<p class="hint">${t('landingPages.switchedOff')}</p>`;
   const body =
     page === null ? isOn && html`<p class="hint">${t('landingPages.notYet')}</p>` : resultPart(publisher, kind, page);
   const title = t(kind === 'offer' ? 'landingPages.actionTitle' : 'landingPages.title');
-  return card(title, html`${off}${body}`, { lead: t('landingPages.lead') });
+  const lead = t('landingPages.lead');
+  const content = html`${off}${body}`;
+  const isOpen = page !== null && page.result !== 'found';
+  return isCollapsed ? collapsedCard(title, content, { lead, isOpen }) : card(title, content, { lead });
 }
 
 const tones = { found: 'good', gone: 'bad', moved: 'bad', unreachable: 'warn' } as const;

@@ -1327,7 +1327,6 @@ export const de: Messages = {
     active: 'Aktiv',
     activeHint:
       'Eine pausierte Kampagne wird nicht ausgespielt. Links, die Nutzer bereits haben, funktionieren weiter.',
-    payoutAndPriority: 'Vergütung und Priorität',
     amount: 'Betrag',
     currency: 'Währung',
     model: 'Abrechnungsmodell',
@@ -1365,7 +1364,6 @@ export const de: Messages = {
     goalHeldBack:
       'Regeln, die die Kampagne in den letzten 24 Stunden ausgeschlossen haben, mit ihrem Anteil an den ' +
       'Entscheidungen:',
-    details: 'Details',
     category: 'Kategorie',
     tags: 'Tags',
     clickIdParam: 'URL-Parameter für die Klick-ID',
@@ -1373,7 +1371,6 @@ export const de: Messages = {
     isProduct: 'Bewirbt ein Produkt',
     isLoyalty: 'Als Treueprämie einsetzbar',
     rulesJson: 'Regeln als JSON',
-    rulesJsonShow: 'Antwort der Management-API anzeigen',
     lead: 'Eine Kampagne legt Landingpage, Vergütung, Targeting und Limits für Angebote eines Werbetreibenden fest.',
     none: 'Noch keine Kampagnen',
     noneText:
@@ -1537,7 +1534,6 @@ export const de: Messages = {
     pacing_even: 'Gleichmäßig',
     pacing_front_loaded: 'Am Anfang stärker',
     frequencyCapping: 'Häufigkeit',
-    budgetAndPacing: 'Budget und Pacing',
     pacing: 'Pacing',
     pacingHint: 'Wie sich Budgets und Gesamtlimits über den Tag verteilen.',
     exclusionGroups: 'Ausschlussgruppen',
@@ -1611,6 +1607,37 @@ export const de: Messages = {
     removeTag: 'Tag entfernen',
     untagged: 'Tag von {things} entfernt.',
     advertiserSavedNext: '{name} gespeichert. Fügen Sie jetzt eine Kampagne hinzu.',
+    addOffer: 'Angebot hinzufügen',
+    allOffers: 'Alle Angebote',
+    allUsers: 'Alle Nutzer, ohne Häufigkeitsbegrenzung.',
+    alwaysRuns: 'Läuft rund um die Uhr, unbefristet.',
+    amountHint: 'In {currency}. Bei CPS in Prozent vom Verkauf.',
+    andFurther: '{values} und {count} weitere',
+    basics: 'Grundlagen',
+    budget: 'Budget',
+    budgetAndGoal: 'Budget und Ziel',
+    budgetNone: 'Kein Budget',
+    capText:
+      '{limit} {metric, select, impressions {Impressions } clicks {Klicks } own {Ereignisse {event} } other {}}' +
+      '{per, select, hour {je Stunde} day {je Tag} month {je Monat} other {insgesamt}}',
+    everywhere: 'Alle Orte, Anzeigenplätze und Geräte.',
+    firstOffer: 'Erstes Angebot',
+    frequencyText:
+      '{event}: {limit, number} {unit, select, day {in {length, plural, one {# Tag} other {# Tagen}}} hour {in ' +
+      '{length, plural, one {# Stunde} other {# Stunden}}} minute {in {length, plural, one {# Minute} other ' +
+      '{# Minuten}}} other {insgesamt}}',
+    goalText: '{count} {metric, select, impressions {Impressions} clicks {Klicks} other {Conversions}}. Frist:',
+    laterHint: 'Targeting, Zeitplan, Budget und alles Weitere stellen Sie danach auf der Seite der Kampagne ein.',
+    noActiveOffer: 'Diese Kampagne wird nicht ausgespielt, weil sie kein aktives Angebot hat.',
+    noBudget: 'Kein Budget, kein Gesamtlimit und kein Ziel.',
+    ofLimit: 'von {limit}',
+    otherCurrency: 'Andere Währung verwenden',
+    priorityAndRanking: 'Priorität und Ranking',
+    setBudget: 'Budget festlegen',
+    setGoal: 'Ziel festlegen',
+    stateTitle: 'Stand der Kampagne',
+    usersAndFrequency: 'Nutzer und Häufigkeit',
+    yes: 'Ja',
   },
   common: {
     account: 'Konto',
@@ -1827,6 +1854,9 @@ export const de: Messages = {
     yours: 'Ihr Wert',
     copySuffix: '(Kopie)',
     restoredThings: '{things} wiederhergestellt.',
+    actionOn: '{action}: {name}',
+    edit: 'Bearbeiten',
+    show: 'Ansehen',
   },
   deliveries: {
     alreadyFinished: 'Diese erneute Zustellung ist bereits abgeschlossen.',
@@ -2647,6 +2677,7 @@ export const de: Messages = {
       '<keys>API-Schlüssel</keys>.',
   },
   landingPages: {
+    busy: 'Eine andere Seite wird gerade geprüft. Ändern Sie die URL, um es erneut zu versuchen.',
     title: 'Landingpage',
     actionTitle: 'Seite der zweiten Aktion',
     lead: 'Perkwire ruft die Seite täglich auf und prüft, ob sie noch erreichbar ist.',

@@ -103,20 +103,8 @@ test('the form shows the error at the field, in English and German', async () =>
   const { id, convert } = await clicked(budget);
   await convert('a');
   const admin = await signInAs(t, 'admin');
-  const path = `/dashboard/p/${t.publisher.id}/campaigns/${id}`;
-  const { data } = (await me.call('GET', `/campaigns/${id}`)).body;
-  const fields = {
-    name: String(data.name),
-    advertiser_id: String(data.advertiser_id),
-    landing_url: String(data.landing_url),
-    payout_kind: 'cpa',
-    payout_amount: '2',
-    payout_currency: 'usd',
-    priority: '1',
-    weight: '1',
-    ranking: 'learned',
-    click_id_param: 'click_id',
-  };
+  const path = `/dashboard/p/${t.publisher.id}/campaigns/${id}?edit=payout`;
+  const fields = { payout_kind: 'cpa', payout_amount: '2', payout_currency: 'usd' };
   const answer = await admin.post(path, fields);
   expect([answer.statusCode, errorsIn(answer.body)]).toEqual([422, [message]]);
   const german = await postForm(

@@ -91,7 +91,9 @@ test('an analyst sees the number of eligible sessions of a campaign without anot
   const { body } = await (await signInAs(t, 'analyst')).get(own('/campaigns/1'));
   expect(body).toMatch(/<strong>1<\/strong> of 1 sessions in the last 7 days match/);
   expect(body).not.toContain('/campaigns/estimate');
-  expect((await admin.get(own('/campaigns/1'))).body).toContain(`hx-post="${own('/campaigns/estimate')}"`);
+  expect((await admin.get(own('/campaigns/1?edit=targeting'))).body).toContain(
+    `hx-post="${own('/campaigns/estimate?edit=targeting')}"`,
+  );
 });
 
 test("the search finds pages by task, in the reader's language and within their role", async () => {
@@ -162,26 +164,28 @@ describe('the catalogue', () => {
       advertiser_id: advertiserId,
       name: 'Autumn',
       landing_url: 'https://larkspur.example/',
-      click_id_param: 'click_id',
-      active: 'on',
-      priority: '1',
-      weight: '100',
-      ranking: 'learned',
       payout_amount: '0.25',
       payout_currency: 'eur',
       payout_kind: 'cpc',
+    });
+    const campaignId = /campaign_id=(\d+)/.exec(campaign)?.[1] ?? '';
+    const storedRules = async () =>
+      JSON.stringify((await t.pool.query('select rules from campaigns where id = $1', [campaignId])).rows[0].rules);
+    await location(`/campaigns/${campaignId}?edit=targeting`, {
       'rules.targeting.countries.include': 'us, de',
+      _stored: await storedRules(),
+    });
+    await location(`/campaigns/${campaignId}?edit=users`, {
       'rules.frequency_caps.0.limit': '3',
       'rules.frequency_caps.0.event': 'impression',
       'rules.frequency_caps.0.window_minutes': '1',
       'rules.frequency_caps.0.window_unit': 'day',
       'rules.frequency_caps.0.scope': 'campaign',
-      'rules.pacing': 'asap',
       'rules.without_identity': 'serve',
       'rules.conditions.groups.0.rows.0.key': 'cart',
       'rules.conditions.groups.0.rows.0.op': 'exists',
+      _stored: await storedRules(),
     });
-    const campaignId = /campaign_id=(\d+)/.exec(campaign)?.[1] ?? '';
     await location('/offers', {
       campaign_id: campaignId,
       title: 'Ten off',
@@ -195,14 +199,15 @@ describe('the catalogue', () => {
       payload: { placement: 'checkout', country: 'DE', cart: '1' },
     });
     expect(fetched.json().data.offers).toMatchObject([{ title: 'Ten off', advertiser_name: 'Larkspur <b>& Sons' }]);
-    const page = await admin.get(own(`/campaigns/${campaignId}`));
-    expect(page.body).toMatch(/value="us, de"/i);
-    expect(page.body).toMatch(/name="rules.frequency_caps.0.limit" value="3"/);
+    const page = async (section: string) => (await admin.get(own(`/campaigns/${campaignId}?edit=${section}`))).body;
+    expect(await page('targeting')).toMatch(/value="us, de"/i);
+    expect(await page('users')).toMatch(/name="rules.frequency_caps.0.limit" value="3"/);
     const audit = await t.pool.query(
       "select actor_kind, actor_label from audit_log where resource = 'campaigns' and resource_id = $1",
       [campaignId],
     );
-    expect(audit.rows).toMatchObject([{ actor_kind: 'user', actor_label: expect.stringContaining('admin-') }]);
+    const byAdmin = { actor_kind: 'user', actor_label: expect.stringContaining('admin-') };
+    expect(audit.rows).toMatchObject([byAdmin, byAdmin, byAdmin]);
   });
 
   test('errors are shown next to their fields, and entered values are kept', async () => {
@@ -247,7 +252,7 @@ describe('the catalogue', () => {
       [t.publisher.id],
     );
     await t.pool.query('update campaigns set advertiser_id = $1 where id = 2', [rows[0]?.id]);
-    expect((await admin.get(own('/campaigns/2'))).body).toContain(
+    expect((await admin.get(own('/campaigns/2?edit=basics'))).body).toContain(
       `<option value="${rows[0]?.id}" selected>Zzz</option>`,
     );
   });

@@ -1,11 +1,11 @@
 import { cardsOf, type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
 import type { Campaign, Publisher } from '../../../catalog/types.ts';
 import { warningsBeside, withAdditions } from '../../../management/additions.ts';
-import { type BulkAction, type Editing, pauseActions } from '../../../management/crud-definition.ts';
+import { type BulkAction, pauseActions } from '../../../management/crud-definition.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
+import { sectionParameter } from '../../../management/crud-sections.ts';
 import { choicesOf } from '../../../management/page-client.ts';
-import { readColumns } from '../../../management/read-columns.ts';
-import type { Values, View, Warning } from '../../../management/resource.ts';
+import type { View, Warning } from '../../../management/resource.ts';
 import type { App } from '../../../platform/http/app.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
@@ -19,9 +19,9 @@ import {
   strongLink,
   warningNotice,
 } from '../../../shell/components.ts';
-import { type Fields, type FormValue, hasRole, queryText } from '../../../shell/context.ts';
+import { type FormValue, hasRole, keyIn, queryText } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
-import { type Choice, filterSelect, joinList, splitList } from '../../../shell/forms.ts';
+import { type Choice, filterSelect, joinList } from '../../../shell/forms.ts';
 import type { Pages } from '../../../shell/pages.ts';
 import { mayApprove } from '../../approval.ts';
 import { payoutText } from '../../payout-text.ts';
@@ -31,23 +31,25 @@ import { duplicateCampaign } from '../../resources/duplicate.ts';
 import { duplicateButton, registerDuplicate } from '../duplicate.ts';
 import { type PageServices, reachPath } from '../services.ts';
 import { registerStop, stopButton, stopNotice, stoppedBadge } from '../stop.ts';
-import { campaignFields, rulesJson } from './campaign-form.ts';
 import { deliveryFilter, exhaustedNotice } from './delivery.ts';
-import { campaignFigures, goalToForm, readGoal } from './goals.ts';
-import { createPicker, optionPages, ownKindsFor } from './options.ts';
-import { readRules, ruleErrors, rulesToForm } from './rules-form.ts';
-
-const editors = 'manager';
-
-const canEdit = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, editors);
+import { campaignFigures, goalToForm } from './goals.ts';
+import { registerLandingCheck } from './landing-field.ts';
+import { newCampaign } from './new-campaign.ts';
+import { optionPages } from './options.ts';
+import { offersNotice, rulesJson, stateTiles } from './overview.ts';
+import { isRuleSection, readRules, ruleErrors, rulesToForm } from './rules-form.ts';
+import { storedField } from './rules-part.ts';
+import { campaignSections, editors } from './sections.ts';
 
 /** Registers the campaign pages: landing page, payout and targeting. */
 export function campaignPages(app: App, services: PageServices): void {
-  const { management, deps, extensions } = services;
+  const { management, extensions } = services;
   const { reach, campaignCards } = extensions;
   const pages = publisherPages(app, services);
   optionPages(pages, services);
   registerReach(pages, reach);
+  registerLandingCheck(pages, extensions);
+  registerPause(pages, services);
   registerStop(pages, services, { resource: campaigns, nameOf });
   registerDuplicate(pages, services, campaigns, duplicateCampaign);
 
@@ -77,40 +79,37 @@ export function campaignPages(app: App, services: PageServices): void {
     actions: (context, view) =>
       html`${stopButton(context, campaigns, view, nameOf(view))}${duplicateButton(context, campaigns, view)}`,
     blocked: async (context) => ((await advertiserChoices(context, '')).length > 0 ? null : noAdvertisers(context)),
-    initial: (context) => ({ advertiser_id: queryText(context, 'advertiser_id') }),
+    ...newCampaign(services, advertiserChoices, async (context, view) =>
+      (await warningsOf(context, view)).some(isFixedHere),
+    ),
     toForm: (values, { publisher }) => ({
       ...(values as Record<string, FormValue>),
       tags: Array.isArray(values.tags) ? joinList(values.tags) : '',
       ...goalToForm(values.goal, publisher.timeZone),
       ...rulesToForm(values.rules, publisher.timeZone),
     }),
-    read: (fields, { publisher }) => readCampaign(fields, publisher.timeZone),
     errorsToForm: ruleErrors,
-    fields: async (form, context, { values }) =>
-      campaignFields(form, {
-        advertisers: await advertiserChoices(context, values.advertiser_id),
-        timeZone: context.publisher.timeZone,
-        picker: createPicker(deps, context),
-        ownKinds: ownKindsFor(deps, context.publisher),
-      }),
-    ...(reach !== undefined && { beside: besideOf(reach) }),
-    assets: ['pickers.js'],
+    sections: campaignSections(services),
+    storedFields: [storedField],
+    assets: ['pickers.js', 'preview.js'],
     bulk: [...pauseActions, ...tagActions],
-    afterCreate: async (context, view) => {
-      const toOffer = context.path(`/offers/new?campaign_id=${view.id}`);
-      if ((await warningsOf(context, view)).some(isFixedHere))
-        return { to: context.path(`/campaigns/${view.id}`), done: t('crud.saved', { name: String(view.name) }) };
-      return { to: toOffer, done: t('campaigns.savedNext', { name: String(view.name) }) };
-    },
     notice: async (context, view) => {
       const warnings = await warningsOf(context, view);
-      return html`${exhaustedNotice(await deliveredIn(services, context, view))}${noticesOf(context, view, warnings)}`;
+      const stoppedBy = stoppedOf(context, view.id);
+      return html`
+        ${stopNotice(context, view, stoppedBy)}
+        ${warningNotice(warnings, warningText)}
+        ${stoppedBy === null && view.active === true && offersNotice(services, context, view)}`;
+    },
+    overview: async (context, view) => {
+      const row = await deliveredIn(services, context, view);
+      return html`${exhaustedNotice(row)}${await stateTiles(services, context, row)}`;
     },
     below: async (context, view) =>
       view.deleted_at === null
         ? html`
-          ${rulesJson(view.rules)}
           ${await cardsOf(campaignCards, context, Number(view.id))}
+          ${rulesJson(view.rules)}
           ${campaignLinks(context.path, view.id)}`
         : nothing,
   });
@@ -145,16 +144,26 @@ const stoppedOf = ({ publisher }: { publisher: Publisher }, id: unknown): Campai
 
 function registerReach(pages: Pages<PublisherContext>, reach: PageServices['extensions']['reach']): void {
   if (reach === undefined) return;
-  pages.post(reachPath, editors, async (context, fields) => ({
-    fragment: await reach.ofTyped(context, readCampaign(fields, context.publisher.timeZone)),
-  }));
+  pages.post(reachPath, editors, async (context, fields) => {
+    const section = queryText(context, sectionParameter);
+    const rules = readRules(fields, context.publisher.timeZone, isRuleSection(section) ? section : undefined);
+    return { fragment: await reach.ofTyped(context, { rules, is_loyalty: queryText(context, 'loyalty') === 'yes' }) };
+  });
 }
 
-/** Returns a function that renders the reach panel next to the campaign form. */
-const besideOf =
-  (reach: NonNullable<PageServices['extensions']['reach']>) =>
-  (context: PublisherContext, { values }: Editing) =>
-    reach.panel(context, canEdit(context) ? null : values);
+/** Registers the button that pauses or resumes a campaign. */
+function registerPause(pages: Pages<PublisherContext>, { management }: PageServices): void {
+  pages.post('/campaigns/:key/active', editors, async (context, fields) => {
+    const active = fields.text('active') === 'yes';
+    const view = await management.update(context, campaigns, keyIn(context), { active }, null);
+    const path = context.path(`/campaigns/${view.id}`);
+    return {
+      to: path,
+      done: t(active ? 'offers.resumed' : 'offers.paused', { name: nameOf(view) }),
+      undo: { to: `${path}/active`, values: { active: active ? 'no' : 'yes' } },
+    };
+  });
+}
 
 const tagActions: readonly BulkAction[] = [
   {
@@ -181,9 +190,6 @@ const tagActions: readonly BulkAction[] = [
  */
 const isFixedHere = ({ path }: Warning): boolean => /^\/(rules\/|goal\/|landing_url$)/.test(path);
 
-const noticesOf = (context: PublisherContext, view: View, warnings: readonly Warning[]): Html =>
-  html`${stopNotice(context, view, stoppedOf(context, view.id))}${warningNotice(warnings, warningText)}`;
-
 function warningText({ path, message }: Warning): string {
   return path === '/landing_url' ? fieldWarning({ path, message }) : wordProblem(message);
 }
@@ -198,7 +204,6 @@ const noAdvertisers = ({ path }: PublisherContext): Html =>
 
 const campaignLinks = (path: PublisherContext['path'], id: unknown): Html => html`
   <p class="actions">
-    ${linkButton(path(`/offers?campaign_id=${id}`), t('nav.offers'))}
     ${linkButton(path(`/campaigns/${id}/publishers`), t('nav.publishers'))}
     ${linkButton(path(`/why?campaign=${id}`), t('nav.why'))}
   </p>`;
@@ -224,21 +229,6 @@ const campaignCells = ({ path }: PublisherContext, row: View) => [
   Number(row.priority),
   link(path(`/offers?campaign_id=${row.id}`), t('nav.offers')),
 ];
-
-/** Columns whose form values are parsed by their schemas. */
-const plainColumns = [
-  ...['advertiser_id', 'name', 'category', 'active', 'priority', 'weight', 'ranking', 'is_product', 'is_loyalty'],
-  ...['offer_description', 'landing_url', 'click_id_param', 'opt_out_days', 'payout_kind', 'payout_amount'],
-];
-
-const readCampaign = (fields: Fields, timeZone: string): Values => ({
-  ...readColumns(campaigns, fields, plainColumns),
-  tags: splitList(fields.text('tags')),
-  overspend_percent: fields.number('overspend_percent') ?? 0,
-  payout_currency: fields.text('payout_currency').toUpperCase(),
-  goal: readGoal(fields, timeZone),
-  rules: readRules(fields, timeZone),
-});
 
 export function advertiserPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);

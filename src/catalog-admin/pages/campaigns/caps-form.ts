@@ -1,5 +1,5 @@
 import { isOwnKind, type OwnKind, splitKind } from '../../../catalog/event-kinds.ts';
-import { capEvents, capMetrics, capPeriods, capScopes } from '../../../catalog/rules.ts';
+import { capEvents, capMetrics, capPeriods, capScopes, type FrequencyCap } from '../../../catalog/rules.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Fields, FormValue } from '../../../shell/context.ts';
@@ -88,10 +88,21 @@ const capsPart = (prefix: string, path: string, kind: CapKind): RulesPart => ({
   },
 });
 
-export const capParts = (prefix: string): readonly RulesPart[] => [
-  capsPart(prefix, 'frequency_caps', frequency),
-  capsPart(prefix, 'total_caps', total),
-];
+export const frequencyPart = (prefix: string): RulesPart => capsPart(prefix, 'frequency_caps', frequency);
+
+export const totalsPart = (prefix: string): RulesPart => capsPart(prefix, 'total_caps', total);
+
+/** Describes a frequency cap, such as `Impressions: 3 in 1 day`. */
+export function frequencyText({ event, limit, window_minutes: minutes }: FrequencyCap): string {
+  const unit = units.find((candidate) => (minutes ?? 1) % candidate.minutes === 0) ?? units[2];
+  const { kind, name } = splitKind(event);
+  return t('campaigns.frequencyText', {
+    event: kind === 'own' ? t('campaigns.event_own', { name }) : t(`campaigns.event_${kind}` as MessageKey),
+    limit,
+    unit: minutes === null ? 'lifetime' : unit.value,
+    length: (minutes ?? 0) / unit.minutes,
+  });
+}
 
 const choicesOf = (values: readonly string[]): Choice[] =>
   values.map((value) => ({ value, text: t(`campaigns.cap_${value}` as MessageKey) }));

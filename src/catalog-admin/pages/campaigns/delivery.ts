@@ -60,6 +60,27 @@ export function exhaustedNotice(row: View): Html {
   return reason === null ? nothing : notice('warn', html`<p>${reason} ${t('campaigns.exhaustedUntil')}</p>`);
 }
 
+/**
+ * Renders the usage of the campaign's budget or, without a budget, of the total cap that is used most. Returns null if
+ * the campaign has neither.
+ */
+export function budgetTile(row: View): Html | null {
+  const { usage = [], payout_currency: currency } = row as DeliveredView;
+  const shareOf = ({ limit, spent }: Usage): number => (limit > 0 ? Math.min(1, spent / limit) : 1);
+  const [first] = usage.toSorted(
+    (a, b) => Number(b.metric === 'budget') - Number(a.metric === 'budget') || shareOf(b) - shareOf(a),
+  );
+  if (first === undefined) return null;
+  const { metric, per, limit, spent } = first;
+  const amount = metric === 'budget' ? moneyFormat(String(currency)) : count;
+  const { kind, name: event } = splitKind(metric);
+  const limitText = t('campaigns.limitOf', { limit: amount(limit), metric: kind, event, per });
+  return html`
+    <strong>${amount(spent)}</strong>
+    <meter min="0" max="1" value="${shareOf(first)}" aria-label="${t('campaigns.spent')}"></meter>
+    <small>${t('campaigns.ofLimit', { limit: limitText })}</small>`;
+}
+
 /** Describes the first budget or total cap that has no room for the next event. Returns null if none exists. */
 function exhaustedText(row: View): string | null {
   const { usage = [], payout_currency: currency, payout_kind: kind } = row as DeliveredView;

@@ -12,7 +12,7 @@ import type { FieldErrors, Fields, FormValues } from '../../../shell/context.ts'
 import { type Choice, columns, createForm, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
 import { defaultButton } from '../../../shell/row-list.ts';
 import { payoutText } from '../../payout-text.ts';
-import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';
+import { frequencyCapFields, frequencyPart, totalCapFields, totalsPart } from './caps-form.ts';
 import { partsToForm, readParts, storedField } from './rules-part.ts';
 
 type Publishers = ReadonlyMap<number, Publisher>;
@@ -149,7 +149,7 @@ const provisionFields = (form: FormBuilder, campaign: View, ownKinds: readonly O
     totalCapFields(form, '', ownKinds),
   )}`;
 
-const parts = capParts('');
+const parts = [frequencyPart(''), totalsPart('')];
 
 /** Converts a provision to form values. The form for a new provision has no overrides. */
 function provisionToForm(stored: View | undefined): FormValues {

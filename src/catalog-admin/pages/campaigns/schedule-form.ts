@@ -10,7 +10,7 @@ import {
   timeZoneListId,
   timeZoneNamed,
 } from '../../../shell/format.ts';
-import { chosenOf, columns, type FormBuilder, fieldGroup, isNested } from '../../../shell/forms.ts';
+import { chosenOf, columns, type FormBuilder, isNested } from '../../../shell/forms.ts';
 import { rowList } from '../../../shell/row-list.ts';
 import { fieldPart, type RulesPart } from './rules-part.ts';
 
@@ -128,37 +128,43 @@ export function scheduleErrors(errors: FieldErrors, fields: Fields): FieldErrors
   });
 }
 
-export const scheduleFields = (form: FormBuilder, timeZone: string): Html =>
-  fieldGroup(
-    t('campaigns.schedule'),
-    columns([
-      form.input('rules.schedule.start_at', {
-        label: t('campaigns.start'),
-        type: 'datetime-local',
-        hint: t('campaigns.startHint', { zone: timeZone }),
-      }),
-      form.input('rules.schedule.end_at', {
-        label: t('campaigns.end'),
-        type: 'datetime-local',
-        hint: t('campaigns.endHint'),
-      }),
-    ]),
-    form.custom(grid, t('campaigns.hourGrid'), hourGrid(chosenOf(form.values, grid))),
-    rowList(form, {
-      name: exact,
-      noun: t('campaigns.timeWindow'),
-      add: t('campaigns.addTimeWindow'),
-      first: 'from',
-      row: (prefix, of) => windowFields(form, prefix, of),
+export const scheduleFields = (form: FormBuilder, timeZone: string): Html => html`
+  ${columns([
+    form.input('rules.schedule.start_at', {
+      label: t('campaigns.start'),
+      type: 'datetime-local',
+      hint: t('campaigns.startHint', { zone: timeZone }),
     }),
-    form.input('rules.schedule.time_zone', {
-      label: t('campaigns.hoursZone'),
-      list: timeZoneListId,
-      placeholder: t('campaigns.zoneOfUser'),
-      hint: t('campaigns.hoursZoneHint', { zone: timeZone }),
+    form.input('rules.schedule.end_at', {
+      label: t('campaigns.end'),
+      type: 'datetime-local',
+      hint: t('campaigns.endHint'),
     }),
-    timeZoneList(),
-  );
+  ])}
+  ${form.custom(grid, t('campaigns.hourGrid'), hourGrid(chosenOf(form.values, grid)))}
+  ${rowList(form, {
+    name: exact,
+    noun: t('campaigns.timeWindow'),
+    add: t('campaigns.addTimeWindow'),
+    first: 'from',
+    row: (prefix, of) => windowFields(form, prefix, of),
+  })}
+  ${form.input('rules.schedule.time_zone', {
+    label: t('campaigns.hoursZone'),
+    list: timeZoneListId,
+    placeholder: t('campaigns.zoneOfUser'),
+    hint: t('campaigns.hoursZoneHint', { zone: timeZone }),
+  })}
+  ${timeZoneList()}`;
+
+/** Describes a time window, such as `Mon–Fri 08:00–22:00`. */
+export function windowText({ days: on, from, to }: HourWindow): string {
+  const sorted = [...new Set(on)].sort();
+  const [first = 1, last = 1] = [sorted[0], sorted.at(-1)];
+  const isRun = sorted.length > 2 && last - first === sorted.length - 1;
+  const names = (isRun ? [first, last] : sorted).map((day) => dayName(day, 'short'));
+  return `${names.join(isRun ? '–' : ', ')} ${from}–${to}`;
+}
 
 const windowFields = (form: FormBuilder, prefix: string, of: string): Html => html`
   ${form.input(`${prefix}.from`, { label: t('campaigns.from'), of, placeholder: '09:30' })}

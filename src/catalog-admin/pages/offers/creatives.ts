@@ -2,6 +2,7 @@ import type { PublisherContext } from '../../../catalog/pages.ts';
 import { ApprovalRequired, withImage } from '../../../management/approval.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import { createRow } from '../../../management/rows.ts';
+import type { Work } from '../../../management/unit-of-work.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { actionButton, badge, card, csrfField } from '../../../shell/components.ts';
@@ -134,12 +135,20 @@ export async function createWithImage(
   upload: Upload | null,
 ): Promise<View> {
   const image = upload === null ? null : await readUpload(upload.bytes, upload.declaredType);
-  return management.write(context, async (work) => {
-    if (image === null) return createRow(offers, work, values);
-    const offer = await createRow(offers, work, values).catch(withImage(image));
-    await createUploadedCreative(work, { offer_id: offer.id, creative_type: 'offer_image' }, image, images);
-    return offer;
-  });
+  return management.write(context, (work) => createOffer(work, images, values, image));
+}
+
+/** Creates an offer and its first image, or only the offer if `image` is null. */
+export async function createOffer(
+  work: Work,
+  images: Images,
+  values: Values,
+  image: Awaited<ReturnType<typeof readUpload>> | null,
+): Promise<View> {
+  if (image === null) return createRow(offers, work, values);
+  const offer = await createRow(offers, work, values).catch(withImage(image));
+  await createUploadedCreative(work, { offer_id: offer.id, creative_type: 'offer_image' }, image, images);
+  return offer;
 }
 
 function uploadForm(context: PublisherContext, offer: View): Html {

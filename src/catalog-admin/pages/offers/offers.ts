@@ -1,5 +1,5 @@
 import { cardsOf, type PublisherContext, publisherPages } from '../../../catalog/pages.ts';
-import { buildCreativeView, type Offer } from '../../../catalog/types.ts';
+import type { Offer } from '../../../catalog/types.ts';
 import { nounOf, pauseActions } from '../../../management/crud-definition.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
 import { choicesOf } from '../../../management/page-client.ts';
@@ -14,7 +14,7 @@ import { type Choice, filterSelect } from '../../../shell/forms.ts';
 import type { Pages } from '../../../shell/pages.ts';
 import { createImageStore, firstImageField } from '../../images.ts';
 import { offerFields, offerTexts } from '../../offer-form.ts';
-import { offerPreview, previewPanel } from '../../offer-preview.ts';
+import { offerPreview } from '../../offer-preview.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { duplicateOffer } from '../../resources/duplicate.ts';
 import { offers, warnOfUrls } from '../../resources/offers.ts';
@@ -87,7 +87,7 @@ export function offerPages(app: App, services: PageServices): void {
       }
       ${offerFields(form, view === null ? firstImageField(form) : nothing)}`,
     create: (context, values, upload) => createWithImage(services, images, context, values, upload),
-    beside: (context, { view }) => preview(services, context, stored(view?.id)),
+    beside: (context, { view }) => offerPreview(services, context, stored(view?.id)),
     bulk: pauseActions,
     afterCreate: ({ path, request }, view) => {
       const page = path(`/offers/${view.id}`);
@@ -139,20 +139,6 @@ const readOffer = (fields: Fields): Values => ({
   ...(fields.text('campaign_id') !== '' && { campaign_id: fields.number('campaign_id') }),
   ...readColumns(offers, fields, plainColumns),
 });
-
-function preview(
-  { publicUrl, extensions }: PageServices,
-  { publisher, path }: PublisherContext,
-  offer: Offer | undefined,
-): Html {
-  const input = { publisher, theme: publisher.defaultTheme, publicUrl, sampleOffers: extensions.sampleOffers };
-  const base = offerPreview(input, {
-    offerId: offer?.id ?? null,
-    advertiserName: offer?.campaign.advertiserName ?? t('dimensions.advertiser'),
-    creatives: (offer?.creatives ?? []).map((creative) => buildCreativeView(creative, publicUrl)),
-  });
-  return previewPanel(path('/preview'), base);
-}
 
 const noticesOf = (context: PublisherContext, view: View, offer: Offer | undefined): Html =>
   html`${stopNotice(context, view, offer?.stopped)}${warningNotice(warnOfUrls(view))}`;

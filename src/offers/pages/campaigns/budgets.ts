@@ -6,7 +6,7 @@ import type { PublisherContext } from '../../../catalog/pages.ts';
 import type { Goal } from '../../../catalog/rules.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { badge, card, table } from '../../../shell/components.ts';
+import { badge, collapsedCard, table } from '../../../shell/components.ts';
 import { count, moment, moneyFormat, percent } from '../../../shell/format.ts';
 import type { HoldBack } from '../../goals.ts';
 import { outcomeText } from '../../outcome-text.ts';
@@ -39,7 +39,7 @@ export function budgetsCard(standings: readonly Standing[], currency: string | n
       planText(spent + reserved, planned, limit, amount),
     ];
   });
-  return card(t('campaigns.budgets'), table(t('campaigns.budgets'), columns, rows), {
+  return collapsedCard(t('campaigns.budgets'), table(t('campaigns.budgets'), columns, rows), {
     lead: t('campaigns.budgetsLead'),
   });
 }
@@ -72,13 +72,13 @@ export function goalCard({ publisher }: PublisherContext, { goal, delivery, hold
     expected: count(expected),
   };
   const rules = holdBacks.map(({ rule, share: cost }) => html`<li>${outcomeText(rule)}: ${percent(cost)}</li>`);
-  return card(
+  return collapsedCard(
     t('campaigns.goal'),
     html`
       <p>${t('campaigns.goalDelivered', figures)} ${moment(publisher, new Date(goal.byMs))}</p>
       <p><meter min="0" max="1" value="${share}" aria-label="${t('campaigns.goal')}"></meter> ${percent(share)}</p>
       <p>${t('campaigns.goalExpected', figures)} ${badge(percent(ofPlan / 100), onTrack ? 'good' : 'warn')}</p>
       ${!onTrack && rules.length > 0 && html`<p>${t('campaigns.goalHeldBack')}</p><ul>${rules}</ul>`}`,
-    { lead: t('campaigns.goalLead') },
+    { lead: t('campaigns.goalLead'), isOpen: !onTrack },
   );
 }

@@ -4,14 +4,14 @@ import type { Executor } from '../../../platform/db/pool.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
-import { badge, card, link, table } from '../../../shell/components.ts';
+import { badge, collapsedCard, link, table } from '../../../shell/components.ts';
 import { percent } from '../../../shell/format.ts';
 import { outcomeText } from '../../outcome-text.ts';
 import { findOutcomes, outcomesKeptMs } from '../../request-log/outcomes.ts';
 
 /**
  * Renders the card with the outcomes of a campaign's decisions: the share of each outcome over the last 24 hours and
- * the last 7 days.
+ * the last 7 days. The card is open if the campaign was never shown in this time.
  */
 export async function outcomesCard(
   executor: Executor,
@@ -41,11 +41,14 @@ export async function outcomesCard(
     { text: t('campaigns.week'), numeric: true },
   ];
   const why = (text: Html) => link(path(`/why?campaign=${campaignId}`), text);
-  return card(
+  return collapsedCard(
     t('campaigns.whyNotShown'),
     rows.length === 0
       ? html`<p class="hint">${t('campaigns.noDecision')}</p>`
       : table(t('campaigns.outcomes'), columns, rows),
-    { lead: tHtml('campaigns.outcomesLead', { a: why }) },
+    {
+      lead: tHtml('campaigns.outcomesLead', { a: why }),
+      isOpen: week.length > 0 && week.every(({ outcome }) => outcome !== shownOutcome),
+    },
   );
 }

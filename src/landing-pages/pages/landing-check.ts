@@ -1,0 +1,56 @@
+import type pg from 'pg';
+import type { PageExtensions } from '../../catalog/pages.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { badge } from '../../shell/components.ts';
+import type { Sender } from '../../webhooks/sender.ts';
+import { checkPage, checkStartUrl, resultOf } from '../page-check.ts';
+import { areChecksOn } from './landing-card.ts';
+
+/** Timeout for each HTTP call while the user waits, in milliseconds. */
+const callMs = 4000;
+
+/** Names that are reserved for examples and tests do not resolve (RFC 6761). */
+const reservedName = /(^|\.)(example|invalid|localhost|test)$/i;
+
+/** Badge colours, by result. A page that has never been checked cannot have moved. */
+const tones = { found: 'good', gone: 'bad', moved: 'warn', unreachable: 'warn' } as const;
+
+type CheckDeps = {
+  pool: pg.Pool;
+  sender: Sender;
+  /** Returns a monotonic time in milliseconds. */
+  now: () => number;
+};
+
+/**
+ * Creates the check of a landing page that is being entered. It has the same restrictions as the daily checks, and each
+ * publisher has at most one check at a time.
+ */
+export function createLandingCheck({ pool, sender, now }: CheckDeps): NonNullable<PageExtensions['landingCheck']> {
+  const running = new Set<number>();
+  return async ({ publisher }, typed) => {
+    const isComplete = typed.startsWith('https://');
+    const url = isComplete ? checkStartUrl(typed, { publisher_id: publisher.id, campaign_id: 0 }) : null;
+    if (url === null || !url.hostname.includes('.') || reservedName.test(url.hostname)) return nothing;
+    if (running.has(publisher.id)) return hint(t('landingPages.busy'));
+    running.add(publisher.id);
+    try {
+      if (!(await areChecksOn(pool, publisher.id))) return nothing;
+      const check = await checkPage(url, { sender, callMs, now });
+      const result = await resultOf(check, null);
+      const { status, problem, host, redirects } = check;
+      const answer = problem === null ? String(status) : t('landingPages.problem', { problem });
+      const to = redirects === 0 ? '' : ` · ${host}, ${t('landingPages.redirects', { count: redirects })}`;
+      return html`
+        <p>
+          ${badge(t('landingPages.result', { result }), tones[result])}
+          <small>${t('landingPages.status')}: ${answer}${to}</small>
+        </p>`;
+    } finally {
+      running.delete(publisher.id);
+    }
+  };
+}
+
+const hint = (text: string): Html => html`<p class="hint">${text}</p>`;
