@@ -68,17 +68,17 @@ function rowsOf(compared: Compared): ComparedField[] {
   const { resource, changes, base } = compared.draft;
   const isNew = Object.keys(base).length === 0;
   const defaults = isNew ? compared.defaults : {};
-  const shown = Object.keys(changes).filter(
+  const changedFields = Object.keys(changes).filter(
     (name) => !isNew || (!isEmpty(changes[name]) && !isDeepStrictEqual(changes[name], defaults[name])),
   );
   const rows: ComparedField[] = [];
-  for (const name of inFormOrder(resource, compared.imageUrl === '' ? shown : [...shown, 'image'])) {
+  for (const name of inFormOrder(resource, compared.imageUrl === '' ? changedFields : [...changedFields, 'image'])) {
     if (name === 'image')
       rows.push({ label: t('offers.firstImage'), fields: [], before: '', after: imageView(compared.imageUrl) });
     else if (payoutFields.includes(name) && compared.current !== null) {
       if (!rows.some(({ fields }) => fields.some((field) => payoutFields.includes(field)))) rows.push(payoutRow());
     } else if (name !== 'schedule' && (isObject(changes[name]) || isObject(base[name])))
-      for (const [label, before, after] of nestedDifferences(name, named(base[name]), named(changes[name])))
+      for (const [label, before, after] of nestedDifferences(name, withDisplayNames(base[name]), withDisplayNames(changes[name])))
         rows.push({ label, fields: [name], before: valueText(before), after: valueText(after) });
     else rows.push({ label: fieldName(name), fields: [name], ...textPair(name) });
   }
@@ -101,7 +101,7 @@ function rowsOf(compared: Compared): ComparedField[] {
     return isEmpty(value) ? html`<span class="hint">${t('drafts.none')}</span>` : displayValue(compared.zone, value);
   }
   /** Replaces the names of placements by their display names. */
-  function named(value: unknown): unknown {
+  function withDisplayNames(value: unknown): unknown {
     return JSON.parse(JSON.stringify(value ?? null), (key, part: unknown) =>
       key === 'placements' && isObject(part) ? Object.fromEntries(Object.entries(part).map(displayNames)) : part,
     );

@@ -167,12 +167,12 @@ const addsUp = ({ groupBy, filters, customValues }: ActivityQuery): boolean =>
 
 /** Whether a publisher has ever sent a custom attribute. */
 export async function isReportKey(executor: Executor, publisherId: number, key: string): Promise<boolean> {
-  const { rows } = await executor.query<{ known: boolean }>({
+  const { rows } = await executor.query<{ exists: boolean }>({
     name: 'is_report_key',
-    text: 'select exists (select from custom_values where publisher_id = $1 and key = $2) as known',
+    text: 'select exists (select from custom_values where publisher_id = $1 and key = $2) as exists',
     values: [publisherId, key],
   });
-  return rows[0]?.known ?? false;
+  return rows[0]?.exists ?? false;
 }
 
 /**

@@ -264,7 +264,7 @@ export function drawnChart({ caption, heading, times, series, format = String, .
     data,
     names: series.map(({ label }) => label),
     dashed: series.map(({ isDashed }) => isDashed === true),
-    totals: series.map((one) => totalOf(one, style === 'rate', format)),
+    totals: series.map((line) => totalOf(line, style === 'rate', format)),
     kind,
     zone,
     style,

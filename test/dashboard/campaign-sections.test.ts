@@ -209,8 +209,8 @@ describe('the sections of a campaign', () => {
         for (const name of edited) change(form.fields.get(name) as Field);
         const entered = valuesOf(form);
         await save(form, pair.join(' and '));
-        const shown = valuesOf(await openForm(section));
-        expect(normalised(shown), pair.join(' and ')).toEqual(normalised(entered));
+        const savedValues = valuesOf(await openForm(section));
+        expect(normalised(savedValues), pair.join(' and ')).toEqual(normalised(entered));
         const after = await stored();
         for (const name of Object.keys(before))
           if (!columnsOf(section).includes(name)) expect([name, after[name]]).toEqual([name, before[name]]);

@@ -183,11 +183,11 @@ export function winnerOf(report: ExperimentReport): string | null {
 /** Returns the best result so far and the time until there is enough data. */
 export function detailOf(report: ExperimentReport, state: ExperimentView['state']): string {
   const best = isTrusted(report) ? bestOf(report) : null;
-  const found =
+  const bestArm =
     best === null
       ? []
       : [t('experiments.found', { arm: best.arm.arm, control: report.control, lift: liftText(best.lift) })];
-  return [...found, ...(state === 'running' || report.is_enough ? [daysText(report)] : [])].join(' ');
+  return [...bestArm, ...(state === 'running' || report.is_enough ? [daysText(report)] : [])].join(' ');
 }
 
 /** Returns the reasons not to make an arm permanent yet. */

@@ -76,11 +76,11 @@ async function rowsPage(scope: Scope, context: PublisherContext): Promise<Page> 
     trail: [{ text: t('reports.title'), href: path(`/reports${queryOf(state.report)}`) }],
   };
   try {
-    const { request, found } = await scope.reports.readRaw(
+    const { request, batch } = await scope.reports.readRaw(
       publisher.id,
       async (executor) => {
         const request = await rowsRequestOf(executor, question);
-        return { request, found: await readRows(executor, request.query, { after: state.after, limit: rowsPerPage }) };
+        return { request, batch: await readRows(executor, request.query, { after: state.after, limit: rowsPerPage }) };
       },
       context.request.signal,
     );
@@ -98,8 +98,8 @@ async function rowsPage(scope: Scope, context: PublisherContext): Promise<Page> 
           ${await countLine(scope, context, question, request)}
           <span class="toolbar-end">${exportLinks(path(`${rowsPath}.csv`), state)}</span>
         </div>
-        ${rowsTable(context, question.names, found.rows, found.next !== null)}
-        ${pager(state.after === null ? null : href, found.next && `${href}&after=${writeCursor(found.next)}`)}
+        ${rowsTable(context, question.names, batch.rows, batch.next !== null)}
+        ${pager(state.after === null ? null : href, batch.next && `${href}&after=${writeCursor(batch.next)}`)}
         <p class="hint">${t('rows.duplicates')}</p>`,
     };
   } catch (err) {
@@ -242,11 +242,11 @@ async function rowsCsv(scope: Scope, context: PublisherContext): Promise<PageRes
       const { query, periods } = await rowsRequestOf(executor, question);
       const rows: ActivityRecord[] = [];
       for (let after = null as RowsState['after']; ; ) {
-        const found = await readRows(executor, query, { after, limit: fileRowsAtOnce });
-        rows.push(...found.rows);
+        const batch = await readRows(executor, query, { after, limit: fileRowsAtOnce });
+        rows.push(...batch.rows);
         if (rows.length > maxFileRows) throw tooLarge(problem('tooManyRows', { max: maxFileRows }));
-        if (found.next === null) return { rows, days: periods.days };
-        after = found.next;
+        if (batch.next === null) return { rows, days: periods.days };
+        after = batch.next;
       }
     },
     context.request.signal,

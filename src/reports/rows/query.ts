@@ -209,8 +209,8 @@ function partSql(source: Source, query: RowsQuery, { low, high, after, limit }: 
     ...filterSql(source, query, bind),
   ];
   if (source === 'events') {
-    const wanted = kindOfMetric.get(query.metric);
-    where.push(wanted === 'own' ? `t.kind like 'own:%'` : `t.kind = ${bind(wanted)}`);
+    const eventKind = kindOfMetric.get(query.metric);
+    where.push(eventKind === 'own' ? `t.kind like 'own:%'` : `t.kind = ${bind(eventKind)}`);
   }
   if (after !== null) {
     const [day, session] = [bind(after.day), bind(after.session_id)];

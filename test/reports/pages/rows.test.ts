@@ -134,9 +134,9 @@ describe('a row says why it counts or not', () => {
   });
 
   test('rows that were deleted after their retention period are mentioned', async () => {
-    const kept = t.deps.config.retentionRawDays;
+    const retentionDays = t.deps.config.retentionRawDays;
     expect(await page('?range=today&metrics=sessions')).not.toContain('have been deleted');
-    expect(await page('?range=365d&metrics=sessions')).toContain(`Rows are stored for ${kept} days.`);
+    expect(await page('?range=365d&metrics=sessions')).toContain(`Rows are stored for ${retentionDays} days.`);
   });
 });
 
@@ -180,16 +180,16 @@ describe('the list', () => {
       custom: [],
       storedFrom: dayOf(t.clock.ms - 90 * dayMs),
     };
-    const found = [];
+    const pageRows = [];
     let pages = 0;
     for (let after: Parameters<typeof readRows>[2]['after'] = null; ; pages += 1) {
       const { rows, next } = await readRows(t.pool, query, { after, limit: 100 }, slow);
-      found.push(...rows);
+      pageRows.push(...rows);
       if (next === null) break;
       after = next;
     }
     expect(pages).toBeGreaterThan(1);
-    expect(found).toHaveLength(4);
+    expect(pageRows).toHaveLength(4);
   });
 
   test('ignores invalid positions and filters, and never fails', async () => {

@@ -22,10 +22,10 @@ import { targetedKeys } from './targeting-form.ts';
 type Fact = readonly [name: string, value: Cell];
 
 const facts = (entries: readonly (Fact | false)[], none = ''): Html => {
-  const shown = entries.filter((entry) => entry !== false);
-  if (shown.length === 0) return html`<p>${none}</p>`;
+  const visibleFacts = entries.filter((entry) => entry !== false);
+  if (visibleFacts.length === 0) return html`<p>${none}</p>`;
   const item = ([name, value]: Fact): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
-  return html`<dl class="facts">${shown.map(item)}</dl>`;
+  return html`<dl class="facts">${visibleFacts.map(item)}</dl>`;
 };
 
 /** Maximum number of values of a list in a summary. */
