@@ -117,11 +117,11 @@ test('the table changes only the columns that it contained, and an analyst chang
   const save = (user: TestUser, column: string, kinds: string) =>
     user.post(`${page(me)}/rules`, { columns: column, [column]: kinds });
   const [manager, analyst] = [await signInAs(t, 'manager', me.id), await signInAs(t, 'analyst', me.id)];
-  await save(manager, `channel.${known}`, 'budget.100');
+  await save(manager, `channel.${earlier}`, 'budget.100');
   expect(await kindsOf()).toEqual(['budget.100', 'budget.80', 'budget.80']);
   await save(manager, `channel.${foreign}`, 'budget.100');
-  await save(analyst, `channel.${known}`, 'campaign.ended');
-  await save(manager, `channel.${known}`, 'no.such.alert');
+  await save(analyst, `channel.${earlier}`, 'campaign.ended');
+  await save(manager, `channel.${earlier}`, 'no.such.alert');
   expect(await kindsOf()).toEqual(['', 'budget.80', 'budget.80']);
   expect((await analyst.get(page(me))).body).toMatch(/name="channel\.\d+" value="budget.80"[^>]* checked disabled/);
 });
