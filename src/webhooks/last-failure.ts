@@ -110,7 +110,7 @@ const secretPatterns = [
 const withoutSecrets = (text: string): string =>
   secretPatterns.reduce(
     (masked, pattern) =>
-      masked.replaceAll(pattern, (_, kept: string) => `${kept}${/[a-z]$/i.test(kept) ? ' ' : ''}[…]`),
+      masked.replaceAll(pattern, (_, prefix: string) => `${prefix}${/[a-z]$/i.test(prefix) ? ' ' : ''}[…]`),
     text,
   );
 
