@@ -83,13 +83,13 @@ test('an admin who switches the mails off gets none, also before the first alert
 
 test('admins from before the update keep their choice: those who had not chosen any mails get none', async () => {
   const me = await addManager(t);
-  const [silent, chooser] = [await signInAs(t, 'admin', me.id), await signInAs(t, 'admin', me.id)];
-  await saveMails(chooser, me, 'campaign.ended');
+  const [silent, active] = [await signInAs(t, 'admin', me.id), await signInAs(t, 'admin', me.id)];
+  await saveMails(active, me, 'campaign.ended');
   const migration = await readFile('migrations/0093-alerts-of-new-admins.sql', 'utf8');
   await t.pool.query(migration.slice(migration.indexOf('insert into alert_rules')));
   const later = await signInAs(t, 'admin', me.id);
   expect(await mailsAbout(me.id, ['budget.100', 'campaign.ended'])).toEqual([
-    `${chooser.email}: Campaign ended`,
+    `${active.email}: Campaign ended`,
     `${later.email}: Budget used up`,
   ]);
   expect((await silent.get(page(me))).body).not.toMatch(/name="mail"[^>]* checked/);
@@ -106,22 +106,22 @@ test('the table changes only the columns that it contained, and an analyst chang
     );
     return rows[0]?.id as number;
   };
-  const [earlier, added, foreign] = [await add(me.id, '#a'), await add(me.id, '#b'), await add(other.id, '#c')];
+  const [listed, added, foreign] = [await add(me.id, '#a'), await add(me.id, '#b'), await add(other.id, '#c')];
   const kindsOf = async () =>
     (
       await t.pool.query<{ kinds: string }>(
         'select array_to_string(kinds, $2) as kinds from alert_rules where id = any($1) order by id',
-        [[earlier, added, foreign], ','],
+        [[listed, added, foreign], ','],
       )
     ).rows.map(({ kinds }) => kinds);
   const save = (user: TestUser, column: string, kinds: string) =>
     user.post(`${page(me)}/rules`, { columns: column, [column]: kinds });
   const [manager, analyst] = [await signInAs(t, 'manager', me.id), await signInAs(t, 'analyst', me.id)];
-  await save(manager, `channel.${earlier}`, 'budget.100');
+  await save(manager, `channel.${listed}`, 'budget.100');
   expect(await kindsOf()).toEqual(['budget.100', 'budget.80', 'budget.80']);
   await save(manager, `channel.${foreign}`, 'budget.100');
-  await save(analyst, `channel.${earlier}`, 'campaign.ended');
-  await save(manager, `channel.${earlier}`, 'no.such.alert');
+  await save(analyst, `channel.${listed}`, 'campaign.ended');
+  await save(manager, `channel.${listed}`, 'no.such.alert');
   expect(await kindsOf()).toEqual(['', 'budget.80', 'budget.80']);
   expect((await analyst.get(page(me))).body).toMatch(/name="channel\.\d+" value="budget.80"[^>]* checked disabled/);
 });
