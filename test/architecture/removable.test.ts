@@ -30,8 +30,8 @@ const isIn = (folders: readonly string[]) => (path: string) => folders.some((nam
 /** Returns a file without the lines that mention one of the folders or use its imports. */
 function withoutLines(text: string, folders: readonly string[]): string {
   const fromFolder = new RegExp(`'\\./(${folders.join('|')})/`);
-  // A module with many arguments is added in several lines.
-  const added = /^ {2}(?:if \(\w+\)\s+)?add\(\s+create\w+\(\{[^;]*?\}\),\s+\);/gm;
+  // An optional module with many arguments is added in several lines.
+  const added = /^ {2}if \(\w+\)\s+add\(\s+create\w+\(\{[^;]*?\}\),\s+\);/gm;
   const lines = text.replaceAll(added, (statement) => statement.replaceAll(/\s+/g, ' ')).split('\n');
   const names = lines
     .filter((line) => /^import /.test(line) && fromFolder.test(line))
