@@ -58,7 +58,8 @@ export function typedPlan(deps: PlanDeps, context: PublisherContext, fields: Fie
 /** Renders the expected duration as one sentence. */
 export async function durationOf(deps: PlanDeps, context: PublisherContext, design: PlannedDesign): Promise<Html> {
   const { days = null, lift = 0 } = (await estimate(deps, context, design)) ?? {};
-  return html`${days === null ? t('experiments.planNone') : t('experimentWizard.takes', { days, lift: percent(lift) })}`;
+  if (days === null) return html`${t('experiments.planNone')}`;
+  return html`${t('experimentWizard.takes', { days, lift: percent(lift) })}`;
 }
 
 export async function planOfDesign(deps: PlanDeps, context: PublisherContext, design: PlannedDesign): Promise<Html> {

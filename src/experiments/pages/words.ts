@@ -22,7 +22,7 @@ export function inWords({ arms, holdout, campaign_id: campaignId }: ExperimentVa
   return parts.join(' ');
 }
 
-export const campaignName = (id: number, { index }: Publisher): string =>
+const campaignName = (id: number, { index }: Publisher): string =>
   index.offers.find(({ campaign }) => campaign.id === id)?.campaign.name ?? String(id);
 
 /** Describes the changes of an arm as text. Empty if it makes none. */
@@ -141,7 +141,7 @@ export function probabilityText(probability: number): string {
 }
 
 /** Returns the probability that the arm earns most, or null if it is not known. */
-export function probabilityOf({ arms }: ExperimentReport, arm: string): number | null {
+function probabilityOf({ arms }: ExperimentReport, arm: string): number | null {
   const at = arms.findIndex((candidate) => candidate.arm === arm);
   return probabilitiesOf(arms.map(revenueOf))?.[at] ?? null;
 }

@@ -2404,11 +2404,11 @@ export const de: Messages = {
       'Nutzer von {arms} unterschieden sich schon vor dem Experiment von der Kontrollgruppe. Die Zuteilung war nicht ' +
       'zufällig, oder ein früheres Experiment wirkt nach.',
     does: 'Varianten',
-    doesFloor: 'Mindesterlös von {floor}',
+    doesFloor: 'nur Angebote mit einem Mindesterlös von {floor}',
     doesOffers: '{count, plural, one {ein Angebot} other {# Angebote}}',
-    doesRanking: 'Ranking nur nach Gewicht',
+    doesRanking: 'Angebote nur nach Gewicht geordnet',
     doesTexts: 'andere Texte oder Einstellungen ({names})',
-    doesTheme: 'Design „{theme}“',
+    doesTheme: 'das Design „{theme}“',
     draftState: 'Entwurf',
     earns:
       'Variante {arm} bringt je Sitzung {lift} {direction, select, more {mehr} other {weniger}} Umsatz als ' +

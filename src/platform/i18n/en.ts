@@ -2223,11 +2223,11 @@ export const en = {
       'Users of {arms} already differed from the control group before the experiment. The assignment was not random, ' +
       'or an earlier experiment still has an effect.',
     does: 'Variants',
-    doesFloor: 'minimum revenue of {floor}',
+    doesFloor: 'only offers with a minimum revenue of {floor}',
     doesOffers: '{count, plural, one {one offer} other {# offers}}',
-    doesRanking: 'ranking by weight only',
+    doesRanking: 'offers ranked by weight only',
     doesTexts: 'different texts or settings ({names})',
-    doesTheme: 'theme “{theme}”',
+    doesTheme: 'the theme “{theme}”',
     draftState: 'Draft',
     earns:
       'Variant {arm} earns {lift} {direction, select, more {more} other {less}} per session than {control}{sure, ' +
