@@ -13,7 +13,7 @@ export type StoryEntry = {
    */
   kind: string;
   offerId: number | null;
-  /** What reports count: 1, 0 for an excluded row, -1 for a void, or null for entries that reports do not count. */
+  /** Number that reports count: 1, 0 for an excluded row, -1 for a void, or null for entries that reports do not count. */
   counted: number | null;
   /** Reason why the entry is not counted or not billed, or why no offer was shown. */
   reason: string | null;
@@ -53,15 +53,15 @@ const maxRows = 200;
 
 /** Whether any row of a session is stored for a publisher. */
 export async function hasRows(executor: Executor, publisherId: number, sessionId: string): Promise<boolean> {
-  const { rows } = await executor.query<{ known: boolean }>({
+  const { rows } = await executor.query<{ exists: boolean }>({
     name: 'story_exists',
     text: `select exists (select from sessions where day = $1::date and id = $2::uuid and publisher_id = $3)
       or exists (select from events where day = $1::date and session_id = $2::uuid and publisher_id = $3)
       or exists (select from conversions where day = $1::date and session_id = $2::uuid and publisher_id = $3)
-      or exists (select from deliveries where session_id = $2::uuid and publisher_id = $3) as known`,
+      or exists (select from deliveries where session_id = $2::uuid and publisher_id = $3) as exists`,
     values: [dayOfUuid7(sessionId), sessionId, publisherId],
   });
-  return rows[0]?.known ?? false;
+  return rows[0]?.exists ?? false;
 }
 
 /**

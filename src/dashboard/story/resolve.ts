@@ -67,12 +67,12 @@ export function createResolve({ pool, config, clickIds, now }: ResolveDeps) {
     if (text === '' || text.length > maxLength || text.includes('\0') || !text.isWellFormed()) return [];
     const click = clickIds.read(text);
     if (click !== null) return bySession(publisherId, 'click', click.sessionId);
-    const found = await Promise.all([
+    const matches = await Promise.all([
       bySession(publisherId, 'session', text.toLowerCase()),
       byDelivery(publisherId, text),
       byText(publisherId, text),
     ]);
-    return found.flat();
+    return matches.flat();
   };
 }
 

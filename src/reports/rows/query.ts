@@ -209,8 +209,8 @@ function partSql(source: Source, query: RowsQuery, { low, high, after, limit }: 
     ...filterSql(source, query, bind),
   ];
   if (source === 'events') {
-    const wanted = kindOfMetric.get(query.metric);
-    where.push(wanted === 'own' ? `t.kind like 'own:%'` : `t.kind = ${bind(wanted)}`);
+    const kindName = kindOfMetric.get(query.metric);
+    where.push(kindName === 'own' ? `t.kind like 'own:%'` : `t.kind = ${bind(kindName)}`);
   }
   if (after !== null) {
     const [day, session] = [bind(after.day), bind(after.session_id)];
