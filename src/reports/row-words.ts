@@ -15,8 +15,8 @@ const reasons = [
 
 /** Describes why a row is not counted or not paid, or why a session is empty. */
 export function reasonText(reason: string): string {
-  const reasonName = reasons.find((name) => name === reason);
-  return reasonName === undefined ? t('rows.emptySession', { reason }) : t(`rows.reason_${reasonName}`);
+  const key = reasons.find((name) => name === reason);
+  return key === undefined ? t('rows.emptySession', { reason }) : t(`rows.reason_${key}`);
 }
 
 /** Returns the display name of a kind of row. A custom event has its own name. */

@@ -13,7 +13,7 @@ export type StoryEntry = {
    */
   kind: string;
   offerId: number | null;
-  /** Contribution to the counts in reports: 1, 0 for an excluded row, -1 for a void, or null for entries that reports do not count. */
+  /** Number that reports count: 1, 0 for an excluded row, -1 for a void, or null if reports do not count the entry. */
   counted: number | null;
   /** Reason why the entry is not counted or not billed, or why no offer was shown. */
   reason: string | null;

@@ -13,14 +13,14 @@ type Entry = {
   status: string | null;
   txn_id: string | null;
 };
-type StoryResponse = { kind: string; session_ids: string[]; session: { session_id: string }; entries: Entry[] };
+type StoryAnswer = { kind: string; session_ids: string[]; session: { session_id: string }; entries: Entry[] };
 
 /** Prints everything that is stored about a session, oldest first. */
 export const showStory: Run = async ({ args, out, ...call }) => {
   const [id, ...rest] = args;
   if (id === undefined || rest.length > 0) throw usageError('Expected one id.');
   const { data } = (await createApi({ args, out, ...call }).call('GET', '/manage/v1/story', { query: { id } })) as {
-    data: StoryResponse;
+    data: StoryAnswer;
   };
   out.data(data);
   out.line(`Session ${data.session.session_id}, found by its ${data.kind} id:`);

@@ -70,24 +70,24 @@ async function rowsPage(scope: Scope, context: PublisherContext): Promise<Page> 
   const state = readRowsState(context);
   const question = questionOf(scope, context, state);
   const { publisher, path } = context;
-  const page = {
+  const head = {
     title: t('rows.title'),
     nav: 'reports',
     trail: [{ text: t('reports.title'), href: path(`/reports${queryOf(state.report)}`) }],
   };
   try {
-    const { request, batch } = await scope.reports.readRaw(
+    const { request, page } = await scope.reports.readRaw(
       publisher.id,
       async (executor) => {
         const request = await rowsRequestOf(executor, question);
-        return { request, batch: await readRows(executor, request.query, { after: state.after, limit: rowsPerPage }) };
+        return { request, page: await readRows(executor, request.query, { after: state.after, limit: rowsPerPage }) };
       },
       context.request.signal,
     );
     const at = path(rowsPath);
     const href = `${at}${rowsQueryOf(state)}`;
     return {
-      ...page,
+      ...head,
       lead: leadOf(context, state, request),
       body: html`
         ${filterForm(state, at)}
@@ -98,8 +98,8 @@ async function rowsPage(scope: Scope, context: PublisherContext): Promise<Page> 
           ${await countLine(scope, context, question, request)}
           <span class="toolbar-end">${exportLinks(path(`${rowsPath}.csv`), state)}</span>
         </div>
-        ${rowsTable(context, question.names, batch.rows, batch.next !== null)}
-        ${pager(state.after === null ? null : href, batch.next && `${href}&after=${writeCursor(batch.next)}`)}
+        ${rowsTable(context, question.names, page.rows, page.next !== null)}
+        ${pager(state.after === null ? null : href, page.next && `${href}&after=${writeCursor(page.next)}`)}
         <p class="hint">${t('rows.duplicates')}</p>`,
     };
   } catch (err) {
@@ -108,7 +108,7 @@ async function rowsPage(scope: Scope, context: PublisherContext): Promise<Page> 
     const text = wordProblem(detail?.message ?? err.problem);
     const week = `${path(rowsPath)}${rowsQueryOf({ ...state, report: { ...state.report, range: '7d' } })}`;
     return {
-      ...page,
+      ...head,
       status: 422,
       body: notice('warn', html`<p>${text}</p>${linkButton(week, t('reports.showLastWeek'))}`),
     };
@@ -242,11 +242,11 @@ async function rowsCsv(scope: Scope, context: PublisherContext): Promise<PageRes
       const { query, periods } = await rowsRequestOf(executor, question);
       const rows: ActivityRecord[] = [];
       for (let after = null as RowsState['after']; ; ) {
-        const batch = await readRows(executor, query, { after, limit: fileRowsAtOnce });
-        rows.push(...batch.rows);
+        const page = await readRows(executor, query, { after, limit: fileRowsAtOnce });
+        rows.push(...page.rows);
         if (rows.length > maxFileRows) throw tooLarge(problem('tooManyRows', { max: maxFileRows }));
-        if (batch.next === null) return { rows, days: periods.days };
-        after = batch.next;
+        if (page.next === null) return { rows, days: periods.days };
+        after = page.next;
       }
     },
     context.request.signal,

@@ -209,8 +209,8 @@ function partSql(source: Source, query: RowsQuery, { low, high, after, limit }: 
     ...filterSql(source, query, bind),
   ];
   if (source === 'events') {
-    const eventKind = kindOfMetric.get(query.metric);
-    where.push(eventKind === 'own' ? `t.kind like 'own:%'` : `t.kind = ${bind(eventKind)}`);
+    const kindName = kindOfMetric.get(query.metric);
+    where.push(kindName === 'own' ? `t.kind like 'own:%'` : `t.kind = ${bind(kindName)}`);
   }
   if (after !== null) {
     const [day, session] = [bind(after.day), bind(after.session_id)];

@@ -173,10 +173,7 @@ async function idGroup({ deps, failFast, findStory }: Scope, context: PublisherC
   const { publisher, path } = context;
   const { pool, now } = deps;
   const matches = await failFast(() => findStory.resolve(publisher.id, text));
-  const group: FoundGroup = {
-    title: t('find.byId'),
-    entries: matches.map((match) => storyEntry(context, match, text)),
-  };
+  const group: FoundGroup = { title: t('find.byId'), entries: [] };
   const id = readDeliveryId(text, now());
   const delivery = id === null ? null : await failFast(() => findDelivery(pool, publisher.id, id));
   if (delivery !== null)
@@ -185,6 +182,7 @@ async function idGroup({ deps, failFast, findStory }: Scope, context: PublisherC
       detail: text,
       href: path(`/deliveries/${delivery.id}`),
     });
+  group.entries.push(...matches.map((match) => storyEntry(context, match, text)));
   const session = text.toLowerCase();
   if (!isPossibleUuid7(session, now())) return group;
   const isKnown = await failFast(() => findDecision(pool, publisher.id, session)).then(
