@@ -68,11 +68,11 @@ function rowsOf(compared: Compared): ComparedField[] {
   const { resource, changes, base } = compared.draft;
   const isNew = Object.keys(base).length === 0;
   const defaults = isNew ? compared.defaults : {};
-  const changedFields = Object.keys(changes).filter(
+  const fieldNames = Object.keys(changes).filter(
     (name) => !isNew || (!isEmpty(changes[name]) && !isDeepStrictEqual(changes[name], defaults[name])),
   );
   const rows: ComparedField[] = [];
-  for (const name of inFormOrder(resource, compared.imageUrl === '' ? changedFields : [...changedFields, 'image'])) {
+  for (const name of inFormOrder(resource, compared.imageUrl === '' ? fieldNames : [...fieldNames, 'image'])) {
     if (name === 'image')
       rows.push({ label: t('offers.firstImage'), fields: [], before: '', after: imageView(compared.imageUrl) });
     else if (payoutFields.includes(name) && compared.current !== null) {
