@@ -3,7 +3,7 @@ import type { Card, PageExtensions, PublisherContext } from '../../catalog/pages
 import type { createFailFast } from '../../platform/db/health.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import { badge, card, descriptionList, collapsedCard, notice } from '../../shell/components.ts';
+import { badge, card, collapsedCard, descriptionList, notice } from '../../shell/components.ts';
 import { moment, momentText } from '../../shell/format.ts';
 import { findLandingPages, type LandingPageOf, type LandingPageView } from '../view.ts';
 import { checksToPause } from '../watch.ts';
