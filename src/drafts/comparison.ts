@@ -78,7 +78,11 @@ function rowsOf(compared: Compared): ComparedField[] {
     else if (payoutFields.includes(name) && compared.current !== null) {
       if (!rows.some(({ fields }) => fields.some((field) => payoutFields.includes(field)))) rows.push(payoutRow());
     } else if (name !== 'schedule' && (isObject(changes[name]) || isObject(base[name])))
-      for (const [label, before, after] of nestedDifferences(name, withDisplayNames(base[name]), withDisplayNames(changes[name])))
+      for (const [label, before, after] of nestedDifferences(
+        name,
+        withDisplayNames(base[name]),
+        withDisplayNames(changes[name]),
+      ))
         rows.push({ label, fields: [name], before: valueText(before), after: valueText(after) });
     else rows.push({ label: fieldName(name), fields: [name], ...textPair(name) });
   }
