@@ -143,7 +143,7 @@ async function compare(sides: readonly Side[]): Promise<void> {
     for (const connections of [16, 64]) {
       const costsBySide = new Map<string, Measurement[]>(turns.map(({ name }) => [name, []]));
       for (let round = 0; round < rounds; round += 1)
-        // Each server goes first in turn, because the machine may be in a different state for the last one.
+        // The servers take turns going first, because the machine may be in a different state for the last one.
         for (const side of [...turns.slice(round % turns.length), ...turns.slice(0, round % turns.length)])
           costsBySide.get(side.name)?.push(await measure(side, path, connections, requests));
       const medians = new Map([...costsBySide].map(([name, all]) => [name, mediansOf(all)]));

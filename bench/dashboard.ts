@@ -155,7 +155,7 @@ async function measure(
   return [at(0.5).toFixed(1), at(0.95).toFixed(1), ...used, String(limitMs), at(0.95) <= limitMs ? 'yes' : 'NO'];
 }
 
-/** Inserts deliveries from the last two days with one attempt each; 1 % of them failed. */
+/** Inserts deliveries from the last two days with one attempt each; 1% of them failed. */
 async function fillDeliveries(pool: Stage['pool'], publisherId: number, nowMs: number): Promise<void> {
   const { rows } = await pool.query<{ id: number }>(
     `insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed, enabled) values ($1,

@@ -8,7 +8,7 @@ import { openStage } from './stage.ts';
 
 /*
  * Measures the cost of traces per fetch. Two servers on one database alternate: one without traces, and one that
- * samples 1 % of the requests.
+ * samples 1% of the requests.
  * npm run build && npx tsx bench/traces.ts
  */
 const pairs = 8;

@@ -8,7 +8,7 @@ import { linearised, ratioOf } from '../../src/experiments/statistics/moments.ts
 import { alarms, anyWins, isCalledDifferent, type Run, runWorld, sampleOf, type World } from './worlds.ts';
 
 const runs = 1000;
-/** Number of runs for results in which one percentage point matters. The standard error of the share is then 0.2 %. */
+/** Number of runs for results in which one percentage point matters. The standard error of the share is then 0.2%. */
 const manyRuns = 10 * runs;
 const percent = (part: number, digits = 1): string => `${(part * 100).toFixed(digits)} %`;
 const runMany = (world: World, firstSeed: number, count = runs): Run[] =>

@@ -21,7 +21,7 @@ export type World = {
   days: number;
   /** Number of users per arm and day. */
   usersPerDay: number;
-  /** Relative revenue lift of the arm: 0.1 is 10 % more revenue. */
+  /** Relative revenue lift of the arm: 0.1 is 10% more revenue. */
   lift: number;
   /** Share of the variance that is explained by the users' history. */
   explained: number;

@@ -14,7 +14,7 @@ export type BudgetVerdict = {
   shownFirst: number;
   /** Longest time without an impression although the budget had room and users came, in seconds. */
   silenceS: number;
-  /** Time at which 99 % of the limit was booked, in seconds, or null if that never happened. */
+  /** Time at which 99% of the limit was booked, in seconds, or null if that never happened. */
   bookedAtS: number | null;
   /** Largest deviation from the plan at the end of any hour, as a fraction of the limit. Null without a plan. */
   offPlan: number | null;

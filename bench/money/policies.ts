@@ -33,7 +33,7 @@ type InputOf = (...parameters: Parameters<Policy['choose']>) => DecisionInput;
 /** Interval at which policies learn, in milliseconds. */
 export const learnEveryMs = 2000;
 
-/** Maximum time between two fits, in milliseconds. A fit usually waits for 2 % more rows. */
+/** Maximum time between two fits, in milliseconds. A fit usually waits for 2% more rows. */
 const longestPauseMs = 10_000;
 
 /** Creates a policy that uses the engine's own decision and learning code, but no database. */

@@ -128,7 +128,7 @@ function pairs(seed: number): World {
 }
 
 /**
- * World in which an offer that is 25 % better than the best one appears late. Responses have two positions; the second
+ * World in which an offer that is 25% better than the best one appears late. Responses have two positions; the second
  * is seen half as often.
  */
 const newcomer = (seed: number): World => {

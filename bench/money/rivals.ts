@@ -27,7 +27,7 @@ function counting(world: World): { counts: Counts[]; learn: Policy['learn'] } {
   };
 }
 
-/** Ranking by the best average so far, with 10 % random responses. */
+/** Ranking by the best average so far, with 10% random responses. */
 export function greedy(world: World, seed: number): Policy {
   const { counts, learn } = counting(world);
   return {
@@ -48,7 +48,7 @@ export function greedy(world: World, seed: number): Policy {
  * Thompson sampling without context, as in an earlier ranking:
  * - Beta posteriors per offer, shrunk towards the other offers of its category, counted twice
  * - 100 warm-up impressions
- * - 1 % random responses
+ * - 1% random responses
  * - no position effects
  */
 export function withoutContext(world: World, seed: number): Policy {

@@ -71,7 +71,7 @@ async function dropIndexes(pool: pg.Pool): Promise<string[]> {
 }
 
 /**
- * Seeds one day. Only the oldest days have failed or held deliveries. 1 % of the deliveries belong to the user `often`.
+ * Seeds one day. Only the oldest days have failed or held deliveries. 1% of the deliveries belong to the user `often`.
  */
 async function seedDay(pool: pg.Pool, publisherId: number, day: number, rows: number): Promise<void> {
   await pool.query(

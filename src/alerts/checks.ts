@@ -18,7 +18,7 @@ const lockSql = "select pg_advisory_xact_lock(hashtext('perkwire_alerts'))";
 const nearlyUsed = 0.8;
 
 /**
- * Records an alert for each budget that is 80 % used, once per period. Exhausted budgets are reported by a separate
+ * Records an alert for each budget that is 80% used, once per period. Exhausted budgets are reported by a separate
  * event.
  */
 export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<void> {

@@ -64,7 +64,7 @@ const alwaysBehind = { atStart: 0.05, atEnd: 0.002 };
 
 /**
  * Returns the probability that a campaign is ranked before campaigns that compete by revenue. It is 0 while the goal is
- * on or ahead of its plan, and rises to 1 at a shortfall of 5 %. The required shortfall decreases towards the end
+ * on or ahead of its plan, and rises to 1 at a shortfall of 5%. The required shortfall decreases towards the end
  * (docs/guides/how-a-decision-is-made.md#goals). Pure function.
  */
 export function goalProbability(rules: GoalRules, input: PlanInput): number {

@@ -66,7 +66,7 @@ const placeholder = (publicUrl: string, id: number, name: string, title: string)
   creatives: [],
 });
 
-/** Returns offers of the publisher, followed by placeholders if there are too few. */
+/** Returns the publisher's offers, followed by placeholders if there are too few. */
 function offersToShow(input: PreviewInput, exceptId: number | null, count: number): object[] {
   const { publisher, publicUrl } = input;
   const real = [...(input.sampleOffers?.(publisher, { exceptId, count }) ?? [])];

@@ -347,7 +347,7 @@ const arialBoldWidth = 493.7;
 
 /**
  * Local fonts that serve as stand-ins: Arial and fonts with the same character widths. The widths of Roboto differ by
- * less than 1 %.
+ * less than 1%.
  */
 const standIns = ['Arial', 'Liberation Sans', 'Arimo', 'Roboto'];
 

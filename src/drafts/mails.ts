@@ -76,7 +76,7 @@ select d.id, d.advertiser_id, d.state, d.reason, d.subject, d.publisher_id, d.li
 from taken t join drafts d on d.id = t.draft_id join publishers p on p.id = d.publisher_id
 left join users u on u.id = t.user_id and ${isRecipient}`;
 
-/** Sends the due mails about decisions. A decision that was undone in the meantime is not mailed. */
+/** Sends the e-mails about decisions that are due. Skips decisions that have been undone in the meantime. */
 export async function sendDraftMails({ pool, mailer, now, config }: MailDeps): Promise<void> {
   const { rows } = await pool.query<Due>(claimSql, [new Date(now())]);
   await Promise.all(

@@ -26,7 +26,7 @@ type Feature = { property: Property; weight: number; average: number; prior: num
 
 /**
  * Prior variance below which a property is ignored. It applies to the logarithm, so it corresponds to effects of about
- * 3 %.
+ * 3%.
  */
 const leastPrior = 1e-3;
 

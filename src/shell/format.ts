@@ -83,13 +83,13 @@ export const decimal = (value: number): string => numberFormat('hundredths').for
 /** Formats a ratio from 0 to 1 as a percentage. */
 export const percent = (value: number): string => numberFormat('share').format(value);
 
-/** Formats a relative change with its sign, such as `+4.1 %` for 0.041. */
+/** Formats a relative change with its sign, such as `+4.1%` for 0.041. */
 export const change = (value: number): string => numberFormat('change').format(value);
 
-/** Formats a relative change without its sign, such as `4.1 %` for 0.041. Values of 10 or more have no decimals. */
+/** Formats a relative change without its sign, such as `4.1%` for 0.041. Values of 10 or more have no decimals. */
 export const changeSize = (value: number): string => numberFormat(value < 10 ? 'size' : 'largeSize').format(value);
 
-/** Formats a small ratio as an approximate percentage, such as `0.034 %` for 0.00034. */
+/** Formats a small ratio as an approximate percentage, such as `0.034%` for 0.00034. */
 export const roughPercent = (value: number): string => numberFormat('rough').format(value);
 
 /** Formats a duration in milliseconds. */

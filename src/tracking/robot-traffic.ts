@@ -4,11 +4,11 @@ import { problem } from '../platform/problem.ts';
 type AddNotice = (publisherId: number, detail: ErrorDetail, refused: boolean) => void;
 
 /**
- * Counts each publisher's beacons from robots and from people, to detect people who are wrongly classified as robots.
+ * Counts each publisher's beacons from bots and from people, to detect people who are wrongly classified as bots.
  */
 export type RobotTraffic = {
   count: (publisherId: number, isRobot: boolean, userAgent: string) => void;
-  /** Adds a notice for each publisher whose recent beacons all came from robots, then resets the counts. */
+  /** Adds a notice for each publisher whose recent beacons all came from bots, then resets the counts. */
   addNotices: (add: AddNotice) => void;
 };
 

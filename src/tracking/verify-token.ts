@@ -65,7 +65,7 @@ export function createTokenVerifier({ catalog, tokens, now, robotTraffic }: Veri
   };
 }
 
-/** Whether the publisher has allowed a user agent that would otherwise be classified as a robot. */
+/** Whether the publisher has allowed a user agent that would otherwise be classified as a bot. */
 const isAllowed = (publisher: Publisher | undefined, userAgent: string): boolean =>
   publisher?.allowedUserAgents.some((part) => userAgent.toLowerCase().includes(part)) === true;
 

@@ -128,7 +128,7 @@ const textOfHtml = (html: string): string =>
   html.replaceAll(/<(script|style)\b[^<]*/gi, ' ').replaceAll(/<[^>]*>?/g, '\n');
 
 /**
- * Returns the first line of a response body that a person can read. For HTML, this is the title. JSON that spans
+ * Returns the first human-readable line of a response body. For HTML, this is the title. JSON that spans
  * several lines is joined. The result has no markup, control characters or credentials, and at most 200 characters.
  * @returns null if the body contains no text
  */

@@ -37,7 +37,7 @@ const hours = (count: number): number => count * 3600;
 describe('reserved budget is released', () => {
   test('for a click on a proven offer, within 75 s as the click becomes less likely', () => {
     const remainingMicros = [0, 10, 25, 60, 75].map((ageS) => leftAt(ageS, { paidBy: 'click', rates: proven }).micros);
-    // 1 in 8 users click, and 65 % of the clicks come later than this. That is 1 in 12 of the users who have not
+    // 1 in 8 users click, and 65% of the clicks come later than this. That is 1 in 12 of the users who have not
     // clicked yet.
     expect(remainingMicros).toEqual([128, 117, 87, 14, 0]);
   });

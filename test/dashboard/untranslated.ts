@@ -56,7 +56,7 @@ export async function storedTexts(pool: Pool): Promise<string> {
     `select quote_ident(table_name) as name from information_schema.tables
     where table_schema = 'public' and table_type = 'BASE TABLE' order by 1`,
   );
-  const texts = new Set(['Perkwire', 'cart_total', 'English', 'Deutsch']);
+  const texts = new Set(['Perkwire', 'cart_total', 'pub_user_id', 'English', 'Deutsch']);
   for (const { name } of tables) {
     const { rows } = await pool.query<{ row: object }>(`select to_jsonb(t) as row from ${name} t limit 300`);
     for (const { row } of rows)

@@ -163,7 +163,7 @@ describe('an offer that is not shown is explained by the first rule that exclude
     ],
     ['Units are disabled.', reasons(offersOf(campaignOf(1)), {}, { unitEnabled: false })[1] as string],
     [
-      'The user is outside the delivery percentage: only part of the users get offers.',
+      'The user is outside the delivery percentage: only some users get offers.',
       reasons(offersOf(campaignOf(1)), {}, { deliveryPercentage: 0 })[1] as string,
     ],
   ])('%s', (expected, actual) => {

@@ -92,7 +92,7 @@ test('reports an injected lift of 10 % for the unit and 0 % for a campaign, even
   await Promise.all(Array.from({ length: atOnce }, run));
   expect([...armsByUser.values(), ...seenOfCampaign.values()].every((userArms) => userArms.size === 1)).toBe(true);
 
-  // The arms match those that anyone can compute from the API response. With many users, the shares are within 1 %.
+  // The arms match those that anyone can compute from the API response. With many users, the shares are within 1%.
   const { salt, allocation } = (started.json as { data: { salt: string; allocation: Slots[] } }).data;
   const armByHash = (user: string): string => {
     const slot = slotOf(salt, user);
@@ -128,7 +128,7 @@ test('reports an injected lift of 10 % for the unit and 0 % for a campaign, even
     expect([control.arm, holdout.arm]).toEqual(['control', 'holdout']);
     expect([data.sample_ratio.is_wrong, data.before_exposure.is_wrong]).toEqual([false, false]);
     expect(control.users + holdout.users).toBe(users);
-    // Held-out users have offers that they would have been shown, and spend 1 / 1.1 of what the others spend.
+    // Held-out users have offers that they would have been shown, and spend 1/1.1 times as much as the others.
     expect(holdout.would_have_seen.users).toBeGreaterThan(0.9 * holdout.users);
     expect(holdout.outcomes.order).toMatchObject({ is_significant: true });
     const lift = holdout.outcomes.order?.lift as Estimate;

@@ -9,7 +9,7 @@ let api: ReturnType<typeof callsOf>;
 let id: number;
 const dayMs = 86_400_000;
 
-/** Adds users who each spend about 10. Mobile users in arm `b` spend 30 % more. */
+/** Adds users who each spend about 10. Mobile users in arm `b` spend 30% more. */
 const addUsers = (from: number, to: number) =>
   t.pool.query(
     `insert into experiment_units (experiment_id, version, arm, unit_key, first_at, sessions, would_see, revenue_micros,

@@ -65,9 +65,9 @@ test('Back keeps what was entered, even if it is wrong', async () => {
 test.each([
   ['learn', { name: '' }, 'This field is required.'],
   ['learn', { key: 'not a key' }, /1 to 64 characters/],
-  ['arms', { 'arm1.offers_per_response': '' }, 'Enter what this variant changes.'],
+  ['arms', { 'arm1.offers_per_response': '' }, 'Describe what this variant changes.'],
   ['arms', { 'arm1.offers_per_response': '11' }, /10 or less/],
-  ['arms', { 'arm2.key': 'second' }, 'Enter what this variant changes.'],
+  ['arms', { 'arm2.key': 'second' }, 'Describe what this variant changes.'],
   ['arms', { 'arm1.key': 'same', 'arm2.key': 'same', 'arm2.floor': '1' }, /twice|more than once/],
   ['arms', { 'arm1.texts': 'delay 5' }, 'The value must be a JSON object.'],
   ['traffic', { traffic: '101' }, 'The value must be a number from 0.01 to 100.'],

@@ -52,7 +52,7 @@ test('a marketer creates an experiment, starts it, reads its result and makes a 
 
   await step(page, 'What do users see?');
   expect(await visibleFields(page)).toBeLessThanOrEqual(2);
-  await page.getByLabel('Name of the variant').first().fill('One offer');
+  await page.getByLabel('Variant name').first().fill('One offer');
   await page.getByLabel('Number of offers').first().fill('1');
   expect(await violations(page)).toEqual([]);
   await press(page, 'Next');

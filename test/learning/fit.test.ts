@@ -133,7 +133,7 @@ test('a drop in a rate is detected within twice the impressions that its clicks 
 test('an offer at a later position is judged by its rate at the first position', () => {
   const learner = simulateLearner();
   run(learner, 0, 15_000, (at) => {
-    // The second position is seen half as often, so the third offer's click rate would be 14 % in the first position.
+    // The second position is seen half as often, so the third offer's click rate would be 14% in the first position.
     if (at % 3 === 2) return { offer: third, position: 2, rate: 0.07 };
     const position = 1 + (mix(at, 1) % 2);
     return { offer: at % 3 === 0 ? first : second, position, rate: position === 1 ? 0.08 : 0.04 };

@@ -48,7 +48,7 @@ test('it explains e-mail storage and unsubscription only if the publisher sends 
   for (const language of languageTags)
     expect([language, await texts(language)]).toEqual([language, [true, true, false]]);
   expect((await page()).body).toContain('up to 7 more days');
-  // Reminder addresses may still be stored until their due date.
+  // Reminder addresses may be stored until the reminder is due.
   expect((await setMessages({ enabled: false })).statusCode).toBe(200);
   expect(await texts('en')).toEqual([true, true, false]);
 });

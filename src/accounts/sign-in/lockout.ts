@@ -15,7 +15,7 @@ export const maxFailures = { pair: 5, address: 30, account: 100 };
 
 /**
  * Limits for second-factor codes, which are entered after the correct password. Three codes in a million are valid at
- * any time, so guessing ten times per 15 minutes succeeds with a probability of 0.3 % per day. Every lockout is
+ * any time, so guessing ten times per 15 minutes succeeds with a probability of 0.3% per day. Every lockout is
  * recorded in the audit log.
  */
 const maxCodeFailures: typeof maxFailures = { pair: 5, address: 30, account: 10 };

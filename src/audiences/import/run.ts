@@ -31,7 +31,7 @@ export type ImportResult = Import & { duplicates: number; warnings: FileWarning[
 /**
  * Imports members from a file, or only validates the file. The upload is received completely before it is parsed, and
  * parsing does not block other requests.
- * @throws AppError body_too_large; ambiguous_header, unknown_header; invalid_request if more than 1 % of the rows are
+ * @throws AppError body_too_large; ambiguous_header, unknown_header; invalid_request if more than 1% of the rows are
  * invalid
  */
 export async function importMembers(

@@ -64,7 +64,7 @@ export type ImportedRates = {
 
 /**
  * Adds the rates in a file to the stored rates, or replaces the stored rates with them. Imports all readable rows, or
- * nothing if more than 1 % of the rows are unreadable.
+ * nothing if more than 1% of the rows are unreadable.
  * @throws AppError unknown_header; invalid_request with lines and columns, or if the base currency is missing or
  * differs
  */

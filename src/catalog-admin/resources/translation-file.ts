@@ -92,7 +92,7 @@ export type ImportedTranslations = {
 };
 
 /**
- * Imports the translations in a file: all readable rows, or nothing if more than 1 % of the rows are unreadable. Empty
+ * Imports the translations in a file: all readable rows, or nothing if more than 1% of the rows are unreadable. Empty
  * cells change nothing.
  * @throws AppError unknown_header; invalid_request with lines and columns
  */

@@ -63,7 +63,7 @@ export function makeUpSessions(source: SessionSource, nowMs: number): SessionRec
 }
 
 /**
- * Generates session times. There are more sessions on weekends and in the evening, and their number grows by 1 % each
+ * Generates session times. There are more sessions on weekends and in the evening, and their number grows by 1% each
  * day.
  */
 function timesOf(random: Random, endMs: number): number[] {

@@ -53,7 +53,7 @@ const changesSchema = Type.Partial(
 
 export const share = Type.Number({ minimum: 0, maximum: 1 });
 
-/** Converts a share to a percentage, rounded to 0.01 %. */
+/** Converts a share to a percentage, rounded to 0.01%. */
 export const percentOf = (part: number): number => Math.round(part * 1e4) / 100;
 
 /** Maximum number of arms, not counting the control. */

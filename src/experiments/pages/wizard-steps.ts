@@ -127,7 +127,7 @@ export function checkSummary(context: PublisherContext, { values, duration, key 
   return html`
     <p>${whatHappens(values, context)} ${duration} ${endOf(values, context)}</p>
     ${descriptionList([
-      [t('experiments.name'), values.name],
+      [t('experiments.name'), html`<span translate="no">${values.name}</span>`],
       [t('experiments.key'), html`<code>${key}</code>`],
     ])}`;
 }
@@ -142,7 +142,7 @@ function whatHappens(values: ExperimentValues, { publisher }: PublisherContext):
       : t('experimentWizard.startsAt', { at: momentText(publisher, Date.parse(start)) }),
     t('experimentWizard.covers', { count: placements?.length ?? 0, names: placements?.join(', ') ?? '' }),
     inWords(values, publisher),
-    // With thirds, shares add up to 99.99 %.
+    // With thirds, shares add up to 99.99%.
     ...(rest > 0.001 ? [t('experimentWizard.othersStay', { share: percent(Math.round(rest * 1e4) / 1e4) })] : []),
     ...(ramp === null ? [] : [t('experimentWizard.grows')]),
     t('experimentWizard.compares'),

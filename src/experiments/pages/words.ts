@@ -41,7 +41,7 @@ export function changesInWords({ changes }: Pick<ArmInput, 'changes'>, { themes 
     .join(', ');
 }
 
-/** Returns text such as `+4.1 %, between +1.2 % and +7 %`. */
+/** Returns text such as `+4.1%, between +1.2% and +7%`. */
 export const liftText = (lift: Estimate | null): string =>
   lift === null
     ? '–'

@@ -8,7 +8,7 @@ import { armSums, type Population, readRows, type Segment } from './sums.ts';
 export type SegmentsReport = {
   by: Segment;
   /**
-   * Number of confidence intervals that jointly have 95 % coverage. Each interval becomes wider as this number grows.
+   * Number of confidence intervals that jointly have 95% coverage. Each interval becomes wider as this number grows.
    */
   comparisons: number;
   values: { value: string; arms: { arm: string; users: number; value: number; lift: Estimate | null }[] }[];

@@ -13,7 +13,7 @@ export const alpha = 0.05;
 
 /** Required size and duration of an experiment, estimated from recent traffic. */
 export type ExperimentPlan = {
-  /** Relative difference in revenue to detect; 0.05 is 5 %. */
+  /** Relative difference in revenue to detect; 0.05 is 5%. */
   lift: number;
   /** Users per day at the experiment's placements, including users outside the experiment. */
   users_per_day: number;

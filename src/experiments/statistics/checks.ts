@@ -13,7 +13,7 @@ const falseAlarms = 0.001;
 const alarmOdds = 1 / falseAlarms;
 
 /**
- * Weights of the prior distributions, in users. They are suited to detecting deviations of about 2 % and 0.2 % from the
+ * Weights of the prior distributions, in users. They are suited to detecting deviations of about 2% and 0.2% from the
  * planned shares.
  */
 const priors = [600, 60_000];
@@ -93,7 +93,7 @@ type Plan = {
   /** Mean metric value per user. `variance` is relative to a traffic share of 1. */
   mean: number;
   variance: number;
-  /** Smallest relative lift to detect; 0.03 is 3 %. */
+  /** Smallest relative lift to detect; 0.03 is 3%. */
   lift: number;
   /** The control's and the arm's shares of all users. */
   shares: readonly [control: number, arm: number];
@@ -104,7 +104,7 @@ type Plan = {
 const power80 = 0.8416;
 
 /**
- * Returns the total number of users that the control and the arm need to detect a lift with 80 % power. Returns
+ * Returns the total number of users that the control and the arm need to detect a lift with 80% power. Returns
  * Infinity if the lift can never be detected.
  */
 export function usersNeeded({ mean, variance, lift, shares: [control, arm], alpha }: Plan): number {

@@ -6,7 +6,7 @@ export type Estimate = { estimate: number; low: number; high: number };
 
 export type Comparison = {
   difference: Estimate;
-  /** Relative difference between the arm and the control; 0.04 is 4 % more. Null if the control's value is 0. */
+  /** Relative difference between the arm and the control; 0.04 is 4% more. Null if the control's value is 0. */
   lift: Estimate | null;
   /** Whether the confidence intervals of both the difference and the lift exclude 0. */
   isSignificant: boolean;
@@ -16,7 +16,7 @@ export type Comparison = {
 
 /**
  * Number of users for which confidence intervals are tuned to be as narrow as possible. With ten times as many users,
- * they are 7 % wider than the optimum.
+ * they are 7% wider than the optimum.
  */
 const narrowestAt = 10_000;
 

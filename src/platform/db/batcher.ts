@@ -50,7 +50,7 @@ const minEarlyItems = 4;
  * Creates a batcher for group commits, in which concurrent requests share one transaction.
  * - If no batch is running, one starts immediately. Items that arrive while it runs form the next batch, so a single
  *   write never waits for others.
- * - A second batch runs concurrently only if both are large, because two batches of half the size cost 50 % more than
+ * - A second batch runs concurrently only if both are large, because two batches of half the size cost 50% more than
  *   one.
  * - To keep the database busy, a batch is sent as soon as `minConcurrentItems` items are queued, before more requests
  *   are read. The next batch is sent before the previous batch's response is processed.

@@ -3,7 +3,7 @@ import { writeUuid } from '../lib/uuid7.ts';
 
 /**
  * Encodes an array in PostgreSQL's binary parameter format. The server then does not have to parse text, which makes a
- * batch of events 10 % cheaper. The statement must cast the parameter to the array type, such as `$1::integer[]`.
+ * batch of events 10% cheaper. The statement must cast the parameter to the array type, such as `$1::integer[]`.
  * @param pick returns the value for an item; null becomes NULL
  */
 export type BinaryArray<Value> = <Item>(items: readonly Item[], pick: (item: Item) => Value | null) => Buffer;

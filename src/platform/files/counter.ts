@@ -106,7 +106,7 @@ export type FileCounter = {
   errors: () => BadRow[];
   /**
    * Checks the share of rejected rows.
-   * @throws AppError invalid_request, with line numbers, if more than 1 % of the rows were rejected and `isPartial` is
+   * @throws AppError invalid_request, with line numbers, if more than 1% of the rows were rejected and `isPartial` is
    * false
    */
   requireFewBad: (isPartial: boolean) => void;

@@ -18,7 +18,7 @@ export const de: Messages = {
     signInToAccept: 'Zum Annehmen anmelden',
     memberships: 'Ihre Publisher',
     membershipsLead:
-      'Mit einer Anmeldung erreichen Sie alle Ihre Publisher. Wenn Sie den letzten verlassen, wird Ihr Konto gelöscht.',
+      'Mit einer Anmeldung haben Sie Zugriff auf alle Ihre Publisher. Wenn Sie den letzten verlassen, wird Ihr Konto gelöscht.',
     allPublishers: 'Alle Publisher',
     leave: 'Verlassen',
     leaveQuestion: 'Sie verlieren sofort den Zugriff. Nur ein Administrator kann Sie wieder einladen.',
@@ -316,7 +316,7 @@ export const de: Messages = {
     csv: 'CSV herunterladen',
     day: 'Tag',
     draftsLead:
-      'Änderungen, die Sie vorgeschlagen haben, mit den Entscheidungen darüber. Freigegebene Änderungen gehen live; ' +
+      'Änderungen, die Sie vorgeschlagen haben, und die Entscheidungen dazu. Freigegebene Änderungen gehen live; ' +
       'bis dahin bleibt die bisherige Fassung live.',
     event: 'Ereignis',
     fileHint: 'PNG, JPEG, WebP oder SVG, bis zu 5 MB.',
@@ -409,7 +409,7 @@ export const de: Messages = {
     mutedFor: 'Meldung für {days} Tage stummgeschaltet.',
     unmuted: 'Stummschaltung aufgehoben.',
     rules: 'Wer benachrichtigt wird',
-    rulesLead: 'Jede Meldung erscheint im Posteingang. Wählen Sie, wohin sie außerdem geht.',
+    rulesLead: 'Jede Meldung erscheint im Posteingang. Wählen Sie, wohin sie zusätzlich gesendet wird.',
     alert: 'Meldung',
     email: 'E-Mail',
     webhook: 'Webhook',
@@ -1709,7 +1709,7 @@ export const de: Messages = {
     chooseSome:
       'Geben Sie mindestens eine Kategorie, einen Werbetreibenden, eine Marke oder eine Domain ein, oder wählen Sie ' +
       'alle Angebote.',
-    blocksAllAt: 'Diese Regeln sperren alle Angebote am Anzeigenplatz {placement}. Dort wird kein Angebot gezeigt.',
+    blocksAllAt: 'Diese Regeln sperren alle Angebote auf dem Anzeigenplatz {placement}. Dort wird kein Angebot angezeigt.',
     placementLead: 'Diese Regeln gelten nur für {placement}, zusätzlich zu den Regeln für alle Anzeigenplätze.',
     title: 'Sperrregeln',
     lead: 'Angebote, die Sie nie zeigen möchten, unabhängig von ihren Kampagnen.',
@@ -2468,7 +2468,7 @@ export const de: Messages = {
     mustBePercent: 'Der Wert muss eine Zahl von {min, number} bis {max, number} sein.',
     name: 'Name',
     nameHint: 'Zum Beispiel: drei Angebote statt zwei.',
-    narrows: 'Ergebnis am Ende jedes Tages. Das Intervall wird schmaler, je mehr Nutzer teilnehmen.',
+    narrows: 'Ergebnis am Ende jedes Tages. Je mehr Nutzer teilnehmen, desto schmaler wird das Intervall.',
     needed: 'etwa {users} nötig, um {lift} zu erkennen',
     neverStarted: 'Das Ende war erreicht, bevor das Experiment gestartet wurde.',
     newTheme: 'Kopie eines Designs, das auch anderswo verwendet wird',
@@ -3104,7 +3104,7 @@ export const de: Messages = {
     loyaltyRequirements: 'Voraussetzungen für die Treueprämie',
     ltr: 'LTR',
     macrosHint: 'Sie können Makros verwenden, etwa <code>{macro}</code>.',
-    makePrimary: 'Hauptbild setzen',
+    makePrimary: 'Als Hauptbild festlegen',
     multi: 'Mehrere',
     noButton: 'Nein-Button',
     noImages: 'Noch keine Bilder. Laden Sie eines hoch: Angebote mit Bild erzielen bessere Ergebnisse.',
@@ -3659,7 +3659,7 @@ export const de: Messages = {
       'Zeitzone: {zone}. Wählen Sie eine Zeit {days, plural, one {innerhalb eines Tages} other {innerhalb von # ' +
       'Tagen}}.',
     keyMaxDays: 'Maximale Laufzeit neuer API-Schlüssel (Tage)',
-    keyMaxDaysHint: 'Jeder neue Schlüssel muss dann innerhalb dieser Zeit ablaufen. Leer lassen für keine Begrenzung.',
+    keyMaxDaysHint: 'Jeder neue Schlüssel muss dann innerhalb dieser Zeit ablaufen. Ohne Angabe gibt es keine Begrenzung.',
     expiresHint: 'Zeitzone: {zone}. Leer lassen, wenn der Schlüssel nie ablaufen soll.',
     createKey: 'Schlüssel erstellen',
     placementsLead:
@@ -4152,7 +4152,7 @@ export const de: Messages = {
     pausedSince: 'Pausiert seit {time}. Bis Sie den Endpunkt fortsetzen, warten: {waiting}.',
     pending: 'Ausstehend',
     rate: 'Anfragen pro Sekunde',
-    rateHint: 'Leer lassen für keine Begrenzung.',
+    rateHint: 'Ohne Angabe gibt es keine Begrenzung.',
     removeConfirm:
       'Der Endpunkt erhält keine neuen Zustellungen, und ausstehende werden zurückgehalten. Das lässt sich nicht ' +
       'rückgängig machen.',

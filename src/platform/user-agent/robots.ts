@@ -12,7 +12,7 @@ const maxCached = 5_000;
  */
 const maxLength = 512;
 
-/** Default user agents of apps and of their HTTP libraries. Robot patterns that match any of them are discarded. */
+/** Default user agents of apps and of their HTTP libraries. Bot patterns that match any of them are discarded. */
 const appUserAgents = [
   'Shop',
   'Shop/3.2',
@@ -29,7 +29,7 @@ const appUserAgents = [
 ];
 
 /**
- * Default user agent of HTTP clients in Node.js. It does not count as a robot, because a publisher's server may use it
+ * Default user agent of HTTP clients in Node.js. It does not count as a bot, because a publisher's server may use it
  * to forward events.
  */
 const nodeDefault = 'node';
@@ -39,13 +39,13 @@ const anyOf = (robots: readonly { regex: string }[]): RegExp =>
 
 /**
  * The last entry is excluded, because it contains general terms such as "crawler". All others are names of known
- * robots.
+ * bots.
  */
 const robotNames = anyOf(detectorRobots.slice(0, -1));
 const generalWords = anyOf(detectorRobots.slice(-1));
 
 /**
- * Names of robots and of servers that send automated requests. They are not checked for personal devices, because short
+ * Names of bots and of servers that send automated requests. They are not checked for personal devices, because short
  * names also occur in phone names.
  */
 const serverNames = new RegExp(
@@ -56,7 +56,7 @@ const serverNames = new RegExp(
 );
 
 /**
- * Other terms that robots use to describe themselves. They are not checked for personal devices, because they also
+ * Other terms that bots use to describe themselves. They are not checked for personal devices, because they also
  * occur in the names of apps and phones.
  */
 const robotWords = new RegExp(
@@ -80,7 +80,7 @@ const personalDevice = new RegExp(
 );
 
 /**
- * Matches the form in which robots that imitate a device add their own name: "(compatible; ExampleBot/1.0;
+ * Matches the form in which bots that imitate a device add their own name: "(compatible; ExampleBot/1.0;
  * +https://…)".
  */
 const selfDescription = /\(compatible; (?!MSIE)|https?:\/\//;
@@ -98,10 +98,10 @@ const browserParts = new RegExp(
 );
 
 /**
- * Creates a function that checks whether a User-Agent header belongs to a robot or a tool. It returns false for a
- * missing or empty header, and for the default names of apps and HTTP libraries. If a product name contains a robot
+ * Creates a function that checks whether a User-Agent header belongs to a bot or a tool. It returns false for a
+ * missing or empty header, and for the default names of apps and HTTP libraries. If a product name contains a bot
  * term, the signature of a personal device takes precedence over it. It does not take precedence over the name of a
- * known robot, or over "(compatible; ExampleCrawler/1.0; …)".
+ * known bot, or over "(compatible; ExampleCrawler/1.0; …)".
  */
 export function createRobotCheck(): (userAgent: string | undefined) => boolean {
   const verdicts = new LRUCache<string, boolean>({ max: maxCached });

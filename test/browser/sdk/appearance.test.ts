@@ -188,7 +188,7 @@ describe('the ad unit', () => {
     ['order-status', '.btn.no'],
     ['checkout', '.done button'],
   ])('can be read and answered in a small window at 200 percent zoom at %s', async (placement, last) => {
-    // CSS pixels of a 1280 × 800 window at 200 % zoom.
+    // CSS pixels of a 1280 × 800 window at 200% zoom.
     const page = await openUnit(placement, { embedded: false, language: 'en', viewport: { width: 640, height: 400 } });
     const frame = page.locator('[data-perkwire] .frame');
     await page.locator('[data-perkwire] .title').first().waitFor();

@@ -125,7 +125,7 @@ describe('a web font of a theme', () => {
     const local = createSender({ allowHttp: true, userAgent: 'test', allowNets: parseNets('127.0.0.0/8') });
     const request = { headers: {}, deadlineMs: 50 };
     expect(await createFetchFile(local, 100)(`${base}/never.woff2`, request)).toEqual({
-      problem: 'The server takes too long to respond.',
+      problem: 'The server took too long to respond.',
     });
     expect(await createFetchFile(sender, 100)(`${base}/brand.woff2`, request)).toEqual({
       problem: 'The host of the URL must have a public IP address.',

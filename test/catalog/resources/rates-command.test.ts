@@ -56,7 +56,7 @@ test('reports errors with their line, and stores nothing', async () => {
   const before = await currentRates();
   const wrong = await run('import', publisher(), await file('wrong.csv', 'date,USD\n01/02/2026,1.08\n'));
   expect(wrong.code).not.toBe(0);
-  expect(wrong.err).toMatch(/lines\/2.*The date must have the format/);
+  expect(wrong.err).toMatch(/lines\/2.*The date must be in the format/);
   expect((await run('import', publisher(), join(folder, 'none.csv'))).err).toMatch(/ENOENT/);
   expect((await run('import', 'shop', 'rates.csv')).code).toBe(2);
   expect((await run('show')).code).toBe(2);

@@ -143,7 +143,7 @@ test('each of thousands of offers has the same independent draw distribution as 
     // `threshold` is an estimate itself, so the tolerance is 4 standard errors of both values.
     const tolerance = 4 * size * Math.sqrt((share * (1 - share)) / single.length) + 4 * Math.sqrt(expected / rounds);
     expect(Math.abs(mean - expected)).toBeLessThan(tolerance);
-    // The variance is binomial, as for independent draws. The standard error of a variance over 300 rounds is 8 %.
+    // The variance is binomial, as for independent draws. The standard error of a variance over 300 rounds is 8%.
     expect(variance / (expected * share)).toBeGreaterThan(0.7);
     expect(variance / (expected * share)).toBeLessThan(1.35);
   }

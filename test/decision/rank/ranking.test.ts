@@ -27,7 +27,7 @@ describe('expected revenue', () => {
   };
 
   test('is click rate times payout, times conversion rate if conversions pay, or the impression payout', () => {
-    const rates = counts(1_000_000, 20_000, 2_000); // 2 % click, 10 % of these convert
+    const rates = counts(1_000_000, 20_000, 2_000); // 2% click, 10% of these convert
     expect(firstOf([pays('cpc', 0.5), pays('cpc', 0.4)], [rates, rates])).toBe(1);
     expect(firstOf([pays('cpc', 0.5), pays('cpa', 6)], [rates, rates])).toBe(2); // 0.010 and 0.012
     expect(firstOf([pays('cpa', 6), pays('cpm', 13)], [rates, rates])).toBe(2); // 0.012 and 0.013

@@ -7,7 +7,7 @@ import { fetchOffers, type ShownOffer } from '../../tracking/journey.ts';
 
 export type SaveableOffer = ShownOffer & { title: string; save_for_later_url: string | null; sessionId: string };
 
-/** Returns path and query of an absolute Perkwire URL. */
+/** Returns the path and query of an absolute Perkwire URL. */
 export const local = (url: string): string => url.replace('http://perks.test', '');
 
 /** Returns the offers of a new session of this user. */

@@ -89,7 +89,7 @@ test('the server uses the configured timeouts instead of the defaults of the fra
 
 const ask = (url: string, method = 'GET') => requestOver(app, { url, method });
 
-/** Sends raw bytes, and reads until the connection ends. */
+/** Sends raw bytes and reads until the connection closes. */
 async function sendRaw(bytes: string): Promise<string> {
   const socket = connect(await portOf(app), '127.0.0.1');
   socket.end(bytes);

@@ -23,7 +23,7 @@ beforeAll(async () => {
   const second = await clickOffer(t, session);
   await track(t, { click_id: second.clickId, payout: '7', txn_id: 'order-2' });
   await track(t, { click_id: second.clickId, payout: '7', txn_id: 'order-2', void: '1' });
-  // A click by a robot, a click without an impression, an empty session and a development session.
+  // A click by a bot, a click without an impression, an empty session and a development session.
   await call(t, (await showOffer(t)).click_url, { 'user-agent': googlebot });
   await call(t, (await showOffer(t)).click_url);
   const { sessionId: emptyId } = await fetchOffers(t);

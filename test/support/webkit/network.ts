@@ -6,7 +6,7 @@ type Pattern = string | RegExp;
 type Handler = (route: Route) => unknown;
 type Fulfilment = NonNullable<Parameters<Route['fulfill']>[0]>;
 
-/** Network traffic of a context's pages, seen by the HTTP proxy that the browser uses. */
+/** Network traffic from a context's pages, as seen by the browser's HTTP proxy. */
 export type Network = {
   port: number;
   route: (pattern: Pattern, handler: Handler) => void;

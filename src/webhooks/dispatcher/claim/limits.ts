@@ -68,10 +68,10 @@ type Busy = { trusted: boolean; startsMs: Set<Start> };
 
 /**
  * Divides the concurrency of a worker:
- * - 60 % of the concurrency is reserved for trusted endpoints.
- * - 10 % is reserved for first calls to new endpoints, with a minimum of one call if the other endpoints have two or
+ * - 60% of the concurrency is reserved for trusted endpoints.
+ * - 10% is reserved for first calls to new endpoints, with a minimum of one call if the other endpoints have two or
  *   more.
- * - If untrusted endpoints exceed their 40 %, for example when many trusted endpoints start to hang at once, the excess
+ * - If untrusted endpoints exceed their 40%, for example when many trusted endpoints start to hang at once, the excess
  *   does not reduce the trusted share.
  * - The total never exceeds twice the concurrency, except for pending first calls that have released their slots.
  */

@@ -12,7 +12,7 @@ import { scanQueue } from './scan.ts';
 
 /**
  * Number of deliveries by which the claim size grows for each millisecond that the last claim took. Small claims are
- * fast: each delivery takes 25 µs, and 1 % of the claims for 50 deliveries took 7 ms or more. If commits are slow,
+ * fast: each delivery takes 25 µs, and 1% of the claims for 50 deliveries took 7 ms or more. If commits are slow,
  * larger claims take no longer than small ones.
  */
 const claimedPerMs = 8;

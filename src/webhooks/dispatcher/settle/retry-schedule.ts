@@ -7,7 +7,7 @@ import type { ErrorClass, SendResult } from '../send/result.ts';
  */
 export const defaultSteps: readonly number[] = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
-/** Random variation of each delay (±20 %), so that deliveries that failed together are not retried together. */
+/** Random variation of each delay (±20%), so that deliveries that failed together are not retried together. */
 const jitter = 0.2;
 
 /** Status codes for which the `retry-after` header is respected. */
@@ -25,7 +25,7 @@ export type NextAttemptInput = {
 };
 
 /**
- * Returns when the next attempt is due: after the delay of its step ±20 %, or later if `retry-after` requests it (up to
+ * Returns when the next attempt is due: after the delay of its step ±20%, or later if `retry-after` requests it (up to
  * 24 h).
  * @returns the delay from now in whole milliseconds, or null if no attempt is left and the delivery has failed
  */
