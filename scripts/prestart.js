@@ -37,7 +37,8 @@ function build() {
 /** Waits until no other process builds in this checkout, because they would write the same files. */
 function takeLock() {
   mkdirSync(join(root, 'dist'), { recursive: true });
-  for (let isAnnounced = false; ; isAnnounced = true) {
+  let isAnnounced = false;
+  for (;;) {
     try {
       writeFileSync(lock, String(process.pid), { flag: 'wx' });
       return;
@@ -51,6 +52,7 @@ function takeLock() {
       continue;
     }
     if (!isAnnounced) process.stderr.write('Waiting for another build in this folder.\n');
+    isAnnounced = true;
     sleep();
   }
 }

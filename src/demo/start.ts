@@ -105,7 +105,7 @@ async function fillDemo(deps: HistoryDeps & { logger: Logger }): Promise<void> {
     const firstStartMs = await createdMs(pool, publisher.id);
     if ((await lastSessionBefore(pool, publisher.id, firstStartMs)) === null) {
       const host = /^(0\.0\.0\.0|::)$/.test(config.host) ? '127.0.0.1' : config.host;
-      const call = callOwnApi(`http://${host}:${config.port}`);
+      const call = callOwnApi(`http://${host.includes(':') ? `[${host}]` : host}:${config.port}`);
       const areas = { call, publisher, offers: activeOffers(publisher), nowMs: firstStartMs, logger };
       const key = await fillAreas(areas);
       const startMs = firstStartMs - (historyDays - 2) * dayMs;

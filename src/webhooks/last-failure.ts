@@ -154,7 +154,7 @@ export function attemptError(error: { class: string; message: string }, status: 
   if (status !== null)
     return wordProblem(error.class === 'redirect' ? problem('redirected') : problem('answerWas', { status }));
   if (error.class === 'dns') return wordProblem(problem('hostUnresolved'));
-  return error.class === 'blocked_address' ? wordProblem(problem('addressNotPublic')) : error.message;
+  return error.message === 'blocked_address' ? wordProblem(problem('addressNotPublic')) : error.message;
 }
 
 /** Returns a sentence about the response or error of a failed attempt. */

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { Caller } from '../../accounts/caller.ts';
 import type { Config } from '../../config.ts';
 import { callOf, publisherIdParameter } from '../../management/http.ts';
+import { orNull } from '../../management/resource.ts';
 import { createFailFast, type DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/http/app.ts';
@@ -12,8 +13,6 @@ import { fromMicros } from '../../platform/money.ts';
 import type { FindStory } from './find.ts';
 import type { Story, StoryEntry } from './read.ts';
 
-const orNull = (schema: Parameters<typeof Type.Union>[0][number], description?: string) =>
-  Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
 const dateTime = Type.String({ format: 'date-time' });
 
 const entrySchema = Type.Object(
@@ -25,14 +24,18 @@ const entrySchema = Type.Object(
         '`void`, `booking`, `postback`, `webhook` or `message`.',
     }),
     offer_id: orNull(Type.Integer()),
-    counted: orNull(Type.Integer(), 'What reports count: 1, 0 or -1. `null` for entries that reports do not count.'),
-    reason: orNull(Type.String(), 'Why the entry is not counted or not billed, or why no offer was shown.'),
+    counted: orNull(Type.Integer(), {
+      description: 'What reports count: 1, 0 or -1. `null` for entries that reports do not count.',
+    }),
+    reason: orNull(Type.String(), {
+      description: 'Why the entry is not counted or not billed, or why no offer was shown.',
+    }),
     revenue: orNull(Type.Number()),
     unbilled: orNull(Type.Number()),
     currency: orNull(Type.String()),
-    name: orNull(Type.String(), 'Event name of a conversion or webhook, or kind of a message.'),
-    status: orNull(Type.String(), 'Status of a webhook or message, or number of confirmed perks.'),
-    last_status: orNull(Type.Integer(), 'HTTP status of the latest attempt of a webhook.'),
+    name: orNull(Type.String(), { description: 'Event name of a conversion or webhook, or kind of a message.' }),
+    status: orNull(Type.String(), { description: 'Status of a webhook or message, or number of confirmed perks.' }),
+    last_status: orNull(Type.Integer(), { description: 'HTTP status of the latest attempt of a webhook.' }),
     txn_id: orNull(Type.String()),
     delivery_id: orNull(Type.String()),
   },
@@ -67,7 +70,7 @@ const schema = {
           pub_user_id: orNull(Type.String()),
           offer_ids: Type.Array(Type.Integer()),
           dev: Type.Boolean(),
-          erased_at: orNull(dateTime, 'When the personal data of the user was erased.'),
+          erased_at: orNull(dateTime, { description: 'When the personal data of the user was erased.' }),
         }),
         entries: Type.Array(entrySchema),
       }),

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { PageExtensions } from '../../catalog/pages.ts';
-import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { badge } from '../../shell/components.ts';
 import type { Sender } from '../../webhooks/sender.ts';
@@ -29,11 +29,14 @@ type CheckDeps = {
  */
 export function createLandingCheck({ pool, sender, now }: CheckDeps): NonNullable<PageExtensions['landingCheck']> {
   const running = new Set<number>();
-  return async ({ publisher }, typed) => {
+  return async ({ publisher, path }, typed) => {
     const isComplete = typed.startsWith('https://');
     const url = isComplete ? checkStartUrl(typed, { publisher_id: publisher.id, campaign_id: 0 }) : null;
     if (url === null || !url.hostname.includes('.') || reservedName.test(url.hostname)) return nothing;
-    if (running.has(publisher.id)) return hint(t('landingPages.busy'));
+    if (running.has(publisher.id))
+      return html`
+        <p class="hint" hx-post="${path('/campaigns/landing-check')}" hx-include="#f-landing_url"
+          hx-trigger="load delay:2s" hx-target="closest .checked">${t('landingPages.busy')}</p>`;
     running.add(publisher.id);
     try {
       if (!(await areChecksOn(pool, publisher.id))) return nothing;
@@ -52,5 +55,3 @@ export function createLandingCheck({ pool, sender, now }: CheckDeps): NonNullabl
     }
   };
 }
-
-const hint = (text: string): Html => html`<p class="hint">${text}</p>`;

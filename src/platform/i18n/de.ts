@@ -419,7 +419,7 @@ export const de: Messages = {
     inInbox: 'Erscheint im Posteingang',
     mailHint:
       'E-Mails gehen nur an Sie ({email}). Solange sie nichts anderes wählen, erhalten Administratoren E-Mails über ' +
-      'fehlerhafte Endpunkte, aufgebrauchte Budgets und fehlende Gutscheincodes.',
+      'fehlerhafte Endpunkte, aufgebrauchte Budgets, fehlende Gutscheincodes und wartende Entwürfe.',
     noMailServer: 'Auf diesem Server sind keine E-Mails eingerichtet. Bitten Sie Ihren Betreiber, SMTP_URL zu setzen.',
     channels: 'Kanäle',
     channelsLead:
@@ -2677,7 +2677,7 @@ export const de: Messages = {
       '<keys>API-Schlüssel</keys>.',
   },
   landingPages: {
-    busy: 'Eine andere Seite wird gerade geprüft. Ändern Sie die URL, um es erneut zu versuchen.',
+    busy: 'Eine andere Seite wird gerade geprüft.',
     title: 'Landingpage',
     actionTitle: 'Seite der zweiten Aktion',
     lead: 'Perkwire ruft die Seite täglich auf und prüft, ob sie noch erreichbar ist.',

@@ -384,7 +384,7 @@ export const en = {
     inInbox: 'Shown in the inbox',
     mailHint:
       'E-mails are sent only to you, at {email}. Until they choose others, admins get e-mails about failing ' +
-      'endpoints, used-up budgets and missing coupon codes.',
+      'endpoints, used-up budgets, missing coupon codes and waiting drafts.',
     noMailServer: 'E-mail is not set up on this server. Ask your operator to set SMTP_URL.',
     channels: 'Channels',
     channelsLead:
@@ -2482,7 +2482,7 @@ export const en = {
       'The SDK ID is public and can only fetch offers. For all other requests, create an <keys>API key</keys>.',
   },
   landingPages: {
-    busy: 'Another page is being checked. Change the URL to try again.',
+    busy: 'Another page is being checked.',
     title: 'Landing page',
     actionTitle: 'Secondary action page',
     lead: 'Perkwire opens the page daily to check that it still works.',
