@@ -74,7 +74,8 @@ export async function propose(
   const created = { id, campaign_id: campaignId, resource: kind, row_id: proposal.rowId, state: 'waiting' };
   await audit(work, { resource: { name: 'drafts', key: 'id' }, action: 'create', before: null, after: created });
   const decided = await approveByRule(kinds, work, draft);
-  if (decided.state === 'waiting') await raiseDraftWaiting(work, decided, revised?.state === 'refused');
+  if (decided.state === 'waiting')
+    await raiseDraftWaiting(work, decided, revised?.state === 'refused' && (await isFirstRevision(work, decided)));
   return decided;
 }
 
@@ -93,7 +94,8 @@ async function lockRevised(
   await lockPublisher(work);
   const draft = await lockDraft(work, String(revises));
   if (draft.advertiser_id !== advertiserId) throw notFound('draft');
-  requireState(draft, ['waiting', 'refused']);
+  // Advertisers must not learn which of the publisher's users decided.
+  requireState(advertiserId === null ? draft : { ...draft, decided_by: null }, ['waiting', 'refused']);
   await requireUnrevised(work, draft);
   if (draft.resource === resource && draft.row_id === rowId) return draft;
   throw invalid([{ path: '/revises', message: problem('draftOfOtherRow') }]);
@@ -225,9 +227,18 @@ async function subjectOf({ executor }: Work, kind: ReviewedKind, view: View): Pr
   return rows[0]?.title ?? '';
 }
 
+/** Whether no earlier draft revises the same draft. An earlier one may have been withdrawn. */
+async function isFirstRevision({ executor }: Work, { id, revises }: Draft): Promise<boolean> {
+  const { rowCount } = await executor.query('select from drafts where revises = $1 and id <> $2 limit 1', [
+    revises,
+    id,
+  ]);
+  return rowCount === 0;
+}
+
 /**
- * Raises the `draft.waiting` event, at most once per hour and campaign, because many drafts may be created at once. A
- * draft that revises a refused one always raises it, because the publisher asked for the revision.
+ * Raises the `draft.waiting` event, at most once per hour and campaign, because many drafts may be created at once. The
+ * first draft that revises a refused one always raises it, because the publisher asked for the revision.
  */
 async function raiseDraftWaiting(work: Work, draft: Draft, isAnswer: boolean): Promise<void> {
   const { rows } = await work.executor.query<{ name: string }>('select name from campaigns where id = $1', [

@@ -127,9 +127,12 @@ const textOfHtml = (html: string): string =>
   /<title[^>]*>([^<]*)/i.exec(html)?.[1] ??
   html.replaceAll(/<(script|style)\b[^<]*/gi, ' ').replaceAll(/<[^>]*>?/g, '\n');
 
+/** Matches e-mail addresses. They are hidden, because mails and chat messages remain after an erasure. */
+const emailAddresses = /[^\s@<>"',;:()]{1,64}@[^\s@<>"',;:()]{1,255}/g;
+
 /**
- * Returns the first human-readable line of a response body. For HTML, this is the title. JSON that spans
- * several lines is joined. The result has no markup, control characters or credentials, and at most 200 characters.
+ * Returns the first human-readable line of a response body. For HTML, this is the title. JSON that spans several lines
+ * is joined. The result has no markup, control characters, credentials or e-mail addresses, and at most 200 characters.
  * @returns null if the body contains no text
  */
 export function firstLineOf(body: Buffer): string | null {
@@ -140,7 +143,7 @@ export function firstLineOf(body: Buffer): string | null {
   const plain = isHtml ? textOfHtml(text) : text;
   const lines = plain.split(/[\n\r\u0085\u2028\u2029]/).map(withoutControls);
   const first = lines.find((line) => line !== '') ?? '';
-  const line = withoutSecrets(first.length < 3 ? withoutControls(plain) : first);
+  const line = withoutSecrets(first.length < 3 ? withoutControls(plain) : first).replaceAll(emailAddresses, '[…]');
   const characters = [...line];
   if (characters.length === 0) return null;
   return characters.length > maxLineLength ? `${characters.slice(0, maxLineLength).join('')}…` : line;

@@ -100,16 +100,23 @@ export async function draftPage(services: PageServices, context: AdvertiserConte
         card(t('drafts.changes'), changesTable({ ...details, imageUrl, zone: zoneOf(services, context) })),
         publisher === undefined
           ? nothing
-          : draftPreview(details, {
-              publisher,
-              publicUrl: services.publicUrl,
-              imageUrl,
-              frameUrl: context.path('/preview'),
-              offer: offers.get(offerIdOf(draft) ?? 0),
-            }),
+          : draftPreview(
+              { ...details, advertiserName: context.advertiser.name },
+              {
+                publisher,
+                publicUrl: services.publicUrl,
+                imageUrl,
+                frameUrl: context.path('/preview'),
+                offer: isOwnRow(details) ? offers.get(offerIdOf(draft) ?? 0) : undefined,
+              },
+            ),
       )}`,
   };
 }
+
+/** Whether the offer of a draft still belongs to the advertiser. A publisher can move a campaign to another one. */
+const isOwnRow = ({ draft, current, offerTexts }: DraftDetails): boolean =>
+  draft.resource === 'creatives' ? Object.keys(offerTexts).length > 0 : current !== null;
 
 /** Returns the image that was uploaded for a draft. */
 export const draftImage = ({ management, kinds }: PageServices, context: AdvertiserContext): Promise<PageResult> => {

@@ -81,8 +81,11 @@ export type Resolve = ReturnType<typeof createResolve>;
 async function sessionsOfTransaction(executor: Executor, publisherId: number, txnId: string): Promise<string[]> {
   const { rows } = await executor.query<{ id: string }>({
     name: 'sessions_of_transaction',
-    text: `select distinct session_id as id from conversions where publisher_id = $1 and txn_id = $2
-      order by id desc limit ${maxSessions}`,
+    // A transaction ID can occur any number of times, because the key of a conversion contains its session.
+    text: `select distinct id from (
+        select session_id as id from conversions where publisher_id = $1 and txn_id = $2
+        order by day desc limit ${maxSessions * 20}
+      ) latest order by id desc limit ${maxSessions}`,
     values: [publisherId, txnId],
   });
   return rows.map(({ id }) => id);

@@ -1709,7 +1709,8 @@ export const de: Messages = {
     chooseSome:
       'Geben Sie mindestens eine Kategorie, einen Werbetreibenden, eine Marke oder eine Domain ein, oder wählen Sie ' +
       'alle Angebote.',
-    blocksAllAt: 'Diese Regeln sperren alle Angebote auf dem Anzeigenplatz {placement}. Dort wird kein Angebot angezeigt.',
+    blocksAllAt:
+      'Diese Regeln sperren alle Angebote auf dem Anzeigenplatz {placement}. Dort wird kein Angebot angezeigt.',
     placementLead: 'Diese Regeln gelten nur für {placement}, zusätzlich zu den Regeln für alle Anzeigenplätze.',
     title: 'Sperrregeln',
     lead: 'Angebote, die Sie nie zeigen möchten, unabhängig von ihren Kampagnen.',
@@ -3659,7 +3660,8 @@ export const de: Messages = {
       'Zeitzone: {zone}. Wählen Sie eine Zeit {days, plural, one {innerhalb eines Tages} other {innerhalb von # ' +
       'Tagen}}.',
     keyMaxDays: 'Maximale Laufzeit neuer API-Schlüssel (Tage)',
-    keyMaxDaysHint: 'Jeder neue Schlüssel muss dann innerhalb dieser Zeit ablaufen. Ohne Angabe gibt es keine Begrenzung.',
+    keyMaxDaysHint:
+      'Jeder neue Schlüssel muss dann innerhalb dieser Zeit ablaufen. Ohne Angabe gibt es keine Begrenzung.',
     expiresHint: 'Zeitzone: {zone}. Leer lassen, wenn der Schlüssel nie ablaufen soll.',
     createKey: 'Schlüssel erstellen',
     placementsLead:

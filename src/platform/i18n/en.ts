@@ -1038,8 +1038,7 @@ export const en = {
     payoutOfCurrency:
       'The field payout is required with the currency {reported}, because the campaign pays in {currency}.',
     attributeValue: 'The value must be text, a number, true, false or null.',
-    attributeTypeFixed:
-      'This attribute is of type {before}. Set it to null before you save a value of type {after}.',
+    attributeTypeFixed: 'This attribute is of type {before}. Set it to null before you save a value of type {after}.',
     maxUserAttributes: 'A user can have at most {max, number} attributes.',
     rowId: 'The ID must be a whole number, because other rows refer to it.',
     rowTwice: 'An earlier row in the file already has this ID or key.',

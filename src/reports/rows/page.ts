@@ -47,6 +47,8 @@ const rowsPerPage = 50;
 /** Maximum number of rows in a file, and number of rows per statement. */
 const maxFileRows = 50_000;
 const fileRowsAtOnce = 5000;
+/** Time limit for reading a file, in milliseconds. A file occupies one of the few slots for raw reports. */
+const maxFileMs = 20_000;
 
 /**
  * Registers the page with the rows behind a number of a report (docs/guides/reports.md#rows-behind-a-number). The
@@ -241,7 +243,10 @@ async function rowsCsv(scope: Scope, context: PublisherContext): Promise<PageRes
     async (executor) => {
       const { query, periods } = await rowsRequestOf(executor, question);
       const rows: ActivityRecord[] = [];
+      const endMs = performance.now() + maxFileMs;
       for (let after = null as RowsState['after']; ; ) {
+        context.request.signal?.throwIfAborted();
+        if (performance.now() > endMs) throw tooLarge(problem('reportSlow'));
         const page = await readRows(executor, query, { after, limit: fileRowsAtOnce });
         rows.push(...page.rows);
         if (rows.length > maxFileRows) throw tooLarge(problem('tooManyRows', { max: maxFileRows }));

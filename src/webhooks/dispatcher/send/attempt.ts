@@ -138,7 +138,10 @@ function headOf({ method, url, headers }: HttpCall, { headers: own }: Claimed): 
 /** Minimum length of a header value that counts as a credential. Shorter values occur by chance. */
 const minCredentialLength = 8;
 
-/** Returns the values of the endpoint's custom headers, and the tokens and passwords that they contain. */
+/**
+ * Returns the values of the endpoint's custom headers, and the tokens and passwords that they contain. Values with a
+ * slash also occur in the form that PHP writes in JSON.
+ */
 function credentialsOf({ headers }: HttpCall, { headers: own }: Claimed): string[] {
   const values = Object.entries(headers).flatMap(([name, value]) => (Object.hasOwn(own, name) ? [value] : []));
   const tokens = values.flatMap((value) => /^\w+\s+(\S+)$/.exec(value)?.[1] ?? []);
@@ -147,7 +150,9 @@ function credentialsOf({ headers }: HttpCall, { headers: own }: Claimed): string
       .toString('latin1')
       .replace(/^[^:]*:/, ''),
   );
-  return [...values, ...tokens, ...passwords].filter(({ length }) => length >= minCredentialLength);
+  return [...values, ...tokens, ...passwords]
+    .filter(({ length }) => length >= minCredentialLength)
+    .flatMap((text) => [...new Set([text, text.replaceAll('/', '\\/')])]);
 }
 
 /** Hides the endpoint's credentials in a response before it is logged, because a receiver may echo the request. */

@@ -282,19 +282,28 @@ export async function recordHealth(executor: Executor, observations: readonly Ob
 
 /**
  * Stores which attempts disable their endpoints, so that the alert about an endpoint can quote the response. Call it
- * before the settlements are stored, which raises the alert.
+ * before the settlements are stored, which raises the alert. Like a settlement, it ignores lost leases and old URLs, and
+ * it locks rows in the same order as `recordHealth`.
  */
 export async function noteDisablingAttempts(executor: Executor, settlements: readonly Settlement[]): Promise<void> {
   const disabling = settlements.filter(({ disables }) => disables !== null).map(({ claimed }) => claimed);
   if (disabling.length === 0) return;
   await executor.query(
-    `update endpoint_health h set last_failed_delivery_id = o.delivery_id, last_failed_generation = o.generation
-    from unnest($1::int[], $2::uuid[], $3::int[]) as o (endpoint_id, delivery_id, generation)
-    where h.endpoint_id = o.endpoint_id`,
+    `with own as materialized (
+      select h.endpoint_id, o.delivery_id, o.generation
+      from unnest($1::int[], $2::uuid[], $3::int[], $4::text[]) as o (endpoint_id, delivery_id, generation, url)
+      join webhook_endpoints e on e.id = o.endpoint_id and e.url = o.url
+      join delivery_queue q on q.delivery_id = o.delivery_id and q.generation = o.generation
+      join endpoint_health h on h.endpoint_id = o.endpoint_id
+      order by h.endpoint_id for update of h
+    )
+    update endpoint_health h set last_failed_delivery_id = o.delivery_id, last_failed_generation = o.generation
+    from own o where h.endpoint_id = o.endpoint_id`,
     [
       disabling.map(({ endpointId }) => endpointId),
       disabling.map(({ deliveryId }) => deliveryId),
       disabling.map(({ generation }) => generation),
+      disabling.map(({ url }) => url),
     ],
   );
 }
