@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openAs, signInAs } from '../dashboard/support.ts';
 import { violations } from '../support/axe.ts';
 import { closeContexts, openBrowser } from '../support/browser.ts';
+import { openFromNavigation } from '../support/main-navigation.ts';
 import { portOf } from '../support/request.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { addUsers, callsOf } from './support.ts';
@@ -40,7 +41,7 @@ const visibleFields = (page: Page): Promise<number> =>
 
 test('a marketer creates an experiment, starts it, reads its result and makes a variant permanent', async () => {
   const page = await open('/overview');
-  await page.getByRole('link', { name: 'Experiments', exact: true }).click();
+  await openFromNavigation(page, 'Experiments');
   await page.getByRole('link', { name: 'Add experiment' }).first().click();
 
   await step(page, 'What do you want to learn?');

@@ -9,7 +9,7 @@ const writingTags = new Set(['Tracking', 'Conversions']);
 const readingPosts = new Set(['explainOffers', 'checkSuppression']);
 
 /** Whether a call changes nothing, so that readers can run it without a confirmation. */
-export const isReading = ({ id, method, tag }: Pick<Described, 'id' | 'method' | 'tag'>): boolean =>
+export const isReading = ({ id, method, tag }: Described): boolean =>
   method === 'get' ? !writingTags.has(tag) : readingPosts.has(id);
 
 /**

@@ -144,9 +144,9 @@ test('only admins and operators can read the log, and managers and analysts see 
   for (const role of ['manager', 'analyst'] as const) {
     const person = await signInAs(t, role, me.publisherId);
     expect((await person.get(page)).statusCode, role).toBe(403);
-    expect((await person.get(`/dashboard/p/${me.publisherId}/overview`)).body).not.toContain('/settings/activity');
+    expect((await person.get(`/dashboard/p/${me.publisherId}/settings`)).body).not.toContain('/settings/activity');
   }
-  expect((await admin.get(`/dashboard/p/${me.publisherId}/overview`)).body).toContain(`href="${page}"`);
+  expect((await admin.get(`/dashboard/p/${me.publisherId}/settings`)).body).toContain(`href="${page}"`);
 });
 
 test("404: another publisher's log is not found, and none of its entries appear in one's own", async () => {

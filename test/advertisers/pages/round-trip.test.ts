@@ -6,6 +6,7 @@ import { violations } from '../../support/axe.ts';
 import { closeContexts, openBrowser } from '../../support/browser.ts';
 import { startTestJobs } from '../../support/jobs.ts';
 import { type MailServer, startMailServer } from '../../support/mail-server.ts';
+import { openFromNavigation } from '../../support/main-navigation.ts';
 import { freePort } from '../../support/server-process.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { timeLimit } from '../../support/time-limit.ts';
@@ -82,7 +83,8 @@ test(
     await until(() => mailsTo(admin.email).length, 1);
     expect(mailsTo(admin.email)[0]).toContain('Two months free');
     const ours = await openAs(browser, admin, base, `/dashboard/p/${t.publisher.id}/overview`);
-    await ours.getByRole('link', { name: nameOfDrafts(1) }).click();
+    await ours.locator('nav a', { hasText: /^\s*Drafts\s+1/ }).waitFor({ state: 'attached' });
+    await openFromNavigation(ours, 'Drafts');
     await ours.getByRole('link', { name: 'Two months free' }).click();
     await ours.locator('img.draft-image').waitFor();
     await ours.frameLocator('#preview iframe').locator('img[src*="/picture"]').waitFor();

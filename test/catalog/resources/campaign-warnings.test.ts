@@ -26,10 +26,10 @@ test('a campaign with a payout in another currency is saved with a warning on it
   expect((await me.call('GET', `/campaigns/${id}`)).body.warnings).toEqual(warnings);
   const admin = await signInAs(t, 'admin', me.publisherId);
   expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${id}`)).body).toContain(
-    'There is no exchange rate to USD of other active',
+    'There is no exchange rate to USD, used by other active',
   );
   expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${campaign}`)).body).toContain(
-    'no exchange rate to JPY of other',
+    'no exchange rate to JPY, used by other',
   );
   const rates = [
     { currency: 'USD', rate: 1.08, valid_from: '2020-01-01' },
