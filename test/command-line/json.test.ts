@@ -5,11 +5,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { commands } from '../../src/commands.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { testSecrets } from '../support/test-config.ts';
+import { fetchOffers } from '../tracking/journey.ts';
 import { runCommand } from './support.ts';
 
 let t: TestApp;
 let env: Record<string, string>;
 let folder: string;
+let sessionId: string;
 beforeAll(async () => {
   t = await createTestApp();
   await t.pool.query("update api_keys set permissions = permissions || '{offers/approval}'");
@@ -20,6 +22,7 @@ beforeAll(async () => {
     ...testSecrets,
     PUBLIC_URL: 'http://localhost:8080',
   };
+  ({ sessionId } = await fetchOffers(t));
   folder = await mkdtemp(join(tmpdir(), 'perkwire-json-'));
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
 });
@@ -47,7 +50,10 @@ const files = {
   }),
 };
 
-/** Arguments that each command succeeds with, in the order in which they are run. FOLDER is the folder of the files. */
+/**
+ * Arguments that each command succeeds with, in the order in which they are run. FOLDER is the folder of the files, and
+ * SESSION a session.
+ */
 const calls: Record<string, string> = {
   'catalogue export': 'FOLDER/catalogue.json',
   'catalogue import': 'FOLDER/catalogue.json --dry-run --database DATABASE',
@@ -64,6 +70,7 @@ const calls: Record<string, string> = {
   stop: 'offer 1',
   resume: 'offer 1',
   explain: '--placement checkout',
+  story: 'SESSION',
   'landing-pages': '',
   'audiences create': 'people',
   'audiences import': 'people FOLDER/users.csv',
@@ -134,7 +141,7 @@ test('every command prints only JSON with --json, one value per line', async () 
   const failures: string[] = [];
   for (const [name, args] of Object.entries(calls)) {
     const isLocal = args.includes('DATABASE');
-    const words = args.replace('DATABASE', '').replaceAll('FOLDER', folder).trim();
+    const words = args.replace('DATABASE', '').replaceAll('FOLDER', folder).replace('SESSION', sessionId).trim();
     const line = `${name} ${words}`.trim().split(' ');
     const { code, out, err } = await runCommand([...line, '--json'], {
       ...env,

@@ -26,7 +26,7 @@ const textsIn = (tree: object): string[] =>
   Object.values(tree).flatMap((part) => (typeof part === 'string' ? [part] : textsIn(part)));
 
 test('addresses German readers formally and uses one German word for theme', () => {
-  const texts = textsIn(languages.de.texts);
+  const texts = textsIn(languages.de.texts).map((text) => text.replaceAll(/\{\w+/g, '{'));
   expect(texts.length).toBeGreaterThan(2000);
   expect(texts.filter((text) => /\b(du|dir|dich|deine?[mnrs]?)\b|\bThemes?\b/i.test(text))).toEqual([]);
 });
