@@ -122,6 +122,27 @@ describe('a refused draft', () => {
     expect((await draftOf(waiting)).state).toBe('waiting');
   });
 
+  test('409: does not tell the advertiser which user approved a draft in the meantime', async () => {
+    const id = await proposeOffer();
+    await admin.post(`/dashboard/p/${t.publisher.id}/drafts/${id}/approve`, {});
+    const answer = await proposeAgain(id);
+    expect(answer.body).toContain('The draft is already live.');
+    expect(answer.body).not.toContain(admin.email);
+  });
+
+  test('alerts the publisher only about the first revision, however often it is withdrawn and repeated', async () => {
+    await t.pool.query("delete from operational_events where event = 'draft.waiting'");
+    const id = await proposeRefused();
+    for (let round = 0; round < 3; round += 1) {
+      const nextId = idIn((await proposeAgain(id)).headers.location);
+      await own.user.post(pathOf(own, `/drafts/${nextId}/withdraw`), {});
+    }
+    const { rows } = await t.pool.query(
+      "select subject from operational_events where event = 'draft.waiting' and subject like '% draft %'",
+    );
+    expect(rows).toHaveLength(1);
+  });
+
   test('422: keeps the texts and the image if the new image is malicious', async () => {
     const id = await proposeRefused();
     const answer = await uploadAs(t, own.user, pathOf(own, '/offers'), {

@@ -94,6 +94,17 @@ test('credentials that a receiver echoes are neither stored nor shown', async ()
   expect(stored).toContain('[hidden]');
 });
 
+test('credentials with slashes that a receiver echoes as JSON are not stored', async () => {
+  const slashed = 'tok/4f9c/27d1/e8aa';
+  const { delivery } = await failWith(
+    (response, { headers }) =>
+      void response.writeHead(500).end(JSON.stringify({ got: headers['x-shop-key'] }).replaceAll('/', '\\/')),
+    { headers: { 'x-shop-key': slashed } },
+  );
+  const [attempt] = await attemptsOf(t, delivery);
+  expect(attempt?.response_body?.toString()).toBe('{"got":"[hidden]"}');
+});
+
 test('a response of 10 MB is stored and shown only in part', async () => {
   const { delivery, page } = await failWith((response) => void response.writeHead(500).end('A'.repeat(10_000_000)));
   const [attempt] = await attemptsOf(t, delivery);
@@ -122,6 +133,7 @@ test.each([
   [`{"x-api-key":"${token}"}`, '{"x-api-key":"[…]"}'],
   ['password=hunter22&user=ada', 'password=[…]&user=ada'],
   ['secret whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'secret whsec_[…]'],
+  ['{"error":"unknown user jane.doe@example.com"}', '{"error":"unknown user […]"}'],
   ['invalid token: expired', 'invalid token: expired'],
   ['Basic authentication required', 'Basic authentication required'],
   ['', null],
