@@ -105,6 +105,9 @@ export const activeOffers = (publisher: Publisher): Offer[] =>
   publisher.index.offers.filter(({ active, campaign }) => active && campaign.active);
 
 async function writeWeek(executor: Transaction, week: readonly Done[], context: HistoryContext): Promise<void> {
+  // The retention job may have dropped partitions again, because the history is longer than deliveries are stored. The
+  // lock that this call takes keeps it from doing so before the week is written.
+  await createHistoryPartitions(executor, context.now());
   await insertPastSessions(
     executor,
     week.map(({ session }) => session),
