@@ -3250,7 +3250,7 @@ export const en = {
     order: 'Sort order',
     overview: 'Overview',
     overviewLead: '{publisher}. Times in {zone}.',
-    points: '{points, number, ::.0} percentage points',
+    points: '{points, number, ::.0} pp',
     range: 'Date range',
     removeAll: 'Remove all',
     removeConfirm: 'The saved report “{name}” will be removed for all users. This cannot be undone.',
