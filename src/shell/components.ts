@@ -401,7 +401,7 @@ export type RowsTarget = {
 };
 
 /** Returns the URL of the page with the rows behind a number. */
-export function rowsUrl(path: (rest: string) => string, target: RowsTarget): string {
+function rowsUrl(path: (rest: string) => string, target: RowsTarget): string {
   const { metric, filters = {}, days, range, hour, minutes } = target;
   const query = new URLSearchParams(days ?? {});
   if (range !== undefined) query.set('range', range);

@@ -35,7 +35,7 @@ export type Story = {
   entries: readonly StoryEntry[];
 };
 
-export type StorySession = {
+type StorySession = {
   placement: string;
   country: string | null;
   device: string | null;

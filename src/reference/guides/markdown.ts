@@ -37,7 +37,7 @@ function purposeOf(markdown: string): string {
 }
 
 /**
- * Renders `/llms.txt` (llmstxt.org): an overview of the documentation for language models, with a link to the Markdown
+ * Renders `/llms.txt`: an overview of the documentation for language models, with a link to the Markdown
  * of each guide.
  * @param read loads a document by its path relative to the package root
  */

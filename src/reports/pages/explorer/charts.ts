@@ -64,7 +64,7 @@ export const comparedText = (
     : nothing;
 
 /** Formats a change such as `▼ 12.3%`, coloured as good or bad. */
-export function changeText(metric: ReportMetric, now: Metrics, before: Metrics): Html {
+function changeText(metric: ReportMetric, now: Metrics, before: Metrics): Html {
   const { direction, text } = changeOf(metric, now, before);
   if (direction === 'same' || direction === 'new') return html`<small>${text}</small>`;
   const word =
