@@ -18,7 +18,8 @@ export const de: Messages = {
     signInToAccept: 'Zum Annehmen anmelden',
     memberships: 'Ihre Publisher',
     membershipsLead:
-      'Mit einer Anmeldung haben Sie Zugriff auf alle Ihre Publisher. Wenn Sie den letzten verlassen, wird Ihr Konto gelöscht.',
+      'Mit einer Anmeldung haben Sie Zugriff auf alle Ihre Publisher. Wenn Sie den letzten verlassen, wird Ihr ' +
+      'Konto gelöscht.',
     allPublishers: 'Alle Publisher',
     leave: 'Verlassen',
     leaveQuestion: 'Sie verlieren sofort den Zugriff. Nur ein Administrator kann Sie wieder einladen.',

@@ -282,8 +282,8 @@ export async function recordHealth(executor: Executor, observations: readonly Ob
 
 /**
  * Stores which attempts disable their endpoints, so that the alert about an endpoint can quote the response. Call it
- * before the settlements are stored, which raises the alert. Like a settlement, it ignores lost leases and old URLs, and
- * it locks rows in the same order as `recordHealth`.
+ * before the settlements are stored, which raises the alert. Like a settlement, it ignores lost leases and old URLs.
+ * It locks rows in the same order as `recordHealth`.
  */
 export async function noteDisablingAttempts(executor: Executor, settlements: readonly Settlement[]): Promise<void> {
   const disabling = settlements.filter(({ disables }) => disables !== null).map(({ claimed }) => claimed);
