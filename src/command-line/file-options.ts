@@ -9,7 +9,7 @@ import type { Output } from './output.ts';
  */
 export const fileOptions = ({ isList }: { isList: boolean }): Record<string, Option> => ({
   'dry-run': flag('shows how the file is read and writes nothing'),
-  partial: flag('loads the valid rows even if more than 1 % are invalid'),
+  partial: flag('loads the valid rows even if more than 1% are invalid'),
   ...(isList && {
     header: text('present|absent', 'whether the first row is a header: present or absent (default: detected)'),
     column: text('NAME|NUMBER', 'name or number of the column with the values'),

@@ -177,7 +177,7 @@ export const configSchema = Type.Object({
     default: 512,
     minimum: 1,
     maximum: 5000,
-    description: 'Maximum number of concurrent webhook calls per worker. 60 % are reserved for healthy endpoints.',
+    description: 'Maximum number of concurrent webhook calls per worker. 60% are reserved for healthy endpoints.',
   }),
   IMAGE_CACHE_MB: Type.Integer({
     default: 64,

@@ -84,7 +84,7 @@ function codeRoutes(app: App, { http, service }: RouteDeps): void {
       summary: 'Add coupon codes',
       description:
         'Adds codes from JSON (up to 1 MB) or a CSV file (`text/csv`, up to 64 MB per call) with a column such ' +
-        'as `code` or with one code per line. `?dry_run=true` shows how the file is read (200). If more than 1 % ' +
+        'as `code` or with one code per line. `?dry_run=true` shows how the file is read (200). If more than 1% ' +
         'of the rows are invalid, nothing is added unless `?partial=true` is set. Duplicate codes are skipped ' +
         'and reported.',
       consumes: ['application/json', 'text/csv'],

@@ -65,7 +65,7 @@ const delivery = Type.Object(
     }),
     expected: Type.Integer({ description: 'Number of events that the plan expects by now.' }),
     delivered: Type.Integer({ description: 'Number of events delivered since `goal_since`.' }),
-    on_track: Type.Boolean({ description: 'Whether at least 90 % of the expected events were delivered.' }),
+    on_track: Type.Boolean({ description: 'Whether at least 90% of the expected events were delivered.' }),
     held_back_by: Type.Array(
       Type.Object(
         {

@@ -97,7 +97,7 @@ export function exchangeRatesRoutes(app: App, http: ManagementHttp): void {
     description:
       'Imports a CSV file of up to 4 MB with the columns `currency`, `rate` and `valid_from`, or with ' +
       '`valid_from` and one column per currency, as published by the European Central Bank. The rates are added ' +
-      'to the stored ones. If more than 1 % of the rows are invalid, nothing is stored unless `?partial=true` is ' +
+      'to the stored ones. If more than 1% of the rows are invalid, nothing is stored unless `?partial=true` is ' +
       'set. `?dry_run=true` shows how the file is read and stores nothing.',
     tags,
     querystring: importQuery,

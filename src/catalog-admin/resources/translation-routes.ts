@@ -91,7 +91,7 @@ export function translationRoutes(app: App, http: ManagementHttp): void {
     summary: 'Import offer texts',
     description:
       'Imports a file in the format of the export, up to 4 MB. Columns and rows can be omitted, and empty cells ' +
-      'change nothing. If more than 1 % of the rows are invalid, nothing is changed unless `?partial=true` is ' +
+      'change nothing. If more than 1% of the rows are invalid, nothing is changed unless `?partial=true` is ' +
       'set. `?dry_run=true` shows how the file is read and what would change.',
     tags,
     querystring: importQuery,

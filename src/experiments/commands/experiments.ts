@@ -99,7 +99,7 @@ const liftText = (lift: Estimate | null): string =>
 
 function printSegments({ out }: Call, { by, comparisons, values }: NonNullable<ExperimentReport['segments']>): void {
   out.line('Revenue per 1,000 sessions. With many segments, some differences occur by chance:');
-  out.line(`all ${comparisons} intervals hold at the same time with a probability of 95 %.`);
+  out.line(`all ${comparisons} intervals hold at the same time with a probability of 95%.`);
   for (const { value, arms } of values)
     for (const { arm, users, value: revenue, lift } of arms)
       out.line(

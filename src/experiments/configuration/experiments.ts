@@ -71,7 +71,7 @@ export const experiments: Resource = {
         maximum: 10,
         default: 0.05,
         description:
-          'Smallest relative difference that the experiment must detect: 0.05 is 5 %. It determines the planned ' +
+          'Smallest relative difference that the experiment must detect: 0.05 is 5%. It determines the planned ' +
           'duration and when there is enough data.',
       }),
     },

@@ -194,7 +194,7 @@ const plan = Type.Object(
     }),
     users_needed: Type.Union([Type.Integer(), Type.Null()], {
       description:
-        'Number of users in all arms needed to detect the lift with a power of 80 %. `null` if there is no estimate.',
+        'Number of users in all arms needed to detect the lift with a power of 80%. `null` if there is no estimate.',
     }),
     days: Type.Union([Type.Integer(), Type.Null()], { description: 'Number of days needed at the current traffic.' }),
   },

@@ -11,7 +11,7 @@ export const fileQuery = {
   dry_run: booleanParameter('`true` checks and describes the file and writes nothing.'),
   header: text('Whether the first row is a header: `present` or `absent`. Detected by default.'),
   column: text('Name of the column with the values, or its number starting at 1.'),
-  partial: booleanParameter('`true` loads the valid rows even if more than 1 % of the rows are invalid.'),
+  partial: booleanParameter('`true` loads the valid rows even if more than 1% of the rows are invalid.'),
 };
 
 const querySchema = Type.Object(fileQuery);

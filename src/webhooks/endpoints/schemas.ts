@@ -52,7 +52,7 @@ const settingSchemas = {
     maxItems: maxSteps,
     description:
       'Delays before each attempt in seconds. The first is 0, and their sum is at most 7 days. Each delay varies ' +
-      'randomly by ±20 %.',
+      'randomly by ±20%.',
   }),
   max_in_flight: Type.Integer({ minimum: 1, maximum: 100, description: 'Maximum number of concurrent calls.' }),
   rate_limit_per_s: orNull(

@@ -152,7 +152,7 @@ export const operationalEventTypes: readonly EventType[] = [
   operational('campaign.goal_behind', {
     title: 'Goal behind plan',
     description:
-      'Sent when a campaign has delivered less than 90 % of what its goal expects by now, and the difference is ' +
+      'Sent when a campaign has delivered less than 90% of what its goal expects by now, and the difference is ' +
       'significant. At most once a day.',
     fields: {
       ...campaignFields,

@@ -41,7 +41,7 @@ describe('any other value is parsed like JSON.parse', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.array(fc.stringMatching(/^[0-9"\\\\]{0,40}$/)), (value, texts) => {
         const text = JSON.stringify([value, texts, 12345678901234567890n.toString()]);
-        const hasLarge = /[^"\\\d.eE+-]-?\d{16,}/.test(text.replace(/"(?:[^"\\\\]|\\\\.)*"/g, '""'));
+        const hasLarge = /[^"\\\d.eE+-]-?\d{16,}/.test(text.replace(/"(?:[^"\\]|\\.)*"/g, '""'));
         fc.pre(!hasLarge);
         expect(parse(text)).toEqual(JSON.parse(text));
       }),
