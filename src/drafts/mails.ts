@@ -82,16 +82,21 @@ export async function sendDraftMails({ pool, mailer, now, config }: MailDeps): P
   await Promise.all(
     rows.map(async (due) => {
       const isDue = due.email !== null && mailer !== null && mailedStates.includes(due.state);
-      const isSent = isDue && (await mailer.send(mailOf(due, config.publicUrl)).then(...outcome));
+      const isSent =
+        isDue &&
+        (await mailer.send(mailOf(due, config.publicUrl)).then(
+          () => true,
+          () => false,
+        ));
       if (isDue && !isSent && due.attempts < maxAttempts) return;
       await pool.query('delete from draft_mails where draft_id = $1 and user_id = $2 and attempts = $3', [
-        ...[due.id, due.user_id, due.attempts],
+        due.id,
+        due.user_id,
+        due.attempts,
       ]);
     }),
   );
 }
-
-const outcome = [() => true, () => false] as const;
 
 function mailOf({ id, email, language, ...due }: Due, publicUrl: string): Mail {
   const path = `/drafts/${id}`;

@@ -6,7 +6,10 @@ import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { changeSessions } from '../reports/corrections.ts';
 import type { SessionRecord } from './session-record.ts';
 
-/** Returns the time of a publisher's last session before a time, in epoch milliseconds, or null if there is none. */
+/**
+ * Returns the creation time of a publisher's latest session before a given time, in epoch milliseconds. Returns null if
+ * the publisher has no earlier sessions.
+ */
 export async function lastSessionBefore(
   executor: Executor,
   publisherId: number,

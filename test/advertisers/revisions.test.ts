@@ -257,8 +257,13 @@ describe('the comparison', () => {
 
   test('lists the fields of an offer in the order of the form, under the same names', async () => {
     const fields = {
-      ...{ adv_pixel_url: 'https://pixel.example/', language: 'de', useraction_cta: 'Shop', mini_text: 'Small print' },
-      ...{ short_headline: 'Short', description: 'Text', useraction_url: 'https://shop.example/' },
+      adv_pixel_url: 'https://pixel.example/',
+      language: 'de',
+      useraction_cta: 'Shop',
+      mini_text: 'Small print',
+      short_headline: 'Short',
+      description: 'Text',
+      useraction_url: 'https://shop.example/',
     };
     const id = await proposeOffer(fields);
     const rows = rowsIn(await pageOf(id)).map(([name]) => name);

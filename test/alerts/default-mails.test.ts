@@ -36,9 +36,22 @@ async function mailsAbout(publisherId: number, kinds: readonly AlertKind[]): Pro
   const cause = String(++causes);
   const since = new Date().toISOString();
   const data = {
-    ...{ endpoint_id: 1, url: 'https://shop.example', description: 'Shop', failures: 3, failing_since: since },
-    ...{ campaign_id: 1, name: 'Spring', per: 'day', limit: 5, currency: 'EUR', ended_at: since, offer_id: 1 },
-    ...{ reason: 'failing', expired: true, left: 0, hours_left: null },
+    endpoint_id: 1,
+    url: 'https://shop.example',
+    description: 'Shop',
+    failures: 3,
+    failing_since: since,
+    campaign_id: 1,
+    name: 'Spring',
+    per: 'day',
+    limit: 5,
+    currency: 'EUR',
+    ended_at: since,
+    offer_id: 1,
+    reason: 'failing',
+    expired: true,
+    left: 0,
+    hours_left: null,
   };
   await recordAlerts(
     t.pool,

@@ -325,7 +325,11 @@ describe('a new campaign', () => {
     expect(saved.headers.location).toMatch(/\/offers\/new\?campaign_id=\d+$/);
     const { rows } = await t.pool.query("select * from campaigns where name = 'Five fields'");
     expect(rows[0]).toMatchObject({
-      ...{ active: true, priority: 100, ranking: 'learned', click_id_param: 'click_id', rules: {} },
+      active: true,
+      priority: 100,
+      ranking: 'learned',
+      click_id_param: 'click_id',
+      rules: {},
       payout_currency: 'SEK',
     });
   });

@@ -79,7 +79,7 @@ const stepIn = (name: string): Step => steps.find((step) => step === name) ?? 'l
 /** Step to render, with the errors of its fields, or with the reason why the experiment was not created. */
 type StepView = { step: Step; errors?: FieldErrors; failed?: string };
 
-/** Returns the first of the steps before `step` that has errors, or null if there is none. */
+/** Returns the first step before `step` with errors, or null if all earlier steps are valid. */
 async function findErrors(
   { management }: PlanDeps,
   context: PublisherContext,

@@ -109,7 +109,7 @@ type Arm = ExperimentReport['arms'][number];
 
 const revenueOf = ({ metrics }: Arm) => metrics.revenue_per_1000_sessions;
 
-/** Returns the arm with the best result: significant lifts first, then the highest lift. Null if there is none yet. */
+/** Returns the arm with the best result: significant lifts first, then the highest lift. Null without results. */
 function bestOf({ arms: [, ...others] }: ExperimentReport): { arm: Arm; lift: Estimate; isCertain: boolean } | null {
   const candidates = others.flatMap((arm) => {
     const revenue = revenueOf(arm);

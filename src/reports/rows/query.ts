@@ -55,7 +55,7 @@ export type ActivityRecord = {
   device: string;
   os: string;
   counts: boolean;
-  /** Reason why the row is not counted or not paid, or why a session is empty. Null if there is none. */
+  /** Reason why the row is not counted or not paid, or why a session is empty. Null if no reason applies. */
   reason: string | null;
   revenue_micros: string;
   unbilled_micros: string;

@@ -39,7 +39,9 @@ const row = Type.Object(
     unbilled: amount,
     currency: orNull('Currency of the amounts.'),
     event: orNull("Advertiser's name of a conversion."),
-    txn_id: orNull("Advertiser's transaction id of a conversion. `null` if there is none, or the user was erased."),
+    txn_id: orNull(
+      "Advertiser's transaction id of a conversion. `null` if the conversion has no id or the user was erased.",
+    ),
   },
   { title: 'ActivityRow' },
 );
