@@ -7,6 +7,7 @@ import { readLearningState } from '../learning/health.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import { findPlacementDrops, type PlacementDrop } from '../reports/placement-drops.ts';
+import { readFailedTransformations } from '../webhooks/last-failure.ts';
 import type { AlertCheck, AlertFact } from './kinds.ts';
 import { recordAlerts, recordLasting } from './record.ts';
 
@@ -108,6 +109,20 @@ export async function checkLasting(
   await transaction(pool, async (executor) => {
     await executor.query(lockSql);
     await recordLasting(executor, check.kinds, { facts: await check.findFacts(executor, nowMs) }, nowMs);
+  });
+}
+
+/** Records an alert for each endpoint whose transformation fails, until it succeeds again or is changed. */
+export async function checkTransformations({ pool, now }: { pool: pg.Pool; now: () => number }): Promise<void> {
+  await transaction(pool, async (executor) => {
+    await executor.query(lockSql);
+    const facts = (await readFailedTransformations(executor)).map(
+      ({ publisherId, endpointId, since, data }): AlertFact => {
+        const subject = String(endpointId);
+        return { publisherId, kind: 'endpoint.transformation_failing', subject, cause: since, data };
+      },
+    );
+    await recordLasting(executor, ['endpoint.transformation_failing'], { facts }, now());
   });
 }
 

@@ -129,6 +129,13 @@ function describeEndpoint({ kind, data, failure = null }: Described, timeZone: s
     return { title: t('alerts.endpointDisabled', { name }), reason: joined(reasons), path, ...fix };
   }
   const since = timeIn(timeZone, data.failing_since);
+  if (kind === 'endpoint.transformation_failing')
+    return {
+      title: t('alerts.transformationFailing', { name }),
+      reason: joined([t('alerts.transformationFailingReason', { since }), failure?.error?.message ?? '']),
+      path,
+      ...fix,
+    };
   return {
     title: t('alerts.endpointFailing', { name }),
     reason: joined([t('alerts.endpointFailingReason', { failures: Number(data.failures), since }), answer]),

@@ -6,6 +6,7 @@ import type { OperationalEvent } from '../webhooks/raise-events.ts';
 /** Alert kinds with the message keys of their labels (docs/reference/management.md#alerts). */
 export const alertKinds = {
   'endpoint.failing': 'alerts.kindEndpointFailing',
+  'endpoint.transformation_failing': 'alerts.kindTransformationFailing',
   'endpoint.disabled': 'alerts.kindEndpointDisabled',
   'endpoint.recovered': 'alerts.kindEndpointRecovered',
   'budget.80': 'alerts.kindBudget80',
@@ -31,6 +32,7 @@ export const isAlertKind = (name: string): name is AlertKind => Object.hasOwn(al
 /** Alert kinds that new admins get by e-mail and new channels receive, until they choose others. */
 export const defaultKinds: readonly AlertKind[] = [
   'endpoint.failing',
+  'endpoint.transformation_failing',
   'endpoint.disabled',
   'budget.100',
   'coupons.empty',

@@ -14,7 +14,15 @@ import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import type { Webhooks } from '../webhooks/module.ts';
 import { sendOperationalEvents } from '../webhooks/send-operational.ts';
-import { checkBudgets, checkCoupons, checkKeys, checkLasting, checkLearning, checkPlacements } from './checks.ts';
+import {
+  checkBudgets,
+  checkCoupons,
+  checkKeys,
+  checkLasting,
+  checkLearning,
+  checkPlacements,
+  checkTransformations,
+} from './checks.ts';
 import { countNewAlerts, deleteOldAlerts } from './inbox.ts';
 import type { AlertCheck } from './kinds.ts';
 import { alertPages } from './pages/alerts.ts';
@@ -95,6 +103,13 @@ const jobsOf = (deps: Checked, checks: readonly AlertCheck[]): readonly Job[] =>
       run: () => checkLasting(deps, check),
     }),
   ),
+  {
+    name: 'transformation alerts',
+    roles: ['worker'],
+    pauseMs: minuteMs,
+    locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
+    run: () => checkTransformations(deps),
+  },
   {
     name: 'ranking alerts',
     roles: ['worker'],

@@ -4,7 +4,7 @@ import { dayOfUuid7, firstUuid7At } from '../platform/lib/uuid7.ts';
 import type { DeliveryStatus } from './deliveries/filter.ts';
 import type { Page } from './deliveries/walk.ts';
 import type { Timing } from './dispatcher/send/result.ts';
-import type { Outcome } from './dispatcher/settle/settle.ts';
+import type { Outcome, RequestHead } from './dispatcher/settle/settle.ts';
 
 /** Delivery as shown in the delivery log. */
 export type LoggedDelivery = {
@@ -75,7 +75,7 @@ export type Attempt = {
   error_message: string | null;
   timing: Timing | null;
   remote_address: string | null;
-  request: { method: string; url: string; headers: Record<string, string> } | null;
+  request: (Omit<RequestHead, 'method'> & { method: string }) | null;
   response_headers: Record<string, string> | null;
   response_body: Buffer | null;
   response_truncated: boolean | null;

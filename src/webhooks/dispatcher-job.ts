@@ -12,6 +12,7 @@ import { startDispatcher } from './dispatcher/worker.ts';
 import type { DispatcherMetrics } from './metrics.ts';
 import { createPayloadLinks, payloadLinkPurpose } from './payload-link.ts';
 import type { Sender } from './sender.ts';
+import type { Transformer } from './transformations/transform.ts';
 
 /**
  * Maximum duration of a webhook call, in milliseconds. A worker that stops waits for calls in flight, as far as the
@@ -55,6 +56,7 @@ export type DispatcherDeps = {
   secretBox: SecretBox;
   tracing: Tracing;
   sender: Sender;
+  transformer: Transformer;
   activity: EndpointActivity;
   dispatcherMetrics: DispatcherMetrics;
   now: () => number;
@@ -65,7 +67,7 @@ export async function startDispatcherJob(
   deps: DispatcherDeps,
   databaseUrl: ServerUrl,
 ): Promise<{ stop: () => Promise<void> }> {
-  const { config, logger, sender, secretBox, dispatcherMetrics, now } = deps;
+  const { config, logger, sender, transformer, secretBox, dispatcherMetrics, now } = deps;
   const pool = createDispatcherPool(databaseUrl, logger);
   deps.dbHealth.onDown(() => breakConnections(pool));
   const dispatcher = await startDispatcher({
@@ -73,6 +75,7 @@ export async function startDispatcherJob(
     databaseUrl,
     logger,
     sender,
+    transformer,
     secretBox,
     payloadLinks: createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl),
     concurrency: config.workerConcurrency,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
@@ -41,6 +42,7 @@ export const defaultSettings: EndpointSettings = {
   rateLimitPerS: null,
   strictOrder: false,
   signatureV1a: false,
+  transformation: null,
 };
 
 /**
@@ -127,7 +129,7 @@ async function insertEndpoint(
 
 const fieldColumns = [
   ...['url', 'method', 'enabled', 'description', 'filter', 'headers', 'deadline_ms', 'retry_steps_s', 'max_in_flight'],
-  ...['rate_limit_per_s', 'strict_order', 'signature_v1a'],
+  ...['rate_limit_per_s', 'strict_order', 'signature_v1a', 'transformation'],
 ];
 
 const valuesOf = (fields: EndpointFields): unknown[] => [
@@ -143,6 +145,7 @@ const valuesOf = (fields: EndpointFields): unknown[] => [
   fields.rateLimitPerS,
   fields.strictOrder,
   fields.signatureV1a,
+  fields.transformation === null ? null : JSON.stringify(fields.transformation),
 ];
 
 /**
@@ -172,10 +175,20 @@ export async function updateEndpoint(
     fields.signatureV1a ? createV1aKey(box).sealed : null,
     events ?? null,
   ]);
+  if (!isDeepStrictEqual(fields.transformation, stored.transformation)) await forgetFailure(executor, endpoint.id);
   if (fields.strictOrder && !stored.strictOrder) await forgetWait(executor, endpoint.id);
   if (!fields.enabled) await parkDisabled(executor);
   return endpoint;
 }
+
+/** Removes the error of a transformation that has been changed. */
+const forgetFailure = (executor: Executor, endpointId: number) =>
+  executor.query(
+    `update endpoint_health set transformation_failed_at = null, transformation_failed_delivery_id = null,
+      transformation_failed_generation = null
+    where endpoint_id = $1 and transformation_failed_at is not null`,
+    [endpointId],
+  );
 
 /** Ends the wait of an endpoint with strict order, because the delivery that it is waiting for may no longer exist. */
 const forgetWait = (executor: Executor, endpointId: number) =>

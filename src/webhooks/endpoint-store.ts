@@ -5,6 +5,7 @@ import type { Method } from './dispatcher/send/request.ts';
 import type { DisableReason } from './dispatcher/settle/retry-schedule.ts';
 import { type AttemptKey, type FailedAttempt, readFailedAttempts } from './last-failure.ts';
 import { headerContext, type SealedHeaders, type SealedSecrets, secretContext, v1aContext } from './signature.ts';
+import type { Transformation } from './transformations/evaluators.ts';
 
 /** Settings of an endpoint other than its URL and method. */
 export type EndpointSettings = {
@@ -24,6 +25,8 @@ export type EndpointSettings = {
   strictOrder: boolean;
   /** Whether calls also carry an ed25519 signature. */
   signatureV1a: boolean;
+  /** Expressions that change the body and headers of each call, or null to send events unchanged. */
+  transformation: Transformation | null;
 };
 
 /** Reference to an endpoint: the event of a default endpoint, or the ID of any endpoint. */
@@ -80,6 +83,7 @@ type StoredEndpoint = {
   rate_limit_per_s: number | null;
   strict_order: boolean;
   signature_v1a: boolean;
+  transformation: Transformation | null;
   created_at: Date;
   updated_at: Date;
   secret_sealed: Buffer;
@@ -91,7 +95,7 @@ type StoredEndpoint = {
 /** Columns that {@link endpointOf} reads. */
 export const endpointColumns = `e.id, event, events, description, filter, url, method, enabled, disabled_reason,
   paused_at, resume_rate_per_s, headers, deadline_ms, retry_steps_s, max_in_flight, rate_limit_per_s, strict_order,
-  signature_v1a, created_at, updated_at, secret_sealed, v1a_key_sealed,
+  signature_v1a, transformation, created_at, updated_at, secret_sealed, v1a_key_sealed,
   case when previous_secret_until > now() then previous_secret_sealed end as previous_secret_sealed,
   case when previous_secret_until > now() then previous_secret_until end as previous_secret_until`;
 
@@ -116,6 +120,7 @@ export const endpointOf = (row: StoredEndpoint): Endpoint => ({
   rateLimitPerS: row.rate_limit_per_s,
   strictOrder: row.strict_order,
   signatureV1a: row.signature_v1a,
+  transformation: row.transformation,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
   secrets: { current: row.secret_sealed, previous: row.previous_secret_sealed },
@@ -161,6 +166,12 @@ export async function readEndpointLabels(executor: Executor, publisherId: number
   return new Map(rows.map((row) => [row.id, { name: endpointName(row), status: row.status }]));
 }
 
+/**
+ * Failed transformation of an endpoint. `since` is the time of the first failure since the last success. `attempt` is
+ * the latest one, or null if it is no longer stored.
+ */
+export type TransformationError = { since: Date; attempt: FailedAttempt | null };
+
 /** State of an endpoint's calls and deliveries. */
 export type EndpointHealth = {
   breakerOpenUntil: Date | null;
@@ -175,6 +186,8 @@ export type EndpointHealth = {
    * attempt is no longer stored.
    */
   lastFailure: FailedAttempt | null;
+  /** Error of the transformation, or null if the last transformation succeeded or there is none. */
+  transformationFailure: TransformationError | null;
   /** Number of pending deliveries, counted up to {@link maxCounted}. Held deliveries are counted in the same way. */
   pending: number;
   held: number;
@@ -213,6 +226,9 @@ type HealthRow = {
   failing: boolean;
   last_failed_delivery_id: string | null;
   last_failed_generation: number | null;
+  transformation_failed_at: Date | null;
+  transformation_failed_delivery_id: string | null;
+  transformation_failed_generation: number | null;
   pending: number;
   held: number;
 };
@@ -227,6 +243,7 @@ export async function listEndpoints(
     `select ${endpointColumns},
       h.breaker_state, h.open_until, h.last_success_at, h.first_failure_at, h.failures,
       coalesce(${isFailing('h')}, false) as failing, h.last_failed_delivery_id, h.last_failed_generation,
+      h.transformation_failed_at, h.transformation_failed_delivery_id, h.transformation_failed_generation,
       (select count(*)::int from (
         select from unnest(array['live', 'redelivery']) as l (lane)
         join delivery_queue q on q.lane = l.lane and q.endpoint_id = e.id
@@ -244,13 +261,21 @@ export async function listEndpoints(
     ref === null ? [publisherId] : [publisherId, ref],
   );
   const keys = rows.map((row) => failedKeyOf(row, publisherId));
+  const transformationKeys = rows.map((row) => transformationKeyOf(row, publisherId));
   const failureOf = await readFailedAttempts(
     executor,
-    keys.filter((key) => key !== null),
+    [...keys, ...transformationKeys].filter((key) => key !== null),
   );
   return rows.map((row, index) => ({
     endpoint: endpointOf(row),
-    health: { ...healthOf(row), lastFailure: failureOf(keys[index] ?? null) },
+    health: {
+      ...healthOf(row),
+      lastFailure: failureOf(keys[index] ?? null),
+      transformationFailure: row.transformation_failed_at && {
+        since: row.transformation_failed_at,
+        attempt: failureOf(transformationKeys[index] ?? null),
+      },
+    },
   }));
 }
 
@@ -259,7 +284,16 @@ const failedKeyOf = (row: HealthRow, publisherId: number): AttemptKey | null =>
     ? null
     : { publisherId, deliveryId: row.last_failed_delivery_id, generation: row.last_failed_generation ?? 0 };
 
-const healthOf = (row: HealthRow): Omit<EndpointHealth, 'lastFailure'> => ({
+const transformationKeyOf = (row: HealthRow, publisherId: number): AttemptKey | null =>
+  row.transformation_failed_delivery_id === null
+    ? null
+    : {
+        publisherId,
+        deliveryId: row.transformation_failed_delivery_id,
+        generation: row.transformation_failed_generation ?? 0,
+      };
+
+const healthOf = (row: HealthRow): Omit<EndpointHealth, 'lastFailure' | 'transformationFailure'> => ({
   breakerOpenUntil: row.breaker_state === 'open' ? row.open_until : null,
   lastSuccessAt: row.last_success_at,
   failingSince: row.first_failure_at,

@@ -2,6 +2,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { dayOfUuid7 } from '../platform/lib/uuid7.ts';
 import { problem, wordProblem } from '../platform/problem.ts';
+import { endpointData, isoTime } from './raise-events.ts';
 
 /** Key of an attempt in the delivery log. */
 export type AttemptKey = { publisherId: number; deliveryId: string; generation: number };
@@ -99,6 +100,30 @@ export async function readOutages(executor: Executor, endpointIds: readonly numb
   );
 }
 
+/** Endpoint whose transformation fails. `since` is an ISO 8601 time, and `data` describes the endpoint in an alert. */
+export type FailedTransformation = {
+  publisherId: number;
+  endpointId: number;
+  since: string;
+  data: Readonly<Record<string, unknown>>;
+};
+
+/** Returns the enabled endpoints whose transformation fails. */
+export async function readFailedTransformations(executor: Executor): Promise<FailedTransformation[]> {
+  const { rows } = await executor.query<FailedTransformation>(
+    `select publisher_id as "publisherId", endpoint_id as "endpointId", since, ${endpointData} || jsonb_build_object(
+        'failing_since', since, 'failed_delivery_id', transformation_failed_delivery_id,
+        'failed_generation', transformation_failed_generation
+      ) as data
+    from (
+      select *, to_char(transformation_failed_at at time zone 'UTC', '${isoTime}') as since from endpoint_health
+      where transformation_failed_at is not null
+    ) h join webhook_endpoints e on e.id = h.endpoint_id
+    where e.enabled and e.paused_at is null and e.deleted_at is null`,
+  );
+  return rows;
+}
+
 /** Credentials in a text: tokens of an authentication scheme, secrets, and values of fields such as `api_key`. */
 const secretPatterns = [
   /\b([Bb]earer|[Bb]asic|[Dd]igest|[Tt]oken|BEARER|BASIC)\s+(?=[\w.~+/=-]*(?:[\d=]|[a-z][A-Z]))[\w.~+/=-]{6,}/g,
@@ -168,10 +193,21 @@ export function answerText({ status, error, firstLine }: FailedAttempt): string 
     : t('webhooks.lastStatusAndLine', { status, line: firstLine });
 }
 
-type FixKind = 'url' | 'redirect' | 'method' | 'headers' | 'timeout' | 'rate' | 'certificate' | 'server' | 'other';
+type FixKind =
+  | 'transformation'
+  | 'url'
+  | 'redirect'
+  | 'method'
+  | 'headers'
+  | 'timeout'
+  | 'rate'
+  | 'certificate'
+  | 'server'
+  | 'other';
 
 /** Fields of the endpoint form, by the kind of problem that they solve. Other problems are solved by the receiver. */
 const fields: Partial<Record<FixKind, string>> = {
+  transformation: 'transformation-body',
   url: 'url',
   redirect: 'url',
   method: 'method',
@@ -197,6 +233,7 @@ const kindsByClass: Readonly<Record<string, FixKind>> = {
   dns: 'url',
   connect: 'url',
   blocked: 'url',
+  transformation: 'transformation',
 };
 
 function fixKindOf({ status, error }: FailedAttempt): FixKind {
@@ -216,7 +253,7 @@ export function fixOf(endpointId: number, failure: FailedAttempt): Fix {
   const field = fields[kind];
   return {
     text: t('webhooks.fixText', { kind }),
-    link: t('webhooks.fixLink', { field: field ?? 'other' }),
+    link: t('webhooks.fixLink', { field: kind === 'transformation' ? kind : (field ?? 'other') }),
     path: field === undefined ? `/deliveries/${failure.deliveryId}` : `/settings/webhooks/${endpointId}#f-${field}`,
   };
 }

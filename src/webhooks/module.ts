@@ -27,6 +27,7 @@ import { raiseFacts } from './raise-events.ts';
 import { cancelRedeliveriesOfUser } from './redelivery/jobs.ts';
 import { redeliveryRoutes } from './redelivery/routes.ts';
 import { createSender } from './sender.ts';
+import { createTransformer } from './transformations/transform.ts';
 import { createFetchFile } from './url-rules.ts';
 
 export type Webhooks = ReturnType<typeof createWebhooks>;
@@ -52,13 +53,15 @@ export function createWebhooks({ platform, catalog, accounts }: WebhooksDeps) {
   const dispatcherMetrics = createDispatcherMetrics(metrics.registry);
   const { management } = catalog;
   const { auth, checkKey } = accounts;
-  const deps = { config, pool, dbHealth, secretBox, sender, management, auth, now };
+  const transformer = createTransformer();
+  const deps = { config, pool, dbHealth, secretBox, sender, transformer, management, auth, now };
   const delivery = { logger, tracing, activity, dispatcherMetrics };
   return {
     name: 'webhooks',
     rank: 80,
     commands: webhookCommands,
     sender,
+    transformer,
     activity,
     dispatcherMetrics,
     raiseFacts,
@@ -90,7 +93,10 @@ export function createWebhooks({ platform, catalog, accounts }: WebhooksDeps) {
       for (const register of [deliveryPages, redeliveryPages, webhookPages]) register(app, services);
     },
     jobs: () => [...webhookJobs({ ...deps, ...delivery }, platform.databaseUrl), auditEventJob(pool, now)],
-    close: async () => void (await Promise.all([sender.close(), fontSender.close()])),
+    close: async () => {
+      transformer.close();
+      await Promise.all([sender.close(), fontSender.close()]);
+    },
   };
 }
 

@@ -81,7 +81,9 @@ test('a new admin gets mails about failing endpoints, used-up budgets and expire
     `${admin.email}: Webhook endpoint failing`,
   ]);
   const checked = [...(await admin.get(page(me))).body.matchAll(/name="mail" value="([^"]+)"[^>]* checked/g)];
-  expect(checked.map(([, kind]) => kind).sort()).toEqual([...byDefault, 'draft.waiting'].sort());
+  expect(checked.map(([, kind]) => kind).sort()).toEqual(
+    [...byDefault, 'draft.waiting', 'endpoint.transformation_failing'].sort(),
+  );
 });
 
 test('an admin who switches the mails off gets none, also before the first alert', async () => {

@@ -43,7 +43,7 @@ type BaseDeps = Platform['deps'] & {
 export type Services = {
   learning: Pick<Learning, 'model'>;
   budgets: { budgets: Budgets };
-  webhooks: Pick<Webhooks, 'sender' | 'activity' | 'dispatcherMetrics'>;
+  webhooks: Pick<Webhooks, 'sender' | 'transformer' | 'activity' | 'dispatcherMetrics'>;
   offers: Pick<Offers, 'requestLog' | 'outcomes'>;
   tracking: Pick<Tracking, 'eventMeter'>;
 };
@@ -158,6 +158,7 @@ export function depsOf(
     model: learning?.model,
     budgets,
     sender: webhooks?.sender,
+    transformer: webhooks?.transformer,
     activity: webhooks?.activity,
     dispatcherMetrics: webhooks?.dispatcherMetrics,
     requestLog: offers?.requestLog,

@@ -448,6 +448,7 @@ export const de: Messages = {
     lookAtIt: 'Details ansehen',
     muteIt: 'Stummschalten',
     kindEndpointFailing: 'Ein Webhook-Endpunkt ist fehlerhaft',
+    kindTransformationFailing: 'Die Transformation eines Webhooks schlägt fehl',
     kindEndpointDisabled: 'Ein Webhook-Endpunkt wurde deaktiviert',
     kindEndpointRecovered: 'Ein Webhook-Endpunkt funktioniert wieder',
     kindBudget80: '80 % eines Budgets sind verbraucht',
@@ -522,6 +523,8 @@ export const de: Messages = {
       'sind noch {remaining} übrig, aber {event, select, impression {die nächste Impression} click {der nächste ' +
       'Klick} other {die nächste Conversion}} kostet {cost}. {per, select, lifetime {Die Kampagne wird nicht mehr ' +
       'ausgespielt.} other {Die Kampagne wird im nächsten Zeitraum wieder ausgespielt.}}',
+    transformationFailing: 'Transformation schlägt fehl: {name}',
+    transformationFailingReason: 'Seit {since} wird nichts gesendet. Die Zustellungen werden später wiederholt.',
     endpointFailing: 'Webhook-Endpunkt fehlerhaft: {name}',
     endpointFailingReason:
       'Seit {since} sind {failures} Aufrufe in Folge fehlgeschlagen. Perkwire versucht die Zustellungen weiterhin.',
@@ -891,6 +894,11 @@ export const de: Messages = {
     maxHeaders: 'Ein Endpunkt darf höchstens {max, number} eigene Header haben.',
     headerRefused: 'Dieser Headername ist ungültig oder reserviert. Wählen Sie einen anderen.',
     headerTwice: 'Der Header ist mehrmals gesetzt. Groß- und Kleinschreibung wird bei Headernamen nicht unterschieden.',
+    expressionInvalid: 'Der Ausdruck ist ungültig: {message}',
+    expressionInvalidAt: 'Der Ausdruck ist an Position {position, number} ungültig: {message}',
+    transformationNeedsPost:
+      'Anfragen mit der Methode GET haben keinen Body. Verwenden Sie POST, oder entfernen Sie den Ausdruck.',
+    transformationsBusy: 'Zurzeit laufen zu viele Transformationen. Versuchen Sie es später erneut.',
     headerNoValue: 'Für diesen Header ist noch kein Wert gespeichert. Geben Sie einen an.',
     headerValue: 'Der Wert muss aus 1 bis {max, number} sichtbaren ASCII-Zeichen bestehen.',
     noEvent: 'Unbekannter Ereignistyp. Verwenden Sie einen von diesen: {events}.',
@@ -1920,6 +1928,8 @@ export const de: Messages = {
     to: 'Bis',
     truncated: 'Gekürzt. Die Antwort hatte {bytes, number} Bytes.',
     userId: 'Nutzer-ID',
+    transformedBody: 'Gesendeter Body nach der Transformation',
+    transformedBytes: '{bytes, plural, one {# Byte} other {# Bytes}}.',
   },
   deliveryStatus: {
     waiting: 'wartend',
@@ -4125,7 +4135,9 @@ export const de: Messages = {
       '{failures, plural, =0 {} one {Seit {since} ist <b>1 Anfrage fehlgeschlagen</b>.} other {Seit {since} sind ' +
       '<b># Anfragen in Folge fehlgeschlagen</b>.}}',
     fixText:
-      '{kind, select, url {Prüfen Sie, ob die URL stimmt und der Server erreichbar ist.} redirect {Weiterleitungen ' +
+      '{kind, select, transformation {Korrigieren Sie die Transformation, und wählen Sie dann „Jetzt erneut ' +
+      'senden“.} ' +
+      'url {Prüfen Sie, ob die URL stimmt und der Server erreichbar ist.} redirect {Weiterleitungen ' +
       'werden nicht befolgt. Geben Sie die URL ein, auf die der Server weiterleitet.} method {Der Server akzeptiert ' +
       'diese HTTP-Methode nicht. Wählen Sie die andere.} headers {Der Server lehnt die Zugangsdaten ab. Prüfen Sie ' +
       'die Header und wie Ihr Server die Signatur prüft.} timeout {Antworten Sie, bevor Sie das Ereignis ' +
@@ -4133,7 +4145,8 @@ export const de: Messages = {
       'Sie ein Limit fest.} certificate {Prüfen Sie das TLS-Zertifikat des Servers.} server {Suchen Sie die Ursache ' +
       'im Protokoll Ihres Servers.} other {Sehen Sie sich Anfrage und Antwort an, um die Ursache zu finden.}}',
     fixLink:
-      '{field, select, url {URL prüfen} method {Methode ändern} headers {Header prüfen} deadline_s {Zeitlimit ' +
+      '{field, select, transformation {Transformation bearbeiten} url {URL prüfen} method {Methode ändern} ' +
+      'headers {Header prüfen} deadline_s {Zeitlimit ' +
       'ändern} rate_limit_per_s {Limit festlegen} other {Anfrage und Antwort ansehen}}',
     lastSuccess: 'Letzter Erfolg',
     latency: 'Latenz (ms)',
@@ -4207,6 +4220,33 @@ export const de: Messages = {
     url: 'URL',
     urlError: 'URL: {reason}',
     waiting: 'Wartend',
+    expressionTooLong: 'Ein Ausdruck darf höchstens {max, number} Zeichen lang sein.',
+    insertTemplate: 'Einfügen',
+    preview: 'Vorschau',
+    previewBytes: '{bytes, plural, one {# Byte} other {# Bytes}}. Es wird nichts gesendet.',
+    previewDelivery: '{event}, {time}',
+    previewOf: 'Vorschau mit',
+    previewSample: '{event} (Beispiel)',
+    template: 'Vorlage für',
+    transformation: 'Transformation',
+    transformationBody: 'Ausdruck für den Body',
+    transformationBodyHint:
+      'Das Ergebnis wird anstelle des Payloads gesendet: Text unverändert, alles andere als JSON. Leer lassen, um ' +
+      'den ' +
+      'Payload zu senden.',
+    transformationError:
+      '{reason, select, time {Der Ausdruck braucht zu lange.} memory {Der Ausdruck braucht zu viel Speicher.} other ' +
+      '{{part, select, body {Body} headers {Header} other {Ausdruck}}{isPlaced, select, true {, Position ' +
+      '{position, number}} other {}}: {message}}}',
+    transformationFailing:
+      '<b>Die Transformation schlägt</b> seit {since} <b>fehl</b>. Bis sie gelingt, wird nichts gesendet.',
+    transformationHeaders: 'Ausdruck für die Header',
+    transformationHeadersHint:
+      'Gibt ein Objekt zurück. Zugangsdaten gehören in das Feld „Header“, wo sie verschlüsselt gespeichert werden.',
+    transformationLead:
+      'Ändert jede Anfrage mit <link>JSONata-Ausdrücken</link>, zum Beispiel in das Format eines anderen ' +
+      'Dienstes. Die ' +
+      'Signatur deckt den geänderten Body ab.',
     test: 'Endpunkt testen',
   },
   why: {

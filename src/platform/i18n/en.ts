@@ -411,6 +411,7 @@ export const en = {
     lookAtIt: 'View details',
     muteIt: 'Mute',
     kindEndpointFailing: 'A webhook endpoint is failing',
+    kindTransformationFailing: 'The transformation of a webhook is failing',
     kindEndpointDisabled: 'A webhook endpoint has been disabled',
     kindEndpointRecovered: 'Webhook endpoint recovered',
     kindBudget80: '80% of a budget has been used',
@@ -482,6 +483,8 @@ export const en = {
       'budget}} of {limit} is left, but the next {event, select, impression {impression} click {click} other ' +
       '{conversion}} costs {cost}. {per, select, lifetime {The campaign is no longer shown.} other {The campaign ' +
       'will be shown again in the next period.}}',
+    transformationFailing: 'Transformation failing: {name}',
+    transformationFailingReason: 'Nothing has been sent since {since}. The deliveries are retried later.',
     endpointFailing: 'Webhook endpoint failing: {name}',
     endpointFailingReason:
       '{failures} calls in a row have failed since {since}. Perkwire keeps retrying the deliveries.',
@@ -810,6 +813,10 @@ export const en = {
     maxHeaders: 'An endpoint can have at most {max, number} custom headers.',
     headerRefused: 'This header name is invalid or reserved. Choose another one.',
     headerTwice: 'The header is set more than once. Header names are case-insensitive.',
+    expressionInvalid: 'The expression is invalid: {message}',
+    expressionInvalidAt: 'The expression is invalid at position {position, number}: {message}',
+    transformationNeedsPost: 'Requests with the method GET have no body. Use POST, or remove the expression.',
+    transformationsBusy: 'Too many transformations are running. Try again later.',
     headerNoValue: 'No value is stored for this header. Enter one.',
     headerValue: 'The value must consist of 1 to {max, number} visible ASCII characters.',
     noEvent: 'Unknown event type. Use one of: {events}.',
@@ -1765,6 +1772,8 @@ export const en = {
     to: 'To',
     truncated: 'Truncated. The response had {bytes, number} bytes.',
     userId: 'User ID',
+    transformedBody: 'Sent body, after the transformation',
+    transformedBytes: '{bytes, plural, one {# byte} other {# bytes}}.',
   },
   deliveryStatus: {
     waiting: 'waiting',
@@ -3849,7 +3858,8 @@ export const en = {
       '{failures, plural, =0 {} one {<b>1 request has failed</b> since {since}.} other {<b># requests in a row have ' +
       'failed</b> since {since}.}}',
     fixText:
-      '{kind, select, url {Check that the URL is correct and that the server is reachable.} redirect {Redirects are ' +
+      '{kind, select, transformation {Correct the transformation, then select “Retry now”.} url {Check that the URL ' +
+      'is correct and that the server is reachable.} redirect {Redirects are ' +
       'not followed. Enter the URL that the server redirects to.} method {The server does not accept this HTTP ' +
       'method. Choose the other one.} headers {The server rejects the credentials. Check the headers, and how your ' +
       'server verifies the signature.} timeout {Respond before you process the event, or set a longer timeout.} rate ' +
@@ -3857,7 +3867,8 @@ export const en = {
       'server {Look for the cause in the log of your server.} other {Look at the request and the response to find ' +
       'the cause.}}',
     fixLink:
-      '{field, select, url {Check the URL} method {Change the method} headers {Check the headers} deadline_s {Change ' +
+      '{field, select, transformation {Edit the transformation} url {Check the URL} method {Change the method} ' +
+      'headers {Check the headers} deadline_s {Change ' +
       'the timeout} rate_limit_per_s {Set a limit} other {View request and response}}',
     lastSuccess: 'Last success',
     latency: 'Latency (ms)',
@@ -3926,6 +3937,29 @@ export const en = {
     url: 'URL',
     urlError: 'URL: {reason}',
     waiting: 'Waiting',
+    expressionTooLong: 'An expression can have at most {max, number} characters.',
+    insertTemplate: 'Insert',
+    preview: 'Preview',
+    previewBytes: '{bytes, plural, one {# byte} other {# bytes}}. Nothing is sent.',
+    previewDelivery: '{event}, {time}',
+    previewOf: 'Preview with',
+    previewSample: '{event} (sample)',
+    template: 'Ready-made for',
+    transformation: 'Transformation',
+    transformationBody: 'Body expression',
+    transformationBodyHint:
+      'Its result is sent instead of the payload: text as it is, anything else as JSON. Leave empty to send the ' +
+      'payload.',
+    transformationError:
+      '{reason, select, time {The expression takes too long.} memory {The expression needs too much memory.} other ' +
+      '{{part, select, body {Body} headers {Headers} other {Expression}}{isPlaced, select, true {, position ' +
+      '{position, number}} other {}}: {message}}}',
+    transformationFailing: '<b>The transformation has failed</b> since {since}. Nothing is sent until it succeeds.',
+    transformationHeaders: 'Header expression',
+    transformationHeadersHint: 'Returns an object. Store credentials under “Headers”, where they are encrypted.',
+    transformationLead:
+      'Changes each request with <link>JSONata expressions</link>, for example into the format of another service. ' +
+      'The signature covers the changed body.',
     test: 'Test endpoint',
   },
   why: {

@@ -160,6 +160,10 @@ const attemptSchema = Type.Object(
           description: 'Request headers, without the values of your custom headers.',
         }),
         body_bytes: Type.Integer(),
+        transformed_body: Type.Optional(
+          Type.String({ description: 'First 16 KiB of the body, if a transformation made it.' }),
+        ),
+        body_sha256: Type.Optional(Type.String({ description: 'SHA-256 of the whole transformed body, in hex.' })),
       }),
       Type.Null(),
     ]),
@@ -184,7 +188,12 @@ export const deliveryAnswer = Type.Object({
   data: Type.Object(
     {
       ...deliveryFields,
-      payload: orNull(Type.String({ description: 'Signed body, byte for byte. `null` if it was erased.' })),
+      payload: orNull(
+        Type.String({
+          description:
+            'Payload, byte for byte. Without a transformation, it is the signed body. `null` if it was erased.',
+        }),
+      ),
       payload_bytes: Type.Integer(),
       attempts: Type.Array(attemptSchema, { description: 'Latest 100 attempts, oldest first.' }),
     },

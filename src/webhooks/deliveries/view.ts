@@ -38,15 +38,27 @@ const viewOfAttempt = (attempt: Attempt, payloadBytes: number) => ({
   finished_at: textOf(attempt.finished_at),
   outcome: attempt.outcome,
   error: attempt.error_class === null ? null : { class: attempt.error_class, message: attempt.error_message ?? '' },
-  request:
-    attempt.request === null
-      ? null
-      : { ...attempt.request, body_bytes: attempt.request.method === 'POST' ? payloadBytes : 0 },
+  request: attempt.request === null ? null : viewOfRequest(attempt.request, payloadBytes),
   response: attempt.status_code === null ? null : { status: attempt.status_code, ...viewOfAnswer(attempt) },
   timing: attempt.timing === null ? null : viewOfTiming(attempt.timing),
   remote_address: attempt.remote_address,
   next_try_at: textOf(attempt.next_attempt_at),
 });
+
+type RequestView = {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body_bytes: number;
+  transformed_body?: string;
+  body_sha256?: string;
+};
+
+function viewOfRequest({ body, ...head }: NonNullable<Attempt['request']>, payloadBytes: number): RequestView {
+  if (body !== undefined)
+    return { ...head, body_bytes: body.bytes, transformed_body: body.text, body_sha256: body.sha256 };
+  return { ...head, body_bytes: head.method === 'POST' ? payloadBytes : 0 };
+}
 
 function viewOfAnswer({ response_headers: headers, response_body: body, response_truncated: truncated }: Attempt) {
   // A truncated body may end in the middle of a character. It is still text.

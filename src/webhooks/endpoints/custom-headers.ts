@@ -10,7 +10,7 @@ const refused = new Set(
 );
 const refusedPrefixes = ['webhook-', 'perkwire-', 'proxy-', 'sec-', ':'];
 
-const maxHeaders = 20;
+export const maxHeaders = 20;
 const maxValueLength = 1000;
 const namePattern = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 /** Visible ASCII characters, with spaces or tabs between them, but no line breaks. */
@@ -21,6 +21,9 @@ export function isAllowedHeader(name: string): boolean {
   const lower = name.toLowerCase();
   return namePattern.test(name) && !refused.has(lower) && !refusedPrefixes.some((prefix) => lower.startsWith(prefix));
 }
+
+/** Whether a text can be sent as the value of a custom header. */
+export const isHeaderValue = (value: string): boolean => value.length <= maxValueLength && valuePattern.test(value);
 
 /**
  * Reads an endpoint's custom headers and converts their names to lower case. A null value keeps the stored value of the
@@ -40,8 +43,7 @@ export function readHeaders(
     if (!isAllowedHeader(name)) throw invalidHeader(name, problem('headerRefused'));
     if (headers.has(lower)) throw invalidHeader(name, problem('headerTwice'));
     if (value === undefined) throw invalidHeader(name, problem('headerNoValue'));
-    if (value.length > maxValueLength || !valuePattern.test(value))
-      throw invalidHeader(name, problem('headerValue', { max: maxValueLength }));
+    if (!isHeaderValue(value)) throw invalidHeader(name, problem('headerValue', { max: maxValueLength }));
     headers.set(lower, value);
   }
   return Object.fromEntries(headers);

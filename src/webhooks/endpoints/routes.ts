@@ -9,6 +9,7 @@ import { removeEndpoint } from '../endpoint-changes.ts';
 import type { EventTypes } from '../events.ts';
 import { urlRulesOf } from '../url-rules.ts';
 import { endpointActionRoutes } from './action-routes.ts';
+import { endpointPreviewRoutes } from './preview-routes.ts';
 import {
   endpointAnswer,
   endpointList,
@@ -46,6 +47,7 @@ export async function endpointRoutes(app: App, deps: RouteDeps): Promise<void> {
   removeRoute(app, deps, service);
   endpointActionRoutes(app, deps, service);
   await app.register(endpointTestRoutes, { ...deps, rules });
+  await app.register(endpointPreviewRoutes, deps);
 }
 
 function readRoutes(app: App, { events }: { events: EventTypes }, service: EndpointService): void {

@@ -3,6 +3,7 @@ import type { Condition } from '../../catalog/conditions.ts';
 import { warningSchema } from '../../management/answers.ts';
 import type { EndpointRef } from '../endpoint-store.ts';
 import { type EventTypes, requireEventType } from '../events.ts';
+import { maxExpressionLength } from '../transformations/transform.ts';
 
 export const endpointsPath = '/manage/v1/webhook-endpoints';
 
@@ -89,9 +90,26 @@ const filterSchema = Type.Unsafe<Condition>(
   ),
 );
 
+const expression = (part: string) =>
+  Type.Optional(Type.String({ maxLength: maxExpressionLength, pattern: '\\S', description: part }));
+
+export const transformationSchema = Type.Object(
+  {
+    body: expression('JSONata expression whose result is sent instead of the payload. Requires the method `POST`.'),
+    headers: expression('JSONata expression that returns an object of additional headers.'),
+  },
+  {
+    title: 'Transformation',
+    minProperties: 1,
+    description: 'Expressions that change the body and headers of each call. The signature covers the changed body.',
+    ...strict,
+  },
+);
+
 const settings = {
   description: Type.String({ maxLength: 200, description: 'Purpose of the endpoint.' }),
   filter: Type.Union([filterSchema, Type.Null()]),
+  transformation: Type.Union([transformationSchema, Type.Null()]),
 };
 
 const optionalFields = {
@@ -219,6 +237,20 @@ const stateSchema = Type.Object(
         Type.Null(),
       ],
       { description: 'Last failed attempt. `null` if the last call succeeded or the attempt is no longer stored.' },
+    ),
+    transformation_failure: Type.Union(
+      [
+        Type.Object(
+          {
+            since: dateTime,
+            delivery_id: orNull(Type.String({ format: 'uuid' })),
+            message: orNull(Type.String()),
+          },
+          { title: 'TransformationFailure' },
+        ),
+        Type.Null(),
+      ],
+      { description: 'Failure of the transformation, or `null` if it last succeeded. Nothing is sent while it fails.' },
     ),
     pending: Type.Integer({ description: 'Number of pending deliveries, counted up to 10,000.' }),
     held: Type.Integer({ description: 'Number of held deliveries, counted up to 10,000.' }),

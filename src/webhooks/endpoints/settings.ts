@@ -24,6 +24,7 @@ export function readSettings<Given extends Body>(
   if (url !== undefined) requireUsableUrl(url, rules);
   if (steps) requireUsableSteps(steps);
   if (filter) requireUsableFilter(filter);
+  requireBodyMethod(body, stored);
   const settings = {
     url,
     method: body.method,
@@ -37,6 +38,7 @@ export function readSettings<Given extends Body>(
     rateLimitPerS: body.rate_limit_per_s,
     strictOrder: body.strict_order,
     signatureV1a: body.signature_v1a,
+    transformation: body.transformation,
   };
   const entries = Object.entries(settings).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as ReturnType<typeof readSettings<Given>>;
@@ -64,6 +66,15 @@ export function readEvents(
   });
   if (details.length > 0) throw new AppError('invalid_endpoint', { details });
   return { events: names };
+}
+
+/** Rejects a transformation of the body for GET calls, which have no body. */
+export function requireBodyMethod({ method, transformation }: Body, stored: Endpoint | null): void {
+  const after = transformation === undefined ? stored?.transformation : transformation;
+  if (after?.body === undefined || (method ?? stored?.method) !== 'GET') return;
+  throw new AppError('invalid_endpoint', {
+    details: [{ path: '/transformation/body', message: problem('transformationNeedsPost') }],
+  });
 }
 
 function requireUsableSteps(steps: readonly number[]): void {

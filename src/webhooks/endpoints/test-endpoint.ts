@@ -7,6 +7,8 @@ import type { SendResult } from '../dispatcher/send/result.ts';
 import { classify } from '../dispatcher/settle/retry-schedule.ts';
 import type { EventType } from '../events.ts';
 import type { Sender } from '../sender.ts';
+import type { Transformation } from '../transformations/evaluators.ts';
+import { failureText, type Transformer } from '../transformations/transform.ts';
 import { type TimingView, viewOfTiming } from './timing-view.ts';
 
 export type TestTarget = {
@@ -18,6 +20,7 @@ export type TestTarget = {
   secrets: readonly Buffer[];
   v1aKeys: readonly KeyObject[];
   deadlineMs: number;
+  transformation: Transformation | null;
 };
 
 /**
@@ -33,7 +36,13 @@ export type TestOutcome = {
   body: string | null;
 };
 
-type TestTools = { sender: Sender; publisher: Publisher; publicUrl: string; now: () => number };
+type TestTools = {
+  sender: Sender;
+  transformer: Transformer;
+  publisher: Publisher;
+  publicUrl: string;
+  now: () => number;
+};
 
 const shownBytes = 4096;
 
@@ -42,17 +51,23 @@ const shownBytes = 4096;
  * does not disable the endpoint.
  */
 export async function testEndpoint(
-  { eventType, deadlineMs, ...target }: TestTarget,
+  { eventType, deadlineMs, transformation, ...target }: TestTarget,
   tools: TestTools,
 ): Promise<TestOutcome> {
   const nowMs = tools.now();
+  const deliveryId = v7({ msecs: nowMs });
+  const payload = eventType.sample({ ...tools, nowMs });
+  const source = { deliveryId, event: eventType.name, dev: false, payload, publisherId: tools.publisher.id };
+  const outcome = transformation && (await tools.transformer.apply({ ...source, transformation }));
+  if (outcome !== null && 'failed' in outcome) {
+    const error = { class: 'transformation', message: failureText(outcome.failed) };
+    return { delivered: false, status: null, error, timing: null, headers: null, body: null };
+  }
   const call = buildRequest({
-    deliveryId: v7({ msecs: nowMs }),
+    ...source,
     ...target,
-    event: eventType.name,
-    payload: eventType.sample({ ...tools, nowMs }),
+    transformed: outcome?.parts ?? null,
     nowMs,
-    dev: false,
     test: true,
     payloadUrl: null,
   });

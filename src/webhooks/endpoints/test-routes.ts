@@ -15,6 +15,7 @@ import { type EventType, type EventTypes, requireEventType } from '../events.ts'
 import type { Sender } from '../sender.ts';
 import { createEndpointSecret, openHeaders, openSecrets, openV1aKeys } from '../signature.ts';
 import { takeTestToken } from '../test-limit.ts';
+import type { Transformer } from '../transformations/transform.ts';
 import { requireUsableUrl, type UrlRules } from '../url-rules.ts';
 import { readHeaders } from './custom-headers.ts';
 import { endpointParams, endpointPath, readEndpointRef, testAnswer, testBody } from './schemas.ts';
@@ -27,6 +28,7 @@ export type TestDeps = {
   config: Config;
   secretBox: SecretBox;
   sender: Sender;
+  transformer: Transformer;
   events: EventTypes;
   /** Returns the current time in epoch milliseconds. */
   now: () => number;
@@ -68,7 +70,8 @@ export async function endpointTestRoutes(app: App, { rules, ...deps }: TestDeps 
       if (url === undefined) throw new AppError('endpoint_not_found');
       requireUsableUrl(url, rules);
       const target = targetOf(eventType, url, request.body, saved, deps);
-      const data = await testEndpoint(target, { sender: deps.sender, publisher, publicUrl: config.publicUrl, now });
+      const tools = { sender: deps.sender, transformer: deps.transformer, publisher, publicUrl: config.publicUrl, now };
+      const data = await testEndpoint(target, tools);
       return { message: data.delivered ? 'The endpoint took the test.' : 'The endpoint did not take the test.', data };
     },
   );
@@ -97,5 +100,6 @@ export function targetOf(
     secrets: openSecrets(secretBox, sealed),
     v1aKeys: saved?.signatureV1a && saved.v1aKeySealed !== null ? openV1aKeys(secretBox, [saved.v1aKeySealed]) : [],
     deadlineMs: requested.deadline_ms ?? saved?.deadlineMs ?? defaultSettings.deadlineMs,
+    transformation: requested.transformation === undefined ? (saved?.transformation ?? null) : requested.transformation,
   };
 }

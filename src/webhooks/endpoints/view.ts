@@ -30,6 +30,7 @@ export const plainViewOf = (endpoint: Endpoint) => ({
   rate_limit_per_s: endpoint.rateLimitPerS,
   strict_order: endpoint.strictOrder,
   signature_v1a: endpoint.signatureV1a,
+  transformation: endpoint.transformation,
   previous_secret_until: textOf(endpoint.previousSecretUntil),
   created_at: endpoint.createdAt.toISOString(),
   updated_at: endpoint.updatedAt.toISOString(),
@@ -50,6 +51,7 @@ export function viewOfState({ enabled, pausedAt }: Endpoint, health: EndpointHea
     failures: health.failures,
     last_success_at: textOf(health.lastSuccessAt),
     last_failure: viewOfFailure(health.lastFailure),
+    transformation_failure: viewOfTransformationFailure(health.transformationFailure),
     pending: health.pending,
     held: health.held,
   };
@@ -62,6 +64,13 @@ const viewOfFailure = (failure: EndpointHealth['lastFailure']) =>
     status: failure.status,
     error: failure.error,
     first_line: failure.firstLine,
+  };
+
+const viewOfTransformationFailure = (failure: EndpointHealth['transformationFailure']) =>
+  failure && {
+    since: failure.since.toISOString(),
+    delivery_id: failure.attempt?.deliveryId ?? null,
+    message: failure.attempt?.error?.message ?? null,
   };
 
 const textOf = (time: Date | null): string | null => time?.toISOString() ?? null;

@@ -1,4 +1,4 @@
-import { post, publisherQuery } from '../../management/http.ts';
+import { callOf, post, publisherQuery } from '../../management/http.ts';
 import { idempotencyKey } from '../../management/resource-routes.ts';
 import { strictBody } from '../../management/strict-body.ts';
 import type { Management } from '../../management/unit-of-work.ts';
@@ -8,6 +8,7 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { addEndpoint, type Saved, saveEndpoint, updateEndpoint } from '../endpoint-changes.ts';
 import type { EventTypes } from '../events.ts';
+import type { Transformer } from '../transformations/transform.ts';
 import type { UrlRules } from '../url-rules.ts';
 import { createEndpoint } from './audit.ts';
 import {
@@ -25,7 +26,12 @@ import { readEvents, readSettings } from './settings.ts';
 import { warnOfUrl } from './url-warnings.ts';
 
 /** Dependencies of the routes, in addition to the endpoint service. */
-export type WriteDeps = { events: EventTypes; secretBox: SecretBox; management: Management };
+export type WriteDeps = {
+  events: EventTypes;
+  secretBox: SecretBox;
+  management: Management;
+  transformer: Transformer;
+};
 
 const tags = ['Webhook endpoints'];
 const querystring = publisherQuery;
@@ -44,7 +50,7 @@ const answerOf = (service: EndpointService, { endpoint, secret }: Saved, events:
 });
 
 function createRoute(app: App, deps: WriteDeps, service: EndpointService, rules: UrlRules): void {
-  const { events, secretBox: box } = deps;
+  const { events, secretBox: box, transformer } = deps;
   app.post(
     endpointsPath,
     {
@@ -62,6 +68,7 @@ function createRoute(app: App, deps: WriteDeps, service: EndpointService, rules:
     },
     async (request, reply) => {
       const { body } = request;
+      await transformer.check(body.transformation, callOf(request).publisherId);
       const settings = readSettings(body, { box, stored: null, rules });
       const { events: names = [] } = readEvents(body.events, events);
       return post(deps, request, reply, async (work) => {
@@ -73,7 +80,8 @@ function createRoute(app: App, deps: WriteDeps, service: EndpointService, rules:
   );
 }
 
-function putRoute(app: App, { events, secretBox: box }: WriteDeps, service: EndpointService, rules: UrlRules): void {
+function putRoute(app: App, deps: WriteDeps, service: EndpointService, rules: UrlRules): void {
+  const { events, secretBox: box, transformer } = deps;
   app.put(
     endpointPath,
     {
@@ -94,6 +102,7 @@ function putRoute(app: App, { events, secretBox: box }: WriteDeps, service: Endp
     async (request, reply) => {
       const { body } = request;
       const ref = readEndpointRef(request.params.endpoint, events);
+      await transformer.check(body.transformation, callOf(request).publisherId);
       const saved = await service.change(request, ref, async (executor, key, stored) => {
         const settings = readSettings(body, { box, stored, rules });
         const event = typeof ref === 'string' ? ref : (stored?.event ?? null);
@@ -113,7 +122,8 @@ function putRoute(app: App, { events, secretBox: box }: WriteDeps, service: Endp
   );
 }
 
-function patchRoute(app: App, { events, secretBox: box }: WriteDeps, service: EndpointService, rules: UrlRules): void {
+function patchRoute(app: App, deps: WriteDeps, service: EndpointService, rules: UrlRules): void {
+  const { events, secretBox: box, transformer } = deps;
   app.patch(
     endpointPath,
     {
@@ -132,6 +142,7 @@ function patchRoute(app: App, { events, secretBox: box }: WriteDeps, service: En
     async (request) => {
       const { body } = request;
       const ref = readEndpointRef(request.params.endpoint, events);
+      await transformer.check(body.transformation, callOf(request).publisherId);
       const endpoint = await service.change(request, ref, (executor, key, stored) => {
         if (stored === null) throw new AppError('endpoint_not_found');
         const settings = readSettings(body, { box, stored, rules });

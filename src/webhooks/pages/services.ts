@@ -6,6 +6,7 @@ import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { Shell } from '../../shell/layout.ts';
 import type { EventTypes } from '../events.ts';
 import type { Sender } from '../sender.ts';
+import type { Transformer } from '../transformations/transform.ts';
 
 /** Services that the webhook pages need. */
 export type PageServices = Shell & { deps: PageDeps; management: ManagementClient };
@@ -17,6 +18,7 @@ type PageDeps = {
   config: Config;
   secretBox: SecretBox;
   sender: Sender;
+  transformer: Transformer;
   events: EventTypes;
   /** Returns the current time in epoch milliseconds. */
   now: () => number;

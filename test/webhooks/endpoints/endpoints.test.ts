@@ -75,6 +75,7 @@ describe('PUT', () => {
       rate_limit_per_s: null,
       strict_order: false,
       signature_v1a: false,
+      transformation: null,
       v1a_public_key: null,
       previous_secret_until: null,
       created_at: new Date(nowMs).toISOString(),
@@ -99,6 +100,7 @@ describe('PUT', () => {
       failures: 0,
       last_success_at: null,
       last_failure: null,
+      transformation_failure: null,
       pending: 0,
       held: 0,
     });

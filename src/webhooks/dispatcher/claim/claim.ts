@@ -1,5 +1,6 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import type { SealedHeaders } from '../../signature.ts';
+import type { Transformation } from '../../transformations/evaluators.ts';
 import { leaseGraceMs } from '../leases.ts';
 import type { Method } from '../send/request.ts';
 import type { Candidate, Claimed, Lane, Standing } from './claimed.ts';
@@ -26,6 +27,7 @@ export const standingOf = `case
 export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, k.attempts,
       extract(epoch from clock_timestamp() - k.due_at)::float8 * 1000 as lag_ms,
       e.publisher_id, e.url, e.method, e.headers, e.deadline_ms, e.retry_steps_s, e.strict_order, e.max_in_flight,
+      e.transformation, h.transformation_failed_at is not null as transformation_failing,
       least(e.rate_limit_per_s, e.resume_rate_per_s) as per_s,
       h.breaker_state = 'closed' and h.in_flight_limit is null and h.failures = 0
         and h.last_success_at > now() - interval '1 min' is true as healthy,
@@ -167,6 +169,8 @@ type DeliveryRow = {
   headers: SealedHeaders;
   deadline_ms: number;
   retry_steps_s: number[] | null;
+  transformation: Transformation | null;
+  transformation_failing: boolean;
   strict_order: boolean;
   max_in_flight: number;
   per_s: number | null;
@@ -268,6 +272,8 @@ export const claimedOf = (row: WholeRow): Claimed => ({
   v1aKeys: [row.v1a_key_sealed, row.previous_v1a_key_sealed].filter((key) => key !== null),
   deadlineMs: row.deadline_ms,
   steps: row.retry_steps_s,
+  transformation: row.transformation,
+  transformationFailing: row.transformation_failing,
   strictOrder: row.strict_order,
   maxInFlight: row.max_in_flight,
   perS: row.per_s,

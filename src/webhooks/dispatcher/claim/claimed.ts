@@ -1,4 +1,5 @@
 import type { SealedHeaders, SealedSecrets } from '../../signature.ts';
+import type { Transformation } from '../../transformations/evaluators.ts';
 import type { Method } from '../send/request.ts';
 
 /** Queue lane. Live deliveries have priority. Redeliveries use the remaining capacity, up to a small share. */
@@ -41,6 +42,10 @@ export type Claimed = {
   /** Encrypted keys for ed25519 signatures, or an empty list if the endpoint does not use them. */
   v1aKeys: readonly Buffer[];
   deadlineMs: number;
+  /** Transformation of the endpoint, or null if events are sent unchanged. */
+  transformation: Transformation | null;
+  /** Whether the endpoint's last transformation failed. */
+  transformationFailing: boolean;
   strictOrder: boolean;
   /** Maximum number of concurrent calls to the endpoint. */
   maxInFlight: number;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { parseUrl } from '../../../platform/lib/url.ts';
 import { problem } from '../../../platform/problem.ts';
@@ -6,11 +7,12 @@ import type { Span, Tracing } from '../../../platform/tracing/tracing.ts';
 import type { PayloadLinks } from '../../payload-link.ts';
 import type { Sender } from '../../sender.ts';
 import { openHeaders, openSecrets, openV1aKeys } from '../../signature.ts';
+import { failureText, type TransformedParts, type Transformer } from '../../transformations/transform.ts';
 import type { Claimed } from '../claim/claimed.ts';
 import { classify, defaultSteps, nextAttempt } from '../settle/retry-schedule.ts';
-import type { Outcome, RequestHead, Settlement } from '../settle/settle.ts';
+import type { Outcome, RequestHead, Settlement, TransformedBody } from '../settle/settle.ts';
 import { buildRequest, type HttpCall } from './request.ts';
-import type { SendResult } from './result.ts';
+import { fail, maxKeptBytes, type SendResult } from './result.ts';
 
 type RequestTools = {
   secretBox: SecretBox;
@@ -21,6 +23,8 @@ type RequestTools = {
 
 export type AttemptTools = RequestTools & {
   sender: Sender;
+  /** Applies transformations. Deliveries of endpoints with a transformation need it. */
+  transformer?: Transformer;
   /** Returns a random number in [0, 1). */
   random: () => number;
   /** Tracing for attempts. Without it, attempts are not traced, and the trace context is passed on unchanged. */
@@ -49,7 +53,8 @@ export async function attempt(claimed: Claimed, tools: AttemptTools, signal: Abo
 }
 
 async function makeAttempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
-  const call = prepare(claimed, tools);
+  const transformed = claimed.transformation === null ? null : await transform(claimed, tools);
+  const call = transformed !== null && 'kind' in transformed ? transformed : prepare(claimed, tools, transformed);
   const result: SendResult =
     'kind' in call ? call : await tools.sender.send({ deadlineMs: claimed.deadlineMs, signal, ...call });
   const request = 'kind' in call || result.kind === 'blocked' ? null : headOf(call, claimed);
@@ -69,11 +74,32 @@ async function makeAttempt(claimed: Claimed, tools: AttemptTools, signal: AbortS
 
 type Verdict = ReturnType<typeof classify>;
 
+type NotSent = Extract<SendResult, { kind: 'error' }>;
+
+const notSent = (errorClass: 'local' | 'transformation', message: string): NotSent => ({
+  ...fail(errorClass, message),
+  timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
+});
+
+/** Applies the endpoint's transformation to the payload. */
+async function transform(claimed: Claimed, { transformer }: AttemptTools): Promise<TransformedParts | NotSent> {
+  const { transformation, deliveryId, event, dev, payload, publisherId } = claimed;
+  if (transformation === null || transformer === undefined)
+    return notSent('local', 'transformations are not available');
+  try {
+    const outcome = await transformer.apply({ transformation, deliveryId, event, dev, payload, publisherId });
+    return 'parts' in outcome ? outcome.parts : notSent('transformation', failureText(outcome.failed));
+  } catch (err) {
+    return notSent('local', `the transformation could not be run: ${(err as Error).message}`);
+  }
+}
+
 /** Builds the request of an attempt. */
 export function prepare(
   claimed: Claimed,
   { secretBox, payloadLinks, now }: RequestTools,
-): HttpCall | Extract<SendResult, { kind: 'error' }> {
+  transformed: TransformedParts | null = null,
+): HttpCall | NotSent {
   try {
     const nowMs = now();
     const { deliveryId, event, url, method, payload, dev, traceparent } = claimed;
@@ -91,15 +117,10 @@ export function prepare(
       test: false,
       traceparent,
       payloadUrl: () => payloadLinks.url(claimed.deliveryId, nowMs),
+      transformed,
     });
   } catch (err) {
-    const message = `the request could not be made: ${(err as Error).message}`;
-    return {
-      kind: 'error',
-      class: 'local',
-      message,
-      timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
-    };
+    return notSent('local', `the request could not be made: ${(err as Error).message}`);
   }
 }
 
@@ -130,10 +151,17 @@ const localWaitMs = ({ generation, attempts }: Claimed): number =>
  * Returns the request to store in the log. It omits the values of the endpoint's custom headers, because they may be
  * credentials.
  */
-function headOf({ method, url, headers }: HttpCall, { headers: own }: Claimed): RequestHead {
+function headOf({ method, url, headers, body }: HttpCall, { headers: own, payload }: Claimed): RequestHead {
   const logged = Object.entries(headers).map(([name, value]) => [name, Object.hasOwn(own, name) ? '[hidden]' : value]);
-  return { method, url, headers: Object.fromEntries(logged) };
+  const isTransformed = body !== null && body !== payload;
+  return { method, url, headers: Object.fromEntries(logged), ...(isTransformed && { body: loggedBodyOf(body) }) };
 }
+
+const loggedBodyOf = (body: Buffer): TransformedBody => ({
+  text: body.subarray(0, maxKeptBytes).toString('utf8'),
+  bytes: body.length,
+  sha256: createHash('sha256').update(body).digest('hex'),
+});
 
 /** Minimum length of a header value that counts as a credential. Shorter values occur by chance. */
 const minCredentialLength = 8;

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { fillUrl, parseUrlTemplate, urlMacros } from '../../../platform/lib/url-template.ts';
 import { isAllowedHeader } from '../../endpoints/custom-headers.ts';
 import { sign } from '../../signature.ts';
+import type { TransformedParts } from '../../transformations/transform.ts';
 
 /** Input for a webhook call. */
 export type Message = {
@@ -11,7 +12,7 @@ export type Message = {
   /** Endpoint URL. Its macros are replaced with values from the payload. */
   url: string;
   method: Method;
-  /** Payload as JSON text in UTF-8. Exactly these bytes are stored, signed and sent. */
+  /** Payload as JSON text in UTF-8. Without a transformation, exactly these bytes are stored, signed and sent. */
   payload: Buffer;
   /** Custom headers of the endpoint. Reserved headers are dropped. */
   headers?: Readonly<Record<string, string>>;
@@ -27,6 +28,8 @@ export type Message = {
    * Creates a link to the payload, for GET calls whose URL would be too long. Null if payload links are not available.
    */
   payloadUrl: (() => string) | null;
+  /** Body and headers that the endpoint's transformation has made, or null to send the payload unchanged. */
+  transformed?: TransformedParts | null;
 };
 
 export type HttpCall = { url: string; method: Method; headers: Record<string, string>; body: Buffer | null };
@@ -36,11 +39,14 @@ export type HttpCall = { url: string; method: Method; headers: Record<string, st
  * (docs/reference/webhooks.md#webhook-events). Pure function.
  */
 export function buildRequest(message: Message): HttpCall {
-  const { method, payload } = message;
+  const { method, transformed = null } = message;
   const url = targetUrl(message);
-  const headers = { ...usable(message.headers ?? {}), ...headersOf(message) };
+  // A GET call has no body, so the payload in its URL is signed.
+  const body = (method === 'POST' ? transformed?.body : null) ?? message.payload;
+  const { 'content-type': contentType = 'application/json', ...own } = transformed?.headers ?? {};
+  const headers = { ...usable(message.headers ?? {}), ...own, ...headersOf({ ...message, payload: body }) };
   if (method === 'GET') return { url, method, headers, body: null };
-  return { url, method, headers: { ...headers, 'content-type': 'application/json' }, body: payload };
+  return { url, method, headers: { ...headers, 'content-type': contentType }, body };
 }
 
 function headersOf({

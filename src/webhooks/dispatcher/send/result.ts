@@ -14,8 +14,9 @@ export const maxKeptBytes = 16_384;
  * - `reset`: the receiver reset or closed the connection
  * - `protocol`: the response was not HTTP/1.1, or its head exceeded 16 KiB
  * - `local`: a failure of this installation (cancelled, shut down, out of sockets or memory, no resolver, no proxy)
+ * - `transformation`: the endpoint's transformation failed, so nothing was sent
  */
-export type ErrorClass = RemoteErrorClass | 'local';
+export type ErrorClass = RemoteErrorClass | 'local' | 'transformation';
 
 /**
  * Timing of a call, in milliseconds. `dnsMs` is nearly 0 if the host is an IP address. `connectMs` (TCP) and `tlsMs`

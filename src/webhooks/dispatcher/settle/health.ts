@@ -58,11 +58,12 @@ type Claimed = Settlement['claimed'];
 
 /**
  * Returns how a call affects the health of its endpoint.
- * @returns null if the call does not count: a local failure, or a disabled endpoint
+ * @returns null if the call does not count: a local failure, a failed transformation, or a disabled endpoint
  */
 function callResultOf({ outcome, errorClass, status, timing }: Settlement): CallResult | null {
   if (outcome === 'delivered') return 'success';
-  if (outcome === 'endpoint_disabled' || errorClass === 'local' || errorClass === null) return null;
+  if (outcome === 'endpoint_disabled' || errorClass === null) return null;
+  if (errorClass === 'local' || errorClass === 'transformation') return null;
   return errorClass === 'timeout' || (status === null && (timing?.totalMs ?? 0) >= timeoutAfterMs)
     ? 'timeout'
     : 'failure';

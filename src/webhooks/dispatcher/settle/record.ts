@@ -6,6 +6,7 @@ import type { Meter } from '../meter.ts';
 import { createThrottle } from '../throttle.ts';
 import { type HealthWatch, noteDisablingAttempts, recordHealth } from './health.ts';
 import { type Settlement, settle } from './settle.ts';
+import { recordTransformations } from './transformations.ts';
 
 type Tools = {
   pool: pg.Pool;
@@ -27,6 +28,9 @@ export async function recordSettlements(
   await noteDisablingAttempts(pool, settlements);
   const written = await settle(pool, settlements);
   onWritten(written);
+  await recordTransformations(pool, written).catch((err) =>
+    logger.warn({ err }, 'writing transformation state failed'),
+  );
   const opened = await recordHealth(pool, watch.observe(written)).catch((err) => {
     logger.warn({ err }, 'writing endpoint health failed');
     return [];

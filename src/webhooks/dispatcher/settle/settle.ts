@@ -38,8 +38,19 @@ export type Settlement = Outcome & {
   request: RequestHead | null;
 };
 
-/** Request head as shown in the log. */
-export type RequestHead = { method: Method; url: string; headers: Record<string, string> };
+/**
+ * Request as shown in the log. Its body is stored only if a transformation made it, because it is the payload
+ * otherwise.
+ */
+export type RequestHead = {
+  method: Method;
+  url: string;
+  headers: Record<string, string>;
+  body?: TransformedBody;
+};
+
+/** Transformed body. `text` contains its first 16 KiB, and the hash is that of the whole body. */
+export type TransformedBody = { text: string; bytes: number; sha256: string };
 
 const operational = operationalEvents.map((name) => `'${name}'`).join(', ');
 

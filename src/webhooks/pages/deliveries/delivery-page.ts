@@ -80,13 +80,26 @@ function payloadBlock({ payload, attempts }: WholeDelivery): Html {
       ? html`<p class="hint">${t('deliveries.erased')}</p>`
       : codeBlock(t('deliveries.payload'), formatJson(payload));
   if (request === null) return block;
+  const sent = payload === null ? null : (request.transformed_body ?? payload);
   const lead = html`<p class="hint">${t('deliveries.curlLead')}</p>`;
   return html`
     ${block}
+    ${request.transformed_body !== undefined && sentBlock(request.transformed_body, request)}
     ${moreFields(
       t('deliveries.copyAsCurl'),
-      html`${lead}${copyable(asCurl(request, payload), t('deliveries.curlCommand'))}`,
+      html`${lead}${copyable(asCurl(request, sent), t('deliveries.curlCommand'))}`,
     )}`;
+}
+
+/** Renders the body that the transformation of the endpoint made. Large ones are stored in part. */
+function sentBlock(
+  body: string,
+  { body_bytes: bytes, body_sha256: hash }: { body_bytes: number; body_sha256?: string },
+) {
+  return html`
+    <h3>${t('deliveries.transformedBody')}</h3>
+    ${codeBlock(t('deliveries.transformedBody'), formatJson(body))}
+    <p class="hint">${t('deliveries.transformedBytes', { bytes })} SHA-256: <code>${hash}</code></p>`;
 }
 
 /** Renders the card with the newest response. */

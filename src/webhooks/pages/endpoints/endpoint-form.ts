@@ -10,6 +10,8 @@ import type { listEndpoints } from '../../endpoint-store.ts';
 import { requireUsableFilter } from '../../endpoints/filter.ts';
 import { maxSteps } from '../../endpoints/schemas.ts';
 import type { EventTypes } from '../../events.ts';
+import type { Transformation } from '../../transformations/evaluators.ts';
+import { maxExpressionLength } from '../../transformations/transform.ts';
 
 /** Endpoint with its health. */
 export type FoundEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number];
@@ -24,7 +26,7 @@ export const eventLead = (name: string): string => t(`events.${name.replaceAll('
  * Renders the fields for an endpoint. `events` are the event types to choose from. It is null for a default endpoint,
  * which receives only its own event.
  */
-export const endpointFields = (form: FormBuilder, events: EventTypes | null): Html => html`
+export const endpointFields = (form: FormBuilder, events: EventTypes | null, transformation: Html): Html => html`
   ${
     events !== null &&
     form.checkboxes('events', {
@@ -47,6 +49,7 @@ export const endpointFields = (form: FormBuilder, events: EventTypes | null): Ht
     hint: t('webhooks.enabledHint'),
   })}
   ${moreFields(t('webhooks.descriptionAndFilter'), filterFields(form))}
+  ${transformation}
   ${moreFields(t('webhooks.headersAndSignature'), headerFields(form))}
   ${moreFields(t('webhooks.retriesAndLimits'), limitFields(form))}`;
 
@@ -122,6 +125,8 @@ export const endpointToForm = (stored: FoundEndpoint | null): FormValues => ({
   rate_limit_per_s: stored?.endpoint.rateLimitPerS,
   strict_order: stored?.endpoint.strictOrder ?? false,
   signature_v1a: stored?.endpoint.signatureV1a ?? false,
+  'transformation.body': stored?.endpoint.transformation?.body ?? '',
+  'transformation.headers': stored?.endpoint.transformation?.headers ?? '',
   retry_steps_s: stored?.endpoint.retryStepsS?.join(' ') ?? '',
   headers: Object.keys(stored?.endpoint.headers ?? {})
     .map((name) => `${name}:`)
@@ -141,6 +146,10 @@ export const typedEndpoint = (fields: Fields): FormValues => ({
   rate_limit_per_s: fields.text('rate_limit_per_s'),
   strict_order: fields.checked('strict_order'),
   signature_v1a: fields.checked('signature_v1a'),
+  'transformation.body': fields.text('transformation.body'),
+  'transformation.headers': fields.text('transformation.headers'),
+  preview_of: fields.text('preview_of'),
+  template: fields.text('template'),
   retry_steps_s: fields.text('retry_steps_s'),
   headers: fields.text('headers'),
 });
@@ -170,7 +179,23 @@ export function readSettings(fields: Fields) {
     strictOrder: fields.checked('strict_order'),
     description: fields.text('description').slice(0, 200),
     filter: readFilter(fields.text('filter').trim()),
+    transformation: readTransformation(fields),
   };
+}
+
+/**
+ * Reads the transformation in a form, or null if both expressions are empty.
+ * @throws AppError `invalid_endpoint` if an expression is too long
+ */
+export function readTransformation(fields: Fields): Transformation | null {
+  const [body, headers] = (['body', 'headers'] as const).map((part) => {
+    const text = fields.text(`transformation.${part}`).replaceAll('\r\n', '\n').trim();
+    if (text.length > maxExpressionLength)
+      throw invalid(`transformation.${part}`, new Problem('webhooks.expressionTooLong', { max: maxExpressionLength }));
+    return text === '' ? undefined : text;
+  });
+  if (body === undefined && headers === undefined) return null;
+  return { ...(body !== undefined && { body }), ...(headers !== undefined && { headers }) };
 }
 
 /**

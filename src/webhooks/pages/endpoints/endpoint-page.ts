@@ -24,6 +24,7 @@ import { viewOfState } from '../../endpoints/view.ts';
 import type { EventType, EventTypes } from '../../events.ts';
 import { endpointFields, endpointToForm, eventLead, eventTitle, type FoundEndpoint } from './endpoint-form.ts';
 import { statusBadge, statusCard } from './status-card.ts';
+import { type RecentDelivery, transformationFields } from './transformation-fields.ts';
 
 export const basePath = '/settings/webhooks';
 
@@ -34,6 +35,8 @@ export type EndpointPageState = {
   secret?: string;
   /** Result of a test call, if any. */
   result?: Html;
+  /** Preview of the transformation, if any. */
+  preview?: Html;
 };
 
 /**
@@ -49,17 +52,21 @@ export type EndpointTarget = {
   samples: readonly { event: string; payload: string }[];
   /** Charts of the endpoint's attempts. */
   activity: Html;
+  /** Latest deliveries, newest first. */
+  recent: readonly RecentDelivery[];
 };
 
 export function endpointPage(
   context: PublisherContext,
   events: EventTypes,
-  { ref, event, stored, samples, activity }: EndpointTarget,
+  { ref, event, stored, samples, activity, recent }: EndpointTarget,
   state: EndpointPageState,
 ): Page {
   const at = context.path(`${basePath}/${ref}`);
   const canEdit = hasRole(context.viewer.user.role, 'admin');
-  const form = endpointForm(context, { at, stored, canEdit, events: event === null ? events : null }, state);
+  const eventNames = event === null ? [...events.keys()] : [event.name];
+  const fields = { at, stored, canEdit, events: event === null ? events : null, eventNames, recent };
+  const form = endpointForm(context, fields, state);
   const title =
     stored === null ? t('webhooks.add') : event === null ? endpointName(stored.endpoint) : t('webhooks.endpoint');
   return {
@@ -158,15 +165,23 @@ const secretNotice = (secret: string): Html =>
       ${copyable(secret, t('webhooks.signingSecret'))}`,
   );
 
-type FormTarget = { at: string; stored: FoundEndpoint | null; canEdit: boolean; events: EventTypes | null };
+type FormTarget = {
+  at: string;
+  stored: FoundEndpoint | null;
+  canEdit: boolean;
+  events: EventTypes | null;
+  eventNames: readonly string[];
+  recent: readonly RecentDelivery[];
+};
 
 function endpointForm(
   context: PublisherContext,
-  { at, stored, canEdit, events }: FormTarget,
-  { typed, errors, result = nothing }: EndpointPageState,
+  { at, stored, canEdit, events, eventNames, recent }: FormTarget,
+  { typed, errors, result = nothing, preview = nothing }: EndpointPageState,
 ): Html {
   const form = createForm(typed ?? endpointToForm(stored), errors);
-  const fields = endpointFields(form, events);
+  const transformation = transformationFields(context, form, { at, events: eventNames, recent, canEdit, preview });
+  const fields = endpointFields(form, events, transformation);
   if (!canEdit) return readOnlyFields(fields);
   const testButton = html`
     <button class="button" formaction="${at}/test" hx-post="${at}/test" hx-target="#test-result" hx-swap="innerHTML"

@@ -9,9 +9,12 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { Problem } from '../../../platform/problem.ts';
 import { notice } from '../../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, pathText, reasonOf } from '../../../shell/context.ts';
+import { focusField } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
 import { readActivity } from '../../activity/activity.ts';
+import { findPage } from '../../deliveries/walk.ts';
+import { readDeliveries } from '../../delivery-store.ts';
 import {
   addEndpoint,
   type EndpointKey,
@@ -23,15 +26,17 @@ import {
 import { type Endpoint, type EndpointRef, findEndpoint, listEndpoints } from '../../endpoint-store.ts';
 import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret } from '../../endpoints/actions.ts';
 import { changeEndpoint, createEndpoint } from '../../endpoints/audit.ts';
-import { readSettings as checkSettings, readEvents } from '../../endpoints/settings.ts';
+import { readSettings as checkSettings, readEvents, requireBodyMethod } from '../../endpoints/settings.ts';
 import { testEndpoint } from '../../endpoints/test-endpoint.ts';
 import { targetOf } from '../../endpoints/test-routes.ts';
 import { type EventType, requireEventType } from '../../events.ts';
 import { takeTestToken } from '../../test-limit.ts';
+import { gallery } from '../../transformations/gallery.ts';
+import { previewTransformation } from '../../transformations/preview.ts';
 import { requireUsableUrl, type UrlRules, urlRulesOf } from '../../url-rules.ts';
 import type { PageServices } from '../services.ts';
 import { activityCard, activitySinceMs } from './activity-card.ts';
-import { methodOf, readLists, readSettings, typedEndpoint } from './endpoint-form.ts';
+import { methodOf, readLists, readSettings, readTransformation, typedEndpoint } from './endpoint-form.ts';
 import {
   basePath,
   type EndpointPageState,
@@ -41,6 +46,7 @@ import {
 } from './endpoint-page.ts';
 import { countWaiting } from './status-card.ts';
 import { testResult } from './test-result.ts';
+import { previewResult, previewSourceOf } from './transformation-fields.ts';
 
 /** Time for which the previous secret stays valid after a rotation, in seconds. */
 const secretOverlapS = 86_400;
@@ -62,6 +68,14 @@ export function webhookPages(app: App, services: PageServices): void {
   pages.get(endpointPath, 'analyst', (context) => show(scope, context));
   pages.post(endpointPath, 'admin', (context, fields) => save(scope, context, fields));
   pages.post(`${endpointPath}/test`, 'admin', (context, fields) => test(scope, context, fields));
+  pages.post(`${endpointPath}/transformation/preview`, 'admin', (context, fields) => preview(scope, context, fields));
+  pages.post(`${endpointPath}/transformation/template`, 'admin', (context, fields) => {
+    const template = gallery.find(({ key }) => key === fields.text('template'))?.transformation;
+    const inserted = { 'transformation.body': template?.body ?? '', 'transformation.headers': template?.headers ?? '' };
+    return show(scope, context, {
+      typed: { ...typedEndpoint(fields), ...inserted, [focusField]: 'transformation.body' },
+    });
+  });
   const rotate = async (context: PublisherContext): Promise<Page> => {
     const { secret } = await change(scope, context, (executor, key) =>
       rotateSecret(executor, services.deps.secretBox, key, secretOverlapS),
@@ -160,7 +174,7 @@ async function targetOfPage(
   context: PublisherContext,
   ref: EndpointRef | null,
 ): Promise<EndpointTarget> {
-  if (ref === null) return { ref: newRef, event: null, stored: null, samples: [], activity: nothing };
+  if (ref === null) return { ref: newRef, event: null, stored: null, samples: [], activity: nothing, recent: [] };
   const [stored = null] = await failFast(() => listEndpoints(deps.pool, context.publisher.id, ref));
   if (stored === null && typeof ref === 'number') throw new AppError('not_found');
   const name = typeof ref === 'string' ? ref : stored?.endpoint.event;
@@ -173,7 +187,23 @@ async function targetOfPage(
     payload: sample({ publisher, publicUrl: deps.config.publicUrl, nowMs: deps.now() }).toString('utf8'),
   }));
   const activity = stored === null ? nothing : await activityOf({ deps, failFast }, context, stored.endpoint.id);
-  return { ref: String(ref), event, stored, samples, activity };
+  const recent = stored === null ? [] : await recentDeliveries({ deps, failFast }, publisher.id, stored.endpoint.id);
+  return { ref: String(ref), event, stored, samples, activity, recent };
+}
+
+/** Number of deliveries that the preview of a transformation offers. */
+const recentCount = 10;
+
+async function recentDeliveries(
+  { deps: { pool }, failFast }: { deps: Scope['deps']; failFast: Scope['failFast'] },
+  publisherId: number,
+  endpointId: number,
+): Promise<EndpointTarget['recent']> {
+  const any = { event: null, statuses: null, fromMs: null, toMs: null, sessionId: null, pubUserId: null };
+  return failFast(async () => {
+    const { keys } = await findPage(pool, { ...any, publisherId, endpointId }, null, recentCount);
+    return (await readDeliveries(pool, keys)).filter(({ erased_at: erasedAt }) => erasedAt === null);
+  });
 }
 
 async function save(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
@@ -209,10 +239,13 @@ function inField({ path, message }: FieldErrors[number]): FieldErrors[number] {
  * Saves the endpoint form: creates an endpoint, sets the default endpoint of an event, or updates an existing
  * additional endpoint.
  */
-function store(scope: Scope, context: PublisherContext, fields: Fields): Promise<Saved> {
+async function store(scope: Scope, context: PublisherContext, fields: Fields): Promise<Saved> {
   const { secretBox: box, events: eventTypes } = scope.deps;
   requireUsableUrl(fields.text('url'), scope.urlRules);
   const typedSettings = readSettings(fields);
+  const { method, transformation } = typedSettings;
+  requireBodyMethod({ method, ...(transformation !== null && { transformation }) }, null);
+  await scope.deps.transformer.check(transformation, context.publisher.id);
   const lists = { ...readLists(fields), signature_v1a: fields.checked('signature_v1a') };
   const settingsOf = (stored: Endpoint | null) => ({
     ...checkSettings(lists, { box, stored, rules: scope.urlRules }),
@@ -245,7 +278,7 @@ function requireSome(events: string[]): string[] {
 
 /** Sends a test event to the URL in the form. If scripts are enabled, the result replaces only a part of the page. */
 async function test(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
-  const { pool, now, config, sender } = scope.deps;
+  const { pool, now, config, sender, transformer } = scope.deps;
   const { publisher, request } = context;
   const answer = (result: Html) =>
     isFragmentRequest(request) ? { fragment: result } : show(scope, context, { typed: typedEndpoint(fields), result });
@@ -259,8 +292,29 @@ async function test(scope: Scope, context: PublisherContext, fields: Fields): Pr
   const ref = refOf(scope, context);
   const saved = ref === null ? null : await scope.failFast(() => findEndpoint(pool, publisher.id, ref));
   const event = testedEvent(scope, typeof ref === 'string' ? ref : (fields.all('events')[0] ?? saved?.events[0]));
-  const target = targetOf(event, url, { method: methodOf(fields) }, saved, scope.deps);
-  return answer(testResult(await testEndpoint(target, { sender, publisher, publicUrl: config.publicUrl, now })));
+  const settings = { method: methodOf(fields), transformation: readTransformation(fields) };
+  const target = targetOf(event, url, settings, saved, scope.deps);
+  const tools = { sender, transformer, publisher, publicUrl: config.publicUrl, now };
+  return answer(testResult(await testEndpoint(target, tools)));
+}
+
+/** Applies the transformation in the form to an event. If scripts are enabled, only the preview is replaced. */
+async function preview(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
+  const source = previewSourceOf(fields.text('preview_of'));
+  const run = async (): Promise<Html> => {
+    try {
+      const transformation = readTransformation(fields);
+      return previewResult(
+        await scope.failFast(() => previewTransformation(scope.deps, context.publisher, transformation, source)),
+      );
+    } catch (err) {
+      return notice('failed', html`<p>${fieldErrorsOf(err)[0]?.message ?? reasonOf(err)}</p>`);
+    }
+  };
+  const result = await run();
+  return isFragmentRequest(context.request)
+    ? { fragment: result }
+    : show(scope, context, { typed: typedEndpoint(fields), preview: result });
 }
 
 /** Returns the event type for the test, which is the first one that the endpoint receives or would receive. */

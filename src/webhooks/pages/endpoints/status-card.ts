@@ -19,7 +19,8 @@ function statusTone(state: EndpointState): Tone {
 export const statusBadge = (state: EndpointState): Html =>
   badge(t(`endpointStatus.${isFailing(state) ? 'failing' : state.status}`), statusTone(state));
 
-const isFailing = ({ status, warning }: EndpointState): boolean => status === 'active' && warning !== null;
+const isFailing = ({ status, warning, transformation_failure: failure }: EndpointState): boolean =>
+  status === 'active' && (warning !== null || failure !== null);
 
 /** Returns the number of pending and held deliveries as text. They are counted up to a limit. */
 export const countWaiting = ({ pending, held }: { pending: number; held: number }): string =>
@@ -50,7 +51,10 @@ export function statusCard(context: PublisherContext, { endpoint, health }: Foun
       : [[t('webhooks.nextProbe'), moment(publisher, health.breakerOpenUntil, 'second')] as const]),
   ]);
   const secret = html`<p class="hint below" id="secret">${t('webhooks.secretOnce')}</p>`;
-  const notices = html`${pauseNotice(context, endpoint, state)}${failureNotice(context, { endpoint, health })}`;
+  const notices = html`
+    ${pauseNotice(context, endpoint, state)}
+    ${transformationNotice(context, health)}
+    ${failureNotice(context, { endpoint, health })}`;
   return card(t('webhooks.status'), html`${notices}${list}${secret}`, {
     actions: endpointActions(context, endpoint, state, at),
   });
@@ -70,6 +74,27 @@ function failureNotice({ publisher, path }: PublisherContext, { endpoint, health
       <p>
         ${fix.text} ${link(path(fix.path), fix.link)}
         ${fix.path !== delivery && html` · ${link(path(delivery), t('webhooks.fixLink', { field: 'other' }))}`}
+      </p>`,
+  );
+}
+
+/** Renders why the transformation fails, and since when nothing is sent. */
+function transformationNotice(
+  { publisher, path }: PublisherContext,
+  { transformationFailure: failure }: FoundEndpoint['health'],
+): Html {
+  if (failure === null) return nothing;
+  const { since, attempt } = failure;
+  return notice(
+    'failed',
+    html`
+      <p>${tHtml('webhooks.transformationFailing', { since: moment(publisher, since) })} ${attempt?.error?.message}</p>
+      <p>
+        ${link('#f-transformation-body', t('webhooks.fixLink', { field: 'transformation' }))}
+        ${
+          attempt !== null &&
+          html` · ${link(path(`/deliveries/${attempt.deliveryId}`), t('webhooks.fixLink', { field: 'other' }))}`
+        }
       </p>`,
   );
 }

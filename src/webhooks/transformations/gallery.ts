@@ -1,0 +1,94 @@
+import type { Transformation } from './evaluators.ts';
+
+/** Ready-made transformation for a service. `url` is the URL to which its calls are sent. */
+export type GalleryEntry = { key: string; name: string; url: string; transformation: Transformation };
+
+const slack = `(
+  $escape := function($value) {
+    $string($value) ~> $replace("&", "&amp;") ~> $replace("<", "&lt;") ~> $replace(">", "&gt;")
+  };
+  $text := $event = "usp.selection"
+    ? "User " & body.pub_user_id & " selected " & (body.campaigns ? $join(body.campaigns.title, ", ") : "no offers")
+    : $event = "conversion"
+    ? "Conversion of user " & pub_user_id & ": " & payout & " " & currency & " (" & advertiser_name & ")"
+    : $event = "offer_saved" or $event = "offer_removed"
+    ? "User " & pub_user_id & ": " & headline
+    : $string($);
+  { "text": "*" & $event & "*\\n" & $escape($text) }
+)`;
+
+const hubspot = `{
+  "inputs": [
+    {
+      "idProperty": "customer_id",
+      "id": body ? body.pub_user_id : pub_user_id,
+      "properties": {
+        "last_perk_event": $event,
+        "last_perk": body ? $join(body.campaigns.title, ", ") : headline ? headline : advertiser_name,
+        "last_perk_at": timestamp ? timestamp : $now()
+      }
+    }
+  ]
+}`;
+
+const klaviyo = `{
+  "data": {
+    "type": "event",
+    "attributes": {
+      "unique_id": $webhook_id,
+      "time": timestamp ? timestamp : $now(),
+      "value": payout,
+      "value_currency": currency,
+      "properties": body
+        ? { "selected": body.selected, "offers": [body.campaigns.title] }
+        : { "offer_id": offer_id, "offer": headline, "advertiser": advertiser_name },
+      "metric": { "data": { "type": "metric", "attributes": { "name": "Perkwire " & $event } } },
+      "profile": {
+        "data": {
+          "type": "profile",
+          "attributes": { "external_id": body ? body.pub_user_id : pub_user_id }
+        }
+      }
+    }
+  }
+}`;
+
+const googleSheets = `{
+  "values": [
+    [
+      timestamp ? timestamp : $now(),
+      $event,
+      body ? body.pub_user_id : pub_user_id ? pub_user_id : "",
+      body ? $join(body.campaigns.title, ", ") : headline ? headline : advertiser_name ? advertiser_name : "",
+      payout ? payout : "",
+      currency ? currency : "",
+      $webhook_id
+    ]
+  ]
+}`;
+
+/** Transformations for well-known services (docs/guides/transformations.md#gallery). */
+export const gallery: readonly GalleryEntry[] = [
+  { key: 'slack', name: 'Slack', url: 'https://hooks.slack.com/services/…', transformation: { body: slack } },
+  {
+    key: 'hubspot',
+    name: 'HubSpot',
+    url: 'https://api.hubapi.com/crm/v3/objects/contacts/batch/upsert',
+    transformation: { body: hubspot },
+  },
+  {
+    key: 'klaviyo',
+    name: 'Klaviyo',
+    url: 'https://a.klaviyo.com/api/events',
+    transformation: {
+      body: klaviyo,
+      headers: '{ "revision": "2026-07-15", "content-type": "application/vnd.api+json" }',
+    },
+  },
+  {
+    key: 'google_sheets',
+    name: 'Google Sheets',
+    url: 'https://script.google.com/macros/s/…/exec',
+    transformation: { body: googleSheets },
+  },
+];
