@@ -20,6 +20,7 @@ import { createMessages } from './messages/module.ts';
 import { createOffers } from './offers/module.ts';
 import { createPerks } from './perks/module.ts';
 import { createPlatform, type PlatformOptions } from './platform/module.ts';
+import { createPortal } from './portal/module.ts';
 import { createPrivacy } from './privacy/module.ts';
 import { createReference } from './reference/module.ts';
 import { createReports } from './reports/module.ts';
@@ -104,6 +105,7 @@ export async function createModules({ demo, pid, ...options }: ModuleOptions) {
   );
   add(createMessages({ platform, catalog, accounts, webhooks, coupons, alerts, perks }));
   add(createAdvertisers({ platform, catalog, catalogAdmin, accounts, drafts, reports, tracking }));
+  add(createPortal({ platform, catalog, accounts, webhooks, offers }));
   add(createReference({ platform, catalog, webhooks }));
   if (demo)
     add(

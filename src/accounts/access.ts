@@ -54,13 +54,14 @@ export type AccessDeps = {
 export function registerSession(app: App, { deps, cookies }: { deps: AccessDeps; cookies: Cookies }): void {
   const { pool, dbHealth, now, config } = deps;
   const failFast = createFailFast(dbHealth);
+  app.decorateRequest('portal', null);
   app.decorateRequest('viewer', null);
   app.decorateRequest('viewedPublisher', null);
   app.decorateRequest('viewedAdvertiser', null);
   app.decorateRequest('openPublisher', null);
   app.decorateRequest('openAdvertiser', null);
   app.addHook('onRequest', async (request) => {
-    if (!isRead(request) && !isSameOrigin(request.headers, config.publicUrl)) throw csrfError();
+    requireSameOrigin(request, config.publicUrl);
     const token = cookies.session(request);
     if (token === null) return;
     const session = await failFast(() => findSession(pool, token, now()));
@@ -113,9 +114,25 @@ export function registerAccessControl(app: App, { deps, cookies }: { deps: Acces
     cookies.setPublisher(request, reply, id);
   });
   app.addHook('preHandler', async (request) => {
-    if (isRead(request) || request.viewer === null) return;
-    if (!isCsrfToken(request.viewer.csrf, submittedCsrfToken(request))) throw csrfError();
+    requireCsrfToken(request);
   });
+}
+
+/**
+ * Rejects state-changing requests that come from other websites.
+ * @throws AppError `permission_denied`
+ */
+export function requireSameOrigin(request: FastifyRequest, publicUrl: string): void {
+  if (!isRead(request) && !isSameOrigin(request.headers, publicUrl)) throw csrfError();
+}
+
+/**
+ * Rejects state-changing requests of a session without its CSRF token.
+ * @throws AppError `permission_denied`
+ */
+export function requireCsrfToken(request: FastifyRequest): void {
+  if (isRead(request) || request.viewer === null) return;
+  if (!isCsrfToken(request.viewer.csrf, submittedCsrfToken(request))) throw csrfError();
 }
 
 /** Adds a check that runs before the handlers of sensitive forms, but after the session and CSRF checks. */

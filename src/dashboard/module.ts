@@ -10,7 +10,7 @@ import type { App } from '../platform/http/app.ts';
 import { everyRole, type Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/module.ts';
 import type { Reports } from '../reports/module.ts';
-import type { Shell } from '../shell/layout.ts';
+import type { AssetUrl, Shell } from '../shell/layout.ts';
 import type { NavEntry, Navigation } from '../shell/navigation.ts';
 import type { Tracking } from '../tracking/module.ts';
 import type { Webhooks } from '../webhooks/module.ts';
@@ -30,6 +30,7 @@ type Contributions = {
   modules: readonly {
     openPages?: (app: App, shell: Shell, contributions: never) => Promise<void>;
     pages?: (app: App, shell: Shell, contributions: never) => void;
+    framedPages?: (app: App, asset: AssetUrl, contributions: never) => Promise<void>;
   }[];
 };
 
@@ -79,6 +80,10 @@ export function createDashboard({ platform, catalog, accounts, reports, alerts, 
         navigation: contributions.navigation,
         registerOpen: async (open, shell) => {
           for (const { openPages } of contributions.modules) await openPages?.(open, shell, contributions as never);
+        },
+        registerFramed: async (framed, asset) => {
+          for (const { framedPages } of contributions.modules)
+            await framedPages?.(framed, asset, contributions as never);
         },
         registerClosed: (closed, shell) => {
           for (const { pages } of contributions.modules) pages?.(closed, shell, contributions as never);

@@ -5,7 +5,7 @@ import { maxUploadBytes } from '../catalog-admin/images.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/http/app.ts';
 import { type Cookies, publisherPath, registerCookies, registerLanguage, viewerOf } from '../shell/context.ts';
-import { registerAssets, type Shell } from '../shell/layout.ts';
+import { type AssetUrl, registerAssets, type Shell } from '../shell/layout.ts';
 import type { Navigation } from '../shell/navigation.ts';
 import { pageHeaders, registerErrorPages, registerFormParsing } from '../shell/pages.ts';
 
@@ -15,6 +15,7 @@ type Pages = {
   /** Registers pages that can be opened without signing in. */
   registerOpen: (app: App, shell: Shell) => Promise<void>;
   registerClosed: (app: App, shell: Shell) => void;
+  registerFramed: (app: App, asset: AssetUrl) => Promise<void>;
 };
 
 type StartDeps = AccessDeps & { catalog: { current: () => Snapshot } };
@@ -23,6 +24,7 @@ type StartDeps = AccessDeps & { catalog: { current: () => Snapshot } };
 export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { deps: StartDeps }): Promise<void> {
   const asset = await registerAssets(app);
   const { publicUrl } = deps.config;
+  await pages.registerFramed(app, asset);
   await app.register(async (open: App) => {
     const cookies = await registerCookies(open, publicUrl, sessionLifetimeMs);
     const shell: Shell = { asset, cookies, publicUrl, navigation: pages.navigation };

@@ -1,5 +1,5 @@
 import type { Signer } from '../platform/security/tracking-token.ts';
-import { type PageContext, type User, viewerOf } from '../shell/context.ts';
+import { type PageContext, type Portal, type User, viewerOf } from '../shell/context.ts';
 import type { Choice } from '../shell/forms.ts';
 import type { AllAdditions } from './additions.ts';
 import type { ApprovalRequired, Proposal } from './approval.ts';
@@ -76,6 +76,8 @@ export function createManagementClient({
     publisherId,
   });
   const actorOf = ({ request }: PageContext): Actor => {
+    const { portal } = request;
+    if (portal !== null) return portalActor(portal);
     const actor = actorFor(viewerOf(request).user);
     // In the publisher's audit log, an advertiser's users appear under their own names, so the actor belongs to the
     // publisher.
@@ -115,6 +117,18 @@ export function createManagementClient({
     restore: (context, resource, key) => write(context, (work) => restoreRow(resource, work, String(key))),
   };
 }
+
+/** Returns the actor for the user of a portal, who acts with the API key that created the link. */
+export const portalActor = ({ keyId, publisherId, userLabel }: Portal): Actor => ({
+  kind: 'key',
+  id: keyId,
+  label: userLabel === '' ? 'portal' : `${userLabel} (portal)`,
+  permissions: new Set(),
+  expiresAtMs: null,
+  ratePerS: null,
+  restrictions: null,
+  publisherId,
+});
 
 /** Publisher ID of the page, or 0 on pages without a publisher. No row has publisher ID 0. */
 const publisherIdOf = ({ request }: PageContext): number =>

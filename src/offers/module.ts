@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Accounts } from '../accounts/module.ts';
+import type { SessionCheck } from '../accounts/sessions.ts';
 import type { Audiences } from '../audiences/module.ts';
 import type { Browser } from '../browser/module.ts';
 import { activeCapsOf } from '../budgets/caps.ts';
@@ -134,6 +135,9 @@ export function createOffers({ platform, catalog, accounts, learning, budgets }:
       await app.register(liveCallRoutes, { requestLog, now, auth, catalog: store, checkKey, logger });
       await app.register(explainRoutes, { auth, explain: offers.explain });
     },
+    /** Registers the pages of live calls. `check` is called while a page is open. */
+    livePages: (app: App, shell: Shell, check: SessionCheck) =>
+      livePages(app, shell, { pool, requestLog, now, logger, checkSession: check }),
     pages: (app: App, shell: Shell) => {
       livePages(app, shell, { pool, requestLog, now, logger, checkSession });
       whyPages(app, shell, { ...inputs, dbHealth, config });

@@ -20,7 +20,7 @@ import type { UserDataSteps } from '../privacy/steps.ts';
 import type { LiveExamples } from '../reference/live-examples.ts';
 import type { ChatChannels } from '../reports/chat-channels.ts';
 import type { CountPerkStages } from '../reports/perk-stages.ts';
-import type { Shell } from '../shell/layout.ts';
+import type { AssetUrl, Shell } from '../shell/layout.ts';
 import type { NavEntry, Navigation } from '../shell/navigation.ts';
 import type { EventType, EventTypes } from '../webhooks/events.ts';
 
@@ -87,6 +87,8 @@ export type Module = {
   /** Registers dashboard pages that require no session. */
   openPages?: (app: App, shell: Shell, contributions: Contributions) => Promise<void>;
   pages?: (app: App, shell: Shell, contributions: Contributions) => void;
+  /** Registers pages that other websites show in a frame. They have their own sessions. */
+  framedPages?: (app: App, asset: AssetUrl, contributions: Contributions) => Promise<void>;
   jobs?: (contributions: Contributions) => readonly Job[];
   /** Runs when the process ends, before `close` of the modules created earlier. */
   close?: () => Promise<void>;

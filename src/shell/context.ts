@@ -101,8 +101,36 @@ export type ViewedPublisher = { id: number; name: string; timeZone: string };
 /** Advertiser in the page URL. `publisherId` is the publisher to whose catalogue the advertiser belongs. */
 export type ViewedAdvertiser = { id: number; name: string; publisherId: number };
 
+/** Pages that a portal can show, and actions that its user can take. */
+export type PortalPermission = 'deliveries' | 'deliveries/resend' | 'endpoints' | 'endpoints/edit' | 'live';
+
+/** Colours and logo of a portal. */
+export type PortalTheme = { accent_color?: string; accent_color_dark?: string; logo_url?: string };
+
+/**
+ * Portal that shows pages of one publisher in a frame of another website. Its pages have the paths
+ * `/portal/{id}/…` and no navigation to the rest of the dashboard.
+ */
+export type Portal = {
+  id: string;
+  publisherId: number;
+  permissions: readonly PortalPermission[];
+  theme: PortalTheme;
+  language: ReaderLanguage | null;
+  /** Origin of the website that may embed the portal. */
+  frameOrigin: string;
+  /** API key that created the link. */
+  keyId: number;
+  /** Name of the portal's user in the audit log. */
+  userLabel: string;
+};
+
+export const portalPath = (id: string, rest = ''): string => `/portal/${id}${rest}`;
+
 declare module 'fastify' {
   interface FastifyRequest {
+    /** Portal that the request belongs to, or null for the dashboard. */
+    portal: Portal | null;
     /** Signed-in user, or null if the request has no valid session. */
     viewer: Viewer | null;
     /** Publisher in the URL, or null if none exists or the viewer has no access to it. */
@@ -366,22 +394,30 @@ export async function registerCookies(app: App, publicUrl: string, sessionLifeti
       reply.clearCookie(pendingName, attributes);
       return cookies[pendingName] ?? null;
     },
-    setFlash: (reply, { kind, text, undo, at = '' }) => {
-      const fields = undo === undefined ? '' : JSON.stringify(undo);
-      const parts = [text.slice(0, maxFlashLength), Buffer.byteLength(fields) > maxUndoBytes ? '' : fields];
-      const value = [kind, ...parts.map((part) => Buffer.from(part).toString('base64url')), at].join('.');
-      reply.setCookie(flashName, value, { ...attributes, maxAge: flashLifetimeS });
-    },
-    consumeFlash: ({ cookies }, reply) => {
-      const match = /^(done|failed)\.([\w-]*)\.([\w-]*)(?:\.([\w-]*))?$/.exec(cookies[flashName] ?? '');
-      if (match === null) return null;
-      reply.clearCookie(flashName, attributes);
-      const [text = '', fields = ''] = match.slice(2, 4).map((part) => Buffer.from(part, 'base64url').toString('utf8'));
-      const undo = undoOf(fields);
-      return { kind: match[1] as Flash['kind'], text, at: match[4] ?? '', ...(undo !== null && { undo }) };
-    },
+    ...flashCookie(flashName, attributes),
   };
 }
+
+/** Returns the functions that store and read the flash message in a cookie. */
+export const flashCookie = (
+  flashName: string,
+  attributes: CookieSerializeOptions,
+): { setFlash: Cookies['setFlash']; consumeFlash: Cookies['consumeFlash'] } => ({
+  setFlash: (reply, { kind, text, undo, at = '' }) => {
+    const fields = undo === undefined ? '' : JSON.stringify(undo);
+    const parts = [text.slice(0, maxFlashLength), Buffer.byteLength(fields) > maxUndoBytes ? '' : fields];
+    const value = [kind, ...parts.map((part) => Buffer.from(part).toString('base64url')), at].join('.');
+    reply.setCookie(flashName, value, { ...attributes, maxAge: flashLifetimeS });
+  },
+  consumeFlash: ({ cookies }, reply) => {
+    const match = /^(done|failed)\.([\w-]*)\.([\w-]*)(?:\.([\w-]*))?$/.exec(cookies[flashName] ?? '');
+    if (match === null) return null;
+    reply.clearCookie(flashName, attributes);
+    const [text = '', fields = ''] = match.slice(2, 4).map((part) => Buffer.from(part, 'base64url').toString('utf8'));
+    const undo = undoOf(fields);
+    return { kind: match[1] as Flash['kind'], text, at: match[4] ?? '', ...(undo !== null && { undo }) };
+  },
+});
 
 /**
  * Parses an undo form. Returns null if the form's path is outside the dashboard, so that a forged cookie cannot make

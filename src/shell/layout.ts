@@ -6,12 +6,14 @@ import { logo } from '../platform/http/logo.ts';
 import { immutable, loadStaticText, type StaticText, sendStaticText } from '../platform/http/static-text.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
-import { csrfField, hiddenField, icon, link } from './components.ts';
+import { csrfField, hiddenField, icon, link, tabs } from './components.ts';
 import {
   browserMessages,
   type Cookies,
   csrfHeader,
   type Flash,
+  type Portal,
+  portalPath,
   roleName,
   type Undo,
   type ViewedAdvertiser,
@@ -35,6 +37,8 @@ export type Shell = {
   /** Public origin of the service. */
   publicUrl: string;
   navigation: Navigation;
+  /** Whether the pages are those of a portal, below `/portal/{id}`. */
+  isPortal?: true;
 };
 
 /** Message about the last action, for the element of the page that the action has changed. */
@@ -103,6 +107,49 @@ export function renderPage(
   return renderDocument({ title: page.title, asset: shell.asset, assets, content, csrf: viewer.csrf });
 }
 
+const portalTabs = [
+  ['deliveries', '/deliveries', 'deliveries', 'nav.deliveries'],
+  ['endpoints', '/settings/webhooks/all', 'webhooks', 'nav.webhooks'],
+  ['live', '/live', 'live', 'nav.live'],
+] as const;
+
+/**
+ * Renders a page of a portal: the operator's logo, links to the pages that the portal may show, and the page itself.
+ * The documentation opens in a new tab, because it cannot be shown in a frame.
+ */
+export function renderPortal(
+  page: Page,
+  { portal, viewer, flash, shell }: { portal: Portal; viewer: Viewer; flash: Flash | null; shell: { asset: AssetUrl } },
+): string {
+  const entries = portalTabs
+    .filter(([permission]) => portal.permissions.includes(permission))
+    .map(([, path, nav, text]) => ({ text: t(text), href: portalPath(portal.id, path), current: page.nav === nav }));
+  const logo = portal.theme.logo_url;
+  const content = html`
+    <div class="portal">
+      <header>
+        ${logo !== undefined && html`<img src="${logo}" alt="" height="28" referrerpolicy="no-referrer">`}
+        ${entries.length > 1 && tabs(t('portal.pages'), entries)}
+      </header>
+      <main id="content" tabindex="-1">
+        ${breadcrumbs(page)}
+        ${pageHead(page, false)}
+        ${page.body}
+      </main>
+    </div>
+    <div class="toasts" role="status" aria-live="polite">${flash !== null && toast(flash, viewer)}</div>`;
+  const { assets = [] } = page;
+  const styles = [portalPath(portal.id, '/theme.css')];
+  return renderDocument({
+    title: page.title,
+    asset: shell.asset,
+    assets,
+    content,
+    csrf: viewer.csrf,
+    styles,
+  }).replaceAll('<a href="/docs/', '<a target="_blank" rel="noopener" href="/docs/');
+}
+
 /** Renders the HTML document for a user who is not signed in: a single card in the centre of the page. */
 export function renderCard(title: string, asset: AssetUrl, body: Html, assets: readonly AssetName[] = []): string {
   const content = html`
@@ -131,9 +178,11 @@ type DocumentParts = {
   assets: readonly AssetName[];
   content: Html;
   csrf: string | null;
+  /** Paths of additional style sheets. */
+  styles?: readonly string[];
 };
 
-function renderDocument({ title, asset, assets, content, csrf }: DocumentParts): string {
+function renderDocument({ title, asset, assets, content, csrf, styles = [] }: DocumentParts): string {
   const names: AssetName[] = ['tokens.css', 'dashboard.css', 'htmx.js', 'dashboard.js', 'drafts.js', ...assets];
   const tag = (name: AssetName) =>
     name.endsWith('.css')
@@ -151,6 +200,7 @@ function renderDocument({ title, asset, assets, content, csrf }: DocumentParts):
 <title>${title} · Perkwire</title>
 <link rel="icon" href="data:,">
 ${names.map(tag)}
+${styles.map((path) => html`<link rel="stylesheet" href="${path}">`)}
 </head>
 <body${headers}>
 ${content}

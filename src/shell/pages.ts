@@ -15,6 +15,7 @@ import {
   type Fields,
   fieldsIn,
   type PageContext,
+  portalPath,
   publisherPath,
   type Role,
   requireRole,
@@ -23,7 +24,7 @@ import {
   type ViewedPublisher,
   viewerOf,
 } from './context.ts';
-import { type Page, renderCard, renderPage, type Shell } from './layout.ts';
+import { type Page, renderCard, renderPage, renderPortal, type Shell } from './layout.ts';
 import { countsFor } from './navigation.ts';
 
 /**
@@ -68,12 +69,18 @@ declare module 'fastify' {
 
 const schema = { hide: true };
 
-/** Creates a registrar for the pages of one publisher, below `/dashboard/p/{publisherId}`. */
+/** Returns the route prefix of the pages of one publisher. */
+export const publisherPrefix = ({ isPortal }: { isPortal?: true }): string =>
+  isPortal ? '/portal/:portalId' : '/dashboard/p/:publisherId';
+
+/** Creates a registrar for the pages of one publisher, below `/dashboard/p/{publisherId}` or in a portal. */
 export function pagesOfPublisher(app: App, shell: Shell): Pages<PageContext & { publisher: ViewedPublisher }> {
-  return pagesOf(app, shell, '/dashboard/p/:publisherId', (request, reply) => {
-    const publisher = request.viewedPublisher;
+  return pagesOf(app, shell, publisherPrefix(shell), (request, reply) => {
+    const { viewedPublisher: publisher, portal } = request;
     if (publisher === null) throw new AppError('not_found');
-    return { request, reply, viewer: viewerOf(request), publisher, path: (rest) => publisherPath(publisher.id, rest) };
+    const path = (rest: string): string =>
+      portal === null ? publisherPath(publisher.id, rest) : portalPath(portal.id, rest);
+    return { request, reply, viewer: viewerOf(request), publisher, path };
   });
 }
 
@@ -133,7 +140,7 @@ export const isFragmentRequest = ({ headers }: FastifyRequest): boolean => heade
  */
 export const pageHeaders = (
   publicUrl: string,
-  framedBy: "'none'" | "'self'" = "'none'",
+  framedBy = "'none'",
   fontOrigin: string | null = null,
 ): Record<string, string> => ({
   'content-security-policy': [
@@ -174,7 +181,8 @@ export const redirect = (request: FastifyRequest, reply: FastifyReply, to: strin
 
 async function send({ request, reply, viewer }: PageContext, result: PageResult, shell: Shell): Promise<FastifyReply> {
   const { cookies, publicUrl, navigation } = shell;
-  reply.headers(pageHeaders(publicUrl));
+  const { portal } = request;
+  reply.headers(pageHeaders(publicUrl, portal?.frameOrigin));
   if ('to' in result) {
     const { to, done, failed, undo, at = '' } = result;
     if (done !== undefined)
@@ -190,6 +198,8 @@ async function send({ request, reply, viewer }: PageContext, result: PageResult,
   if ('framed' in result) return reply.headers(framedHeaders(publicUrl)).send(result.framed);
   if ('fragment' in result) return reply.code(result.status ?? 200).send(result.fragment.markup);
   const flash = cookies.consumeFlash(request, reply);
+  if (portal !== null)
+    return reply.code(result.status ?? 200).send(renderPortal(result, { portal, viewer, flash, shell }));
   const { openPublisher: publisher, openAdvertiser: advertiser } = request;
   const viewed = publisher ?? advertiser;
   const entries = navigation.filter(({ group }) => (group === 'advertiser') === (publisher === null));
@@ -275,24 +285,25 @@ export function registerErrorPages(app: App, shell: Shell): void {
   app.setErrorHandler((err, request, reply) =>
     asReader(request.reader, () => {
       const error = toAppError(err);
-      const { method, url, id, viewer } = request;
+      const { method, url, id, viewer, portal } = request;
       if (error.status >= 500)
         request.log.error(
           { err: error.cause ?? error, method, url: loggedUrl(url), requestId: id },
           'page request failed',
         );
       if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
-      reply.code(error.status).headers(pageHeaders(publicUrl));
+      reply.code(error.status).headers(pageHeaders(publicUrl, portal?.frameOrigin));
       const title = titleOf(error);
       const text = error.status === 404 ? t('errors.notFoundText') : wordProblem(error.problem);
       const body = html`
       <div class="empty">
         <p>${text}</p>
         <p class="hint">${t('errors.request', { id })}</p>
-        ${linkButton('/dashboard', t('errors.goToDashboard'))}
+        ${shell.isPortal !== true && linkButton('/dashboard', t('errors.goToDashboard'))}
       </div>`;
       if (viewer === null) return reply.send(renderCard(title, asset, body));
       const flash = cookies.consumeFlash(request, reply);
+      if (portal !== null) return reply.send(renderPortal({ title, body }, { portal, viewer, flash, shell }));
       const { openPublisher: publisher, openAdvertiser: advertiser } = request;
       return reply.send(renderPage({ title, body }, { viewer, publisher, advertiser, flash, shell }));
     }),

@@ -232,6 +232,7 @@ export const tables: Record<string, Ownership> = {
     },
   },
   delivery_queue: { owner: 'webhooks', readers: { dashboard: 'the system page shows the size of the queue' } },
+  ...owned('portal', ['portal_links']),
   webhook_endpoints: { owner: 'webhooks', readers: { demo: "the demo's receiver verifies with its own secret" } },
   ...owned('reports', [
     ...['custom_rollup_money', 'minute_money'],

@@ -899,6 +899,8 @@ export const de: Messages = {
     transformationNeedsPost:
       'Anfragen mit der Methode GET haben keinen Body. Verwenden Sie POST, oder entfernen Sie den Ausdruck.',
     transformationsBusy: 'Zurzeit laufen zu viele Transformationen. Versuchen Sie es später erneut.',
+    frameOrigin: 'Geben Sie einen Ursprung mit https und ohne Pfad an, zum Beispiel „https://admin.example“.',
+    logoUrl: 'Geben Sie eine URL mit https an.',
     headerNoValue: 'Für diesen Header ist noch kein Wert gespeichert. Geben Sie einen an.',
     headerValue: 'Der Wert muss aus 1 bis {max, number} sichtbaren ASCII-Zeichen bestehen.',
     noEvent: 'Unbekannter Ereignistyp. Verwenden Sie einen von diesen: {events}.',
@@ -3066,6 +3068,7 @@ export const de: Messages = {
   },
   nouns: {
     experiment: '{count, plural, one {Experiment} other {Experimente}}',
+    portal_link: '{count, plural, one {Portallink} other {Portallinks}}',
     audience: '{count, plural, one {Zielgruppe} other {Zielgruppen}}',
     advertiser: '{count, plural, one {Werbetreibender} other {Werbetreibende}}',
     campaign: '{count, plural, one {Kampagne} other {Kampagnen}}',
@@ -3212,6 +3215,11 @@ export const de: Messages = {
     syslogSent: 'funktioniert',
     syslogFails: 'fehlgeschlagen',
     syslogWaiting: '{count, plural, one {# Eintrag wartet.} other {# Einträge warten.}}',
+  },
+  portal: {
+    ended: 'Diese Sitzung ist beendet. Laden Sie die Seite neu, um fortzufahren.',
+    used: 'Dieser Link wurde bereits geöffnet. Laden Sie die Seite neu, um einen neuen zu erhalten.',
+    pages: 'Seiten',
   },
   privacyDesk: {
     value: 'Wert',

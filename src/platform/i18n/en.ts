@@ -817,6 +817,8 @@ export const en = {
     expressionInvalidAt: 'The expression is invalid at position {position, number}: {message}',
     transformationNeedsPost: 'Requests with the method GET have no body. Use POST, or remove the expression.',
     transformationsBusy: 'Too many transformations are running. Try again later.',
+    frameOrigin: 'Use an https origin without a path, such as "https://admin.example".',
+    logoUrl: 'Use an https URL.',
     headerNoValue: 'No value is stored for this header. Enter one.',
     headerValue: 'The value must consist of 1 to {max, number} visible ASCII characters.',
     noEvent: 'Unknown event type. Use one of: {events}.',
@@ -2838,6 +2840,7 @@ export const en = {
   },
   nouns: {
     experiment: '{count, plural, one {experiment} other {experiments}}',
+    portal_link: '{count, plural, one {portal link} other {portal links}}',
     audience: '{count, plural, one {audience} other {audiences}}',
     advertiser: '{count, plural, one {advertiser} other {advertisers}}',
     campaign: '{count, plural, one {campaign} other {campaigns}}',
@@ -2983,6 +2986,11 @@ export const en = {
     syslogSent: 'working',
     syslogFails: 'failing',
     syslogWaiting: '{count, plural, one {# entry is} other {# entries are}} waiting.',
+  },
+  portal: {
+    ended: 'This session has ended. Reload the page to continue.',
+    used: 'This link has already been opened. Reload the page to get a new one.',
+    pages: 'Pages',
   },
   privacyDesk: {
     value: 'Value',

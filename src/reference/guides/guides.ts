@@ -27,6 +27,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
     guides: [
       guide('receiving-webhooks', 'Receive webhooks'),
       guide('transformations', 'Transform webhooks'),
+      guide('portal', 'Embed webhooks in your own website'),
       guide('audiences', 'Target your own audiences'),
       guide('advertisers', 'Advertisers and drafts'),
       guide('conversions', 'Conversions'),

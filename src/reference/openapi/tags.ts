@@ -25,6 +25,7 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
         description: 'Configure where webhooks are sent, and check the health of endpoints.',
       },
       { name: 'Webhook listeners', description: 'Receive webhooks during development, without a public URL.' },
+      { name: 'Portal', description: 'Embed the webhook pages of a publisher in your website.' },
       { name: 'Deliveries', description: 'Inspect webhook deliveries and their attempts, and send them again.' },
     ],
   },

@@ -9,6 +9,7 @@ import { asReader, type Reader, reader } from '../../../platform/i18n/reader.ts'
 import type { Logger } from '../../../platform/logger.ts';
 import { card, emptyState } from '../../../shell/components.ts';
 import type { Shell } from '../../../shell/layout.ts';
+import { publisherPrefix } from '../../../shell/pages.ts';
 import { liveCard } from '../../live-card.ts';
 import { countRefused, findNotices } from '../../request-log/store.ts';
 import { noticeTable } from './notices.ts';
@@ -46,13 +47,13 @@ export function livePages(app: App, shell: Shell, { logger, checkSession, ...sou
         ${card(t('live.notices'), await noticeList(context), { lead: t('live.noticesLead') })}`,
     };
   });
-  app.get('/dashboard/p/:publisherId/live/stream', { schema: { hide: true } }, (request, reply) => {
+  app.get(`${publisherPrefix(shell)}/live/stream`, { schema: { hide: true } }, (request, reply) => {
     const publisher = request.viewedPublisher as Publisher | null;
-    const { viewer } = request;
+    const { viewer, portal } = request;
     if (publisher === null || viewer === null) return reply.callNotFound();
     const isAllowed = () => checkSession(viewer);
     streams.open(reply, {
-      owner: `user ${viewer.user.id}`,
+      owner: portal === null ? `user ${viewer.user.id}` : `portal ${portal.id}`,
       publisherId: publisher.id,
       next: opened(sources, publisher, reader()),
       isAllowed,

@@ -50,7 +50,8 @@ export function statusCard(context: PublisherContext, { endpoint, health }: Foun
       ? []
       : [[t('webhooks.nextProbe'), moment(publisher, health.breakerOpenUntil, 'second')] as const]),
   ]);
-  const secret = html`<p class="hint below" id="secret">${t('webhooks.secretOnce')}</p>`;
+  const isPortal = context.request.portal !== null;
+  const secret = !isPortal && html`<p class="hint below" id="secret">${t('webhooks.secretOnce')}</p>`;
   const notices = html`
     ${pauseNotice(context, endpoint, state)}
     ${transformationNotice(context, health)}
@@ -150,7 +151,7 @@ function adminActions(
         ? action('pause', t('webhooks.pause'), t('webhooks.pauseConfirm', { waiting }))
         : action('resume', t('webhooks.resume'))
     }
-    ${action('rotate', t('webhooks.rotate'), t('webhooks.rotateConfirm'))}
+    ${context.request.portal === null && action('rotate', t('webhooks.rotate'), t('webhooks.rotateConfirm'))}
     ${actionButton(context, {
       to: `${at}/remove`,
       text: t('common.remove'),

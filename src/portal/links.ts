@@ -1,0 +1,130 @@
+import { v7 } from 'uuid';
+import type { Executor } from '../platform/db/pool.ts';
+import type { ReaderLanguage } from '../platform/i18n/languages.ts';
+import { dayMs, hourMs } from '../platform/lib/time.ts';
+import { createToken, hashToken } from '../platform/security/random-token.ts';
+import type { Portal, PortalPermission, PortalTheme } from '../shell/context.ts';
+
+/** Maximum lifetime of a link and of the session that it starts, in milliseconds. */
+export const maxLifetimeMs = hourMs;
+
+/** Time for which expired links are stored, in milliseconds. */
+const retentionMs = dayMs;
+
+export type NewLink = Omit<Portal, 'id'> & { expiresMs: number; nowMs: number };
+
+/** Stored link. `sessionHash` is null until it is opened. */
+export type PortalLink = { portal: Portal; sessionHash: Buffer | null; expiresMs: number; isRevoked: boolean };
+
+type LinkRow = {
+  id: string;
+  publisher_id: number;
+  key_id: number;
+  permissions: PortalPermission[];
+  theme: PortalTheme;
+  language: ReaderLanguage | null;
+  frame_origin: string;
+  user_label: string;
+  session_hash: Buffer | null;
+  expires_at: Date;
+  revoked_at: Date | null;
+};
+
+const columns = `id, publisher_id, key_id, permissions, theme, language, frame_origin, user_label, session_hash,
+  expires_at, revoked_at`;
+
+const linkOf = (row: LinkRow): PortalLink => ({
+  portal: {
+    id: row.id,
+    publisherId: row.publisher_id,
+    keyId: row.key_id,
+    permissions: row.permissions,
+    theme: row.theme,
+    language: row.language,
+    frameOrigin: row.frame_origin,
+    userLabel: row.user_label,
+  },
+  sessionHash: row.session_hash,
+  expiresMs: row.expires_at.getTime(),
+  isRevoked: row.revoked_at !== null,
+});
+
+/**
+ * Creates a link.
+ * @returns its ID and its token, which is not stored
+ */
+export async function createLink(executor: Executor, link: NewLink): Promise<{ id: string; token: string }> {
+  const token = createToken();
+  const id = v7({ msecs: link.nowMs });
+  await executor.query(
+    `insert into portal_links (id, publisher_id, key_id, token_hash, permissions, theme, language, frame_origin,
+      user_label, created_at, expires_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    [
+      id,
+      link.publisherId,
+      link.keyId,
+      hashToken(token),
+      link.permissions,
+      JSON.stringify(link.theme),
+      link.language,
+      link.frameOrigin,
+      link.userLabel,
+      new Date(link.nowMs),
+      new Date(link.expiresMs),
+    ],
+  );
+  return { id, token };
+}
+
+/** Returns the link with this ID, even if it has expired or was revoked. */
+export async function findLink(executor: Executor, id: string): Promise<PortalLink | null> {
+  const { rows } = await executor.query<LinkRow>(`select ${columns} from portal_links where id = $1`, [id]);
+  return rows[0] === undefined ? null : linkOf(rows[0]);
+}
+
+/** Returns the link with this token, even if it has expired, was opened or was revoked. */
+export async function findLinkByToken(executor: Executor, token: string): Promise<PortalLink | null> {
+  const { rows } = await executor.query<LinkRow>(`select ${columns} from portal_links where token_hash = $1`, [
+    hashToken(token),
+  ]);
+  return rows[0] === undefined ? null : linkOf(rows[0]);
+}
+
+/**
+ * Starts the session of a link that was not opened before. Only one of several concurrent calls succeeds.
+ * @returns the session token, or null if the link was opened or revoked, or has expired
+ */
+export async function startSession(executor: Executor, id: string, nowMs: number): Promise<string | null> {
+  const token = createToken();
+  const { rowCount } = await executor.query(
+    `update portal_links set session_hash = $2
+    where id = $1 and session_hash is null and revoked_at is null and expires_at > $3`,
+    [id, hashToken(token), new Date(nowMs)],
+  );
+  return rowCount === 0 ? null : token;
+}
+
+/**
+ * Revokes a link of a publisher, which ends its session.
+ * @returns the link, or null if the publisher has no such link or it was already revoked
+ */
+export async function revokeLink(
+  executor: Executor,
+  { publisherId, id, nowMs }: { publisherId: number | null; id: string; nowMs: number },
+): Promise<PortalLink | null> {
+  const { rows } = await executor.query<LinkRow>(
+    `update portal_links set revoked_at = $3
+    where id = $1 and ($2::integer is null or publisher_id = $2) and revoked_at is null returning ${columns}`,
+    [id, publisherId, new Date(nowMs)],
+  );
+  return rows[0] === undefined ? null : linkOf(rows[0]);
+}
+
+/** Deletes links that expired more than a day ago. */
+export async function deleteOldLinks(executor: Executor, nowMs: number): Promise<number> {
+  const { rowCount } = await executor.query('delete from portal_links where expires_at < $1', [
+    new Date(nowMs - retentionMs),
+  ]);
+  return rowCount ?? 0;
+}
