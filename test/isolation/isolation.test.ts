@@ -63,6 +63,7 @@ const ownOnly = new Set([
   'put /manage/v1/sources/segment',
   'post /manage/v1/sources/segment',
   'post /manage/v1/webhook-endpoints',
+  'post /manage/v1/portal-links',
   'post /manage/v1/webhook-listeners',
   'post /manage/v1/webhook-triggers',
   'post /manage/v1/privacy/erasure',

@@ -84,6 +84,10 @@ export async function addTenant(t: TestBase, marker: string): Promise<Tenant> {
     method: 'POST',
   });
   const listener = await call('POST', '/manage/v1/webhook-listeners', { forward_url: `http://127.0.0.1:9/${marker}` });
+  const portal = await call('POST', '/manage/v1/portal-links', {
+    frame_origin: 'https://admin.example',
+    permissions: ['live'],
+  });
   const promised = {
     publisherId,
     event: 'usp.selection',
@@ -158,6 +162,7 @@ export async function addTenant(t: TestBase, marker: string): Promise<Tenant> {
       name: `page-${marker.toLowerCase()}`,
       deliveries: String(delivery),
       replays: String(replay.id),
+      'portal-links': String(portal.id),
       listener: String(listener.id),
       erasure: String(erasure.id),
       pub_user_id: user,

@@ -8,13 +8,13 @@ import { problem } from '../../platform/problem.ts';
 /** JSONata expressions of an endpoint. A part that is missing leaves that part of the request unchanged. */
 export type Transformation = { body?: string; headers?: string };
 
-export type TransformationPart = 'body' | 'headers';
+type TransformationPart = 'body' | 'headers';
 
 /** Values that expressions can use as variables, such as `$event`. */
-export type TransformationValues = { event: string; webhook_id: string; dev: boolean };
+type TransformationValues = { event: string; webhook_id: string; dev: boolean };
 
 /** Input of an evaluator. If `input` is null, the expressions are only compiled. */
-export type EvaluatorRequest = {
+type EvaluatorRequest = {
   transformation: Transformation;
   /** Payload as JSON text. */
   input: string | null;
@@ -34,7 +34,7 @@ export type TransformationFailure = {
 };
 
 /** Result of a transformation. `body` is null if the transformation has no expression for the body. */
-export type Evaluation = { body: string | null; isText: boolean; headers: Record<string, string> };
+type Evaluation = { body: string | null; isText: boolean; headers: Record<string, string> };
 
 export type EvaluatorReply = Evaluation | { failed: TransformationFailure };
 
@@ -43,7 +43,7 @@ export const maxOutputBytes = 262_144;
 /** Maximum memory of an evaluator for the values of expressions, in MiB. */
 export const maxMemoryMb = 64;
 /** Maximum duration of a transformation, in milliseconds. */
-export const maxTransformationMs = 200;
+const maxTransformationMs = 200;
 
 /** Number of evaluators. A publisher uses at most one at a time, so that another one is free for other publishers. */
 const evaluatorCount = 2;

@@ -1,7 +1,7 @@
 import type { Transformation } from './evaluators.ts';
 
-/** Ready-made transformation for a service. `url` is the URL to which its calls are sent. */
-export type GalleryEntry = { key: string; name: string; url: string; transformation: Transformation };
+/** Ready-made transformation. `key` is the name of the service, with underscores in place of spaces. */
+export type GalleryEntry = { key: string; transformation: Transformation };
 
 const slack = `(
   $escape := function($value) {
@@ -69,26 +69,20 @@ const googleSheets = `{
 
 /** Transformations for well-known services (docs/guides/transformations.md#gallery). */
 export const gallery: readonly GalleryEntry[] = [
-  { key: 'slack', name: 'Slack', url: 'https://hooks.slack.com/services/…', transformation: { body: slack } },
+  { key: 'Slack', transformation: { body: slack } },
   {
-    key: 'hubspot',
-    name: 'HubSpot',
-    url: 'https://api.hubapi.com/crm/v3/objects/contacts/batch/upsert',
+    key: 'HubSpot',
     transformation: { body: hubspot },
   },
   {
-    key: 'klaviyo',
-    name: 'Klaviyo',
-    url: 'https://a.klaviyo.com/api/events',
+    key: 'Klaviyo',
     transformation: {
       body: klaviyo,
       headers: '{ "revision": "2026-07-15", "content-type": "application/vnd.api+json" }',
     },
   },
   {
-    key: 'google_sheets',
-    name: 'Google Sheets',
-    url: 'https://script.google.com/macros/s/…/exec',
+    key: 'Google_Sheets',
     transformation: { body: googleSheets },
   },
 ];

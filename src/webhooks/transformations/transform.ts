@@ -14,10 +14,10 @@ export type TransformedParts = {
   headers: Record<string, string>;
 };
 
-export type TransformOutcome = { parts: TransformedParts } | { failed: TransformationFailure };
+type TransformOutcome = { parts: TransformedParts } | { failed: TransformationFailure };
 
 /** Event that a transformation is applied to. */
-export type TransformInput = {
+type TransformInput = {
   transformation: Transformation;
   deliveryId: string;
   event: string;

@@ -200,7 +200,7 @@ test('the endpoint page inserts ready-made expressions and previews them', async
   const id = await me.endpoint('https://shop.example/');
   const user = await signInAs(t, 'admin', me.id);
   const at = `/dashboard/p/${me.id}/settings/webhooks/${id}`;
-  const form = { url: 'https://typed.example/', method: 'POST', events: 'usp.selection', template: 'klaviyo' };
+  const form = { url: 'https://typed.example/', method: 'POST', events: 'usp.selection', template: 'Klaviyo' };
   const inserted = await user.post(`${at}/transformation/template`, form);
   expect(inserted.body).toContain('unique_id');
   expect(inserted.body).toContain('value="https://typed.example/"');

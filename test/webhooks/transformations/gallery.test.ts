@@ -19,8 +19,8 @@ const identifier = <Kind extends string>(type: Kind, attributes: TSchema) =>
 
 /** Bodies that the services document for these calls. */
 const shapes: Readonly<Record<string, TSchema>> = {
-  slack: Type.Object({ text: Type.String({ minLength: 1, maxLength: 40_000 }) }, strict),
-  hubspot: Type.Object(
+  Slack: Type.Object({ text: Type.String({ minLength: 1, maxLength: 40_000 }) }, strict),
+  HubSpot: Type.Object(
     {
       inputs: Type.Array(
         Type.Object({ idProperty: text, id: text, properties: Type.Record(Type.String(), Type.String()) }, strict),
@@ -29,7 +29,7 @@ const shapes: Readonly<Record<string, TSchema>> = {
     },
     strict,
   ),
-  klaviyo: Type.Object(
+  Klaviyo: Type.Object(
     {
       data: Type.Object(
         {
@@ -52,7 +52,7 @@ const shapes: Readonly<Record<string, TSchema>> = {
     },
     strict,
   ),
-  google_sheets: Type.Object(
+  Google_Sheets: Type.Object(
     {
       values: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number()]), { minItems: 7, maxItems: 7 }), {
         minItems: 1,
@@ -65,7 +65,7 @@ const shapes: Readonly<Record<string, TSchema>> = {
 
 const userEvents = ['usp.selection', 'conversion', 'offer_saved', 'offer_removed'];
 
-describe.for(gallery.map((entry) => [entry.name, entry] as const))('the expression for %s', ([, entry]) => {
+describe.for(gallery.map((entry) => [entry.key, entry] as const))('the expression for %s', ([, entry]) => {
   test.for(userEvents)('turns %s into the documented format of the service', async (event) => {
     const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
     const deps = { ...t.deps, events: t.contributions.events, transformer: t.deps.transformer };

@@ -47,14 +47,12 @@ export function transformationFields(context: PublisherContext, form: FormBuilde
       label: t('webhooks.transformationBody'),
       rows: 12,
       code: true,
-      placeholder: '{ "text": body.pub_user_id & " selected an offer" }',
       hint: t('webhooks.transformationBodyHint'),
     })}
     ${form.textarea('transformation.headers', {
       label: t('webhooks.transformationHeaders'),
       rows: 3,
       code: true,
-      placeholder: '{ "x-event": $event }',
       hint: t('webhooks.transformationHeadersHint'),
     })}
     ${canEdit && previewFields(context, form, state)}`;
@@ -67,7 +65,7 @@ const templateFields = (form: FormBuilder, at: string): Html => html`
   <div class="filters">
     ${form.select('template', {
       label: t('webhooks.template'),
-      choices: gallery.map(({ key, name }) => ({ value: key, text: name })),
+      choices: gallery.map(({ key }) => ({ value: key, text: key.replaceAll('_', ' ') })),
     })}
     <button class="button" formaction="${at}/transformation/template" formnovalidate>
       ${t('webhooks.insertTemplate')}
@@ -103,7 +101,7 @@ function previewFields(
 }
 
 /** Returns the reason why a transformation failed, in the reader's language. */
-export function failureReason({ reason, part, message, position }: TransformationFailure): string {
+function failureReason({ reason, part, message, position }: TransformationFailure): string {
   return t('webhooks.transformationError', {
     reason,
     part: part ?? 'none',
