@@ -10,8 +10,8 @@ const compiled = new Map();
 
 /** Compiles an expression. Recently compiled expressions are reused. */
 function compile(text) {
-  const known = compiled.get(text);
-  if (known !== undefined) return known;
+  const cached = compiled.get(text);
+  if (cached !== undefined) return cached;
   const expression = jsonata(text, options);
   if (compiled.size >= maxCompiled) compiled.delete(compiled.keys().next().value);
   compiled.set(text, expression);
@@ -70,13 +70,13 @@ async function evaluate({ transformation: { body, headers }, input, values, maxB
   if (body !== undefined) await inPart('body', () => compile(body));
   if (headers !== undefined) await inPart('headers', () => compile(headers));
   if (input === null) return { body: null, isText: false, headers: {} };
-  const made =
+  const result =
     body === undefined
       ? { body: null, isText: false }
       : await inPart('body', () => bodyOf(body, JSON.parse(input), values, maxBytes));
-  const named =
+  const headerValues =
     headers === undefined ? {} : await inPart('headers', () => headersOf(headers, JSON.parse(input), values));
-  return { ...made, headers: named };
+  return { ...result, headers: headerValues };
 }
 
 // An expression that reaches a built-in object cannot change it for the expressions of other publishers.

@@ -48,11 +48,11 @@ export async function previewTransformation(
     transformation === null
       ? { parts: { body: null, headers: {} } }
       : await deps.transformer.apply({ ...input, transformation, publisherId: publisher.id });
-  const shown = { event: input.event, payload: input.payload.toString('utf8') };
-  if ('failed' in outcome) return { ...shown, body: null, bodyBytes: 0, headers: {}, failure: outcome.failed };
+  const eventFields = { event: input.event, payload: input.payload.toString('utf8') };
+  if ('failed' in outcome) return { ...eventFields, body: null, bodyBytes: 0, headers: {}, failure: outcome.failed };
   const body = outcome.parts.body ?? input.payload;
   const headers = { 'content-type': 'application/json', ...outcome.parts.headers };
-  return { ...shown, body: body.toString('utf8'), bodyBytes: body.length, headers, failure: null };
+  return { ...eventFields, body: body.toString('utf8'), bodyBytes: body.length, headers, failure: null };
 }
 
 type PreviewInput = { deliveryId: string; event: string; dev: boolean; payload: Buffer };

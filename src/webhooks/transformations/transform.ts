@@ -50,10 +50,10 @@ export function createTransformer(evaluators: Evaluators = createEvaluators()): 
       const { body, isText, headers } = reply;
       const isRaw = body !== null && isText;
       const contentType = isRaw ? 'text/plain; charset=utf-8' : 'application/json';
-      const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-      const wrong = wrongHeader(named, body !== null);
+      const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+      const wrong = wrongHeader(entries, body !== null);
       if (wrong !== null) return { failed: { reason: 'expression', part: 'headers', message: wrong, position: null } };
-      const all = { ...(body !== null && { 'content-type': contentType }), ...Object.fromEntries(named) };
+      const all = { ...(body !== null && { 'content-type': contentType }), ...Object.fromEntries(entries) };
       return { parts: { body: body === null ? null : Buffer.from(body), headers: all } };
     },
     check: async (transformation, publisherId) => {
@@ -86,10 +86,10 @@ function detailOf({ part, message, position }: TransformationFailure): ErrorDeta
 function wrongHeader(headers: readonly (readonly [string, string])[], hasBody: boolean): string | null {
   if (headers.length > maxHeaders) return `at most ${maxHeaders} headers are possible`;
   for (const [name, value] of headers) {
-    const shown = name.slice(0, 100);
+    const label = name.slice(0, 100);
     if (!isAllowedHeader(name) && !(hasBody && name === 'content-type'))
-      return `the header “${shown}” is invalid or reserved`;
-    if (!isHeaderValue(value)) return `the value of the header “${shown}” must be visible ASCII characters`;
+      return `the header “${label}” is invalid or reserved`;
+    if (!isHeaderValue(value)) return `the value of the header “${label}” must be visible ASCII characters`;
   }
   return null;
 }

@@ -108,7 +108,7 @@ test('does not let an expression reach or change built-in objects', async () => 
 test('does not delay a publisher while the expressions of another one hang', long, async () => {
   const hanging = Array.from({ length: 4 }, () => run('($f := function($x) { $f($x + 1) }; $f(1))', 'hanging'));
   let ended = 0;
-  for (const each of hanging) void each.then(() => ended++);
+  for (const run of hanging) void run.then(() => ended++);
   await run('a', 'warm');
   const results = await Promise.all(Array.from({ length: 20 }, () => bodyOf('a', 2)));
   expect(new Set(results)).toEqual(new Set(['1']));
