@@ -80,6 +80,7 @@ describe('a choice', () => {
     const page = await openAs(browser, admin, demo.url, `${base()}/offers/1`, options);
     const areVisible = async (): Promise<boolean[]> =>
       Promise.all(['#f-codes-file', '#f-pattern', '#f-shared'].map((field) => page.locator(field).isVisible()));
+    await page.locator('#coupons summary', { hasText: 'Add codes' }).click();
     expect(await areVisible()).toEqual([true, false, false]);
     await page.getByLabel('A pattern that creates one code per user').check();
     expect(await areVisible()).toEqual([false, true, false]);
@@ -93,6 +94,7 @@ describe('a choice', () => {
 
   test('says how easily the codes of a pattern can be guessed while it is typed', async () => {
     const page = await open('manager', '/offers/1');
+    await page.locator('#coupons summary', { hasText: 'Add codes' }).click();
     await page.getByLabel('A pattern that creates one code per user').check();
     await page.getByLabel('Number of codes').fill('10');
     await page.getByLabel('Pattern', { exact: true }).pressSequentially('SAVE-###');

@@ -48,6 +48,7 @@ test(
     const { wrap, untilState } = messageCalls(t);
     // Page 1: the codes of an offer, from a file that is checked before.
     await page.goto(`${base}/dashboard/p/${t.publisher.id}/offers/1`);
+    await page.locator('#coupons summary', { hasText: 'Add codes' }).click();
     const buffer = Buffer.from('code\nGOLD-7Q2X-91\nGOLD-K4M8-20\n');
     await page.getByLabel('CSV file').setInputFiles({ name: 'codes.csv', mimeType: 'text/csv', buffer });
     await page.getByRole('button', { name: 'Check file' }).click();
@@ -74,7 +75,7 @@ test(
     // Page 1 again: one code is left.
     await page.goto(`${base}/dashboard/p/${t.publisher.id}/offers/1`);
     expect(await couponCounts(page)).toMatchObject({
-      Available: expect.stringMatching(/^1 · enough for .* Running low$/),
+      Available: expect.stringMatching(/^1\b/),
       Assigned: '1',
     });
     expect(await violations(page)).toEqual([]);
