@@ -73,6 +73,25 @@ describe('a combobox', () => {
   });
 });
 
+test('on a phone, a long form shows its first section, and opens others on request or for an error', async () => {
+  const admin = await signInAs(demo.t, 'admin', demo.t.publisher.id);
+  const viewport = { width: 390, height: 844 };
+  const page = await openAs(browser, admin, demo.url, `${base()}/settings`, { viewport });
+  const height = () => page.evaluate<number>('document.documentElement.scrollHeight');
+  const currency = page.getByLabel('Reporting currency');
+  expect([await currency.isVisible(), (await height()) < 3000]).toEqual([false, true]);
+  await page.getByRole('button', { name: 'Time zone and currency' }).click();
+  await currency.fill('Taler');
+  await page.getByRole('button', { name: 'Save', exact: true }).first().click();
+  await page.getByRole('alert').waitFor();
+  expect(await currency.isVisible()).toBe(true);
+  await page.getByRole('button', { name: 'Time zone and currency' }).click();
+  expect(await currency.isVisible()).toBe(false);
+  await page.getByRole('alert').getByRole('link').first().click();
+  expect(await currency.isVisible()).toBe(true);
+  await page.close({ runBeforeUnload: false });
+});
+
 describe('a choice', () => {
   test.each([true, false])('shows only the fields that belong to it (scripts: %s)', async (javaScriptEnabled) => {
     const admin = await signInAs(demo.t, 'admin', demo.t.publisher.id);
