@@ -70,8 +70,7 @@ describe('leases', () => {
     await enqueueDelivery(t, await addEndpoint(t, (await hook()).url, { deadline_ms: 7000 }));
     await claimAll(1);
     const { rows } = await t.pool.query(
-      `select extract(epoch from lease_until - started_at)::float as s
-      from delivery_queue q join delivery_attempts a using (delivery_id)`,
+      'select extract(epoch from lease_until - claimed_at)::float as s from delivery_queue',
     );
     expect(rows).toEqual([{ s: 17 }]);
   });
@@ -208,13 +207,7 @@ describe('a worker that has lost its lock', () => {
     const pool = Object.create(t.pool) as pg.Pool;
     pool.query = (async (...parameters: [pg.QueryConfig]) => {
       const result = await t.pool.query(...parameters);
-      if (
-        broken ||
-        !parameters[0].text.includes('delivery_attempts') ||
-        parameters[0].text.includes('settled') ||
-        result.rows.length === 0
-      )
-        return result;
+      if (broken || !parameters[0].name?.startsWith('claim') || result.rows.length === 0) return result;
       broken = true;
       throw new Error('Connection terminated unexpectedly');
     }) as never;
