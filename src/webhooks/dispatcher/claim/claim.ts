@@ -116,7 +116,8 @@ const claimStatement = `
     select s.id, s.strict_order, s.standing, least(
       case when s.one_worker then case when own.rank = 0 then s.concurrency_limit else 0 end
         else greatest(0, (s.concurrency_limit - own.rank + peer.workers - 1) / peer.workers) end - s.busy,
-      case when peer.has_others then s.concurrency_limit - ${othersLeases('$2', 's.id', 's.concurrency_limit')} - s.busy end,
+      case when peer.has_others
+        then s.concurrency_limit - ${othersLeases('$2', 's.id', 's.concurrency_limit')} - s.busy end,
       case when s.unproven then $6 - s.busy end,
       case when s.rate_limited then coalesce(s.rate, 1) end
     ) as room

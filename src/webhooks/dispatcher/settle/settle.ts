@@ -60,8 +60,8 @@ const raiseExhausted = raiseEvents(
 );
 
 /**
- * Returns SQL that logs the attempts in `own`. Attempts of listeners, and those whose lease was released, are already in
- * the log without their outcome.
+ * Returns SQL that logs the attempts in `own`. The log already contains attempts of listeners, and those whose lease
+ * was released, without their outcome.
  */
 const logAttempts = (partition: string): string => `insert into delivery_attempts_${partition} as a (
       day, delivery_id, generation, publisher_id, endpoint_id, started_at, finished_at, outcome, status_code,

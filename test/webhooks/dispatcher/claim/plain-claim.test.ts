@@ -94,7 +94,8 @@ test('a delivery whose lease has expired is taken over after the next scan', asy
   scheduler.arrived([endpoint.id]);
   const claimAll = async (): Promise<number> => (await scheduler.claim(2, { takeOver: true })).claimed.length;
   await t.pool.query(
-    "update delivery_queue set worker_id = 99, generation = 1, claimed_at = now(), lease_until = now() - interval '1 s'",
+    `update delivery_queue
+    set worker_id = 99, generation = 1, claimed_at = now(), lease_until = now() - interval '1 s'`,
   );
   expect(await claimAll()).toBe(0);
   await scheduler.scan();
