@@ -34,7 +34,7 @@ const handOutStatement = `
     order by q.due_at limit coalesce((select room from listener), 0) for update skip locked
   ), claimed as (
     update delivery_queue q
-    set generation = q.generation + 1, worker_id = null,
+    set generation = q.generation + 1, worker_id = null, claimed_at = now(),
       lease_until = now() + (l.deadline_ms + ${leaseGraceMs}) * interval '1 ms'
     from picked p, listener l where q.delivery_id = p.delivery_id
     returning q.delivery_id, q.day, q.generation, q.attempts, q.due_at, q.endpoint_id
