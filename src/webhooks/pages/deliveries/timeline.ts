@@ -6,6 +6,7 @@ import { milliseconds, moment } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import type { DeliveryStatus } from '../../deliveries/filter.ts';
 import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
+import { kindOf } from '../../destinations/kinds.ts';
 import { attemptError } from '../../last-failure.ts';
 import { headersText, timingList } from '../endpoints/test-result.ts';
 
@@ -48,7 +49,8 @@ const requestBlock = (text: string): Html =>
   html`<div><h3>${t('deliveries.request')}</h3>${codeBlock(t('deliveries.request'), text)}</div>`;
 
 function attemptDetails({ timing, request, response, remote_address: address }: AttemptView): Html {
-  const requestText = request && `${request.method} ${request.url}\n${headersText(request.headers)}`;
+  const target = request && (kindOf(request.url) === 'http' ? `${request.method} ${request.url}` : request.url);
+  const requestText = request && `${target}\n${headersText(request.headers)}`;
   return html`
     ${timing !== null && timingList(timing)}
     <div class="columns wide">

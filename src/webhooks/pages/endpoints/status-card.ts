@@ -6,7 +6,7 @@ import { hasRole } from '../../../shell/context.ts';
 import { moment, momentOr } from '../../../shell/format.ts';
 import { viewOfState } from '../../endpoints/view.ts';
 import { answerText, fixOf } from '../../last-failure.ts';
-import type { FoundEndpoint } from './endpoint-form.ts';
+import type { FoundEndpoint } from './destination-fields.ts';
 
 type EndpointState = ReturnType<typeof viewOfState>;
 
