@@ -1874,6 +1874,7 @@ export const de: Messages = {
     show: 'Ansehen',
   },
   deliveries: {
+    acknowledged: 'Das Ereignis wurde abgeholt und bestätigt.',
     alreadyFinished: 'Diese erneute Zustellung ist bereits abgeschlossen.',
     answer: 'Antwort',
     any: 'Alle',

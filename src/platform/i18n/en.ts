@@ -1720,6 +1720,7 @@ export const en = {
     show: 'View',
   },
   deliveries: {
+    acknowledged: 'The consumer acknowledged the event.',
     alreadyFinished: 'This redelivery has already finished.',
     answer: 'Response',
     any: 'Any',

@@ -1,8 +1,8 @@
 import type { ResolvedAddress } from '../dispatcher/send/resolver.ts';
 import { type Failure, type FetchResponse, maxKeptBytes } from '../dispatcher/send/result.ts';
 
-/** Answer of a broker, with the HTTP status that describes it best. */
-export type Answer = FetchResponse | Failure;
+/** BrokerAnswer of a broker, with the HTTP status that describes it best. */
+export type BrokerAnswer = FetchResponse | Failure;
 
 /** Server of a broker, with its vetted addresses. */
 export type BrokerServer = {
@@ -33,7 +33,7 @@ export type BrokerClient = {
   /** Resolves when the connection is closed, for whatever reason. */
   closed: Promise<void>;
   /** Publishes a message and waits until the broker has stored it. */
-  publish: (message: BrokerMessage) => Promise<Answer>;
+  publish: (message: BrokerMessage) => Promise<BrokerAnswer>;
   close: () => Promise<void>;
 };
 

@@ -1,7 +1,7 @@
 import type { JetStreamClient } from '@nats-io/jetstream';
 import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node';
 import { fail } from '../dispatcher/send/result.ts';
-import { type Answer, answerOf, type BrokerClient, type BrokerMessage, type BrokerServer } from './broker.ts';
+import { answerOf, type BrokerAnswer, type BrokerClient, type BrokerMessage, type BrokerServer } from './broker.ts';
 
 type Nats = typeof import('@nats-io/jetstream') & typeof import('@nats-io/transport-node');
 
@@ -49,7 +49,7 @@ async function publish(
   client: JetStreamClient,
   { url, id, headers: values, body, timeoutMs }: BrokerMessage,
   nats: Nats,
-): Promise<Answer> {
+): Promise<BrokerAnswer> {
   const subject = decodeURIComponent(url.pathname.slice(1));
   const headers = nats.headers();
   for (const [name, value] of Object.entries(values)) headers.set(name, value);
@@ -60,7 +60,7 @@ async function publish(
 }
 
 /** Returns the answer of the server that an error of the client stands for. */
-export function answerOfNatsError(error: unknown): Answer {
+export function answerOfNatsError(error: unknown): BrokerAnswer {
   const { name, message, cause } = error as Error;
   const text = `${name} ${message} ${cause instanceof Error ? cause.message : ''}`;
   if (/authorization|authentication|credentials|permissions violation/i.test(text)) {

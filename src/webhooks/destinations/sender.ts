@@ -6,7 +6,7 @@ import { createLookup, type ResolvedAddress } from '../dispatcher/send/resolver.
 import { type Failure, fail, type SendRequest, type SendResult, type Timing } from '../dispatcher/send/result.ts';
 import type { Sender, SenderOptions } from '../sender.ts';
 import { awsRequest, eventBridgeStatus } from './aws.ts';
-import type { Answer, BrokerClient, BrokerServer } from './broker.ts';
+import type { BrokerAnswer, BrokerClient, BrokerServer } from './broker.ts';
 import { kindOf, networkUrl } from './kinds.ts';
 import { answerOfNatsError, connectToNats } from './nats.ts';
 
@@ -26,7 +26,11 @@ export function withDestinations(http: Sender, options: SenderOptions): Sender {
   const clients = createClients();
   const stop = new AbortController();
 
-  async function publish(request: DestinationRequest, timing: Timing, startMs: number): Promise<Answer | Blocked> {
+  async function publish(
+    request: DestinationRequest,
+    timing: Timing,
+    startMs: number,
+  ): Promise<BrokerAnswer | Blocked> {
     const url = new URL(request.url);
     const server = networkUrl(url);
     const target = await resolveTarget(server, { lookup, allowNets });
@@ -139,11 +143,11 @@ function startDeadline({ deadlineMs, signal }: SendRequest, stopped: AbortSignal
   const cancel = (): void => resolve(fail('local', 'the call was cancelled'));
   const timer = setTimeout(() => resolve(fail('timeout', `no answer within ${deadlineMs} ms`)), deadlineMs);
   const signals = [stopped, ...(signal === undefined ? [] : [signal])];
-  for (const each of signals) each.addEventListener('abort', cancel, { once: true });
+  for (const source of signals) source.addEventListener('abort', cancel, { once: true });
   if (signals.some(({ aborted }) => aborted)) cancel();
   const clear = (): void => {
     clearTimeout(timer);
-    for (const each of signals) each.removeEventListener('abort', cancel);
+    for (const source of signals) source.removeEventListener('abort', cancel);
   };
   return { reached, clear };
 }

@@ -155,17 +155,17 @@ function readSecrets(
 /** Builds the URL of a destination from its settings, and checks its server like that of a webhook URL. */
 function urlOf(kind: DestinationKind, input: DestinationInput, rules: UrlRules): string {
   const { required, optional, secrets } = kinds[kind];
-  const known = new Set<string>(['kind', ...required, ...optional, ...secrets]);
+  const knownNames = new Set<string>(['kind', ...required, ...optional, ...secrets]);
   for (const [name, value] of Object.entries(input))
-    if (!known.has(name) && value !== undefined) throw invalid(name, problem('destinationUnknown', { kind }));
+    if (!knownNames.has(name) && value !== undefined) throw invalid(name, problem('destinationUnknown', { kind }));
   if (kind === 'pull') return pullUrl;
   const text = (name: string): string => {
     const value = input[name];
-    const given = typeof value === 'string' ? value.trim() : '';
-    if (given === '' && required.includes(name)) throw invalid(name, problem('destinationMissing'));
+    const trimmed = typeof value === 'string' ? value.trim() : '';
+    if (trimmed === '' && required.includes(name)) throw invalid(name, problem('destinationMissing'));
     const pattern = name in patterns ? patterns[name as Named] : null;
-    if (given !== '' && pattern !== null && !pattern.test(given)) throw invalid(name, problem('destinationValue'));
-    return given;
+    if (trimmed !== '' && pattern !== null && !pattern.test(trimmed)) throw invalid(name, problem('destinationValue'));
+    return trimmed;
   };
   const { name, base, path } = serverOf(kind, input, text);
   const checked = checkUrl(base, rules);
@@ -174,7 +174,7 @@ function urlOf(kind: DestinationKind, input: DestinationInput, rules: UrlRules):
   const url = new URL(`${kind}://${checked.url.hostname}${port}/`);
   url.pathname = path.split('/').map(encodeURIComponent).join('/');
   for (const parameter of ['user', 'region', 'access_key_id'])
-    if (known.has(parameter) && text(parameter) !== '') url.searchParams.set(parameter, text(parameter));
+    if (knownNames.has(parameter) && text(parameter) !== '') url.searchParams.set(parameter, text(parameter));
   if (checked.url.protocol === 'http:') url.searchParams.set('tls', 'false');
   return url.href;
 }

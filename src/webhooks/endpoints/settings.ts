@@ -56,15 +56,18 @@ function readTarget(body: Body, reading: Reading): { url?: string; headers?: Sea
   if (isOther && body.url !== undefined) throw invalidUrl(problem('urlOfDestination'));
   if (isOther && body.method === 'GET') throw invalidSetting('/method', problem('postOnly'));
   if (body.url !== undefined) requireUsableUrl(body.url, rules);
-  const kept = stored?.headers ?? {};
-  const custom = body.headers && sealHeaders(box, readHeaders(body.headers, openHeaders(box, kept)));
+  const storedHeaders = stored?.headers ?? {};
+  const custom = body.headers && sealHeaders(box, readHeaders(body.headers, openHeaders(box, storedHeaders)));
   const url = destination?.url ?? body.url;
   const isPulled = (url ?? stored?.url) === pullUrl;
   if (isPulled && Object.keys(custom ?? {}).length > 0) throw invalidSetting('/headers', problem('pullHeaders'));
   if (stored === null && url === undefined) throw invalidUrl(problem('urlAbsolute'));
   if (custom === undefined && destination === undefined) return url === undefined ? {} : { url };
   const isSecret = (name: string): boolean => !isCustomHeader(name);
-  const headers = { ...(custom ?? pick(kept, isCustomHeader)), ...(destination?.headers ?? pick(kept, isSecret)) };
+  const headers = {
+    ...(custom ?? pick(storedHeaders, isCustomHeader)),
+    ...(destination?.headers ?? pick(storedHeaders, isSecret)),
+  };
   return url === undefined ? { headers } : { url, headers };
 }
 

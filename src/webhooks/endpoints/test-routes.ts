@@ -86,12 +86,12 @@ export function readTarget(
 ): TestTarget {
   const { destination, url = saved?.url } = requested;
   const isOther = destination !== undefined && destination.kind !== 'http';
-  const given = isOther ? readDestination(destination, { box: deps.secretBox, stored: saved, rules }) : null;
-  const target = given?.url ?? url;
+  const requestedTarget = isOther ? readDestination(destination, { box: deps.secretBox, stored: saved, rules }) : null;
+  const target = requestedTarget?.url ?? url;
   if (target === undefined) throw new AppError('endpoint_not_found');
   if (target === pullUrl) throw invalidUrl(problem('pullTest'));
-  if (given === null && target !== saved?.url) requireUsableUrl(target, rules);
-  return targetOf(eventType, target, requested, saved, { ...deps, sealed: given?.headers });
+  if (requestedTarget === null && target !== saved?.url) requireUsableUrl(target, rules);
+  return targetOf(eventType, target, requested, saved, { ...deps, sealed: requestedTarget?.headers });
 }
 
 /**

@@ -125,8 +125,8 @@ async function noteAcknowledged(
   endpointId: number,
   { acknowledged, isStale }: PulledPage,
 ): Promise<void> {
-  const one = { claimed: { endpointId }, outcome: 'delivered', timing: null } as const;
-  activity.settled(Array.from({ length: acknowledged }, () => one));
+  const attempt = { claimed: { endpointId }, outcome: 'delivered', timing: null } as const;
+  activity.settled(Array.from({ length: acknowledged }, () => attempt));
   for (let count = 0; count < acknowledged; count++) dispatcherMetrics.meter.attempted('delivered');
   if (!isStale) return;
   await recordAcknowledgement(pool, { endpointId, maxInFlight: 1 }).catch((err) =>

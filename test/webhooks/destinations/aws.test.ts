@@ -28,8 +28,8 @@ function expectSigned({ method, url, headers, body }: Request, service: string):
   const scheme = /^AWS4-HMAC-SHA256 Credential=AKIATEST\/(\d{8})\/eu-central-1\/(\w+)\/aws4_request/;
   const parts = /, SignedHeaders=(\S+), Signature=(\w+)$/;
   const pattern = new RegExp(scheme.source + parts.source);
-  const [, day = '', named, signedHeaders = '', signature] = pattern.exec(headers.authorization ?? '') ?? [];
-  expect(named).toBe(service);
+  const [, day = '', signedService, signedHeaders = '', signature] = pattern.exec(headers.authorization ?? '') ?? [];
+  expect(signedService).toBe(service);
   const sha256 = (text: string | Buffer): string => createHash('sha256').update(text).digest('hex');
   const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
   const bodyHash = headers['x-amz-content-sha256'] ?? sha256(body);

@@ -99,7 +99,8 @@ natsTest(
       for (const id of ids) expect(await deliveryOf(t, id)).toMatchObject({ status: 'delivered' });
     }, timeLimit(20_000));
     const stored = (await vi.waitFor(messages, timeLimit(10_000))).map(({ id }) => id);
-    for (const id of ids) expect(stored.filter((each) => each === `msg_${id.replaceAll('-', '')}`)).toHaveLength(1);
+    for (const id of ids)
+      expect(stored.filter((messageId) => messageId === `msg_${id.replaceAll('-', '')}`)).toHaveLength(1);
   },
   timeLimit(40_000),
 );

@@ -51,12 +51,12 @@ test.each([
     's3://s3.eu-central-1.amazonaws.com/perks/events/shop?region=eu-central-1&access_key_id=AKIA1',
     { bucket: 'perks', prefix: 'events/shop', access_key_id: 'AKIA1' },
   ],
-])('a destination %j is stored and shown without its secret', async (input, url, shown) => {
+])('a destination %j is stored and shown without its secret', async (input, url, view) => {
   const manager = await addManager(t);
   const answer = await create(input, { headers: { 'x-own': 'header value' } }, manager);
   expect(answer.statusCode, answer.body).toBe(201);
   const { id, destination, headers } = answer.json().data;
-  expect(answer.json().data).toMatchObject({ url, destination: { kind: input.kind, ...shown } });
+  expect(answer.json().data).toMatchObject({ url, destination: { kind: input.kind, ...view } });
   expect(headers).toEqual({ 'x-own': null });
   const secretName = input.kind === 'nats' ? 'password' : 'secret_access_key';
   expect(destination[secretName]).toBeNull();
@@ -66,7 +66,7 @@ test.each([
     JSON.stringify((await t.pool.query('select * from webhook_endpoints where id = $1', [id])).rows),
   ].join('\n');
   for (const secret of ['p4ss-w0rd-secret', 's3cret/access', 'header value']) expect(everything).not.toContain(secret);
-  // What is shown can be sent back as it is, and keeps the secret.
+  // The view can be sent back as it is, and keeps the secret.
   const patched = await manager.call('PATCH', `/webhook-endpoints/${id}`, { destination });
   expect(patched.statusCode, patched.body).toBe(200);
   expect(patched.json().data).toMatchObject({ url, destination, headers: { 'x-own': null } });
@@ -74,10 +74,10 @@ test.each([
 
 test('a stored secret is not used for another server or user', async () => {
   const { id } = (await create(nats)).json().data;
-  const { password: _password, ...shown } = nats;
+  const { password: _password, ...view } = nats;
   const change = (destination: object) => me.call('PATCH', `/webhook-endpoints/${id}`, { destination });
-  expect((await change({ ...shown, subject: 'other' })).json().data.destination.password).toBeNull();
-  const moved = await change({ ...shown, address: 'elsewhere.example.com' });
+  expect((await change({ ...view, subject: 'other' })).json().data.destination.password).toBeNull();
+  const moved = await change({ ...view, address: 'elsewhere.example.com' });
   expect(moved.json().data.destination).not.toHaveProperty('password');
   const bucket = (await create({ kind: 's3', bucket: 'perks', ...aws })).json().data;
   const { secret_access_key: _secret, ...open } = aws;

@@ -106,11 +106,11 @@ test('a waiting call returns as soon as there is an event, and holds no database
 
 test('two consumers see the same events, and share the cursor', async () => {
   const ids = await enqueueMany(3);
-  const [one, two] = await Promise.all([pull(), pull()]);
-  expect(idsOf(one)).toEqual(ids);
-  expect(idsOf(two)).toEqual(ids);
-  expect((await pull({ after: (one.events[1] as Entry).cursor })).acknowledged).toBe(2);
-  expect((await pull({ after: two.cursor as string })).acknowledged).toBe(1);
+  const [first, second] = await Promise.all([pull(), pull()]);
+  expect(idsOf(first)).toEqual(ids);
+  expect(idsOf(second)).toEqual(ids);
+  expect((await pull({ after: (first.events[1] as Entry).cursor })).acknowledged).toBe(2);
+  expect((await pull({ after: second.cursor as string })).acknowledged).toBe(1);
 });
 
 test('a cursor that was never returned acknowledges nothing', async () => {

@@ -95,7 +95,8 @@ function answerCard({ attempts }: WholeDelivery): Html {
   const newest = attempts.findLast(({ outcome }) => outcome !== null);
   const { response = null, error = null } = newest ?? {};
   if (response !== null) return card(t('deliveries.answer'), answerBlock(response));
-  const text = error === null ? t('deliveries.noAnswer') : `${error.class}: ${attemptError(error, null)}`;
+  const none = newest?.outcome === 'delivered' ? t('deliveries.acknowledged') : t('deliveries.noAnswer');
+  const text = error === null ? none : `${error.class}: ${attemptError(error, null)}`;
   return card(t('deliveries.answer'), html`<p class="hint">${text}</p>`);
 }
 

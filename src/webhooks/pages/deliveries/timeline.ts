@@ -30,6 +30,8 @@ function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
   const state = outcome ?? (attempt.finished_at === null ? 'in_progress' : 'unknown');
   const kind = isDelivered ? 'good' : outcome === null ? '' : 'bad';
   const next = attempt.next_try_at;
+  // An event that is pulled has neither a request nor a response.
+  const hasDetails = !isDelivered || response !== null;
   return html`
     <li class="${kind}">
       <strong>${moment(publisher, attempt.started_at, 'second')}</strong>
@@ -38,7 +40,7 @@ function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
       ${timing !== null && html`<span>${milliseconds(timing.total_ms)}</span>`}
       ${error !== null && html`<span>${error.class}: ${attemptError(error, response?.status ?? null)}</span>`}
       ${next !== null && nextAttempt(publisher, next)}
-      ${moreFields(t('deliveries.requestAndAnswer'), attemptDetails(attempt))}
+      ${hasDetails && moreFields(t('deliveries.requestAndAnswer'), attemptDetails(attempt))}
     </li>`;
 }
 

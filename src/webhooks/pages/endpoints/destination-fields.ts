@@ -87,7 +87,7 @@ export const storedDestination = (form: FormBuilder, kind: DestinationKind, stor
   <fieldset class="field">
     <legend>${kindName(kind)}</legend>
     <p class="hint">${t('destinations.hint', { kind })}</p>
-    ${kind !== 'pull' && settingFields(form, kind, stored)}
+    ${kind !== 'pull' && html`<div class="choice-fields">${settingFields(form, kind, stored)}</div>`}
   </fieldset>`;
 
 /** Returns the kind of destination in a submitted form. */
@@ -149,8 +149,9 @@ export function pullCard({ endpoint, health }: FoundEndpoint, publicUrl: string)
     t('destinations.pullTitle'),
     html`
       ${health.failing && notice('failed', html`<p>${t('destinations.stalled')}</p>`)}
+      <h3>${t('destinations.commandLine')}</h3>
       ${codeBlock(t('destinations.commandLine'), `perkwire events pull --endpoint ${id} --follow`)}
-      ${codeBlock(t('destinations.api'), api)}`,
+      <div class="below"><h3>${t('destinations.api')}</h3>${codeBlock(t('destinations.api'), api)}</div>`,
     { lead: t('destinations.pullLead') },
   );
 }
