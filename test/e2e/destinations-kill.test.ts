@@ -101,9 +101,9 @@ test.skipIf(!hasNats)(
     const work = Promise.all([produce(), consume()]);
 
     for (let kill = 0; kill < kills; kill++) {
-      const [produced, seen] = [expected[pullId]?.length ?? 0, pulled.length];
+      const [produced, pulledCount] = [expected[pullId]?.length ?? 0, pulled.length];
       await expect.poll(() => expected[pullId]?.length, { timeout: timeLimit(30_000) }).toBeGreaterThan(produced + 5);
-      await expect.poll(() => pulled.length, { timeout: timeLimit(30_000) }).toBeGreaterThan(seen + 5);
+      await expect.poll(() => pulled.length, { timeout: timeLimit(30_000) }).toBeGreaterThan(pulledCount + 5);
       await pause(draw() * longestRunMs);
       await Promise.all([server.kill(), kill % 2 === 1 && nats.kill(0)]);
       if (kill % 2 === 1) await nats.start(0);

@@ -130,7 +130,7 @@ function identityOf(text: string): string {
 }
 
 /** Maximum length of a secret, in characters. A NATS credentials file has about 1,000. */
-export const maxSecretLength = 4000;
+const maxSecretLength = 4000;
 
 function readSecrets(
   kind: DestinationKind,

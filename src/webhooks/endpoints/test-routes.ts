@@ -98,7 +98,7 @@ export function readTarget(
  * Merges the settings in the request body with the saved settings. The call is signed with the saved secret. If there
  * is none, it is signed with a secret generated for this call.
  */
-export function targetOf(
+function targetOf(
   eventType: EventType,
   url: string,
   requested: Static<typeof testBody>,

@@ -34,7 +34,7 @@ const placeholders: Readonly<Record<string, string>> = {
 const fieldOf = (kind: DestinationKind, name: string): string => `${kind}.${name}`;
 
 /** Returns the name of a kind of destination as shown in the dashboard. */
-export const kindName = (kind: DestinationKind | 'http'): string => t('destinations.kind', { kind });
+const kindName = (kind: DestinationKind | 'http'): string => t('destinations.kind', { kind });
 
 function labelOf(kind: DestinationKind, name: string): string {
   const setting = t('destinations.name', { name });
