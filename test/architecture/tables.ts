@@ -220,6 +220,7 @@ export const tables: Record<string, Ownership> = {
     },
   },
   ...owned('webhooks', [
+    'pull_cursors',
     ...['delivery_attempts', 'delivery_count_changes', 'delivery_counts', 'dispatcher_workers'],
     ...['endpoint_activity', 'endpoint_health', 'endpoint_test_buckets', 'operational_events', 'redelivery_jobs'],
   ]),

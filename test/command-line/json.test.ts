@@ -124,6 +124,7 @@ const testedElsewhere = {
   listen: 'test/e2e/command-line.test.ts',
   trigger: 'test/e2e/command-line.test.ts',
   'deliveries tail': 'test/e2e/command-line.test.ts',
+  'events pull': 'test/webhooks/commands/pull.test.ts',
   'logs tail': 'test/offers/request-log/stream.test.ts',
   'catalogue diff': 'test/command-line/command-line.test.ts',
   'privacy erase': 'test/privacy/pages/desk.test.ts',

@@ -889,6 +889,19 @@ export const de: Messages = {
     macroInPlainUrl: '{macro} wird unverändert gesendet, weil diese URL keine Makros unterstützt.',
     filterLong: 'Der Filter darf als JSON höchstens {max, number} Zeichen lang sein.',
     maxHeaders: 'Ein Endpunkt darf höchstens {max, number} eigene Header haben.',
+    otherKind: 'Die Art eines Endpunkts lässt sich nicht ändern. Legen Sie einen weiteren Endpunkt an.',
+    destinationMissing: 'Diese Einstellung ist erforderlich.',
+    destinationUnknown: 'Ein Ziel der Art {kind} hat diese Einstellung nicht.',
+    destinationValue: 'Der Wert ist für diese Einstellung nicht gültig.',
+    destinationServer: 'Geben Sie einen Server ohne Pfad an, z. B. nats.example.com:4222 oder https://s3.example.com.',
+    destinationSecret: 'Geben Sie das Geheimnis ein. Ein gespeichertes gilt nur für denselben Server und Benutzer.',
+    queueUrl: 'Geben Sie die URL einer Queue an, z. B. https://sqs.eu-central-1.amazonaws.com/123456789012/orders.',
+    urlOfDestination: 'Geben Sie entweder eine URL oder ein Ziel einer anderen Art an.',
+    postOnly: 'Nur HTTP-Endpunkte haben eine Methode.',
+    pullHeaders: 'Abgeholte Ereignisse haben keine eigenen Header.',
+    pullTest: 'Die Ereignisse dieses Endpunkts werden abgeholt. Lösen Sie stattdessen ein Beispielereignis aus.',
+    pullCursor: 'Der Cursor gehört nicht zu diesem Endpunkt. Ohne Cursor beginnen Sie beim ältesten Ereignis.',
+    pullEndpoint: 'Von mehreren Endpunkten können Ereignisse abgeholt werden. Geben Sie die ID eines Endpunkts an.',
     headerRefused: 'Dieser Headername ist ungültig oder reserviert. Wählen Sie einen anderen.',
     headerTwice: 'Der Header ist mehrmals gesetzt. Groß- und Kleinschreibung wird bei Headernamen nicht unterschieden.',
     headerNoValue: 'Für diesen Header ist noch kein Wert gespeichert. Geben Sie einen an.',
@@ -1861,6 +1874,7 @@ export const de: Messages = {
     show: 'Ansehen',
   },
   deliveries: {
+    acknowledged: 'Das Ereignis wurde abgeholt und bestätigt.',
     alreadyFinished: 'Diese erneute Zustellung ist bereits abgeschlossen.',
     answer: 'Antwort',
     any: 'Alle',
@@ -1927,6 +1941,38 @@ export const de: Messages = {
     delivered: 'zugestellt',
     failed: 'fehlgeschlagen',
     held: 'zurückgehalten',
+  },
+  destinations: {
+    api: 'API-Aufruf',
+    commandLine: 'Kommandozeile',
+    hint:
+      '{kind, select, http {Sendet jedes Ereignis an eine URL.} pull {Ihr Programm holt Ereignisse über die API ' +
+      'oder die Kommandozeile ab und bestätigt sie. Geeignet hinter einer Firewall.} nats {Veröffentlicht jedes ' +
+      'Ereignis in einem JetStream-Stream. Erfordert NATS 2.2 oder neuer.} sqs {Sendet jedes Ereignis an eine ' +
+      'Queue. Eine FIFO-Queue behält die Reihenfolge jeder Sitzung bei.} eventbridge {Übergibt jedes Ereignis an ' +
+      'einen Event-Bus, mit der Quelle „perkwire“.} other {Schreibt je Ereignis ein JSON-Objekt in einen Bucket, in' +
+      ' Ordnern nach Tag.}}',
+    kind:
+      '{kind, select, http {HTTP-Anfrage} pull {Abholung} nats {NATS JetStream} sqs {Amazon SQS} eventbridge ' +
+      '{Amazon EventBridge} other {S3-Bucket}}',
+    label: 'Ziel',
+    name:
+      '{name, select, address {Server} subject {Subject} user {Benutzer} password {Passwort} token {Token} ' +
+      'credentials {Credentials-Datei} queue_url {URL der Queue} region {Region} access_key_id {ID des ' +
+      'Zugriffsschlüssels} secret_access_key {Geheimer Zugriffsschlüssel} bus {Event-Bus} bucket {Bucket} prefix ' +
+      '{Schlüsselpräfix} other {URL des Dienstes}}',
+    optional: '{setting} (optional)',
+    pullLead:
+      'Geben Sie den Cursor jeder Antwort beim nächsten Aufruf als „after“ an. Damit bestätigen Sie die Ereignisse ' +
+      'bis dahin.',
+    pullTitle: 'Ereignisse abholen',
+    secretHint: 'Wird verschlüsselt gespeichert und nicht wieder angezeigt.',
+    secretStays: 'Ein Wert ist gespeichert. Leer lassen, um ihn zu behalten.',
+    serviceHint: 'URL eines kompatiblen Dienstes. Für AWS leer lassen.',
+    stalled:
+      'Es warten Ereignisse, aber seit einer Stunde hat niemand welche bestätigt. Prüfen Sie, ob Ihr Programm ' +
+      'läuft.',
+    tls: 'TLS voraussetzen',
   },
   dimensions: {
     time: 'Zeit',
@@ -3625,6 +3671,7 @@ export const de: Messages = {
     permissionReports: 'Berichte lesen',
     permissionSettings: 'Einstellungen ändern',
     permissionManagement: 'Angebote verwalten',
+    permissionEvents: 'Ereignisse abholen',
     permissionWallet: 'Wallets lesen und ändern',
     permissionAccounts: 'voller Zugriff auf alle Publisher',
     permission: '{permission} – {text}',

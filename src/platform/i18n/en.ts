@@ -808,6 +808,19 @@ export const en = {
     macroInPlainUrl: '{macro} is sent unchanged because this URL does not support macros.',
     filterLong: 'The filter can be at most {max, number} characters long when encoded as JSON.',
     maxHeaders: 'An endpoint can have at most {max, number} custom headers.',
+    otherKind: 'The kind of an endpoint cannot be changed. Add another endpoint instead.',
+    destinationMissing: 'This setting is required.',
+    destinationUnknown: 'A destination of the kind {kind} does not have this setting.',
+    destinationValue: 'The value is not valid for this setting.',
+    destinationServer: 'Enter a server without a path, such as nats.example.com:4222 or https://s3.example.com.',
+    destinationSecret: 'Enter the secret. A stored one is only used for the same server and user.',
+    queueUrl: 'The URL must be that of a queue, such as https://sqs.eu-central-1.amazonaws.com/123456789012/orders.',
+    urlOfDestination: 'Set either a URL or a destination of another kind.',
+    postOnly: 'Only HTTP endpoints have a method.',
+    pullHeaders: 'Events that are pulled have no custom headers.',
+    pullTest: 'Consumers pull the events of this endpoint. Trigger a sample event instead.',
+    pullCursor: 'The cursor is not from this endpoint. Omit it to start with the oldest event.',
+    pullEndpoint: 'Several endpoints can be pulled from. Set the ID of one.',
     headerRefused: 'This header name is invalid or reserved. Choose another one.',
     headerTwice: 'The header is set more than once. Header names are case-insensitive.',
     headerNoValue: 'No value is stored for this header. Enter one.',
@@ -1707,6 +1720,7 @@ export const en = {
     show: 'View',
   },
   deliveries: {
+    acknowledged: 'The consumer acknowledged the event.',
     alreadyFinished: 'This redelivery has already finished.',
     answer: 'Response',
     any: 'Any',
@@ -1772,6 +1786,33 @@ export const en = {
     delivered: 'delivered',
     failed: 'failed',
     held: 'held',
+  },
+  destinations: {
+    api: 'API call',
+    commandLine: 'Command line',
+    hint:
+      '{kind, select, http {Sends each event to a URL.} pull {Your program fetches events with the API or the ' +
+      'command line, and acknowledges them. Suitable behind a firewall.} nats {Publishes each event to a JetStream ' +
+      'stream. Use NATS 2.2 or newer.} sqs {Sends each event to a queue. A FIFO queue keeps the order of each ' +
+      'session.} eventbridge {Puts each event on an event bus, with the source “perkwire”.} other {Writes one JSON ' +
+      'object per event to a bucket, in folders by day.}}',
+    kind:
+      '{kind, select, http {HTTP request} pull {Pull} nats {NATS JetStream} sqs {Amazon SQS} eventbridge {Amazon ' +
+      'EventBridge} other {S3 bucket}}',
+    label: 'Destination',
+    name:
+      '{name, select, address {Server} subject {Subject} user {User} password {Password} token {Token} credentials ' +
+      '{Credentials file} queue_url {Queue URL} region {Region} access_key_id {Access key ID} secret_access_key ' +
+      '{Secret access key} bus {Event bus} bucket {Bucket} prefix {Key prefix} other {Service URL}}',
+    optional: '{setting} (optional)',
+    pullLead: 'Pass the cursor of each response as “after” of the next call. This acknowledges the events before it.',
+    pullTitle: 'Pull events',
+    secretHint: 'Stored encrypted and never shown again.',
+    secretStays: 'A value is stored. Leave empty to keep it.',
+    serviceHint: 'URL of a compatible service. Leave empty for AWS.',
+    stalled:
+      'Events are waiting, but no consumer has acknowledged any for an hour. Check that your program is running.',
+    tls: 'Require TLS',
   },
   dimensions: {
     time: 'Time',
@@ -3379,6 +3420,7 @@ export const en = {
     permissionReports: 'read reports',
     permissionSettings: 'change settings',
     permissionManagement: 'manage offers',
+    permissionEvents: 'pull events',
     permissionWallet: 'read and change wallets',
     permissionAccounts: 'full access to all publishers',
     permission: '{permission} – {text}',

@@ -26,6 +26,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
     title: 'Integrate',
     guides: [
       guide('receiving-webhooks', 'Receive webhooks'),
+      guide('destinations', 'Pull events or send them to a broker'),
       guide('audiences', 'Target your own audiences'),
       guide('advertisers', 'Advertisers and drafts'),
       guide('conversions', 'Conversions'),

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { v7 } from 'uuid';
 import type { Publisher } from '../../catalog/types.ts';
 import { problem } from '../../platform/problem.ts';
+import { destinationPart } from '../destinations/message.ts';
 import { buildRequest, type Method } from '../dispatcher/send/request.ts';
 import type { SendResult } from '../dispatcher/send/result.ts';
 import { classify } from '../dispatcher/settle/retry-schedule.ts';
@@ -46,17 +47,20 @@ export async function testEndpoint(
   tools: TestTools,
 ): Promise<TestOutcome> {
   const nowMs = tools.now();
+  const deliveryId = v7({ msecs: nowMs });
+  const payload = eventType.sample({ ...tools, nowMs });
+  const part = destinationPart({ ...target, deliveryId, payload, strictEndpointId: null });
   const call = buildRequest({
-    deliveryId: v7({ msecs: nowMs }),
+    deliveryId,
     ...target,
     event: eventType.name,
-    payload: eventType.sample({ ...tools, nowMs }),
+    payload,
     nowMs,
     dev: false,
     test: true,
     payloadUrl: null,
   });
-  return outcomeOf(await tools.sender.send({ ...call, deadlineMs }), nowMs);
+  return outcomeOf(await tools.sender.send({ ...call, ...part, deadlineMs }), nowMs);
 }
 
 function outcomeOf(result: SendResult, nowMs: number): TestOutcome {

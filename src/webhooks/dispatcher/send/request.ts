@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { fillUrl, parseUrlTemplate, urlMacros } from '../../../platform/lib/url-template.ts';
 import { isAllowedHeader } from '../../endpoints/custom-headers.ts';
 import { sign } from '../../signature.ts';
+import type { DestinationPart } from './result.ts';
 
 /** Input for a webhook call. */
 export type Message = {
@@ -29,7 +30,14 @@ export type Message = {
   payloadUrl: (() => string) | null;
 };
 
-export type HttpCall = { url: string; method: Method; headers: Record<string, string>; body: Buffer | null };
+export type HttpCall = {
+  url: string;
+  method: Method;
+  headers: Record<string, string>;
+  body: Buffer | null;
+  /** Set for destinations other than HTTP. */
+  destination?: DestinationPart;
+};
 
 /**
  * Builds the request of a webhook call, with the headers of Standard Webhooks 1.0
