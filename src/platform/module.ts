@@ -6,6 +6,7 @@ import { registerDatabaseMetrics } from './db/metrics.ts';
 import { ensurePartitions } from './db/partitions.ts';
 import { breakConnections, createPool } from './db/pool.ts';
 import { retryStart } from './db/retry-start.ts';
+import { openReplica, type Replica } from './db/replica.ts';
 import { createServers } from './db/servers.ts';
 import { type Geo, loadGeo } from './geo.ts';
 import type { App } from './http/app.ts';
@@ -44,6 +45,8 @@ type PlatformServices = {
   /** Connection pool for batches. A connection is closed if a statement on it takes longer than COMMIT_TIMEOUT_MS. */
   flushPool: pg.Pool;
   dbHealth: DatabaseHealth;
+  /** Replica for reports, or null if DATABASE_REPORTS_URL is not set. */
+  replica: Replica | null;
   logger: Logger;
   failures: FailureLimit;
   tokens: TokenCodec;
@@ -78,11 +81,28 @@ export async function createPlatform({
   const mailer = config.mail === null ? null : createMailer(config.mail);
   const metrics = createMetrics({ isShown: config.metricsToken !== null, pageOf: metricsPage });
   registerDatabaseMetrics(metrics.registry, { requests: pool, batches: flushPool }, dbHealth);
+  const replica =
+    config.reportsUrl === null
+      ? null
+      : openReplica({
+          url: config.reportsUrl,
+          primary: pool,
+          primaryUrl: database.url,
+          maxLagMs: config.reportsMaxLagMs,
+          now,
+          registry: metrics.registry,
+          queryTimeoutMs: poolOptions.queryTimeoutMs,
+          onChange: (problem) =>
+            problem === null
+              ? logger.info({}, 'reports use the replica')
+              : logger.warn({ problem }, 'reports use the primary'),
+        });
   const deps: PlatformServices = {
     config,
     pool,
     flushPool,
     dbHealth,
+    replica,
     logger,
     geo,
     tracing,
@@ -113,6 +133,7 @@ export async function createPlatform({
     close: async (): Promise<void> => {
       await tracing.close();
       await mailer?.close();
+      await replica?.stop();
       await dbHealth.stop();
       await flushPool.end();
       await pool.end();
