@@ -11,7 +11,7 @@ export function createAgents({ platform, accounts }: AgentsDeps) {
   const { config } = platform.deps;
   return {
     name: 'agents',
-    rank: 240,
+    rank: 235,
     commands: agentCommands,
     routes: async (app: App) => void (await app.register(agentRoutes, { config, auth: accounts.auth })),
   };

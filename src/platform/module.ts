@@ -5,8 +5,8 @@ import { type DatabaseHealth, startDatabaseHealth } from './db/health.ts';
 import { registerDatabaseMetrics } from './db/metrics.ts';
 import { ensurePartitions } from './db/partitions.ts';
 import { breakConnections, createPool } from './db/pool.ts';
+import { openReplica, type Replica, registerReplicaMetrics } from './db/replica.ts';
 import { retryStart } from './db/retry-start.ts';
-import { openReplica, type Replica } from './db/replica.ts';
 import { createServers } from './db/servers.ts';
 import { type Geo, loadGeo } from './geo.ts';
 import type { App } from './http/app.ts';
@@ -81,22 +81,22 @@ export async function createPlatform({
   const mailer = config.mail === null ? null : createMailer(config.mail);
   const metrics = createMetrics({ isShown: config.metricsToken !== null, pageOf: metricsPage });
   registerDatabaseMetrics(metrics.registry, { requests: pool, batches: flushPool }, dbHealth);
-  const replica =
-    config.reportsUrl === null
-      ? null
-      : openReplica({
-          url: config.reportsUrl,
-          primary: pool,
-          primaryUrl: database.url,
-          maxLagMs: config.reportsMaxLagMs,
-          now,
-          registry: metrics.registry,
-          queryTimeoutMs: poolOptions.queryTimeoutMs,
-          onChange: (problem) =>
-            problem === null
-              ? logger.info({}, 'reports use the replica')
-              : logger.warn({ problem }, 'reports use the primary'),
-        });
+  let replica: Replica | null = null;
+  const fallbacks = registerReplicaMetrics(metrics.registry, () => replica?.state() ?? null, now);
+  if (config.reportsUrl !== null)
+    replica = openReplica({
+      url: config.reportsUrl,
+      primary: pool,
+      primaryUrl: database.url,
+      maxLagMs: config.reportsMaxLagMs,
+      now,
+      fallbacks,
+      queryTimeoutMs: poolOptions.queryTimeoutMs,
+      onChange: (problem) =>
+        problem === null
+          ? logger.info({}, 'reports use the replica')
+          : logger.warn({ problem }, 'reports use the primary'),
+    });
   const deps: PlatformServices = {
     config,
     pool,

@@ -42,8 +42,8 @@ type AskedBy = {
 
 export type ReportService = {
   /**
-   * Returns the time up to which the reports of a replica contain all data, or null if reports are read from the primary.
-   * Call it before a report is created.
+   * Returns the time up to which the reports of a replica contain all data, or null if reports are read from the
+   * primary. Call it before a report is created.
    */
   asOf: () => Date | null;
   /**

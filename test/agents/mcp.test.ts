@@ -76,7 +76,7 @@ describe('an agent that calls POST /mcp', () => {
     expect(text.length).toBeLessThan(60_000);
   });
 
-  test('reads offers, reports, rows, deliveries, endpoints, experiments, the story and the reason of a decision', async () => {
+  test('reads the catalogue, reports, deliveries, experiments, stories and the reason of a decision', async () => {
     const client = await connect();
     const offers = await call(client, 'list_offers', { limit: 1 });
     expect(offers.response).toMatchObject({

@@ -73,7 +73,8 @@ function shortened(response: unknown): ToolResult {
     count = Math.floor(count / 2);
     holder[name] = items.slice(0, count);
     if (typeof response === 'object' && response !== null && 'next_cursor' in response) delete response.next_cursor;
-    const hint = `The last ${items.length - count} of ${items.length} items of \`${name}\` are left out. Use a smaller \`limit\` or filters.`;
+    const missing = `The last ${items.length - count} of ${items.length} items of \`${name}\` are left out.`;
+    const hint = `${missing} Use a smaller \`limit\` or filters.`;
     const text = write({ notice: dataNotice, shortened: hint, response });
     if (text.length <= maxCharacters) return { content: [{ type: 'text', text }] };
     if (count === 0) return failed('The response is too long, even without its rows. Add filters.');

@@ -71,8 +71,8 @@ function resolve(document: Json, value: unknown, depth = 0, areNames = false): u
 }
 
 /**
- * Returns the parameters that are arguments of a tool. Headers and other names of the key are left out. If the operation
- * has a body, query parameters are left out too, because they repeat its fields.
+ * Returns the parameters that are arguments of a tool. Headers and other names of the key are left out. If the
+ * operation has a body, query parameters are left out too, because they repeat its fields.
  */
 export const argumentsOf = ({ parameters, body }: Operation, { fixed = {} }: AgentTool): Parameter[] =>
   parameters.filter(

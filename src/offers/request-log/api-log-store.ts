@@ -179,11 +179,13 @@ export async function findCallGroups(
   { untilMs, limit, onlyProblems }: { untilMs: number; limit: number; onlyProblems: boolean },
 ): Promise<CallGroup[]> {
   const sinceHour = new Date(filter.sinceMs - (filter.sinceMs % hourMs));
-  const values: unknown[] = [filter.publisherId, sinceHour, new Date(untilMs), limit, onlyProblems];
+  const lastDay = Math.round((untilMs - filter.sinceMs) / dayMs) - 1;
+  const values: unknown[] = [filter.publisherId, sinceHour, new Date(untilMs), limit, onlyProblems, lastDay];
   const shared = conditionsOf(filter, values, 'slow > 0');
   const { rows } = await executor.query<Omit<CallGroup, 'days'> & { byDay: Record<string, number> }>(
     `with daily as (
-      select method, route, status, code, floor(extract(epoch from hour - $2) / 86400)::int as number,
+      select method, route, status, code, 
+        least(floor(extract(epoch from $3 - hour) / 86400)::int, $6) as number,
         sum(calls) as calls, sum(slow) as slow, sum(ms) as ms, min(first_at) as first_at, max(last_at) as last_at
       from api_call_counts
       where publisher_id = $1 and hour >= $2 and hour <= $3 and (not $5 or status >= 400 or slow > 0) ${shared}
@@ -202,10 +204,9 @@ export async function findCallGroups(
     from top order by top.calls desc, top.method, top.route, top.status, top.code`,
     values,
   );
-  const days = Math.floor((untilMs - sinceHour.getTime()) / dayMs) + 1;
   return rows.map(({ byDay, ...group }) => ({
     ...group,
-    days: Array.from({ length: days }, (_, at) => byDay[at] ?? 0),
+    days: Array.from({ length: lastDay + 1 }, (_, at) => byDay[lastDay - at] ?? 0),
   }));
 }
 

@@ -69,8 +69,8 @@ function recordNotices(
 }
 
 /**
- * Logs a call for the publisher that owns its key: always in the API log, and with its content if that publisher is being
- * watched or the call was refused. An accepted call of a publisher that nobody watches is only counted.
+ * Logs a call for the publisher that owns its key: always in the API log, and with its content if that publisher is
+ * being watched or the call was refused. An accepted call of a publisher that nobody watches is only counted.
  */
 function recordCall(request: FastifyRequest, answered: Answered, deps: RecordDeps): void {
   const { requestLog, catalog, now } = deps;

@@ -15,8 +15,8 @@ export type ReplicaState = { problem: ReplicaProblem | null; asOfMs: number | nu
 export type Replica = {
   state: () => ReplicaState;
   /**
-   * Runs reads on the replica, or on the primary if the replica cannot be used or fails while they run. The work must be
-   * repeatable.
+   * Runs reads on the replica, or on the primary if the replica cannot be used or fails while they run. The work must
+   * be repeatable.
    */
   read: <T>(work: (pool: pg.Pool) => Promise<T>) => Promise<T>;
   stop: () => Promise<void>;
@@ -29,7 +29,7 @@ type ReplicaOptions = {
   primaryUrl: () => string;
   maxLagMs: number;
   now: () => number;
-  registry: Registry;
+  fallbacks: ReplicaFallbacks;
   queryTimeoutMs?: number | undefined;
   onChange: (problem: ReplicaProblem | null) => void;
 };
@@ -48,12 +48,12 @@ const recoveryConflict = '40001';
 type Position = { atMs: number; lsn: number };
 
 /**
- * Connects to a replica and measures once a second how far it is behind. The primary's position in the write-ahead log is
- * recorded together with the time, so that the measurement is also right if the replica is cut off from its primary, or
- * if clocks differ. Never rejects: an unreachable replica only means that reports use the primary.
+ * Connects to a replica and measures once a second how far it is behind. The primary's position in the write-ahead log
+ * is recorded together with the time, so that the measurement is also right if the replica is cut off from its primary,
+ * or if clocks differ. Never rejects: an unreachable replica only means that reports use the primary.
  */
 export function openReplica(options: ReplicaOptions): Replica {
-  const { primary, maxLagMs, now, onChange, queryTimeoutMs } = options;
+  const { primary, maxLagMs, now, fallbacks, onChange, queryTimeoutMs } = options;
   const { current: url } = createServers(options.url);
   const pool = createPool({
     url,
@@ -66,7 +66,6 @@ export function openReplica(options: ReplicaOptions): Replica {
   let positions: Position[] = [];
   let positionsOf = options.primaryUrl();
   let stopped = false;
-  const metrics = registerMetrics(options.registry, () => ({ ...state, nowMs: now() }));
 
   function set(next: ReplicaState): void {
     const { problem } = state;
@@ -117,14 +116,14 @@ export function openReplica(options: ReplicaOptions): Replica {
     state: () => state,
     read: async (work) => {
       if (state.problem !== null) {
-        metrics.fallbacks.inc({ reason: state.problem });
+        fallbacks.inc({ reason: state.problem });
         return work(primary);
       }
       try {
         return await work(pool);
       } catch (err) {
         if (!isReplicaFailure(err)) throw err;
-        metrics.fallbacks.inc({ reason: 'failed' });
+        fallbacks.inc({ reason: 'failed' });
         return work(primary);
       }
     },
@@ -164,7 +163,18 @@ async function withTimeout<T>(query: Promise<T>): Promise<T> {
   }
 }
 
-function registerMetrics(registry: Registry, read: () => ReplicaState & { nowMs: number }) {
+/** Counter of reads from the primary although a replica is configured, by reason. */
+type ReplicaFallbacks = Counter<'reason'>;
+
+/**
+ * Registers the metrics of the replica.
+ * @param read returns the state of the replica, or null if none is configured
+ */
+export function registerReplicaMetrics(
+  registry: Registry,
+  read: () => ReplicaState | null,
+  now: () => number,
+): ReplicaFallbacks {
   const registers = [registry];
   new Gauge({
     name: 'perkwire_reports_replica_used',
@@ -172,24 +182,26 @@ function registerMetrics(registry: Registry, read: () => ReplicaState & { nowMs:
     registers,
     aggregator: 'min',
     collect() {
-      this.set(read().problem === null ? 1 : 0);
+      const state = read();
+      if (state === null) this.remove();
+      else this.set(state.problem === null ? 1 : 0);
     },
   });
   new Gauge({
     name: 'perkwire_reports_replica_lag_seconds',
-    help: 'Age in seconds of the data on the replica. Not set until the replica has answered.',
+    help: 'Age in seconds of the data on the replica. Absent until the replica has answered.',
     registers,
     aggregator: 'max',
     collect() {
-      const { asOfMs, nowMs } = read();
-      if (asOfMs !== null) this.set(Math.max(0, nowMs - asOfMs) / 1000);
+      const asOfMs = read()?.asOfMs ?? null;
+      if (asOfMs === null) this.remove();
+      else this.set(Math.max(0, now() - asOfMs) / 1000);
     },
   });
-  const fallbacks = new Counter({
+  return new Counter({
     name: 'perkwire_reports_fallbacks_total',
     help: 'Number of reads of reports from the primary although a replica is configured, by reason.',
     labelNames: ['reason'],
     registers,
   });
-  return { fallbacks };
 }

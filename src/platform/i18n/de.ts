@@ -546,7 +546,8 @@ export const de: Messages = {
     call: 'Anfrage',
     calls: 'Anfragen',
     callsLead:
-      'Abgelehnte und langsame Anfragen, Änderungen über die Verwaltungs-API und eine Stichprobe aller übrigen. Neueste zuerst.',
+      'Abgelehnte und langsame Anfragen, Änderungen über die Verwaltungs-API und eine Stichprobe aller übrigen. ' +
+      'Neueste zuerst.',
     code: 'Fehlercode',
     count: 'Anfragen',
     days: '{count, plural, one {Letzte 24 Stunden} other {Letzte # Tage}}',
@@ -561,7 +562,8 @@ export const de: Messages = {
     none: 'Noch keine API-Anfragen',
     noneText: 'Anfragen mit einem Ihrer API-Schlüssel erscheinen hier nach wenigen Sekunden.',
     notStored:
-      'Zu dieser ID ist keine Anfrage gespeichert. Angenommene Anfragen und die meisten Anfragen einer Fehlerflut werden nur gezählt.',
+      'Zu dieser ID ist keine Anfrage gespeichert. Angenommene Anfragen und die meisten Anfragen einer Fehlerflut ' +
+      'werden nur gezählt.',
     period: 'Zeitraum',
     rejected: 'Abgelehnt (4xx)',
     requestId: 'Anfrage-ID',

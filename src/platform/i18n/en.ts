@@ -520,7 +520,8 @@ export const en = {
     none: 'No API requests yet',
     noneText: 'Requests with one of your API keys appear here within a few seconds.',
     notStored:
-      'No request with this ID is stored. Accepted requests, and most requests during a flood of errors, are only counted.',
+      'No request with this ID is stored. Accepted requests, and most requests during a flood of errors, are only ' +
+      'counted.',
     period: 'Period',
     rejected: 'Rejected (4xx)',
     requestId: 'Request ID',

@@ -83,11 +83,14 @@ export function apiLogPages(app: App, shell: Shell, { pool, dbHealth, catalog, n
         ? emptyState('check', t('apiLog.none'), t('apiLog.noneText'))
         : html`
           ${filterForm(context.path('/api-log'), typed, names)}
-          ${groups.length > 0 && card(t('apiLog.groups'), groupTable(context, groups, urlOf), { lead: t('apiLog.groupsLead') })}
+          ${
+            groups.length > 0 &&
+            card(t('apiLog.groups'), groupTable(context, groups, urlOf), { lead: t('apiLog.groupsLead') })
+          }
           ${card(t('apiLog.calls'), callTable(context, calls.slice(0, rowsPerPage), names, isSingle), {
             lead: t('apiLog.callsLead'),
           })}
-          ${pager(cursor === '' ? null : urlOf({}), last === undefined ? null : urlOf({ cursor: writeCursor(last.id) }))}`,
+          ${pager(cursor === '' ? null : urlOf({}), last ? urlOf({ cursor: writeCursor(last.id) }) : null)}`,
     };
   });
 }
@@ -168,12 +171,15 @@ const groupTable = ({ publisher }: PublisherContext, groups: readonly CallGroup[
     ],
     groups.map((group) => {
       const { method, route, status, code, calls, slow } = group;
-      const url = urlOf({ status: String(status), code: code ?? '', route });
-      const text = code === null ? t('apiLog.averageMs', { ms: milliseconds(group.averageMs) }) : codeText(code);
+      const isSlow = code === null && slow > 0;
+      const url = urlOf({ status: isSlow ? 'slow' : String(status), code: code ?? '', route });
+      const text =
+        code === null ? t('apiLog.averageMs', { ms: milliseconds(Math.round(group.averageMs)) }) : codeText(code);
       const advice = code === null ? null : adviceOnCode(code, publisher);
       return [
         html`
-          ${badge(String(status), toneOf(status))} ${strongLink(url, code ?? t('apiLog.accepted'))}
+          ${badge(String(status), isSlow ? 'warn' : toneOf(status))}
+          ${strongLink(url, code ?? (isSlow ? t('apiLog.slow') : t('apiLog.accepted')))}
           <div class="hint">${text}${advice !== null && html` ${advice}`}</div>`,
         html`<code>${method} ${route}</code>`,
         html`${count(calls)}${slow > 0 && html`<div class="hint">${t('apiLog.slowCalls', { count: slow })}</div>`}`,
@@ -206,10 +212,11 @@ function callTable(
     calls.map(({ at, method, path: called, status, ms, code, fields, requestId, keyId }) => [
       moment(publisher, at, 'second'),
       html`
-        ${badge(String(status), toneOf(status))}${code !== null && html` <span title="${codeText(code)}">${code}</span>`}
+        ${badge(String(status), toneOf(status))}
+        ${code !== null && html`<span title="${codeText(code)}">${code}</span>`}
         ${fields.length > 0 && html`<div class="hint">${fields.map((field) => html`<code>${field}</code> `)}</div>`}`,
       html`<code>${method} ${called}</code>`,
-      milliseconds(ms),
+      milliseconds(Math.round(ms)),
       keyText(keyId),
       html`<code>${requestId}</code>`,
     ]),

@@ -105,10 +105,13 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
     body: html`
       <div id="explorer" hx-boost="true" hx-target="#explorer" hx-select="#explorer" hx-swap="outerHTML show:none">
         ${body(scope, context, { question: question, answer, attributes, saved })}
-        ${asOf !== null && html`<p class="hint">${tHtml('reports.asOf', { time: moment(context.publisher, asOf, 'second') })}</p>`}
+        ${asOf !== null && asOfNote(context, asOf)}
       </div>`,
   };
 }
+
+const asOfNote = ({ publisher }: PublisherContext, asOf: Date): Html =>
+  html`<p class="hint">${tHtml('reports.asOf', { time: moment(publisher, asOf, 'second') })}</p>`;
 
 type ExplorerContent = {
   question: ReportQuestion;
